@@ -60,34 +60,33 @@ const char *tsct_fit_error(int err)
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The weights are those of the mean with the least variance. They follow from the
- * variances of both estimates, which are first corrected for what the deviations that
- * the estimates state leave out. Documentation/sync-fits.rst derives the corrections.
+ * The weights make the variance of the mean as small as possible. They follow from the
+ * variances of both estimates. Before, these variances are enlarged by errors that the
+ * estimates do not know of. Documentation/sync-fits.rst derives the corrections.
  *
  *   hull		If the density of delays rises from 0 at their minimum, as
- *			noise of packet times has it, the shortest delay is further
- *			from the minimum, see edge_factor(). If the window has few
- *			exchanges, the density is uncertain, see scale_variance().
+ *			it does if packet times are noisy, the shortest delay is
+ *			further from the minimum, see edge_factor(). If the window has
+ *			few exchanges, the density is uncertain, see scale_variance().
  *   regression		If a few exchanges have nearly all of the weight, the
- *			deviation is uncertain, see regression_variance(). If both
- *			are further apart than their deviations explain, and delays
- *			are such that the hull is the one to rely on, the rest is
- *			the regression's error, see is_hull_reliable().
+ *			standard deviation is uncertain, see regression_variance(). If
+ *			hull and regression are further apart than their deviations
+ *			explain, and delays are such that the hull is reliable, the
+ *			rest is the regression's error, see is_hull_reliable().
  */
-/* Mean of the shorter half of the delays over that half's maximum, from which on the
- * minimum of the delays is not sharp: between the values of exponential delays (0.44) and
- * of a constant density (0.5) */
+/* The minimum of the delays is not sharp if the mean of the shorter half of the delays,
+ * divided by the maximum of that half, is at least this: a value between 0.44, for
+ * exponential delays, and 0.5, for delays of constant density */
 #define SHARP_RATIO		0.48
-/* Covariance of both estimates, as a part of the smaller variance. It is the smaller
- * variance itself if that estimate is the best possible one, and 0 if both are
- * independent. In most rows of tests/netsim/fits it is 0.5 to 1 times the smaller
- * variance. */
+/* Covariance of hull and regression, as a fraction of the smaller variance. The fraction is
+ * 1 if the estimate with the smaller variance is the best possible one, and 0 if both are
+ * independent. In most rows of tests/netsim/fits it is 0.5 to 1. */
 #define COVARIANCE		0.7
-/* Distance of both estimates from which on their deviations do not explain it, in
- * standard deviations */
+/* Largest distance between hull and regression that their variances explain, in standard
+ * deviations of that distance */
 #define UNEXPLAINED_SDS		2.0
-/* Distance of log_asymmetry from 0 from which on the delays of requests are distributed
- * unlike those of answers, in standard deviations */
+/* Largest log_asymmetry, in its standard deviations, with which the delays of requests
+ * count as distributed like those of answers */
 #define ASYMMETRY_SDS		4.0
 /* Least number of exchanges for the statistics; with fewer, hull and regression both
  * have weight 0.5. */
@@ -98,8 +97,8 @@ const char *tsct_fit_error(int err)
  * agrees with Theil-Sen rather than with the hull. */
 #define WITNESS_SDS		4.0
 
-/* True: some exchanges are of a session. Their errors are not independent, which the
- * regression takes into account, and the hull's deviation does not. */
+/* True: some exchanges are of a session. Errors within a session are not independent: the
+ * regression takes that into account, the hull's standard deviation does not. */
 static bool has_session(const struct tsct_plane *plane)
 {
 	unsigned int i;
@@ -136,9 +135,10 @@ static double edge_factor(const struct tsct_fit_candidate *hull)
 	return pow(window_nr(hull) / 2.0, sharp - inverse_power);
 }
 
-/* Mean square of 1 / density, in squares of its estimate, for a window of @nr exchanges.
- * The nearest quarter of the delays of each direction determines it: nr / 2 delays, whose
- * sum has a gamma distribution. The least window has 8 exchanges. */
+/* Mean square of 1 / density, divided by the square of its estimate, for a window of @nr
+ * exchanges. The density is estimated from the shortest quarter of the delays of each
+ * direction: nr / 2 delays, whose sum has a gamma distribution. The smallest window has 8
+ * exchanges. */
 static double scale_variance(unsigned int nr)
 {
 	double near = fmax(nr / 2.0, 4);
@@ -146,26 +146,26 @@ static double scale_variance(unsigned int nr)
 	return near * near / ((near - 1) * (near - 2));
 }
 
-/* Variance of the regression, with the uncertainty of its stated variance. If n values
- * determine it and a line, they are closer to that line than to the true one: a factor of
- * 1 + 2 / n. The error in multiples of the deviation has Student's distribution: another
- * factor of 1 + 2 / n. Both are approximations for large n. */
+/* Variance of the regression, enlarged as its stated variance is uncertain. n values from
+ * which a line and its variance are computed are closer to that line than to the true line:
+ * a factor of 1 + 2 / n. The error in multiples of the standard deviation has Student's
+ * distribution: another factor of 1 + 2 / n. Both are approximations for large n. */
 static double regression_variance(const struct tsct_fit_candidate *regression)
 {
 	return regression->sd * regression->sd * (1 + 4 / regression->effective_nr);
 }
 
 /* True: the delays of requests are distributed unlike those of answers, so that the
- * regression is biased. A density of n delays has a relative deviation of 1 / sqrt(n), and
- * a quarter of the delays determines it. */
+ * regression is biased. A density estimated from n delays has a relative deviation of 1 /
+ * sqrt(n), and n is a quarter of the delays. */
 static bool is_asymmetric(const struct tsct_fit_candidate *hull)
 {
 	return hull->log_asymmetry > ASYMMETRY_SDS * sqrt(8.0 / window_nr(hull));
 }
 
-/* True: if both estimates are further apart than their deviations explain, the regression
- * is the wrong one. Its errors are normal only if delays are as noise of packet times has
- * them: without a sharp minimum, and alike in both directions. */
+/* True: if hull and regression are further apart than their deviations explain, the
+ * regression is wrong. Its errors are normally distributed only if delays look like noise
+ * of packet times: without a sharp minimum, and alike in both directions. */
 static bool is_hull_reliable(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *hull)
 {
@@ -195,9 +195,9 @@ static double best_weight(double a, double b)
 }
 
 /* True: Theil-Sen's estimate, @witness, is further from the hull than both deviations and
- * its bias explain, and the regression is closer to it than to the hull. If all queueing
- * is in one direction, the bias is half the median excess of the round trips over the
- * shortest one. */
+ * the bias of Theil-Sen explain, and the regression is closer to Theil-Sen than to the
+ * hull. If all queueing is in one direction, that bias is half the median excess of the
+ * round trips over the shortest one. */
 static bool is_contradicted(const struct tsct_plane *plane,
 			    const struct tsct_fit_candidate *hull,
 			    const struct tsct_fit_candidate *regression,
@@ -255,8 +255,8 @@ static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 }
 
 /* Makes the fit by hull, by regression, or by a weighted mean of both. */
-static void combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
-		    struct tsct_fit *fit)
+static void combine_estimates(struct tsct_plane *plane, enum tsct_fit_kind kind,
+			      struct tsct_fit *fit)
 {
 	const struct tsct_window all = { 0, plane->nr };
 	struct tsct_fit_candidate hull, regression, witness;
@@ -355,8 +355,8 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
-/* Makes the fit from the used points alone: windows of exchanges and the statistics of
- * delays are about these. Updates the points' flags. */
+/* Makes the fit from the used points alone, so that windows of exchanges and statistics of
+ * delays include no other points. Updates the points' flags. */
 static void combine_used(struct tsct_plane *plane, struct tsct_fit *fit)
 {
 	struct tsct_plane used = *plane;
@@ -368,15 +368,15 @@ static void combine_used(struct tsct_plane *plane, struct tsct_fit *fit)
 		if (plane->point[i].used)
 			used.point[used.nr++] = plane->point[i];
 	if (!used.nr)
-		return combine(plane, fit->kind, fit);
-	combine(&used, fit->kind, fit);
+		return combine_estimates(plane, fit->kind, fit);
+	combine_estimates(&used, fit->kind, fit);
 	while (i--)
 		if (plane->point[i].used)
 			plane->point[i] = used.point[--used.nr];
 }
 
-/* Sets `used` of the sound points without those of a slow place; if there are no others, of
- * all sound ones. */
+/* Sets `used` of all points: true for sound points that are not in a slow place; if there
+ * are none, for all sound points. */
 static void choose_used(struct tsct_plane *plane)
 {
 	unsigned int used = 0, i;
@@ -420,9 +420,9 @@ static void make_estimate(struct tsct_plane *plane, double slow_limit,
 		keep[plane->point[i].index] = plane->point[i].used;
 }
 
-static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
-		unsigned int nr, enum tsct_fit_kind kind, bool *keep,
-		struct tsct_fit *fit)
+static int make_fit(struct tsct_plane *plane, const struct tsct_exchange *x,
+		    unsigned int nr, enum tsct_fit_kind kind, bool *keep,
+		    struct tsct_fit *fit)
 {
 	bool reference = tsct_fit_is_reference(kind);
 	struct tsct_fit_bounds bounds;
@@ -477,7 +477,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		kept = malloc(nr * sizeof(*kept));
 	err = kept ? tsct_plane_make(x, nr, options, remote_hz, &plane) : -ENOMEM;
 	if (!err)
-		err = make(&plane, x, nr, options->kind, kept, ret_fit);
+		err = make_fit(&plane, x, nr, options->kind, kept, ret_fit);
 	if (kept)
 		tsct_plane_free(&plane);
 	if (!keep)

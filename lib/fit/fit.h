@@ -31,10 +31,10 @@
  * TSCT_FIT_REGRESSION	Kalman filter, weighted by the round trip's excess over
  *			the shortest one, with the wander of the rate that
  *			predicts the exchanges best
- * TSCT_FIT_AUTO	the mean of hull and regression with the least variance:
- *			nearly the hull if delays have a sharp minimum, nearly the
- *			regression if not. The difference of the two is added to
- *			the bound
+ * TSCT_FIT_AUTO	the weighted mean of hull and regression that has the least
+ *			variance: nearly the hull if delays have a sharp minimum,
+ *			nearly the regression if not. The difference between hull
+ *			and regression is added to the bound
  *
  * Documentation/sync-fits.rst has the formulas and measured errors.
  */
@@ -54,10 +54,8 @@ enum tsct_fit_kind {
 	TSCT_FIT_NR
 };
 
-/*
- * Returns true for the reference fits. A reference fit is one function for all
- * exchanges, by a definition that can be computed by hand, so it is not refined.
- */
+/* Returns true for the reference fits. A reference fit is one function for all exchanges,
+ * by a definition that can be computed by hand, so it is not refined. */
 static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
 {
 	return kind >= TSCT_FIT_LINEAR && kind <= TSCT_FIT_ITC;
@@ -68,7 +66,7 @@ enum tsct_fit_reason {
 	TSCT_FIT_REQUESTED,	/* the kind was given: it is not auto */
 	TSCT_FIT_EDGE,		/* hull: delays have a sharp minimum */
 	TSCT_FIT_NOISE,		/* regression: errors of packet times hide the minimum */
-	TSCT_FIT_BOTH,		/* weighted mean: unclear, the less weight is over 0.1 */
+	TSCT_FIT_BOTH,		/* weighted mean: unclear; the smaller weight is over 0.1 */
 	TSCT_FIT_FEW,		/* mean: too few exchanges to tell */
 	TSCT_FIT_CONTRADICTION,	/* regression: the hull is too far from a robust line */
 	TSCT_FIT_REASON_NR
@@ -83,16 +81,16 @@ struct tsct_fit_options {
 				 * TSCT_FIT_WANDER_PPB */
 	double asymmetry;	/* known delay of requests minus delay of answers, local
 				 * cycles */
-	__u64 at;		/* local counter where the fit has to be best; 0: at the
-				 * last answer. For params that are used until the next
-				 * exchange, a later value is better; for a recording,
-				 * the middle */
+	/* local counter value at which the fit has to be best; 0: at the last answer. For
+	 * params that are used until the next exchange, a later value is better; for a
+	 * recording, the middle */
+	__u64 at;
 };
 
 #define TSCT_FIT_WANDER_PPB	20	/* wander of two crystals, ppb per s */
 
-/* Place of an exchange in its poll: the first request follows a pause, each further one an
- * answer (TSCT_EXCHANGE_FOLLOWS) */
+/* Place of an exchange in its poll: the first request is sent after a pause, each further
+ * request right after an answer (TSCT_EXCHANGE_FOLLOWS) */
 enum tsct_fit_place {
 	TSCT_FIT_PLACE_NONE,
 	TSCT_FIT_PLACE_FIRST,
@@ -107,13 +105,13 @@ struct tsct_fit {
 	unsigned int nr_kept, nr_dropped;	/* exchanges used, exchanges dropped */
 	unsigned int nr_pairs;		/* polls whose first two exchanges were compared; 0:
 					 * a reference fit, which compares none */
-	enum tsct_fit_place slow_place;	/* place that was found to be slow and is not used;
-					 * NONE: neither was */
-	double rtt_min, rtt_median;	/* round trips of exchanges, local cycles */
-	double residual;		/* root mean square of the kept exchanges'
-					 * residuals, remote counts */
-	double sd;			/* standard deviation at `at`, remote
-					 * counts */
+	/* slow place, whose exchanges are not used; NONE: neither place is slow */
+	enum tsct_fit_place slow_place;
+	double rtt_min, rtt_median;	/* shortest and median round trip, local cycles */
+	/* root mean square of the residuals of the kept exchanges, counts of the remote
+	 * counter */
+	double residual;
+	double sd;	/* standard deviation of the fit at `at`, counts of the remote counter */
 	double disagreement;		/* difference of hull and regression at `at`,
 					 * remote counts; included in error */
 	__u64 at;			/* value of the local counter for which
@@ -188,10 +186,8 @@ const char *tsct_fit_reason_text(enum tsct_fit_reason reason);
 /* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);
 
-/*
- * Tangent of a fit at fit->at. Offsets in reports are relative to it, so that
- * they are small enough for a drawing.
- */
+/* Tangent of a fit at fit->at. Reports state offsets from this tangent, so that the offsets
+ * are small enough for a drawing. */
 struct tsct_tangent {
 	const struct tsct_fit *fit;
 	__u64 at, base;			/* tangent point: local cycles; remote counts */

@@ -173,10 +173,8 @@ static bool is_before_minimum(const struct bound_hulls *hulls, double q)
 	return lower_corner(hulls, q)->u > 0;
 }
 
-/*
- * Bisects the range of slopes @q, to find the slope at which @test changes: it is true
- * on the side of q.min, false on the side of q.max. q.min may be the larger end.
- */
+/* Bisects the range of slopes @q, to find the slope at which @test changes: it is true on
+ * the side of q.min, false on the side of q.max. q.min may be the larger end. */
 static struct tsct_fit_range
 bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
        bool (*test)(const struct bound_hulls *hulls, double q))
@@ -229,8 +227,8 @@ static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 /* Finds the range of the offset f(0) and of the slope f'(0) that the constraints allow,
  * by the points with index @from and above whose flag `sound` is set. False: the
  * constraints contradict each other, or there are no such points. */
-static bool solve(const struct tsct_plane *plane, unsigned int from,
-		  struct tsct_fit_bounds *ret)
+static bool solve_bounds(const struct tsct_plane *plane, unsigned int from,
+			 struct tsct_fit_bounds *ret)
 {
 	struct tsct_fit_range q = plausible_slopes(plane);
 	struct bound_hulls hulls;
@@ -311,13 +309,13 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 	unsigned int left = plane->nr < 4 ? 0 : plane->nr / 20 + 1;
 	unsigned int from = 0, to = plane->nr - 1, mid, i;
 
-	if (solve(plane, 0, ret))
+	if (solve_bounds(plane, 0, ret))
 		return;
 	/* Drops single exchanges that contradict the other exchanges, up to a twentieth
 	 * of all. */
 	while (left--)
 		if (drop_most_contradicting(plane) >= 0) {
-			if (solve(plane, 0, ret))
+			if (solve_bounds(plane, 0, ret))
 				return;
 			break;
 		}
@@ -329,14 +327,14 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {
 		mid = from + (to - from) / 2;
-		if (solve(plane, mid, ret))
+		if (solve_bounds(plane, mid, ret))
 			to = mid;
 		else
 			from = mid + 1;
 	}
 	for (i = 0; i < from; i++)
 		plane->point[i].sound = false;
-	if (!solve(plane, from, ret))
+	if (!solve_bounds(plane, from, ret))
 		bound_by_last(plane, ret);
 }
 

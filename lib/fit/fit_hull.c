@@ -24,10 +24,8 @@
  * measured; with fewer, the estimate is the line in the middle between the constraints
  * (up and low), at the slope where these leave the widest gap. */
 #define EDGE_NR_MIN	8
-/*
- * The density of delays just above their minimum is measured on the shortest
- * 1 / NEAR_FRACTION of the delays.
- */
+/* The density of delays just above their minimum is measured on the shortest 1 /
+ * NEAR_FRACTION of the delays. */
 #define NEAR_FRACTION	4
 /*
  * An exchange is an outlier if without it the gap between the upper and the lower
@@ -374,13 +372,13 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Number of delays per direction that are 0 as the hull's line touches them: three of
- * both directions determine its slope and offset, and the gap. They do not belong to the
- * distribution of delays. */
+/* Mean number of delays per direction that are 0 because the hull's line touches their
+ * points: three delays of both directions determine the line's slope and offset, and the
+ * gap. They do not belong to the distribution of delays. */
 #define TOUCHED	1.5
 
-/* Mean of the shorter half of some delays, without the ones touched, divided by that
- * half's maximum; reorders the delays. */
+/* Mean of the shorter half of some delays, without the TOUCHED ones, divided by the maximum
+ * of that half. Reorders the delays. */
 static double half_mean_ratio_of(double *of, unsigned int nr)
 {
 	unsigned int half = nr / 2, i;
@@ -424,7 +422,7 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 
 /* Of the lines with slope @q through the corners of a lower hull, returns the smallest
  * offset at the plane's origin, counts. */
-static double least(const struct tsct_corner *corner, unsigned int nr, double q)
+static double least_offset(const struct tsct_corner *corner, unsigned int nr, double q)
 {
 	double ret = HUGE_VAL;
 	unsigned int i;
@@ -440,8 +438,8 @@ static double log_likelihood(const struct hull *hull,
 			     const struct hull_edge edge[2], double q,
 			     double *ret_y)
 {
-	double up = least(hull->up, hull->nr_up, q);
-	double low = -least(hull->low, hull->nr_low, -q);
+	double up = least_offset(hull->up, hull->nr_up, q);
+	double low = -least_offset(hull->low, hull->nr_low, -q);
 
 	*ret_y = (up - 1 / edge[0].density + low + 1 / edge[1].density) / 2;
 	return edge[0].density * (up + q * edge[0].u) -
@@ -449,9 +447,9 @@ static double log_likelihood(const struct hull *hull,
 }
 
 /* Doubles @step, a change of slope in counts / s, until lines with the slope @q + @step
- * have a negligible likelihood. Returns the doubled step. */
-static double reach(const struct hull *hull, const struct hull_edge edge[2],
-		    double q, double step)
+ * have a negligible likelihood. Returns the last step. */
+static double widen_step(const struct hull *hull, const struct hull_edge edge[2],
+			 double q, double step)
 {
 	double top = log_likelihood(hull, edge, q, &(double) { 0 }), is;
 	unsigned int turn;
@@ -522,8 +520,8 @@ static void set_mean_line(const struct tsct_plane *plane,
 		return;
 	step = fmin(a, b) / span;
 	mean = mean_between(hull, edge,
-			    hull->slope + reach(hull, edge, hull->slope, -step),
-			    hull->slope + reach(hull, edge, hull->slope, step));
+			    hull->slope + widen_step(hull, edge, hull->slope, -step),
+			    hull->slope + widen_step(hull, edge, hull->slope, step));
 	ret->line.slope = mean.q;
 	ret->line.y0 = mean.y - plane->shift;
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));

@@ -5,9 +5,9 @@
  *
  * A pause makes packets slow on some paths (idle CPUs, cold caches), and mostly not by
  * the same amount in both directions, which no fit can see. On other paths the second
- * exchange is as good as the first one, or worse. The two exchanges of a pair show it: the
- * unknown offset between both counters is the same for both, so the difference of
- * their delays in one direction is known. If neither place is slower, the difference is
+ * exchange is as good as the first one, or worse. A pair shows which exchange is slower:
+ * the unknown offset between both counters is the same for both exchanges, so the difference
+ * of their delays in one direction is known. If neither place is slower, the difference is
  * as often positive as negative. Of n differences, the number of positive ones minus
  * the number of negative ones then has the standard deviation sqrt(n) (sign test: holds for
  * delays of any distribution).
@@ -24,9 +24,9 @@
  */
 #define SIGNIFICANT	2.24
 /*
- * The same where most polls are a single request, so that without the first place less than
- * LEFT_MIN of the exchanges would be left: one fit in 200 drops most of its exchanges in
- * vain. A larger limit would miss more first places that are slow.
+ * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges are left
+ * without the first ones of polls, as most polls are a single request: one fit in 200 drops
+ * most of its exchanges in vain. A larger limit would miss more slow first places.
  */
 #define SIGNIFICANT_LEFT	2.8
 #define LEFT_MIN		0.4
@@ -46,7 +46,8 @@ static void add_difference(struct differences *to, double counts)
 	to->negative += counts < 0;
 }
 
-/* Returns the sum of the signs, in standard deviations. */
+/* Returns the number of positive minus the number of negative differences, in standard
+ * deviations. */
 static double sign_statistic(const struct differences *of)
 {
 	double nr = of->positive + of->negative;
@@ -54,29 +55,31 @@ static double sign_statistic(const struct differences *of)
 	return nr > 0 ? ((double)of->positive - of->negative) / sqrt(nr) : 0;
 }
 
-static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
+static bool follows_answer(const struct tsct_exchange *x, const struct tsct_point *p)
 {
 	return x[p->index].flags & TSCT_EXCHANGE_FOLLOWS;
 }
 
-/* True: the request of the next point was sent right after the answer of this one. The flag
- * alone does not say so: a full window drops exchanges (lib/sync/source_fit.c), which leaves the
- * first one of a poll beside the second one of another. */
+/* True: the request of the next point was sent right after the answer of point @p. The flag
+ * TSCT_EXCHANGE_FOLLOWS does not prove that: a full window drops exchanges
+ * (lib/sync/source_fit.c), so the first exchange of a poll may be beside the second one of
+ * another. */
 static bool is_followed(const struct tsct_exchange *x, const struct tsct_point *p)
 {
-	return follows(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
+	return follows_answer(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
 }
 
-/* True: the point is the first of a pair, whose second is the next point. */
+/* True: point @p is the first of a pair, and the next point is the second. */
 static bool begins_pair(const struct tsct_plane *plane, const struct tsct_exchange *x,
 			const struct tsct_point *p)
 {
-	return p + 1 < plane->point + plane->nr && !follows(x, p) &&
+	return p + 1 < plane->point + plane->nr && !follows_answer(x, p) &&
 		is_followed(x, p) && p[1].index == p->index + 1 &&
 		!p->rejected && !p[1].rejected;
 }
 
-/* Clears `shortest` of the used points whose poll has a shorter one. */
+/* Clears `shortest` of each used point whose poll has a used point with a shorter round
+ * trip. */
 static void find_shortest(struct tsct_plane *plane, const struct tsct_exchange *x)
 {
 	struct tsct_point *end = plane->point + plane->nr, *best = NULL, *p;
@@ -95,7 +98,8 @@ static void find_shortest(struct tsct_plane *plane, const struct tsct_exchange *
 	}
 }
 
-/* Finds the place in a poll that is slower in either direction, and leaves it out. */
+/* Finds the place in polls whose exchanges are slower in either direction, and excludes the
+ * exchanges of that place from the estimate. */
 static void compare_places(struct tsct_plane *plane, const struct tsct_exchange *x)
 {
 	struct tsct_point *end = plane->point + plane->nr, *p;
@@ -107,7 +111,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	plane->nr_pairs = 0;
 	plane->slow_place = TSCT_FIT_PLACE_NONE;
 	for (p = plane->point; p < end; p++) {
-		left += follows(x, p);
+		left += follows_answer(x, p);
 		if (!begins_pair(plane, x, p))
 			continue;
 		plane->nr_pairs++;
@@ -124,7 +128,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 		return;
 	plane->slow_place = drop_first ? TSCT_FIT_PLACE_FIRST : TSCT_FIT_PLACE_FURTHER;
 	for (p = plane->point; p < end; p++) {
-		p->slow_place = !x[p->index].session && follows(x, p) != drop_first;
+		p->slow_place = !x[p->index].session && follows_answer(x, p) != drop_first;
 		p->used = p->used && !p->slow_place;
 	}
 }

@@ -51,9 +51,9 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 	return values[k];
 }
 
-/* Returns the median of nr values (at least 1); reorders the values. Of an even number
- * of values, the median is the mean of the two in the middle, so that it is negated if
- * all values are. */
+/* Returns the median of nr values (at least 1); reorders the values. Of an even number of
+ * values, the median is the mean of the two in the middle, so that negating all values negates
+ * the median. */
 static double median(double *values, unsigned int nr)
 {
 	double upper = tsct_nth_smallest(values, nr, nr / 2), lower = -HUGE_VAL;
@@ -128,10 +128,10 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 #define RATE_MAX	0x1p40
 
 /*
- * Returns true if the nominal rate is wrong by a factor of 2 or more, by most pairs of
- * exchanges, however long each packet was under way: between two readings of the remote
- * counter lies a local time of which the exchanges give both limits. The lower one says
- * nothing if the first exchange ended after the second began.
+ * Returns true if most pairs of exchanges prove that the nominal rate is wrong by a factor
+ * of 2 or more, however long each packet was under way. For two readings of the remote
+ * counter, the exchanges give an upper and a lower limit of the local time between them.
+ * The lower limit is useless if the first exchange ended after the second one began.
  */
 static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, double nominal)
 {
@@ -149,10 +149,8 @@ static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, doub
 	return against > (nr - half) / 2;
 }
 
-/*
- * Sets the plane's rates. The nominal rates are assumed to be right to
- * TSCT_FIT_RATE_PPM, unless the exchanges prove otherwise.
- */
+/* Sets the plane's rates. The nominal rates are assumed to be right to TSCT_FIT_RATE_PPM,
+ * unless the exchanges prove otherwise. */
 static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		       unsigned int nr, bool hz_known, double remote_hz)
 {
@@ -163,7 +161,7 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	if (known && rate != 0 && !(rate >= nominal / 2 && rate <= nominal * 2)) {
 		if (contradict_rate(x, nr, nominal))
 			return -ERANGE;
-		rate = 0;	/* the exchanges are too close to each other to show it */
+		rate = 0;	/* the exchanges are too close together to show the rate */
 	}
 	if (rate == 0)
 		rate = nominal;
@@ -356,7 +354,7 @@ static double plane_rtt_median(const struct tsct_plane *plane, unsigned int from
 #define OUTLIER_SHARE	20
 #define OUTLIER_GAP	2.0
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -376,7 +374,7 @@ static double lowest_plausible(double *values, unsigned int nr, double resolutio
 		tsct_nth_smallest(values, nr, head);
 	else
 		head = nr;
-	qsort(values, head, sizeof(*values), compare);
+	qsort(values, head, sizeof(*values), compare_values);
 	if (nr >= 8 && most < 1)
 		most = 1;
 	/* Finds the largest k for which a gap above the k smallest values marks these

@@ -14,8 +14,8 @@
 
 /* Assumed limit of the error of both counters' nominal rates together, ppm */
 #define TSCT_FIT_RATE_PPM	1000
-/* Least wander of crystals, relative rate per root of a second. Both fits use this value
- * where the exchanges show less: noise hides the wander, but it is there. */
+/* Least wander of crystals: change of the relative rate per root of a second. Hull and
+ * regression use at least this value, as noise may hide the wander from them. */
 #define TSCT_FIT_WANDER_MIN	8e-10
 
 struct tsct_point {
@@ -74,8 +74,8 @@ struct tsct_plane {
 	double shift;		/* offset due to the known asymmetry of delays, which is
 				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
-	unsigned int nr_pairs;		/* polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* slow place in polls, by these pairs */
+	unsigned int nr_pairs;	/* number of polls whose first two exchanges were compared */
+	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	/* allocated memory for 2 nr points: the array `point`, and a copy of the used ones */
@@ -126,15 +126,16 @@ double tsct_plane_median_excess(const struct tsct_plane *plane);
 void tsct_plane_reject_short(struct tsct_plane *plane);
 
 /*
- * tsct_plane_compare_pairs - compare the first exchanges of polls with the ones that
- *	follow at once; if one kind is slower in either direction, that kind is slow
+ * tsct_plane_compare_pairs - compare the first exchanges of polls with the exchanges that
+ *	follow at once; if those of one place are slower in either direction, it is slow
  * tsct_plane_find_slow_routes - find stretches of time without a fast exchange
  *	Returns the deviation, in counts, above which an estimate without these stretches
  *	is worse than one with them; HUGE_VAL: there is no such stretch
  * @x: exchanges that the points were made of
  *
- * Set slow_place or slow_route of points. The former also clears `used` of these, and sets
- * `shortest` of points, and nr_pairs and slow_place of the plane.
+ * The first function sets slow_place, and clears `used`, of points in the slow place; it sets
+ * `shortest` of all points, and nr_pairs and slow_place of the plane. The second function sets
+ * slow_route of points.
  */
 void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x);
 double tsct_plane_find_slow_routes(struct tsct_plane *plane);

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Orders indices of exchanges: the longest round trip first, of equal ones the later. */
+/* Orders indices of exchanges by round trip, the longest first; of equal round trips, the
+ * later exchange first. */
 static int compare_rtts(const void *a, const void *b, void *exchanges)
 {
 	const struct tsct_exchange *x = exchanges;
@@ -21,7 +22,8 @@ static int compare_rtts(const void *a, const void *b, void *exchanges)
 	return i > k ? -1 : 1;
 }
 
-/* Clears @keep of a tenth of the kept exchanges. @index: room for @nr numbers */
+/* Clears @keep of that tenth of the kept exchanges that has the longest round trips.
+ * @index: scratch memory for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 			       bool *keep, unsigned int *index)
 {
@@ -89,8 +91,8 @@ struct knot {
 
 /* Sets the mean of nr counter values, *ret + *ret_frac. @twice: twice the sum of the
  * values' distances from @from */
-static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
-		 double *ret_frac)
+static void set_mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
+		     double *ret_frac)
 {
 	tsct_s128 whole = twice / (2 * nr), left = twice % (2 * nr);
 
@@ -123,8 +125,8 @@ static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 	}
 	if (!kept)
 		return false;
-	mean(x->t1, local, kept, &ret->local, &ret->local_frac);
-	mean(x->t2, remote, kept, &ret->remote, &ret->remote_frac);
+	set_mean(x->t1, local, kept, &ret->local, &ret->local_frac);
+	set_mean(x->t2, remote, kept, &ret->remote, &ret->remote_frac);
 	return true;
 }
 
@@ -281,7 +283,7 @@ static int run_through(const struct tsct_plane *plane, const struct knot *knot,
 	return 0;
 }
 
-/* Makes the fits spline and itc, of exchanges that have sessions, or spline without. */
+/* Makes the fit spline of any exchanges, or the fit itc of exchanges that have sessions. */
 static int fit_sessions(struct tsct_plane *plane, enum tsct_fit_kind kind,
 			const struct tsct_exchange *x, unsigned int nr, bool *keep,
 			struct tsct_fit *fit)

@@ -23,16 +23,15 @@
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
-/*
- * Correlation of the errors within a session, as caches, queues and scheduling
- * are the same: a session counts at most as 1 / SESSION_CORRELATION exchanges.
- */
+/* Correlation of the errors within a session, as caches, queues and scheduling are the
+ * same: a session counts at most as 1 / SESSION_CORRELATION exchanges. */
 #define SESSION_CORRELATION	0.2
 
 /*
- * The exchanges of a poll share the state of queues, so that their errors are not independent,
- * as the likelihood has it: the noise is chosen by one exchange of each poll. With fewer
- * polls than POLLS_MIN, by all: the first two predict nothing, and two values are chosen.
+ * The likelihood assumes independent errors, but the exchanges of a poll share the state of
+ * queues: so the noise is chosen by one exchange of each poll. If there are fewer than
+ * POLLS_MIN polls, it is chosen by all exchanges: the first two predict nothing, and two
+ * values are to be chosen.
  */
 #define POLLS_MIN	8
 
@@ -324,8 +323,8 @@ static double effective_nr(const struct middles *middles)
 	return squares > 0 ? sum * sum / squares : 1;
 }
 
-/* Growth of the rate's variance per second, in squares of `unit`, that crystals have at
- * least. @noise: factor by which all variances of the filter are too small */
+/* Least growth of the rate's variance that any crystal has, per second, in squares of
+ * middles->unit. @noise: factor by which all variances of the filter are too small */
 static double least_wander(const struct middles *middles, double noise)
 {
 	double least = TSCT_FIT_WANDER_MIN * middles->plane->rate *

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT
 /*
- * Routes: stretches of time in which no exchange was fast, as packets took a longer route,
- * or all of them waited.
+ * Slow routes: stretches of time in which no exchange was fast, because all packets took a
+ * longer route, or waited.
  *
- * An exchange on a longer route is off by up to half of the additional round trip, and all
- * of that route alike, so that no mean removes it. The exchanges before and after a
- * stretch determine the function within it, too, but less well the longer it is. Nothing is
- * known of how the additional round trip x divides itself between both directions: an
- * offset between -x/2 and x/2, each equally likely, has the standard deviation x / sqrt(12).
- * So an estimate without the stretch is the better one while its deviation is less than
- * that.
+ * All exchanges on a longer route have the same error, up to half of the additional round
+ * trip, so no mean removes the error. The exchanges before and after a stretch determine the
+ * function within the stretch, too, but less well the longer the stretch is. It is unknown
+ * how the additional round trip x is divided between both directions: an offset between -x/2
+ * and x/2, each equally likely, has the standard deviation x / sqrt(12). So an estimate
+ * without the stretch is better if its standard deviation is less than x / sqrt(12).
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
 /*
- * Number of successive polls of a stretch. On one route, one poll in four is above the upper
- * quartile of all round trips, and so many are one after another with a probability of
- * 4^-STRETCH: of 65000 polls, once.
+ * Least number of successive slow polls in a stretch. On one route, one poll in four is
+ * above the upper quartile of all round trips; STRETCH such polls follow each other with a
+ * probability of 4^-STRETCH: once in 65000 polls.
  */
 #define STRETCH		8
-/* Number of blocks of STRETCH polls, those in which no poll was slow, that show the round
- * trips of the fastest route: their quartile is that of the route to a tenth of its polls
- * (sqrt(1/4 * 3/4 / 24) = 0.09) */
+/* Number of blocks of STRETCH polls that show the round trips of the fastest route: those
+ * whose slowest poll is fastest. The upper quartile of their round trips is that of the
+ * route, within a tenth of the polls (sqrt(1/4 * 3/4 / 24) = 0.09). */
 #define FAST_BLOCKS	3
 
 /* A block of STRETCH successive polls */
 struct block {
 	unsigned int from, to;	/* points with index in [from, to) */
-	double slowest;		/* the longest round trip of these, counts */
+	double slowest;		/* longest round trip of these points, counts */
 };
 
-/* True: the point stands for its poll. */
+/* True: the point represents its poll, as its round trip is the shortest. */
 static bool is_poll(const struct tsct_point *p)
 {
 	return p->used && p->shortest;
 }
 
-/* Measures the block of polls from point @from on. False: there are too few. */
+/* Measures the block of polls from point @from on. False: there are fewer than STRETCH
+ * polls. */
 static bool measure_block(const struct tsct_plane *plane, unsigned int from,
 			  struct block *ret)
 {
@@ -55,8 +55,8 @@ static bool measure_block(const struct tsct_plane *plane, unsigned int from,
 	return nr == STRETCH;
 }
 
-/* Inserts a block into @fast, which is in order of the slowest poll, the fastest first, and
- * drops the last one. */
+/* Inserts a block into @fast, which is sorted by `slowest`, the smallest first, and drops
+ * the last block. */
 static void insert_block(struct block fast[FAST_BLOCKS], struct block block)
 {
 	struct block was;

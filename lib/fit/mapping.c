@@ -67,21 +67,17 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- numbers --------------------------------------------------------------- */
 
-/*
- * Largest distance between a cubic and the exact straight lines that replace it, ns.
- * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns.
- */
+/* Largest distance between a cubic and the exact straight lines that replace it, ns.
+ * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns. */
 #define BEND_NS		(1.0 / 16)
-/* limit of the size of 128-bit numbers: sums of a few such numbers do not overflow */
+/* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
-/*
- * Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum
- * less than this, so a value of exactly a whole tick does not become the tick before.
- */
+/* Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum less
+ * than this, so a value of exactly a whole tick does not become the tick before. */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
-/* Sets *ret to m * 2^e * num / den, rounded down. Returns false if it is too large. */
+/* Sets *ret to m * 2^e * num / den, rounded down. Returns false if the result is too large. */
 static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 {
 	tsct_u128 product = (tsct_u128)m * num;
@@ -126,10 +122,8 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/*
- * Sets *ret to the global tick at which a piece begins, minus axis->global, in units of
- * 2^-64 ticks.
- */
+/* Sets *ret to the global tick at which a piece begins, minus axis->global, in units of
+ * 2^-64 ticks. */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -161,10 +155,8 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/*
- * Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
- * 2^-64 ticks, counted from the global tick axis->global.
- */
+/* Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
+ * 2^-64 ticks, counted from the global tick axis->global. */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -222,10 +214,8 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 	return is_small(curve) ? 0 : -ERANGE;
 }
 
-/*
- * Makes the curve end at @next, where the next curve begins, by rotation about its
- * beginning: rounding of coefficients displaces its end a little.
- */
+/* Makes the curve end at @next, where the next curve begins, by rotation about its
+ * beginning: rounding of coefficients displaces its end a little. */
 static int connect_curve(struct tsct_mapping_curve *curve,
 			 const struct tsct_axis *axis, tsct_s128 next)
 {
@@ -255,7 +245,7 @@ static double as_ticks(tsct_s128 x)
 
 /*
  * Returns the lowest slope of the curve, in global ticks per 2^bits local ticks, from
- * its begin to @u_end * 2^bits local ticks later: the slope at an end of that range or
+ * its start to @u_end * 2^bits local ticks later: the slope at an end of that range or
  * at the curve's inflection point. Returns -1 if the lowest slope is at most 1/1024 of
  * the mean slope.
  */
@@ -273,10 +263,8 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/*
- * Returns the largest step (log2 of local ticks per straight line) at which the lines
- * are within BEND_NS of the curve.
- */
+/* Returns the largest step (log2 of local ticks per straight line) at which the lines are
+ * within BEND_NS of the curve. */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {
@@ -366,7 +354,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		until = len;
 		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
 			until = piece[k + 1].from - begin;
-		/* Skip a piece that ends before the range or at the range's begin. */
+		/* Skip a piece that ends before the range, or at the start of the range. */
 		if ((__s64)until <= (__s64)at)
 			continue;
 		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping: from a location's own ticks to global ones, in fixed point.
+ * Mapping: from a location's own ticks to global ticks, in fixed point.
  *
  *	local tick ── cubics ──▶ the master's tick ── axis ──▶ global tick
  *
@@ -14,10 +14,10 @@
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks have different global ones. Where a global
- * tick is not longer than a local tick, the lines alone ensure that. A global tick of 1
- * ns is longer than a tick of most counters: there the maximum ensures it, and the
- * cursor counts these cases.
+ * so that events with different local ticks have different global ticks. If a global tick
+ * is not longer than a local tick, the lines alone ensure that. A global tick of 1 ns is
+ * longer than a tick of most counters: then the maximum ensures it, and the cursor counts
+ * the events whose tick the maximum raised.
  *
  * User space only (doubles). No allocation: the caller has the memory, which is
  * proportional to the number of cubics.
@@ -43,10 +43,8 @@ struct tsct_cubic {
 
 /* ---- the axis --------------------------------------------------------------- */
 
-/*
- * Axis of merged time, common to all nodes: converts a tick t of the master's counter
- * to the global tick global + (t - remote) * num / den
- */
+/* Axis of merged time, common to all nodes: converts a tick t of the master's counter to
+ * the global tick global + (t - remote) * num / den */
 struct tsct_axis {
 	__u64 remote;		/* value of the master's counter at global tick `global` */
 	__u64 global;		/* global tick at tick `remote` of the master */
@@ -82,10 +80,8 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/*
- * log2 of the largest number of local ticks that a tsct_mapping_line maps: rounding of
- * the line's rate adds an error of at most 2^-24 global ticks.
- */
+/* log2 of the largest number of local ticks that a tsct_mapping_line maps: rounding of the
+ * line's rate adds an error of at most 2^-24 global ticks. */
 #define TSCT_MAPPING_LINE_BITS	40
 
 /* Linear function from a range of a node's local ticks to global ticks */
@@ -108,10 +104,8 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 		(__u64)(((tsct_u128)d * line->mult + line->frac) >> 64);
 }
 
-/*
- * A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
- * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global.
- */
+/* A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
+ * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global. */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
 	/* global ticks at which the curve begins and ends, 2^-64 ticks since
@@ -129,7 +123,7 @@ struct tsct_mapping_curve {
 };
 
 struct tsct_mapping {
-	__u64 begin, end;	/* range of local ticks, both included */
+	__u64 begin, end;	/* first and last local tick of the mapping */
 	/* axis->global: global tick from which the values of all curves are counted */
 	__u64 global;
 	__u64 nr_lines;		/* number of straight lines in the whole mapping */
@@ -162,7 +156,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 
 /*
  * tsct_mapping_find_line - get the straight line of the mapping on which the local tick
- * @local lies. Returns 0 or -ERANGE.
+ * @local lies. Returns 0; -ERANGE: the mapping's range does not include @local.
  */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
@@ -185,16 +179,17 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 			      const struct tsct_mapping *mapping);
 
 /*
- * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): set cursor->line
- * to the straight line of the mapping on which the local tick @local lies
+ * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): set cursor->line to
+ * the straight line of the mapping on which the local tick @local lies. Returns 0, -EINVAL
+ * or -ERANGE as tsct_mapping_cursor_next() does.
  */
 int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 
 /*
- * tsct_mapping_cursor_next - the global tick of the location's next event
+ * tsct_mapping_cursor_next - get the global tick of the location's next event
  *
- * Returns 0; -EINVAL: the event's local tick is before the last event's, or before the
- * begin; -ERANGE: it is after the end. On error, nothing changes.
+ * Returns 0; -EINVAL: the event's local tick is before that of the last event, or before
+ * mapping->begin; -ERANGE: it is after mapping->end. On error, nothing changes.
  */
 static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 					   __u64 local, __u64 *ret_global)

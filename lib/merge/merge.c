@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges recordings into one: the steps, in their order.
+ * Merges recordings into one: the table of all steps, in the order in which they are done.
  *
- * Each input counts ticks of its node's counter. Where the nodes are on one timeline, their
- * sync samples tell how their counters relate to the master's, which is the *axis*; one
- * fraction of integers then makes global ticks of the axis. Else each node's own clock gives
+ * Each input counts ticks of its node's counter. If the nodes are on one timeline, their sync
+ * samples relate their counters to the master's counter, the *axis*; one fraction of integers
+ * then converts positions on the axis to global ticks. Otherwise each node's own clock gives
  * the global ticks.
  *
  * The plan reads descriptions, samples, sends and receives, and writes nothing:
  *
- *	look		For each input: its first and last tick, its samples without those
- *			that contradict each other, and facts for the next four steps.
+ *	look		For each input: finds the first and last tick, drops samples that
+ *			contradict each other, and lists facts for later steps.
  *	identify	Refuses inputs that hold the same events, or were made days apart.
- *	choose time	Decides whether times are the cluster's or by each node's own clock,
- *			and whether the nodes then compare. Where the daemons' samples lead
- *			to no common timeline, sessions over MPI may.
+ *	choose time	Decides whether times are cluster time or by each node's own clock,
+ *			and by what two nodes' times can be compared. If the daemons' samples
+ *			give no common timeline, sessions over MPI may give one.
  *	make result	Describes the result without events: nodes, locations, channels.
  *	define		For each input: copies its nodes and CPUs, and lists its event types,
  *			its files, candidates for the axis, and which inputs its node polled.
  *	define types	Numbers the event types of all inputs.
- *	find axis	Takes the best candidate; makes the fraction to global ticks.
+ *	find axis	Takes the best candidate for the axis; makes the fraction of integers.
  *	settle		Maps each input to the axis, after the inputs that its node polled:
- *			cuts it into segments, one for each epoch of its counter; chooses for
- *			each the samples with the least bound; fits them once a second; runs
- *			cubics through these estimates; and makes them exact straight lines
- *			(lib/fit/mapping.h). Then computes the error bounds.
+ *			cuts the input into segments, one per epoch of its counter; chooses
+ *			for each segment the samples with the least bound; makes estimates
+ *			from these samples, one per second of the recording; runs cubics
+ *			through the estimates; and converts the cubics to exact straight
+ *			lines (lib/fit/mapping.h). Then computes the error bounds.
  *	name result	Names the clock, the missing nodes, and the UUID.
- *	make clock	Finds the first and last global tick of all.
+ *	make clock	Finds the first and last global tick of all inputs; makes the clock.
  *	shift		Counts messages. If some are received before they were sent, but by
  *			less than the bounds, shifts whole nodes by less than their bounds.
  *
- * Writing then copies the events, file by file, in any number of threads. An event that would
- * come before the one ahead of it in its file is raised to that one's tick. The bounds grow by
- * the largest such raise. The metadata comes last.
+ * Writing then copies the events, file by file, in any number of threads. The global tick of an
+ * event is raised if it would not be after the tick of the event before it in its file. The
+ * bounds grow by the largest such raise. The metadata is written last.
  *
- * A step does all that needs no more than the steps before, as opening thousands of inputs takes
- * its time. Only the table `plan` calls these steps. What one leaves to later ones are the lists
- * (enum merge_list) that it names there, beside the state in struct merge_in and tsct_merge.
+ * Opening thousands of inputs takes time, so each step does all that is possible after the steps
+ * before it. Only the table `plan` calls these steps. A step hands results to later steps by the
+ * lists (enum merge_list) that `plan` names, and by members of struct merge_in and tsct_merge.
  *
- * The merge may have several *parts*, one per process (ranks.h), of which each has some of the
- * inputs. All parts do all steps. They meet where a step ends: merge_do() makes of their errors
- * one, and of each list of theirs one in the order of inputs, so that all parts then decide
- * alike. With one part, lists and errors are there already: readers need not know about parts.
+ * A merge may have several *parts*, one per process (ranks.h); each part has some of the inputs.
+ * All parts do all steps. At the end of a step, merge_do() gives all parts the error of the first
+ * part that failed, and joins the lists of all parts, in the order of inputs: so all parts decide
+ * alike. With one part there is nothing to join: readers need not know about parts.
  * Documentation/merge.rst has the reasons.
  *
- * Each file calls only those before it: ranks.c; merge_parts.c (errors, lists);
+ * Each file calls only files before it in this list: ranks.c; merge_parts.c (errors, lists);
  * merge_contradiction.c; merge_define.c; merge_open.c (inputs, merge_do()); merge_identity.c;
  * merge_mpi.c; merge_axis.c; merge_map.c; merge_bound.c; merge_settle.c; merge_copy.c;
  * merge_ends.c; merge_messages.c; merge_shift.c; this one.
@@ -119,7 +120,7 @@ static int number_inputs(struct tsct_merge *m)
 		node += m->peer[i].nr_nodes;
 		location += m->peer[i].nr_locations;
 	}
-	/* merge_make_result() refuses more than TSCT_NODES_MAX and TSCT_LOCATIONS_MAX. */
+	/* merge_make_result() refuses too many nodes or locations. */
 	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
 	m->part.nr_locations = location < MERGE_NOBODY ? (__u32)location : MERGE_NOBODY;
 	return 0;
@@ -136,10 +137,8 @@ static int define_input(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- the result's names -------------------------------------------------------------- */
 
-/*
- * Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
- * result of the same merge is the same, bit by bit.
- */
+/* Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
+ * result of the same merge is the same, bit by bit. */
 static int make_uuid(struct tsct_merge *m)
 {
 	const struct tsct_merge_options *o = &m->options;
@@ -156,7 +155,8 @@ static int make_uuid(struct tsct_merge *m)
 
 	if (!inputs)
 		return merge_fail_errno(m, -ENOMEM);
-	/* The events of an input are those of its UUID, unless it is not complete. */
+	/* A UUID identifies the events of a complete input. An incomplete input may have
+	 * grown, so its end counts, too. */
 	for (i = 0; i < o->nr; i++) {
 		memcpy(inputs[i].uuid, m->peer[i].uuid, 16);
 		inputs[i].complete = m->peer[i].complete;
@@ -181,8 +181,8 @@ static int add_missing_nodes(struct tsct_merge *m, const char *text)
 	return merge_fail_errno(m, tsct_recording_add_missing(&m->result.missing_nodes, text));
 }
 
-/* Names the nodes that are missing in the result: those of the options, and of merged
- * inputs. */
+/* Names the nodes that are missing in the result: those in options.missing_nodes, and those
+ * that merged inputs name as missing. */
 static int name_missing_nodes(struct tsct_merge *m)
 {
 	const struct tsct_blob *texts = &m->list[MERGE_MISSING];
@@ -223,7 +223,7 @@ static int name_result(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
-/* Lists that are not just appended to each other */
+/* For each list: the function that joins two parts' lists; NULL: one is appended to the other */
 static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_TIMELINES] = merge_combine_timelines,
 	[MERGE_CLOCKS] = merge_combine_clocks,
@@ -288,7 +288,7 @@ void tsct_merge_free(struct tsct_merge *m)
 
 /* ---- metadata ------------------------------------------------------------------------ */
 
-/* Appends the lines of a section that the other ranks have, in their order. */
+/* Appends the other ranks' lines of a metadata section, in the order of the ranks. */
 static int append_section(void *arg, FILE *to)
 {
 	const struct tsct_merge *m = arg;
@@ -344,7 +344,8 @@ static int write_own(struct tsct_merge *m, int dirfd)
 	return merge_fail_errno(m, err);
 }
 
-/* Rank 0 writes the metadata; the others send it the lines of their nodes and locations. */
+/* Rank 0 writes the metadata; the other ranks send the lines of their nodes and locations
+ * to rank 0. */
 static int write_metadata(struct tsct_merge *m, int dirfd)
 {
 	__u32 i;

@@ -4,13 +4,13 @@
  * location keeps a file of its own.
  *
  *	tsct_merge_plan()	examines the inputs and maps each node's ticks to
- *				global ones
+ *				global ticks
  *	tsct_merge_write()	writes the events, file by file, in any number of
  *				threads, then the metadata
  *
- * With several ranks, each calls both, and each call returns the same at all ranks.
- * In between, tsct_merge_reader_*() return the events of any file with their global
- * ticks. Documentation/merge.rst has the decisions and their reasons.
+ * With several ranks, each rank calls both functions, and a call returns the same at all
+ * ranks. Between the two calls, tsct_merge_reader_*() return the events of any file with
+ * their global ticks. Documentation/merge.rst has the decisions and their reasons.
  */
 #ifndef TSCT_MERGE_H
 #define TSCT_MERGE_H
@@ -21,18 +21,18 @@
 struct tsct_merge;
 struct tsct_ranks;
 
-/* Callback that receives a remark for the user; from any thread, but one at a time */
+/* Callback that receives a remark for the user; any thread calls it, but only one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
 
-/* Progress of writing. Threads add to the last two, which are to be read with READ_ONCE(). */
+/* Progress of writing. Threads add to bytes_done and events: read these with READ_ONCE(). */
 struct tsct_merge_progress {
-	__u64 bytes;		/* of all input files */
-	__u64 bytes_done;	/* read so far */
+	__u64 bytes;		/* size of all input files, bytes */
+	__u64 bytes_done;	/* bytes read so far */
 	__u64 events;		/* number of events written so far */
 };
 
-/* Callback that is called many times a second, by the thread that plans or writes. Returns
- * true: the merge is to return -EINTR */
+/* Callback that the thread that plans or writes calls many times a second. It returns true
+ * to stop the merge, which then returns -EINTR. */
 typedef bool tsct_merge_poll(void *arg, const struct tsct_merge_progress *progress);
 
 struct tsct_merge_options {
@@ -51,12 +51,12 @@ struct tsct_merge_options {
 	 * NULL: none. The result names them. */
 	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
-	/* the processes that merge together (ranks.h), each a part of the inputs; NULL: this
-	 * one alone. All are given the same options otherwise */
+	/* processes that merge together (ranks.h), each with a part of the inputs; NULL:
+	 * this process merges alone. All of these get the same options otherwise */
 	const struct tsct_ranks *ranks;
 	tsct_merge_note *note;	/* may be NULL */
 	tsct_merge_poll *poll;	/* may be NULL */
-	void *arg;		/* for both */
+	void *arg;		/* first argument of note() and poll() */
 };
 
 /*
@@ -71,8 +71,8 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 const char *tsct_merge_why(const struct tsct_merge *merge);
 
 /*
- * tsct_merge_write - write the merged recording into the empty directory @dirfd, the same
- *	of all ranks
+ * tsct_merge_write - write the merged recording into the empty directory @dirfd; all ranks
+ *	pass the same directory
  *
  * Returns 0; an error of tsct_merge_plan(); or the -errno of a write to the disk. After
  * an error the contents of the directory are useless.
@@ -95,7 +95,7 @@ enum tsct_merge_time {
 enum tsct_merge_how {
 	TSCT_MERGE_AS_OWN,	/* ticks are mapped by the node's own clock */
 	TSCT_MERGE_AS_MASTER,	/* the node is the master: its counter is the axis */
-	/* ticks are mapped by a fit from the node's counter to the master's */
+	/* ticks are mapped by a fit from the node's counter to the master's counter */
 	TSCT_MERGE_AS_CHILD,
 	/* ticks are mapped by a fit to another input, then by that input's mapping */
 	TSCT_MERGE_VIA,
@@ -128,22 +128,21 @@ struct tsct_merge_input {
 	__u64 damage;		/* number of unreadable places in the input's files */
 };
 
-/* Returns an input of this rank, from 0 on, in the order of the options; NULL: it has no
- * more. */
+/* Returns input number @i of this rank, counted from 0 in the order of the options; NULL:
+ * this rank has no such input. */
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
 						unsigned int i);
 /* @node: index in tsct_merge_result()->nodes */
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 
-/*
- * Returns true if a part of the inputs is not in the result. Valid after
- * tsct_merge_write().
- */
+/* Returns true if a part of the inputs is not in the result. Valid after
+ * tsct_merge_write(). */
 bool tsct_merge_is_partial(const struct tsct_merge *merge);
 
 /* ---- files ---------------------------------------------------------------------- */
 
-/* A file of an input, and its place in the merged recording; indices are of this rank's */
+/* A file of an input, and its place in the merged recording. Indices count only inputs and
+ * locations of this rank */
 struct tsct_merge_file {
 	__u32 input;
 	/* indices of the file's stream class and location in the input */
@@ -158,7 +157,7 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
-	__u32 id;	/* of its definition in the result */
+	__u32 id;	/* event id in the result */
 	/* event with the input's numbers of channel, location and node, not the
 	 * result's; valid until the next call of tsct_merge_reader_next() */
 	const struct tsct_trace_event *event;
@@ -166,12 +165,13 @@ struct tsct_merge_event {
 
 struct tsct_merge_reader;
 
-/* Opens a reader of a file; any number of readers may be open. Returns 0 or -ENOMEM. */
+/* Opens a reader of a file; any number of readers may be open. Returns 0, or -errno if
+ * there is no memory or the input cannot be opened. */
 int tsct_merge_reader_open(struct tsct_merge *merge,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret);
-/* Reads the next undamaged event; @ends: the next send or receive. Returns 1; 0: end of the
- * file; -ENOMEM; or -EINTR: the merge was stopped. */
+/* Reads the next undamaged event; if @ends, the next undamaged send or receive. Returns 1;
+ * 0: end of the file; -ENOMEM; or -EINTR: the merge was stopped. */
 int tsct_merge_reader_next(struct tsct_merge_reader *reader, bool ends,
 			   struct tsct_merge_event *ret);
 void tsct_merge_reader_close(struct tsct_merge_reader *reader);

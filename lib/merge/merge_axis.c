@@ -66,7 +66,7 @@ static const char *why_none(const struct merge_in *in)
 		return sync->params.mult && sync->node == sync->master ? NULL :
 			"is uncalibrated: the master's time was not yet known";
 	return found ? NULL : in->contradictory ?
-		"has sync samples that contradict each other, or its clock" :
+		"has sync samples that contradict each other, or contradict its clock" :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
 }
 
@@ -77,12 +77,13 @@ struct axis_timeline {
 	__u32 number;
 };
 
-/* Whether some inputs that follow each other are on one timeline: that of the first */
+/* Whether some adjacent inputs are all on one timeline, that of the first of these inputs */
 struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;
 	bool by_themselves;	/* flag: no input belongs to a cluster */
-	/* the first input that is not, MERGE_NOBODY: none; and why: "": it is on another one */
+	/* other_input: first input that is not on `first`, MERGE_NOBODY: none; other: its
+	 * timeline; why: the reason, "": the input is just on another timeline */
 	__u32 other_input;
 	struct axis_timeline other;
 	char why[MERGE_WHY_MAX / 4];
@@ -100,7 +101,7 @@ static bool is_same_timeline(const struct axis_timeline *a, const struct axis_ti
 	return a->master == b->master && a->number == b->number;
 }
 
-/* Adds the inputs of @b, which follow, to those of @a. */
+/* Extends @a, facts about some inputs, by @b, facts about the inputs that follow these. */
 static void add_timelines(struct axis_timelines *a, const struct axis_timelines *b)
 {
 	a->by_themselves &= b->by_themselves;
@@ -166,31 +167,29 @@ static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX
 		snprintf(why, MERGE_WHY_MAX / 2, "%s: %s", path, t->why);
 	else
 		snprintf(why, MERGE_WHY_MAX / 2, "%s: is on timeline %u of node %016"
-			 PRIx64 ", but %s on timeline %u of node %016" PRIx64,
+			 PRIx64 ", but %s is on timeline %u of node %016" PRIx64,
 			 path, t->other.number, (uint64_t)t->other.master, m->options.path[0],
 			 t->first.number, (uint64_t)t->first.master);
 }
 
 /* ---- comparison of nodes by their own clocks ------------------------------ */
 
-/*
- * Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
- * CLOCK_REALTIME may have been set since, and is then not the clock of the recording.
- */
+/* Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
+ * CLOCK_REALTIME may have been set since, and is then not the clock of the recording. */
 static bool is_in_holdover(const struct tsct_recording *rec)
 {
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* The nodes of some inputs; flags hold for all */
+/* Facts about the nodes of some inputs. A flag is set if it holds for all these nodes */
 struct clocks {
-	__u8 boot_id[16];	/* of the first node */
+	__u8 boot_id[16];	/* boot id of the first node */
 	bool one_boot;
 	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
-	/* why the CLOCK_REALTIME of a node has no bound to UTC: the first such node; "":
-	 * all have one */
+	/* reason why a node's CLOCK_REALTIME has no bound to UTC, for the first such node;
+	 * "": all nodes have such a bound */
 	char no_utc[MERGE_WHY_MAX / 2];
-	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
+	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have such a bound */
 };
 
 static void compare_utc(const struct merge_in *in, struct clocks *c)
@@ -202,8 +201,7 @@ static void compare_utc(const struct merge_in *in, struct clocks *c)
 
 	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*c->no_utc; node++) {
 		ns = tsct_recording_worst_utc_ns(node, &source);
-		/* The cluster's time, by which a merged input may be, has no
-		 * bound to UTC. */
+		/* A merged input may have the cluster's time, which has no bound to UTC. */
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
@@ -259,10 +257,8 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 		merge_fail_errno(m, merge_combine_clocks(&m->list[MERGE_CLOCKS], &one));
 }
 
-/*
- * Sets m->compared: how the times of nodes compare that are by each node's own clock.
- * Nodes that were never compared are refused, unless options.force is set.
- */
+/* Sets m->compared: why times of different nodes can be compared if each node's own clock
+ * is used. Refuses nodes that were never compared, unless options.force is set. */
 static int compare_nodes(struct tsct_merge *m)
 {
 	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
@@ -284,8 +280,8 @@ static int compare_nodes(struct tsct_merge *m)
 	}
 	if (!*c->no_utc) {
 		m->compared = TSCT_COMPARED_UTC;
-		merge_note_once(m, "no common timeline: each node's own clock is used, which its"
-			  " kernel or ClockBound states to be within %.3f us of UTC or better",
+		merge_note_once(m, "no common timeline: each node's own clock is used; kernels or"
+			  " ClockBound state that each is within %.3f us of UTC",
 			  (double)c->worst_utc_ns / 1e3);
 		return 0;
 	}
@@ -301,9 +297,9 @@ static int compare_nodes(struct tsct_merge *m)
 static int check_own(struct tsct_merge *m, const struct merge_in *in)
 {
 	if (in->was_disrupted)
-		merge_note(m, "%s: its clock was disrupted while it was recorded;"
-			   " its times are by the clock after the disruption, also those"
-			   " before the disruption", in->info.path);
+		merge_note(m, "%s: its clock was disrupted during the recording;"
+			   " all times of the recording, even those before the disruption,"
+			   " are by the clock after the disruption", in->info.path);
 	if (in->merged || tsct_status_has_time(in->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
@@ -326,10 +322,8 @@ static int take_own(struct tsct_merge *m)
 	return err ? err : compare_nodes(m);
 }
 
-/*
- * Uses sessions over MPI, if the inputs are on no timeline by the daemons' samples: sets
- * @why anew.
- */
+/* Uses sessions over MPI as samples, as the daemons' samples put the inputs on no common
+ * timeline. Sets @why anew; "": the inputs now have a common timeline. Returns 0 or -errno. */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
 	static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
@@ -359,7 +353,7 @@ int merge_choose_time(struct tsct_merge *m)
 	int err = 0;
 
 	compare_timelines(m, why);
-	/* Inputs that all have one counter need no samples. */
+	/* Inputs of one boot have the same counter, and need no samples. */
 	if (*why && !(by_themselves && c->one_boot))
 		err = try_mpi(m, why);
 	if (err)
@@ -493,19 +487,18 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 
 /* ---- the axis ----------------------------------------------------------------- */
 
-/*
- * Candidates of some inputs for the axis and the rate of global ticks: of each kind the first
- * one, so that of all inputs' the first one is the result's.
- */
+/* Candidates of some adjacent inputs for the axis and the rate of global ticks. Of each
+ * kind, the candidate is that of the first input that has one. */
 struct axis_candidates {
-	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
+	__u32 merged;		/* flag: `timeline` is that of merged input `input` */
 	__u32 input;
 	struct tsct_recorded_timeline timeline;
-	/* by the master's own recording; by its clock params in a child's sync samples; by
-	 * any clock params of cluster time; mult 0: none */
+	/* axis[0]: from the master's recording; axis[1]: from the master's clock params in
+	 * a child's sync samples; axis[2]: from any clock params of cluster time; mult 0:
+	 * none */
 	struct tsct_recorded_timeline axis[3];
-	/* of the master's recordings, the one that begins first, and the one that ends
-	 * last; hz 0: none */
+	/* of the master's recordings, the one that starts first, and the one that ends
+	 * last; hz 0: the master has no recording */
 	struct master_run {
 		__u64 begin, end;
 		double hz;
@@ -521,7 +514,7 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 		sync->node == m->axis.master;
 }
 
-/* Sets a candidate unless there is one already. */
+/* Sets a candidate for the axis, unless it was set before. */
 static void set_axis(struct tsct_recorded_timeline *axis, __u64 base, __s64 base_ns, __u64 mult)
 {
 	if (axis->mult)
@@ -543,10 +536,8 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		sent = &s->params[s->nr - 1];
 		if (s->has_params && s->node == m->axis.master)
 			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
-		/*
-		 * The master's counter is unknown: the axis is ns of cluster time. Its base
-		 * is the base time in the last clock params of a series of sync samples.
-		 */
+		/* The master's counter is unknown: the axis is ns of cluster time. Its base
+		 * is the base time in the last clock params of a series of sync samples. */
 		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }
@@ -563,7 +554,7 @@ static void find_master(const struct tsct_merge *m, const struct merge_in *in,
 	c->first = c->last = (struct master_run) { in->begin, in->end, in->hz, in->rec->real };
 }
 
-/* Adds the candidates of the inputs that follow. */
+/* Extends @left, the candidates of some inputs, by @right, those of the inputs that follow. */
 int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct axis_candidates *a = (struct axis_candidates *)left->data;

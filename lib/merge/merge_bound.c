@@ -3,9 +3,9 @@
  * Computes error bounds of a node's mapping, at ticks evenly spread over the recording.
  * The mapping is a curve through estimates. The error at a tick is the error bound of
  * an estimate made for that tick, plus the distance of the curve from the estimate. The
- * error halfway between two such ticks may raise the bounds at both ticks. Where times are
- * by a node's own clock, their bounds are those of its recording (recording_error.h).
- * Makes the result's clock, which has the bound of all nodes.
+ * error halfway between two such ticks may raise the bounds at both ticks. If times are by
+ * a node's own clock, the bounds are those that its recording states (recording_error.h).
+ * Also makes the result's clock, whose error bound holds for all nodes.
  */
 #include <math.h>
 #include <time.h>
@@ -25,10 +25,10 @@ static int half_year(time_t s)
 }
 
 /*
- * Returns the error to UTC that no kernel states, ns: a server may smear a leap
- * second over up to a day before it or after it, and hides that from its clients; a
- * kernel that inserts a leap second has the same times twice. Leap seconds are
- * announced half a year ahead, so each end of a half year may have one.
+ * Returns the error against UTC that no kernel states, ns: a server may smear a leap second
+ * over up to a day before it or after it, and hides that from its clients; a kernel that
+ * inserts a leap second has the same times twice. Leap seconds are announced half a year
+ * ahead, so each end of a half year may have one.
  */
 static double leap_ns(__s64 ns)
 {
@@ -42,10 +42,10 @@ struct measured {
 	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
-/* Measures the error at a tick. Where times are by the input's own clock, the errors of
- * that clock, and of CLOCK_REALTIME to UTC, are the largest from @local to @until. */
-static int measure(struct tsct_merge *m, const struct merge_in *in,
-		   __u64 local, __u64 until, struct measured *ret)
+/* Computes the error bound at tick @local. If times are by the input's own clock, takes the
+ * largest errors of that clock, and of CLOCK_REALTIME against UTC, from @local to @until. */
+static int measure_error(struct tsct_merge *m, const struct merge_in *in,
+			 __u64 local, __u64 until, struct measured *ret)
 {
 	const struct tsct_clock_params *real = &in->rec->real;
 	const struct merge_segment *s = merge_segment_of(in, local);
@@ -96,13 +96,13 @@ static int measure(struct tsct_merge *m, const struct merge_in *in,
 
 /* ---- points with error bounds --------------------------------------------- */
 
-static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
+static __u64 point_tick(const struct merge_in *in, __u32 k, __u32 nr)
 {
 	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
 }
 
-/* Raises a bound to @ns, plus the error that rounding may add; UINT64_MAX: no bound */
-static void widen(struct tsct_recorded_bound *b, double ns)
+/* Raises a bound to at least @ns plus the error that rounding may add; UINT64_MAX: no bound */
+static void widen_bound(struct tsct_recorded_bound *b, double ns)
 {
 	/*
 	 * Rounding a time down to a global tick changes the time by at most 1 ns. The
@@ -125,9 +125,9 @@ static void add_between(const struct merge_in *in, struct tsct_recorded_correcti
 	__u32 k;
 
 	for (k = 0; k < c->nr_bounds; k++)
-		if (point(in, k ? k - 1 : 0, c->nr_bounds - 1) <= to &&
-		    point(in, k + 1 < c->nr_bounds ? k + 1 : k, c->nr_bounds - 1) >= from)
-			widen(&c->bounds[k], (double)c->bounds[k].error_ns + ns);
+		if (point_tick(in, k ? k - 1 : 0, c->nr_bounds - 1) <= to &&
+		    point_tick(in, k + 1 < c->nr_bounds ? k + 1 : k, c->nr_bounds - 1) >= from)
+			widen_bound(&c->bounds[k], (double)c->bounds[k].error_ns + ns);
 }
 
 /* Returns the distance between the mappings of two segments at a tick, ns. */
@@ -220,16 +220,17 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 	c->nr_bounds = nr;
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
-			.tick = merge_global(in, point(in, k, nr - 1)) };
+			.tick = merge_global(in, point_tick(in, k, nr - 1)) };
 	/* Measures the error at the tick of each error bound, which may raise a bound,
 	 * and halfway between the ticks of two bounds, which may raise both bounds. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
-		err = measure(m, in, point(in, k, 2 * (nr - 1)),
-			      point(in, k < 2 * (nr - 1) ? k + 1 : k, 2 * (nr - 1)), &at);
-		widen(&c->bounds[k / 2], at.error_ns);
-		widen(&c->bounds[(k + 1) / 2], at.error_ns);
+		err = measure_error(m, in, point_tick(in, k, 2 * (nr - 1)),
+				    point_tick(in, k < 2 * (nr - 1) ? k + 1 : k,
+					       2 * (nr - 1)), &at);
+		widen_bound(&c->bounds[k / 2], at.error_ns);
+		widen_bound(&c->bounds[(k + 1) / 2], at.error_ns);
 		if (at.residual_ns >= 0) {
 			sum += at.residual_ns * at.residual_ns;
 			fitted++;
@@ -292,11 +293,11 @@ static void count_samples(const struct merge_in *in,
 }
 
 /*
- * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each
- * bound, for rounding, if the input's global ticks are not those of the result. Bounds
- * to the clock of one machine become bounds to UTC, if those are needed.
+ * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each bound,
+ * for rounding, if the input's global ticks are not those of the result. If the result
+ * needs bounds to UTC, bounds to the clock of one machine are converted.
  */
-static void carry(struct tsct_merge *m, const struct merge_in *in)
+static void carry_bounds(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	const bool same = m->time == TSCT_MERGE_OWN ?
@@ -337,9 +338,9 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Sets the bounds of a node's times to its own CLOCK_REALTIME, each the largest of one part
- * of the input. A part begins a little early, as several ticks of the input may become one
- * tick of the result.
+ * Sets the error bounds of a node's times against its own CLOCK_REALTIME, one per part of
+ * the input: the largest error in that part. A part starts a little early, as several ticks
+ * of the input may become one tick of the result.
  */
 static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node *to)
 {
@@ -350,8 +351,8 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 
 	to->nr_clock_bounds = nr;
 	for (k = 0; k < nr; k++) {
-		from = point(in, k, nr);
-		until = point(in, k + 1, nr);
+		from = point_tick(in, k, nr);
+		until = point_tick(in, k + 1, nr);
 		to->clock_bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, from),
 			.error_ns = tsct_recording_node_worst_ns(in->rec, 0,
@@ -360,8 +361,8 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 	}
 }
 
-/* Copies the bounds of a merged input's node to its own CLOCK_REALTIME. Adds 1 ns, for
- * rounding, if the global ticks of the input are not those of the result. */
+/* Copies the error bounds of a merged input's node against its own CLOCK_REALTIME. Adds 1
+ * ns to each, for rounding, if the global ticks of the input are not those of the result. */
 static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 			const struct tsct_recorded_node *from, struct tsct_recorded_node *to)
 {
@@ -377,7 +378,7 @@ static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 		};
 }
 
-/* Copies the errors to CLOCK_REALTIME and to UTC of an input's nodes to the result. */
+/* Copies to the result the errors of an input's nodes against CLOCK_REALTIME and UTC. */
 static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -391,7 +392,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 		to = &merge_nodes(m, in)[i];
 		memcpy(to->utc, rec->nodes[i].utc, sizeof(to->utc));
 		to->nr_utc = rec->nodes[i].nr_utc;
-		/* Of an incomplete recording, the last bound grows up to its last event. */
+		/* In an incomplete recording, the error grows from the last bound to the
+		 * last event. */
 		if (to->nr_utc)
 			to->utc[to->nr_utc - 1].error_ns =
 				tsct_recording_utc_max_ns(rec, i, rec->nodes[i].utc[to->nr_utc - 1].tick,
@@ -400,7 +402,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 			u->tick = merge_global(in, u->tick);
 			if (u == to->utc || u->tick >= u[-1].tick)
 				continue;
-			/* The next epoch of the counter may begin at an earlier tick. */
+			/* The mapping of the counter's next epoch may start at an earlier
+			 * global tick. */
 			u->tick = u[-1].tick;
 			if (u->error_ns < u[-1].error_ns)
 				u->error_ns = u[-1].error_ns;
@@ -423,7 +426,7 @@ int merge_bound_first(struct tsct_merge *m, struct merge_in *in)
 {
 	carry_clock_errors(m, in);
 	if (in->merged) {
-		carry(m, in);
+		carry_bounds(m, in);
 		return 0;
 	}
 	if (in->segment[0].series != MERGE_NOBODY)
@@ -481,8 +484,8 @@ int merge_make_clock(struct tsct_merge *m)
 	real->void_after_cycles = r->end + hz;
 	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
-	/* Trace readers reject metadata with invalid clock params, or with a recording
-	 * that ends before the recording's begin. */
+	/* Trace readers reject metadata with invalid clock params, or with a recording that
+	 * ends before it starts. */
 	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
 		return merge_fail(m, -EINVAL, "one recording cannot hold the times of all"
 				  " inputs: they are too far apart, or too far in the future");

@@ -9,24 +9,19 @@
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
-/*
- * Largest part of the exchanges that may contradict a fit, 1 / OUTLIERS: fits drop up
- * to that many as single wrong packet times. Where more contradict, a counter
- * changed.
- */
+/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: fits drop that many as single
+ * wrong packet times. If more contradict it, a counter changed. */
 #define OUTLIERS	20
-/*
- * Largest ratio of the rate of a counter by the samples to its rate by the recording's
- * clock, or the other way round: both clocks may be slewed by 10 % (adjtimex(2), tick).
- */
+/* Largest ratio between two rates of a counter, one by the samples and one by the
+ * recording's clock: both clocks may be slewed by 10 % (adjtimex(2), tick). */
 #define RATE_RATIO	1.25
-/* Time by which a sample may be after the end of its session or recording, s */
+/* Longest time by which a sample may be after the end of its session or recording, s */
 #define LATE_S		1
 
 /*
- * Returns true if a packet of an exchange arrived before it was sent, by a fit and by
- * more than the fit's error bound. An exchange with a negative round trip contradicts
- * itself, not the other exchanges: fits ignore such an exchange.
+ * Returns true if, by a fit, a packet of an exchange arrived before it was sent, by more than
+ * the fit's error bound. An exchange with a negative round trip contradicts itself, not the
+ * other exchanges: fits ignore such an exchange.
  */
 static bool contradicts(const struct tsct_fit *fit, const struct tsct_exchange *x)
 {
@@ -59,8 +54,8 @@ static bool window_contradicts(const struct tsct_series *s, double hz,
 
 	if (tsct_series_fit(s, TSCT_FIT_HULL, hz, x[0].t1, x[nr - 1].t1,
 			    x[nr / 2].t1, &fit, NULL))
-		return false;	/* the fit of the merge fails, too */
-	/* A fit over a short time may have any rate within its error. */
+		return false;	/* the merge will report that no fit is possible */
+	/* A fit over a short time knows the rate only to +- rate_error. */
 	ratio = tsct_fit_rate(&fit, fit.at) * tsct_series_ns(s) * hz * 1e-9;
 	rate_error = fit.rate_error * tsct_series_ns(s) * hz * 1e-9;
 	wrong_rate = ratio - rate_error > RATE_RATIO || ratio + rate_error < 1 / RATE_RATIO;
@@ -83,8 +78,8 @@ static bool series_contradicts(const struct tsct_series *s, double hz)
 	return s->nr && window_contradicts(s, hz, from, s->nr - from);
 }
 
-/* Returns true if a session of the recording has a sample, as each successful session
- * of a child with a master has. */
+/* Returns true if a sample was taken in @session. Each successful session of a child with a
+ * master has samples. */
 static bool has_sample_of(const struct merge_in *in,
 			  const struct tsct_recorded_session *session)
 {
@@ -102,8 +97,8 @@ static bool has_sample_of(const struct merge_in *in,
 	return false;
 }
 
-/* Returns true if the samples are all that the recording ever had: a killed recorder did
- * not write the last samples, and a damaged file lacks some. */
+/* Returns true if no sample of the recording is missing: a killed recorder did not write
+ * the last samples, and a damaged file lacks some. */
 static bool has_all_samples(const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -116,8 +111,8 @@ static const char *find_foreign(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	const __u64 late = (__u64)(LATE_S * in->hz);
-	/* The session at the end, or the last request for samples without one, is after
-	 * the last event. */
+	/* sync->end.end is after the last event: there the last session ended, or the last
+	 * samples were requested without a session. */
 	const __u64 end = sync->end.end > in->end ? sync->end.end : in->end;
 	const struct tsct_series *s;
 	unsigned int i;
@@ -146,8 +141,8 @@ void merge_find_contradiction(struct merge_in *in)
 	struct tsct_series *s;
 	unsigned int i;
 
-	/* With --timestamps system, samples have other ticks than the recording, which
-	 * is refused. */
+	/* With --timestamps system, samples are not in ticks of the recording: such a
+	 * recording is not mapped by its samples. */
 	if ((!tsct_recording_has_samples(in->rec) && !in->nr_series) ||
 	    in->rec->counter.mult)
 		return;

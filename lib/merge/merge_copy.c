@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads files of the inputs with global ticks, and copies them. Files are independent,
- * so each of any number of threads takes the next file. The caller waits for them.
+ * Reads files of the inputs with global ticks, and copies them. Files are independent, so
+ * any number of threads copy: each takes the next file. The caller waits for the threads.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -20,14 +20,15 @@ struct tsct_merge_reader {
 	struct tsct_stream_reader_dir dir;
 	struct tsct_mapping_cursor cursor;
 	struct tsct_merge *merge;
-	struct merge_in *in;		/* open with its events, as long as it is read */
+	struct merge_in *in;		/* input of the file; open, with its event ids */
 	const struct tsct_merge_file *file;
 	unsigned int segment;	/* index of the input's segment that is in use */
 	bool out;		/* flag: an event had no global tick */
 	__u64 packet;		/* offset of the packet that tsct_merge_reader_next() reads */
 };
 
-/* Opens the input, until close_reader(), which is called only after success. */
+/* Opens a file, and its input, until close_reader(). After an error, close_reader() must
+ * not be called. */
 static int open_reader(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,
 		       tsct_trace_report *report, void *arg)
@@ -53,7 +54,8 @@ static void close_reader(struct tsct_merge_reader *r)
 	merge_leave(r->merge, r->in);
 }
 
-/* Slow path of next_event(). Returns 1; 0: the event has no global tick. */
+/* Slow path of next_event(): goes on to the segment of the event's tick. Returns 1; 0: the
+ * event has no global tick. */
 static int turn_segment(struct tsct_merge_reader *r, __u64 *ret_global)
 {
 	const __u64 stamp = r->s.event.tick;
@@ -149,7 +151,7 @@ struct copy_work {
 	struct tsct_merge *m;
 	int dirfd;
 	unsigned int next; /* index of the next file, taken by an atomic increment */
-	bool is_alone;	/* the thread that copies is also the one that calls options.poll() */
+	bool is_alone;	/* flag: the thread that copies also calls options.poll() */
 };
 
 struct copy {
@@ -160,7 +162,7 @@ struct copy {
 	__u64 counted;		/* number of events added to the progress so far */
 };
 
-static void report(void *arg, const char *sentence)
+static void report_damage(void *arg, const char *sentence)
 {
 	const struct copy *c = arg;
 
@@ -178,10 +180,8 @@ static void count_done(struct copy *c, __u64 pos)
 	c->counted = events;
 }
 
-/*
- * At a new packet of the input: ends the output packet, so that losses stay between the
- * same two events. Returns 0 or -errno.
- */
+/* Called at each new packet of the input. If events were lost since the last packet, ends
+ * the output packet, so that losses stay between the same two events. Returns 0 or -errno. */
 static int turn_packet(struct copy *c, __u64 *discarded)
 {
 	const __u64 now = c->r.s.event.discarded;
@@ -228,8 +228,8 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 
 /*
  * Adds the number of recorded events that are unreadable to the result's lost events.
- * @events: number of readable events. For an incomplete recording, sets published_end
- * by the numbers of readable and lost events.
+ * @events: number of readable events. Also sets published_end of an incomplete recording,
+ * from the numbers of readable and of lost events.
  */
 static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r,
 			  struct tsct_stream_class *to, __u64 events)
@@ -297,7 +297,7 @@ static int end_file(struct copy *c, __u64 discarded)
 
 	if (lost > discarded)
 		discarded = lost;
-	/* Losses after a file's last event get a packet, too. */
+	/* Losses are stated in the header of a packet, even if the file has no event. */
 	if (discarded && !tsct_stream_writer_started(&c->out))
 		err = tsct_stream_writer_start(&c->out, m->result.begin);
 	if (!err && tsct_stream_writer_started(&c->out))
@@ -321,7 +321,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
 	__u64 discarded = 0;
-	int err = open_reader(&c->r, m, f, report, c);
+	int err = open_reader(&c->r, m, f, report_damage, c);
 
 	if (err)
 		return err;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Defines the merged recording without its events: the nodes, locations and files of this
- * part's inputs, in order, and the channels and event types of all inputs. Of the latter there
- * are lists of distinct ones, in the order in which inputs first have them. A list of some
- * inputs is combined with that of the next inputs by appending what it lacks, so the list of
- * all inputs is the same however they are divided, and so are the ids that it gives.
+ * part's inputs, in order, and the channels and event types of all inputs. Channels and event
+ * types are listed once each, in the order in which inputs first have them. The list of some
+ * inputs and the list of the next inputs are combined by appending to the first what it lacks.
+ * So the list of all inputs, and the event ids, do not depend on how inputs are divided.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -77,11 +77,11 @@ static int make_nodes(struct tsct_merge *m)
 
 	for (i = 0; i < m->nr; i++)
 		nr += m->in[i].info.nr_nodes;
-	/* A description has one node at least, also that of a part without inputs. */
+	/* A description has at least one node, even in a part that has no inputs. */
 	err = all > TSCT_NODES_MAX ? -EINVAL : tsct_recording_make(&m->result, nr ? nr : 1);
 	if (err)
 		merge_fail(m, err, err == -EINVAL ? "%" PRIu64 " nodes:"
-			   " more than a recording can have (%d)" :
+			   " more than a recording can have (%d); merge fewer recordings" :
 			   "no memory for %" PRIu64 " nodes (%d at most)",
 			   (uint64_t)all, TSCT_NODES_MAX);
 	else
@@ -148,7 +148,7 @@ static int make_locations(struct tsct_merge *m)
 		m->part.nr_locations = 1;
 	if (m->part.nr_locations > TSCT_LOCATIONS_MAX)
 		return merge_fail(m, -EINVAL, "%" PRIu32 " CPUs of all nodes:"
-				  " more than a recording can have (%d)",
+				  " more than a recording can have (%d); merge fewer recordings",
 				  m->part.nr_locations, TSCT_LOCATIONS_MAX);
 	return merge_fail_errno(m, tsct_recording_locate(&m->result, m->nr_locations ?
 							 m->nr_locations : 1));
@@ -156,12 +156,12 @@ static int make_locations(struct tsct_merge *m)
 
 /* ---- channels ----------------------------------------------------------------------- */
 
-/* A channel name of the kernel or of programs */
+/* A channel of the kernel, or of programs, by its name */
 struct named_channel {
 	char name[TSCT_NAME_MAX];
-	__u32 kernel, policy;	/* kernel: flag; MERGE_NOBODY: the statedump, for all inputs */
-	__u32 input;		/* index of the first input with it */
-	__u64 lost_no_ring;	/* of all inputs */
+	__u32 kernel, policy;	/* kernel: flag; or MERGE_NOBODY for the statedump of all inputs */
+	__u32 input;		/* index of the first input that has the channel */
+	__u64 lost_no_ring;	/* sum over all inputs */
 };
 
 static int find_name(const struct tsct_merge *m, const char *name)
@@ -174,10 +174,8 @@ static int find_name(const struct tsct_merge *m, const char *name)
 	return -ENOENT;
 }
 
-/*
- * Finds a stream class by the name of a channel, or by the name that add_class() derived
- * from that name.
- */
+/* Finds a stream class of the result by the name of a channel, or by the name that
+ * add_class() derived from that name. Returns its index or -ENOENT. */
 static int find_class(const struct tsct_merge *m, const char *name, __u32 kernel)
 {
 	const size_t len = strlen(name);
@@ -196,7 +194,7 @@ static int find_class(const struct tsct_merge *m, const char *name, __u32 kernel
 	return -ENOENT;
 }
 
-/* Returns the stream class in the result of one of an input. */
+/* Returns the index in the result of stream class @class of an input. */
 static __u32 class_of(const struct tsct_merge *m, const struct tsct_recording *rec, __u32 class)
 {
 	const struct tsct_stream_class *s = &rec->streams[class];
@@ -244,7 +242,7 @@ static int add_channel(struct tsct_blob *list, const struct named_channel *c)
 	return tsct_blob_add(list, c, sizeof(*c));
 }
 
-/* All statedumps become one, after all channels. */
+/* Lists an input's channels. All statedumps become one stream class, after the channels. */
 int merge_list_channels(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_stream_class *s = in->rec->streams;
@@ -299,22 +297,22 @@ static int make_channels(struct tsct_merge *m)
 
 /* An event type of a stream class of the result */
 struct typed {
-	__u32 size;		/* of the element: that of `def` varies */
+	__u32 size;		/* size of this element, bytes: `def` has a variable size */
 	__u32 class;
-	__u32 input;		/* index of the first input with it */
+	__u32 input;		/* index of the first input that has the event type */
 	__u32 pad;
 	struct tsct_event_def def;
 };
 
 #define TYPED_HEAD	offsetof(struct typed, def)
 
-/* The list, and its elements by hash */
+/* The list of event types, with an index of its elements by hash */
 struct merge_defs {
 	struct tsct_blob *list;
-	size_t *at;		/* offset in the list of each element */
-	__u32 *id;		/* event id in the result of each element */
+	size_t *at;		/* offset of each element in the list, bytes */
+	__u32 *id;		/* event id of each element in the result */
 	__u32 nr;		/* number of elements */
-	struct tsct_index index;	/* number of an element plus 1, by hash */
+	struct tsct_index index;	/* finds an element's number plus 1, by hash */
 	__u64 seed;
 };
 
@@ -338,10 +336,10 @@ static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
 	return hash;
 }
 
-/* Looks up an event type. Returns its number, or -ENOENT with @ret_key, the key under which
- * it is to be added. */
-static __s64 look_up(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
-		     __u64 ret_key[2])
+/* Looks up an event type in the list. Returns its number; or -ENOENT, and sets @ret_key to the
+ * key under which to add the type. */
+static __s64 look_up_type(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
+			  __u64 ret_key[2])
 {
 	const struct typed *known;
 	const __u64 *number;
@@ -357,8 +355,8 @@ static __s64 look_up(const struct merge_defs *d, __u32 class, const struct tsct_
 	}
 }
 
-/* Enters the element at an offset of the list, which is a new one, under its key. */
-static int enter(struct merge_defs *d, size_t at, const __u64 key[2])
+/* Adds the list's element at offset @at to the index. Returns 0 or -ENOMEM. */
+static int enter_type(struct merge_defs *d, size_t at, const __u64 key[2])
 {
 	if (!tsct_array_next(&d->at, d->nr, sizeof(*d->at)) ||
 	    !tsct_array_next(&d->id, d->nr, sizeof(*d->id)) ||
@@ -374,12 +372,12 @@ static int add_type(struct merge_defs *d, const struct typed *type)
 	const size_t at = d->list->size;
 	__u64 key[2];
 
-	if (look_up(d, type->class, &type->def, key) >= 0)
+	if (look_up_type(d, type->class, &type->def, key) >= 0)
 		return 0;
-	return tsct_blob_add(d->list, type, type->size) ?: enter(d, at, key);
+	return tsct_blob_add(d->list, type, type->size) ?: enter_type(d, at, key);
 }
 
-/* Enters all elements of the list, for the first time or anew. */
+/* Makes the index anew, of all elements of the list. Returns 0 or -ENOMEM. */
 static int enter_all(struct merge_defs *d)
 {
 	const struct typed *type;
@@ -391,8 +389,8 @@ static int enter_all(struct merge_defs *d)
 	d->nr = 0;
 	for (at = 0; at < d->list->size && !err; at += type->size) {
 		type = (const struct typed *)(d->list->data + at);
-		look_up(d, type->class, &type->def, key);
-		err = enter(d, at, key);
+		look_up_type(d, type->class, &type->def, key);
+		err = enter_type(d, at, key);
 	}
 	return err;
 }
@@ -435,7 +433,7 @@ static int make_defs(struct tsct_merge *m)
 		return merge_fail_errno(m, -ENOMEM);
 	m->defs->list = &m->list[MERGE_TYPES];
 	if (getrandom(&m->defs->seed, sizeof(m->defs->seed), 0) != sizeof(m->defs->seed))
-		return merge_fail(m, -EIO, "no random numbers from the kernel");
+		return merge_fail(m, -EIO, "cannot get random numbers from the kernel");
 	return 0;
 }
 
@@ -448,7 +446,8 @@ int merge_make_result(struct tsct_merge *m)
 		err = make_locations(m);
 	if (!err)
 		err = make_channels(m);
-	/* Stream classes have figures of one location at least, also of a part without. */
+	/* make_locations() and make_channels() make room for at least one location. From
+	 * here on, the number of locations is that of this part, which may be 0. */
 	m->result.nr_locations = m->nr_locations;
 	return err ? err : make_defs(m);
 }
@@ -463,8 +462,9 @@ static int check_channels(struct tsct_merge *m, struct merge_in *in)
 	for (i = 0; i < in->rec->nr_streams; i++) {
 		class = class_of(m, in->rec, i);
 		if (is_there[class])
-			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice",
-					  in->info.path, in->rec->streams[i].name);
+			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice;"
+					  " leave this recording out", in->info.path,
+					  in->rec->streams[i].name);
 		is_there[class] = true;
 	}
 	return 0;
@@ -532,15 +532,15 @@ int merge_define(struct tsct_merge *m, struct merge_in *in)
 
 #define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
 
-/* Defines an event type in the result. @next: next event id of its stream class to try:
- * all lower ids are taken */
-static int define(struct tsct_merge *m, const struct typed *type, __u32 *next, __u32 *ret_id)
+/* Defines an event type in the result. @next: lowest event id that may be free in the
+ * stream class of the type; updated. Returns 0 or -errno after merge_fail(). */
+static int define_type(struct tsct_merge *m, const struct typed *type, __u32 *next, __u32 *ret_id)
 {
 	struct tsct_event_def copy = { .id = 0 };
 
 	memcpy(&copy, &type->def, type->def.size);
-	/* The event keeps its id if that is free in the result: so a channel that only
-	 * one input has keeps all event ids. */
+	/* The event keeps its id if the result does not use that id yet: so a channel that
+	 * only one input has keeps all event ids. */
 	if (tsct_recording_def(&m->result, type->class, copy.id)) {
 		while (*next <= TSCT_ID_MAX &&
 		       tsct_recording_def(&m->result, type->class, *next))
@@ -556,7 +556,8 @@ static int define(struct tsct_merge *m, const struct typed *type, __u32 *next, _
 	return merge_fail_errno(m, tsct_recording_add_def(&m->result, type->class, &copy));
 }
 
-/* The list may be that of several parts: enters it anew, then defines it. */
+/* Defines all listed event types in the result. The list may have been joined with lists of
+ * other parts, so its index is made anew. */
 int merge_define_types(struct tsct_merge *m)
 {
 	__u32 next[TSCT_STREAMS_MAX + 1], i;
@@ -567,7 +568,7 @@ int merge_define_types(struct tsct_merge *m)
 		next[i] = TSCT_ID_FIRST;
 	for (i = 0; !err && i < m->defs->nr; i++) {
 		type = typed_at(m->defs, i);
-		err = define(m, type, &next[type->class], &m->defs->id[i]);
+		err = define_type(m, type, &next[type->class], &m->defs->id[i]);
 	}
 	return err;
 }
@@ -587,10 +588,10 @@ static int map_class(struct tsct_merge *m, struct merge_in *in, __u32 class)
 	for (i = 0; i < s->nr_defs; i++) {
 		if (!s->defs[i])
 			continue;
-		number = look_up(m->defs, to, s->defs[i], key);
+		number = look_up_type(m->defs, to, s->defs[i], key);
 		if (number < 0)
-			return merge_fail(m, -EINVAL, "%s: was changed while it was merged",
-					  in->info.path);
+			return merge_fail(m, -EINVAL, "%s: was changed while it was merged;"
+					  " merge again", in->info.path);
 		in->id[class][i] = m->defs->id[number];
 	}
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Sorts the sends and receives of a rank's inputs by time, in bounded memory: sorted runs
- * go to a file without a name, and are read again together. Ends with the same tick stay in
- * the order in which they were added.
+ * are written to a file without a name, then all runs are read together. Ends with the same
+ * tick stay in the order in which they were added.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,21 +15,22 @@
 #include "lib/base/order.h"
 #include "merge_messages.h"
 
-/* Ends of a run in memory while runs are read together: 10 KiB */
+/* Number of ends of each run that are in memory while runs are read: 10 KiB */
 #define PART	256
 
 struct run {
-	__u64 from, to;		/* offsets in the file, bytes: of the part not read yet */
+	/* the part of the run that is not read yet: start and end in the file, bytes */
+	__u64 from, to;
 	struct merge_end *part;
-	size_t at, nr;		/* elements of `part`: next one, and number */
+	size_t at, nr;		/* index of the next end in `part`; number of ends in `part` */
 };
 
 struct merge_ends {
 	struct merge_end *buffer;
-	size_t nr, max;		/* number of ends in the buffer, and limit */
-	bool unsorted;		/* flag: the buffer is not in order, as it is for one file */
-	int fd;			/* file of runs; -1: none */
-	__u64 size;		/* of the file, bytes */
+	size_t nr, max;		/* number of ends in the buffer, and its limit */
+	bool unsorted;		/* flag: the ends in the buffer are not in order of ticks */
+	int fd;			/* file with the runs; -1: no run was written */
+	__u64 size;		/* size of the file with the runs, bytes */
 	struct run *run;
 	__u32 nr_runs;
 	struct tsct_order order;
@@ -58,7 +59,7 @@ void merge_ends_free(struct merge_ends *e)
 	if (!e)
 		return;
 	for (i = 0; i < e->nr_runs; i++)
-		/* A run that was not written is the buffer itself. */
+		/* The part of a run that was not written is the buffer itself. */
 		if (e->run[i].part != e->buffer)
 			free(e->run[i].part);
 	if (e->fd >= 0)
@@ -97,7 +98,8 @@ static struct run *add_run(struct merge_ends *e)
 	return memset(more, 0, sizeof(*more));
 }
 
-/* Opens a file without a name, where the system's temporary files are. */
+/* Creates a file without a name in $TMPDIR, or in /var/tmp. Returns its descriptor or
+ * -errno. */
 static int open_file(void)
 {
 	const char *dir = getenv("TMPDIR");
@@ -115,7 +117,7 @@ static int open_file(void)
 	return fd;
 }
 
-/* Writes the ends of the buffer as a run, and empties it. */
+/* Writes the ends in the buffer to the file, as a run, and empties the buffer. */
 static int write_run(struct merge_ends *e)
 {
 	const char *bytes = (const char *)e->buffer;
@@ -255,8 +257,9 @@ void merge_ends_drop(struct merge_ends *e)
 {
 	struct run *run = &e->run[tsct_order_first(&e->order)->index];
 
-	/* At the end of a part, merge_ends_next() reads the next part first: it may begin
-	 * before the ends of other runs. */
+	/* After the last end of a part, the run keeps its position in the order:
+	 * merge_ends_next() reads the next part, which may start before the ends of other
+	 * runs. */
 	if (++run->at < run->nr)
 		tsct_order_advance(&e->order, run->part[run->at].tick);
 }

@@ -14,10 +14,10 @@
 #include "merge_private.h"
 
 /* Longest accepted time, ns, in which no input was recorded: from the latest end of all
- * earlier recordings to the begin of the next recording */
+ * earlier recordings to the start of the next recording */
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
-/* The directory of an input, and the time in which it was recorded by its own clock, ns */
+/* The directory of an input, and the start and end of its recording by its own clock, ns */
 struct recorded_dir {
 	dev_t dev;
 	ino_t ino;
@@ -25,14 +25,13 @@ struct recorded_dir {
 	__u32 input;
 };
 
-/*
- * A node of an input. Duplicates within a merged input were refused when that was made.
- */
+/* A node of an input. Nodes of the same merged input are not compared with each other: the
+ * merge that made it refused duplicates. */
 struct holder {
 	__u8 uuid[16], boot_id[16];
 	__u64 host;		/* hash of the host's name */
 	__u64 number;		/* id of the node by tsctraced; valid if has_number */
-	__s64 begin, end;	/* time in which the node was recorded, ns */
+	__s64 begin, end;	/* start and end of the node's recording, ns */
 	__u32 has_number;
 	__u32 input;
 };
@@ -195,10 +194,8 @@ static int check_uuids(struct tsct_merge *m, const struct identities *of)
 
 /* ---- the same node, channel and time ------------------------------------------------ */
 
-/*
- * A node is identified by its daemon's number (@by_number); if one of two nodes has no
- * number, by the boot and the host's name.
- */
+/* A node is identified by its id from the daemon (@by_number); if one of two nodes has no
+ * id, by the boot and the host's name. */
 static int compare_nodes(bool by_number, const struct holder *a, const struct holder *b)
 {
 	int order;
@@ -221,10 +218,8 @@ static int compare_channels(bool by_number, const struct claim *a,
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/*
- * Orders recorded channels by node, name and begin of recording. A recording of no
- * length comes before recordings with the same begin, as these do not overlap it.
- */
+/* Orders recorded channels by node, name and start of the recording. A recording of length
+ * 0 comes before recordings with the same start, as it does not overlap them. */
 static int by_claim(const void *a, const void *b, void *by_number)
 {
 	const struct claim *x = a, *y = b;
@@ -237,8 +232,8 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	return order ? order : compare_in(x->by, y->by);
 }
 
-/* Among the recorded channels compared so far: `any` ends last of all channels; `other`
- * ends last of the channels that are not from the input of `any` */
+/* `any`: the channel that ends last among the recorded channels compared so far; `other`:
+ * the one that ends last among those that are not from the input of `any` */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -267,16 +262,14 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 	return twin && twin->by->end > c->by->begin ? twin : NULL;
 }
 
-/*
- * Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
- * node at the same time. @all: all recorded channels, sorted by node, name and begin
- */
+/* Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
+ * node at the same time. @all: all recorded channels, sorted by node, name and start */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* Of the recordings of this channel compared so far, those with the latest end.
-	 * latest[0]: recordings of nodes without a node id from tsctraced; latest[1]:
-	 * recordings of nodes with a node id */
+	/* The recordings that end last, of those of this channel that were compared so far.
+	 * latest[0]: of nodes without a node id from tsctraced; latest[1]: of nodes with a
+	 * node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
@@ -302,7 +295,8 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 	return 0;
 }
 
-/* Lists the channels of each node: holders and channels are both in order of inputs. */
+/* Lists the recorded channels of each node in @all; NULL: only counts them. Returns their
+ * number. Holders and channels are in the order of inputs. */
 static size_t claim_all(const struct identities *of, bool by_number, struct claim *all)
 {
 	const struct held_channel *c, *first = of->channel, *end = of->channel + of->nr_channels;
@@ -376,9 +370,9 @@ static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 }
 
 /*
- * Refuses duplicate inputs and inputs made days apart, unless options.force is set: the lists
- * are empty then. What identifies the nodes of all inputs is compared by sorting: inputs may
- * have so many nodes that comparing each node with each other node would take too long.
+ * Refuses duplicate inputs and inputs made days apart. With options.force the lists are
+ * empty, so nothing is refused. Nodes and channels are sorted before they are compared:
+ * inputs may have too many nodes to compare each node with each other node.
  */
 int merge_identify(struct tsct_merge *m)
 {
@@ -407,14 +401,14 @@ int merge_identify(struct tsct_merge *m)
 
 /* ---- the clocks of recordings of one boot ----------------------------------------- */
 
-/* Growth of the bound of a clock that is not read, ppb, if the recording states less: PHI
- * of RFC 5905 */
+/* Least growth assumed for a clock's error bound while the clock is not read, ppb; a
+ * recording may state more: PHI of RFC 5905 */
 #define DRIFT_PPB	15000
 /*
- * Between two recordings, an NTP daemon may have removed an offset of CLOCK_REALTIME. It
- * slews by at most 500 ppm, which may begin after the first recording, or end before the
- * second one, so the lines of both may be off by that: 1000 ppm. It steps the clock if the
- * offset is above 128 ms (STEPT of RFC 5905).
+ * Between two recordings, an NTP daemon may have removed an offset of CLOCK_REALTIME, by a
+ * slew of at most 500 ppm. The slew may start after the first recording or end before the
+ * second one, so each recording's straight clock may be off by 500 ppm, both together by
+ * 1000 ppm. An offset above 128 ms is removed by a step (STEPT of RFC 5905).
  */
 #define SLEW_PPB	1000000
 #define SLEW_MAX_NS	128e6
@@ -426,11 +420,11 @@ struct straight_clock {
 	__u8 boot_id[16];
 	__u32 source;		/* counter of the clock, TSCT_SOURCE_* */
 	__u32 input;
-	__u64 begin;		/* first tick: the first one of the recording's last epoch */
+	__u64 begin;		/* first tick of the recording's last epoch */
 	__u64 end;
 	double hz;
-	double error_ns;	/* bound of the clock in these ticks */
-	double growth_ppb;	/* growth of the bound where the clock is not read */
+	double error_ns;	/* error bound of the clock from `begin` to `end`, ns */
+	double growth_ppb;	/* growth of error_ns while the clock is not read, ppb */
 	struct tsct_clock_params real;
 };
 
@@ -461,7 +455,7 @@ static int list_line(struct tsct_merge *m, struct merge_in *in)
 	return merge_list_add(m, MERGE_LINES, &line, sizeof(line));
 }
 
-/* Returns the time of @b minus that of @a at a tick of their counter, ns. */
+/* Returns the time by @b minus the time by @a at a tick of their common counter, ns. */
 static double apart_ns(const struct straight_clock *a, const struct straight_clock *b, __u64 tick)
 {
 	return (double)((tsct_s128)tsct_clock_params_ns(&b->real, tick) -
@@ -469,13 +463,13 @@ static double apart_ns(const struct straight_clock *a, const struct straight_clo
 }
 
 /*
- * Returns true if the clocks of two recordings of one boot leave no time possible. @a begins
- * first. At a tick that both have, the two lines are apart by no more than their bounds; in
- * the last second of @a, in which its clock may not have been read, by no more than a slew
- * explains, too. Between recordings that do not overlap, CLOCK_REALTIME goes from one line to
- * the other, where both bounds grow.
+ * Returns true if the clocks of two recordings of one boot contradict each other. @a starts
+ * first. At a tick of both recordings, their clocks may differ by the sum of their bounds;
+ * in the last second of @a, in which its clock may not have been read, also by what a slew
+ * explains. If the recordings do not overlap, CLOCK_REALTIME went from one clock to the
+ * other during the gap, while both bounds grew.
  */
-static bool contradict(const struct straight_clock *a, const struct straight_clock *b)
+static bool clocks_contradict(const struct straight_clock *a, const struct straight_clock *b)
 {
 	const __u64 begin = b->begin, end = a->end < b->end ? a->end : b->end;
 	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
@@ -492,7 +486,8 @@ static bool contradict(const struct straight_clock *a, const struct straight_clo
 		fabs(last) > slewed_ns;
 }
 
-/* Orders recordings by their counter: boot and source. 0: both have the same */
+/* Orders recordings by their counter, that is by boot, then by source. Returns 0 if both
+ * have the same counter. */
 static int compare_counters(const struct straight_clock *x, const struct straight_clock *y)
 {
 	const int boots = memcmp(x->boot_id, y->boot_id, 16);
@@ -514,11 +509,12 @@ static int by_counter_and_begin(const void *a, const void *b)
 
 /*
  * Finds recordings of one boot whose clocks contradict each other
+ * @why: set to the reason if there are such recordings; else not changed
  *
- * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
- * so that two machines have the boot id. Merged inputs are not examined: their counters are
- * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
- * @why: the reason, if there are such; else not changed. Returns 0 or -errno.
+ * Either CLOCK_REALTIME was set between the recordings, or a virtual machine's snapshot was
+ * restored, so that two machines have the same boot id. Merged inputs are not examined, as
+ * their counters are unknown, and neither are recordings with --timestamps system. Recordings
+ * of different sources of cycles are not compared. Returns 0 or -errno.
  */
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 {
@@ -533,12 +529,12 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 	nr = m->list[MERGE_LINES].size / sizeof(*line);
 	if (nr && !err)
 		qsort(line, nr, sizeof(*line), by_counter_and_begin);
-	/* Each is compared with the one that ends last of those of its counter that begin
-	 * before: nearest to it, so that the bounds have grown least. */
+	/* Compares each recording with one that starts earlier and has the same counter: of
+	 * these, the one that ends last, as the bounds have grown least since its end. */
 	for (l = line; l < line + nr && !err; l++) {
 		if (compare_counters(last, l)) {
 			last = l;
-		} else if (l != last && contradict(last, l)) {
+		} else if (l != last && clocks_contradict(last, l)) {
 			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
 				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
 				 " by more than 500 ppm, or they are of two machines that were"

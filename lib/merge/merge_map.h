@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From ticks of an input to the axis, and on to global ticks. An input has a segment for each
+ * Converts ticks of an input to the axis, then to global ticks. An input has a segment for each
  * epoch of its counter. The samples around a tick give an *estimate* of its position on the axis,
  * with a bound; the *cubics* of the segment run through such estimates, and give the position
  * without a bound; the *mapping* is made of the cubics, in integers, and gives global ticks.
@@ -36,13 +36,13 @@ struct merge_segment {
 
 /* ---- inputs by which others are mapped (merge_open.c) ------------------------------- */
 
-/* An input, as all parts of the merge know it */
+/* Facts about an input that all parts of the merge have */
 struct merge_peer {
 	__u64 node;		/* id of its node; valid if is_pollable */
-	__u64 begin, end;	/* as in struct merge_in */
-	__u32 nr_nodes, nr_locations;	/* in the result */
+	__u64 begin, end;	/* same as in struct merge_in */
+	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations in the result */
 	__u32 is_pollable;	/* flag: other inputs may have polled its node */
-	__u32 complete;		/* flag */
+	__u32 complete;		/* flag: the recording is complete */
 	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
 	 * the node polled others in a circle, or depends on such a node */
 	__u32 round;
@@ -50,8 +50,9 @@ struct merge_peer {
 	__u8 uuid[16];
 };
 
-/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
- * NULL; makes an input of another part, NULL after merge_fail(). */
+/* merge_input_at() returns the input at an index among all inputs, if it is of this part or
+ * merge_add_foreign() has made it; else NULL. merge_add_foreign() makes an input of another
+ * part; it returns NULL after merge_fail(). */
 struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
 struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
 
@@ -76,10 +77,8 @@ double merge_axis_ns(const struct tsct_recorded_timeline *axis);
  * place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
-/*
- * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
- * as a fit of one piece.
- */
+/* Makes the mapping from the ticks of a merged input (@rec) to the axis of the result, as a
+ * fit of one piece. */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
 bool merge_is_same_frame(const struct tsct_merge *m,
@@ -126,13 +125,14 @@ __u64 merge_global(const struct merge_in *in, __u64 local);
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 
-/* Cuts an input into segments, and lists the inputs that its node polled; maps all inputs. */
+/* merge_list_polls() cuts an input into segments, and lists the inputs whose nodes it
+ * polled. merge_settle() maps all inputs. */
 merge_for_input merge_list_polls;
 merge_for_all merge_settle;
 
-/* Error bounds of an input, at first; after its mapping was changed; and, when all events
- * were copied, of all inputs up to their last events, and of the result's clock
- * (merge_bound.c) */
+/* Compute error bounds: of an input for the first time; of an input whose mapping has
+ * changed; and, when all events were copied, of all inputs that have events after their
+ * known end, and of the result's clock (merge_bound.c) */
 merge_for_input merge_bound_first, merge_bound_anew;
 merge_for_all merge_bounds_again;
 

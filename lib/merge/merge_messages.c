@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Counts the messages of all inputs. Each rank reads the sends and receives of its inputs
- * and sorts them by global tick. Then the ranks exchange them in batches of one stretch of
- * time after the other: each end goes to the rank that has the slice of its key, which
- * matches it. Slices are matched for themselves, also if one rank has all of them: so the
- * counts do not depend on the number of ranks.
+ * and sorts them by global tick. Then the ranks exchange these ends in batches, in the order
+ * of time: each end goes to the rank that owns the slice of its key, and is matched there.
+ * Ends are only matched within their slice, even if one rank owns all slices: so the counts
+ * do not depend on the number of ranks.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -16,31 +16,29 @@
 #include "merge_private.h"
 #include "lib/query/message_match.h"
 
-/* Slices of keys, and messages that may wait in each for their other end */
+/* Number of slices of keys; number of messages per slice that may wait for their other end */
 #define SLICES		256
 #define SLICE_ROOM	256
 
-/* Ends of a rank that are sorted in memory: 5 MiB */
+/* Number of ends of a rank that are sorted in memory: 5 MiB */
 #define RUN_MAX		(1U << 17)
 
 unsigned int merge_batch = 32768;
 
 struct walk {
 	struct tsct_merge *merge;
-	/*
-	 * Arrays by stream class of the result and by event id: number of the set of events
-	 * among which message numbers match (tsct_message_pool()), for sends and receives
-	 */
+	/* Arrays by stream class of the result and by event id: number of the set of events
+	 * among which message numbers match (tsct_message_pool()), for sends and receives */
 	__u64 *pools[TSCT_STREAMS_MAX + 1];
 	struct merge_ends *ends;
-	struct tsct_message_matcher *matcher[SLICES];	/* of the slices of this rank */
-	struct tsct_message_matcher *counts; /* the one that has the counts of all */
-	/* ends that were read in order, but not sent: their time has not come */
+	struct tsct_message_matcher *matcher[SLICES];	/* one per slice of this rank; else NULL */
+	struct tsct_message_matcher *counts; /* has the counts of all matchers */
+	/* ends that were read in order, but not sent yet: other ranks may have earlier ends */
 	struct merge_end *ahead;
 	size_t nr_ahead, room_ahead;
-	__u64 next;		/* tick of the end after those */
-	bool read_all;		/* flag: there is none */
-	struct tsct_blob *traffic;	/* by rank: ends to it, or from it */
+	__u64 next;		/* tick of the next end, which is not in `ahead` yet */
+	bool read_all;		/* flag: there is no next end */
+	struct tsct_blob *traffic; /* array by rank: ends sent to, or received from, the rank */
 };
 
 /* ---- events that are sends or receives ------------------------------------------- */
@@ -55,8 +53,8 @@ static __u32 count_ends(const struct tsct_stream_class *c)
 	return nr;
 }
 
-/* Makes the pools of the stream classes that have sends or receives. Returns the number
- * of such events, or -ENOMEM. */
+/* Makes the pools of the stream classes that define sends or receives. Returns the number
+ * of such definitions, or -ENOMEM. */
 static int make_pools(struct walk *w)
 {
 	const struct tsct_recording *r = &w->merge->result;
@@ -172,8 +170,9 @@ static int push_ahead(struct walk *w, const struct merge_end *end)
 	return 0;
 }
 
-/* Reads a batch. The next end is later than the first one of the batch, so that the rank
- * whose ends are the earliest can send some. */
+/* Reads ends until there is a full batch, and the next end is later than the first end of
+ * the batch: so the rank whose ends are the earliest can send some of them. Returns 0 or
+ * -errno. */
 static int read_ahead(struct walk *w)
 {
 	const struct merge_end *end;
@@ -194,7 +193,7 @@ static int read_ahead(struct walk *w)
 	return ret;
 }
 
-/* Moves the ends before a tick to the traffic; all of them if @all. */
+/* Moves the ends before a tick, or all ends if @all, from w->ahead to w->traffic. */
 static int send_before(struct walk *w, __u64 tick, bool all)
 {
 	const struct merge_end *end = w->ahead, *last = w->ahead + w->nr_ahead;
@@ -209,7 +208,7 @@ static int send_before(struct walk *w, __u64 tick, bool all)
 	return err;
 }
 
-static void match(struct walk *w, const struct merge_end *e)
+static void match_end(struct walk *w, const struct merge_end *e)
 {
 	struct tsct_message_matcher *matcher = w->matcher[slice_of(e->key)];
 	const struct tsct_message_end end = {
@@ -222,7 +221,8 @@ static void match(struct walk *w, const struct merge_end *e)
 		tsct_message_received(matcher, e->key, &end);
 }
 
-/* Matches the ends from all ranks, in the order of ticks, then of ranks. */
+/* Matches the ends that all ranks have sent to this one, in the order of ticks, then of
+ * ranks. */
 static int match_all(struct walk *w)
 {
 	const unsigned int nr = w->merge->ranks->nr;
@@ -244,7 +244,7 @@ static int match_all(struct walk *w)
 		while ((first = tsct_order_first(&order))) {
 			end = (const struct merge_end *)w->traffic[first->index].data +
 				at[first->index]++;
-			match(w, end);
+			match_end(w, end);
 			if (at[first->index] * sizeof(*end) < w->traffic[first->index].size)
 				tsct_order_advance(&order, end[1].tick);
 			else
@@ -258,7 +258,7 @@ static int match_all(struct walk *w)
 	return heap && at ? 0 : -ENOMEM;
 }
 
-/* Exchanges and matches all ends. */
+/* Exchanges the ends of all ranks in batches, and matches them. */
 static int exchange_all(struct walk *w)
 {
 	struct tsct_merge *m = w->merge;
@@ -299,10 +299,10 @@ find_pair(const struct tsct_message_stats *stats, __u32 from, __u32 to)
 /*
  * Replaces two statistics of a pair of nodes that was in a merged input: the number of
  * violations and the shortest latency, both by the nodes' own clocks, before correction.
- * The merge that made the input has stored both in it. They cannot be computed from its
- * events, whose times are global.
+ * The merge that made the input has stored both in its metadata. They cannot be computed
+ * from its events, whose times are global.
  */
-static void carry(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
+static void carry_pair(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
 {
 	struct tsct_message_pair_stats *pair = find_pair(to, p->from, p->to);
 
@@ -333,7 +333,8 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/* Adds the statistics of the next parts, as tsct_message_stats and its pairs. */
+/* Extends @left, the statistics of some parts, by @right, those of the next parts. Both are a
+ * struct tsct_message_stats, followed by its pairs. */
 static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
@@ -377,14 +378,14 @@ static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 		err = merge_do(m, &list);
 	if (!err) {
 		memcpy(stats, all->data, sizeof(*stats));
-		/* The pairs move to the begin of the memory, for free(). */
+		/* The pairs move to the start of the memory, so that free() can free them. */
 		stats->pairs = (struct tsct_message_pair_stats *)all->data;
 		memmove(all->data, all->data + sizeof(*stats),
 			stats->nr_pairs * sizeof(*stats->pairs));
 		all->data = NULL;
 		p = (const struct tsct_message_pair_stats *)pairs->data;
 		for (i = 0; i < pairs->size / sizeof(*p); i++)
-			carry(&p[i], stats);
+			carry_pair(&p[i], stats);
 	}
 	tsct_blob_free(all);
 	tsct_blob_free(pairs);
@@ -393,7 +394,7 @@ static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 
 /* ---- all messages ------------------------------------------------------------------ */
 
-/* Makes matchers for the slices of this rank, and one that only has the counts. */
+/* Makes a matcher for each slice of this rank, and one that only has the counts. */
 static int make_matchers(struct walk *w)
 {
 	struct tsct_messages_options options = {
@@ -416,7 +417,7 @@ static int make_matchers(struct walk *w)
 	return err;
 }
 
-static int prepare(struct walk *w)
+static int prepare_walk(struct walk *w)
 {
 	int err = make_matchers(w);
 
@@ -426,7 +427,7 @@ static int prepare(struct walk *w)
 	return err ? err : read_files(w);
 }
 
-static void finish(struct walk *w)
+static void free_walk(struct walk *w)
 {
 	unsigned int i;
 
@@ -447,8 +448,9 @@ static void finish(struct walk *w)
  * @ret: all zero; set to the counts for the result's metadata; not changed if no input defines
  * ends of messages
  *
- * Needs the plan, not the written result. Reads only files of classes that define
- * ends. Memory grows with the number of such files. Returns 0, or -errno after merge_fail().
+ * Needs the plan, not the written result. Reads only files of stream classes that define
+ * sends or receives. Memory grows with the number of such files. Returns 0, or -errno after
+ * merge_fail().
  */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 {
@@ -459,7 +461,7 @@ int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 	/* All ranks have the same definitions. */
 	err = merge_agree(m, merge_fail_errno(m, nr < 0 ? nr : 0));
 	if (!err && nr) {
-		err = merge_agree(m, merge_fail_errno(m, prepare(&w)));
+		err = merge_agree(m, merge_fail_errno(m, prepare_walk(&w)));
 		if (!err)
 			err = exchange_all(&w);
 		for (i = 0; i < SLICES && !err; i++)
@@ -470,6 +472,6 @@ int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 			err = combine_all(m, ret);
 		}
 	}
-	finish(&w);
+	free_walk(&w);
 	return err;
 }

@@ -8,7 +8,8 @@
 
 /* ---- ends of messages (merge_ends.c) ------------------------------------------------- */
 
-/* One end of a message, in memory and on its way to another rank */
+/* One end of a message, a send or a receive: in memory, in the file of runs, and on its way
+ * to another rank */
 struct merge_end {
 	__u64 tick;		/* global tick */
 	__u64 key;		/* tsct_message_key(), not 0 */
@@ -16,22 +17,23 @@ struct merge_end {
 	__s64 own_ns;		/* time by the node's own clock, ns */
 	__u32 node;		/* index among the nodes of all ranks */
 	__u32 is_send : 1;	/* flag: a send, else a receive */
-	__u32 seq : 31;		/* number in its run */
+	__u32 seq : 31;		/* number of the end in its run */
 };
 
 struct merge_ends;
 
-/* Returns NULL if there is no memory. @run_max: number of ends in memory, below 2^31 */
+/* Makes an empty sorter of ends; NULL: out of memory. @run_max: largest number of ends in
+ * memory, below 2^31 */
 struct merge_ends *merge_ends_new(size_t run_max);
 void merge_ends_free(struct merge_ends *ends);	/* may be NULL */
 
-/* Adds an end. Returns 0 or -errno of memory or of the file. */
+/* Adds an end. Returns 0, -ENOMEM, or -errno of creating or writing the file of runs. */
 int merge_ends_add(struct merge_ends *ends, const struct merge_end *end);
 
 /*
- * merge_ends_sort - to be called once, after all ends were added. Returns 0 or -errno.
- * merge_ends_next - the next end in order; stays the same until merge_ends_drop().
- *	Returns 1; 0: there is none; or -errno of the file
+ * merge_ends_sort - sort all ends; call it once, after all were added. Returns 0 or -errno.
+ * merge_ends_next - get the first end, in order of ticks, that merge_ends_drop() has not
+ *	dropped. Returns 1; 0: there is none; or -errno of reading the file of runs
  */
 int merge_ends_sort(struct merge_ends *ends);
 int merge_ends_next(struct merge_ends *ends, const struct merge_end **ret);
@@ -39,17 +41,18 @@ void merge_ends_drop(struct merge_ends *ends);
 
 /* ---- counts (merge_messages.c) ------------------------------------------------------- */
 
-/* Counts the messages of all inputs, by the plan: before or after the result is written. */
+/* Counts the messages of all inputs, by the mappings of the plan; may be called before or
+ * after the result is written. Returns 0, or -errno after merge_fail(). */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
 
-/* Ends of messages that a part reads for one exchange; fewer in tests */
+/* Least number of ends that a part reads for one exchange between parts; less in tests */
 extern unsigned int merge_batch;
 
 /* ---- shifts (merge_shift.c) ---------------------------------------------------------- */
 
 /* Shortest latency of messages from one node to another, before any shift */
 struct tsct_latency {
-	__u32 from, to;		/* numbers of two different nodes */
+	__u32 from, to;		/* indices of two different nodes */
 	__s64 least_ns;
 };
 
@@ -61,15 +64,15 @@ struct tsct_shift {
 	__s64 later, earlier;
 };
 
-/* Latency that a message with a negative latency gets, ns */
+/* Latency to which shifts raise a negative latency, ns */
 #define TSCT_SHIFT_LEAST_NS	10
 
 /*
  * tsct_shift_find - find the shift of each node
- * @node: limits in, results out; limits are below 2^60
+ * @node: array of all nodes; their limits, below 2^60, are read; their shifts are set
  *
- * Pairs of two fixed nodes are ignored. Returns false if no shifts were found,
- * because messages contradict each other or the limits; all shifts are then 0.
+ * Pairs of two fixed nodes are ignored. Returns false if no shifts were found, because
+ * messages contradict each other or the limits; all shifts are then 0.
  */
 bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 		     struct tsct_shift *node, __u32 nodes);

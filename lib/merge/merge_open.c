@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens the inputs: reads their metadata and samples, and finds their ends; does steps for
- * each open input. */
+/* Opens inputs: reads their metadata and samples, and finds their last ticks. Also does the
+ * steps of the merge for each input. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,14 +11,14 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
-/* Inputs that stay open although no step uses them: to open one again takes a
- * millisecond or more, and each takes memory and file descriptors */
+/* Number of inputs that stay open while no step uses them: opening an input again takes a
+ * millisecond or more, and an open input takes memory and file descriptors */
 #define IDLE_MAX	16
 
 struct merge_opened {
-	/* protects the rest, `users` of inputs, and the opening of inputs */
+	/* protects the members below, merge_in.users, and the opening of inputs */
 	pthread_mutex_t lock;
-	struct merge_in *idle[IDLE_MAX];	/* a ring: open, but not used */
+	struct merge_in *idle[IDLE_MAX];	/* ring of inputs that are open, but not used */
 	unsigned int next_idle;
 	/* inputs of other parts by which those of this part are mapped */
 	struct merge_in **foreign;
@@ -26,18 +26,18 @@ struct merge_opened {
 };
 
 /* Reports damage to sync samples to the user; fits use the undamaged samples. */
-static void report(void *arg, const char *sentence)
+static void report_damage_once(void *arg, const char *sentence)
 {
 	struct merge_in *in = arg;
 
-	/* Once, also if the input is opened again */
+	/* Damage is reported once, even if the input is opened again. */
 	if (in->opened)
 		return;
 	in->info.damage++;
 	merge_report_damage(in, sentence);
 }
 
-/* Reads the samples of an open input, which has none yet. */
+/* Reads the samples of an open input, unless it has them, or those of sessions over MPI. */
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -50,10 +50,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	if (!err)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
-	/*
-	 * A recorder that was killed wrote no end: the last sample is a lower bound of
-	 * the recording's end.
-	 */
+	/* A recorder that was killed wrote no end: the last sample is a lower bound of the
+	 * recording's end. */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
 		in->end = samples[in->nr_samples - 1].stamp;
@@ -69,10 +67,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
-/*
- * Longest time by which events of a truncated recording may be after its known end, s:
- * 30 days
- */
+/* Longest time by which events of a truncated recording may be after its known end, s: 30
+ * days */
 #define CUT_OFF_S	(30 * 86400.0)
 
 static int check_end(struct tsct_merge *m, const struct merge_in *in)
@@ -80,7 +76,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	const struct tsct_recording *rec = in->rec;
 	__u32 i;
 
-	/* The part that has the input remarks on it. */
+	/* Only the part that the input belongs to reports remarks about it. */
 	if (in->index - m->first >= m->nr)
 		return 0;
 	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
@@ -97,7 +93,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	if (!m->options.salvage && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s: not complete: it is still"
 				  " being written, or its recorder was killed;"
-				  " end it, or use --salvage to keep its present part",
+				  " end the recording, or use --salvage to merge its present part",
 				  in->info.path);
 	merge_note(m, "%s: not complete; its present part is merged",
 		   in->info.path);
@@ -145,7 +141,7 @@ static int read_description(struct tsct_merge *m, struct merge_in *in)
 	char why[512];
 	int err;
 
-	err = tsct_trace_open(path, report, in, &in->trace, why, sizeof(why));
+	err = tsct_trace_open(path, report_damage_once, in, &in->trace, why, sizeof(why));
 	if (err)
 		return merge_fail(m, err, "%s: %s", path, why);
 	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -154,23 +150,24 @@ static int read_description(struct tsct_merge *m, struct merge_in *in)
 	if (!in->opened)
 		in->metadata = st;
 	else if (!is_same_file(&in->metadata, &st))
-		return merge_fail(m, -EINVAL, "%s: was changed while it was merged", path);
+		return merge_fail(m, -EINVAL, "%s: was changed while it was merged; merge again",
+				  path);
 	in->rec = tsct_trace_recording(in->trace);
 	return 0;
 }
 
-/* Opens an input for the first time: determines what is kept of it. */
+/* Finishes the first opening of an input: sets members that are kept while it is closed. */
 static int open_first(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	int err, bits, fit = m->options.fit;
 	__u64 cut_off;
 
-	/* Rounds the recording's begin down to a tick as stored in the files: the times
+	/* Rounds the start of the recording down to a tick as stored in the files: the times
 	 * of the recording's events are rounded in the same way. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
-	in->end = rec->end;	/* of an incomplete recording: of its last packet */
+	in->end = rec->end;	/* for an incomplete recording, the end of its last packet */
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
@@ -200,7 +197,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
-/* Opens an input if it is closed. An input that failed to open stays as it is: the merge
+/* Opens an input if it is closed. If that fails, the input stays half open, as the merge
  * ends. */
 static int open_input(struct tsct_merge *m, struct merge_in *in)
 {
@@ -236,8 +233,9 @@ int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 }
 
 /*
- * An input that is in use no more stays open, in place of the one that is so for the
- * longest time. An incomplete one may be growing: it stays as it was found first.
+ * A complete input that is not used any more stays open: it replaces the input that has
+ * been open without use for the longest time. An incomplete input is not closed until the
+ * merge ends: it may be growing, and would differ if it were opened again.
  */
 void merge_leave(struct tsct_merge *m, struct merge_in *in)
 {
@@ -289,7 +287,7 @@ static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 	in->dirfd = -1;
 }
 
-/* Each part has the inputs from its first one to that of the next part. */
+/* Makes the inputs of this part: all parts get equal shares of the inputs, in order. */
 int merge_make_inputs(struct tsct_merge *m)
 {
 	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Errors, remarks and lists of a merge, which all of its steps use. Where several ranks merge
- * together, an error of one is an error of all, and each list becomes that of all.
+ * Errors, remarks and lists of a merge, which all of its steps use. If several ranks merge
+ * together, an error of one rank is an error of all, and the lists of all ranks become one.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +90,8 @@ void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *
 		tsct_ranks_reduce(m->ranks, &m->list[list], combine);
 	else
 		tsct_ranks_gather(m->ranks, &m->list[list]);
-	/* The first part looks for duplicates, for all: these are large lists. */
+	/* Only the first part looks for duplicates: these lists are large, so no other part
+	 * gets them. */
 	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
 		tsct_ranks_share(m->ranks, &m->list[list]);
 }

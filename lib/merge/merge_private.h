@@ -17,10 +17,8 @@
 #define MERGE_WHY_MAX	1024
 #define MERGE_NOBODY	(~0U)
 
-/*
- * An input. Its description, samples and files are there while a step uses it
- * (merge_use()), and may be closed in between: there may be thousands of inputs.
- */
+/* An input. Its description, samples and files are open while a step uses the input
+ * (merge_use()), and may be closed between steps: there may be thousands of inputs. */
 struct merge_in {
 	struct tsct_merge_input info;
 	struct tsct_merge *merge;
@@ -28,13 +26,13 @@ struct merge_in {
 	unsigned int users;	/* number of steps and files that use the input now */
 	unsigned int idle_at;	/* index in merge_opened.idle, if the input is there */
 	bool opened;		/* flag: the input was open before */
-	struct stat metadata;	/* of the file, when the input was opened first */
+	struct stat metadata;	/* state of the file `metadata` when the input was first opened */
 
 	/* Open: */
 	struct tsct_trace *trace;
-	const struct tsct_recording *rec;	/* NULL: the input is closed */
+	const struct tsct_recording *rec;	/* description; NULL: the input is closed */
 	int dirfd;
-	struct tsct_series *series;		/* NULL: not read, or none */
+	struct tsct_series *series; /* array of the samples, by source; NULL: not read, or none */
 	unsigned int nr_series;
 	unsigned int nr_samples;
 	/* array per stream class of the input: event id in the result, at index (event
@@ -43,10 +41,11 @@ struct merge_in {
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
 
 	/* Kept while the input is closed: */
-	/* sync state by sessions over MPI; if `on`, it replaces that of the recording, and
-	 * the series are of these sessions, and kept, too */
+	/* sync state by sessions over MPI. If mpi_sync.on, it replaces the recording's sync
+	 * state, and `series` has the samples of these sessions, and stays while the input
+	 * is closed */
 	struct tsct_recorded_sync mpi_sync;
-	bool *emptied;	/* flags by series: emptied, as its samples contradict each other */
+	bool *emptied;	/* flag per series: it was emptied, as its samples contradict each other */
 	bool contradictory;	/* flag: a series was emptied */
 	/* reason why the samples cannot be of this recording; NULL: they can be */
 	const char *foreign_samples;
@@ -58,35 +57,35 @@ struct merge_in {
 				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
 	bool merged, complete;	/* flags of the input's description */
-	/* flag: its own clock was disrupted. A merged input has only the clocks of its nodes. */
+	/* flag: the input's own clock was disrupted; false for a merged input, which has no
+	 * own clock */
 	bool was_disrupted;
-	__u32 status;		/* TSCT_STATUS_* of its clock, if it is not merged */
+	__u32 status;		/* TSCT_STATUS_* of the input's clock, if it is not merged */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
-	/* array by location of the input: location in the result, without those of the
-	 * parts before; or MERGE_NOBODY */
+	/* array by location of the input: index of the location among those of this part;
+	 * MERGE_NOBODY: the result does not have the location */
 	__u32 *location;
-	__u32 nr_locations;	/* number of its elements */
+	__u32 nr_locations;	/* number of elements of `location` */
 };
 
-/*
- * Lists that steps make of the inputs, in the order of inputs, for a later step: of what,
- * and the file that knows the elements.
- */
+/* Lists that a step makes for later steps, in the order of inputs. Each comment names the
+ * elements of a list, and the file that defines them. */
 enum merge_list {
 	MERGE_PEERS,		/* struct merge_peer */
 	MERGE_TIMELINES,	/* one element: timelines of all inputs (merge_axis.c) */
 	MERGE_CLOCKS,		/* one element: clocks of all inputs (merge_axis.c) */
-	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,	/* merge_identity.c */
-	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_define.c) */
-	MERGE_MISSING,		/* missing_nodes of merged inputs, each with a NUL */
-	MERGE_LINES,		/* clocks of one boot (merge_identity.c) */
-	MERGE_SESSIONS,		/* over MPI (mpi_sessions.c) */
-	MERGE_CANDIDATES,	/* one element: for the axis (merge_axis.c) */
-	MERGE_POLLS,		/* inputs and those that they polled (merge_settle.c) */
-	MERGE_SHIFTS,		/* nodes, then the shift of each, ns (merge_shift.c) */
-	MERGE_STATS, MERGE_PAIRS,	/* of messages (merge_messages.c) */
+	/* directories, nodes, channels (merge_identity.c) */
+	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,
+	MERGE_CHANNELS, MERGE_TYPES,	/* each of them once (merge_define.c) */
+	MERGE_MISSING,	/* missing_nodes of merged inputs, each text with a NUL at its end */
+	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */
+	MERGE_SESSIONS,		/* sessions over MPI (mpi_sessions.c) */
+	MERGE_CANDIDATES,	/* one element: candidates for the axis (merge_axis.c) */
+	MERGE_POLLS,		/* pairs of inputs: one polled the other's node (merge_settle.c) */
+	MERGE_SHIFTS,		/* all nodes; later the shift of each node, ns (merge_shift.c) */
+	MERGE_STATS, MERGE_PAIRS,	/* statistics of messages (merge_messages.c) */
 	MERGE_LISTS,
 };
 
@@ -98,11 +97,11 @@ struct tsct_merge {
 	int error;
 	char why[MERGE_WHY_MAX];
 	const struct tsct_ranks *ranks;
-	struct merge_in *in;	/* inputs of this part, which follow each other */
+	struct merge_in *in;	/* array of this part's inputs, adjacent among all inputs */
 	unsigned int nr;
-	__u32 first;		/* index of the first of them among all inputs */
+	__u32 first;		/* index of in[0] among all inputs */
 	struct tsct_blob list[MERGE_LISTS];
-	struct merge_peer *peer; /* all inputs */
+	struct merge_peer *peer; /* array of all inputs, of all parts */
 	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
@@ -118,11 +117,11 @@ struct tsct_merge {
 	/* the result, with the nodes and locations of this part's inputs */
 	struct tsct_recording result;
 	__u32 nr_locations;	/* number of used locations of this part */
-	/* index of its first node and location among those of all parts, and the numbers
-	 * of those of all parts */
+	/* numbers of nodes and locations of all parts, and the indices, among these, of the
+	 * first node and the first location of this part */
 	struct tsct_meta_part part;
 	struct merge_defs *defs;	/* channels and event types of all inputs */
-	struct mpi_input *mpi;	/* by input of this part, in merge_use_mpi() */
+	struct mpi_input *mpi;	/* array by input of this part; only in merge_use_mpi() */
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
@@ -144,25 +143,28 @@ int merge_fail_errno(struct tsct_merge *m, int err);
 __attribute__((format(printf, 2, 3)))
 void merge_note(struct tsct_merge *m, const char *format, ...);
 
-/* Damage of an input is an error, or a remark where its readable part is kept. */
+/* Reports damage of an input: as an error; with options.salvage as a remark, as the
+ * readable part of the input is merged. */
 void merge_report_damage(const struct merge_in *in, const char *sentence);
 
-/* Notes a remark about all inputs, once. */
+/* Reports a remark about all inputs to the user: rank 0 does, the other ranks do not. */
 #define merge_note_once(m, ...) \
 	do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
-/* Calls options.poll(). Threads that copy read m->stop instead. */
+/* Calls options.poll(); returns true if the merge is to stop. Threads that copy read
+ * m->stop instead. */
 bool merge_is_stopped(struct tsct_merge *m);
 
 /* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
 
 /*
- * Where the parts of a merge meet (ranks.h): nothing is done where there is one part.
+ * Functions that all parts of a merge call together (ranks.h). With one part, they change nothing.
  *
- * merge_agree - the error of the first part that has one, at all parts. @err: this part's
- * merge_join - make one list, at all parts, of those of all parts, which @combine does for
- *	two; NULL: they are appended to each other
+ * merge_agree - return, at all parts, the error of the first part that has one, or 0
+ * @err: error of this part, or 0
+ * merge_join - replace a list, at all parts, by one list made of the lists of all parts
+ * @combine: combines the lists of two parts; NULL: the second one is appended to the first
  */
 int merge_agree(struct tsct_merge *m, int err);
 void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine);
@@ -172,31 +174,30 @@ void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *
 /* Parts of an input that a step needs */
 enum merge_need {
 	MERGE_DESCRIPTION,
-	MERGE_SAMPLES,		/* its samples, too, unless times are by each node's own clock */
-	MERGE_EVENTS,		/* the ids of its events in the result, too */
+	/* the description, and the samples unless times are by each node's own clock */
+	MERGE_SAMPLES,
+	MERGE_EVENTS,		/* the description, and the event ids in the result */
 };
 
-/* A step of the merge: for one open input, or once for all inputs. Both return 0, or -errno
- * after merge_fail(). */
+/* Functions of a step: one for each open input, one for all inputs together. Both return 0,
+ * or -errno after merge_fail(). */
 typedef int merge_for_input(struct tsct_merge *m, struct merge_in *in);
 typedef int merge_for_all(struct tsct_merge *m);
 
 struct merge_step {
 	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
-	__u32 lists;			/* bits: lists that are joined then */
-	/* by list: how it is joined, for merge_join(); may be NULL */
+	__u32 lists;	/* bits by enum merge_list: lists joined after the inputs */
+	/* array by enum merge_list: @combine for merge_join(); may be NULL */
 	tsct_ranks_combine *const *combine;
-	merge_for_all *all;		/* then; may be NULL */
+	merge_for_all *all;		/* called after the lists were joined; may be NULL */
 };
 
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
 int merge_do(struct tsct_merge *m, const struct merge_step *step);
 
-/*
- * merge_use - open an input, until merge_leave()
- * Returns 0; or -errno after merge_fail(): the input is not used then.
- */
+/* merge_use - open an input, until merge_leave() Returns 0; or -errno after merge_fail():
+ * the input is not used then. */
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 
@@ -224,8 +225,9 @@ static inline struct tsct_recorded_node *merge_nodes(struct tsct_merge *m,
 
 /* ---- what steps do for one open input, and for all ------------------------------------ */
 
-/* Of the samples of an input: empties series that contradict each other, and sets
- * in->contradictory and in->foreign_samples; or empties the same series, read again. */
+/* merge_find_contradiction() empties each series of samples that contradict each other, and
+ * sets in->contradictory and in->foreign_samples. merge_drop_contradiction() empties the
+ * same series after these were read again. */
 void merge_find_contradiction(struct merge_in *in);
 void merge_drop_contradiction(struct merge_in *in);
 
@@ -238,11 +240,12 @@ tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_
 merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types;
 int merge_copy(struct tsct_merge *m, int dirfd);
 
-/* Part of merge_choose_time(). The first returns 1 if it replaced the samples. */
+/* Parts of merge_choose_time(). merge_use_mpi() returns 1 if sessions over MPI replaced the
+ * samples, 0 if not, or -errno. */
 TSCT_WING int merge_use_mpi(struct tsct_merge *m);
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 
-/* Sets id and kinds of an open input. */
+/* Sets in->id and in->kinds of an open input. */
 merge_for_input merge_map_events;
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
 

@@ -30,10 +30,8 @@ static struct tsct_cubic straight_from(__u64 from, const struct merge_place *pla
 	};
 }
 
-/*
- * Sets the pieces to cubics that pass through estimated positions. A short range of
- * ticks gets one straight line: two estimates so close determine no rate.
- */
+/* Sets the pieces to cubics that pass through estimated positions. A short range of ticks
+ * gets one straight line: two estimates so close determine no rate. */
 static int run_through(struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {
@@ -175,9 +173,9 @@ static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s
 }
 
 /*
- * Returns true if an input is mapped before another one that polled it. A node that polled
- * others in a circle, and one that depends on such a node, has no round: these are mapped
- * last, in the order of inputs.
+ * Returns true if input @parent is mapped before input @child, which polled it. Nodes that
+ * polled each other in a circle, and nodes that depend on such nodes, have no round: their
+ * inputs are mapped last, in the order of inputs.
  */
 static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 {
@@ -285,7 +283,8 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return last;
 }
 
-/* Finds the next epoch of the counter that has sync samples. */
+/* Sets *@epoch to the lowest epoch of the counter that has sync samples, above *@epoch if
+ * @any. Returns false if there is none. */
 static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 		       bool any, __u32 *epoch)
 {
@@ -306,7 +305,7 @@ static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return found;
 }
 
-/* Cuts an input into segments, one per epoch, without a mapping. */
+/* Cuts an input into segments, one per epoch. The segments get their mappings later. */
 static int cut_segments(struct tsct_merge *m, struct merge_in *in)
 {
 	__u64 from = in->begin, last;
@@ -399,12 +398,12 @@ static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
 		merge_sync(in)->role != TSCT_SYNC_MASTER;
 }
 
-/* Input @child polled the node of input @parent, both as indices; sorted by child */
+/* Indices of two inputs: the node of `child` polled that of `parent`. Sorted by `child` */
 struct poll {
 	__u32 child, parent;
 };
 
-/* Cuts a child into segments, and lists the inputs that its node polled. */
+/* Cuts a child's input into segments, and lists the inputs whose nodes the child polled. */
 int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 {
 	const bool own = in->index - m->first < m->nr;
@@ -430,7 +429,8 @@ int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/* Sets the rounds of all inputs: the number of the longest way to one that polled none. */
+/* Sets the round of each input: 0 if it polled no other input; else one more than the
+ * highest round of the inputs that it polled. @first to @end: all polls, by input */
 static void order_inputs(struct tsct_merge *m, const struct poll *first, const struct poll *end)
 {
 	struct merge_peer *peer = m->peer;
@@ -443,7 +443,8 @@ static void order_inputs(struct tsct_merge *m, const struct poll *first, const s
 		nr = 0;
 		round++;
 		for (poll = first; poll < end; poll = of) {
-			/* An input is in this round if all its parents were in earlier ones. */
+			/* An input is in this round if all inputs that it polled are in
+			 * earlier rounds. */
 			for (of = poll; of < end && of->child == poll->child; of++)
 				if (peer[of->parent].round >= round)
 					break;
@@ -466,7 +467,7 @@ static bool is_needed(const struct tsct_merge *m, const __u8 *needed, const stru
 		is_before(m, p->parent, p->child);
 }
 
-/* Opens an input by which another one of this part is mapped, which may be of another part. */
+/* Opens an input by which an input of this part is mapped; it may belong to another part. */
 static int open_parent(struct tsct_merge *m, __u32 index)
 {
 	struct merge_in *in = merge_input_at(m, index);
@@ -480,8 +481,8 @@ static int open_parent(struct tsct_merge *m, __u32 index)
 	return !err && index - m->first >= m->nr ? merge_list_polls(m, in) : err;
 }
 
-/* Opens the inputs by which those of this part are mapped, directly or by way of others. All
- * these parents stay open. */
+/* Opens the inputs by which inputs of this part are mapped, directly or through other
+ * inputs. They stay open. */
 static int open_parents(struct tsct_merge *m, const struct poll *first, const struct poll *end)
 {
 	__u8 *needed = calloc(m->options.nr + 1, sizeof(*needed));
@@ -502,7 +503,7 @@ static int open_parents(struct tsct_merge *m, const struct poll *first, const st
 	return err;
 }
 
-static int settle(struct tsct_merge *m, struct merge_in *in)
+static int settle_input(struct tsct_merge *m, struct merge_in *in)
 {
 	int err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, MERGE_SAMPLES);
 
@@ -527,7 +528,8 @@ static __u32 next_round(const struct tsct_merge *m, __u32 round)
 	return next;
 }
 
-/* Maps the inputs of a round, in their order: of this part, and those it needs. */
+/* Maps the inputs of a round, in the order of inputs: those of this part, and those by
+ * which they are mapped. */
 static int settle_round(struct tsct_merge *m, __u32 round)
 {
 	struct merge_in *in;
@@ -539,7 +541,7 @@ static int settle_round(struct tsct_merge *m, __u32 round)
 			continue;
 		in = merge_input_at(m, i);
 		if (in)
-			err = settle(m, in);
+			err = settle_input(m, in);
 	}
 	return err;
 }

@@ -15,8 +15,8 @@
 /* ---- the search for shifts ------------------------------------------------------- */
 
 /*
- * If the shortest latency from A to B is l, then B may be shifted earlier than A by no
- * more than that:
+ * If the shortest latency from node A to node B is l, then B may be shifted to earlier
+ * times, relative to A, by at most l:
  *
  *	l + shift(B) - shift(A) >= 0
  *
@@ -34,7 +34,7 @@
  * which a message is received too early. The share is in proportion to the node's
  * @limit; rounded up, so that the search for shifts ends.
  */
-static __s64 share(__s64 deficit, __s64 limit, __s64 other)
+static __s64 share_of_deficit(__s64 deficit, __s64 limit, __s64 other)
 {
 	const tsct_s128 both = (tsct_s128)limit + other;
 
@@ -68,10 +68,10 @@ static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 		if (deficit <= 0 || (!from->limit_ns && !to->limit_ns))
 			continue;
 		done = false;
-		part = share(deficit, to->limit_ns, from->limit_ns);
+		part = share_of_deficit(deficit, to->limit_ns, from->limit_ns);
 		if (part > to->later)
 			to->later = part;
-		part = share(deficit, from->limit_ns, to->limit_ns);
+		part = share_of_deficit(deficit, from->limit_ns, to->limit_ns);
 		if (part > from->earlier)
 			from->earlier = part;
 	}
@@ -118,10 +118,10 @@ static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 		!tsct_fit_is_reference(in->fit);
 }
 
-/* A node of the result, as far as shifts need it */
+/* Facts about a node of the result from which its shift is found */
 struct shifted {
 	__u64 number;		/* id of the node by tsctraced; valid if has_number */
-	__s64 limit_ns;		/* limit of its shift, by its bounds */
+	__s64 limit_ns;		/* largest shift that the node's error bounds allow, ns */
 	__u32 has_number;
 	__u32 pad;
 };
@@ -138,8 +138,8 @@ static int by_number(const void *a, const void *b, void *nodes)
 
 /*
  * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
- * all get the shift of the one with the lowest index. @first[i] is set to that lowest
- * index, for each node i. @sorted: scratch array, one element per node
+ * all get the shift of that node with the lowest index. @first[i] is set to that lowest index,
+ * for each node i. @sorted: scratch array, one element per node
  */
 static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {
@@ -221,7 +221,7 @@ static int shift_input(struct tsct_merge *m, struct merge_in *in)
 
 /* Replaces the list of nodes by the shift of each in ns. Returns 1; 0: no node is shifted; or
  * -errno after merge_fail(). */
-static int search(struct tsct_merge *m, const struct tsct_message_stats *seen)
+static int search_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	struct tsct_blob *list = &m->list[MERGE_SHIFTS];
 	struct shifted *all = (struct shifted *)list->data;
@@ -258,7 +258,8 @@ static int search(struct tsct_merge *m, const struct tsct_message_stats *seen)
 	return ret;
 }
 
-/* Searches shifts, and shifts the inputs. Returns as search(). */
+/* Searches shifts, and shifts the inputs. Returns 1; 0: no node is shifted; or -errno after
+ * merge_fail(). */
 static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	static const struct merge_step shift = {
@@ -269,16 +270,16 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 	if (err)
 		return err;
 	merge_join(m, MERGE_SHIFTS, NULL);
-	found = search(m, seen);
+	found = search_shifts(m, seen);
 	err = merge_agree(m, found < 0 ? found : 0);
 	if (!err && found)
 		err = merge_do(m, &shift);
 	return err ? err : found;
 }
 
-/* Returns true if shifts are to be searched; sets @clean: no message is received before it was
- * sent. */
-static bool judge(struct tsct_merge *m, const struct tsct_message_stats *seen, bool *clean)
+/* Returns true if shifts are to be searched. Sets *@clean: true if no message is received
+ * before it was sent. */
+static bool judge_messages(struct tsct_merge *m, const struct tsct_message_stats *seen, bool *clean)
 {
 	const bool wrong = seen->all.within && (seen->all.beyond || seen->other_pairs);
 
@@ -288,7 +289,7 @@ static bool judge(struct tsct_merge *m, const struct tsct_message_stats *seen, b
 		merge_note_once(m, "no node was shifted, although messages are received"
 				" before they were sent: %s", seen->all.beyond ?
 				"some messages are received too early by more than the error bounds" :
-				"too many pairs of nodes have messages like that");
+				"too many pairs of nodes have such messages");
 	*clean = !seen->all.within && !seen->all.beyond;
 	return seen->all.within && !wrong;
 }
@@ -308,14 +309,14 @@ int merge_shift(struct tsct_merge *m)
 	if (m->time != TSCT_MERGE_CLUSTER || !tsct_ranks_any(m->ranks, any))
 		return 0;
 	ret = merge_count_messages(m, &seen);
-	wanted = judge(m, &seen, &clean);
+	wanted = judge_messages(m, &seen, &clean);
 	if (!ret && wanted)
 		ret = find_shifts(m, &seen);
 	if (ret > 0) {
 		free(seen.pairs);
 		memset(&seen, 0, sizeof(seen));
 		ret = merge_count_messages(m, &seen);
-		judge(m, &seen, &clean);
+		judge_messages(m, &seen, &clean);
 	}
 	/* If no message is received before it was sent, the counts of messages do not
 	 * depend on error bounds, and need not be made again after merge_copy(). */

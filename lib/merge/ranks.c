@@ -28,17 +28,17 @@ void tsct_blob_free(struct tsct_blob *blob)
 
 /* ---- trees ------------------------------------------------------------------------ */
 
-static void send(const struct tsct_ranks *r, unsigned int to, const struct tsct_blob *blob)
+static void send_blob(const struct tsct_ranks *r, unsigned int to, const struct tsct_blob *blob)
 {
 	r->trade(r->arg, to, blob, TSCT_RANK_NONE, NULL);
 }
 
-static void receive(const struct tsct_ranks *r, unsigned int from, struct tsct_blob *ret)
+static void receive_blob(const struct tsct_ranks *r, unsigned int from, struct tsct_blob *ret)
 {
 	r->trade(r->arg, TSCT_RANK_NONE, NULL, from, ret);
 }
 
-static int append(struct tsct_blob *left, const struct tsct_blob *right)
+static int append_blob(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	return tsct_blob_add(left, right->data, right->size);
 }
@@ -50,16 +50,17 @@ void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 	unsigned int step;
 	int err;
 
-	/* Before each step, a rank has the blobs of the `step` ranks from itself on. */
+	/* Before each step, a rank has combined the blobs of `step` ranks: its own, and the
+	 * next. */
 	for (step = 1; step < r->nr; step *= 2) {
 		if (r->rank & step) {
-			send(r, r->rank - step, blob);
+			send_blob(r, r->rank - step, blob);
 			tsct_blob_free(blob);
 			return;
 		}
 		if (r->rank + step >= r->nr)
 			continue;
-		receive(r, r->rank + step, &in);
+		receive_blob(r, r->rank + step, &in);
 		err = combine(blob, &in);
 		tsct_blob_free(&in);
 		if (err)
@@ -69,7 +70,7 @@ void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 
 void tsct_ranks_gather(const struct tsct_ranks *r, struct tsct_blob *blob)
 {
-	tsct_ranks_reduce(r, blob, append);
+	tsct_ranks_reduce(r, blob, append_blob);
 }
 
 void tsct_ranks_share(const struct tsct_ranks *r, struct tsct_blob *blob)
@@ -80,11 +81,11 @@ void tsct_ranks_share(const struct tsct_ranks *r, struct tsct_blob *blob)
 		step *= 2;
 	if (r->rank) {
 		tsct_blob_free(blob);
-		receive(r, r->rank - step, blob);
+		receive_blob(r, r->rank - step, blob);
 	}
 	while (step /= 2)
 		if (r->rank + step < r->nr)
-			send(r, r->rank + step, blob);
+			send_blob(r, r->rank + step, blob);
 }
 
 /* ---- each with each ---------------------------------------------------------------- */
@@ -114,7 +115,7 @@ void tsct_ranks_exchange(const struct tsct_ranks *r, struct tsct_blob *blob)
 
 static int keep_first(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	return left->size ? 0 : append(left, right);
+	return left->size ? 0 : append_blob(left, right);
 }
 
 bool tsct_ranks_first(const struct tsct_ranks *r, bool has, void *element, size_t size)
@@ -135,8 +136,8 @@ bool tsct_ranks_first(const struct tsct_ranks *r, bool has, void *element, size_
 	return has;
 }
 
-/* Returns an array of the numbers of all ranks, at all ranks. */
-static struct tsct_blob collect(const struct tsct_ranks *r, __u64 mine)
+/* Returns, at all ranks, an array of @mine of all ranks, in the order of the ranks. */
+static struct tsct_blob collect_numbers(const struct tsct_ranks *r, __u64 mine)
 {
 	struct tsct_blob all = { NULL, 0, 0 };
 
@@ -156,7 +157,7 @@ __u64 tsct_ranks_sum(const struct tsct_ranks *r, __u64 mine, __u64 *ret_before)
 	*ret_before = 0;
 	if (r->nr == 1)
 		return mine;
-	all = collect(r, mine);
+	all = collect_numbers(r, mine);
 	for (i = 0; i < r->nr; i++) {
 		if (i == r->rank)
 			*ret_before = sum;
@@ -173,7 +174,7 @@ __u64 tsct_ranks_max(const struct tsct_ranks *r, __u64 mine)
 
 	if (r->nr == 1)
 		return mine;
-	all = collect(r, mine);
+	all = collect_numbers(r, mine);
 	for (i = 0; i < r->nr; i++)
 		if (((const __u64 *)all.data)[i] > mine)
 			mine = ((const __u64 *)all.data)[i];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that merge together. This is all that the merge knows of them: their number,
- * and how two of them trade bytes; the collective operations are made of that. All ranks
- * call the same operations in the same order.
+ * Ranks: processes that merge together. The merge only knows their number, and how two of
+ * them trade bytes; its collective operations are made of such trades. All ranks call the
+ * same operations in the same order.
  *
- * An operation cannot fail: where memory is short, or a rank is gone, trade() or abort()
- * ends the whole job, as the other ranks would wait forever. With one rank, no operation
+ * An operation cannot fail: if memory is short, or a rank has ended, trade() or abort()
+ * ends all ranks, as the other ranks would wait forever. With one rank, no operation
  * moves or allocates anything.
  */
 #ifndef TSCT_RANKS_H
@@ -24,11 +24,11 @@ struct tsct_blob {
 
 struct tsct_ranks {
 	unsigned int rank, nr;
-	void *arg;		/* for the callbacks */
+	void *arg;		/* first argument of trade() and abort() */
 	/*
-	 * Sends @out to rank @to, and at the same time receives *@ret_in from rank
-	 * @from; the caller frees it. TSCT_RANK_NONE: sends, or receives, nothing.
-	 * Messages between two ranks arrive in order.
+	 * Sends @out to rank @to, and at the same time receives *@ret_in from rank @from;
+	 * the caller frees *@ret_in. TSCT_RANK_NONE as @to or @from: sends, or receives,
+	 * nothing. Messages between two ranks arrive in order.
 	 */
 	void (*trade)(void *arg, unsigned int to, const struct tsct_blob *out,
 		      unsigned int from, struct tsct_blob *ret_in);
@@ -42,8 +42,8 @@ extern const struct tsct_ranks tsct_ranks_alone;
 int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size);
 void tsct_blob_free(struct tsct_blob *blob);
 
-/* Callback: appends to @left the blob of the ranks after those of @left. Associative.
- * Returns 0 or -errno. */
+/* Callback: combines the blobs of some ranks, @left, and of the ranks that follow these,
+ * @right, in @left. Must be associative. Returns 0 or -errno. */
 typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
 
 /*
@@ -51,15 +51,16 @@ typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *r
  * tsct_ranks_gather - append the blobs of all ranks to each other, at rank 0
  * tsct_ranks_share - replace the blobs of all ranks by that of rank 0
  *
- * A binomial tree: log2(nr) steps. After the first two, only rank 0 has a blob.
+ * Each takes log2(nr) steps, along a binomial tree. After reduce and gather, only rank 0 has
+ * a blob.
  */
 void tsct_ranks_reduce(const struct tsct_ranks *ranks, struct tsct_blob *blob,
 		       tsct_ranks_combine *combine);
 void tsct_ranks_gather(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 
-/* tsct_ranks_exchange - send blob[R] to rank R, replace it by the one that R sent; each
- * with each, in nr - 1 steps */
+/* tsct_ranks_exchange - send blob[R] to each rank R, and replace blob[R] by the blob that
+ * rank R sent to this one; takes nr - 1 steps */
 void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 
 /*
@@ -75,8 +76,8 @@ static inline bool tsct_ranks_any(const struct tsct_ranks *ranks, bool has)
 	return tsct_ranks_first(ranks, has, NULL, 0);
 }
 
-/* tsct_ranks_sum - add the numbers of all ranks, at all ranks. @ret_before: sum of the
- * ranks before this one */
+/* tsct_ranks_sum - return, at all ranks, the sum of @mine of all ranks. @ret_before: sum of
+ * @mine of the ranks before this one */
 __u64 tsct_ranks_sum(const struct tsct_ranks *ranks, __u64 mine, __u64 *ret_before);
 __u64 tsct_ranks_max(const struct tsct_ranks *ranks, __u64 mine);
 

@@ -141,8 +141,8 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 
 /* Gets the estimate by the combined sources, with skew_ns in the bound of conversions;
  * false: there is no estimate. */
-static bool estimate(const struct tsct_cluster *cluster,
-		     struct tsct_source_params *ret_est)
+static bool get_estimate(const struct tsct_cluster *cluster,
+			 struct tsct_source_params *ret_est)
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
@@ -163,7 +163,7 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 	cluster->used = selection.used;
 	cluster->est = selection.est;
 	cluster->sd_ns = selection.sd_ns;
-	if (!estimate(cluster, &est))
+	if (!get_estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
 	if (!set_timeline(cluster, selection.master, selection.timeline)) {
@@ -284,10 +284,10 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* Readers keep the last straight piece of the replaced parameters
-	 * (cluster_prev). After a slew, that piece lasts from the end of the slew to
-	 * the begin of the new parameters, which is in the future by their lead. The
-	 * time now is in the piece only if the piece is longer than that lead. */
+	/* Readers keep the last straight piece of the replaced parameters (cluster_prev).
+	 * After a slew, that piece lasts from the end of the slew to the start of the new
+	 * parameters, which is in the future by their lead. The time now is in the piece only
+	 * if the piece is longer than that lead. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
@@ -324,10 +324,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		tsct_magnitude(tsct_servo_offset_ns(time, params, next)) <= enough;
 }
 
-/*
- * True: a provisional fit agrees with the parameters in force, whose error bound is
- * smaller. Such a fit results when all older exchanges were dropped.
- */
+/* True: a provisional fit agrees with the parameters in force, whose error bound is
+ * smaller. Such a fit results when all older exchanges were dropped. */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
 {
@@ -363,10 +361,8 @@ static void set_slew(const struct tsct_cluster *cluster,
 			    est->time.rate + (off < 0 ? -limit : limit));
 }
 
-/*
- * Error bound of the published time up to the last exchange: the smaller of the bound
- * predicted before that exchange, and the bound by the present estimate
- */
+/* Error bound of the published time up to the last exchange: the smaller of the bound
+ * predicted before that exchange, and the bound by the present estimate */
 static __u64 past_error_ps(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est,
 			   const struct tsct_clock_params *params)
@@ -423,8 +419,8 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* Composes the parameters of a master. Each publication sets the begin of holdover to
- * hold_s seconds after @begin_cycles. */
+/* Composes the parameters of a master. Each publication sets the start of holdover to hold_s
+ * seconds after @begin_cycles. */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {
@@ -490,7 +486,7 @@ void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles
 	*params = *old;
 	if (cluster->is_master) {
 		compose_master(cluster, begin_cycles, params);
-	} else if (estimate(cluster, &est) &&
+	} else if (get_estimate(cluster, &est) &&
 		   !(old->mult && params_are_better(cluster, &est, begin_cycles))) {
 		if ((!old->mult || !params_may_stay(cluster, &est, begin_cycles)) &&
 		    tsct_servo_start(&est.time, begin_cycles, params))
@@ -549,11 +545,12 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 }
 
 /*
- * Sets the params that children apply, by the estimate @est. Its bound grows by wander d^2
- * in d cycles, and that of the params linearly: by wander @hold per cycle, which holds
- * until holdover, @hold cycles after the estimate. If half of that time is over, they have
- * the bound of @now instead, and a growth that holds until the estimate is twice as old. The
- * limit of what wander adds, min(wander d, phi) d, grows by 2 phi at most.
+ * Sets the params that children apply, by the estimate @est. The estimate's bound grows by
+ * wander d^2 in d cycles; the params' bound grows linearly, by wander @hold per cycle, which
+ * is enough until holdover, @hold cycles after the estimate. If the estimate is older than
+ * half of that, the params start from the bound at @now, with a growth that is enough until
+ * the estimate is twice as old. The limited growth, min(wander d, phi) d, has a slope of at
+ * most 2 phi.
  */
 static void set_remote_params(const struct tsct_source_params *est, __u64 now,
 			      double hold, struct tsct_remote_params *params)
@@ -582,7 +579,7 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
 	const struct tsct_clock_params *params = &state.cluster;
 	struct tsct_source_params est;
-	bool has_est = estimate(cluster, &est);
+	bool has_est = get_estimate(cluster, &est);
 	__u64 base, sd_ps = has_est ? tsct_ps_up(cluster->sd_ns) : 0;
 
 	tsct_cluster_compose(cluster, now, &state);
@@ -590,7 +587,7 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	ret->master = state.cluster_master;
 	ret->epoch = state.cluster_timeline;
 	ret->depth = cluster->depth;
-	/* 0: this node is the master, or the time is unknown */
+	/* sd_ps 0: this node is the master, or the time is unknown */
 	ret->sd_ps = sd_ps < ~0U ? (__u32)sd_ps : ~0U;
 	ret->status = cluster->is_master ? TSCT_STATUS_SYNCHRONIZED :
 		state.cluster_status;

@@ -33,12 +33,10 @@
 #include "lib/ntp/responder.h"
 
 #define TSCT_SOURCES_MAX	16
-#define TSCT_WINDOW_MAX		1024	/* most exchanges kept per source */
+#define TSCT_WINDOW_MAX		1024	/* largest number of exchanges kept per source */
 
-/*
- * Fastest and longest slew. An offset that takes longer to slew begins an epoch; an
- * offset within the published bounds may take six times as long.
- */
+/* Fastest and longest slew. An offset that takes longer to slew begins an epoch; an offset
+ * within the published bounds may take six times as long. */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
 
@@ -70,13 +68,14 @@ struct tsct_source_state {
 	double offset_ns;	/* published time minus the source's time, now, ns */
 	double error_ns;	/* error bound of the source's time, now, ns */
 	double rtt_min_ns, rtt_median_ns;
-	double drift_ppm;	/* rate of the local counter by the cluster's
-				 * time, relative to hz */
-	unsigned int kept, dropped;	/* number of exchanges in the window */
+	/* rate of the local counter by the cluster's time, relative to hz, ppm */
+	double drift_ppm;
+	/* numbers of exchanges in the window that the fit uses, and drops */
+	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
-	enum tsct_fit_reason fit_reason;	/* reason for that kind */
-	unsigned int pairs;		/* polls whose first two exchanges were compared */
-	enum tsct_fit_place slow_place;	/* slow place in polls, by these */
+	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
+	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
+	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
 	char reason[160];	/* reason for which the source is not used; or "" */
 };
 
@@ -117,8 +116,9 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
- * Notes at @now, in local cycles, that another node polls this one every 2^@poll s, so that
- * sources may follow this node. That holds for TSCT_HOLDOVER_POLLS polls, void_s at most.
+ * Notes that another node polls this node every 2^@poll s, so that sources may follow this
+ * node. The note expires after TSCT_HOLDOVER_POLLS polls, or after void_s if that is
+ * sooner. @now: present value of the local counter
  */
 void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 
@@ -126,16 +126,16 @@ void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
  * tsct_cluster_set_skew - include in the error bounds of published params that the
  * counters of two CPUs may be @cycles apart; 0: all CPUs are in step
  *
- * The bounds of exchanges include it already, in the bounds of packet times.
+ * The error bounds of exchanges include that distance already, in those of packet times.
  */
 void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles);
 
 /*
  * tsct_cluster_compose - compose the cluster's part of the clock state to publish now
- * @begin_cycles: begin of new params, later than now. If @begin_cycles is not after the
+ * @begin_cycles: start of new params, later than now. If @begin_cycles is not after the
  *	base of the params in force, a child keeps these params, and only updates their
  *	error bound and validity.
- * @state: its source and flags are read. cluster.mult is set to 0 if the time is unknown.
+ * @state: `source` and `flags` are read. cluster.mult is set to 0 if the time is unknown.
  * The cluster is not changed.
  *
  * tsct_cluster_published - set the params in force, after they were published
@@ -152,7 +152,7 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
  * Sets the members of *ret about the cluster, for answers to children: master, the master's
  * epoch number, status, hops to the master, standard deviation and clock params. These
  * clock params are not in force, but are the params that the time slews to, so that
- * children do not follow slews. Without a time, they are all 0.
+ * children do not follow slews. If the time is unknown, the clock params are all 0.
  */
 void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			   struct tsct_timeline *ret);
@@ -161,10 +161,8 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
-/*
- * The exchanges in a source's window, oldest first, for reports. Returns the number of
- * exchanges; 0: there is no fit. The pointers are valid until the cluster changes.
- */
+/* Gets the exchanges in a source's window, oldest first, for reports. Returns their number;
+ * 0: there is no fit. The pointers are valid until the cluster changes. */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,
 				 const struct tsct_exchange **ret_x,

@@ -14,19 +14,15 @@
 
 /* ---- source_fit.c: a time source ----------------------------------------- */
 
-/*
- * Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC
- * 5905, the frequency tolerance of two crystals
- */
+/* Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC 5905, the
+ * frequency tolerance of two crystals */
 #define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
 /* Largest plausible frequency error of a source, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
-/*
- * Largest change of the rate of an NTP server's disciplined clock against a
- * crystal, ppb per second; the default of fit.wander_ppb for NTP servers
- */
+/* Largest change of the rate of an NTP server's disciplined clock against a crystal, ppb
+ * per second; the default of fit.wander_ppb for NTP servers */
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
@@ -63,7 +59,7 @@ struct tsct_sync_source {
 	bool has_fit;		/* true: `fit` and the array `keep` are valid */
 	struct tsct_fit fit;		/* freed by tsct_sync_source_free() */
 	bool has_remote;	/* true: `remote` is valid */
-	struct tsct_remote remote;	/* server, as its last answer describes it */
+	struct tsct_remote remote;	/* state of the source, as its last answer states it */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */
 	__u64 last_interval;	/* interval between the last two polls, cycles */
 	__u64 max_interval;	/* recent maximum of last_interval, cycles; decays */
@@ -89,10 +85,8 @@ enum tsct_sync_source_event {
 					 * source's time invalid */
 };
 
-/*
- * Adds an exchange, and the state that the source sent with the exchange. An exchange
- * is ignored if it is impossible, out of order, or memory is lacking.
- */
+/* Adds an exchange, and the state that the source sent with the exchange. An exchange is
+ * ignored if it is impossible, out of order, or memory is lacking. */
 enum tsct_sync_source_event
 tsct_sync_source_add(struct tsct_sync_source *source,
 		     const struct tsct_cluster_options *options,
@@ -118,10 +112,11 @@ struct tsct_cluster {
 	int used;			/* index of the selected source; -1: none */
 	/* the time by all sources that were combined; valid if `used` is not -1 */
 	struct tsct_source_params est;
-	double sd_ns;			/* standard deviation of that time, with what the
-					 * sources inherit, ns */
+	/* standard deviation of the time by `est`, with the part that sources inherit from
+	 * their sources, ns */
+	double sd_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
-	double skew_ns;			/* see tsct_cluster_set_skew() */
+	double skew_ns;	/* distance of two CPUs' counters, see tsct_cluster_set_skew() */
 	/* True: another node polled this one, and may follow it until polled_until, in
 	 * cycles: see tsct_cluster_set_polled() */
 	bool is_polled;
@@ -170,13 +165,13 @@ struct tsct_intersection_result {
 struct tsct_intersection_result
 tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);
 
-/* Resolution of the times in packets, ns. Its standard deviation is the least of any
- * peer, so that no peer has an infinite weight. */
+/* Resolution of the times in packets, ns. Each peer gets at least the standard deviation of
+ * this resolution, so that no peer has an infinite weight. */
 #define TSCT_COMBINE_RESOLUTION_NS	1.0
 
-/* One peer's estimate of the time at the point in common */
+/* One peer's estimate of the time, at a counter value that is the same for all peers */
 struct tsct_combine_peer {
-	double offset_ns;	/* the time by this peer, after a zero in common, ns */
+	double offset_ns;	/* time by this peer, after a zero common to all peers, ns */
 	double sd_ns;		/* standard deviation of this node's measurement of the
 				 * peer, ns */
 	double inherited_ns;	/* standard deviation of the peer's own time, ns */
@@ -187,8 +182,9 @@ struct tsct_combine_peer {
 struct tsct_combined {
 	double offset_ns, rate;	/* weighted means */
 	double sd_ns;		/* standard deviation of offset_ns, ns */
-	double noise_ns;	/* the part of it due to this node's measurements, by which
-				 * offset_ns varies from one exchange to the next, ns */
+	/* part of sd_ns due to this node's measurements, by which offset_ns varies from one
+	 * exchange to the next, ns */
+	double noise_ns;
 	double spread_ns;	/* standard deviation of the errors that no peer's own
 				 * measurements explain, ns */
 };

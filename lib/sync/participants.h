@@ -36,7 +36,7 @@ struct tsct_participants {
 	unsigned int nr;	/* number of participants */
 	unsigned int declared;	/* number of processes that each participant declared */
 	unsigned int ended;	/* number of declared processes that joined and ended */
-	__u32 last_id;		/* id given last */
+	__u32 last_id;		/* id of the participant that joined last */
 };
 
 /*
@@ -57,7 +57,8 @@ int tsct_participants_join(struct tsct_participants *participants,
 			   char *why, size_t size);
 void tsct_participants_leave(struct tsct_participants *participants, __u32 id);
 
-/* Returns the participant with that id, or NULL. Valid until it leaves. */
+/* Returns the participant with id @id, or NULL. The pointer is valid until the participant
+ * leaves. */
 struct tsct_participant *
 tsct_participants_find(struct tsct_participants *participants, __u32 id);
 
@@ -65,8 +66,8 @@ tsct_participants_find(struct tsct_participants *participants, __u32 id);
 void tsct_participant_wait(struct tsct_participant *participant, __u32 call,
 			   __s64 now_ns);
 
-/* Releases all calls that wait, or have waited until their process stalled, by barrier
- * number @barrier. */
+/* Releases all calls that wait, by barrier number @barrier; also calls whose process
+ * stalled while it waited. */
 void tsct_participants_release(struct tsct_participants *participants,
 			       __u32 barrier);
 

@@ -4,9 +4,9 @@
 #define LONG_NS		2000000000LL	/* minimum of a long poll interval, ns */
 #define REQUESTS_LONG	3		/* requests per poll, if the interval is long */
 /*
- * Pairs that a fit has to have compared before polls may be a single request. Of 24 pairs, 18
- * have to be positive for the sign test to find the first place slow. It does in 99 of 100
- * fits if the first packet is the slower one in nine of ten polls.
+ * Least number of pairs that a fit has compared before a poll may be a single request. Of
+ * 24 pairs, 18 must be positive for the sign test to find the first place slow. If the
+ * first packet is slower in nine of ten polls, the test finds it in 99 of 100 fits.
  */
 #define PAIRS_MIN	24
 #define LOST_MIN	3	/* number of lost requests after which timeouts double */
@@ -14,7 +14,7 @@
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
 				 unsigned int nr_single)
 {
-	/* Most polls of a single request between two pairs, by the slow place */
+	/* Largest number of polls of a single request between two pairs, by the slow place */
 	static const unsigned int single_max[] = {
 		[TSCT_FIT_PLACE_NONE] = 7,
 		[TSCT_FIT_PLACE_FIRST] = 3,

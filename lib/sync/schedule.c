@@ -29,7 +29,7 @@ struct schedule_member {
 	bool over;		/* true: the member has no more turns in its session */
 	bool has_turn;		/* true: turn_us is valid */
 	__u32 messages;		/* number of the member's exchanges in its session */
-	__u64 turn_us;		/* time of the member's next turn */
+	__u64 turn_us;		/* time of the member's next turn, us */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
@@ -52,7 +52,7 @@ struct tsct_schedule {
 				 * tsct_schedule_begin(), us */
 	bool open;		/* true: a session is open */
 	__u32 session;		/* number of the last session begun */
-	__u64 begin_us;		/* begin time of the last session, us */
+	__u64 begin_us;		/* start of the last session, us */
 	__u64 free_us;		/* end of the last assigned slot, us */
 	__u32 first;		/* first barrier number since the master's start */
 	__u32 barrier;		/* number of the barrier at which members gather now */
@@ -65,10 +65,8 @@ struct tsct_schedule {
 					 * session waits */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
-	/*
-	 * Node ids of the members, in an array of their own so that a search
-	 * reads little memory. 0: the member has not sent a request yet
-	 */
+	/* Node ids of the members, in an array of their own so that a search reads little
+	 * memory. 0: the member has not sent a request yet */
 	__u64 nodes[TSCT_MEMBERS_MAX];
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
@@ -154,10 +152,8 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 	return NULL;
 }
 
-/*
- * Takes an unused entry, or the entry of the member that has been silent longest; NULL:
- * all members are present or expected.
- */
+/* Adds a member in an unused entry, or in the entry of the member that has been silent
+ * longest; NULL: all members are present or expected. */
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
 {
@@ -260,8 +256,8 @@ static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	/* All members that take part, or were present when the session began,
-	 * have had their exchanges. */
+	/* True: each member that takes part, or was present when the session began, has had
+	 * its exchanges. */
 	bool all_done = schedule->joined && !schedule->nr_counted;
 
 	return schedule->open && is_running(schedule, now_us) && !all_done ?
@@ -485,7 +481,8 @@ static void append_name(struct name_list *list, const char *name,
 		if (!below)
 			below = blockers + strlen(blockers);
 	}
-	/* A member of an earlier release repeats the text of its own member. */
+	/* A member of an earlier release passes on the text of its own member unchanged:
+	 * all of it is about nodes below the member. */
 	if (relayed && relayed < below)
 		below = blockers;
 	if (list->nr++)
@@ -514,9 +511,9 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
 		present = is_present(member, schedule->now_us);
-		/* The barrier waits for the expected members; if there are none, for
-		 * the present members. An arrival expires unless the member repeats
-		 * it. Another node waits for a member that takes part there. */
+		/* The barrier waits for the expected members; if there are none, for the
+		 * present members. An arrival expires unless the member repeats it. The
+		 * barrier does not wait for a member that takes part through another node. */
 		if (!(schedule->nr_expected ? member->expected : present) ||
 		    (barrier && member->arrived == barrier && present) ||
 		    (member->elsewhere && present))

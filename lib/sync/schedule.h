@@ -68,34 +68,30 @@ int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
 int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
 void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 
-/*
- * Begins a session of all present members, unless a session is open. Returns the number
- * of the open session.
- */
+/* Begins a session of all present members, unless a session is open. Returns the number of
+ * the open session. */
 __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 /* Returns the number of the open session, or 0. */
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
-/*
- * Processes a node's request: in the reply to a member, sets session, turn_us, barrier
- * and flags; in the reply to another node, barrier only.
- */
+/* Processes a node's request: in the reply to a member, sets session, turn_us, barrier and
+ * flags; in the reply to another node, barrier only. */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us);
 
 /*
- * Notes whether a caller of tsct_timesync() waits on or below node @node. Returns true if
- * one waits on or below any node, by the notes of the last 2 s: a member that died does not
- * take its note back.
+ * Notes whether a caller of tsct_timesync() waits on or below node @node. Returns true if a
+ * note of the last 2 s says that a caller waits on or below any node: notes expire because
+ * a member that died does not withdraw its note.
  */
 bool tsct_schedule_set_caller(struct tsct_schedule *schedule, __u64 node,
 			      bool has_caller, __u64 now_us);
 
 /*
- * Returns true if reports of member @node, on which callers wait, may cause a round of poll
- * requests to all members: once per barrier, and again after 10 s. One request of a member
- * costs this node, and the network, one packet to each of the others.
+ * Returns true if a report of member @node, that callers wait, may cause poll requests to
+ * all members now: once per barrier, and again after 10 s. The rate is limited because one
+ * packet from a member makes this node send one packet to each other member.
  */
 bool tsct_schedule_take_poll(struct tsct_schedule *schedule, __u64 node, __u64 now_us);
 

@@ -4,12 +4,12 @@
  * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
  * combines the sources.
  *
- * Nodes may be sources of each other. So that a node does not take back its own time as
- * evidence, only upstream sources, those before it in the order of hops to the master and
- * node id, find falsetickers, give the interval that holds the true time, and are averaged.
- * All sources are upstream of a node that no node polls.
- * Of the others one is selected only for an error bound well below this node's own: that of
- * a node that follows this one is above it.
+ * Nodes may be sources of each other, and send a node its own time back, which is no evidence.
+ * So only upstream sources find falsetickers, give the interval that holds the true time, and
+ * are averaged: sources that come before this node in the order of hops to the master, then of
+ * node ids. If no node polls this node, all its sources are upstream. A source that is not
+ * upstream is selected only if its error bound is well below this node's own, as the bound of
+ * a node that follows this one is larger.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,9 +27,9 @@
  * fit is not known well enough. */
 #define COMBINED_KEPT_MIN	8
 
-/* Usual wander of the rate between two crystals of 1e-9 each, relative, per root of a
- * second (see fit_regression.c): s seconds after its last exchange, the standard deviation
- * of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
+/* Usual wander of the rate between two crystals that wander by 1e-9 each, relative, per
+ * root of a second (see fit_regression.c): s seconds after its last exchange, the standard
+ * deviation of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
 #define WALK		1.4e-9
 
 /* ---- intersection -------------------------------------------------------- */
@@ -149,17 +149,17 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
  * with W[k] the weights, the sum of which is 1.
  */
 
-/* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. That of
- * the resolution is the variance of a uniform distribution. */
+/* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. The error
+ * due to resolution has a uniform distribution. */
 static double explained_variance(const struct tsct_combine_peer *peer)
 {
 	return peer->sd_ns * peer->sd_ns + peer->inherited_ns * peer->inherited_ns +
 		TSCT_COMBINE_RESOLUTION_NS * TSCT_COMBINE_RESOLUTION_NS / 12;
 }
 
-/* Sets the weights for errors of the variance @spread2 that are not explained, ns^2.
+/* Sets the weights. @spread2: variance of the errors that no measurement explains, ns^2.
  * Returns the weighted mean of the offsets. */
-static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
+static double weigh_peers(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
 {
 	double sum = 0, mean = 0;
 	unsigned int i;
@@ -183,7 +183,7 @@ static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spr
  */
 static double unexplained_variance(struct tsct_combine_peer *peers, unsigned int nr)
 {
-	double mean = weigh(peers, nr, 0), q = 0, sum = 0, pairs = 0;
+	double mean = weigh_peers(peers, nr, 0), q = 0, sum = 0, pairs = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -203,7 +203,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 {
 	double spread2 = nr > 1 ? unexplained_variance(peers, nr) : 0;
 	struct tsct_combined ret = {
-		.offset_ns = weigh(peers, nr, spread2), .spread_ns = sqrt(spread2),
+		.offset_ns = weigh_peers(peers, nr, spread2), .spread_ns = sqrt(spread2),
 	};
 	double noise2 = 0, squares = 0, inherited = 0;
 	unsigned int i;
@@ -211,7 +211,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 	for (i = 0; i < nr; i++) {
 		double w = peers[i].weight;
 
-		/* Rates differ by some 1e-8: their mean is taken of the differences. */
+		/* Rates differ by about 1e-8 only: computes the mean of their differences. */
 		ret.rate += w * (peers[i].rate - peers[0].rate);
 		noise2 += w * w * peers[i].sd_ns * peers[i].sd_ns;
 		squares += w * w;
@@ -264,7 +264,7 @@ static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 
 /* ---- order of nodes ------------------------------------------------------ */
 
-/* True: this node follows the timeline, so sources on it may follow this node. */
+/* True: this node follows the source's timeline, so the source may follow this node. */
 static bool is_own_timeline(const struct tsct_cluster *cluster,
 			    const struct tsct_sync_source *source)
 {
@@ -278,9 +278,9 @@ static bool is_polled(const struct tsct_cluster *cluster)
 	return cluster->is_polled && (__s64)(cluster->polled_until - cluster->now) > 0;
 }
 
-/* True: the source does not follow this node, if this node is @depth hops from the
- * master. Nobody follows a node that is polled by none. Else nodes at the same depth are
- * in the order of their ids, so this relation has no cycles. */
+/* True: the source cannot follow this node, if this node is @depth hops from the master. No
+ * source follows a node that no node polls. Otherwise nodes are in the order of depth, then
+ * of node id, and follow only nodes before them: so this relation has no cycles. */
 static bool is_upstream(const struct tsct_cluster *cluster,
 			const struct tsct_sync_source *source, __u16 depth)
 {
@@ -324,9 +324,9 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 /*
  * Keeps the current timeline unless another timeline has a higher weight, or no source
  * on the current timeline has a valid estimate of the time. While the current timeline has
- * any weight, the nodes that are not upstream have none: when a master's timeline begins
- * anew, nodes follow it in their order, and those that are still on the timeline before
- * do not take back the nodes that they follow.
+ * any weight, only upstream sources count for another timeline. When a master starts a new
+ * timeline, nodes change to it in the order of their depth, and a node that has not changed
+ * yet does not draw back the nodes that it follows.
  */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
@@ -360,11 +360,11 @@ static void select_timeline(const struct tsct_cluster *cluster,
 
 /* Candidates: the sources on the selected timeline; the upstream ones are first. */
 struct candidates {
-	unsigned int nr, nr_upstream;	/* numbers of all, and of upstream ones */
+	unsigned int nr, nr_upstream;	/* numbers of all candidates, and of upstream ones */
 	unsigned int source[TSCT_SOURCES_MAX];
 	struct tsct_correctness_interval interval[TSCT_SOURCES_MAX];
 	__s64 zero_ns;		/* origin of the intervals, cluster time, ns */
-	struct tsct_intersection_result result;	/* of the upstream candidates */
+	struct tsct_intersection_result result;	/* result for the upstream ones */
 };
 
 static void add_candidates(const struct tsct_cluster *cluster,
@@ -382,7 +382,7 @@ static void add_candidates(const struct tsct_cluster *cluster,
 	}
 }
 
-/* Collects the candidates. If no source is upstream, all of them are taken for it. */
+/* Collects the candidates. If none of them is upstream, treats all candidates as upstream. */
 static void collect_candidates(const struct tsct_cluster *cluster,
 			       const struct tsct_cluster_selection *selection,
 			       struct candidates *ret)
@@ -397,8 +397,8 @@ static void collect_candidates(const struct tsct_cluster *cluster,
 		ret->zero_ns = cluster->sources[ret->source[0]].est.time.point.ns;
 }
 
-/* Sets the correctness intervals of the candidates' time at @at, in ns after zero_ns, and
- * intersects those of the upstream ones. */
+/* Sets the correctness interval of each candidate's time at @at, in ns after zero_ns, and
+ * intersects the intervals of the upstream candidates. */
 static void intersect_candidates(const struct tsct_cluster *cluster, __u64 at,
 				 struct candidates *candidates)
 {
@@ -463,8 +463,8 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 	}
 }
 
-/* Returns the largest bound for which a candidate may be selected, ns: for an upstream one
- * any, for another one that of this node's time, less the hysteresis. */
+/* Returns the largest error bound with which a candidate may be selected, ns: no limit if
+ * it is upstream; else SWITCH_RATIO times the bound of this node's time. */
 static double bound_limit(const struct tsct_cluster *cluster, bool upstream)
 {
 	return upstream ? HUGE_VAL : SWITCH_RATIO *
@@ -507,9 +507,9 @@ struct combination {
 	struct tsct_combine_peer peer[TSCT_SOURCES_MAX];
 };
 
-/* Collects the sources to be averaged: the selected one, and all upstream of this node
- * that are fresh, synchronized and not outvoted. Returns the last counter value at which
- * one of them was measured. */
+/* Collects the sources to be averaged: the selected one, and all that are upstream of this
+ * node, fresh, synchronized and not outvoted. Returns the latest counter value at which any
+ * of these sources was measured. */
 static __u64 collect_peers(const struct tsct_cluster *cluster,
 			   const struct candidates *candidates, int used,
 			   struct combination *ret)
@@ -539,8 +539,9 @@ static __u64 collect_peers(const struct tsct_cluster *cluster,
 	return at;
 }
 
-/* Standard deviation of the time of a source itself, ns. An NTP server, or a node of a
- * release that does not send it, has its error bound instead. */
+/* Returns the standard deviation of a source's own time, ns; or the error bound of that
+ * time, if the source does not send the deviation (an NTP server, or a node of an earlier
+ * release). */
 static double inherited_sd_ns(const struct tsct_sync_source *source)
 {
 	const struct tsct_remote *remote = &source->remote;
@@ -574,9 +575,9 @@ static void fill_peers(const struct tsct_cluster *cluster,
 }
 
 /*
- * Sets the interval that holds the true time: the intersection of the upstream candidates,
- * if there are enough of them for one to be wrong. Two cannot check each other: then it is
- * that of the selected source.
+ * Sets the interval that holds the true time: the intersection of the upstream candidates
+ * if there are more than two; else the interval of the selected source, as two sources
+ * cannot check each other.
  */
 static void true_range(const struct candidates *candidates, int used,
 		       double *ret_lo, double *ret_hi)
@@ -584,7 +585,8 @@ static void true_range(const struct candidates *candidates, int used,
 	const struct tsct_correctness_interval *interval =
 		&candidates->interval[used];
 
-	/* A source alone is compared with none, so there is no error by rounding. */
+	/* The interval of one source is not compared with others, so ROUNDING_NS is taken
+	 * off. */
 	*ret_lo = interval->middle - interval->bound + ROUNDING_NS;
 	*ret_hi = interval->middle + interval->bound - ROUNDING_NS;
 	if (candidates->nr_upstream > 2 && candidates->result.majority) {
@@ -594,9 +596,10 @@ static void true_range(const struct candidates *candidates, int used,
 }
 
 /*
- * Sets the estimate at @at to the time @middle after zero_ns, at @rate. Its bound reaches
- * to the farther end of the range of the true time, and grows as that of the selected
- * source does, from there: at d cycles from its point, wander d^2 grows by 2 wander d.
+ * Sets the estimate at @at to the combined time and rate, with the time limited to the
+ * range of the true time. The error bound reaches to the farther end of that range. It
+ * grows like that of the selected source: d cycles after that source's estimate, its part
+ * wander d^2 grows by 2 wander d per cycle.
  */
 static void set_estimate(const struct candidates *candidates, int used, __u64 at,
 			 const struct tsct_combined *combined,
@@ -619,8 +622,8 @@ static void set_estimate(const struct candidates *candidates, int used, __u64 at
 	est->sd_ns = combined->noise_ns;
 }
 
-/* Combines the sources, of which candidate @used is selected, to the cluster's time. Sets
- * all of *ret but the timeline. */
+/* Combines the sources to the cluster's time; candidate @used is the selected source. Sets
+ * all members of *ret except master and timeline. */
 static void combine_sources(struct tsct_cluster *cluster, struct candidates *candidates,
 			    int used, struct tsct_cluster_selection *ret)
 {

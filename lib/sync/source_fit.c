@@ -7,19 +7,15 @@
 #include "lib/core/clock_params.h"
 #include "cluster_private.h"
 
-#define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
+#define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover, s */
 
-/*
- * A fit is due when the newest exchange is REFIT_S later than the last fit, or when one
- * in REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit.
- */
+/* A fit is due when the newest exchange is REFIT_S later than the last fit, or when one in
+ * REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit. */
 #define REFIT_S		1.5
 #define REFIT_PART	32
 
-/*
- * Number of consecutive exchanges that must contradict the fit until the source's time
- * is taken to have changed. A shorter run may be due to wrong packet times.
- */
+/* Number of consecutive exchanges that must contradict the fit until the source's time is
+ * taken to have changed. A shorter run may be due to wrong packet times. */
 #define CONTRADICTIONS_MAX	3
 /*
  * An offset from the fit is unexplained if it is within the fit's error bound, but
@@ -55,7 +51,7 @@ void tsct_sync_source_free(struct tsct_sync_source *source)
 
 /* ---- the window of exchanges --------------------------------------------- */
 
-static const struct tsct_exchange *newest(const struct tsct_sync_source *source)
+static const struct tsct_exchange *newest_exchange(const struct tsct_sync_source *source)
 {
 	return &source->x[source->nr - 1];
 }
@@ -74,10 +70,11 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 }
 
 /*
- * Makes room in the window for an exchange. A full window loses half of its older half:
- * of two neighbours the exchange with the longer round trip. False: out of memory
+ * Makes room in the window for an exchange. If the window is full, drops half of the
+ * exchanges in its older half: of every two neighbours, the one with the longer round trip.
+ * False: out of memory
  */
-static bool reserve(struct tsct_sync_source *source)
+static bool reserve_exchange(struct tsct_sync_source *source)
 {
 	const bool full = source->nr == TSCT_WINDOW_MAX;
 	const struct tsct_exchange *x = source->x;
@@ -145,10 +142,8 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 		tsct_smaller(est->wander * d, est->phi) * d;
 }
 
-/*
- * Cluster time at @remote + @frac counts of the source's counter, by the source's clock
- * params; computed in 128 bits, saturated. Sets ns and frac_ns of *ret.
- */
+/* Cluster time at @remote + @frac counts of the source's counter, by the source's clock
+ * params; computed in 128 bits, saturated. Sets ns and frac_ns of *ret. */
 static void remote_time(const struct tsct_remote_params *params, __u64 remote,
 			double frac, struct tsct_offset_interval *ret)
 {
@@ -346,7 +341,7 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange contradicts those before it. Such an exchange widens the
+ * True: the newest exchange contradicts the exchanges before it. Such an exchange widens the
  * bound, and does not enter the fit. If the next exchanges also contradict the older
  * exchanges, the source's time has changed. A longer route or congestion is not a
  * contradiction.
@@ -358,7 +353,7 @@ static bool change_is_pending(struct tsct_sync_source *source,
 
 	if (!source->has_fit)
 		return false;
-	if (contradicts_fit(source, newest(source), &off)) {
+	if (contradicts_fit(source, newest_exchange(source), &off)) {
 		source->unexplained = 0;
 		widen_bound(source, off);
 		if (++source->contradictions < CONTRADICTIONS_MAX)
@@ -368,7 +363,7 @@ static bool change_is_pending(struct tsct_sync_source *source,
 	}
 	for (; source->contradictions; source->contradictions--)
 		remove_exchange(source, source->nr - 2);
-	off = unexplained_offset(source, options, newest(source));
+	off = unexplained_offset(source, options, newest_exchange(source));
 	if (off)
 		return note_unexplained(source, off);
 	clear_pending(source);
@@ -437,8 +432,8 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		return had_est ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 	}
 	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0 ||
-	    (source->nr && (__s64)(x->t1 - newest(source)->t1) <= 0) ||
-	    !reserve(source))
+	    (source->nr && (__s64)(x->t1 - newest_exchange(source)->t1) <= 0) ||
+	    !reserve_exchange(source))
 		return TSCT_SYNC_SOURCE_SAME;
 	note_interval(source, options, x);
 	source->keep[source->nr] = true;

@@ -146,7 +146,7 @@ LOOP_TEST(test_impossible_rate, 0, 2)
 	} cases[] = {
 		{ 10, "/d: its sync samples give no time with --fit auto: the"
 		  " rate between the counters is out of range" },
-		{ 3, "/d: has sync samples that contradict each other, or its clock" },
+		{ 3, "/d: has sync samples that contradict each other, or contradict its clock" },
 	};
 	struct node n = nodes[1];
 	struct recorder r;
@@ -202,7 +202,7 @@ LOOP_TEST(test_contradictory_samples, 0, 5)
 		expect_accepted("ad", "");
 		return;
 	}
-	expect_refused("ad", "/d: has sync samples that contradict each other, or its clock;"
+	expect_refused("ad", "/d: has sync samples that contradict each other, or contradict its clock;"
 		       " use --force");
 	options.force = true;
 	expect_accepted("ad", "/d: has sync samples that contradict each other");
