@@ -25,7 +25,7 @@
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* number of events in a pass from which the next pass follows without a sleep */
+/* a pass that took this number of events or more is followed by another pass without a sleep */
 #define MANY_EVENTS	4096
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
@@ -41,8 +41,8 @@
 
 /* ---- main loop --------------------------------------------------------- */
 
-/* Forwards a signal that another process sent to the command. The terminal itself sends a
- * signal of a key (Ctrl-C) to the command, too. */
+/* Forwards to the command a signal that another process sent to this one. A signal of the
+ * terminal (Ctrl-C) is not forwarded: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
 {
 	if (stop_sent && child->running) {

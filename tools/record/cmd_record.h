@@ -21,7 +21,8 @@ enum record_sync_mode {
 	/* record sync samples if the daemon has any; if the daemon has a master, also run
 	 * sync sessions at the start and at the end; if they fail, record without them */
 	RECORD_SYNC_AUTO,
-	/* run sync sessions also on a master; record fails if the one at the start fails */
+	/* like RECORD_SYNC_AUTO, but a master runs sync sessions, too, and record fails if
+	 * the session at the start fails */
 	RECORD_SYNC_CLUSTER,
 	RECORD_SYNC_NO_SESSIONS,	/* record sync samples, run no sync sessions */
 	RECORD_SYNC_OFF,		/* neither sync samples nor sync sessions */
@@ -45,7 +46,7 @@ struct record_options {
 	bool unread;			/* also record events that are in the rings at the start */
 	/* flight recorder: write events only at the end */
 	bool flight;
-	/* snapshot: copy the channels that the previous boot left; instead, free them */
+	/* snapshot: copy the channels that the previous boot left; discard: free them instead */
 	bool previous_boot, discard;
 	/* block size in bytes, blocks per ring; 0: default */
 	uint32_t block_size, blocks;
@@ -169,7 +170,7 @@ struct record_session {
 	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
-	/* number of processes that were not recorded, as there were too many */
+	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
