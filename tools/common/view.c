@@ -37,7 +37,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* First of the causes that mean damage to a file between recording and merge */
+/* first of the causes that stand for damage to a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -96,10 +96,8 @@ static void print_lost(const struct tsct_recording *rec)
 	ctl_error_finish();
 }
 
-/*
- * Prints the nodes that are missing, those whose recording was still incomplete when it
- * was merged, and the nodes whose daemon ended during recording. Returns true if any daemon ended.
- */
+/* Prints which nodes are missing, whose recording was incomplete when it was merged, and
+ * whose daemon ended during the recording. Returns true if any daemon ended. */
 static bool print_nodes(const struct tsct_recording *rec)
 {
 	bool gone = false;
@@ -266,7 +264,7 @@ void view_print_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
-/* Names are ASCII, so a byte is a column. */
+/* The length in bytes is the number of columns, because lines are ASCII. */
 void view_print_line(FILE *to, const char *line, int width)
 {
 	int len = strlen(line);
@@ -331,8 +329,8 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	return text;
 }
 
-/* Returns the reason for which no bound to UTC is known; NULL: adjtimex(2) failed with
- * @err. @err: result of tsct_clock_utc() */
+/* Returns the reason why no bound to UTC is known. @err: result of tsct_clock_utc(). NULL:
+ * the reason is the errno of adjtimex(2) in @err. */
 static const char *utc_unknown_why(int err)
 {
 	switch (err) {

@@ -22,7 +22,7 @@ const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_e
 	const struct tsct_stack *stack = d->stacks ? tsct_stacks_of(d->stacks, d->rec, e) : NULL;
 	struct tsct_value v;
 
-	/* A live recording gets new stacks. */
+	/* Read the stacks again: a live recording may have got more. */
 	if (!stack && d->stacks_are_old && d->rec->statedump &&
 	    d->rec->streams[e->stream].kernel && tsct_value_find(e, "stack", &v) &&
 	    !dump_stacks_read(d) && d->stacks)

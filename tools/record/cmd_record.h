@@ -136,7 +136,7 @@ struct record_readings {
 	__s64 utc_ns;
 };
 
-/* What may keep the command from finding its provider: record_why.c */
+/* Reasons why the command may not find its provider: record_why.c */
 struct record_owner {
 	/* the command runs as another user, uid; with another root directory */
 	bool is_other, has_root;

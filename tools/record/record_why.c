@@ -15,7 +15,7 @@
 #include "tools/common/error.h"
 #include "tools/common/view.h"
 
-/* What running programs report about their typed events */
+/* Numbers of typed events and programs, as running programs report them */
 struct programs {
 	unsigned int on, off;	/* number of enabled, disabled events on the channel */
 	unsigned int waiting;	/* number of programs whose events have no channel */
