@@ -50,7 +50,7 @@ int ctl_fail(int ret, const char *format, ...)
 
 /* ---- messages in parts ----------------------------------------------------- */
 
-static FILE *parts;	/* NULL: no memory to collect the parts: print them at once */
+static FILE *parts;	/* collects the parts of a message; NULL: out of memory */
 static char *parts_text;
 static size_t parts_size;
 

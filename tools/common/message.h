@@ -24,7 +24,7 @@ struct byte_queue {
 	size_t room;		/* size of `at` */
 };
 
-/* Returns 0 or -ENOMEM */
+/* Appends bytes to the queue. Returns 0 or -ENOMEM. */
 int byte_queue_add(struct byte_queue *q, const void *data, size_t len);
 void byte_queue_remove(struct byte_queue *q, size_t len);
 void byte_queue_free(struct byte_queue *q);
@@ -55,15 +55,15 @@ struct message_reader {
 	char banner[MESSAGE_BANNER_MAX];
 };
 
-/* Returns 0 or -ENOMEM */
+/* Appends bytes that were received. Returns 0 or -ENOMEM. */
 int message_reader_add(struct message_reader *r, const void *data, size_t len);
 
 /*
  * message_next - take the next message
  *
  * Lines before the first message that are no messages go to @r->banner. Empty lines are
- * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: too long; -EPROTO: not a
- * message. After an error, the rest of the input cannot be parsed.
+ * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: the message is too long; -EPROTO:
+ * a line is no message. After an error, the rest of the input cannot be parsed.
  */
 int message_next(struct message_reader *r, struct control_message *ret);
 void message_reader_free(struct message_reader *r);

@@ -177,7 +177,8 @@ int output_file_open(struct output_file *o, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-#define SYNC_EACH	256	/* limit in files: above it, one syncfs() syncs all */
+/* largest number of files that are synced one by one; else one syncfs() */
+#define SYNC_EACH	256
 
 static unsigned int nr_files;
 static bool is_first_pass;

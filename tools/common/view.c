@@ -96,8 +96,8 @@ static void print_lost(const struct tsct_recording *rec)
 	ctl_error_finish();
 }
 
-/* Prints which nodes are missing, whose recording was incomplete when it was merged, and
- * whose daemon ended during the recording. Returns true if any daemon ended. */
+/* Prints which nodes have no recording, which nodes' recordings were incomplete when they
+ * were merged, and on which nodes the daemon ended. Returns true if any daemon ended. */
 static bool print_nodes(const struct tsct_recording *rec)
 {
 	bool gone = false;
@@ -335,13 +335,13 @@ static const char *utc_unknown_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no daemon such as chronyd keeps it";
+		return "no daemon such as chronyd synchronizes the clock";
 	case -EBUSY:
-		return "the kernel slews it by more than 500 ppm, as chronyd requests to "
-			"remove an offset";
+		return "the kernel slews the clock by more than 500 ppm, as chronyd "
+			"requests to remove an offset";
 	case -ESTALE:
 		return "the virtual machine was restored, and no daemon is known to have "
-			"set it since";
+			"set the clock since";
 	}
 	return NULL;
 }

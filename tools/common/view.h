@@ -52,8 +52,8 @@ const char *view_format_clock(char *text, size_t size);
  * UINT64_MAX, that the bound is unknown for a part of the time. Returns @text. */
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
 
-/* Writes the bound of CLOCK_REALTIME's error to UTC: "within 5000000 ns of UTC (kernel)",
- * or the reason for which it is unknown. @err: result of tsct_clock_utc() */
+/* Writes how far CLOCK_REALTIME is from UTC at most: "within 5000000 ns of UTC (kernel)", or
+ * why that is unknown. @err: result of tsct_clock_utc() */
 void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size);
 
 /* Sets members of @json: "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and

@@ -31,7 +31,7 @@ struct clock_reading {
 	struct tsct_clock_state state;
 	struct tsct_time time;
 	int error;		/* 0; or -errno: `time` could not be computed */
-	/* counter's cycles per us of MONOTONIC_RAW; 0: unknown */
+	/* cycles of the counter per us of CLOCK_MONOTONIC_RAW; 0: unknown */
 	double mhz;
 	double error_ppb;	/* error bound of mhz, parts per billion */
 	double growth_ppb;	/* growth of the time's error bound, ns/s */
@@ -411,12 +411,12 @@ static json_t *clock_json(const struct clock_reading *r)
 
 struct clock_options {
 	bool json;
-	/* s between lines of --watch; 0: print the clock once */
+	/* time between lines of --watch, s; 0: print the clock once */
 	double watch_s;
 	bool fake;		/* option --fake-disruption */
 	bool wait;		/* option --wait-synced */
 	double wait_s;		/* timeout of --wait-synced, s */
-	unsigned long long max_error_ns;	/* --max-error, ns; 0: any error */
+	unsigned long long max_error_ns;	/* value of --max-error, ns; 0: any */
 };
 
 static void pause_ns(__s64 ns)
@@ -515,7 +515,7 @@ static int wait_synced(const struct clock_options *o)
 		if (!why && o->json)
 			ret = ctl_json_print(clock_json(&r));
 		if (why && left <= 0) {
-			ctl_error("not synchronized within %g"
+			ctl_error("clock not synchronized within %g"
 				" s: %s", o->wait_s, why);
 			if (r.state.epoch || r.state.status)
 				clock_print_text(stderr, &r);

@@ -231,11 +231,8 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/*
- * Prints the sources that got requests after @before, but sent no valid answer. Returns
- * EXIT_DONE if there are none, EXIT_LOST if some sources did not answer, EXIT_FAILED if all
- * did not.
- */
+/* Prints the sources that got requests after @before, but sent no valid answer. Returns
+ * EXIT_DONE if there are none, EXIT_FAILED if all sources were silent, EXIT_LOST otherwise. */
 static int check_sources(const json_t *before, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources"), *source, *then;

@@ -303,7 +303,7 @@ static int run_merge(const struct merge *m)
 		wrong = "--missing";
 	}
 	if (wrong) {
-		merge_print("%s does not apply to %s", wrong, what);
+		merge_print("%s does not apply to %s; remove it", wrong, what);
 		return EXIT_USAGE;
 	}
 	if (to_archive && m->options.ranks->nr > 1) {

@@ -253,8 +253,8 @@ static void print_utc(const struct stat_figures *s)
 	if (errors.utc_ns == UINT64_MAX && utc_ns != UINT64_MAX)
 		puts("for a part of the time, no bound of the times is known");
 	else if (errors.utc_ns == UINT64_MAX)
-		puts("unknown: how far CLOCK_REALTIME was off UTC is not stated (no daemon such"
-		     " as chronyd kept it)");
+		puts("unknown: the recording has no bound of CLOCK_REALTIME to UTC (no daemon"
+		     " such as chronyd synchronized the clock)");
 	else
 		printf("times within %" PRIu64 " ns, as stated by %s\n",
 		       (uint64_t)errors.utc_ns, source == TSCT_UTC_KERNEL ?
@@ -305,8 +305,8 @@ static void print_clock(const struct stat_figures *s)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");
 	if (rec->errors.nr_contradictory)
-		printf("           %u of %u lines of the clock's history CONTRADICT another, or the"
-		       " recording's times: they are not used for bounds\n",
+		printf("           %u of %u lines of the clock's history CONTRADICT other lines or the"
+		       " recording's times: bounds are computed without them\n",
 		       rec->errors.nr_contradictory, rec->nr_segments);
 }
 

@@ -28,7 +28,7 @@ struct dump {
 	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
 	__s64 begin_ns;			/* time at which the recording begins */
 	struct tsct_identity identity;	/* threads, for lines of JSON */
-	struct tsct_stacks *stacks;	/* NULL: the recording has none */
+	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
 	bool stacks_are_old;		/* the live recording may have more stacks now */
 	struct tsct_threads threads;	/* threads with system calls, for --strace */
 	struct tsct_spans calls;	/* open system calls (struct open_call), by thread index */

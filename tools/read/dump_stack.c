@@ -55,7 +55,7 @@ static json_t *frame_json(struct dump *d, struct tsct_stack_frame *f, bool kerne
 
 	if (f->is_found)
 		json_object_set_new(json, "offset", json_integer((json_int_t)f->offset));
-	/* 64 bits as text: many readers take integers of JSON as signed. */
+	/* Write 64 bits as text: many readers take integers of JSON as signed. */
 	json_object_set_new(json, "address", json_sprintf("0x%" PRIx64,
 							  (uint64_t)f->address));
 	if (*f->build_id)

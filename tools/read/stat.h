@@ -65,8 +65,8 @@ struct threads {
 	/* for each location: index of the thread of the location's last event */
 	__u32 *recent;
 	struct tsct_spans in_call;	/* open system calls, by index of the thread */
-	struct thread rest;	/* counts of all threads for which memory for an entry
-				 * in `table` could not be allocated, together */
+	struct thread rest;	/* sum of all threads for which there was no memory for an entry in
+				 * `table` */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
 	struct call *calls;
 	/* number of threads whose last system call has no return event */
@@ -115,8 +115,7 @@ int stat_errors_init(struct stat_errors *errors);
 /* Counts the bound of one event; UINT64_MAX: none is known. */
 void stat_errors_add(struct stat_errors *errors, __u64 ns);
 
-/* Returns the bound that half of the events with a bound are within, ns. errors->nr must
- * not be 0. */
+/* Returns the median of the events' bounds, ns. At least one event must have a bound. */
 __u64 stat_errors_median_ns(const struct stat_errors *errors);
 
 /* ---- stat_figures.c: stacks ------------------------------------------------------ */
@@ -128,7 +127,7 @@ struct stat_stacks {
 	__u64 events;			/* number of events with a stack */
 	__u64 missing;			/* number of events whose stack is unknown */
 	__u64 of_program;		/* number of events with functions of a program */
-	/* number of events whose stack has at most one function, of a program */
+	/* number of events with at most one function of the program in the stack */
 	__u64 of_one_function;
 };
 
@@ -144,11 +143,11 @@ struct stat_figures {
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	struct tsct_identity identity;	/* what the recording says about threads */
+	struct tsct_identity identity;	/* threads, as the recording's statedump describes them */
 	__u64 events;
 	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
-	__u64 max_per_tick;		/* most events on one tick, less 1 */
+	__u64 max_per_tick;		/* largest number of events on one tick, minus 1 */
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;

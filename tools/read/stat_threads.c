@@ -183,7 +183,7 @@ static int by_events(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Sets name, process and cgroup of a thread, which the statedump has for its last event. */
+/* Sets name, process and cgroup of a thread as the statedump has them for its last event. */
 static void identify_thread(struct thread *t, const struct tsct_identity *identity)
 {
 	const struct tsct_identity_thread *who = t->who;

@@ -30,14 +30,14 @@
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
-/* time between flushes of the files, ns, unless packets may cover a longer time */
+/* time between flushes of the files, ns; longer if --sync-every permits longer packets */
 #define FLUSH_NS	1000000000LL
 #define LIVE_NS		100000000LL	/* time between flushes of the files with --live, ns */
 #define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
 /* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
 #define PROGRESS_NS	200000000LL
-#define WATCH_NS	100000000LL	/* time between checks whether the tsctraced
-					 * that holds the rings has ended, ns */
+#define WATCH_NS	100000000LL	/* time between checks whether tsctraced, which provides the
+					 * rings, has ended, ns */
 
 /* ---- main loop --------------------------------------------------------- */
 

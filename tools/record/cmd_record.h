@@ -53,7 +53,7 @@ struct record_options {
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
 	bool create;			/* -c may name a channel that does not exist */
-	bool require_events;		/* a recording without events is a failure */
+	bool require_events;		/* exit with EXIT_LOST if no event was recorded */
 	unsigned int verbose;
 	uint32_t timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
 	uint32_t fsync;		/* when files are flushed to disk, enum tsct_fsync */
@@ -66,7 +66,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events early, for a trace reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
-	struct record_ranks *ranks;	/* the other ranks of this host; NULL: none */
+	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
@@ -159,12 +159,12 @@ struct record_session {
 	unsigned int nr_programs;	/* number of program channels */
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
-	bool ended;			/* rec.end is the end of the recording */
+	bool ended;			/* the recording has ended, at rec.end */
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
-	struct record_owner owner;	/* of the command */
+	struct record_owner owner;	/* properties of the command */
 	/* BPF programs use the thread IDs of another pid namespace than this process's /proc */
 	bool other_numbers;
 	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
@@ -230,7 +230,7 @@ void record_session_watch(struct record_session *s);
  * mode, and only if reading the rings or creating the files fails. */
 int record_session_end(struct record_session *s);
 
-/* Deletes the files of a recording that failed to begin. */
+/* Deletes the files of a recording that failed to start. */
 void record_session_undo(struct record_session *s);
 
 /* Releases all resources of a session in any state. */
@@ -246,8 +246,8 @@ void record_session_close(struct record_session *s);
 int record_kernel_open(struct record_session *s, pid_t root);
 
 /*
- * record_kernel_statedump - take news of threads, processes and cgroups, from BPF programs
- *	or /proc
+ * record_kernel_statedump - take new data on threads, processes and cgroups, from BPF
+ *	programs or /proc
  * @idle: there is time to read the state of every thread that has written events
  * @is_last: this call is the last one
  *
@@ -260,7 +260,8 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last);
 /* Detaches the BPF programs, and reads how many events they missed and dropped. */
 void record_kernel_stop(struct record_session *s);
 
-/* Drains the last kernel events up to the recording's end, and closes the source. */
+/* Drains the last kernel events, up to the recording's end, and closes the source of kernel
+ * events. */
 void record_kernel_flush(struct record_session *s);
 void record_kernel_close(struct record_session *s);
 

@@ -51,8 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q': o->quiet = true; break;
 	case ARGP_KEY_END:
 		if (o->discard && (!o->previous_boot || o->dir || o->nr_channels))
-			argp_error(state, "--discard needs --previous-boot, and neither"
-				   " -o nor -c");
+			argp_error(state, "--discard needs --previous-boot, and excludes"
+				   " -o and -c");
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; use -c for channels"

@@ -218,7 +218,7 @@ static int open_kernel(struct record_session *s)
 		err = tsct_channel_open_at(NULL, &options, t);
 	} else {
 		if (s->o->verbose)
-			ctl_error("kernel events come without "
+			ctl_error("recording kernel events without "
 				"the module: %s", why);
 		err = s->server ? 0 : start_server(s);
 		options.roles |= TSCT_ROLE_WRITE;
@@ -329,11 +329,10 @@ int record_channels_open(struct record_session *s)
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))
 			ctl_error("channel %s: exists; its %u blocks of %u bytes are"
-				     " not changed", s->names[i], header->blocks,
+				     " not changed by --blocks and --block-size", s->names[i], header->blocks,
 				     header->block_size);
 	}
-	/* Make programs that have no provider, because they were started before it, look
-	 * again. */
+	/* Programs that were started before their provider have none: make them look again. */
 	tsct_programs_notify();
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

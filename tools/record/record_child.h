@@ -39,7 +39,7 @@ int record_child_release(struct record_child *child);
  * NULL. Returns true if a child process still runs: the command or a descendant of it. */
 bool record_child_reap(struct record_child *child);
 
-/* Closes the pipes to the child process. If it has not executed the command yet, it ends. */
+/* Closes the pipes to the child process, which then ends if it has not executed the command. */
 void record_child_drop(struct record_child *child);
 
 /* ---- why there are no events: record_why.c ------------------------------- */

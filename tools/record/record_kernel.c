@@ -135,7 +135,7 @@ void record_kernel_flush(struct record_session *s)
 	} while (moved > 0);
 	missing = kernel_source_missing(s->source);
 	if (moved < 0 || missing)
-		ctl_error("%lu kernel events are missing%s%s", missing,
+		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
 	record_kernel_close(s);
 }

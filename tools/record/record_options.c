@@ -293,8 +293,8 @@ static int check_patterns(const struct record_options *o)
 				"$TSCTRACE_EVENTS", o->patterns ? o->patterns : env);
 	if (o->mpi && !o->command)
 		return ctl_fail(-EINVAL,
-				"--mpi needs a command to run; start running programs with"
-				" $LD_PRELOAD: see tsctrace-mpi(7)");
+				"--mpi needs a command to run; for programs that you start"
+				" yourself, set $LD_PRELOAD: see tsctrace-mpi(7)");
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* cmd_record.h includes <sched.h>, which <linux/sched/types.h> excludes. */
+/* Declared here because cmd_record.h includes <sched.h>, which excludes <linux/sched/types.h> */
 void record_priority_raise(void);
 
 #define NICE_MIN	(-20)

@@ -250,7 +250,7 @@ static void print_hints(const struct record_session *s,
 			" processes and stacks may be unknown\n", s->statedump_lost,
 			view_plural(s->statedump_lost));
 	if (s->threads_unseen)
-		fprintf(stderr, "  %lu thread%s ended before the recorder read about them:"
+		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
 			" names and processes are unknown\n", s->threads_unseen,
 			view_plural(s->threads_unseen));
 	if (s->missed)
@@ -273,8 +273,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark for the line "rings": where the rings of kernel events are, if not in the
- * provider of the program channels; "": there. */
+/* Returns a remark on where the rings of kernel events are; "": with the rings of programs. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)
@@ -392,11 +391,11 @@ static void show_sync(const struct record_session *s)
 			     view_plural(rec->restarts));
 	if (rec->end.state == TSCT_SESSION_FAILED ||
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
-		ctl_error("the session at the end failed: %s; the recording is"
+		ctl_error("the sync session at the end failed: %s; the recording is"
 			     " complete, its metadata has the failure",
 			     s->sync_error);
 	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync_absent)
-		ctl_error("nodes absent from the session at the end: %s",
+		ctl_error("nodes absent from the sync session at the end: %s",
 			     s->sync_absent);
 	else if (*s->sync_error)
 		ctl_error("the last sync samples may be missing: %s",

@@ -36,7 +36,7 @@
 #define RECHECK_NS	1000000000LL
 /* limit of the time for reading states from /proc after a pass over the rings, ns */
 #define READ_NS		20000000LL
-#define READ_BUSY_NS	1000000LL	/* the limit after a pass with many events, ns */
+#define READ_BUSY_NS	1000000LL	/* like READ_NS, but after a pass with many events, ns */
 #define LAST_PID_NS	100000000LL	/* time between two reads of the last thread ID, ns */
 /* time after which an event with an unchanged last thread ID is written again, ns */
 #define SAME_PID_NS	1000000000LL
@@ -458,8 +458,8 @@ void record_statedump_on_thread(void *session, __u32 tid)
 {
 	struct record_session *s = session;
 
-	/* The recorder itself connects before it has a clock. If kernel events are recorded,
-	 * BPF programs report the threads of all programs that use this server. */
+	/* The recorder connects to its own server before it has a clock. If kernel events are
+	 * recorded, BPF programs report the threads of all programs that use this server. */
 	if (!s->clock || tid == (__u32)getpid() || s->o->nr_events)
 		return;
 	pthread_mutex_lock(&s->statedump->lock);

@@ -26,7 +26,7 @@ void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 void record_statedump_thread(struct record_session *s, __u64 cycles,
 			     const struct tsct_statedump_thread *state);
 
-/* Adds the path of one cgroup; the paths of all cgroups of this machine. */
+/* Adds the path of one cgroup. record_statedump_cgroups() adds the paths of all cgroups. */
 void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 			     const char *path);
 void record_statedump_cgroups(struct record_session *s);
@@ -36,7 +36,7 @@ void record_statedump_cgroups(struct record_session *s);
 void record_statedump_on_thread(void *session, __u32 tid);
 
 /*
- * record_statedump_start_pass - start a pass over news from BPF programs and /proc
+ * record_statedump_start_pass - start a pass over new data from BPF programs and /proc
  * record_statedump_finish_pass - read the states of threads that have written events, and
  * write the events of the pass
  * @is_last: this pass is the last one

@@ -32,8 +32,8 @@
 #define ANSWER_LONG_NS	5000000000LL
 #define BUSY_CHECK_US	10000	/* time between requests while waiting for a session's end, us */
 /* default timeout of a sync session, s: a session that another program began just before
- * takes up to sync-max-duration (default: 1 s), so does the session of this recorder; the
- * rest is reserve */
+ * takes up to sync-max-duration (default: 1 s), and so does this recorder's own; the rest is
+ * reserve */
 #define TIMEOUT_S	5
 #define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
 /* age of its last poll from which a child counts as not alive, s; as in lib/sync/schedule.h */
@@ -542,14 +542,14 @@ int record_sync_start(struct record_session *s)
 	s->sync->interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
 	if (err && (sessions_required(s) || err == -EINTR))
-		return ctl_fail(err, "%sthe session at the start failed: %s; nothing was"
+		return ctl_fail(err, "%sthe sync session at the start failed: %s; nothing was"
 				" recorded", sessions_required(s) ? "--cluster: " : "",
 				s->sync_error);
 	if (err)
-		ctl_error("the session at the start failed: %s; recording without"
+		ctl_error("the sync session at the start failed: %s; recording without"
 			     " it", s->sync_error);
 	else if (*s->sync_absent)
-		ctl_error("nodes absent from the session at the start: %s",
+		ctl_error("nodes absent from the sync session at the start: %s",
 			     s->sync_absent);
 	return 0;
 }

@@ -27,7 +27,7 @@ int record_sync_start(struct record_session *s);
 void record_sync_poll(struct record_session *s, __s64 now_ns);
 
 /* Runs the sync session at the end, if sessions are run, and fetches the last samples.
- * @signals: the session is given up after more signals than this */
+ * @signals: the session is given up if more signals than this have come */
 void record_sync_end(struct record_session *s, int signals);
 void record_sync_close(struct record_session *s);
 
