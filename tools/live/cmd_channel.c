@@ -16,7 +16,6 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
-#include "tools/common/view.h"
 
 /* ---- command line ------------------------------------------------------ */
 
@@ -200,10 +199,10 @@ static int print_over_limit(const struct tsct_info *info, const char *name)
 {
 	char now[16], max[16], user[16];
 
-	ctl_error("create %s: memory limit exceeded: %llu channel%s of all users hold %s; the"
+	ctl_error("create %s: memory limit exceeded: the channels of all users (%llu) hold %s; the"
 		  " limit is %s in all and %s per user; remove channels, or make the rings"
 		  " smaller with --blocks", name, (unsigned long long)info->channels,
-		  view_plural(info->channels), channel_view_bytes(info->bytes, now, sizeof(now)),
+		  channel_view_bytes(info->bytes, now, sizeof(now)),
 		  channel_view_bytes(info->bytes_max, max, sizeof(max)),
 		  channel_view_bytes(info->bytes_user_max, user, sizeof(user)));
 	return EXIT_FAILED;

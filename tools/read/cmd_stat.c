@@ -305,8 +305,8 @@ static void print_clock(const struct stat_figures *s)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");
 	if (rec->errors.nr_contradictory)
-		printf("           %u of %u lines of the clock's history CONTRADICT other lines or the"
-		       " recording's times: bounds are computed without them\n",
+		printf("           %u of %u lines of the clock's history CONTRADICT other lines or"
+		       " the recording's times: bounds are computed without them\n",
 		       rec->errors.nr_contradictory, rec->nr_segments);
 }
 

@@ -126,7 +126,7 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 	if (i == nr && !more)
 		return t;
 	if (!l->name) {
-		printf("%zu more; -a prints them\n", nr - i);
+		printf("%zu more rows; -a prints them\n", nr - i);
 		return t;
 	}
 	if (!more)

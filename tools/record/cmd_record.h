@@ -194,7 +194,7 @@ struct record_session {
 	/* names of the children that took no part in the sync session; "": none */
 	char sync_absent[512];
 	struct record_statedump *statedump;
-	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
+	struct record_stacks *stacks;	/* stacks of kernel events; NULL: not recorded */
 };
 
 /* All functions from here to the section "summary" that return an int print errors, and

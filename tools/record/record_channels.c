@@ -329,8 +329,8 @@ int record_channels_open(struct record_session *s)
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))
 			ctl_error("channel %s: exists; its %u blocks of %u bytes are"
-				     " not changed by --blocks and --block-size", s->names[i], header->blocks,
-				     header->block_size);
+				     " not changed by --blocks and --block-size",
+				     s->names[i], header->blocks, header->block_size);
 	}
 	/* Programs that were started before their provider have none: make them look again. */
 	tsct_programs_notify();

@@ -162,7 +162,7 @@ static void print_programs(const struct record_session *s)
 
 	count_programs(s->names[0], &found);
 	if (found.off && !found.on)
-		fprintf(stderr, "; %u typed event%s there %s off: 'trace-ctl events enable"
+		fprintf(stderr, "; %u typed event%s of the channel %s off: 'trace-ctl events enable"
 			" PATTERN' switches them on", found.off, view_plural(found.off),
 			found.off == 1 ? "is" : "are");
 	else if (defined)
