@@ -23,7 +23,7 @@ refused() {	# WORDS-OF-THE-FIX
 works() {	# NAME REASON
 	trace-ctl record -v -e sched_switch -e sys_enter -o "$1" -- /usr/bin/jobs 100000 \
 		>out 2>&1 || fail "record"
-	grep -q "kernel events come without the module: .*$2" out || fail "no reason"
+	grep -q "recording kernel events without the module: .*$2" out || fail "no reason"
 	grep -q 'kernel events: in ring buffers of BPF' out || fail "not by BPF"
 	trace-ctl dump "$1" >events
 	[ "$(grep -c ' job/begin ' events)" = 10 ] || fail "not 10 jobs"

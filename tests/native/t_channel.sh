@@ -130,7 +130,7 @@ while "$ctl" channel create "l$n" --blocks 8192 >/dev/null 2>"$work/err"; do
 	n=$((n + 1))
 	[ "$n" -lt 1000 ] || fail "memory has no limit"
 done
-says "create l$n: memory limit exceeded: $n channels of all users hold .*; the limit is .* in all and .* per user; remove channels, or make the rings smaller with --blocks"
+says "create l$n: memory limit exceeded: the channels of all users ($n) hold .*; the limit is .* in all and .* per user; remove channels, or make the rings smaller with --blocks"
 [ "$n" -gt 0 ] || fail "no channel fits within the limit"
 run 1 record -c late --blocks 8192 -o "$work/x" -- touch "$work/ran"
 says 'channel late: .*no room left within the provider'

@@ -170,7 +170,7 @@ says '^  channel flight: 1 event'
 run 0 channel remove flight
 if [ "$(id -u)" = 0 ]; then
 	run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
-	says 'no events: .*; setpriv ran as user nobody, whose channels are others'
+	says 'no events: .*; setpriv ran as user nobody, who has other channels'
 	mkdir "$work/root"
 	cp /bin/busybox "$work/root/" 2>/dev/null || cp "$(command -v busybox)" "$work/root/"
 	run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3

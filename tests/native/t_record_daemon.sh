@@ -74,7 +74,7 @@ fi
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" & track pid
 until_in "$work/g.err" 'recording: [1-9]'
 stop_daemon
-until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it again'
+until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start tsctraced again'
 events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }

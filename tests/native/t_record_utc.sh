@@ -30,7 +30,7 @@ says() {	# PATTERN VERB
 	shows "^utc  *.*$1"
 }
 for verb in clock status; do
-	FAKE_MAXERROR_US=1000 FAKE_SLEW=$work/slew says 'the kernel slews it by more than 500 ppm' "$verb"
-	FAKE_SLEW=$work/slew says 'no daemon such as chronyd keeps it' "$verb"
+	FAKE_MAXERROR_US=1000 FAKE_SLEW=$work/slew says 'the kernel slews the clock by more than 500 ppm' "$verb"
+	FAKE_SLEW=$work/slew says 'no daemon such as chronyd synchronizes the clock' "$verb"
 	FAKE_MAXERROR_US=1000 says 'within [0-9]* ns of UTC (kernel)' "$verb"
 done

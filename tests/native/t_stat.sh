@@ -185,7 +185,7 @@ assert c["contradictory_lines"] == 0, c
 END
 sed -i "/^\\tclock_line_0 = /s/\$/$(line 1 13000000000 14000000000 400 20000)/" "$work/lines/metadata"
 TZ=UTC run 3 stat "$work/lines"
-shows '^  *2 of 2 lines of the clock.s history CONTRADICT another'
+shows '^  *2 of 2 lines of the clock.s history CONTRADICT other lines'
 ! grep -q 'events within' "$work/out" || fail "contradictory lines narrow bounds"
 
 # Of a killed recorder there are events after the end that the metadata states, here 4 s: the

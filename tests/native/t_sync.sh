@@ -60,7 +60,7 @@ reason gamma || fail "gamma's fit has no reason: $(of gamma "p['sources'][0]")"
 is gamma "p['sources'][0]['fit'] in ('hull', 'regression')" True ||
 	fail "gamma's fit is $(of gamma "p['sources'][0]['fit']")"
 in_dir gamma "$ctl" peers >"$work/out"
-grep -qE 'KEPT/DR +FIT ' "$work/out" || fail "no column FIT: $(cat "$work/out")"
+grep -qE 'KEPT/DROPPED +FIT ' "$work/out" || fail "no column FIT: $(cat "$work/out")"
 grep -qE ' [0-9]+/[0-9]+ +(edge|noise|both|few|contradiction) ' "$work/out" ||
 	fail "no reason: $(cat "$work/out")"
 wait_for "gamma logs its fit" logged gamma 'fit by \(hull\|regression\) ('

@@ -20,8 +20,8 @@ const char *const channel_provider_names[CHANNEL_PROVIDERS] = {
 	[CHANNEL_PROVIDER_DAEMON] = "daemon",
 };
 
-/* True if the user permits trace-ctl to use the channels of @provider: the environment
- * variable TSCTRACE_PROVIDER is unset, empty or the name of @provider */
+/* Returns true if the user permits trace-ctl to use the channels of @provider: the
+ * environment variable TSCTRACE_PROVIDER is unset, empty or the name of @provider */
 static bool is_allowed(enum channel_provider provider)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");

@@ -12,8 +12,8 @@
 
 /* Providers of channels, in the order in which a program tries them */
 enum channel_provider {
-	CHANNEL_PROVIDER_EMBEDDED,	/* server in the trace-ctl record process that
-					 * started this program */
+	CHANNEL_PROVIDER_EMBEDDED,	/* server in the process trace-ctl record that started this
+					 * program */
 	CHANNEL_PROVIDER_MODULE,
 	CHANNEL_PROVIDER_DAEMON,
 	CHANNEL_PROVIDERS,
@@ -29,14 +29,14 @@ struct provider_connection {
 	struct tsct_info info;
 };
 
-/* Connects to a provider. tsct_channel_close(p->channel) is required even if that
- * fails. */
+/* Connects to a provider. The caller closes p->channel with tsct_channel_close(), even if the
+ * connection failed. */
 void provider_connect(struct provider_connection *p, enum channel_provider provider);
 
-/* Returns the reason why a provider does not answer, or "". Valid while @p is open. */
+/* Returns the reason why a provider does not answer, valid while @p is open; "": none. */
 const char *provider_error(const struct provider_connection *p);
 
-/* Sends a TSCT_IOC_* request. Returns 0, -errno, or -ENODEV: not connected. */
+/* Sends the request @cmd, a TSCT_IOC_* number. Returns 0; -ENODEV: not connected; or -errno. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
 /* ---- channels ------------------------------------------------------------ */
@@ -59,10 +59,10 @@ struct channel_list {
 void channel_list_open(struct channel_list *all, bool every);
 void channel_list_close(struct channel_list *all);
 
-/* Returns the first permitted provider that answers, or -ENODEV if no provider does. */
+/* Returns the first provider that answers and that $TSCTRACE_PROVIDER permits, or -ENODEV. */
 int channel_list_default(const struct channel_list *all);
 
-/* Returns true if any provider answers; else prints why each provider does not. */
+/* Returns true if a permitted provider answers; else prints why each provider does not. */
 bool channel_list_check(const struct channel_list *all);
 
 /*
@@ -93,7 +93,7 @@ int channel_list_rank(const struct listed_channel *c, const char *name);
  */
 const struct listed_channel *channel_list_find(const struct channel_list *all, const char *name);
 
-/* Writes a user's name to @text, or the number if there is no name. Returns @text. */
+/* Writes the name of user @uid, or @uid if the user has no name, to @text. Returns @text. */
 const char *channel_owner_name(__u32 uid, char *text, size_t size);
 
 #endif /* CHANNELS_H */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The commands of trace-ctl. A command is there where the file that has COMMAND() for it
- * is linked: no other file names it.
- */
+/* The commands of trace-ctl. A command exists if the file with its COMMAND() is linked; no
+ * other file names the command. */
 #ifndef CMD_H
 #define CMD_H
 
@@ -13,11 +11,11 @@
 #define EXIT_LOST	3	/* success, but events are missing from the recording */
 
 struct command {
-	int place;		/* in the list of commands: those with lower numbers come first */
+	int place;		/* place in the list of commands, lowest first */
 	const char *name;
-	/* Its argv[0] is "trace-ctl NAME". Returns an exit status. */
+	/* Runs the command; argv[0] is "trace-ctl NAME". Returns an exit status. */
 	int (*run)(int argc, char **argv);
-	const char *summary;	/* NULL: the list does not show it */
+	const char *summary;	/* NULL: the list of commands omits the command */
 };
 
 /* Makes cmd_NAME(), which stands above in the same file, the command NAME. */
@@ -28,10 +26,10 @@ struct command {
 	static const struct command *const listed_##name_ \
 		__attribute__((used, section("trace_ctl_commands"))) = &command_##name_
 
-/* All commands by their place, then NULL */
+/* Array of all commands, sorted by place; NULL ends the array */
 extern const struct command *const *ctl_commands;
 
-/* The command @name; NULL: there is none. */
+/* Returns the command @name, or NULL. */
 const struct command *command_find(const char *name);
 
 #endif /* CMD_H */

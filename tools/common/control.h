@@ -6,18 +6,19 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* Path of the control socket, in a static buffer */
+/* Returns the path of the control socket, in a static buffer. */
 const char *control_path(void);
 
 /*
- * control_call - send one request and receive the whole answer, for up to 5 s
+ * control_call - send one request to tsctraced, and receive the whole answer within 5 s
  * @ret_answer: the answer, malloc'ed, NUL-terminated
  *
  * Prints errors. Returns 0 or -errno; -EREMOTEIO: the daemon rejected the request.
  */
 int control_call(const char *request, char **ret_answer, size_t *ret_len);
 
-/* Like control_call(), for an answer in JSON. Prints errors, and then returns NULL. */
+/* Sends a request like control_call(), and returns the answer, which is JSON. Prints errors,
+ * and then returns NULL. */
 json_t *control_call_json(const char *request);
 
 /*
@@ -28,8 +29,8 @@ json_t *control_call_json(const char *request);
  */
 int control_error(int err, char *text, size_t size);
 
-/* Returns 0; or -EREMOTEIO if the daemon rejected the request, with the reason in
- * @text. */
+/* Checks an answer. Returns 0; or, if the daemon rejected the request, -EREMOTEIO, with the
+ * reason in @text. */
 int control_check(const char *answer, char *text, size_t size);
 
 #endif /* CONTROL_H */

@@ -6,7 +6,8 @@
 #include "error.h"
 #include "lib/query/value_text.h"
 
-/* In one write to an unbuffered stream, so that lines of several processes do not mix */
+/* Prints a line with one write, even if the stream is unbuffered, so that lines of several
+ * processes do not mix. */
 static void print_line(FILE *to, const char *text)
 {
 	const size_t len = text ? strlen(text) : 0;
@@ -49,7 +50,7 @@ int ctl_fail(int ret, const char *format, ...)
 
 /* ---- messages in parts ----------------------------------------------------- */
 
-static FILE *parts;	/* NULL: out of memory, the parts go to standard error */
+static FILE *parts;	/* collects the parts of a message; NULL: out of memory */
 static char *parts_text;
 static size_t parts_size;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages of trace-ctl on standard error: "trace-ctl VERB: TEXT". Control characters and
- * backslashes of TEXT are escaped, because names and texts of recordings, programs and other
- * nodes are in it. The start of the line is program_invocation_name.
+ * Messages of trace-ctl on standard error: "trace-ctl VERB: TEXT". "trace-ctl VERB" is
+ * program_invocation_name. Control characters and backslashes in TEXT are escaped, because
+ * TEXT may contain names and texts from recordings, programs and other nodes.
  */
 #ifndef TOOLS_ERROR_H
 #define TOOLS_ERROR_H
@@ -13,16 +13,16 @@
 __attribute__((format(printf, 1, 2)))
 void ctl_error(const char *format, ...);
 
-/* The same, and returns @ret. */
+/* Prints a message like ctl_error(), and returns @ret. */
 __attribute__((format(printf, 2, 3)))
 int ctl_fail(int ret, const char *format, ...);
 
-/* The same to another stream. */
+/* Prints a message like ctl_error(), but to stream @to. */
 __attribute__((format(printf, 2, 0)))
 void ctl_error_to(FILE *to, const char *format, va_list args);
 
-/* A message in parts: ctl_error_finish() prints what was written to the stream that
- * ctl_error_start() returned. Only one thread may make such a message at a time. */
+/* Print a message in parts: ctl_error_start() returns a stream to which the caller writes the
+ * text; ctl_error_finish() prints the text. Only one thread at a time may do so. */
 FILE *ctl_error_start(void);
 void ctl_error_finish(void);
 

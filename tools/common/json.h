@@ -7,14 +7,14 @@
 
 struct tsct_clock;
 
-/* Makes a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
+/* Returns @text as a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
 json_t *ctl_json_text(const char *text);
 
-/* Returns an error bound as an integer; null if it is unknown, UINT64_MAX. */
+/* Returns an error bound as a JSON integer; JSON null if the bound is UINT64_MAX: unknown. */
 json_t *ctl_json_error(__u64 error_ns);
 
-/* Adds "offset_ns", cluster time less this node's time, and "error_ns", the bound of
- * cluster time; neither if there is no cluster time. */
+/* Adds "offset_ns", cluster time minus this node's time, and "error_ns", the bound of cluster
+ * time. Adds nothing if there is no cluster time. */
 void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock);
 
 /*

@@ -58,7 +58,8 @@ int message_reader_add(struct message_reader *r, const void *data, size_t len)
 	return byte_queue_add(&r->in, data, len);
 }
 
-/* Appends a line to the text before the first message, of which the end is kept. */
+/* Appends a line to r->banner, the text before the first message. If the text is too long,
+ * only its end is kept. */
 static void keep_banner(struct message_reader *r, const char *line, size_t len)
 {
 	size_t have = strlen(r->banner), max = sizeof(r->banner) - 1;
@@ -76,7 +77,7 @@ static void keep_banner(struct message_reader *r, const char *line, size_t len)
 	r->banner[have + len + 1] = '\0';
 }
 
-/* Parses a line. Returns NULL if it is no message. */
+/* Returns the message in a line of JSON, or NULL if the line is no message. */
 static json_t *parse_line(const char *line, size_t len)
 {
 	json_t *json = len && *line == '{' ? json_loadb(line, len, 0, NULL) : NULL;
@@ -87,7 +88,8 @@ static json_t *parse_line(const char *line, size_t len)
 	return NULL;
 }
 
-/* Takes the next line into r->pending. Returns 1, 0, or -errno as message_next(). */
+/* Stores the next line that is a message in r->pending. Returns 1, 0 or -errno like
+ * message_next(). */
 static int next_line(struct message_reader *r)
 {
 	const char *line, *end;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between the processes that record a cluster: one line of JSON, an object with
- * the member "type". If it has a member "data", as many raw bytes follow the line.
+ * Messages between the processes that record a cluster. A message is one line of JSON, an
+ * object with the member "type". A member "data" is the number of raw bytes after the line.
  *
- * All of this is computation on buffers, but for byte_queue_write(). A peer is not trusted:
- * lengths have limits, and a line that is no message is an error.
+ * Only byte_queue_write() does I/O; all other functions compute on buffers. A peer is not
+ * trusted: lengths have limits, and a line that is no message is an error.
  */
 #ifndef TSCT_TOOLS_MESSAGE_H
 #define TSCT_TOOLS_MESSAGE_H
@@ -17,20 +17,20 @@
 #define MESSAGE_DATA_MAX	(256 << 10)	/* longest data after a line, bytes */
 #define MESSAGE_BANNER_MAX	512		/* text before the first message, bytes */
 
-/* Bytes that wait to be written or parsed; with all zero it is empty */
+/* Bytes that wait to be written or parsed. A queue of all zeros is empty. */
 struct byte_queue {
 	char *at;		/* malloc'ed */
 	size_t begin, end;	/* the bytes are at[begin] to at[end - 1] */
 	size_t room;		/* size of `at` */
 };
 
-/* Returns 0 or -ENOMEM */
+/* Appends bytes to the queue. Returns 0 or -ENOMEM. */
 int byte_queue_add(struct byte_queue *q, const void *data, size_t len);
 void byte_queue_remove(struct byte_queue *q, size_t len);
 void byte_queue_free(struct byte_queue *q);
 
-/* Writes and removes what a non-blocking descriptor takes. Returns false: it takes no more,
- * ever */
+/* Writes bytes of the queue to the non-blocking descriptor @fd, and removes those that were
+ * written. Returns false if @fd will never take more bytes. */
 bool byte_queue_write(struct byte_queue *q, int fd);
 
 static inline size_t byte_queue_len(const struct byte_queue *q)
@@ -42,35 +42,35 @@ struct control_message {
 	json_t *json;		/* the line; the receiver releases it */
 	const char *type;	/* member "type" of json */
 	const char *data;	/* bytes after the line, valid until bytes are added */
-	size_t len;		/* number of them */
+	size_t len;		/* number of bytes in `data` */
 };
 
 struct message_reader {
 	struct byte_queue in;
-	size_t scanned;		/* bytes of `in` that have no end of line */
-	size_t taken;		/* bytes of the last message, to be removed */
-	json_t *pending;	/* a line whose data are incomplete */
+	size_t scanned;		/* number of bytes of `in` that were searched for an end of line */
+	size_t taken;		/* number of bytes in the last message's data, to be removed */
+	json_t *pending;	/* a message whose data are incomplete */
 	bool begun;		/* a message has come */
-	/* the last text before the first message, such as the greeting of a login */
+	/* end of the text before the first message, such as the greeting of a login */
 	char banner[MESSAGE_BANNER_MAX];
 };
 
-/* Returns 0 or -ENOMEM */
+/* Appends bytes that were received. Returns 0 or -ENOMEM. */
 int message_reader_add(struct message_reader *r, const void *data, size_t len);
 
 /*
  * message_next - take the next message
  *
  * Lines before the first message that are no messages go to @r->banner. Empty lines are
- * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: too long; -EPROTO: not a
- * message. After an error the connection is of no use.
+ * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: the message is too long; -EPROTO:
+ * a line is no message. After an error, the rest of the input cannot be parsed.
  */
 int message_next(struct message_reader *r, struct control_message *ret);
 void message_reader_free(struct message_reader *r);
 
 /*
  * message_add - append a message to a queue
- * @json: the line, which is released; NULL: out of memory
+ * @json: the line; it is released, even after an error. NULL: out of memory
  * @len: number of bytes of @data, up to MESSAGE_DATA_MAX; 0: no data, and "data" is not
  *	added
  *

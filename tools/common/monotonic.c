@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lines of CLOCK_MONOTONIC, from those of CLOCK_REALTIME */
+/* Converts clock segments, which give CLOCK_REALTIME, to lines that give CLOCK_MONOTONIC */
 #include <string.h>
 
 #include "lib/client/gettime.h"
@@ -7,7 +7,7 @@
 
 #define TRIES		5
 #define COARSE_TRIES	100
-/* A constant that differs from readings by more, beyond their error, is wrong, ns */
+/* largest difference between a known and a measured offset, beyond their errors, ns */
 #define SLACK_NS	1000
 
 static int64_t read_ns(clockid_t clock)
@@ -19,8 +19,9 @@ static int64_t read_ns(clockid_t clock)
 }
 
 /*
- * The kernel sets both coarse clocks at the same tick. So their difference is exact, to
- * the ns, if no tick came in between.
+ * Returns CLOCK_REALTIME - CLOCK_MONOTONIC, ns. The kernel updates both coarse clocks in the
+ * same timer interrupt, so their difference is exact if no such interrupt came between the
+ * reads.
  */
 static int64_t exact_offset(void)
 {
@@ -57,7 +58,7 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
 	ret->offset_ns = exact_offset();
 }
 
-/* Returns the time of CLOCK_REALTIME at @cycles by a segment, ns. */
+/* Returns the time of CLOCK_REALTIME at @cycles, computed with a clock segment, ns. */
 static int64_t segment_ns(const struct tsct_clock_segment *s, uint64_t cycles)
 {
 	const __int128 d = (int64_t)(cycles - s->base_cycles);
@@ -65,7 +66,7 @@ static int64_t segment_ns(const struct tsct_clock_segment *s, uint64_t cycles)
 	return s->base_ns + (int64_t)(d * s->mult >> 56);
 }
 
-/* Returns the constant of the epoch of @last, the line in force. */
+/* Returns CLOCK_REALTIME - CLOCK_MONOTONIC in the epoch of @last, the latest segment, ns. */
 static int64_t epoch_offset(const struct monotonic *m,
 			    const struct tsct_clock_segment *last,
 			    const struct monotonic_reading *now)
@@ -102,7 +103,7 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 	m->offset_ns = epoch_offset(m, last, now);
 	m->epoch = last->epoch;
 	m->nr_lines = 0;
-	/* Lines of earlier epochs stay as they were converted with their constant. */
+	/* Keep the lines of earlier epochs: each was made with the offset of its epoch. */
 	while (nr_old < old.nr_lines && old.lines[nr_old].epoch != m->epoch)
 		nr_old++;
 	for (i = 0; i < nr_old; i++)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times of CLOCK_MONOTONIC as counter values.
+ * Converts times of CLOCK_MONOTONIC to counter values.
  *
- * Between two steps of CLOCK_REALTIME, it differs from CLOCK_MONOTONIC by a constant. So
- * a line of the clock, less that constant, is a line of CLOCK_MONOTONIC with the same
- * error bound. Each epoch of the clock has a constant of its own.
+ * Between two steps of CLOCK_REALTIME, the offset CLOCK_REALTIME - CLOCK_MONOTONIC is
+ * constant. So a clock segment minus this offset is a line of CLOCK_MONOTONIC, with the
+ * segment's error bound. Each epoch of the clock has its own offset.
  */
 #ifndef TSCT_TOOLS_MONOTONIC_H
 #define TSCT_TOOLS_MONOTONIC_H
 
 #include <tsctrace/tsctrace.h>
 
-#define MONOTONIC_LINES	8	/* maximum number of lines: the latest ones */
+#define MONOTONIC_LINES	8	/* maximum number of lines; the oldest ones are dropped */
 
-/* From begin_ns on, cycles = base_cycles + (ns - base_ns) * rate / 2^32 */
+/* A straight line, valid from begin_ns on: cycles = base_cycles + (ns - base_ns) * rate / 2^32 */
 struct monotonic_line {
 	int64_t begin_ns, base_ns;	/* CLOCK_MONOTONIC, ns */
 	uint64_t base_cycles;
@@ -21,50 +21,50 @@ struct monotonic_line {
 	uint32_t epoch;
 };
 
-/* Readings of clocks at one moment */
+/* Clocks that were read at one moment */
 struct monotonic_reading {
 	uint64_t cycles;
 	int64_t ns;		/* CLOCK_MONOTONIC, ns */
-	uint64_t error_ns;	/* the counter was `cycles` at ns +- error_ns */
+	uint64_t error_ns;	/* the counter was `cycles` at the time ns +- error_ns */
 	/* CLOCK_REALTIME - CLOCK_MONOTONIC, exact, ns */
 	int64_t offset_ns;
 };
 
-/* Lines of CLOCK_MONOTONIC; with all zero there are none */
+/* Lines of CLOCK_MONOTONIC. If all members are 0, there are no lines. */
 struct monotonic {
 	struct monotonic_line lines[MONOTONIC_LINES];	/* oldest first */
 	unsigned int nr_lines;
-	uint32_t epoch;		/* latest epoch, and its constant: */
+	uint32_t epoch;		/* the latest epoch; offset_ns is its offset */
 	int64_t offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC, ns */
 };
 
-/* Reads the clocks, with the smallest error of a few tries. */
+/* Reads the clocks a few times, and returns the readings with the smallest error. */
 void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *ret);
 
 /*
- * monotonic_update - take over the lines of the clock
- * @segments: the latest lines of the clock, oldest first
- * @nr: number of them, 1 to MONOTONIC_LINES / 2
- * @now: readings after the lines were taken
+ * monotonic_update - convert the latest clock segments to lines
+ * @segments: the latest clock segments, oldest first
+ * @nr: number of segments, 1 to MONOTONIC_LINES / 2
+ * @now: readings that were made after the segments were read
  *
- * The caller calls it again before it converts later times. If CLOCK_REALTIME was
- * stepped and the clock has not begun a new epoch yet, its last line is still that of
- * before the step, and so is the constant. A constant that contradicts @now is replaced by
- * the one that @now and the line give.
+ * Call it again before later times are converted. After a step of CLOCK_REALTIME, until the
+ * clock begins a new epoch, its last segment and the known offset are still those from before
+ * the step. An offset that contradicts @now is replaced by the offset that @now and the last
+ * segment give.
  */
 void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segments,
 		      unsigned int nr, const struct monotonic_reading *now);
 
 /*
- * monotonic_follow - read the clocks and take over the present lines of the clock
+ * monotonic_follow - read the clocks and convert the clock's present segments
  * @ret_now: the readings
  *
- * Returns 1; 0: the clock has no lines yet; or -errno, as tsct_clock_segments().
+ * Returns 1; 0: the clock has no segments yet; or -errno of tsct_clock_segments().
  */
 int monotonic_follow(struct monotonic *m, const struct tsct_clock *clock,
 		     struct monotonic_reading *ret_now);
 
-/* Returns the counter value at a time of CLOCK_MONOTONIC, by the line in force then. */
+/* Returns the counter value at time @ns of CLOCK_MONOTONIC, by the line valid at that time. */
 uint64_t monotonic_to_cycles(const struct monotonic *m, uint64_t ns);
 
 #endif /* TSCT_TOOLS_MONOTONIC_H */

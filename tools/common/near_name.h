@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The name that a mistyped one was meant to be */
+/* Finds the known name that a misspelled name was meant to be */
 #ifndef NEAR_NAME_H
 #define NEAR_NAME_H
 
@@ -10,8 +10,8 @@
 /* Levenshtein distance of two names; @b: at most NEAR_NAME_MAX characters */
 int near_name_distance(const char *a, const char *b);
 
-/* Returns true if @name may be @known with up to a third of its characters wrong, two at
- * most. */
+/* Returns true if @name may be a misspelling of @known: at most two characters, and at most a
+ * third of all, are wrong. */
 bool near_name(const char *name, const char *known);
 
 #endif /* NEAR_NAME_H */

@@ -188,9 +188,9 @@ static void add_name(struct argp_state *state, const char *option,
 }
 
 /*
- * Checks the syntax of a time option. Its value may depend on the recording, so it is
- * computed later. -EDOM: a short number, such as a year, which would mean a time in
- * 1970.
+ * Checks the syntax of a time option, and returns @arg. The time is computed later, because
+ * it may depend on the recording. tsct_filter_time() returns -EDOM for a short number, such
+ * as a year: as nanoseconds, it would mean a time in 1970.
  */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)

@@ -9,27 +9,25 @@
 
 #include "lib/query/filter.h"
 
-/*
- * Keys of options that only set a member of the command's input: a flag, or the text of the
- * option's argument. options_parse() sets it, and does not call the command's parser.
- */
+/* Keys of options that only set a member of the command's input: a flag, or the text of the
+ * option's argument. options_parse() sets the member, and does not call the command's parser. */
 #define OPTION_FLAG(type, member) \
 	_Generic(((type *)0)->member, bool: 0x100000 + (int)offsetof(type, member))
 #define OPTION_TEXT(type, member) \
 	_Generic(((type *)0)->member, const char *: 0x200000 + (int)offsetof(type, member))
 
 /*
- * Parses the command line like argp_parse(), without its argument for the index. Every
+ * Parses the command line like argp_parse(), which has one more argument, arg_index. Every
  * command has the options -h, -?, --help and --usage. A command whose argp has no args_doc
  * accepts no arguments; its parser may be NULL.
  */
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input);
 
-/* If set, options_parse() calls it instead of parsing. It must not return. */
+/* If not NULL, options_parse() calls this function, which must not return, and does not parse. */
 extern void (*options_describe)(const struct argp *argp);
 
-/* Options that select events, as an argp child; the input is a struct tsct_filter. */
+/* Parser of the options that select events, an argp child. Its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
 
 /* Parses the only argument of a command, the name of a recording, into *dir. */
@@ -40,12 +38,12 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max);
 
-/* Returns the index of @arg in @names; exits with an error that has @choice, all names, if it
- * is none of them. */
+/* Returns the index of @arg in @names. If @arg is not in @names, exits with an error that
+ * lists the names: @choice, such as "tsc, system or off". */
 unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,
 			   const char *const *names, unsigned int nr, const char *choice);
 
-/* Limits in seconds: of intervals and timeouts, and of durations */
+/* Largest interval or timeout, smallest and largest duration, s */
 #define WAIT_MAX	86400
 #define DURATION_MIN	0.001
 #define DURATION_MAX	1e9

@@ -54,7 +54,8 @@ int output_dir_is_empty(const char *dir)
 	return !nr;
 }
 
-/* If the name is a symbolic link, replaces the file that the link points to. */
+/* If o->name is a symbolic link, replaces it by the name of the file that the link points to.
+ * Returns 0 or -errno. */
 static int resolve_link(struct output_file *o)
 {
 	char *real = realpath(o->name, NULL);
@@ -75,7 +76,8 @@ static const char *base_of(const char *name)
 	return slash ? slash + 1 : name;
 }
 
-/* The output, like a recording, is accessible only to its owner (mode 0600 or 0700). */
+/* Creates the temporary file or directory. Like a recording, only its owner may access it
+ * (mode 0600 or 0700). Returns 0 or -errno. */
 static int make_temporary(struct output_file *o)
 {
 	const char *base = base_of(o->name);
@@ -102,7 +104,7 @@ static int make_temporary(struct output_file *o)
 	return fd;
 }
 
-/* True if the file is in the directory of a trace, that is, beside a file "metadata" */
+/* Returns true if the file is in the directory of a trace, that is, beside a file "metadata". */
 static bool is_in_trace(const char *name)
 {
 	char path[PATH_MAX];
@@ -175,7 +177,8 @@ int output_file_open(struct output_file *o, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-#define SYNC_EACH	256	/* limit in files: above it, one syncfs() syncs all */
+/* largest number of files that are synced one by one; else one syncfs() */
+#define SYNC_EACH	256
 
 static unsigned int nr_files;
 static bool is_first_pass;

@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 struct output_file {
-	char *name;		/* name that the output gets at commit */
-	char *temporary;	/* name until commit; NULL: same as the final name */
+	char *name;		/* name of the output after output_file_commit() */
+	char *temporary;	/* name of the output before that; NULL: `name` */
 	bool directory;
 	FILE *file;		/* the open output file; NULL for a directory */
 };
@@ -45,7 +45,7 @@ const char *output_error_advice(int err);
 /*
  * output_error_print - print why an output could not be made
  * @what: name of the output or input that has the error
- * @why: reason of the error; "": use the text of @err, with advice
+ * @why: reason of the error; "": print the text of @err, with advice
  */
 void output_error_print(const char *what, const char *why, int err);
 

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 struct progress {
-	bool on;		/* whether standard error is a terminal */
-	bool shown;		/* whether a bar is on the screen now */
+	/* the bar may be shown: not quiet, and standard error is a terminal */
+	bool on;
+	bool shown;		/* the bar is on the screen now */
 	/* CLOCK_MONOTONIC of progress_begin() and of the last update */
 	uint64_t begin_ns, last_ns;
 };
 
-/* Prepares a bar, which is never shown if @quiet, or if standard error is no
- * terminal. */
+/* Prepares a bar. If @quiet is true, or standard error is no terminal, it is never shown. */
 void progress_begin(struct progress *progress, bool quiet);
 
 /*

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that stop a command which runs until it is stopped */
+/* Signals that stop a command */
 #ifndef STOP_H
 #define STOP_H
 
 #include <signal.h>
 
-/* Number of the signals that came so far */
+/* Number of signals that have come so far */
 extern volatile sig_atomic_t stop_signals;
-/* The last one that a process sent, and not the terminal, as for Ctrl-C; 0: none */
+/* Number of the last signal that a process sent; 0: none. Signals of the terminal (Ctrl-C)
+ * are not stored. */
 extern volatile sig_atomic_t stop_sent;
 
 /*
- * stop_catch - only count signals from now on
+ * stop_catch - count signals from now on, instead of being ended by them
  * @numbers: the signals; 0 ends the list
- * @ret_mask: signal mask for ppoll(), and the signals come only while that waits: none comes
- *	between a look at stop_signals and the wait; NULL: they come at any time
+ * @ret_mask: NULL: signals may come at any time; else receives a signal mask for ppoll(), and
+ *	the signals are blocked except during ppoll(): none comes between a check of
+ *	stop_signals and the wait
  */
 void stop_catch(const int *numbers, sigset_t *ret_mask);
 
-/* Acts as on a signal that a process sent. */
+/* Counts signal @number as if a process had sent it. */
 void stop_request(int number);
 
 #endif /* STOP_H */

@@ -24,28 +24,29 @@ int sync_samples_open(const char *dir, struct sync_samples *ret);
 /* Frees the samples and zeroes @r. Does nothing if @r is all zero already. */
 void sync_samples_close(struct sync_samples *r);
 
-/* Returns the kind of fit in the metadata; TSCT_FIT_AUTO if this version lacks that
- * kind */
+/* Returns the kind of fit that the metadata names; TSCT_FIT_AUTO if this version does not
+ * know that kind. */
 enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec);
 
-/* Nominal frequency of the recording's counter, in Hz */
+/* Returns the nominal frequency of the recording's counter, Hz. */
 double sync_samples_hz(const struct tsct_recording *rec);
 
 /* The function fitted to one series of samples, and its quality */
 struct sync_figures {
-	/* -errno: the fit failed, the rest is not set */
+	/* 0; or -errno: the fit failed, and no other member is set */
 	int err;
 	/* fitted function, most accurate in the middle of the time for which the series is
-	 * used; freed by the caller, by tsct_fit_free() */
+	 * used; the caller frees it with tsct_fit_free() */
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
-	double bound_ns;		/* largest error bound in that time, ns */
-	/* rate of this node against cluster time, ppm */
+	double bound_ns;		/* largest error bound while the series is used, ns */
+	/* rate of cluster time by this node's nominal rate, ppm: negative if this node's
+	 * counter is fast */
 	double drift_ppm;
 };
 
-/* Fits a function to series @i. If that fails, sets ret->err. @keep: NULL, or room for
- * a flag per sample, which is set if the fit uses the sample */
+/* Fits a function to series @i. @keep: NULL, or an array with a flag per sample, which is set
+ * to whether the fit uses the sample */
 void sync_samples_figures(const struct sync_samples *r, unsigned int i,
 			  enum tsct_fit_kind kind, struct sync_figures *ret,
 			  bool *keep);

@@ -37,7 +37,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* First of the causes that mean damage to a file between recording and merge */
+/* first of the causes that stand for damage to a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -96,10 +96,8 @@ static void print_lost(const struct tsct_recording *rec)
 	ctl_error_finish();
 }
 
-/*
- * Prints the nodes that are missing, those whose recording was still incomplete when it
- * was merged, and the nodes whose daemon ended during recording. Returns true if any daemon ended.
- */
+/* Prints which nodes have no recording, which nodes' recordings were incomplete when they
+ * were merged, and on which nodes the daemon ended. Returns true if any daemon ended. */
 static bool print_nodes(const struct tsct_recording *rec)
 {
 	bool gone = false;
@@ -266,7 +264,7 @@ void view_print_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
-/* Names are ASCII, so a byte is a column. */
+/* The length in bytes is the number of columns, because lines are ASCII. */
 void view_print_line(FILE *to, const char *line, int width)
 {
 	int len = strlen(line);
@@ -331,19 +329,19 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	return text;
 }
 
-/* Returns the reason for which no bound to UTC is known; NULL: adjtimex(2) failed with
- * @err. @err: result of tsct_clock_utc() */
+/* Returns the reason why no bound to UTC is known. @err: result of tsct_clock_utc(). NULL:
+ * the reason is the errno of adjtimex(2) in @err. */
 static const char *utc_unknown_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no daemon such as chronyd keeps it";
+		return "no daemon such as chronyd synchronizes the clock";
 	case -EBUSY:
-		return "the kernel slews it by more than 500 ppm, as chronyd requests to "
-			"remove an offset";
+		return "the kernel slews the clock by more than 500 ppm, as chronyd "
+			"requests to remove an offset";
 	case -ESTALE:
 		return "the virtual machine was restored, and no daemon is known to have "
-			"set it since";
+			"set the clock since";
 	}
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions shared by commands that read recordings: opening, losses, text, times */
+/* Functions of several commands that read recordings: opening, losses, text, times */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -36,7 +36,7 @@ static inline const char *view_plural(__u64 nr)
  * "1.50 us"; NaN: "-". Returns @text. */
 const char *view_format_ns(double ns, char *text, size_t size);
 
-/* Prints at most @width columns of a line, without spaces at its end; 0: all */
+/* Prints the first @width columns of a line, without blanks at the end; @width 0: all columns */
 void view_print_line(FILE *to, const char *line, int width);
 
 /* Formats a rate in up to seven columns: "123", "45.6k", "7.89M"; "-" if @has_rate is
@@ -48,15 +48,16 @@ const char *view_format_clock(char *text, size_t size);
 
 #define VIEW_BOUND_TEXT_MAX	64
 
-/* Writes the bound of a recording's times: "within 34 ns", or that it is unknown for a part
- * of them (UINT64_MAX). Returns @text. */
+/* Writes the bound of a recording's times, such as "within 34 ns of CLOCK_REALTIME"; for
+ * UINT64_MAX, that the bound is unknown for a part of the time. Returns @text. */
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
 
-/* Writes the bound of CLOCK_REALTIME's error to UTC: "within 5000000 ns of UTC (kernel)",
- * or the reason for which it is unknown. @err: result of tsct_clock_utc() */
+/* Writes how far CLOCK_REALTIME is from UTC at most: "within 5000000 ns of UTC (kernel)", or
+ * why that is unknown. @err: result of tsct_clock_utc() */
 void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size);
 
-/* Sets "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and "utc_source". */
+/* Sets members of @json: "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and
+ * "utc_source". */
 void view_json_utc(json_t *json, const struct tsct_utc *utc);
 
 /* Prints a text from an untrusted file or peer, with control characters escaped. */
@@ -65,12 +66,13 @@ void view_print_escaped(FILE *to, const char *text);
 /* Returns a JSON object with the number of lost events for each cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 
-/* Prints message statistics of each pair of nodes, unless matching was off. */
+/* Prints message statistics for each pair of nodes, if sends and receives were matched. */
 void view_print_messages(const struct tsct_recording *rec);
 
 /*
- * Returns message statistics as JSON; null if sends and receives were not matched. @has_names: of
- * the nodes; @rec has all of them: the result of a merge has, at each rank, only the rank's own
+ * Returns message statistics as JSON; null if sends and receives were not matched.
+ * @has_names: add the names of nodes; @rec must have all nodes. (A rank of a merge has only
+ * its own nodes.)
  */
 json_t *view_json_messages(const struct tsct_recording *rec, bool has_names);
 

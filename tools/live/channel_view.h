@@ -28,7 +28,7 @@ const char *channel_view_lost(const __u64 *lost, __u64 no_ring, char *text,
 
 __u64 channel_view_lost_sum(const __u64 *lost);
 
-/* Print the header of a table of channels, and the row of one channel. */
+/* Print the header of a table of channels; print the row of one channel. */
 void channel_view_header(FILE *to);
 void channel_view_row(FILE *to, const struct listed_channel *c);
 
@@ -36,8 +36,8 @@ void channel_view_row(FILE *to, const struct listed_channel *c);
 void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_channel *c,
 		       bool lossy_only);
 
-/* Numbers of lost events of one ring, or of all rings of a channel, by cause, as a JSON
- * object. Events lost because their CPU had no ring are not included. */
+/* Returns the numbers of lost events of one ring, or of all rings of a channel, by cause, as
+ * a JSON object. Events that were lost because their CPU had no ring are not included. */
 json_t *channel_view_lost_json(const __u64 *lost);
 json_t *channel_view_json(struct channel_list *all, const struct listed_channel *c);
 

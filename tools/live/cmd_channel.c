@@ -16,7 +16,6 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
-#include "tools/common/view.h"
 
 /* ---- command line ------------------------------------------------------ */
 
@@ -28,7 +27,7 @@ struct channel_options {
 	const char *name;
 	const char *event;		/* argument of enable and disable */
 	__u32 policy, flags, block_size, blocks;
-	/* option given that only create accepts, or NULL */
+	/* an option of the command line that only create accepts; NULL: none */
 	const char *create_only;
 	bool json;
 };
@@ -200,10 +199,10 @@ static int print_over_limit(const struct tsct_info *info, const char *name)
 {
 	char now[16], max[16], user[16];
 
-	ctl_error("create %s: memory limit exceeded: %llu channel%s of all users hold %s; the"
+	ctl_error("create %s: memory limit exceeded: the channels of all users (%llu) hold %s; the"
 		  " limit is %s in all and %s per user; remove channels, or make the rings"
 		  " smaller with --blocks", name, (unsigned long long)info->channels,
-		  view_plural(info->channels), channel_view_bytes(info->bytes, now, sizeof(now)),
+		  channel_view_bytes(info->bytes, now, sizeof(now)),
 		  channel_view_bytes(info->bytes_max, max, sizeof(max)),
 		  channel_view_bytes(info->bytes_user_max, user, sizeof(user)));
 	return EXIT_FAILED;
@@ -230,7 +229,7 @@ static int print_created(struct channel_list *all, const struct channel_options 
  * connection, in the role of writer, because a channel can have many writers but only
  * one reader.
  */
-static int create(struct channel_list *all, const struct channel_options *w)
+static int create_channel(struct channel_list *all, const struct channel_options *w)
 {
 	struct tsct_channel_create arg = {
 		.policy = w->policy, .flags = w->flags | TSCT_CHANNEL_KEEP,
@@ -257,12 +256,12 @@ static int create(struct channel_list *all, const struct channel_options *w)
 		error = -ENOENT;
 	made.info.name[TSCT_NAME_MAX - 1] = '\0';
 	if (error) {
-		ctl_error("create %s: created, but reading"
-			" it failed: %s", w->name, strerror(-error));
+		ctl_error("create %s: the channel was created, but its"
+			" state cannot be read: %s", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
-	/* Do not count this process, which closes its connection when it ends, among
-	 * the holders and consumers of the new channel. */
+	/* Do not count this process among the holders and consumers of the new channel: it
+	 * closes its connection when it ends. */
 	made.info.holders -= !!made.info.holders;
 	made.info.consumers -= arg.roles == TSCT_ROLE_READ &&
 		made.info.consumers;
@@ -271,8 +270,8 @@ static int create(struct channel_list *all, const struct channel_options *w)
 
 /* ---- remove ------------------------------------------------------------ */
 
-/* True if @name is the id of another user's channel, which is not listed for the
- * caller */
+/* Returns true if @name is the id of another user's channel, which is not in the caller's
+ * list. */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
@@ -322,8 +321,8 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* The name may be that of a channel of root that is removed already, while
-	 * another user's channel has the same name: require the id. */
+	/* A channel of root with this name may have been removed, so that the name now
+	 * matches another user's channel: require the id. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
 		ctl_error("remove %s: belongs to another"
 			" user; to remove it, use its id, %u", w->name,
@@ -362,10 +361,8 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 
 /* ---- enable, disable --------------------------------------------------- */
 
-/*
- * Switches the events that match w->event, a name or a pattern. Returns the number of
- * events with a switch that match, or -errno.
- */
+/* Enables or disables the events that match w->event, a name or a pattern. Returns how many
+ * of them can be switched, or -errno. */
 static int switch_events(struct tsct_channel *channel, const struct channel_options *w)
 {
 	size_t used, pos = 0;
@@ -436,7 +433,7 @@ static int cmd_channel(int argc, char **argv)
 	if (!channel_list_check(&all))
 		goto close;
 	if (!strcmp(w.action, "create"))
-		ret = create(&all, &w);
+		ret = create_channel(&all, &w);
 	else if (channel_list_read(&all))
 		goto close;
 	else if (!strcmp(w.action, "remove"))

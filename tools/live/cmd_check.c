@@ -21,8 +21,8 @@ struct check_report {
 	bool json;
 	bool run;			/* option --run: compare the counters of all
 					 * CPUs again */
-	const char *by;			/* what compared the CPUs' counters: "module" or
-					 * "user space" */
+	const char *by;			/* where the CPUs' counters were compared: "module" or "user
+					 * space" */
 	const char *why;		/* why the module did not compare the CPUs'
 					 * counters, or "" */
 	struct tsct_check result;
@@ -32,7 +32,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* Measures TSC cycles per ns, for 10 ms: three digits suffice to show a skew in ns. */
+/* Returns TSC cycles per ns, measured for 10 ms: three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
 	struct timespec a, b;
@@ -65,7 +65,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		err = tsct_tsc_check_run(result);
 	}
 	if (err) {
-		ctl_error("check (%s) failed: %s",
+		ctl_error("comparing the CPUs' counters (%s) failed: %s",
 			c->by, strerror(-err));
 		return err;
 	}
@@ -75,7 +75,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		ctl_error("TSC_AUX cannot be read from user mode: "
 			"no thread could be started; showing the module's readings");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	/* The module reports only whether the clocksource is the TSC: get its name. */
+	/* The module reports no name of a clocksource other than the TSC: get the name here. */
 	if (!*result->clocksource) {
 		tsct_source_features(&quick);
 		memcpy(result->clocksource, quick.clocksource,

@@ -30,8 +30,8 @@ struct clock_reading {
 	uint64_t cycles;
 	struct tsct_clock_state state;
 	struct tsct_time time;
-	int error;		/* -errno if `time` could not be computed */
-	/* counter's cycles per us of MONOTONIC_RAW; 0: unknown */
+	int error;		/* 0; or -errno: `time` could not be computed */
+	/* cycles of the counter per us of CLOCK_MONOTONIC_RAW; 0: unknown */
 	double mhz;
 	double error_ppb;	/* error bound of mhz, parts per billion */
 	double growth_ppb;	/* growth of the time's error bound, ns/s */
@@ -45,7 +45,7 @@ struct clock_reading {
 	struct tsct_utc utc;	/* bound of CLOCK_REALTIME to UTC */
 	int utc_error;		/* result of tsct_clock_utc() */
 	struct tsct_time cluster;	/* reading of cluster time */
-	int cluster_error;		/* -errno if `cluster` could not be computed */
+	int cluster_error;		/* 0; or -errno: `cluster` could not be computed */
 };
 
 /* ---- reading ----------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void read_rate(struct clock_reading *r)
 	r->error_ppb = (double)state->rate_error_ppt / 1e3;
 	if (!real->mult)
 		return;
-	/* True if the parameters are overdue for an update. */
+	/* Holdover: the clock params are overdue for an update. */
 	holdover = (int64_t)(r->cycles - real->holdover_after_cycles) > 0;
 	r->growth_ppb = (double)tsct_growth_ppb(real->mult, holdover ?
 			real->holdover_growth : real->growth);
@@ -164,14 +164,14 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f d", s / 86400);
 }
 
-/* True if cluster time was ever published on this node */
+/* Returns true if cluster time was ever published on this node. */
 static bool has_cluster(const struct clock_reading *r)
 {
 	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
 		r->state.cluster.mult;
 }
 
-/* Status of the time read or, if it could not be computed, the status of the clock */
+/* Returns the status of the time or, if the time could not be computed, of the clock. */
 static const char *time_status(const struct clock_reading *r)
 {
 	return tsct_status_name(r->error ? r->state.status : r->time.status);
@@ -188,14 +188,14 @@ enum cluster_origin {
 	CLUSTER_UNKNOWN,	/* no master, and the daemon does not answer */
 	CLUSTER_MASTER,
 	CLUSTER_NTP,		/* NTP servers */
-	CLUSTER_SYNCED,		/* synced-cluster: CLOCK_REALTIME of each node */
+	CLUSTER_SYNCED,		/* each node's CLOCK_REALTIME (role synced-cluster) */
 };
 
 /* timeout of the request for the origin of cluster time, ns */
 #define ORIGIN_TIMEOUT_NS	500000000LL
 
-/* Returns the origin of cluster time. The clock area has only the master: without a
- * master, this function requests the node's role from the daemon. */
+/* Returns the origin of cluster time. The clock area has only the master's id: if that is 0,
+ * this function requests the node's role from the daemon. */
 static enum cluster_origin cluster_origin(const struct clock_reading *r)
 {
 	enum cluster_origin origin = CLUSTER_UNKNOWN;
@@ -220,7 +220,7 @@ static enum cluster_origin cluster_origin(const struct clock_reading *r)
 	return origin;
 }
 
-/* Returns cluster time minus CLOCK_REALTIME, ns */
+/* Returns cluster time minus CLOCK_REALTIME, ns. */
 static int64_t cluster_offset_ns(const struct clock_reading *r)
 {
 	return (int64_t)((uint64_t)r->cluster.ns - (uint64_t)r->time.ns);
@@ -285,8 +285,7 @@ static void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (r->epoch_age_s >= 0) {
-		/* Print whole seconds: a disruption's time is not known more
-		 * exactly. */
+		/* Print whole seconds: the time of a disruption is not known more exactly. */
 		format_utc(r->epoch_ns, text, sizeof(text));
 		format_age(r->epoch_age_s, age, sizeof(age));
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(text, "."), text, age);
@@ -336,13 +335,13 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key,
 	json_object_set_new(json, ns_key, json_integer(ns));
 }
 
-/* Names of the origins of cluster time in JSON; NULL: null */
+/* Names of the origins of cluster time in JSON; NULL: JSON null */
 static const char *const origin_names[] = {
 	[CLUSTER_MASTER] = "master", [CLUSTER_NTP] = "ntp",
 	[CLUSTER_SYNCED] = "synced-cluster",
 };
 
-/* JSON null if cluster time was never published on this node */
+/* Returns the state of cluster time; JSON null if it was never published on this node. */
 static json_t *cluster_json(const struct clock_reading *r)
 {
 	char master[24];
@@ -412,12 +411,12 @@ static json_t *clock_json(const struct clock_reading *r)
 
 struct clock_options {
 	bool json;
-	/* s between lines of --watch; 0: print the clock once */
+	/* time between lines of --watch, s; 0: print the clock once */
 	double watch_s;
 	bool fake;		/* option --fake-disruption */
 	bool wait;		/* option --wait-synced */
 	double wait_s;		/* timeout of --wait-synced, s */
-	unsigned long long max_error_ns;	/* --max-error, ns; 0: any error */
+	unsigned long long max_error_ns;	/* value of --max-error, ns; 0: any */
 };
 
 static void pause_ns(__s64 ns)
@@ -516,7 +515,7 @@ static int wait_synced(const struct clock_options *o)
 		if (!why && o->json)
 			ret = ctl_json_print(clock_json(&r));
 		if (why && left <= 0) {
-			ctl_error("not synchronized within %g"
+			ctl_error("clock not synchronized within %g"
 				" s: %s", o->wait_s, why);
 			if (r.state.epoch || r.state.status)
 				clock_print_text(stderr, &r);

@@ -17,7 +17,7 @@
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
-#define BUSY_CHECK_US	20000	/* time between checks for a session's end, us */
+#define BUSY_CHECK_US	20000	/* time between checks whether the session has ended, us */
 
 /* ---- command line --------------------------------------------------------- */
 
@@ -100,7 +100,7 @@ static void print_source(const json_t *s)
 		snprintf(auth, sizeof(auth), "%.0f %s", key, ctl_json_string(s, "auth"));
 	snprintf(counts, sizeof(counts), "%.0f/%.0f", ctl_json_number(s, "kept"),
 		 ctl_json_number(s, "dropped"));
-	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %03o %7s  %-10s  %-10s %s\n",
+	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %5.3o %12s  %-10s  %-10s %s\n",
 	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both, weight,
 	       view_format_ns(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
 	       view_format_ns(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
@@ -120,9 +120,9 @@ static void print_sources(const json_t *sources)
 
 	if (!json_array_size(sources))
 		return;
-	printf("\n%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %s %7s  %-10s  %-10s %s\n",
+	printf("\n%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %s %12s  %-10s  %-10s %s\n",
 	       "SOURCE", "STATUS", "OFFSET", "WEIGHT", "RTT MIN", "MEDIAN", "DRIFT ppm",
-	       "REACH", "KEPT/DR", "FIT", "AUTH", "TYPE");
+	       "REACH", "KEPT/DROPPED", "FIT", "AUTH", "TYPE");
 	for (i = 0; i < json_array_size(sources); i++)
 		print_source(json_array_get(sources, i));
 }
@@ -198,7 +198,8 @@ COMMAND(90, peers, "show other nodes: offset, error bound and reachability");
 
 /* ---- sync ----------------------------------------------------------------- */
 
-/* Waits for the end of the session. Prints errors. Returns the peers, or NULL. */
+/* Waits for the end of the sync session. Prints errors. Returns the daemon's answer to
+ * "peers", or NULL. */
 static json_t *await_session_end(long timeout_s)
 {
 	__s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
@@ -214,7 +215,7 @@ static json_t *await_session_end(long timeout_s)
 		if (tsct_monotonic_ns() > until)
 			break;
 	}
-	ctl_error("not finished after %ld s; see 'trace-ctl"
+	ctl_error("sync session not finished after %ld s; see 'trace-ctl"
 		" peers' for nodes that do not answer", timeout_s);
 	return NULL;
 }
@@ -230,10 +231,8 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/*
- * Prints the sources that were sent requests since @before, but sent no valid answer.
- * The exit status tells whether no source, some or all sources were silent.
- */
+/* Prints the sources that got requests after @before, but sent no valid answer. Returns
+ * EXIT_DONE if there are none, EXIT_FAILED if all sources were silent, EXIT_LOST otherwise. */
 static int check_sources(const json_t *before, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources"), *source, *then;
@@ -243,7 +242,7 @@ static int check_sources(const json_t *before, const json_t *peers)
 	json_array_foreach(sources, i, source) {
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
-		/* A number that the answer lacks is NaN: comparisons are false. */
+		/* A member that is missing gives NaN, with which each comparison is false. */
 		if (!then || !(ctl_json_number(source, "sent") >
 			       ctl_json_number(then, "sent")) ||
 		    !(ctl_json_number(json_object_get(source, "answers"), "taken") <=

@@ -22,12 +22,13 @@
 struct status_report {
 	bool json, metrics, per_cpu;	/* command line options */
 	struct channel_list channels;
-	const char *chosen;		/* provider for a program that is started now */
+	const char *chosen;		/* provider that a program gets if it starts now */
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
-	/* counter for time stamps, and why it is used */
+	/* name of the time stamps' source, and why it is used */
 	char source_why[256];
 	char kernel_why[512];		/* why kernel events are unavailable, or "" */
-	char module_why[512];		/* why they come without the module, or "" */
+	/* why kernel events are recorded without the module, or "" */
+	char module_why[512];
 	const char *clock_origin;
 	const char *clock_why;		/* reason why this clock is used */
 	bool clock_known;

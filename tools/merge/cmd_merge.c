@@ -75,14 +75,14 @@ static void add_input(struct argp_state *state, struct merge *m, const char *giv
 	m->nr++;
 }
 
-/* Adds the inputs that a file names. Thousands do not fit into all command lines. */
+/* Adds the inputs that file @name lists: thousands of names are too many for a command line. */
 static void add_named(struct argp_state *state, struct merge *m, const char *name)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
 	char *line = NULL, *given;
 	size_t room = 0, len;
 
-	/* Launchers pass the standard input to rank 0 only. */
+	/* Launchers connect the standard input to rank 0 only. */
 	if (from == stdin && m->options.ranks->nr > 1)
 		argp_error(state, "--inputs: '-' does not work with several ranks; name a file");
 	if (!from)
@@ -168,14 +168,14 @@ static bool is_archive(const char *name)
 		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
 }
 
-static int refuse(const struct merge_input *in, int err, const char *why)
+static int refuse_input(const struct merge_input *in, int err, const char *why)
 {
 	merge_print("%s: %s", in->given, why);
 	return err;
 }
 
-/* Looks for an archive's anchor file (*.otf2) in the directory in->path, and replaces it by
- * that. */
+/* Replaces in->path, a directory, by the anchor file (*.otf2) of the archive in it. Prints
+ * errors. Returns 0 or -errno. */
 static int find_anchor(struct merge_input *in)
 {
 	char *path = in->path;
@@ -198,15 +198,15 @@ static int find_anchor(struct merge_input *in)
 		closedir(dir);
 	free(path);
 	if (nr < 0)
-		return refuse(in, nr, strerror(-nr));
+		return refuse_input(in, nr, strerror(-nr));
 	if (!nr)
-		return refuse(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
-			      ") nor a recording (no file named metadata)");
-	return nr == 1 ? 0 : refuse(in, -EINVAL, "holds several archives; give the file NAME"
-				    OTF2_ANCHOR " of one");
+		return refuse_input(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
+				    ") nor a recording (no file named metadata)");
+	return nr == 1 ? 0 : refuse_input(in, -EINVAL, "holds several archives; give the file NAME"
+					  OTF2_ANCHOR " of one");
 }
 
-/* Finds the kind and the path of an input. Prints an error if it cannot be merged. */
+/* Sets kind and path of an input. Prints errors. Returns 0, or -errno: it cannot be merged. */
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);
@@ -214,15 +214,15 @@ static int find_input(struct merge_input *in)
 	struct stat st;
 
 	if (stat(in->given, &st))
-		return refuse(in, -errno, strerror(errno));
+		return refuse_input(in, -errno, strerror(errno));
 	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
-		return refuse(in, -EINVAL, "not an OTF2 archive; give the archive's file *" OTF2_ANCHOR
-			      ", or the directory with that file");
+		return refuse_input(in, -EINVAL, "not an OTF2 archive; give the archive's file *"
+				    OTF2_ANCHOR ", or the directory with that file");
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
 		len--;
 	in->path = strndup(in->given, len);
 	if (!in->path)
-		return refuse(in, -ENOMEM, strerror(ENOMEM));
+		return refuse_input(in, -ENOMEM, strerror(ENOMEM));
 	in->kind = MERGE_OTF2;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
@@ -244,7 +244,8 @@ static bool has_kind(const struct merge *m, enum merge_kind kind)
 	return false;
 }
 
-/* Finds the inputs, each rank its part of them: with several ranks, all are recordings. */
+/* Sets kind and path of all inputs. With several ranks, all inputs must be recordings, and
+ * each rank checks a part of them. */
 static int find_inputs(const struct merge *m)
 {
 	const uint64_t rank = m->options.ranks->rank, nr = m->options.ranks->nr, inputs = (uint64_t)m->nr;
@@ -257,8 +258,8 @@ static int find_inputs(const struct merge *m)
 		if (i >= inputs * rank / nr && i < inputs * (rank + 1) / nr) {
 			err = find_input(in);
 			if (!err && nr > 1 && in->kind == MERGE_OTF2)
-				err = refuse(in, -EINVAL, "is an OTF2 archive, which only"
-					     " trace-ctl merge merges, without MPI");
+				err = refuse_input(in, -EINVAL, "is an OTF2 archive; merge"
+						   " archives without MPI");
 		} else {
 			in->kind = MERGE_RECORDING;
 			in->path = strdup(in->given);
@@ -268,16 +269,17 @@ static int find_inputs(const struct merge *m)
 	return err;
 }
 
-static int run(const struct merge *m)
+static int run_merge(const struct merge *m)
 {
 	const char *wrong = NULL, *what = "OTF2 archives";
 	const __u64 nr = (__u64)m->nr;
 	bool archives, recordings, to_archive;
 	int err;
 
-	/* The file of --inputs may have changed, or be another one on another node. */
+	/* The ranks may have read different files for --inputs: on other nodes, or after a
+	 * change. */
 	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
-		merge_print("the ranks were given different numbers of inputs");
+		merge_print("the ranks have different numbers of inputs; give all ranks the same");
 		return EXIT_FAILED;
 	}
 	merge_begin_text();
@@ -301,7 +303,7 @@ static int run(const struct merge *m)
 		wrong = "--missing";
 	}
 	if (wrong) {
-		merge_print("%s does not apply to %s", wrong, what);
+		merge_print("%s does not apply to %s; remove it", wrong, what);
 		return EXIT_USAGE;
 	}
 	if (to_archive && m->options.ranks->nr > 1) {
@@ -330,7 +332,7 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 		return EXIT_FAILED;
 	merge_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	return run(&m);
+	return run_merge(&m);
 }
 
 static int cmd_merge(int argc, char **argv)

@@ -19,7 +19,7 @@ enum merge_kind {
 
 struct merge_input {
 	const char *given;	/* name of the input as the user gave it */
-	char *path;		/* an anchor file, or a recording's directory */
+	char *path;		/* anchor file of an archive, or directory of a recording */
 	enum merge_kind kind;
 };
 
@@ -28,14 +28,16 @@ struct merge {
 	int nr;
 	const char *output;
 	const char *shown;	/* name of the output in messages */
-	const char *align;	/* of archives: "real" or "text"; NULL: as they are (see --align) */
-	/* of recordings, but for their paths and callbacks; force and salvage: of archives, too */
+	/* alignment of archives: "real" or "text"; NULL: the default of --align */
+	const char *align;
+	/* options for recordings, without paths and callbacks; force and salvage are also for
+	 * archives */
 	struct tsct_merge_options options;
-	char *missing_nodes;	/* for options.missing_nodes */
+	char *missing_nodes;	/* value for options.missing_nodes */
 	bool json, quiet;
 };
 
-/* Runs the command. @ranks: processes that merge recordings together; all are given the
+/* Runs the command. @ranks: processes that merge recordings together. All of them have the
  * same arguments, and return the same exit status. Rank 0 prints. */
 int merge_main(int argc, char **argv, const struct tsct_ranks *ranks);
 
@@ -43,14 +45,15 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks);
 __attribute__((format(printf, 1, 2)))
 void merge_print(const char *format, ...);
 
-/* Between the two, merge_print() collects its text; then rank 0 prints that of all ranks,
- * in their order. */
+/* merge_begin_text() makes merge_print() collect its text. merge_end_text() lets rank 0 print
+ * the collected text of all ranks, in the order of the ranks. */
 void merge_begin_text(void);
 void merge_end_text(const struct tsct_ranks *ranks);
 
 /*
  * Prints why there is no output and what to do. Returns EXIT_FAILED.
- * @why: reason of the error; "": use the text of @err
+ * @what: name of the input or output that has the error
+ * @why: reason of the error; "": print the text of @err
  */
 int merge_failed(const char *what, int err, const char *why);
 
@@ -62,7 +65,7 @@ int merge_failed(const char *what, int err, const char *why);
 void merge_signals(sigset_t *ret_set);
 
 /* Merge recordings, archives, or both together, and print the results. Return the exit
- * status. The wing `otf2` defines the latter two. */
+ * status. The wing `otf2` defines the last two functions. */
 int merge_recordings(const struct merge *m);
 TSCT_WING int merge_archives(const struct merge *m);
 TSCT_WING int merge_mixed(const struct merge *m);

@@ -9,7 +9,7 @@
 #include "tools/common/error.h"
 #include "cmd_merge.h"
 
-/* Text that merge_print() collects; NULL: it prints */
+/* Stream in which merge_print() collects text; NULL: merge_print() prints at once */
 static FILE *merge_out;
 
 void merge_print(const char *format, ...)

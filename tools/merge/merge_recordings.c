@@ -24,7 +24,7 @@ struct merge_job {
 	struct tsct_merge_options options;
 	struct tsct_merge *merge;
 	int dirfd;		/* descriptor of the output directory; 0: not open yet */
-	sigset_t signals;	/* that interrupt; all are blocked */
+	sigset_t signals;	/* signals that interrupt the merge; all are blocked */
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
 	unsigned int nr_dropped_notes;
@@ -32,7 +32,7 @@ struct merge_job {
 };
 
 /* Stores a remark, to print it when the progress bar is gone. */
-static void note(void *arg, const char *sentence)
+static void store_note(void *arg, const char *sentence)
 {
 	struct merge_job *w = arg;
 	char *copy = w->nr_notes < NOTES_MAX ? strdup(sentence) : NULL;
@@ -43,7 +43,7 @@ static void note(void *arg, const char *sentence)
 		w->nr_dropped_notes++;
 }
 
-/* Shows the progress of writing. Returns true after a signal. */
+/* Callback of the merge: shows the progress of writing. Returns true after a signal. */
 static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 {
 	const struct timespec none = { 0, 0 };
@@ -55,7 +55,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 			      (double)p->bytes, READ_ONCE(p->events), "events");
 	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
 		return false;
-	/* Nothing is written yet, and other ranks may be in the middle of a long step. */
+	/* Nothing is written yet: end all ranks now, because others may be in a long step. */
 	if (!w->dirfd && ranks->nr > 1)
 		ranks->abort(ranks->arg, -EINTR);
 	return true;
@@ -63,10 +63,10 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 
 /* ---- result ---------------------------------------------------------------------- */
 
-/* Sums of all ranks */
+/* Sums over all ranks */
 struct sums {
 	__u64 events, missing;
-	__u64 nodes, first_node;	/* the latter: of the first node of this rank */
+	__u64 nodes, first_node;	/* number of nodes; index of this rank's first node */
 	__u64 locations;
 };
 
@@ -193,7 +193,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "complete", !r->nodes[node].cut_off);
 }
 
-/* The inputs and nodes of this rank, and its remarks */
+/* Returns the inputs, nodes and remarks of this rank. */
 static json_t *own_json(const struct merge_job *w)
 {
 	json_t *inputs = json_array(), *nodes = json_array(), *notes = json_array();
@@ -216,7 +216,7 @@ static json_t *own_json(const struct merge_job *w)
 	return json_pack("{so so so}", "inputs", inputs, "nodes", nodes, "notes", notes);
 }
 
-/* Appends to the arrays of @all, at rank 0, those of the other ranks. */
+/* At rank 0, appends the elements of the other ranks' arrays to the arrays in @all. */
 static void collect_json(const struct tsct_ranks *ranks, json_t *all)
 {
 	char *line = ranks->rank ? json_dumps(all, 0) : NULL;
@@ -259,7 +259,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 	return ctl_json_print(all);
 }
 
-static int report(const struct merge_job *w)
+static int report_result(const struct merge_job *w)
 {
 	bool partial = tsct_merge_is_partial(w->merge), shown = !w->m->quiet || partial;
 	const struct sums sum = sum_up(w);
@@ -276,7 +276,7 @@ static int report(const struct merge_job *w)
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error. An error text that names no input is about writing the output. */
+/* Prints an error. If its reason names no input, it is an error of writing the output. */
 static int print_error(const struct merge_job *w, int err)
 {
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
@@ -287,8 +287,8 @@ static int print_error(const struct merge_job *w, int err)
 	return EXIT_FAILED;
 }
 
-/* Makes the output directory at rank 0, and opens it at all ranks. Returns 0, or -errno
- * after an error was printed. */
+/* Creates the output directory at rank 0, and opens it at all ranks. Prints errors. Returns 0
+ * or -errno. */
 static int open_output(struct merge_job *w, struct output_file *to)
 {
 	const struct tsct_ranks *ranks = w->m->options.ranks;
@@ -305,7 +305,7 @@ static int open_output(struct merge_job *w, struct output_file *to)
 	err = w->dirfd < 0 ? -errno : 0;
 	if (tsct_ranks_first(ranks, err, &err, sizeof(err)))
 		merge_failed(w->m->shown, err, ranks->nr == 1 ? "" :
-			     "a rank cannot open it; all nodes need one file system");
+			     "a rank cannot open it; write to a file system of all nodes");
 	return err;
 }
 
@@ -321,7 +321,8 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	/* Above the file size limit, let write() fail instead of ending the process. */
+	/* Above the file size limit, let write() fail with EFBIG instead of ending the
+	 * process. */
 	signal(SIGXFSZ, SIG_IGN);
 	err = tsct_merge_write(w->merge, w->dirfd);
 	progress_clear(&w->progress);
@@ -331,7 +332,7 @@ static int merge_all(struct merge_job *w)
 		return print_error(w, err);
 	}
 	err = ranks->rank ? 0 : output_file_commit(&to);
-	return tsct_ranks_any(ranks, err) ? EXIT_FAILED : report(w);
+	return tsct_ranks_any(ranks, err) ? EXIT_FAILED : report_result(w);
 }
 
 int merge_recordings(const struct merge *m)
@@ -350,10 +351,10 @@ int merge_recordings(const struct merge *m)
 	for (i = 0; i < w.options.nr; i++)
 		paths[i] = m->input[i].path;
 	w.options.missing_nodes = m->missing_nodes;
-	/* With several ranks, the launcher gives each its CPU. */
+	/* With several ranks, the launcher gives each rank a CPU of its own. */
 	if (!w.options.jobs && w.options.ranks->nr > 1)
 		w.options.jobs = 1;
-	w.options.note = note;
+	w.options.note = store_note;
 	w.options.poll = poll_signals;
 	w.options.arg = &w;
 	merge_signals(&w.signals);

@@ -123,12 +123,12 @@ static bool is_coloured(enum dump_colour colour)
 
 /* ---- selection of events ------------------------------------------------ */
 
-static unsigned int which(const struct dump *d)
+static unsigned int items_of(const struct dump *d)
 {
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* True if the recording has sync samples, which only --sync shows */
+/* Returns true if the filter names something that only sync samples have: --sync shows them. */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -148,7 +148,7 @@ static int select_events(struct dump *d)
 	char why[256];
 	int err;
 
-	err = tsct_selection_make(&d->selection, &d->filter, d->rec, which(d),
+	err = tsct_selection_make(&d->selection, &d->filter, d->rec, items_of(d),
 				  d->follow && !d->rec->complete, why,
 				  sizeof(why));
 	if (!err)
@@ -185,8 +185,8 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	return err;
 }
 
-/* Prints an event if selected. 1: continue; 0: no later event is selected; or
- * -ENOMEM */
+/* Prints event @e if it is selected. Returns 1 if later events may be selected; 0 if not, or
+ * if the limit is reached; or -ENOMEM. */
 static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
 	__s64 ns;
@@ -219,17 +219,16 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 
-/* Without what the recording says about threads, lines have their IDs only. */
+/* Reads the threads' names and processes from the statedump. If that fails, lines have only
+ * the threads' IDs. */
 static void read_identity(struct dump *d)
 {
 	tsct_identity_free(&d->identity);
 	tsct_identity_read(d->dir, &d->identity);
 }
 
-/*
- * Waits until a followed recording grows. The signals that end the program are handled
- * only during this wait, also signals that came before.
- */
+/* Waits until a followed recording grows. Signals that end the program are handled only
+ * during this wait, even those that came before. Returns 1, or -errno; 0: output failed. */
 static int wait_for_more(struct dump *d)
 {
 	sigset_t stop, old;
@@ -247,7 +246,7 @@ static int wait_for_more(struct dump *d)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
-	/* Threads that began meanwhile */
+	/* Learn the threads that have started meanwhile. */
 	if (ret >= 0 && d->json)
 		read_identity(d);
 	d->stacks_are_old = true;
@@ -293,7 +292,7 @@ static int dump_events(struct dump *d)
 	return ret == -EINTR ? 0 : ret;
 }
 
-static int follow(struct dump *d)
+static int start_follow(struct dump *d)
 {
 	static const int stop[] = { SIGINT, SIGTERM, 0 };
 
@@ -301,10 +300,8 @@ static int follow(struct dump *d)
 	return tsct_trace_follow(d->trace, d->dir);
 }
 
-/*
- * Accept an unknown thread id, because a recording does not list its threads in
- * advance.
- */
+/* Prints an error if no event matches the filter. An unknown thread ID is noticed only here,
+ * because a recording does not list its threads in advance. */
 static void report_no_match(const struct dump *d)
 {
 	if (d->filter.threads.nr)
@@ -315,8 +312,9 @@ static void report_no_match(const struct dump *d)
 		ctl_error("no event matches the filter");
 }
 
-/* Prints which events are missing, except, with --follow, those not written yet. */
-static int missing(const struct dump *d)
+/* Prints which events are missing; with --follow, not those that are not written yet. Returns
+ * the exit status. */
+static int print_missing(const struct dump *d)
 {
 	fflush(stdout);
 	if (d->late)
@@ -352,7 +350,7 @@ static int dump_all(struct dump *d)
 {
 	int err;
 
-	tsct_trace_select(d->trace, which(d));
+	tsct_trace_select(d->trace, items_of(d));
 	d->lines.rec = d->rec;
 	d->begin_ns = tsct_clock_params_ns(&d->rec->real, d->rec->begin);
 	d->lines.selection = &d->selection;
@@ -370,19 +368,19 @@ static int dump_all(struct dump *d)
 	if (!err && d->stamps)
 		print_stamps_header(d);
 	if (!err && d->follow)
-		err = follow(d);
+		err = start_follow(d);
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)
 		ctl_error("%s: %s", d->dir,
 			*d->why ? d->why : strerror(-err));
 	if (err >= 0 && !ferror(stdout) && !fflush(stdout))
-		return missing(d);
+		return print_missing(d);
 	return EXIT_FAILED;
 }
 
-/* True if the reader of standard output has closed the pipe. SIGPIPE is blocked
- * here. */
+/* Returns true if the reader of standard output has closed the pipe. That is seen here only
+ * if the caller of trace-ctl blocks SIGPIPE, which ends the process otherwise. */
 static bool is_output_closed(void)
 {
 	return ferror(stdout) && errno == EPIPE;

@@ -61,7 +61,8 @@ struct last_event {
 	bool any;		/* whether any event was read */
 };
 
-/* Makes the tables of a stream's event definitions. */
+/* Allocates and fills the tables with an entry for each event definition of a stream. Returns
+ * 0 or -ENOMEM. */
 static int init_stream(struct stat_figures *s, __u32 stream)
 {
 	const struct tsct_stream_class *c = &s->rec->streams[stream];
@@ -78,7 +79,7 @@ static int init_stream(struct stat_figures *s, __u32 stream)
 		call = tsct_syscall_of(s->rec, stream, c->defs[i]);
 		s->meaning[stream][i] = (struct stat_meaning) {
 			.kernel = tsct_kernel_event(s->rec, stream, c->defs[i]),
-			/* exit() does not return: it is no call without an end. */
+			/* exit() never returns: do not count it as a call without an end. */
 			.call = call && call->result != TSCT_RESULT_NONE ?
 				(int)tsct_syscall_number(call) : -1,
 		};
@@ -111,7 +112,7 @@ static int count_init(struct stat_figures *s)
 	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
 }
 
-static int count(struct stat_figures *s)
+static int count_events(struct stat_figures *s)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
@@ -201,7 +202,7 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* The time of which the error bounds of a recording's times are */
+/* Returns the name of the time to which the recording's error bounds refer. */
 static const char *reference(const struct tsct_recording *rec)
 {
 	static const char *const names[TSCT_COMPARED_NR] = {
@@ -213,8 +214,8 @@ static const char *reference(const struct tsct_recording *rec)
 	return rec->merged ? names[rec->compared] : "CLOCK_REALTIME";
 }
 
-/* Prints the bounds of a merged recording's times to each node's CLOCK_REALTIME and to UTC.
- * The cluster's time has neither. Of nodes that were never compared, no number is printed. */
+/* Prints the largest distance of a merged recording's times from each node's CLOCK_REALTIME,
+ * and from UTC. Prints nothing if the nodes' clocks were never compared. */
 static void print_merged_errors(const struct stat_figures *s)
 {
 	static const char *const names[] = { "own clock", "utc" };
@@ -236,7 +237,7 @@ static void print_merged_errors(const struct stat_figures *s)
 	}
 }
 
-/* Prints the bound of CLOCK_REALTIME to UTC. */
+/* Prints the largest distance of the recording's times from UTC. */
 static void print_utc(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -252,15 +253,16 @@ static void print_utc(const struct stat_figures *s)
 	if (errors.utc_ns == UINT64_MAX && utc_ns != UINT64_MAX)
 		puts("for a part of the time, no bound of the times is known");
 	else if (errors.utc_ns == UINT64_MAX)
-		puts("unknown: how far CLOCK_REALTIME was off UTC is not stated (no daemon such"
-		     " as chronyd kept it)");
+		puts("unknown: the recording has no bound of CLOCK_REALTIME to UTC (no daemon"
+		     " such as chronyd synchronized the clock)");
 	else
 		printf("times within %" PRIu64 " ns, as stated by %s\n",
 		       (uint64_t)errors.utc_ns, source == TSCT_UTC_KERNEL ?
 		       "the kernel" : "ClockBound");
 }
 
-/* Prints the bounds of single events, unless all have the same. */
+/* Prints the smallest, largest and median bound of events, unless all events have the same
+ * bound. */
 static void print_errors(const struct stat_figures *s)
 {
 	const struct stat_errors *errors = &s->errors;
@@ -303,13 +305,13 @@ static void print_clock(const struct stat_figures *s)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");
 	if (rec->errors.nr_contradictory)
-		printf("           %u of %u lines of the clock's history CONTRADICT another, or the"
-		       " recording's times: they are not used for bounds\n",
+		printf("           %u of %u lines of the clock's history CONTRADICT other lines or"
+		       " the recording's times: bounds are computed without them\n",
 		       rec->errors.nr_contradictory, rec->nr_segments);
 }
 
-/* Prints the nodes whose clock was disrupted, the nodes whose recording was not complete
- * at the time of the merge, and those that have none. */
+/* Prints the nodes whose clock was disrupted, the nodes whose recording was incomplete when
+ * it was merged, and the nodes that have no recording. */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;
@@ -339,8 +341,7 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	/* If there are several nodes, the table of nodes shows each one's command, host
-	 * and kernel. */
+	/* With several nodes, the table of nodes shows each node's command, host and kernel. */
 	if (rec->nr_nodes == 1) {
 		if (*node->command)
 			print_item("command", node->command);
@@ -416,7 +417,7 @@ static int cmd_stat(int argc, char **argv)
 		return EXIT_FAILED;
 	err = count_init(&s);
 	if (!err)
-		err = count(&s);
+		err = count_events(&s);
 	if (!err && tsct_recording_has_samples(s.rec) &&
 	    sync_samples_open(s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */

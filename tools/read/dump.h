@@ -28,14 +28,14 @@ struct dump {
 	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
 	__s64 begin_ns;			/* time at which the recording begins */
 	struct tsct_identity identity;	/* threads, for lines of JSON */
-	struct tsct_stacks *stacks;	/* NULL: the recording has none */
-	bool stacks_are_old;		/* a live recording may have more now */
-	struct tsct_threads threads;	/* threads with system calls, if strace is set */
-	struct tsct_spans calls;	/* struct open_call, by index of the thread */
+	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
+	bool stacks_are_old;		/* the live recording may have more stacks now */
+	struct tsct_threads threads;	/* threads with system calls, for --strace */
+	struct tsct_spans calls;	/* open system calls (struct open_call), by thread index */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
-	/* tick of the last event; number of events read after a later event */
+	/* latest tick that was read; number of events with earlier ticks that were read later */
 	__u64 last, late;
 	bool enough;			/* all later events are outside the selection */
 	char why[256];
@@ -43,7 +43,7 @@ struct dump {
 
 /* ---- dump_json.c --------------------------------------------------------- */
 
-/* Appends an event as a line to d->json_lines. Returns 0 or -ENOMEM. */
+/* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
 /* ---- dump_stack.c -------------------------------------------------------- */
@@ -54,7 +54,7 @@ int dump_stacks_read(struct dump *d);
 /* Returns the stack of an event, or NULL. */
 const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_event *e);
 
-/* Appends a line for each frame of a stack, which may be NULL. 0 or -ENOMEM */
+/* Appends a line for each frame of @stack, which may be NULL. Returns 0 or -ENOMEM. */
 int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
@@ -62,11 +62,11 @@ char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
-/* Adds an event of a system call to the lines of calls. 0 or -ENOMEM */
+/* Adds an event of a system call to the lines of calls. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
-/* Adds the lines of calls that have not ended. 0 or -ENOMEM */
+/* Adds the lines of calls that have not ended. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_finish(struct dump *d);
 TSCT_WING void dump_calls_free(struct dump *d);
 

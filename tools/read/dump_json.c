@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Writes events as lines of JSON. Trees of jansson's objects would take most of the time. */
+/* Writes events as lines of JSON, without objects of jansson: these would take most of the
+ * time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,12 @@
 #include "lib/query/value_text.h"
 
 /* Upper limits of the length of parts of the JSON text, in bytes */
-#define LINE_ROOM	1024	/* length of a line without node, field names, values */
-#define MEMBER_ROOM	128	/* length of a field name or of a non-text value */
-#define CHAR_ROOM	6	/* length of one byte of text, escaped */
+#define LINE_ROOM	1024	/* a line without node, field names and values */
+#define MEMBER_ROOM	128	/* a field name, or a value that is not text */
+#define CHAR_ROOM	6	/* one byte of text, escaped */
 
-/* Each put function writes at @at, where there must be room; returns the end of its
- * text. */
+/* Each put function writes text at @at, where the caller provides room, and returns the end
+ * of the text. */
 
 static char *put(char *at, const char *text)
 {
@@ -97,7 +98,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-/* Writes what is known about an event's thread. */
+/* Writes process and name of an event's thread, if they are known. */
 static char *put_identity(char *at, const struct dump *d, const struct tsct_trace_event *e)
 {
 	const struct tsct_identity_thread *who =

@@ -42,7 +42,7 @@ struct thread {
 	__u64 switched;		/* number of switches to the thread */
 	struct tally tally;
 	char comm[17];
-	/* process of the thread, its name, and path of the thread's cgroup; 0 and empty:
+	/* id and name of the thread's process; path of the thread's cgroup; 0 and empty:
 	 * unknown */
 	__u32 tgid;
 	char process[17];
@@ -65,8 +65,8 @@ struct threads {
 	/* for each location: index of the thread of the location's last event */
 	__u32 *recent;
 	struct tsct_spans in_call;	/* open system calls, by index of the thread */
-	struct thread rest;	/* counts of all threads for which memory for an entry
-				 * in `table` could not be allocated, together */
+	struct thread rest;	/* sum of all threads for which there was no memory for an entry in
+				 * `table` */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
 	struct call *calls;
 	/* number of threads whose last system call has no return event */
@@ -78,10 +78,10 @@ struct threads {
 /* Meaning of an event definition */
 struct stat_meaning {
 	enum tsct_kernel_event kernel;
-	int call;		/* number of the system call that it records; -1: none */
+	int call;		/* number of the system call that the event records; -1: none */
 };
 
-/* Begins the counting. The caller keeps @identity until threads_free(). */
+/* Initializes @all. @identity must exist until threads_free(). Returns 0 or -ENOMEM. */
 int threads_init(struct threads *all, const struct tsct_identity *identity,
 		 __u32 nr_locations);
 void threads_free(struct threads *all);
@@ -89,7 +89,7 @@ void threads_free(struct threads *all);
 /*
  * threads_note - count an event for its thread
  * @bytes: size of the event in its file
- * @meaning: of the event's definition, for system calls and switches to threads
+ * @meaning: meaning of the event's definition
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
 		  __u64 bytes, const struct stat_meaning *meaning);
@@ -105,7 +105,7 @@ void threads_finish(struct threads *all);
 struct stat_errors {
 	__u64 *bins;		/* number of events by bound: a logarithmic histogram */
 	__u64 nr;		/* number of events with a bound */
-	__u64 nr_unknown;	/* number of events without */
+	__u64 nr_unknown;	/* number of events without a bound */
 	__u64 min_ns, max_ns;	/* smallest and largest bound, ns */
 };
 
@@ -115,8 +115,7 @@ int stat_errors_init(struct stat_errors *errors);
 /* Counts the bound of one event; UINT64_MAX: none is known. */
 void stat_errors_add(struct stat_errors *errors, __u64 ns);
 
-/* Returns the bound that half of the events with a bound are within, ns. errors->nr must
- * not be 0. */
+/* Returns the median of the events' bounds, ns. At least one event must have a bound. */
 __u64 stat_errors_median_ns(const struct stat_errors *errors);
 
 /* ---- stat_figures.c: stacks ------------------------------------------------------ */
@@ -128,7 +127,8 @@ struct stat_stacks {
 	__u64 events;			/* number of events with a stack */
 	__u64 missing;			/* number of events whose stack is unknown */
 	__u64 of_program;		/* number of events with functions of a program */
-	__u64 of_one_function;		/* those with at most one function in a file */
+	/* number of events with at most one function of the program in the stack */
+	__u64 of_one_function;
 };
 
 void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);
@@ -143,21 +143,22 @@ struct stat_figures {
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	struct tsct_identity identity;	/* what the recording says about threads */
+	struct tsct_identity identity;	/* threads, as the recording's statedump describes them */
 	__u64 events;
 	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
-	__u64 max_per_tick;		/* most events on one tick, less 1 */
+	__u64 max_per_tick;		/* largest number of events on one tick, minus 1 */
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
-	struct stat_meaning **meaning;	/* likewise */
+	struct stat_meaning **meaning;	/* meanings of events: [stream][event id - TSCT_ID_FIRST] */
 	struct threads threads;
 	struct stat_errors errors;
 	struct stat_stacks stacks;
-	struct tsct_mpi_waits *waits;	/* NULL: no program with MPI */
+	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
+	struct tsct_mpi_waits *waits;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };
 
@@ -169,17 +170,15 @@ __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
 
-/*
- * Return the number of recorded events that cannot be read, of a location or of all. 0
- * for an incomplete recording, where that number is unknown.
- */
+/* Return the number of recorded events that cannot be read, at one location or at all
+ * locations; 0 for an incomplete recording, where that number is unknown. */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
 
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 stat_error_of(const struct stat_figures *s, __u32 node);
 
-/* Returns a rate, events per second of the whole recording */
+/* Returns @events per second, on the average of the whole recording. */
 double stat_per_s(const struct stat_figures *s, __u64 events);
 
 struct stat_event {
@@ -188,8 +187,7 @@ struct stat_event {
 	const struct tally *tally;
 };
 
-/* Returns event definitions, those with most events first, malloc'ed. NULL: no
- * memory */
+/* Returns all event definitions, those with most events first, malloc'ed. NULL: out of memory */
 struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr);
 
 /* Returns the number of events that flight recorders overwrote before the snapshot */
@@ -205,15 +203,16 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 
 int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 
-/* Returns all figures; NULL: out of memory. */
+/* Returns all figures as JSON; NULL: out of memory. */
 json_t *stat_json(const struct stat_figures *s);
 
-/* Returns the row of the threads for which memory was short, together; NULL: none. */
+/* Returns a row with the sum of those threads for which there was no memory; NULL: none. */
 json_t *stat_json_rest(const struct stat_figures *s);
 
 /* ---- stat_figures.c: wait states of a program with MPI ---------------- */
 
-/* Takes an event, whose bound is @error_ns. Returns 0 or -ENOMEM. */
+/* Adds event @e to the wait states. @error_ns: bound of the event's time. Returns 0 or
+ * -ENOMEM. */
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 		 __u64 error_ns);
 json_t *stat_mpi_json(const struct stat_figures *s);

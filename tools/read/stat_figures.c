@@ -198,7 +198,8 @@ __u64 stat_errors_median_ns(const struct stat_errors *errors)
 
 /* ---- stacks --------------------------------------------------------------- */
 
-/* Returns the number of functions of the program, without addresses that are in no file. */
+/* Returns how many of the stack's addresses are functions of the program. Addresses that lie
+ * in no file are not counted. */
 static __u32 program_functions(const struct tsct_stack *stack)
 {
 	__u32 i, nr = 0;
@@ -240,7 +241,7 @@ void stat_stacks_print(const struct stat_figures *s)
 		printf(", %" PRIu64 " without", (uint64_t)t->missing);
 	putchar('\n');
 	if (t->of_one_function)
-		printf("           %.1f %% of those of programs end after one function%s\n",
+		printf("           %.1f %% of the stacks of programs end after one function%s\n",
 		       100.0 * (double)t->of_one_function / (double)t->of_program,
 		       2 * t->of_one_function > t->of_program ?
 		       ": no frame pointers, see trace-ctl-record(1), STACKS" : "");
@@ -268,7 +269,7 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 
 	if (!s->waits)
 		return 0;
-	/* Rounded up; a bound of years is as good as none. */
+	/* The bound in ticks, rounded up. A bound of years is treated like an unknown one. */
 	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
 	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
 				  (__u64)ticks : UINT64_MAX);

@@ -36,7 +36,7 @@ static json_t *with_tally(json_t *json, const struct stat_figures *s,
 	return json;
 }
 
-/* Returns the range of the events' bounds; null if no event has a bound. */
+/* Returns smallest, median and largest bound of the events; null if no event has a bound. */
 static json_t *json_event_errors(const struct stat_errors *errors)
 {
 	if (!errors->nr)
@@ -82,7 +82,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
-/* Returns what a CPU lost, by channel and cause, without zeros. */
+/* Returns the numbers of events that a CPU lost, by channel and cause, without zeros. */
 static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
 {
 	const struct tsct_stream_class *c;
@@ -181,7 +181,8 @@ static bool has_switches(const struct stat_figures *s)
 	return s->threads.rest.switched;
 }
 
-/* "switched_in" is null in a recording without switches of threads. */
+/* Returns the row of a thread. @switches: false: the recording has no thread switches, so
+ * "switched_in" is null */
 static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
 {
 	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of nodes, CPUs, events, system calls, threads and waits, of the figures in
- * stat_json.c. If a table has more lines than its limit, its last line is the sum of the lines
- * that are left out.
+ * Prints the figures of stat_json.c as tables: nodes, CPUs, events, system calls, threads and
+ * waits. If a table has more lines than its limit, its last line is the sum of the lines that
+ * are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "stat.h"
 #include "tools/common/json.h"
 
-#define TOP		10	/* default length of lists of calls, threads and waits */
+#define TOP		10	/* default number of rows of calls, threads, waits */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
@@ -31,7 +31,8 @@ static __s64 integer(const json_t *row, const char *key)
 
 /* ---- sums of rows ---------------------------------------------------------------- */
 
-/* How a member of several rows becomes that of their sum; other members have none. */
+/* Rules to sum members of rows: '+': sum, '<': smallest, '>': largest value. Members that are
+ * not listed have no sum. */
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
@@ -76,8 +77,8 @@ static void add_row(json_t *sum, const json_t *row)
 		add_member(sum, sums[i].key, sums[i].how, json_object_get(row, sums[i].key));
 }
 
-/* Returns the sum of the rows from @from on and of @more, which may be NULL, with a name in
- * member @key. */
+/* Returns the sum of the rows from index @from on, and of the row @more, which may be NULL.
+ * Member @key of the sum is @name. */
 static json_t *sum_rows(const json_t *rows, size_t from, const json_t *more, const char *key,
 			const char *name)
 {
@@ -96,19 +97,19 @@ struct list {
 	const struct tsct_column *columns;
 	unsigned int nr;
 	const char *name;	/* key of the column that says "3 others"; NULL: no sum */
-	__u32 top;		/* default length */
+	__u32 top;		/* default number of rows */
 };
 
 #define LIST(list_columns, list_name, list_top) \
 	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
 	  .name = list_name, .top = list_top }
 
-/* Prints @rows, and, if @more is not NULL, as others what it counts. */
+/* Prints @rows as a table. If @more, a row, is not NULL, adds it to the sum "others". */
 static struct tsct_table print_list(const struct stat_figures *s, const struct list *l,
 				    const json_t *rows, json_t *more)
 {
 	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
-	/* A table whose first column is the node has it if there are several. */
+	/* If there is one node only, omit the column "node". */
 	const bool skip = !strcmp(l->columns->title, "node") && s->rec->nr_nodes == 1;
 	const struct tsct_table t = { .to = stdout, .columns = l->columns + skip,
 		.nr = l->nr - skip,
@@ -125,7 +126,7 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 	if (i == nr && !more)
 		return t;
 	if (!l->name) {
-		printf("%zu more; -a prints them\n", nr - i);
+		printf("%zu more rows; -a prints them\n", nr - i);
 		return t;
 	}
 	if (!more)
@@ -225,7 +226,7 @@ static const struct tsct_column event_columns[] = {
 };
 static const struct list events = LIST(event_columns, "event", TOP_EVENTS);
 
-/* Prints all definitions without events in one line, or with --all in a line each. */
+/* Prints the events. Definitions without events have one line together; with --all, one each. */
 static void print_events(const struct stat_figures *s, const json_t *all)
 {
 	json_t *seen = json_array();
@@ -274,7 +275,8 @@ static const struct list calls = LIST(call_columns, "name", TOP);
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Adds name, process and cgroup of a thread, the last two where they say more. */
+/* Adds a thread's name; its process, if the thread is not the process's first one; and its
+ * cgroup, if it is not the root cgroup. */
 static void put_thread(const json_t *row, struct tsct_text *cell)
 {
 	const __s64 tid = integer(row, "tid"), tgid = integer(row, "pid");

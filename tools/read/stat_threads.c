@@ -21,7 +21,7 @@ void tally_add(struct tally *sum, const struct tally *t)
 	sum->bytes += t->bytes;
 }
 
-/* Counts a system call that has ended. */
+/* Callback of tsct_spans: counts a system call that has ended. */
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
@@ -64,7 +64,8 @@ void threads_free(struct threads *all)
 	tsct_spans_free(&all->in_call);
 }
 
-/* Returns a thread's index; all->nr: out of memory. */
+/* Returns the index of a thread; all->nr: out of memory. @generation: tells threads with the
+ * same ID apart */
 static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 generation)
 {
 	const struct tsct_thread *id = tsct_threads_get_generation(&all->ids, node, tid, 0,
@@ -78,8 +79,9 @@ static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 gener
 	return all->nr++;
 }
 
-/* Finds the thread that has a number at an event. A node has one idle thread. */
-static __u32 find(struct threads *all, const struct tsct_trace_event *e, __u32 tid)
+/* Returns the index of the thread with ID @tid at the time of event @e; all->nr: out of
+ * memory. All idle threads of a node, ID 0, count as one thread. */
+static __u32 find_thread(struct threads *all, const struct tsct_trace_event *e, __u32 tid)
 {
 	const struct tsct_identity_thread *who = tid ?
 		tsct_identity_find(all->identity, e->node, tid, e->tick) : NULL;
@@ -98,12 +100,10 @@ static struct thread *thread_at(struct threads *all, __u32 at)
 	return at < all->nr ? &all->table[at] : &all->rest;
 }
 
-/*
- * Finds the thread whose id is in one field of an event, and sets the thread's name
- * from another field. Returns NULL for the idle thread.
- */
-static struct thread *named(struct threads *all, const struct tsct_trace_event *e,
-			    const char *tid_name, const char *comm_name)
+/* Finds the thread whose ID is in field @tid_name of an event, and sets the thread's name
+ * from field @comm_name. Returns NULL for the idle thread. */
+static struct thread *named_thread(struct threads *all, const struct tsct_trace_event *e,
+				   const char *tid_name, const char *comm_name)
 {
 	struct tsct_value comm;
 	struct thread *t;
@@ -111,7 +111,7 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 
 	if (!tsct_value_find_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
 		return NULL;
-	t = thread_at(all, find(all, e, tid));
+	t = thread_at(all, find_thread(all, e, tid));
 	if (t == &all->rest)
 		return t;
 	if (tsct_value_find(e, comm_name, &comm) &&
@@ -130,17 +130,18 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	bool begins = e->def->kind == TSCT_KIND_BEGIN;
 	__s64 call = meaning->call;
 
-	/* Try the thread of the CPU's previous event first: usually it is the same. */
+	/* Try the thread of the CPU's previous event first: usually this event has the same
+	 * thread. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
-		at = find(all, e, e->tid);
+		at = find_thread(all, e, e->tid);
 		if (at < all->nr)
 			*recent = at;
 		t = thread_at(all, at);
 	}
 	tally_event(&t->tally, e, bytes);
 	if (meaning->kernel == TSCT_KERNEL_SWITCH) {
-		named(all, e, "prev_tid", "prev_comm");
-		t = named(all, e, "next_tid", "next_comm");
+		named_thread(all, e, "prev_tid", "prev_comm");
+		t = named_thread(all, e, "next_tid", "next_comm");
 		if (t)
 			t->switched++;
 		return;
@@ -182,8 +183,8 @@ static int by_events(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Takes from the statedump the state of a thread at its last event. */
-static void identify(struct thread *t, const struct tsct_identity *identity)
+/* Sets name, process and cgroup of a thread as the statedump has them for its last event. */
+static void identify_thread(struct thread *t, const struct tsct_identity *identity)
 {
 	const struct tsct_identity_thread *who = t->who;
 
@@ -204,7 +205,7 @@ void threads_finish(struct threads *all)
 
 	tsct_spans_finish(&all->in_call);
 	for (i = 0; i < all->nr; i++)
-		identify(&all->table[i], all->identity);
+		identify_thread(&all->table[i], all->identity);
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);

@@ -25,23 +25,24 @@
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* a pass over the rings with this number of events or more is followed by no sleep */
+/* a pass that took this number of events or more is followed by another pass without a sleep */
 #define MANY_EVENTS	4096
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
-/* time between flushes of the files, ns, unless packets may cover a longer time */
+/* time between flushes of the files, ns; longer if --sync-every permits longer packets */
 #define FLUSH_NS	1000000000LL
-#define LIVE_NS		100000000LL	/* the same with --live, ns */
+#define LIVE_NS		100000000LL	/* time between flushes of the files with --live, ns */
 #define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
 /* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
 #define PROGRESS_NS	200000000LL
-#define WATCH_NS	100000000LL	/* time between checks whether the tsctraced
-					 * that holds the rings has ended, ns */
+#define WATCH_NS	100000000LL	/* time between checks whether tsctraced, which provides the
+					 * rings, has ended, ns */
 
 /* ---- main loop --------------------------------------------------------- */
 
-/* Does not forward Ctrl-C: the terminal sends it to the command, too. */
+/* Forwards to the command a signal that another process sent to this one. A signal of the
+ * terminal (Ctrl-C) is not forwarded: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
 {
 	if (stop_sent && child->running) {
@@ -51,12 +52,12 @@ static void forward_signal(const struct record_child *child)
 }
 
 /*
- * Decides whether the recording ends. Without a command, a signal or --duration ends
- * it. With a command, the first signal is forwarded to the command, and the recording
- * ends with the command; a second signal ends the recording even if the command still
- * runs. If another process controls the recorder, the recording goes on after the end
- * of the command, until that process stops it, as the recordings of other nodes do. With
- * --ranks, it goes on until the last rank of this host has ended.
+ * Returns true if the recording is to end. Without a command, a signal or --duration ends it.
+ * With a command, the first signal is forwarded to the command, and the recording ends with
+ * the command; a second signal ends the recording even if the command still runs. If another
+ * process controls the recorder, the recording goes on after the end of the command, like the
+ * recordings of other nodes, until that process stops it. With --ranks, the recording goes on
+ * until the last rank of this host has ended.
  */
 static bool is_over(struct record_child *child, __s64 end_ns,
 		    const struct record_options *o)
@@ -79,15 +80,13 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 		stop_signals > 1 || timeout;
 }
 
-/*
- * How to wait for events. The module wakes poll() when a ring reaches its watermark;
- * the rings of a server cannot wake a process and have to be checked at intervals.
- */
+/* State of the wait for events. The module wakes poll() when a ring reaches its watermark;
+ * rings of a server cannot wake a process, so the recorder checks them at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
 	unsigned int nr;
-	__s64 last_event_ns;	/* CLOCK_MONOTONIC when rings last had events */
+	__s64 last_event_ns;	/* CLOCK_MONOTONIC of the last pass with events */
 };
 
 /* Sleeps until events may have been written, or a signal comes. */
@@ -114,15 +113,13 @@ static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 struct periodic_work {
 	bool tty;
 	__s64 flush_ns;		/* time between flushes of the files, ns */
-	/* times of the last flush, progress line, check of the provider, and update of
-	 * the clock's state */
+	/* CLOCK_MONOTONIC of the last flush, progress line, check of the provider, and update
+	 * of the clock's state */
 	__s64 written, shown, watched, renewed;
 };
 
-/*
- * Does the work that is done at intervals: in every pass it would cost too many system
- * calls. Returns 0 or a write error.
- */
+/* Does the periodic work, which would cost too many system calls in every pass. Returns 0, or
+ * -errno of a write. */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -154,7 +151,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	return err;
 }
 
-/* Drains the rings until the recording is to end. Returns 0 or a write error. */
+/* Drains the rings until the recording is to end. Returns 0, or -errno of a write. */
 static int run_loop(struct record_session *s, struct record_child *child)
 {
 	const __s64 begin = tsct_monotonic_ns();
@@ -171,13 +168,13 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	__u64 taken = 0;
 	unsigned int i;
 	int err = 0;
-	bool more;		/* the statedump's ring buffer is not empty yet */
+	bool more;		/* the statedump's ring buffer has more records */
 
 	if (!s->o->flight)
 		record_priority_raise();
 	if (s->o->live && s->writer)
 		tsct_recording_writer_idle_progress(s->writer);
-	/* Makes the module wake poll() when a quarter of a ring is full. */
+	/* Make the module wake poll() when a quarter of a ring is full. */
 	for (i = 0; !s->o->flight && i < s->nr_channels; i++) {
 		channel = s->channels[i];
 		waiter.fds[i].fd = tsct_channel_fd(channel);
@@ -213,7 +210,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 /* ---- from start to summary ----------------------------------------------- */
 
 /* Checks command, output directory and kernel events before any file is created. Prints the
- * first error, and returns the exit status. */
+ * first error. *ret_path: the command's file, malloc'ed. Returns the exit status. */
 static int check_prerequisites(struct record_options *o, char **ret_path)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
@@ -238,7 +235,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 	return EXIT_DONE;
 }
 
-static int finish(struct record_session *s, struct record_child *child,
+static int finish_recording(struct record_session *s, struct record_child *child,
 		  int err)
 {
 	int err2 = record_session_end(s), ret;
@@ -252,8 +249,8 @@ static int finish(struct record_session *s, struct record_child *child,
 	 * metadata is not: the metadata still says that the recording is incomplete. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		ctl_error("%s: %s; all events are written, but the metadata"
-			     " is incomplete: readers take the recorder for"
-			     " killed, and merge needs --salvage; %s", s->dir,
+			     " is incomplete: readers report a killed recorder,"
+			     " and merge needs --salvage; %s", s->dir,
 			     strerror(-err), record_dir_fix(err));
 	else if (err)
 		ctl_error("%s: %s; the recording ends here, the events"
@@ -284,13 +281,13 @@ static int finish(struct record_session *s, struct record_child *child,
 		WEXITSTATUS(child->status);
 }
 
-static int run(struct record_session *s, struct record_child *child,
-	       const char *path, char **command)
+static int run_recording(struct record_session *s, struct record_child *child,
+			 const char *path, char **command)
 {
 	int err;
 
-	/* Sync samples are fetched, and the sync session runs, before the recording's
-	 * directory and the command's process exist: an error leaves neither behind. */
+	/* Fetch sync samples and run the sync session before the recording's directory and
+	 * the command's process exist, so that an error leaves neither behind. */
 	if (record_sync_open(s) || record_sync_start(s) ||
 	    (s->o->ranks && record_ranks_await(s->o->ranks)))
 		return EXIT_FAILED;
@@ -307,10 +304,10 @@ static int run(struct record_session *s, struct record_child *child,
 		record_control_send(s->o->control, json_pack("{ss}", "type", "ready"));
 		err = run_loop(s, child);
 		record_child_drop(child);
-		return finish(s, child, err);
+		return finish_recording(s, child, err);
 	}
 	if (!command)
-		return finish(s, child, run_loop(s, child));
+		return finish_recording(s, child, run_loop(s, child));
 	err = s->o->ranks ? record_ranks_release(s->o->ranks) : 0;
 	if (!err)
 		err = record_child_release(child);
@@ -321,7 +318,7 @@ static int run(struct record_session *s, struct record_child *child,
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	return finish(s, child, run_loop(s, child));
+	return finish_recording(s, child, run_loop(s, child));
 }
 
 static int cmd_record(int argc, char **argv)
@@ -341,7 +338,7 @@ static int cmd_record(int argc, char **argv)
 		record_signals_catch();
 		ret = EXIT_FAILED;
 		if (!record_session_open(&session, &o))
-			ret = run(&session, &child, path, o.command);
+			ret = run_recording(&session, &child, path, o.command);
 		record_child_drop(&child);
 		record_session_close(&session);
 	}

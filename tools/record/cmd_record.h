@@ -18,13 +18,14 @@ struct record_control;
 struct record_session;
 
 enum record_sync_mode {
-	/* record sync samples if the daemon has any, and run sync sessions at the start
-	 * and at the end if it has a master; without answers, record without them */
+	/* record sync samples if the daemon has any; if the daemon has a master, also run
+	 * sync sessions at the start and at the end; if they fail, record without them */
 	RECORD_SYNC_AUTO,
-	/* the same, and on a master, too; fail without a session at the start */
+	/* like RECORD_SYNC_AUTO, but a master runs sync sessions, too, and record fails if
+	 * the session at the start fails */
 	RECORD_SYNC_CLUSTER,
-	RECORD_SYNC_NO_SESSIONS,	/* samples, but no sessions */
-	RECORD_SYNC_OFF,		/* neither samples nor sessions */
+	RECORD_SYNC_NO_SESSIONS,	/* record sync samples, run no sync sessions */
+	RECORD_SYNC_OFF,		/* neither sync samples nor sync sessions */
 };
 
 struct record_options {
@@ -34,46 +35,47 @@ struct record_options {
 	struct kernel_select select;	/* threads whose kernel events are recorded */
 	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
 	struct where_list where;	/* conditions on the fields of kernel events */
-	pid_t *pids;			/* processes of -p, select.roots */
-	const char *dir;		/* output; NULL: a name with date and time */
-	/* names of program channels; CMD uses the first */
+	pid_t *pids;			/* processes that -p names, also in select.roots */
+	const char *dir;		/* output directory; NULL: a name with date and time */
+	/* names of program channels; the command uses the first */
 	const char **channels;
 	unsigned int nr_channels;
-	const char *mpi;		/* MPI that CMD uses; NULL: its calls are not recorded */
+	/* MPI library of the command; NULL: MPI calls are not recorded */
+	const char *mpi;
 	const char *patterns;		/* names of typed events to enable; NULL: all */
-	bool unread;			/* include older events that are in the rings */
+	bool unread;			/* also record events that are in the rings at the start */
 	/* flight recorder: write events only at the end */
 	bool flight;
-	/* snapshot: of the channels that the previous boot left; free them */
+	/* snapshot: copy the channels that the previous boot left; discard: free them instead */
 	bool previous_boot, discard;
 	/* block size in bytes, blocks per ring; 0: default */
 	uint32_t block_size, blocks;
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
 	bool create;			/* -c may name a channel that does not exist */
-	bool require_events;		/* a recording without events is a failure */
+	bool require_events;		/* exit with EXIT_LOST if no event was recorded */
 	unsigned int verbose;
 	uint32_t timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
-	uint32_t fsync;		/* times at which files are flushed, enum tsct_fsync */
+	uint32_t fsync;		/* when files are flushed to disk, enum tsct_fsync */
 	struct tsct_packet_limits sync_every;
 	enum record_sync_mode sync_mode;
-	const char *fit;		/* kind of fit; NULL: as set in the daemon */
-	long sync_timeout_s;		/* timeout of each sync session; 0: default */
+	const char *fit;		/* kind of fit for sync samples; NULL: the daemon's */
+	long sync_timeout_s;		/* timeout of each sync session, s; 0: default */
 	char **command;			/* argv of the command; NULL: no command */
-	/* connection to what controls this recorder; NULL: none */
+	/* connection to the process that controls this recorder; NULL: none */
 	struct record_control *control;
-	bool live;			/* write events soon, for a reader that follows */
+	bool live;			/* write events early, for a trace reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
-	struct record_ranks *ranks;	/* the other ranks of this host; NULL: none */
+	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
 
-/* Exits with EXIT_USAGE if an option is invalid, as argp does. Otherwise returns 0; or
- * -EINVAL, with the error printed, if its value or its combination with others is invalid. */
+/* Parses the command line. Exits with EXIT_USAGE if argp finds an error. Returns 0; or, after
+ * it has printed an error, -EINVAL: the value or the combination of options is invalid. */
 int record_options_parse(int argc, char **argv, struct record_options *o);
 
-/* Options for output files, as an argp child; the input is a struct record_options. */
+/* Parser of the options for output files, an argp child. Its input is a struct record_options. */
 extern const struct argp record_files_argp;
 
 /* Returns the policy of the channels that record creates */
@@ -87,15 +89,16 @@ void record_priority_raise(void);
 
 /* ---- control by another process: record_control.c ----------------------- */
 
-/* Opens the connection. @fds: descriptors to read from and to write to, such as "3,4".
- * Returns 0 or -errno. */
+/* Opens the control connection. @fds: numbers of the descriptors to read from and to write
+ * to, such as "3,4". Returns 0 or -errno. */
 int record_control_open(const char *fds, struct record_control **ret);
 void record_control_close(struct record_control *control);
 
-/* Sends a message, which is released. Does not wait. */
+/* Queues @message, releases it, and writes what the pipe takes. Does not wait. */
 void record_control_send(struct record_control *control, json_t *message);
 
-/* Sends the summary, which is released, and waits until all is written. */
+/* Sends @summary and releases it. Waits until all queued messages are written, or until the
+ * pipe takes nothing for 10 s. */
 void record_control_finish(struct record_control *control, json_t *summary);
 
 /* Reads messages, starts the command after "go", and reports progress and the
@@ -104,11 +107,12 @@ void record_control_poll(struct record_session *s, struct record_child *child);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
-/* Checks that a recording can be written to @dir; NULL: a name that is made up. Prints errors.
- * Returns 0 or -errno. */
+/* Checks that a recording can be written to @dir; NULL: to a new directory with a made-up
+ * name. Prints errors. Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
-/* Opens @dir, or creates it (*ret_made: true). Returns a descriptor or -errno. */
+/* Opens @dir. If it does not exist, creates it and sets *ret_made to true. Returns a
+ * descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
 /* Returns advice for the end of a message about a write error */
@@ -132,19 +136,20 @@ struct record_readings {
 	__s64 utc_ns;
 };
 
-/* Where the command may have looked for its provider: record_why.c */
+/* Reasons why the command may not find its provider: record_why.c */
 struct record_owner {
-	bool is_other, has_root;	/* another user, uid; another root directory */
+	/* the command runs as another user, uid; with another root directory */
+	bool is_other, has_root;
 	uid_t uid;
 };
 
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
-	bool embedded;			/* the server is the provider of programs */
+	bool embedded;			/* `server` is the provider of programs, too */
 	char server_dir[64];		/* directory of the embedded server's socket */
 	char socket[96];
-	/* Channels of programs in the order of options, then that of the kernel */
+	/* Program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
@@ -154,27 +159,29 @@ struct record_session {
 	unsigned int nr_programs;	/* number of program channels */
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
-	bool ended;			/* rec.end is the end of the recording */
+	bool ended;			/* the recording has ended, at rec.end */
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
-	struct record_owner owner;	/* of the command */
-	/* BPF programs number threads in another way than this process's /proc */
+	struct record_owner owner;	/* properties of the command */
+	/* BPF programs use the thread IDs of another pid namespace than this process's /proc */
 	bool other_numbers;
 	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
-	unsigned long threads_unseen;	/* number that ended before they were read about */
-	unsigned long untracked;	/* number of processes that were not recorded */
-	/* number of kernel events not recorded, at most */
+	/* number of threads that ended before their state was read */
+	unsigned long threads_unseen;
+	/* number of processes that were not recorded, because too many ran together */
+	unsigned long untracked;
+	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
-	bool missed_uncounted;	/* the kernel does not count those of some probes */
-	/* array of the events that the rate limit dropped, malloc'ed */
+	bool missed_uncounted;	/* the kernel does not count what some probes missed */
+	/* numbers of events that the rate limit dropped, per kernel event; malloc'ed array */
 	struct record_limited {
 		char event[TSCT_EVENT_NAME_MAX + 16];
 		unsigned long dropped;
 	} *limited;
 	unsigned int nr_limited;
-	/* events in channels of the embedded server that no reader opened */
+	/* events in those channels of the embedded server that no reader has opened */
 	struct tsct_store_unread unread;
 	char dir[4096];
 	int dirfd;			/* descriptor of dir; -1: not open */
@@ -182,20 +189,21 @@ struct record_session {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	struct record_sync *sync;	/* NULL: no sync samples */
-	/* the last error of samples and sessions, with advice; "": none */
+	/* last error of sync samples or sync sessions, with advice; "": none */
 	char sync_error[512];
 	/* names of the children that took no part in the sync session; "": none */
 	char sync_absent[512];
 	struct record_statedump *statedump;
-	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
+	struct record_stacks *stacks;	/* stacks of kernel events; NULL: not recorded */
 };
 
-/* Functions below that return an int return 0 or -errno, and print errors. */
+/* All functions from here to the section "summary" that return an int print errors, and
+ * return 0 or -errno. */
 
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
 
-/* Initializes a session without channels, which the caller opens itself. */
+/* Initializes a session that has no channels yet. The caller opens them. */
 int record_session_init(struct record_session *s, const struct record_options *o);
 
 /* Opens the clock and fills in s->rec (record_describe.c). The channels must be open. */
@@ -215,14 +223,14 @@ __u64 record_figure_lost(const struct record_session *s);
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
-/* Checks that the provider of the rings still runs. Prints once if it has ended. */
+/* Prints a message once when the provider of the rings has ended, and when it runs again. */
 void record_session_watch(struct record_session *s);
 
-/* Drains the rings for the last time and completes the files. Prints errors only in
- * flight mode: those of reading the rings and of creating the files. */
+/* Drains the rings for the last time and completes the files. Prints errors only in flight
+ * mode, and only if reading the rings or creating the files fails. */
 int record_session_end(struct record_session *s);
 
-/* Deletes the files of a recording that failed to begin. */
+/* Deletes the files of a recording that failed to start. */
 void record_session_undo(struct record_session *s);
 
 /* Releases all resources of a session in any state. */
@@ -230,28 +238,30 @@ void record_session_close(struct record_session *s);
 
 /* ---- kernel events: record_kernel.c --------------------------------------- */
 
-/* Without kernel events, these do nothing but for what /proc has for the statedump. */
+/* If no kernel events are recorded, the functions of this section do nothing, except that
+ * record_kernel_statedump() reads threads' states from /proc. */
 
 /* Enables the kernel events of process @root and its descendants, or of all processes if
  * @root is 0 or --all is given. */
 int record_kernel_open(struct record_session *s, pid_t root);
 
 /*
- * record_kernel_statedump - take what is new about threads, processes and cgroups,
- *	from BPF programs or /proc
- * @idle: there is time to read about all threads that have written events
- * @is_last: nothing comes afterwards
+ * record_kernel_statedump - take new data on threads, processes and cgroups, from BPF
+ *	programs or /proc
+ * @idle: there is time to read the state of every thread that has written events
+ * @is_last: this call is the last one
  *
  * Called after each pass over the rings, and, until it returns false, between
- * record_kernel_stop() and record_kernel_flush(). Returns true if there is more: a call
- * reads records of BPF programs for 5 ms only.
+ * record_kernel_stop() and record_kernel_flush(). Returns true if records of BPF programs
+ * are left: a call reads them for at most 5 ms.
  */
 bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last);
 
-/* Detaches the BPF programs, and takes their counts. */
+/* Detaches the BPF programs, and reads how many events they missed and dropped. */
 void record_kernel_stop(struct record_session *s);
 
-/* Takes the kernel events that are not in the channel's rings yet, and closes the source. */
+/* Drains the last kernel events, up to the recording's end, and closes the source of kernel
+ * events. */
 void record_kernel_flush(struct record_session *s);
 void record_kernel_close(struct record_session *s);
 
@@ -285,8 +295,8 @@ void record_figure_balance(const struct record_session *s,
 /* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
 void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 
-/* Prints the summary, or sends it as JSON to what controls this recorder; returns the exit
- * status. @child: the command; NULL: there was none */
+/* Prints the summary, or sends it as JSON to the process that controls this recorder. @child:
+ * the command; NULL: there was none. Returns the exit status. */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
 

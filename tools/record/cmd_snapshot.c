@@ -51,8 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q': o->quiet = true; break;
 	case ARGP_KEY_END:
 		if (o->discard && (!o->previous_boot || o->dir || o->nr_channels))
-			argp_error(state, "--discard needs --previous-boot, and neither"
-				   " -o nor -c");
+			argp_error(state, "--discard needs --previous-boot, and excludes"
+				   " -o and -c");
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; use -c for channels"
@@ -80,9 +80,10 @@ static const struct argp argp = {
 
 /* ---- choice of channels ------------------------------------------------ */
 
-/* Sets @chosen to true for the channels to copy. Prints errors. Returns 0 or -errno. */
-static int choose(const struct channel_list *all, const struct record_options *o,
-		  bool *chosen)
+/* Sets chosen[i] to true for each channel of the list that is to be copied. Prints errors.
+ * Returns 0 or -errno. */
+static int choose_channels(const struct channel_list *all, const struct record_options *o,
+			   bool *chosen)
 {
 	const struct listed_channel *c;
 	unsigned int nr = 0, i;
@@ -113,15 +114,16 @@ static int choose(const struct channel_list *all, const struct record_options *o
 			" select up to %d with -c", nr, RECORD_CHANNELS);
 }
 
-/* Names the channel that was opened last, and counts it. @provider and @id tell channels
- * of one name apart. */
+/* Stores the name of the channel that was opened last, and counts the channel. @provider and
+ * @id are added to the name if another channel has the same name. */
 static void add_name(struct record_session *s, const char *name, const char *provider, __u32 id)
 {
 	const unsigned int i = s->nr_channels;
 	char *own = s->names[i];
 	unsigned int j;
 
-	/* Name the stream after the channel; replace a dot, which would hide files. */
+	/* The stream gets the channel's name. Replace a dot at its start: files would be
+	 * hidden. */
 	snprintf(own, sizeof(s->names[i]), "%s", name);
 	if (*own == '.')
 		*own = '_';
@@ -152,7 +154,8 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 	return err;
 }
 
-/* Opens the chosen channels and the clock, and fills in s->rec. */
+/* Opens the chosen channels and the clock, and fills in s->rec. Prints errors. Returns 0 or
+ * -errno. */
 static int open_live(struct record_session *s)
 {
 	struct channel_list all;
@@ -165,7 +168,7 @@ static int open_live(struct record_session *s)
 		err = channel_list_read(&all);
 	if (!err) {
 		chosen = calloc(all.nr + 1, sizeof(*chosen));
-		err = chosen ? choose(&all, s->o, chosen) : -ENOMEM;
+		err = chosen ? choose_channels(&all, s->o, chosen) : -ENOMEM;
 	}
 	for (i = 0; !err && i < all.nr; i++)
 		if (chosen[i])
@@ -179,7 +182,7 @@ static int open_live(struct record_session *s)
 
 /* ---- --previous-boot: channels and clock from reserved memory ------------- */
 
-/* Returns the reason for an error of reserved memory, with advice. */
+/* Returns the reason for @err, an error about reserved memory, with advice. */
 static const char *explain_previous(int err)
 {
 	switch (err) {
@@ -211,7 +214,7 @@ static int open_device(void)
 	return err ? err : fd;
 }
 
-/* Frees the reserved memory in which the previous boot left channels. */
+/* Frees the reserved memory in which the previous boot left channels. Prints errors. */
 static int discard_previous(void)
 {
 	struct tsct_previous previous = { .flags = TSCT_PREVIOUS_DISCARD };
@@ -227,7 +230,8 @@ static int discard_previous(void)
 	return err;
 }
 
-/* Returns true if the channel is to be copied: all are, unless some are named with -c. */
+/* Returns true if the channel is to be copied: -c names it, or there is no -c. Sets named[i]
+ * if the argument of the i-th -c is its name or id. */
 static bool is_chosen(const struct record_options *o, const struct tsct_channel_header *h,
 		      bool *named)
 {
@@ -297,14 +301,14 @@ static int open_clock(struct record_session *s, const struct tsct_previous_boot 
 	int err = tsct_previous_boot_open_clock(boot, s->channels, s->nr_channels, &s->clock);
 
 	if (err)
-		ctl_error("clock: %s", err == -EAGAIN ?
-			     "it had no time, as tsctraced did not run, and the moment of"
-			     " the panic is unknown" :
-			     err == -ENODATA ? "its copies are damaged" : strerror(-err));
+		ctl_error("clock of the previous boot: %s", err == -EAGAIN ?
+			     "tsctraced did not run, and the moment of the panic is"
+			     " unknown: the events have no times" :
+			     err == -ENODATA ? "all copies are damaged" : strerror(-err));
 	return err;
 }
 
-/* The machine is the same, but the boot and perhaps the kernel are others. */
+/* Stores the previous boot's id and kernel version in s->rec, which has those of this boot. */
 static int describe_boot(struct record_session *s, const struct tsct_previous_boot *boot)
 {
 	struct tsct_recorded_node *node = &s->rec.nodes[0];
@@ -343,11 +347,10 @@ static int open_previous(struct record_session *s)
 
 /* ---- result ------------------------------------------------------------ */
 
-/* The part of a snapshot from one channel: numbers of events, and the time from the
- * first to the last event */
+/* Events of one channel in a snapshot */
 struct snapshot_channel {
 	__u64 events;
-	__u64 older;		/* number of events overwritten before the snapshot */
+	__u64 older;		/* number of events that were overwritten */
 	/* cycles of the first and the last event, valid if there are events */
 	__u64 first, last;
 	double seconds;		/* time from the first to the last event, s */
@@ -489,8 +492,7 @@ static int run_snapshot(struct record_session *s)
 
 static int cmd_snapshot(int argc, char **argv)
 {
-	/* A snapshot begins with the oldest event in the rings, as with record
-	 * --unread. */
+	/* A snapshot starts with the oldest event in the rings, like record --unread. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	int ret = EXIT_FAILED;

@@ -21,10 +21,11 @@
 #include "tools/common/near_name.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
-/* age after which the directory of a running server is surely locked, s */
+/* age from which a directory without a lock has no running server, s */
 #define STALE_S		10
 
-/* Removes the directory of a socket if the server, of this user, was killed. */
+/* Removes the directory @name of a server's socket if this user owns it and the server has
+ * ended. */
 static void remove_stale_dir(int parent, const char *name)
 {
 	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -49,8 +50,8 @@ static void remove_stale_dir(int parent, const char *name)
 	close(dir);
 }
 
-/* Starts the embedded server, with the source of the recorder's clock. Its socket is in a new
- * directory of mode 0700. */
+/* Starts the embedded server, with the recorder's clock source. Its socket is in a new
+ * directory of mode 0700. Prints errors. Returns 0 or -errno. */
 static int start_server(struct record_session *s)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
@@ -111,7 +112,7 @@ static uint32_t choose_blocks(const struct record_session *s)
 	return bytes / block_size;
 }
 
-/* Starts an embedded server after opening channel 0 failed with @err. 0 or -errno */
+/* Starts an embedded server because opening channel 0 failed with @err. Returns 0 or -errno. */
 static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
@@ -131,7 +132,8 @@ static int embed_server(struct record_session *s, int err)
 	return start_server(s);
 }
 
-/* Checks that an open channel fits the recording. */
+/* Checks that open channel @i is a flight recorder if --flight-recorder is given, and has the
+ * provider of channel 0. Prints errors. Returns 0 or -errno. */
 static int check_program(const struct record_session *s, unsigned int i)
 {
 	struct tsct_channel *const *t = &s->channels[i];
@@ -188,10 +190,8 @@ static int open_program(struct record_session *s, unsigned int i)
 	return err ? err : check_program(s, i);
 }
 
-/*
- * Creates a channel for kernel events: in the module, or, where BPF programs cannot call
- * it, or $TSCTRACE_PROVIDER names another provider, in a server of this process.
- */
+/* Creates the channel for kernel events in the module. If BPF programs cannot call the
+ * module, or $TSCTRACE_PROVIDER names another provider, creates it in the embedded server. */
 static int open_kernel(struct record_session *s)
 {
 	char name[TSCT_NAME_MAX], why[512] = "$TSCTRACE_PROVIDER";
@@ -218,7 +218,7 @@ static int open_kernel(struct record_session *s)
 		err = tsct_channel_open_at(NULL, &options, t);
 	} else {
 		if (s->o->verbose)
-			ctl_error("kernel events come without "
+			ctl_error("recording kernel events without "
 				"the module: %s", why);
 		err = s->server ? 0 : start_server(s);
 		options.roles |= TSCT_ROLE_WRITE;
@@ -243,8 +243,8 @@ static const char *find_near(const struct channel_list *all, const char *name)
 	return NULL;
 }
 
-/* Opens a channel by id, or another user's by name: an own one has been found by its name.
- * Returns 1: opened, or -errno. */
+/* Opens channel @i, whose name is the id of a channel, or the name of another user's channel.
+ * open_program() opens the user's own channels. Returns 1: opened, or -errno. */
 static int open_listed(struct record_session *s, unsigned int i,
 		       const struct channel_list *all)
 {
@@ -285,10 +285,8 @@ static int check_new(const struct record_session *s, const struct channel_list *
 	return -ENOENT;
 }
 
-/*
- * Finds program channel @i, if -c names one, and opens it if the name is an id, or, for root,
- * that of another user's channel. Returns 1: opened; 0: to be opened by its name; or -errno.
- */
+/* If -c gives channel @i as an id, or, for root, as the name of another user's channel, opens
+ * it. Prints errors. Returns 1: opened; 0: to be opened by its name; or -errno. */
 static int find_channel(struct record_session *s, unsigned int i)
 {
 	struct channel_list all;
@@ -326,15 +324,15 @@ int record_channels_open(struct record_session *s)
 		err = err == 1 ? check_program(s, i) : err ? err : open_program(s, i);
 		if (err)
 			return err;
-		/* An existing channel may have another size than was requested. */
+		/* A channel that existed before may have another size than the options give. */
 		header = tsct_channel_info(s->channels[i]);
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))
 			ctl_error("channel %s: exists; its %u blocks of %u bytes are"
-				     " not changed", s->names[i], header->blocks,
-				     header->block_size);
+				     " not changed by --blocks and --block-size",
+				     s->names[i], header->blocks, header->block_size);
 	}
-	/* Programs that have no provider yet, as they were started before it */
+	/* Programs that were started before their provider have none: make them look again. */
 	tsct_programs_notify();
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

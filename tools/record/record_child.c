@@ -31,8 +31,8 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-/* Finds a command in $PATH. Returns the path, malloc'ed. *ret_err: 0 or a positive
- * errno */
+/* Finds a command in $PATH. Returns the path, malloc'ed; or NULL, with the reason in
+ * *ret_err, a positive errno. */
 static char *search_path(const char *name, int *ret_err)
 {
 	const char *path = getenv("PATH"), *end;
@@ -68,7 +68,7 @@ char *record_child_find(const char *name)
 		path = search_path(name, &err);
 		if (path)
 			return path;
-		advice = "see 'ls -l'";
+		advice = "see 'ls -l' of its file in $PATH";
 	} else {
 		err = *name ? check_executable(name) : ENOENT;
 		if (!err)
@@ -96,8 +96,8 @@ static void on_child(int number)
 	record_child_ended = 1;
 }
 
-/* Signals that record catches or ignores. before: the action before, which is restored
- * in the child process before the command is executed */
+/* Signals that record catches or ignores. `before` is the action that was set when record
+ * started. The child process restores it before it executes the command. */
 static struct {
 	int number;
 	struct sigaction before;
@@ -124,7 +124,7 @@ void record_signals_catch(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Restores the actions that were set before record. Async-signal-safe. */
+/* Restores the signal actions that were set when record started. Async-signal-safe. */
 static void restore_signals(void)
 {
 	unsigned int i;
@@ -144,7 +144,7 @@ static void run_child(int gate, int exec_error, const char *path, char **command
 
 	restore_signals();
 	if (read(gate, &go, 1) != 1)
-		_exit(0);	/* the pipe is closed: the recorder ended or gave up */
+		_exit(0);	/* no byte: the recorder ended or gave up */
 	execvp(path, command);
 	err = errno;
 	if (write(exec_error, &err, sizeof(err)) < 0)

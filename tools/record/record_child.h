@@ -20,33 +20,34 @@ struct record_child {
 
 extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
 
-/* Catches the signals that end the recording, counted by stop_signals, and SIGCHLD, and
- * ignores others. The command gets the actions that were set before. */
+/* Catches SIGCHLD, and the signals that end the recording, which stop_signals counts. Ignores
+ * SIGPIPE and SIGXFSZ. The command gets the actions that were set before. */
 void record_signals_catch(void);
 
 /* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
 char *record_child_find(const char *name);
 
-/* Forks a child that waits before exec. Returns 0 or -errno. */
+/* Forks a child process that waits for record_child_release() before it executes the command.
+ * Returns 0 or -errno. */
 int record_child_hold(struct record_child *child, const char *path,
 		      char **command);
 
-/* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
+/* Lets the child process execute the command. Returns 0, or -errno of the failed exec. */
 int record_child_release(struct record_child *child);
 
 /* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
- * NULL. Returns true if others still run: the command, or descendants of it. */
+ * NULL. Returns true if a child process still runs: the command or a descendant of it. */
 bool record_child_reap(struct record_child *child);
 
-/* Closes the pipes to the child, which ends if it still waits before exec. */
+/* Closes the pipes to the child process, which then ends if it has not executed the command. */
 void record_child_drop(struct record_child *child);
 
 /* ---- why there are no events: record_why.c ------------------------------- */
 
-/* Notes user and root directory of the command. */
+/* Stores in s->owner if process @pid, the command, has another user or root directory. */
 void record_child_look(struct record_session *s, pid_t pid);
 
-/* Prints that there are no events, and why. */
+/* Prints that there are no events, and why. @left_some: descendants of the command still run */
 void record_print_why(const struct record_session *s, const struct record_child *child,
 		      bool left_some);
 

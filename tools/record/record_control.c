@@ -31,7 +31,7 @@ struct record_control {
 	struct byte_queue queue;	/* messages that are not written yet */
 	__s64 next_ns;			/* CLOCK_MONOTONIC of the next report of progress */
 	bool reported;			/* the end of the command was reported */
-	bool closed;			/* `in` has ended */
+	bool closed;			/* `in` has ended: no more messages come */
 };
 
 int record_control_open(const char *fds, struct record_control **ret)
@@ -62,11 +62,11 @@ void record_control_close(struct record_control *c)
 	free(c);
 }
 
-/* Writes what the pipe takes. */
+/* Writes as many queued bytes as the pipe takes, without blocking. */
 static void write_queue(struct record_control *c)
 {
 	if (!byte_queue_write(&c->queue, c->out))
-		byte_queue_free(&c->queue);	/* nothing reads it: the input ends, too */
+		byte_queue_free(&c->queue);	/* the reader has ended, so `in` ends, too */
 }
 
 void record_control_send(struct record_control *c, json_t *message)
@@ -111,7 +111,7 @@ static void send_ended(struct record_control *c, const struct record_child *chil
 			"signal", signalled ? WTERMSIG(child->status) : 0));
 }
 
-/* Starts the command. A command that cannot be executed ends with status 127. */
+/* Starts the command. If it cannot be executed, its exit status is 127. */
 static void start_command(const struct record_session *s, struct record_child *child)
 {
 	int err = child->pid && child->gate >= 0 ? record_child_release(child) : 0;

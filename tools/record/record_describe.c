@@ -34,7 +34,7 @@ static bool read_number(__u32 cpu, const char *name, __u32 *ret)
 	return true;
 }
 
-/* Reads the properties of a CPU. Returns false if there is no such CPU. */
+/* Reads the properties of CPU @nr from sysfs. Returns false if there is no such CPU. */
 static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 {
 	struct dirent *e;
@@ -145,11 +145,11 @@ static int describe_node(const struct record_session *s,
 }
 
 /* Fills in s->rec except the clock. Returns 0 or -errno. */
-static int describe(struct record_session *s)
+static int describe_recording(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
-	/* Makes up a name for the kernel's stream that no other stream has. */
+	/* Choose a name for the stream of kernel events that no program channel has. */
 	const char *kernel = !is_program_channel(s, "kernel") ? "kernel" :
 		!is_program_channel(s, "kernel-events") ? "kernel-events" :
 		"kernel-events-recorded";
@@ -198,8 +198,8 @@ static int describe(struct record_session *s)
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
 #define RENEW_LATE_NS	2000000000LL	/* permitted delay of a metadata rewrite, ns */
-/* maximum number of readings of the clock, 50 ms apart, until a just started daemon has
- * published clock params */
+/* maximum number of attempts to read the clock, 50 ms apart: a daemon that has just started
+ * needs time to publish clock params */
 #define CLOCK_TRIES	20
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
@@ -219,8 +219,8 @@ int record_clock_open(struct record_session *s)
 	return err;
 }
 
-/* Stores the state of the open clock in s->rec. Prints errors. Returns 0 or -errno: a channel has
- * another clock source, or there are no clock params. */
+/* Stores the clock's state in s->rec. Prints errors. Returns 0; -EXDEV: a channel has another
+ * clock source; or another -errno: the clock has no params. */
 static int describe_clock(struct record_session *s)
 {
 	const struct tsct_channel_header *header;
@@ -257,10 +257,11 @@ static int describe_clock(struct record_session *s)
 
 int record_session_prepare(struct record_session *s)
 {
-	return record_clock_open(s) ?: describe_clock(s) ?: describe(s);
+	return record_clock_open(s) ?: describe_clock(s) ?: describe_recording(s);
 }
 
-/* Clock params of a new epoch are not used: with them, times could go back. */
+/* Passes the current clock params to the recording writer, but not those of a new epoch: with
+ * them, times could go back. */
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -287,7 +288,7 @@ static void store_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.params = state->cluster;
 }
 
-/* Interval between readings of the bound of CLOCK_REALTIME to UTC */
+/* time between reads of the bound of CLOCK_REALTIME to UTC, ns */
 #define UTC_EVERY_NS	1000000000LL
 
 /* Reads the bound of CLOCK_REALTIME to UTC, which applies from @tick on. */
@@ -299,10 +300,10 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 }
 
 /*
- * Reads the bound to UTC again, and stores the last reading, with its growth until now.
- * If nothing is known now, the reason (a step, a fast slew) may have begun right after the
- * last reading, whose bound is not valid then. Events from before the first reading have
- * no bound.
+ * Stores the last reading of the bound to UTC, with its growth until now, and reads the bound
+ * again. If there is no bound now, its cause (a step, a fast slew) may have come right after
+ * the last reading: then "unknown" is stored for the time since that reading. Events from
+ * before the first reading have no bound.
  */
 static void renew_utc(struct record_session *s, __s64 now_ns)
 {
@@ -314,7 +315,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	/* A flight recorder finds only at its end that it has events from before its start. */
+	/* A flight recorder learns only at its end that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->readings.utc.source)
@@ -323,7 +324,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 		tsct_recorded_utc_add(node, tick, UINT64_MAX, TSCT_UTC_UNKNOWN);
 }
 
-/* Reads the clock. Returns false if it has no params or has changed its source. */
+/* Reads the clock's state. Returns false if the clock has no params or another source now. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
 	return !tsct_clock_snapshot(s->clock, state) &&
@@ -340,7 +341,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the next rewrite of the metadata, which must be valid until then. */
+/* Sets the time of the metadata's next rewrite, and how long the present metadata is valid. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->readings.renew_ns = now_ns + wait_ns;

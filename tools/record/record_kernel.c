@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernel events of a recording: BPF programs, and what these report for the statedump */
+/* Kernel events of a recording: BPF programs, and the records that they send for the statedump */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +48,8 @@ int record_kernel_open(struct record_session *s, pid_t root)
 
 /* ---- the statedump -------------------------------------------------------- */
 
-static int take(void *context, unsigned int kind, uint64_t cycles, const void *payload,
-		size_t size)
+static int take_record(void *context, unsigned int kind, uint64_t cycles, const void *payload,
+		       size_t size)
 {
 	struct record_session *s = context;
 	__u64 id;
@@ -80,7 +80,7 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 {
 	const __u64 until = record_statedump_start_pass(s, is_last);
-	const bool more = s->source && kernel_source_statedump(s->source, take, s) == 1;
+	const bool more = s->source && kernel_source_statedump(s->source, take_record, s) == 1;
 
 	record_statedump_finish_pass(s, until, idle, more);
 	return more;
@@ -88,7 +88,7 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 
 /* ---- end ------------------------------------------------------------------ */
 
-/* Notes the number of events that the rate limit dropped. */
+/* Stores, for the summary, how many events of one kernel event the rate limit dropped. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
@@ -128,14 +128,14 @@ void record_kernel_flush(struct record_session *s)
 	s->statedump_lost += kernel_source_statedump_lost(s->source);
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
-		/* Rings of programs are read up to the recording's end, later: events
-		 * after it would be recorded on some CPUs only. */
+		/* Drain only the kernel channel, and only up to the recording's end: later
+		 * events would be recorded on some CPUs only. */
 		if (!s->o->flight)
 			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
 	} while (moved > 0);
 	missing = kernel_source_missing(s->source);
 	if (moved < 0 || missing)
-		ctl_error("%lu kernel events are missing%s%s", missing,
+		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
 	record_kernel_close(s);
 }

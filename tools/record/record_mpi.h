@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs of MPI: their calls, and the ranks of this host. Functions that return an int print
- * errors, and return 0 or -errno. The wing `mpi` defines these functions. @ranks: not NULL
+ * Recording of MPI programs: their MPI calls, and the ranks of this host. Functions that
+ * return an int print errors, and return 0 or -errno. The wing `mpi` defines all functions.
+ * @ranks must not be NULL.
  */
 #ifndef RECORD_MPI_H
 #define RECORD_MPI_H
@@ -14,24 +15,24 @@
 struct record_options;
 struct record_ranks;
 
-/* Loads libtsctrace-mpi for an MPI, by name, into the command. */
+/* Sets $LD_PRELOAD so that the command loads libtsctrace-mpi for @mpi: "openmpi" or "mpich". */
 TSCT_WING int record_mpi_prepare(const char *mpi);
 
 /*
- * record_ranks_start - with --ranks: find the place of this rank
- * @path: of the command
+ * record_ranks_start - find out whether this rank records its host's ranks (--ranks)
+ * @path: file of the command
  *
- * The lowest rank of a host is to record: makes the output directory, in which that of this
- * host becomes the recording's, and opens the socket for the other ranks, o->ranks. Another
- * rank runs its command: returns only after an error.
+ * The lowest rank of a host records: creates DIR of -o, sets o->dir to DIR/HOST, and opens
+ * the socket for the other ranks, o->ranks. Every other rank executes its command here, and
+ * returns only after an error.
  */
 TSCT_WING int record_ranks_start(struct record_options *o, const char *path);
 
-/* Waits until the other ranks of this host are there. */
+/* Waits until the other ranks of this host have connected. */
 TSCT_WING int record_ranks_await(const struct record_ranks *ranks);
 
-/* Returns the processes whose kernel events are recorded, malloc'ed: the command @root, and
- * the other ranks of this host. NULL: out of memory */
+/* Returns the process ids of the command, @root, and of the other ranks of this host: kernel
+ * events of these are recorded. malloc'ed; NULL: out of memory */
 TSCT_WING pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root,
 				    unsigned int *ret_nr);
 

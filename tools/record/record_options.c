@@ -134,7 +134,7 @@ static void add_event(struct record_options *o, const char *event)
 	o->events[o->nr_events++] = event;
 }
 
-/* Adds the processes of a list, such as "17,23". */
+/* Adds the process ids in @list, such as "17,23". Exits after an error. */
 static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
 {
 	const char *at = list;
@@ -155,7 +155,7 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 	o->select.roots = o->pids;
 }
 
-/* Adds the conditions of a text. */
+/* Adds the conditions in @text, an argument of --where. Exits after an error. */
 static void add_where(struct argp_state *state, struct record_options *o, const char *text)
 {
 	char why[256];
@@ -222,7 +222,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_CONTROL:
 		o->json = true;
 		if (record_control_open(arg, &o->control))
-			argp_error(state, "--control: '%s' are not two descriptors", arg);
+			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4", arg);
 		break;
 	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
 	case ARGP_KEY_ARG:
@@ -248,8 +248,7 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
-/* Checks a channel name. @from: the option or variable with it. Returns 0 or
- * -EINVAL. */
+/* Checks a channel name. @from: option or variable that gives the name. Returns 0 or -EINVAL. */
 static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
@@ -294,21 +293,21 @@ static int check_patterns(const struct record_options *o)
 				"$TSCTRACE_EVENTS", o->patterns ? o->patterns : env);
 	if (o->mpi && !o->command)
 		return ctl_fail(-EINVAL,
-				"--mpi needs a command to run; otherwise start the programs"
-				" with $LD_PRELOAD");
+				"--mpi needs a command to run; for programs that you start"
+				" yourself, set $LD_PRELOAD: see tsctrace-mpi(7)");
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)
 		ctl_error("--events: '' enables no events; name some, or"
 				" omit --events for all");
 	else
-		ctl_error("--events needs a command to run; otherwise start"
-				" the programs with $TSCTRACE_EVENTS");
+		ctl_error("--events needs a command to run; for programs that you start"
+				" yourself, set $TSCTRACE_EVENTS");
 	return -EINVAL;
 }
 
 /* Checks values and combinations of options. Prints errors. Returns 0 or -EINVAL. */
-static int check(const struct record_options *o)
+static int check_options(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
 	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
@@ -349,7 +348,7 @@ static int check(const struct record_options *o)
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o) ?: check(o);
+	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o) ?: check_options(o);
 }
 
 /* Keys of the file options, above the keys of commands, which begin at 256 */
@@ -370,7 +369,7 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* Adds a limit of packets to @limits, or exits. */
+/* Adds @arg, a limit for the length of packets, to @limits. Exits if it is invalid. */
 static void add_limit(struct argp_state *state, struct tsct_packet_limits *limits,
 		      const char *arg)
 {

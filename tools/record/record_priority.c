@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* cmd_record.h includes <sched.h>, which <linux/sched/types.h> excludes. */
+/* Declared here because cmd_record.h includes <sched.h>, which excludes <linux/sched/types.h> */
 void record_priority_raise(void);
 
 #define NICE_MIN	(-20)
@@ -34,6 +34,6 @@ void record_priority_raise(void)
 			return;
 		attr.sched_nice = 0;
 	}
-	/* If this fails, too, the thread keeps its place in the order. */
+	/* If this fails, too, the thread keeps its priority and its time slice. */
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

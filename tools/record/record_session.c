@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One recording from its begin to its end: channels, clock, drains, files */
+/* One recording from its start to its end: channels, clock, drains, files */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,18 +62,15 @@ int record_session_open(struct record_session *s,
 	return o->mpi ? record_mpi_prepare(o->mpi) : 0;
 }
 
-/* Opens the files, and for each channel a drain into them. Prints errors. */
+/* Creates the recording's files, and opens a drain from each channel into them. Prints errors. */
 static int open_drains(struct record_session *s)
 {
 	unsigned int i;
 	__u64 oldest;
 	int err;
 
-	/*
-	 * With --unread the recording begins with the oldest event in the rings. An
-	 * event time in the future, which only a faulty program writes, is not used as
-	 * the begin.
-	 */
+	/* With --unread, the recording starts with the oldest event in the rings. Only a
+	 * faulty program writes an event time in the future: such a time is not the start. */
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
@@ -150,11 +147,9 @@ void record_show_progress(const struct record_session *s, bool last)
 	fflush(stderr);
 }
 
-/*
- * Connects to a restarted daemon, and gives it the channels, unless programs have done so.
- * Programs that started meanwhile write to them, too.
- */
-static void resume(struct record_session *s)
+/* Connects to a restarted daemon, and gives the channels back to it, unless a program has
+ * done so. Programs that were started while no daemon ran then write to the channels, too. */
+static void resume_channels(struct record_session *s)
 {
 	unsigned int i;
 
@@ -178,7 +173,7 @@ void record_session_watch(struct record_session *s)
 	unsigned int i;
 
 	if (s->rec.nodes[0].provider_gone)
-		resume(s);
+		resume_channels(s);
 	for (i = 0; !s->rec.nodes[0].provider_gone && i < s->nr_channels; i++) {
 		if (!tsct_provider_gone(s->channels[i]))
 			continue;
@@ -188,7 +183,7 @@ void record_session_watch(struct record_session *s)
 			record_show_progress(s, true);
 		}
 		ctl_error("tsctraced ended: programs started from now on"
-				" are not recorded; start it again");
+				" are not recorded; start tsctraced again");
 	}
 }
 
@@ -196,7 +191,7 @@ void record_session_watch(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
-	/* A signal that comes after these ends the wait for the session at the end. */
+	/* A signal that comes from now on ends the wait for the sync session at the end. */
 	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
@@ -208,7 +203,7 @@ int record_session_end(struct record_session *s)
 	s->rec.end = tsct_clock_cycles(s->clock);
 	s->ended = true;
 	record_kernel_stop(s);
-	/* The programs are detached: this ends. */
+	/* The BPF programs are detached, so the number of their records is limited. */
 	while (record_kernel_statedump(s, true, false))
 		;
 	record_kernel_flush(s);
@@ -291,7 +286,7 @@ void record_session_close(struct record_session *s)
 		tsct_channel_close(s->channels[i]);
 	}
 	tsct_recording_writer_close(s->writer);
-	/* The server's thread uses the clock. */
+	/* Stop the server before the clock is closed: the server's thread uses the clock. */
 	tsct_server_stop(s->server);
 	tsct_clock_close(s->clock);
 	record_statedump_close(s);

@@ -27,7 +27,7 @@ static double figure_seconds(const struct record_session *s)
 	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
-/* Average MB/s drained of channel @i since the recorder started, not since the oldest event */
+/* Returns the average rate, MB/s, at which channel @i was drained since the recorder started. */
 static double figure_mb_per_s(const struct record_session *s, unsigned int i)
 {
 	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
@@ -45,7 +45,8 @@ static __u64 figure_events(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
-/* In flight mode, events overwritten in the rings before the files were written */
+/* Returns the number of events that were overwritten before the files were written (flight
+ * mode). */
 static __u64 figure_overwritten(const struct record_session *s, unsigned int i)
 {
 	__u64 sum = 0;
@@ -56,7 +57,7 @@ static __u64 figure_overwritten(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
-/* Events recorded on one CPU, in all channels */
+/* Returns the number of events that were recorded on one CPU, in all channels. */
 static __u64 figure_cpu_events(const struct record_session *s, __u32 cpu)
 {
 	__u64 sum = 0;
@@ -217,8 +218,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 		fputs("  all time stamps are distinct\n", stderr);
 }
 
-/* Prints the numbers of events: published = recorded + lost. If that is wrong for a
- * ring, prints an error. @quiet: prints only the error */
+/* Prints the numbers of events: published = recorded + lost. If the sum is wrong for a ring,
+ * prints an error instead. @quiet: print only the error */
 static void print_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;
@@ -249,7 +250,7 @@ static void print_hints(const struct record_session *s,
 			" processes and stacks may be unknown\n", s->statedump_lost,
 			view_plural(s->statedump_lost));
 	if (s->threads_unseen)
-		fprintf(stderr, "  %lu thread%s ended before the recorder read about them:"
+		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
 			" names and processes are unknown\n", s->threads_unseen,
 			view_plural(s->threads_unseen));
 	if (s->missed)
@@ -272,7 +273,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark about the rings of kernel events, if they differ from the others. */
+/* Returns a remark on where the rings of kernel events are; "": with the rings of programs. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)
@@ -331,8 +332,8 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
-			/* Ids are consecutive: if this id is undefined, so are all
-			 * larger ids. */
+			/* Ids are consecutive: if this id is undefined, all larger ids are
+			 * undefined, too. */
 			if (!def)
 				break;
 			if (tsct_filter_event(pattern, def->name, ""))
@@ -341,7 +342,8 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	return false;
 }
 
-/* Prints patterns that match no event: a misspelled name looks like an idle program. */
+/* Prints the patterns of --events that match no event definition. Otherwise, a misspelled
+ * name would look like an idle program. */
 static void print_unmatched(const struct record_session *s)
 {
 	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
@@ -384,16 +386,16 @@ static void show_sync(const struct record_session *s)
 			     " fits use the others", (uint64_t)lost,
 			     view_plural(lost));
 	if (rec->restarts)
-		ctl_error("tsctraced restarted %u time%s: its last samples before"
-			     " that are missing", rec->restarts,
+		ctl_error("tsctraced restarted %u time%s: its last sync samples before"
+			     " each restart are missing", rec->restarts,
 			     view_plural(rec->restarts));
 	if (rec->end.state == TSCT_SESSION_FAILED ||
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
-		ctl_error("the session at the end failed: %s; the recording is"
+		ctl_error("the sync session at the end failed: %s; the recording is"
 			     " complete, its metadata has the failure",
 			     s->sync_error);
 	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync_absent)
-		ctl_error("nodes absent from the session at the end: %s",
+		ctl_error("nodes absent from the sync session at the end: %s",
 			     s->sync_absent);
 	else if (*s->sync_error)
 		ctl_error("the last sync samples may be missing: %s",
@@ -570,7 +572,8 @@ int record_show_summary(const struct record_session *s,
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	/* Embedded rings end with the recorder: unread events are lost. */
+	/* The rings of the embedded server end with the recorder: events that are unread are
+	 * lost. */
 	if (s->unread.channels)
 		ctl_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
 			     " with -c", (uint64_t)s->unread.events,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The statedump of a recording (lib/statedump): what the recorder finds out about threads,
- * processes and cgroups while it records. BPF programs report it if there are kernel
- * events; otherwise, it is read from /proc.
+ * The statedump of a recording (lib/statedump): states of threads, processes and cgroups
+ * during the recording. BPF programs report states if kernel events are recorded; the
+ * recorder reads the states of all other threads from /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,45 +29,43 @@
 #include "tools/common/error.h"
 
 #define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
-#define HELD_MAX	(64U << 20)	/* limit of what a flight recorder holds, bytes */
+#define HELD_MAX	(64U << 20)	/* limit of events in `held`, bytes */
 /* /proc has start times in units of 10 ms. */
 #define START_SLACK_NS	10000000ULL
-/* time between readings about a thread, ns */
+/* time between two reads of the same thread's state in /proc, ns */
 #define RECHECK_NS	1000000000LL
-/* time for reading about threads after a pass over the rings, ns; and while programs write
- * more than a pass takes */
+/* limit of the time for reading states from /proc after a pass over the rings, ns */
 #define READ_NS		20000000LL
-#define READ_BUSY_NS	1000000LL
-/* longest time between readings of the last thread ID, and between events of one ID, ns */
-#define LAST_PID_NS	100000000LL
+#define READ_BUSY_NS	1000000LL	/* like READ_NS, but after a pass with many events, ns */
+#define LAST_PID_NS	100000000LL	/* time between two reads of the last thread ID, ns */
+/* time after which an event with an unchanged last thread ID is written again, ns */
 #define SAME_PID_NS	1000000000LL
 
 struct record_statedump {
-	/*
-	 * The thread of the embedded server calls record_statedump_on_thread(), so all below,
-	 * and the counts in the session, are protected by the mutex.
-	 */
+	/* Protects the members below and the statedump's counts in the session: the embedded
+	 * server's thread calls record_statedump_on_thread(). */
 	pthread_mutex_t lock;
-	__u64 last_cycles;	/* of the last event written */
-	/* events that are not written yet, as there are no files: for each a struct
-	 * tsct_record, and the payload, aligned to 8 */
+	__u64 last_cycles;	/* cycles of the last event that was written */
+	/* events that are not written yet: for each a struct tsct_record and the payload,
+	 * padded to a multiple of 8 bytes */
 	char *held;
 	size_t used, room;
-	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last;
-	 * -1: BPF programs report all threads, or have other numbers */
+	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last; -1:
+	 * not used, because BPF programs report all threads, or use other thread IDs */
 	int loadavg;
-	__u64 pid_position;	/* of that ID, see tsct_pid_position() */
-	__u32 written_pid;	/* ID of the last event last_pid */
-	__s64 last_pid_ns, written_pid_ns;	/* CLOCK_MONOTONIC of reading and event */
+	__u64 pid_position;	/* position of the last thread ID, see tsct_pid_position() */
+	__u32 written_pid;	/* thread ID in the event last_pid that was written last */
+	/* CLOCK_MONOTONIC of the last read of loadavg, and of the last event last_pid */
+	__s64 last_pid_ns, written_pid_ns;
 	struct known_thread *threads;	/* threads whose state was written */
-	struct tsct_index thread_index;	/* of these, by ID */
+	struct tsct_index thread_index;	/* finds a member of `threads` by thread ID */
 	struct tsct_index cgroups;	/* IDs of the cgroups whose path was written */
 	struct tsct_tid_notes *notes;	/* threads of the events that were written */
 };
 
 /* ---- events ------------------------------------------------------------------ */
 
-/* Adds an event. Called with the mutex locked. */
+/* Adds an event to `held`. Called with the mutex locked. */
 static void add_event(struct record_session *s, __u32 id, __u64 cycles, const void *payload,
 		      __u32 len)
 {
@@ -113,7 +111,8 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
-	/* Events that are read from /proc after the end of the recording get its last time. */
+	/* Events that are read from /proc after the end of the recording get the time of its
+	 * end. */
 	if (s->ended && *last > s->rec.end)
 		*last = s->rec.end;
 	event.cycles = *last;
@@ -121,7 +120,7 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 	tsct_recording_writer_event(s->writer, s->rec.statedump, &event);
 }
 
-/* Writes the events that were added, up to a time, in the order of their times. */
+/* Writes the events in `held` with times up to @until, in cycles, sorted by time. */
 static void write_events(struct record_session *s, __u64 until)
 {
 	struct record_statedump *dump = s->statedump;
@@ -141,7 +140,7 @@ static void write_events(struct record_session *s, __u64 until)
 	for (i = 0; i < nr && all[i]->cycles <= until; i++)
 		write_event(s, all[i]);
 	free(all);
-	/* Keeps the others, in the order in which they came. */
+	/* Keep the later events in `held`, in the order in which they were added. */
 	for (at = 0; at < dump->used; at += size) {
 		r = (const struct tsct_record *)(dump->held + at);
 		size = tsct_record_size(r->len - sizeof(*r));
@@ -177,7 +176,7 @@ void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 	pthread_mutex_unlock(&s->statedump->lock);
 }
 
-/* nftw() has no argument for its function. */
+/* The session for add_directory(): nftw() passes no argument to its callback. */
 static struct record_session *walking;
 
 static int add_directory(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -203,8 +202,9 @@ void record_statedump_cgroups(struct record_session *s)
 
 /* ---- thread IDs that are used again ------------------------------------------- */
 
-/* Reads which thread ID the kernel gave last, and writes it in an event of a time before.
- * @force: also if it was read just now. Called with the mutex locked. */
+/* Reads the thread ID that the kernel gave last, and adds an event with this ID and a time
+ * before the read. @force: read even if the last read was less than LAST_PID_NS ago. Called
+ * with the mutex locked. */
 static void note_last_pid(struct record_session *s, bool force)
 {
 	struct record_statedump *dump = s->statedump;
@@ -235,8 +235,8 @@ static void note_last_pid(struct record_session *s, bool force)
 
 /* ---- a thread in /proc ---------------------------------------------------- */
 
-/* Reads the begin of a file of a thread. Returns its size, and puts a NUL behind it; 0: it
- * cannot be read. */
+/* Reads the start of file @name in a thread's directory @dir of /proc. Returns the number of
+ * bytes, followed by a NUL in @text; 0: the file is empty or cannot be read. */
 static size_t read_file(int dir, const char *name, char *text, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -248,7 +248,8 @@ static size_t read_file(int dir, const char *name, char *text, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Returns the last number in the line of a status file that begins with @name. */
+/* Returns the last number in that line of a status file that starts with @name; 0: no such
+ * line. */
 static __u32 status_number(const char *status, const char *name)
 {
 	const char *at = strstr(status, name), *end, *last;
@@ -293,7 +294,7 @@ static void parse_cgroup(const char *text, struct tsct_statedump_thread *ret, ch
 	at += 3;
 	snprintf(path, path_size, "%.*s", (int)strcspn(at, "\n"), at);
 	snprintf(full, sizeof(full), CGROUPS "%s", path);
-	/* The number of a cgroup is that of its directory's inode. */
+	/* The ID of a cgroup is the inode number of its directory. */
 	if (!stat(full, &st))
 		ret->cgroup = st.st_ino;
 	else
@@ -301,8 +302,9 @@ static void parse_cgroup(const char *text, struct tsct_statedump_thread *ret, ch
 }
 
 /*
- * Reads the state of a thread. Fields that this user may not read are 0. Returns false if there
- * is no such thread. @path: receives the path of the thread's cgroup of version 2; "": unknown
+ * Reads the state of thread @tid from /proc. Fields that this user may not read are 0.
+ * Returns false if there is no such thread. @path: receives the path of the thread's cgroup
+ * of version 2; "": unknown
  */
 static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 		      size_t path_size)
@@ -327,7 +329,7 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 		ret->tgid = status_number(text, "\nTgid:");
 		ret->ns_tgid = status_number(text, "\nNStgid:");
 		ret->ns_tid = status_number(text, "\nNSpid:");
-		ok = ret->tgid;	/* 0: it has ended meanwhile */
+		ok = ret->tgid;	/* 0: the thread has ended meanwhile */
 		if (read_file(dir, "cgroup", text, sizeof(text)))
 			parse_cgroup(text, ret, path, path_size);
 		if (!fstatat(dir, "ns/pid", &st, 0))
@@ -340,21 +342,22 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 /* ---- threads ----------------------------------------------------------------- */
 
 struct known_thread {
-	struct tsct_statedump_thread state;	/* as it was written */
-	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
-	bool reported;				/* by a BPF program, as those that follow */
-	__u64 pid_position;			/* when it was written */
+	struct tsct_statedump_thread state;	/* the state that was written last */
+	__s64 checked_ns;			/* CLOCK_MONOTONIC of the last read of the state */
+	/* a BPF program reported the state, and will report changes */
+	bool reported;
+	__u64 pid_position;			/* dump->pid_position at the time of `state` */
 };
 
-/* Returns true if the kernel may have given a thread's number to another thread since the
- * state of the thread was written. */
+/* Returns true if the kernel may have given the thread's ID to another thread since the state
+ * of the thread was written. */
 static bool may_be_another(const struct record_statedump *dump,
 			   const struct known_thread *known)
 {
 	return tsct_pid_next(known->pid_position, known->state.tid) <= dump->pid_position;
 }
 
-/* Finds a thread. NULL: it is not known */
+/* Returns the thread with ID @tid; NULL: it is unknown. */
 static struct known_thread *find_thread(const struct record_statedump *dump, __u32 tid)
 {
 	const __u32 at = tsct_index_find(&dump->thread_index, tid, 0);
@@ -362,7 +365,8 @@ static struct known_thread *find_thread(const struct record_statedump *dump, __u
 	return at != TSCT_INDEX_NONE ? &dump->threads[at] : NULL;
 }
 
-/* The same; adds it with a state of all zeros. NULL: out of memory */
+/* Returns the thread with ID @tid. Adds it, with a state of zeros, if it is unknown. NULL:
+ * out of memory */
 static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 {
 	const __u32 nr = dump->thread_index.nr;
@@ -377,7 +381,8 @@ static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 	return &dump->threads[nr];
 }
 
-/* Returns true if both states are the same. /proc rounds the start time down to 10 ms. */
+/* Returns true if both states are the same. Start times may differ by 10 ms, because /proc
+ * rounds them down. */
 static bool is_same(const struct tsct_statedump_thread *a,
 		    const struct tsct_statedump_thread *b)
 {
@@ -389,7 +394,8 @@ static bool is_same(const struct tsct_statedump_thread *a,
 	return off <= START_SLACK_NS && !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Writes the state of a thread. @reported: by a BPF program, also if nothing changed */
+/* Adds an event with the state of a thread, unless the same state was added before.
+ * @reported: a BPF program reported the state; then it is always added */
 static void add_thread(struct record_session *s, __u64 cycles,
 		       const struct tsct_statedump_thread *state, bool reported)
 {
@@ -415,7 +421,7 @@ void record_statedump_thread(struct record_session *s, __u64 cycles,
 	pthread_mutex_unlock(&s->statedump->lock);
 }
 
-/* A thread ended before it could be read about. Counts it, unless its state is known. */
+/* Counts a thread that ended before its state could be read, unless the state is known. */
 static void note_ended(struct record_session *s, __u32 tid)
 {
 	struct record_statedump *dump = s->statedump;
@@ -452,10 +458,8 @@ void record_statedump_on_thread(void *session, __u32 tid)
 {
 	struct record_session *s = session;
 
-	/*
-	 * The recorder itself connects before it has a clock. BPF programs report all
-	 * programs that this server serves.
-	 */
+	/* The recorder connects to its own server before it has a clock. If kernel events are
+	 * recorded, BPF programs report the threads of all programs that use this server. */
 	if (!s->clock || tid == (__u32)getpid() || s->o->nr_events)
 		return;
 	pthread_mutex_lock(&s->statedump->lock);
@@ -464,8 +468,9 @@ void record_statedump_on_thread(void *session, __u32 tid)
 	read_thread(s, tid);
 }
 
-/* Reads about threads that have written events: for the first time, or once a second, as
- * names change, and numbers are used again. */
+/* Reads from /proc the states of threads that have written events: at the first event, and
+ * again after a second, because names change and the kernel gives the same IDs to new
+ * threads. Stops after @limit_ns. */
 static void read_noted(struct record_session *s, __s64 limit_ns)
 {
 	struct record_statedump *dump = s->statedump;
@@ -506,7 +511,7 @@ __u64 record_statedump_start_pass(struct record_session *s, bool is_last)
 
 void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
-	/* As long as records of BPF programs wait, these may be about the same threads. */
+	/* Take the waiting records of BPF programs first: they may have the same threads. */
 	if (!s->other_numbers && !more)
 		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)
@@ -528,8 +533,8 @@ int record_statedump_open(struct record_session *s)
 		return ctl_fail(-ENOMEM, "statedump: out of memory");
 	s->statedump = dump;
 	pthread_mutex_init(&dump->lock, NULL);
-	/* BPF programs number threads as the initial pid namespace does; /proc does not, in
-	 * another. */
+	/* BPF programs use the thread IDs of the initial pid namespace, /proc those of this
+	 * process's namespace. */
 	s->other_numbers = o->nr_events &&
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
 	dump->loadavg = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statedump of a recording, and the stacks in it. Functions lock what they need. */
+/* The statedump of a recording, and the stacks in it. The functions do their own locking. */
 #ifndef RECORD_STATEDUMP_H
 #define RECORD_STATEDUMP_H
 
@@ -11,14 +11,14 @@
 
 struct record_session;
 
-/* Returns 0; or -ENOMEM, with the error printed. */
+/* Prints errors. Returns 0 or -ENOMEM. */
 int record_statedump_open(struct record_session *s);
 void record_statedump_close(struct record_session *s);
 
-/* Begins to note the threads of the events that are written. */
+/* From now on, notes the IDs of the threads whose events are written to the recording. */
 void record_statedump_begin(struct record_session *s);
 
-/* Adds an event, which the main thread writes when there are files. */
+/* Adds an event. record_statedump_finish_pass() writes it. */
 void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 			  const void *payload, __u32 len);
 
@@ -26,37 +26,39 @@ void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 void record_statedump_thread(struct record_session *s, __u64 cycles,
 			     const struct tsct_statedump_thread *state);
 
-/* Adds the path of a cgroup; of all that there are */
+/* Adds the path of one cgroup. record_statedump_cgroups() adds the paths of all cgroups. */
 void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 			     const char *path);
 void record_statedump_cgroups(struct record_session *s);
 
-/* Reads about a thread that waits for the embedded server. In the server's thread. */
+/* Adds the state of a thread that the embedded server is about to serve. Called by the
+ * server's thread. */
 void record_statedump_on_thread(void *session, __u32 tid);
 
 /*
- * record_statedump_start_pass - begin a pass over what is new
- * record_statedump_finish_pass - read about threads that have written events, and write
- * @is_last: nothing comes afterwards
- * @until: returned by the first; what is added between the two is of this time, in cycles,
- *	or later
- * @idle: there is time to read about all these threads
- * @more: records of BPF programs wait
+ * record_statedump_start_pass - start a pass over new data from BPF programs and /proc
+ * record_statedump_finish_pass - read the states of threads that have written events, and
+ * write the events of the pass
+ * @is_last: this pass is the last one
+ * @until: result of record_statedump_start_pass(), cycles: events that are added later have
+ *	this or a later time
+ * @idle: there is time to read the states of all these threads
+ * @more: records of BPF programs are left
  */
 __u64 record_statedump_start_pass(struct record_session *s, bool is_last);
 void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more);
 
 /* ---- stacks of kernel events: the wing `stacks` --------------------------- */
 
-/* Prepares for stacks, after the BPF programs were loaded. Prints a warning if the
- * kernel's functions cannot be named. Returns 0 or -ENOMEM. */
+/* Prepares the recording of stacks. Call it when the BPF programs are loaded. Prints a
+ * warning if the kernel's functions have no names. Returns 0 or -ENOMEM. */
 TSCT_WING int record_stacks_open(struct record_session *s);
 
-/* Takes a stack from a BPF program: struct stack_head with frames. */
+/* Adds a stack from a BPF program. @payload: struct stack_head with frames */
 TSCT_WING void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
 			size_t size);
 
-/* Notes the file of a program that a process executes: the process may end before its
+/* Stores the name of a program's file that a process executes: the process may end before its
  * stacks are taken. */
 TSCT_WING void record_stacks_exec(struct record_stacks *stacks, const char *filename);
 

@@ -23,29 +23,30 @@
 #include "tools/common/json.h"
 #include "tools/common/stop.h"
 
-#define HELD_MAX	65536	/* limit of samples that a flight recorder holds */
+#define HELD_MAX	65536	/* limit of samples in `held` */
 #define FETCH_NS	1000000000LL	/* time between requests for samples, ns */
 /* time between requests for samples while a session is in progress, ns */
 #define FETCH_BUSY_NS	50000000LL
 #define ANSWER_NS	1000000000LL	/* timeout of a request, ns */
 /* timeout of a request with --cluster, which fails without an answer, ns */
 #define ANSWER_LONG_NS	5000000000LL
-#define BUSY_CHECK_US	10000	/* time between requests at the end of a session, us */
-/* limit of a session without --sync-timeout, s: the default of sync-max-duration (1 s)
- * for a session that others began just before, for our own, and time to spare */
+#define BUSY_CHECK_US	10000	/* time between requests while waiting for a session's end, us */
+/* default timeout of a sync session, s: a session that another program began just before
+ * takes up to sync-max-duration (default: 1 s), and so does this recorder's own; the rest is
+ * reserve */
 #define TIMEOUT_S	5
-#define TIMEOUT_LONG_S	30	/* the same with --cluster, s */
-/* a child without polls for longer is not alive, s; as in lib/sync/schedule.h */
+#define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
+/* age of its last poll from which a child counts as not alive, s; as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
-	/* number of signals above which a wait for the daemon is given up */
+	/* a wait for the daemon is given up if more signals than this have come */
 	int interrupts;
 	/* whether the samples from before the recording were fetched */
 	bool started;
-	/* sync sessions are run at the start and at the end */
+	/* run sync sessions at the start and at the end */
 	bool sessions;
 	__u64 life;			/* random number of the daemon process */
 	__u64 number;			/* number of the last sample fetched */
@@ -55,7 +56,7 @@ struct record_sync {
 	__u64 since;			/* cycles at which the sync session began */
 	/* number of samples since the sync session began */
 	unsigned int in_session;
-	struct tsct_sync_sample *held;	/* samples that are not written yet */
+	struct tsct_sync_sample *held;	/* samples that are not written to the files yet */
 	unsigned int nr_held;
 	__u64 last_cycles;		/* cycles of the last sample written */
 };
@@ -77,7 +78,7 @@ static int set_error(struct record_session *s, int err, const char *format, ...)
 	return err;
 }
 
-/* Returns true with --cluster: no recording without the session at the start */
+/* Returns true with --cluster: then record fails without the sync session at the start. */
 static bool sessions_required(const struct record_session *s)
 {
 	return s->o->sync_mode == RECORD_SYNC_CLUSTER;
@@ -113,8 +114,8 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses a sample, as formatted by report_samples() in the daemon: its number, `stamp`,
- * the other fields, the source. False: invalid */
+/* Parses a sample, as formatted by report_samples() in the daemon: an array of its number,
+ * `stamp`, the other fields, and the name of the source. Returns false if @row is invalid. */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	const char *name = json_string_value(json_array_get(row, TSCT_SAMPLE_NUMBERS + 1));
@@ -198,7 +199,7 @@ static int parse_role(const char *name)
 	return -EPROTO;
 }
 
-/* The daemon's answer to the request "samples NUMBER", with samples still as JSON */
+/* The daemon's answer to the request "samples NUMBER". The samples are not parsed. */
 struct samples_answer {
 	json_int_t life, first, last, node, host, master, timeline, epoch;
 	int status, sources, busy;
@@ -249,7 +250,7 @@ static int add_answer(struct record_session *s, json_t *json)
 		return 0;
 	}
 	sync->life = h.life;
-	/* A gap in the sample numbers: the daemon dropped samples too early. */
+	/* A gap in the sample numbers: the daemon dropped samples before they were fetched. */
 	if (sync->started && (__u64)h.first > sync->number + 1)
 		count_lost(s, h.first - sync->number - 1);
 	err = add_samples(s, h.samples);
@@ -294,7 +295,8 @@ static void begin_samples_request(struct record_session *s)
 				tsct_monotonic_ns() + answer_limit_ns(s));
 }
 
-/* Waits until the answer is complete, or a signal comes. */
+/* Waits until the answer is complete, or a signal comes. Returns 0 or -errno, with
+ * s->sync_error. */
 static int await_answer(struct record_session *s)
 {
 	int ret;
@@ -342,7 +344,7 @@ static int fetch_samples(struct record_session *s)
 
 /* ---- result of a session -------------------------------------------------------- */
 
-/* Returns a master in the answer to the request "peers"; NULL: none is configured */
+/* Returns the first master in @peers, the answer to the request "peers"; NULL: there is none. */
 static const json_t *find_master(const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources");
@@ -354,7 +356,8 @@ static const json_t *find_master(const json_t *peers)
 	return NULL;
 }
 
-/* Sets the error text if a child's session brought no samples. Returns 0 or -errno. */
+/* Finds out why a child's session brought no samples. Returns 0 if that is no error; or
+ * -errno, with s->sync_error. */
 static int check_master(struct record_session *s, const json_t *peers)
 {
 	const json_t *master = find_master(peers);
@@ -376,10 +379,8 @@ static int check_master(struct record_session *s, const json_t *peers)
 			 "; start tsctraced there, and permit requests of this node" : "", why);
 }
 
-/*
- * Checks which children of this master took part in the session, which began @since_s
- * ago: those that have polled since. Lists other children that are alive as absent.
- */
+/* Checks which children of this master took part in the session that began @since_s ago: they
+ * have polled since then. Lists the other children that are alive as absent. */
 static int check_children(struct record_session *s, const json_t *peers,
 			  double since_s)
 {
@@ -489,7 +490,8 @@ int record_sync_open(struct record_session *s)
 	s->sync = calloc(1, sizeof(*s->sync));
 	if (!s->sync)
 		return ctl_fail(-ENOMEM, "sync samples: out of memory");
-	/* Signals interrupt the waits of sessions only: all other waits are short. */
+	/* Without --cluster, signals interrupt only the waits for sessions: other waits are
+	 * short. */
 	s->sync->interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err)
@@ -510,8 +512,8 @@ int record_sync_open(struct record_session *s)
 	return 0;
 }
 
-/* Decides whether to run sessions: with --cluster, and by default if a master is
- * configured. Without one there is nothing to measure that a session could add. */
+/* Returns true if sync sessions are to be run: with --cluster, or, by default, on a child
+ * that has a master. Without a master, a session would add no samples. */
 static bool decide_sessions(struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
@@ -540,21 +542,21 @@ int record_sync_start(struct record_session *s)
 	s->sync->interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
 	if (err && (sessions_required(s) || err == -EINTR))
-		return ctl_fail(err, "%sthe session at the start failed: %s; nothing was"
+		return ctl_fail(err, "%sthe sync session at the start failed: %s; nothing was"
 				" recorded", sessions_required(s) ? "--cluster: " : "",
 				s->sync_error);
 	if (err)
-		ctl_error("the session at the start failed: %s; recording without"
+		ctl_error("the sync session at the start failed: %s; recording without"
 			     " it", s->sync_error);
 	else if (*s->sync_absent)
-		ctl_error("nodes absent from the session at the start: %s",
+		ctl_error("nodes absent from the sync session at the start: %s",
 			     s->sync_absent);
 	return 0;
 }
 
 /* ---- during the recording ------------------------------------------------------- */
 
-/* Ignores errors: the next answer has the samples, or a gap in the sample numbers. */
+/* Errors are ignored: the next answer has the samples, or a gap in their numbers. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = s->sync;
@@ -596,8 +598,8 @@ void record_sync_end(struct record_session *s, int signals)
 		s->sync->interrupts = signals;
 		err = run_session(s, &rec->end);
 	} else {
-		/* Without a session, the times of the last samples: the rings may have
-		 * taken long to drain after the recording's end. */
+		/* Without a session, store the times between which the last samples were
+		 * fetched: draining the rings after the recording's end may have taken long. */
 		rec->end.begin = s->rec.end;
 		err = fetch_samples(s);
 		rec->end.end = tsct_clock_cycles(s->clock);

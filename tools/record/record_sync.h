@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sync samples and sync sessions of a recording. Those that fail set s->sync_error. */
+/* The sync samples and sync sessions of a recording. Functions that fail set s->sync_error. */
 #ifndef RECORD_SYNC_H
 #define RECORD_SYNC_H
 
@@ -16,7 +16,7 @@ struct record_session;
 int record_sync_open(struct record_session *s);
 
 /*
- * record_sync_start - run the sync session at the start, if there are sessions
+ * record_sync_start - run the sync session at the start, if sessions are to be run
  *
  * Prints errors. Returns 0, also after a session that failed unless --cluster is given;
  * -EINTR after a signal; or -errno.
@@ -26,8 +26,8 @@ int record_sync_start(struct record_session *s);
 /* Fetches new samples if it is time to. Called from the main loop. Never blocks. */
 void record_sync_poll(struct record_session *s, __s64 now_ns);
 
-/* Runs the sync session at the end, if there are sessions, and fetches the last
- * samples. @signals: number of signals above which the session is given up */
+/* Runs the sync session at the end, if sessions are run, and fetches the last samples.
+ * @signals: the session is given up if more signals than this have come */
 void record_sync_end(struct record_session *s, int signals);
 void record_sync_close(struct record_session *s);
 

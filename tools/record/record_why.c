@@ -15,13 +15,13 @@
 #include "tools/common/error.h"
 #include "tools/common/view.h"
 
-/* Running programs that report their typed events */
+/* Numbers of typed events and programs, as running programs report them */
 struct programs {
-	unsigned int on, off;	/* events on the channel, by state */
-	unsigned int waiting;	/* programs with events on no channel */
-	unsigned int others;	/* programs of other users */
-	uid_t other;		/* one of these users */
-	char elsewhere[TSCT_NAME_MAX];	/* another channel that programs use */
+	unsigned int on, off;	/* number of enabled, disabled events on the channel */
+	unsigned int waiting;	/* number of programs whose events have no channel */
+	unsigned int others;	/* number of programs of other users */
+	uid_t other;		/* user id of one of these programs */
+	char elsewhere[TSCT_NAME_MAX];	/* name of another channel that a program uses */
 };
 
 static void count_events(FILE *lines, const char *channel, struct programs *ret)
@@ -46,8 +46,8 @@ static void count_events(FILE *lines, const char *channel, struct programs *ret)
 	ret->waiting += waits;
 }
 
-static void ask_program(const struct tsct_program_addr *to, const char *channel,
-			struct programs *ret)
+static void count_program(const struct tsct_program_addr *to, const char *channel,
+			  struct programs *ret)
 {
 	char text[65536];
 	struct ucred cred;
@@ -75,14 +75,14 @@ static void ask_program(const struct tsct_program_addr *to, const char *channel,
 	close(fd);
 }
 
-static void ask_programs(const char *channel, struct programs *ret)
+static void count_programs(const char *channel, struct programs *ret)
 {
 	FILE *list = fopen("/proc/self/net/unix", "re");
 	struct tsct_program_addr to;
 
 	memset(ret, 0, sizeof(*ret));
 	while (list && tsct_programs_next(list, &to))
-		ask_program(&to, channel, ret);
+		count_program(&to, channel, ret);
 	if (list)
 		fclose(list);
 }
@@ -97,8 +97,8 @@ static unsigned int count_holders(const struct record_session *s)
 	return info.holders - 1;
 }
 
-/* Returns true if the recorder's provider has a channel of this name, which programs may
- * use with another provider. */
+/* Returns true if the recorder's provider has a channel @name of this user. A program may use
+ * a channel @name of another provider instead. */
 static bool has_channel(const struct record_session *s, const char *name)
 {
 	struct tsct_channel_info info = { 0 };
@@ -142,7 +142,7 @@ static void print_child(const struct record_session *s)
 		fprintf(stderr, "; %s changed its root directory, where %s must exist, too:"
 			" bind-mount it there", command, provider_place(s));
 	else if (s->owner.is_other)
-		fprintf(stderr, "; %s ran as user %s, whose channels are others: run"
+		fprintf(stderr, "; %s ran as user %s, who has other channels: run"
 			" trace-ctl as that user, or as root with -c ID", command,
 			channel_owner_name(s->owner.uid, user, sizeof(user)));
 	else
@@ -152,7 +152,7 @@ static void print_child(const struct record_session *s)
 			provider_place(s));
 }
 
-/* For a recording without a command: programs that run */
+/* Prints why running programs wrote no events to a recording without a command. */
 static void print_programs(const struct record_session *s)
 {
 	const unsigned int holders = count_holders(s);
@@ -160,15 +160,15 @@ static void print_programs(const struct record_session *s)
 	struct programs found;
 	char user[64];
 
-	ask_programs(s->names[0], &found);
+	count_programs(s->names[0], &found);
 	if (found.off && !found.on)
-		fprintf(stderr, "; %u typed event%s there %s off: 'trace-ctl events enable"
+		fprintf(stderr, "; %u typed event%s of the channel %s off: 'trace-ctl events enable"
 			" PATTERN' switches them on", found.off, view_plural(found.off),
 			found.off == 1 ? "is" : "are");
 	else if (defined)
 		fputs("; events are defined there, but none was emitted", stderr);
 	else if (holders)
-		fprintf(stderr, "; %u process%s it open, and has defined no event", holders,
+		fprintf(stderr, "; %u process%s it open, but no event is defined there", holders,
 			holders == 1 ? " has" : "es have");
 	else if (*found.elsewhere && has_channel(s, found.elsewhere))
 		fprintf(stderr, "; running programs use channel %s: record it with -c",
@@ -181,9 +181,9 @@ static void print_programs(const struct record_session *s)
 		fprintf(stderr, "; no running program has it open: programs look for %s, in"
 			" their root directory", provider_place(s));
 	if (found.others && !found.on && !found.off)
-		fprintf(stderr, "; %u program%s of user %s, whose channels are others: record"
+		fprintf(stderr, "; %u program%s as user %s, who has other channels: record"
 			" as that user, or as root with -c ID", found.others,
-			found.others == 1 ? " runs as a program" : "s run as programs",
+			found.others == 1 ? " runs" : "s run",
 			channel_owner_name(found.other, user, sizeof(user)));
 }
 
