@@ -6,11 +6,12 @@
 
 #include <stddef.h>
 
-/* Begins to keep libbpf's log, which is empty again; end restores the printing. */
+/* bpf_errors_begin() empties the log, and starts to collect what libbpf would print in
+ * it. bpf_errors_end() lets libbpf print again. */
 void bpf_errors_begin(void);
 void bpf_errors_end(void);
 
-/* The last lines of the log, or "". Valid until bpf_errors_begin(). */
+/* Returns the last lines of the log, or "". Valid until the next bpf_errors_begin(). */
 const char *bpf_errors_log(void);
 
 /* Writes the reason of an error to @why. Returns @error. */

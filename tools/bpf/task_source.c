@@ -17,8 +17,8 @@
 
 BPF_OPEN(tasks)
 
-/* Runs an iterator's program once for each thread, or for the thread @tid of this process's
- * pid namespace unless that is 0. Returns 0 or -errno. */
+/* Runs an iterator's program once for each thread, if @tid is 0; else for the thread @tid
+ * of this process's pid namespace. Returns 0 or -errno. */
 static int iterate(const struct bpf_program *program, pid_t tid)
 {
 	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
@@ -68,8 +68,8 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
 }
 
 /*
- * Adds processes and their present descendants to the map `tracked`. Forks are followed
- * already, so no descendant is missed.
+ * Adds the processes @roots and their present descendants to the map `tracked`. The
+ * program follow_fork is attached already, so no later descendant is missed.
  */
 static int track(const struct tasks_bpf *tasks, const pid_t *roots, unsigned int nr_roots,
 		 char *why, size_t size)
