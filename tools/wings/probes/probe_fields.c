@@ -150,7 +150,8 @@ static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
 	if (!probe_fields_add(&probe->fields, text, type, &step))
 		return 0;
-	snprintf(why, size, "%s: too many or too large fields; use at most %d", text, PROBE_STEPS_MAX);
+	snprintf(why, size, "%s: too many or too large fields; use at most %d", text,
+		 PROBE_STEPS_MAX);
 	return -EINVAL;
 }
 
@@ -308,7 +309,7 @@ int probe_fields_by_default(struct probe *probe, char *why, size_t size)
 	/* A kprobe needs no type of the function: without it, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
-	snprintf(why, size, "%s: the kernel has no type of such a function; see trace-ctl "
-		 "list 'fentry:*', or use kprobe:", probe->name);
+	snprintf(why, size, "%s: the kernel has no type of such a function; 'trace-ctl list "
+		 "fentry:*' prints the functions that have one; or use kprobe:", probe->name);
 	return -ENOENT;
 }
