@@ -19,7 +19,7 @@
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
 #define PROCESSES_MAX	32	/* processes that are kept */
-#define FAILED_MAX	8	/* after so many files that fail, no more are read */
+#define FAILED_MAX	8	/* after this many failed files, no more are read */
 #define TIMEOUT_S	20 /* to wait for an answer, s; a hostile file may make the process sleep */
 #define STACK_BYTES	(64 << 10)
 
