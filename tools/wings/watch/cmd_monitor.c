@@ -519,7 +519,7 @@ static int cmd_monitor(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	err = open_sockets(&m);
 	if (err == -NLE_OBJ_NOTFOUND)
-		ctl_error("the module is not loaded, or this is not the initial network namespace;"
+		ctl_error("module not loaded, or this is not the initial network namespace;"
 			  " load the module tsctrace");
 	else if (err)
 		ctl_error("cannot open generic netlink: %s", nl_geterror(err));
@@ -529,7 +529,7 @@ static int cmd_monitor(int argc, char **argv)
 	if (err)
 		ctl_error("cannot receive news: %s", strerror(-err));
 	else if (m.unloaded)
-		ctl_error("the module was unloaded; load the module tsctrace");
+		ctl_error("module unloaded; load the module tsctrace");
 	else if (!m.failed || m.closed)
 		ret = EXIT_DONE;
 free_sockets:
