@@ -118,8 +118,8 @@ static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
 				 (double)(b->boottime_ns - a->boottime_ns));
 }
 
-/* Returns the last tick at which surely no other thread had the tid of the thread @t,
- * which had the tid at t->tick. */
+/* Returns the last tick until which the tid that the thread @t had at t->tick surely
+ * stays with that thread. */
 static __u64 find_until(const struct last_pids *all, const struct tsct_identity_thread *t)
 {
 	const size_t started = count_up_to(all, &all->at->boottime_ns, t->state.start_ns);
@@ -127,8 +127,8 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	__u64 position = seen ? all->at[seen - 1].position : 0, own;
 	size_t nr;
 
-	/* The kernel passed the tid when it gave the tid to this thread, maybe after the
-	 * last event before t->tick, or before the first event. */
+	/* The kernel gave the tid to this thread, maybe after the last event before
+	 * t->tick, or before the first event: from then on, it has passed the tid. */
 	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) :
 		all->at->position;
 	position = tsct_pid_next(position > own ? position : own, t->state.tid);
@@ -241,7 +241,7 @@ tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, 
 	const struct tsct_identity_thread *all = identity->threads, *before, *next;
 	size_t from = 0, to = identity->nr_threads, middle;
 
-	/* Finds the first state of the tid after @tick, or of a later tid or node. */
+	/* Finds the first state that is sorted after node, tid and tick. */
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		if (by_thread(&all[middle], &wanted) <= 0)
@@ -264,7 +264,7 @@ __u64 tsct_identity_until(const struct tsct_identity *identity,
 
 	if (!found)
 		return identity->nr_threads ? tick : UINT64_MAX;
-	if (tick < found->tick)	/* this state of the thread is its first one */
+	if (tick < found->tick)	/* @found is the thread's first state */
 		return found->tick;
 	if (next == identity->threads + identity->nr_threads || !is_of_same_tid(found, next))
 		return found->until;

@@ -30,7 +30,7 @@ struct tsct_identity_last_pid {
 	__u32 node;
 	__u64 tick;
 	__u64 boottime_ns;	/* CLOCK_BOOTTIME at the tick */
-	__u64 position;		/* see tsct_pid_position() */
+	__u64 position;		/* position of that ID, see tsct_pid_position() */
 };
 
 /* All zero: nothing is known */

@@ -167,8 +167,8 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	return stack->numbers ? 0 : -ENOMEM;
 }
 
-/* Finds the frames of a stack. Called after all events were read, because a frame may
- * come after a stack that has it. */
+/* Finds the frames of a stack. Called after all events were read, because a frame may be
+ * recorded after a stack that contains it. */
 static int find_frames(struct tsct_stacks *s, struct tsct_stack *stack)
 {
 	size_t room = strlen(stack->numbers) / 2 + 1;

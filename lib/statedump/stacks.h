@@ -12,7 +12,7 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_stack_frame {
-	__u64 address;		/* in the kernel; for a program: offset in its file */
+	__u64 address;		/* in the kernel; of a program: offset in its file, bytes */
 	const char *build_id;	/* build id of the file, in hexadecimal; "": none */
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
@@ -77,8 +77,9 @@ const char *tsct_stacks_name(struct tsct_stacks *stacks, struct tsct_stack_frame
 /* Looks up the names of all frames of a stack. */
 void tsct_stacks_name_all(struct tsct_stacks *stacks, const struct tsct_stack *stack);
 
-/* Compares two stacks by the names of their functions, which were looked up before, from the
- * outermost on. A kernel function comes after a program's with the same name. For qsort() */
+/* Compares two stacks by the names of their functions, which were looked up before, from
+ * the outermost on. A kernel function comes after a program's function of the same name.
+ * For qsort() */
 int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 
 /* Writes a frame as text: "NAME+0x1c (FILE)", or "[FILE+0x1234]". */

@@ -63,7 +63,7 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
  * The kernel gives rising thread IDs, and then starts again at the lowest: until it has
  * passed an ID, no other thread gets that ID. The event is recorded when the recording
  * begins, before the recorder reads about threads, ten times a second while the ID
- * changes, and once a second while it does not. tid 0: unknown
+ * changes, and else once a second. tid 0: unknown
  */
 #define TSCT_STATEDUMP_LAST_PID_FIELDS	"tid:u32,boottime_ns:u64"
 
@@ -101,7 +101,7 @@ static inline __u64 tsct_pid_position(__u64 position, __u32 tid)
 
 /*
  * tsct_statedump_add - add the stream class of the statedump, with its events
- * @rec: recording to which channels were added already, and sync samples were not yet
+ * @rec: recording whose channels were added already, but not its sync samples
  *
  * Returns 0 or -errno.
  */

@@ -214,7 +214,7 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 	char fields[TSCT_SYSCALL_FIELDS_MAX + sizeof(TSCT_STACK_FIELD)];
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const unsigned int at = kind == TSCT_KIND_INSTANT ? plain - INSTANT_FIRST :
-		(plain - TSCT_SYSCALL_ID_FIRST) / 2;	/* 64-bit calls, then 32-bit calls */
+		(plain - TSCT_SYSCALL_ID_FIRST) / 2;	/* index: 64-bit calls, then 32-bit calls */
 	const struct tsct_syscall *call = id < TSCT_SYSCALL_ID_FIRST ? NULL :
 		tsct_syscall_by_number(at < CALLS_MAX ? at : (at - CALLS_MAX) |
 				       TSCT_SYSCALL_COMPAT);

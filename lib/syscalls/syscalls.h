@@ -169,8 +169,8 @@ unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
-/* Returns true for events of the 15 calls that programs make most often: these events get
- * the 32 short IDs of a file, of which 2 are left for others. */
+/* Returns true for events of the 15 calls that programs make most often. They get short
+ * IDs in a file, of which there are 32: at least 2 are left for other events. */
 bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* bpf_errors_begin() empties the log, and starts to collect what libbpf would print in
- * it. bpf_errors_end() lets libbpf print again. */
+/* bpf_errors_begin() empties the log, and starts to collect in it what libbpf would
+ * print. bpf_errors_end() lets libbpf print again. */
 void bpf_errors_begin(void);
 void bpf_errors_end(void);
 
@@ -18,8 +18,8 @@ const char *bpf_errors_log(void);
 int bpf_errors_fail(int error, char *why, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Writes to @why why a step ("open", "load", "run" or "attach") failed. Returns
- * @error. */
+/* Writes to @why the reason why a step ("open", "load", "run" or "attach") failed.
+ * Returns @error. */
 int bpf_errors_fail_step(int error, const char *step, char *why, size_t size);
 
 #endif /* TSCT_TOOLS_BPF_ERRORS_H */

@@ -46,7 +46,7 @@ struct bpf_rings {
 	struct cpu_ring *cpus;
 	unsigned int nr_cpus;
 	int map, counts_map;
-	struct ring_counts *counts;	/* array by CPU, mapped */
+	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
 	__u64 end;			/* end of the recording, cycles */
 };
@@ -77,7 +77,7 @@ static int hold_event(void *context, void *data, size_t size)
 
 /* ---- to the ring ------------------------------------------------------- */
 
-/* Fills the block at @head with a pad, and writes the header of the next block. */
+/* Fills the block at @head with a pad up to its end, and writes the next block's header. */
 static void begin_block(const struct tsct_geometry *geo, char *data,
 			const struct tsct_ring_slot *slot, __u64 head, __u64 cycles)
 {

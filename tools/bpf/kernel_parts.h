@@ -19,8 +19,8 @@ struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
- * @channel: with TSCT_CHANNEL_KERNEL, open for writing. The caller closes it, and
- *	@clock, later than the ring buffers.
+ * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
+ *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`
  */
 int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,

@@ -307,7 +307,7 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before Linux 6.12, such programs take a stack without the lock that this needs. */
+	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
 	return error ?: check_stacks(source, *set, why, size);
 }
@@ -452,7 +452,7 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 
 	if (!bpf->bss->preemptible)
 		return of_first;
-	/* While programs are attached or detached, maybe only one of the two runs. */
+	/* While the two programs are attached or detached, maybe only one of them runs. */
 	if ((long)left < 0)
 		return 0;
 	return left < of_second ? left : of_second;

@@ -24,7 +24,7 @@ struct kernel_select {
 	unsigned int nr_roots;
 	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
-	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;
@@ -42,11 +42,11 @@ int kernel_source_known(const char *event);
  *	this process; must outlive the source
  * @clock: clock of the recording; must outlive the source
  * @events: names of events, groups or probes
- * @select: which threads to record
+ * @select: selects threads, and events by conditions and rate
  *
- * Loads and attaches the BPF programs: events are recorded from the return on. Returns
- * 0 or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's
- * log is process-wide.
+ * Loads and attaches the BPF programs: events are recorded from the return on. Returns 0
+ * or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's log
+ * is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,

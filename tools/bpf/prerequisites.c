@@ -30,7 +30,7 @@ static bool is_capable(unsigned int capability)
 		data[capability / 32].effective & 1u << capability % 32;
 }
 
-/* Returns true if the kernel forbids everybody to read its memory. Events need to read it. */
+/* Returns true if the kernel forbids everybody to read its memory, which events need. */
 static bool is_confidential(void)
 {
 	FILE *file = fopen(LOCKDOWN, "re");

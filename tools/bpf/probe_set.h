@@ -27,8 +27,7 @@ static inline bool probe_is_probe(const char *text)
 /*
  * probe_set_add - add the probes of a text of -e
  * @set: *set is NULL before the first probe, with which the set is made
- * @ret_built_in: mask of built-in events: those are added that record one of the probes
- *	faster
+ * @ret_built_in: mask; gets those built-in events added that record one of the probes faster
  *
  * A probe that the set has is not added again. Returns 0, or -errno with the reason in @why.
  */

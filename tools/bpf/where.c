@@ -14,7 +14,7 @@
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* Tried from the last to the first: no operator is the start of an earlier one. */
+/* Tried from the last to the first, so that "<=" is found before "<". */
 static const char *const ops[] = {
 	[WHERE_EQUAL] = "==", [WHERE_NOT_EQUAL] = "!=", [WHERE_LESS] = "<",
 	[WHERE_LESS_EQUAL] = "<=", [WHERE_GREATER] = ">", [WHERE_GREATER_EQUAL] = ">=",

@@ -34,7 +34,7 @@ struct where {
 	bool or_next;			/* the next condition is an alternative to this one */
 	bool is_event_known;		/* events match `event` */
 	bool is_used;			/* the condition applies to an event */
-	char fields[512];		/* fields of matching events that lack the field */
+	char fields[512];		/* fields of those matching events that lack `field` */
 	char near[TSCT_FIELD_NAME_MAX];	/* a field with a similar name */
 };
 
@@ -73,13 +73,12 @@ int where_apply_all(struct where_list *list, const char *system,
  * and the fields that exist, in @why. */
 int where_check_used(const struct where_list *list, char *why, size_t size);
 
-/*
- * where_rate - read a rate limit, "N" or "N/s"
+/* where_rate - read a rate limit, "N" or "N/s"
  * @ret_ns: time per event, ns
- * @ret_early_ns: time by which events may be early, ns: a tenth of a second's events at once
+ * @ret_early_ns: time by which an event may be early, ns, so that a tenth of a second's
+ *	events may come at once
  *
- * Returns 0 or -EINVAL.
- */
+ * Returns 0 or -EINVAL. */
 #define WHERE_RATE_MAX	10000000
 int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
 

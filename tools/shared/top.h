@@ -62,7 +62,7 @@ struct top_sums {
 	unsigned int channels;
 	__u64 events, written, lost;	/* sums so far; `written` in bytes, the others in events */
 	double events_per_s, bytes_per_s, lost_per_s;
-	double unread_percent;	/* fill of the fullest ring, %; -1: none is read */
+	double unread_percent;	/* fill of the fullest ring, %; -1: no channel of policy discard */
 };
 
 void top_sample_sums(const struct top_sample *sample, struct top_sums *ret);
@@ -82,7 +82,7 @@ json_t *top_view_json(const struct top_sample *sample);
  */
 void top_term_open(bool screen);
 
-/* True if the terminal's alternate screen is in use */
+/* Returns true if the terminal's alternate screen is in use. */
 bool top_term_is_open(void);
 
 /* Restores the terminal's modes and its normal screen. */

@@ -26,7 +26,7 @@ struct bpf_shared {
 	int tracked, cgroup;
 	int statedump, statedump_lost;
 	uint64_t channel_handle;
-	uint64_t hash_secret;	/* random, odd */
+	uint64_t hash_secret;	/* random factor of hashes, odd */
 	struct kernel_filter filter;
 	bool may_sleep_with_stacks;	/* programs that may sleep can take stacks */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Buffers in which BPF programs make events that are too large for the stack */
+/* Buffers in which BPF programs make events that are too large for a program's stack */
 #ifndef TSCT_BPF_BUFFERS_H
 #define TSCT_BPF_BUFFERS_H
 

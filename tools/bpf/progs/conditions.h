@@ -65,7 +65,7 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 
 /*
  * Used after each condition. @holds: this condition holds, or one before it that is an
- * alternative to it. Is false if no alternative holds: the event is not recorded.
+ * alternative to it. The result is false if no alternative holds: the event is not recorded.
  */
 #define NEXT_CONDITION(condition, holds)					\
 	((condition).or_next || ((holds) && !((holds) = false)))

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
  * but a time of CLOCK_MONOTONIC in place of cycles.
  */
 struct record {
-	u16 len;		/* bytes of header and payload */
+	u16 len;		/* size of header and payload, bytes */
 	u16 id;
 	u32 tid;
 	u64 monotonic_ns;
@@ -55,14 +55,14 @@ enum statedump_kind {
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
 #define STRING_SHORT	64	/* maximum size of a short name with its NUL, bytes */
-#define BUFFER_PAYLOAD	4096	/* size from which on nothing is added to a payload, bytes */
+#define BUFFER_PAYLOAD	4096	/* a payload of this size, or more, gets no more fields, bytes */
 #define BUFFERS_PER_CPU	4
 
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* 1: a string could not be read. This is no variable on the stack: the verifier
-	 * would then follow both values separately, to the end of the program. */
+	/* 1: a string could not be read. A variable on the stack would not do: the
+	 * verifier would follow its two values separately, to the end of the program. */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
@@ -74,7 +74,7 @@ struct event_limit {
 	u64 dropped;		/* number of events that were not recorded; atomic */
 };
 
-#define CALL_RESULT	6	/* index of a call's result, after its 6 arguments */
+#define CALL_RESULT	6 /* index of the result in arrays of arguments, of which there are 6 */
 
 /*
  * Layout of a system call's events; all zero: the call is unknown. If a condition is on
@@ -88,17 +88,17 @@ struct call_layout {
 	 * that size; 0: string of at most STRING_MAX */
 	u8 sizes[6];
 	u8 is_signed;		/* bit I: argument I has a sign; bit CALL_RESULT: the result has */
-	/* for each argument, and the result: bit I: the condition call_where[I] is on it */
+	/* conditions on each argument, and on the result: bit I: call_where[I] */
 	u8 where[CALL_RESULT + 1];
 	struct event_limit limit;
-	u64 dropped_ends; /* ends that the rate limit dropped with their starts; atomic */
+	u64 dropped_ends; /* ends that were dropped with their starts; atomic */
 };
 
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
 /* The present system call of a thread. Kept only if conditions or a rate limit may leave
- * out the call, or if one of its strings could not be read at its start. */
+ * out the call, or if a string could not be read at the start of the call. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
@@ -120,10 +120,10 @@ struct second_runs {
 	u64 exit;
 };
 
-/* System calls have lower numbers. The map `calls` has the 64-bit, then the 32-bit calls. */
+/* Limit of the number of a system call. The map `calls` has 64-bit, then 32-bit calls. */
 #define CALLS_MAX	1024
-/* As in lib/syscalls/syscalls.h: the flag of an event's ID, which says that the event has a
- * stack, or, at the end of a call, strings; and texts in place of strings that cannot be read */
+/* As in lib/syscalls/syscalls.h: a flag of an event's ID: the event has a stack, or, at
+ * the end of a call, strings; then texts in place of strings that cannot be read */
 #define SYSCALL_ID_STACK 0x2000
 #define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
@@ -134,7 +134,7 @@ struct second_runs {
  * follow, then the user frames (struct bpf_stack_build_id), both innermost frame first.
  */
 #define STACK_KERNEL_BYTES	(127 * 8)
-#define STACK_USER_MAX		64	/* frames */
+#define STACK_USER_MAX		64	/* frames of a program, at most */
 #define STACK_USER_BYTES	(STACK_USER_MAX * 32)
 #define STACKS_SENT		32768	/* hashes in the map `stacks`, at most */
 struct stack_head {
@@ -236,7 +236,7 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
 struct kernel_filter {
 	u32 self_tgid;		/* tgid of the recorder, which is never recorded */
-	u8 all_processes;	/* 0: only those in the map `tracked` */
+	u8 all_processes;	/* 1: all; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */
 	u8 by_name;		/* only threads with the name `name` */
 	u8 by_cgroup;		/* only threads in the cgroup of the map `cgroup` */
@@ -247,7 +247,7 @@ struct kernel_filter {
 	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, a bit each */
 };
 
-#define WHERE_MAX	8	/* conditions on the fields of events */
+#define WHERE_MAX	8	/* conditions of a recording, at most */
 #define WHERE_TEXT_MAX	64
 
 enum where_op {

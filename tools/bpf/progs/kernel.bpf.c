@@ -205,7 +205,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *u
 	return sizeof(STRING_NULL);
 }
 
-/* True if calls may be left out: a call's end must know what was done at its start. */
+/* True if calls may be left out: the end of a call then depends on what was done at the start. */
 #define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
 
 struct {
@@ -215,10 +215,10 @@ struct {
 	__type(value, struct held_call);
 } held_calls SEC(".maps");
 
-/* When a call starts, a page of a string may not be in memory, and programs cannot wait
- * for pages there. When the call ends, the kernel has read the string, so the end's event
- * records it. */
-u64 nr_unreadable; /* number of threads in a call with an unreadable string, or that ended in one */
+/* When a call starts, a page of a string may not be in memory, and the program cannot
+ * wait for the page. When the call ends, the kernel has read the string, so the end's
+ * event has it. */
+u64 nr_unreadable; /* threads in a call with an unreadable string, or that ended in one */
 
 static __always_inline void mark_unreadable(void)
 {
@@ -541,8 +541,9 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
  * first was not run for the thread. */
 bool preemptible;
 
-/* Finds out if system calls can be preempted: not with preempt=none or preempt=voluntary,
- * which need no second programs. Run once, before the other programs are attached. */
+/* Finds out if system calls can be preempted. They cannot with preempt=none or
+ * preempt=voluntary: then the second programs are not needed. Run before the others are
+ * attached. */
 SEC("syscall")
 int find_preemption(void *unused)
 {
@@ -567,7 +568,7 @@ struct {
 	__type(value, struct first_runs);
 } first_runs SEC(".maps");
 
-/* Returns the current thread's flags FIRST_*, which only programs of that thread change. */
+/* Returns the current thread's flags FIRST_*, or NULL. Only its own programs change them. */
 static __always_inline u8 *runs_of_thread(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
@@ -585,7 +586,7 @@ static __always_inline void first_run(u8 program)
 		*runs |= program;
 }
 
-/* Returns true if the first program was not run for this event, which *count then counts. */
+/* Returns true, and counts the event in *count, if the first program was not run for it. */
 static __always_inline bool second_run(u8 program, u64 *count)
 {
 	u8 *runs = runs_of_thread();

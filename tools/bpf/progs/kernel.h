@@ -79,8 +79,7 @@ static __always_inline bool wanted_in_any_cgroup(void)
 	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
 }
 
-/* Returns true if the filter selects the current thread, and also its cgroup if it has
- * one. */
+/* Returns true if the filter, with its cgroup, selects the current thread. */
 static __always_inline bool wanted_current(void)
 {
 	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)

@@ -65,8 +65,8 @@ __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
 
 /*
- * Addresses in the kernel: of the count of nested interrupts, a variable of each CPU, to
- * which a CPU's offset is added; of the array of all CPUs' offsets. 0: unknown
+ * preempt_count: address of the count of nested interrupts, a variable of each CPU, to which
+ * a CPU's offset is added. cpu_offsets: address of the array of these offsets. 0: unknown
  */
 __u64 preempt_count;
 __u64 cpu_offsets;
@@ -107,9 +107,9 @@ static __always_inline bool in_interrupt(void)
 }
 
 /*
- * Defines two programs for a kernel function that runs in processes and in interrupts of
- * them: one for each, because the kernel does not run a program that interrupts itself.
- * In @call, `context` is the context of the program, or NULL in interrupts.
+ * Defines two programs for a kernel function that runs in processes and in interrupts:
+ * one for each, because the kernel does not run a program that interrupts itself. In
+ * @call, `context` is the context of the program, or NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
 	SEC("fentry/" function)							\
@@ -133,7 +133,7 @@ static __always_inline u64 page_address(u64 page)
 }
 
 /* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1);
- * 0: no such part, or not in memory. *len: size of the part, bytes */
+ * 0: no such part, or in device memory. *len: size of the part, bytes */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;

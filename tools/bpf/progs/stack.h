@@ -18,10 +18,10 @@ struct {
 	__type(value, u8);
 } stacks SEC(".maps");
 
-/* State of a loop that hashes frames. The verifier requires that it is on the program's stack. */
+/* State of a loop that hashes frames. The verifier requires this state on the program's stack. */
 struct stack_hash {
 	const char *frames;
-	u64 kernel_bytes;	/* size of the kernel's frames, before those of the user */
+	u64 kernel_bytes;	/* size of the kernel's frames, which are first, bytes */
 	u64 hash;
 	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
 };
@@ -69,7 +69,7 @@ static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
-	/* Verifiers reject a callback that is never called. */
+	/* Verifiers reject a program with a callback that is never called. */
 	if (of_kernel)
 		bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
@@ -93,7 +93,7 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 
 /*
  * Returns the size of the frames that bpf_get_stack() found, bytes; 0: none. @size: its result,
- * negative while other programs have all of the CPU's buffers for stacks: then counts a loss.
+ * negative while other programs use all of the CPU's buffers for stacks: counts a lost stack.
  */
 static __always_inline u64 frames_size(long size, u64 max)
 {

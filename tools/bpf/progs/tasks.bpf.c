@@ -124,7 +124,8 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	return 0;
 }
 
-/* Reports all threads. Run once, after the programs above were attached: so none is missed. */
+/* Reports the present threads. Run once, after the programs above were attached: none is
+ * missed. */
 SEC("iter/task")
 int report_all(struct bpf_iter__task *it)
 {

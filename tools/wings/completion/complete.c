@@ -173,10 +173,10 @@ static void print_fallback(const char *text)
 }
 
 /*
- * Prints candidates that begin with @text for a value that the help calls @name:
- * "CHANNEL", or alternatives such as "discard|overwrite". A line ":files",
- * ":directories" or ":commands" means that the shell completes these itself.
- * @is_argument: an argument, not the value of an option: "DIR" is a recording
+ * Prints candidates that begin with @text for a value that the help calls @name: "CHANNEL",
+ * or alternatives such as "discard|overwrite". A line ":files", ":directories" or
+ * ":commands" means that the shell completes these itself.
+ * @is_argument: true: an argument, for which "DIR" is a recording; false: an option's value
  */
 static void complete_value(const char *name, bool is_argument, const char *before,
 			   const char *text)
@@ -244,7 +244,7 @@ static void add_options(const struct argp *argp)
 		add_options(child->argp);
 }
 
-/* Returns the option of @word, "--name" or "--name=value" (not its alias); NULL: none. */
+/* Returns the option in @word, "--name" or "--name=value"; of an alias, the real one; or NULL. */
 static const struct argp_option *find_long(const char *word)
 {
 	const size_t len = strcspn(word + 2, "=");

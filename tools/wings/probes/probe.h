@@ -25,7 +25,7 @@
 #include "probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,	/* the kernel calls programs up to PROBE_KRETPROBE through perf */
+	PROBE_TRACEPOINT,	/* types up to PROBE_KRETPROBE: called through perf */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,

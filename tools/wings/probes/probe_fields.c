@@ -227,7 +227,7 @@ static int add_by_type(struct probe_fields *fields, const struct btf *btf,
 	return probe_fields_add(fields, name, text, &step);
 }
 
-/* Sets the fields of a function with the type @proto. */
+/* Adds fields for the parameters, or for the result, of a function with the type @proto. */
 static void add_function(struct probe *probe, const struct btf *btf,
 			 const struct btf_type *proto)
 {

@@ -18,7 +18,7 @@
 struct probe_set {
 	struct probe *probes;
 	unsigned int nr;
-	struct probe_program *programs;	/* one of each probe; NULL: not attached yet */
+	struct probe_program *programs;	/* a program for each probe; NULL: not attached yet */
 };
 
 /* ---- selection ----------------------------------------------------------- */
@@ -50,8 +50,8 @@ static bool has_place(const struct probe_set *set, const struct probe *probe)
 }
 
 /*
- * Makes spans of a probe at the start of a function and one at the end of that function:
- * gives their events one name, and the kinds BEGIN and END.
+ * Pairs a probe at the start of a function with a probe at its end, so that they record
+ * spans: their events get one name, and the kinds BEGIN and END.
  */
 static void pair_probes(struct probe_set *set)
 {

@@ -13,7 +13,7 @@
 #include "probe.h"
 #include "tools/common/near_name.h"
 
-/* Largest array that is recorded, bytes; fields with larger ones are left out */
+/* Largest array that is recorded, bytes; fields with larger arrays are left out */
 #define ARRAY_MAX	256
 
 /* Adds a field of fixed size: arrays of characters as chars[], other arrays as bytes[]. */

@@ -47,8 +47,8 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps);
 
 /*
  * tsct_perf_maps_find - find the function at an address
- * @tgid: number of the process in /proc. The process's file is in its root directory, and
- *	has its number in its own pid namespace as name.
+ * @tgid: number of the process in /proc. The file is in the process's root directory, and
+ *	named by the process's number in its own pid namespace.
  * @now_ns: the present time, CLOCK_MONOTONIC
  * @ret_offset: offset of the address from the function's start, bytes
  *

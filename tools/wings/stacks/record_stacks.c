@@ -74,7 +74,7 @@ struct record_stacks {
 	unsigned int nr_kept;
 	char **programs;	/* paths of executed files that were not opened yet */
 	size_t nr_programs;
-	struct code_mapping *mappings;	/* of process mapped_tgid, read last */
+	struct code_mapping *mappings;	/* of the process mapped_tgid */
 	size_t nr_mappings;
 	__u32 mapped_tgid;
 	__u64 mapped_ns;	/* when the mappings were read, CLOCK_MONOTONIC */
@@ -533,8 +533,8 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
 		frame.address = address - m->begin;
 	} else {
-		/* Names are found also after the process has ended, if its file was read
-		 * before. */
+		/* The name is found also after the process has ended, if its file was
+		 * read before. */
 		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
 					   &from);
 		if (m && !name)
@@ -672,7 +672,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	/* A relative path may mean a file in another directory: its build id then does not fit. */
+	/* If the path is relative to another directory, the file here has another build id. */
 	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
 	bool known = !path;
 	size_t i;

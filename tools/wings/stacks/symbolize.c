@@ -27,7 +27,7 @@
 struct symbol_process {
 	char *path;		/* NULL: this element is free */
 	char build_id[TSCT_BUILD_ID_TEXT];
-	int fd;			/* the argument of tsct_symbolizer_find() */
+	int fd;			/* argument @fd of tsct_symbolizer_find() */
 	int socket;		/* to the process; -1: none, the file has no names */
 	int pidfd;
 	__u64 used;		/* value of `uses` at the last use */
@@ -69,7 +69,7 @@ static int run_reader(void *argument)
 	dup2(file, SYMBOLIZE_FILE_FD);
 	dup2(debug, SYMBOLIZE_DEBUG_FD);
 	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
-	setsid();		/* signals of the terminal are not for this process */
+	setsid();		/* so that signals of the terminal do not reach it */
 	execv("/proc/self/exe", argv);
 	_exit(1);
 }

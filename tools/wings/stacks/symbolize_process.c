@@ -235,7 +235,7 @@ static int limit_memory(void)
 	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
 		if (fstat(fd, &st))
 			continue;
-		stored = 4 * 512 * (rlim_t)st.st_blocks;	/* the file system may compress */
+		stored = 4 * 512 * (rlim_t)st.st_blocks; /* may be compressed by the file system */
 		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
 	}
 #ifdef __SANITIZE_ADDRESS__

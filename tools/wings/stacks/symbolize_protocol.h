@@ -28,7 +28,7 @@ _Noreturn void tsct_symbolize_main(const char *build_id);
  * an empty name: unknown */
 struct symbolize_answer {
 	__u64 offset;		/* offset of the instruction in the file, bytes */
-	__u64 from;		/* its offset from the function's start, bytes */
+	__u64 from;		/* offset of the instruction from the function's start, bytes */
 	char name[SYMBOLIZE_NAME_MAX + 1];
 };
 

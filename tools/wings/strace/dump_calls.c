@@ -29,7 +29,7 @@ struct open_call {
 	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
-/* For errors that interrupted calls return: the reason why the kernel restarts the call */
+/* Errors of calls that a signal interrupted, with the reason why the kernel restarts the call */
 static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
 	{ "ERESTARTNOINTR", "To be restarted" },
@@ -200,7 +200,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return err ?: put_stack(d, o);
 }
 
-/* Puts the end of a call whose begin was not recorded. */
+/* Puts the end of a call whose start was not recorded. */
 static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		       const struct tsct_trace_event *e, __s64 ns)
 {
@@ -223,7 +223,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		d->calls = (struct tsct_spans) {
 			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
 		};
-	/* If the event of its end was lost, another call is still open: close it. */
+	/* A call is still open if the event of its end was lost: close that call. */
 	if (e->def->kind != TSCT_KIND_END)
 		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
 			begin_call(d, t->index, call, e, ns);

@@ -39,13 +39,13 @@ enum news_type {
 struct news {
 	enum news_type type;
 	__s64 time_ns;		/* CLOCK_REALTIME when the news was received */
-	/* NEWS_DISRUPTED, NEWS_STATUS */
+	/* for NEWS_DISRUPTED and NEWS_STATUS */
 	__u32 epoch, cause, source, status;
 	bool has_time;		/* error_ps is valid */
 	__u64 error_ps;
 	__u32 cluster_status, cluster_epoch;
-	/* NEWS_MADE, NEWS_REMOVED: id, uid, policy, flags and name; an empty name: a channel
-	 * that the caller may not see */
+	/* for NEWS_MADE and NEWS_REMOVED: id, uid, policy, flags and name; an empty name:
+	 * a channel that the caller may not see */
 	struct tsct_channel_info channel;
 };
 
@@ -375,7 +375,7 @@ static int read_news(struct monitor *m)
 	struct news overflow = { .type = NEWS_OVERFLOW };
 	int err = nl_recvmsgs_default(m->news);
 
-	/* libnl returns NLE_NOMEM for ENOBUFS. */
+	/* libnl returns NLE_NOMEM for ENOBUFS: the receive queue was full. */
 	if (err == -NLE_NOMEM) {
 		m->nr_channels = 0;
 		query_channels(m, 0);
