@@ -18,7 +18,7 @@ struct tsct_stack_frame {
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
 	/* set by tsct_stacks_name(), except `index`: the index among all frames */
 	const char *name;	/* function, without an offset; NULL: not looked up yet */
-	char *own_name;		/* the name, if it has memory of its own, or NULL */
+	char *own_name;		/* memory of `name` to be freed, or NULL */
 	__u64 offset;		/* bytes from the function's start */
 	bool is_found;
 	__u32 index;

@@ -22,7 +22,7 @@ struct statedump_ring {
 	struct monotonic monotonic;
 	struct ring_buffer *buffer;
 	int map, lost_map;
-	__u64 *lost;		/* mapped */
+	__u64 *lost;		/* mapped from lost_map */
 	/* set in the present call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;

@@ -73,12 +73,14 @@ int where_apply_all(struct where_list *list, const char *system,
  * and the fields that exist, in @why. */
 int where_check_used(const struct where_list *list, char *why, size_t size);
 
-/* where_rate - read a rate limit, "N" or "N/s"
+/*
+ * where_rate - read a rate limit, "N" or "N/s"
  * @ret_ns: time per event, ns
  * @ret_early_ns: time by which an event may be early, ns, so that a tenth of a second's
  *	events may come at once
  *
- * Returns 0 or -EINVAL. */
+ * Returns 0 or -EINVAL.
+ */
 #define WHERE_RATE_MAX	10000000
 int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
 

@@ -56,7 +56,7 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if a payload satisfies the conditions on the event. */
+/* Returns true if a payload satisfies the conditions on the event @id. */
 static __always_inline bool event_holds(__u32 id, const void *payload)
 {
 	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
