@@ -61,8 +61,8 @@ static int select_one(struct kernel_source *source, const char *name, unsigned i
 	if (events)
 		return 0;
 	if (!probe_is_probe(name))
-		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; use -e list "
-			    "for all", name);
+		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; -e list "
+			    "prints all", name);
 	if (!probe_set_add)
 		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: "
 				       TSCT_WING_MISSING("probes"), name);

@@ -83,7 +83,8 @@ int prerequisites_check_module(const char *const *events, unsigned int nr, char 
 	for (i = 0; i < nr; i++)
 		if (probe_is_probe(events[i]) && !prerequisites_kernel(6, 12))
 			return bpf_errors_fail(-EOPNOTSUPP, why, size,
-				    "%s: before Linux 6.12, probes cannot call the module",
+				    "%s: before Linux 6.12, probes cannot call the module; without "
+				    "TSCTRACE_PROVIDER=module, ring buffers of BPF are used",
 				    events[i]);
 	if (access("/sys/module/tsctrace", F_OK))
 		return bpf_errors_fail(-ENODEV, why, size,

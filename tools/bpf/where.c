@@ -245,12 +245,12 @@ static int apply_text(const struct where *where, const struct tsct_event_def *de
 		      char *why, size_t size)
 {
 	if (where->op != WHERE_EQUAL && where->op != WHERE_NOT_EQUAL)
-		return fail_type(where, def, "text", ", which == and != compare", why, size);
+		return fail_type(where, def, "text", "; use == or !=", why, size);
 	if (field->type != TSCT_TYPE_CHARS || c->len <= field->count)
 		return 1;
 	/* A text that fills its field is recorded without a NUL. */
 	if (c->text[c->len - 1] || c->len - 1 > field->count)
-		return fail_type(where, def, "text", ", and shorter", why, size);
+		return fail_type(where, def, "text", ", and shorter than the value", why, size);
 	c->len = (u8)field->count;
 	return 1;
 }

@@ -207,7 +207,7 @@ static bool add_field(struct emit_session *s, struct emit_record *r, char *word)
 	}
 	if (strlen(word) >= TSCT_FIELD_NAME_MAX ||
 	    r->len + strlen(word) + 16 > sizeof(r->fields)) {
-		print_error(s, "'%.40s': too long, or too many fields", word);
+		print_error(s, "'%.40s': the name is too long, or there are too many fields", word);
 		return false;
 	}
 	if (!add_value(r, type, value)) {
@@ -267,7 +267,7 @@ static void emit_words(struct emit_session *s, unsigned int kind, char **words, 
 		s->lost++;
 	else
 		print_error(s, "'%s': %s", words[0], err == -EMSGSIZE ?
-			    "larger than a block of the ring" : strerror(-err));
+			    "the event is larger than a block of the ring" : strerror(-err));
 }
 
 /* ---- standard input ------------------------------------------------------ */

@@ -150,7 +150,7 @@ static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
 	if (!probe_fields_add(&probe->fields, text, type, &step))
 		return 0;
-	snprintf(why, size, "%s: too many or too large fields; use at most %d", text,
+	snprintf(why, size, "%s: too many or too large fields; use at most %d fields", text,
 		 PROBE_STEPS_MAX);
 	return -EINVAL;
 }

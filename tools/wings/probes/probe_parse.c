@@ -90,7 +90,7 @@ static const char *read_file(struct probe *probe, const char *at, char *why, siz
 	char path[sizeof(probe->path)], *found;
 
 	if (!colon || !copy_part(path, sizeof(path), at, (size_t)(colon - at))) {
-		snprintf(why, size, "'%s': the file is missing; name it before a colon", at);
+		snprintf(why, size, "'%s': the file is missing; put FILE: before the name", at);
 		return NULL;
 	}
 	found = realpath(path, probe->path);

@@ -143,8 +143,8 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; did you mean "
 			 "'%s'?", system, name, near);
 	else if (!nr)
-		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; use "
-			 "trace-ctl list for all", system, name);
+		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; "
+			 "'trace-ctl list' prints all", system, name);
 	tracefs_list_free(systems);
 	return nr ? nr : -ENOENT;
 }
