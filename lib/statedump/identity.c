@@ -153,8 +153,8 @@ static void find_lifetime(struct tsct_identity_thread *t,
 		t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
 }
 
-/* Makes positions of the thread IDs in the events `last_pid`, and rising times, because a
- * changed file may have any times. */
+/* Makes positions of the thread IDs in the events `last_pid`, and times that do not
+ * decrease, because a changed file may have any times. */
 static void find_positions(struct tsct_identity_last_pid *p, size_t nr)
 {
 	size_t i;

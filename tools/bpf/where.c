@@ -202,7 +202,7 @@ static void note_fields(struct where *where, const struct tsct_event_def *def)
 }
 
 /* Returns true if an integer of @size bytes can have the condition's value, or bits of it. */
-static bool fits(const struct where *where, unsigned int size, bool is_signed)
+static bool fits_field(const struct where *where, unsigned int size, bool is_signed)
 {
 	const uint64_t most = UINT64_MAX >> (64 - 8 * size);
 
@@ -234,7 +234,7 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 				 "text", why, size);
 	/* A condition on many events is not checked: the field may be wider in other events. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
-	    !fits(where, type->size, c->is_signed))
+	    !fits_field(where, type->size, c->is_signed))
 		return fail_type(where, def, type->name, ", which cannot have this value",
 				 why, size);
 	return 1;

@@ -136,7 +136,7 @@ void top_sample_rates(const struct top_sample *before, struct top_sample *now)
 		row->bytes_per_s = counter_rate(old->written, row->written, now->seconds);
 		for (i = 0; i < TSCT_LOST_NR; i++)
 			row->lost_per_s[i] = counter_rate(old->lost[i], row->lost[i],
-						  now->seconds);
+							  now->seconds);
 	}
 }
 

@@ -595,7 +595,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-static __always_inline int receive(void *context, struct sock *sk, struct sk_buff *skb)
+static __always_inline int receive_packet(void *context, struct sock *sk, struct sk_buff *skb)
 {
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	struct packet p = {};
@@ -614,7 +614,7 @@ static __always_inline int receive(void *context, struct sock *sk, struct sk_buf
 }
 
 /* The kernel calls this function for each packet before a socket gets the packet. */
-NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive(context, sk, skb), struct sock *sk,
+NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive_packet(context, sk, skb), struct sock *sk,
 	     struct sk_buff *skb)
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -150,7 +150,7 @@ int find_process(struct bpf_iter__task *it)
 	return 0;
 }
 
-static __always_inline void track(const struct task_struct *task)
+static __always_inline void track_process(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	u64 start = task->group_leader->start_boottime;
@@ -166,7 +166,7 @@ int track_root(struct bpf_iter__task *it)
 	struct task_struct *task = it->task;
 
 	if (task)
-		track(task);
+		track_process(task);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ int track_children(struct bpf_iter__task *it)
 		return 0;
 	parent = task->real_parent->tgid;
 	if (bpf_map_lookup_elem(&tracked, &parent))
-		track(task);
+		track_process(task);
 	return 0;
 }
 

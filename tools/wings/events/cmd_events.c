@@ -183,7 +183,7 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 }
 
 static void fail_program(const struct events_options *o, struct events_result *result, pid_t pid,
-		 const char *reason)
+			 const char *reason)
 {
 	result->failed++;
 	if (o->nr_pids)
@@ -202,7 +202,7 @@ static void call_program(const struct events_options *o, const char *request, in
 		result->others++;
 		if (o->nr_pids)
 			fail_program(o, result, cred->pid, "belongs to another user; run as that"
-			     " user or as root");
+				     " user or as root");
 		return;
 	}
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
@@ -211,7 +211,7 @@ static void call_program(const struct events_options *o, const char *request, in
 		fail_program(o, result, cred->pid, "no answer; is the process stopped?");
 	else if (!strncmp(answer, "error: ", 7))
 		fail_program(o, result, cred->pid, "request rejected; use library and trace-ctl of"
-		     " one release");
+			     " one release");
 	else if (!strcmp(o->action, "list"))
 		show_events(o, cred->pid, answer, result);
 	else
@@ -243,9 +243,9 @@ static void call_programs(const struct events_options *o, const char *request, p
 		fclose(list);
 	if (pid && !found)
 		fail_program(o, result, pid, kill(pid, 0) && errno == ESRCH ? "no such process" :
-		     "no program that answers: it does not use tsctrace, has not called"
-		     " tsct_events_enable() or tsct_channel_open() yet, or runs with"
-		     " TSCTRACE_THREAD=no");
+			     "no program that answers: it does not use tsctrace, has not called"
+			     " tsct_events_enable() or tsct_channel_open() yet, or runs with"
+			     " TSCTRACE_THREAD=no");
 }
 
 /* Enters the network namespace of a process. Root thereby finds a process of a container. */

@@ -56,7 +56,7 @@ static int add_field(struct probe_fields *fields, const struct tep_format_field 
 
 /* Adds the fields of a tracepoint. tracefs_local_events_system() is not used: it would parse
  * all events of a system, and read the addresses of all functions of the kernel for that. */
-static int describe(struct tep_handle *tep, struct probe *probe)
+static int add_fields(struct tep_handle *tep, struct probe *probe)
 {
 	const struct tep_event *event = NULL;
 	const struct tep_format_field *f;
@@ -95,7 +95,7 @@ static int find_in_system(const char *system, const char *pattern,
 		probe->type = PROBE_TRACEPOINT;
 		snprintf(probe->group, sizeof(probe->group), "%s", system);
 		snprintf(probe->name, sizeof(probe->name), "%s", *event);
-		nr += !describe(tep, probe);
+		nr += !add_fields(tep, probe);
 	}
 	tracefs_list_free(events);
 	tep_free(tep);

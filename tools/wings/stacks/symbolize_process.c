@@ -244,7 +244,7 @@ static int limit_memory(void)
 	return set_limit(RLIMIT_AS, size);
 }
 
-static bool confine(void)
+static bool confine_process(void)
 {
 	/* A user namespace without nobody fails with EINVAL; the filter of calls is then
 	 * enough. */
@@ -297,7 +297,7 @@ void tsct_symbolize_main(const char *build_id)
 		*(void **)&table.demangle = dlsym(library, "__cxa_demangle");
 	snprintf(table.build_id, sizeof(table.build_id), "%s", build_id);
 	elf_version(EV_CURRENT);
-	if (!confine())
+	if (!confine_process())
 		_exit(1);
 	load_file(&table);
 	while (read(SYMBOLIZE_SOCKET, &answer.offset, sizeof(answer.offset)) ==

@@ -94,7 +94,7 @@ static void put_ioctl(struct output *to, __u64 request)
 
 	if (put_symbols(to, tsct_symbols_IOCTL, request))
 		put_part(to, "_IOC(%s, %#llx, %#llx, %#llx)", directions[_IOC_DIR(request)],
-		    _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
+			 _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
 }
 
 /* Returns the names of an argument whose meaning depends on the argument @other: the family

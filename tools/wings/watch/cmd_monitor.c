@@ -429,7 +429,7 @@ static int open_sockets(struct monitor *m)
 
 /* Sets the time that remains of --duration. Returns @time; NULL: there is no limit. */
 static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
-				  struct timespec *time)
+				       struct timespec *time)
 {
 	__s64 left_ns = begin_ns + (__s64)(m->seconds * 1e9) - tsct_monotonic_ns();
 
