@@ -6,10 +6,10 @@
 #include "identity.h"
 #include "lib/base/array.h"
 
-/* Start times differ by less than this if they are of one thread: /proc rounds them. */
+/* Two start times of one thread differ by less than this, ns, because /proc rounds them. */
 #define SAME_START_NS	10000000ULL
-/* Bound of the error of a tick that is calculated from a time of CLOCK_BOOTTIME, ns: that
- * clock's rate changes by up to 500 ppm within a second between two events last_pid. */
+/* Bound of the error of a tick that is calculated from a time of CLOCK_BOOTTIME, ns: the
+ * clock's rate changes by up to 500 ppm in the second between two events `last_pid`. */
 #define TICK_ERROR_NS	1000000ULL
 
 static int add_thread(struct tsct_identity *identity, const struct tsct_trace_event *e)
@@ -60,7 +60,7 @@ static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,
 		.boottime_ns = tsct_value_integer_of(e, "boottime_ns"),
-		/* the number, until all are sorted */
+		/* the thread ID, from which find_positions() makes a position */
 		.position = tsct_value_integer_of(e, "tid"),
 	};
 	return 0;
@@ -86,20 +86,21 @@ static int by_node(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-/* The events last_pid of a node */
+/* The events `last_pid` of one node, in the order of time */
 struct last_pids {
 	const struct tsct_identity_last_pid *at;
 	size_t nr;
 };
 
-/* Returns the number of events that are at most @limit in a member. @member: of the first */
+/* Returns how many events have at most the value @limit in a member. @member: the address
+ * of that member in the first event */
 static size_t count_up_to(const struct last_pids *all, const __u64 *member, __u64 limit)
 {
 	return tsct_array_up_to(member, all->nr, sizeof(*all->at), limit);
 }
 
-/* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, within TICK_ERROR_NS;
- * 0: before the first event last_pid. */
+/* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, never a later one; 0:
+ * the time is before the first event `last_pid`. */
 static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
 {
 	const __u64 ns = boottime_ns > TICK_ERROR_NS ? boottime_ns - TICK_ERROR_NS : 0;
@@ -117,8 +118,8 @@ static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
 				 (double)(b->boottime_ns - a->boottime_ns));
 }
 
-/* Returns the tick until which no other thread can have had the number of a thread that had
- * it at t->tick. */
+/* Returns the last tick until which the tid that the thread @t had at t->tick surely
+ * stays with that thread. */
 static __u64 find_until(const struct last_pids *all, const struct tsct_identity_thread *t)
 {
 	const size_t started = count_up_to(all, &all->at->boottime_ns, t->state.start_ns);
@@ -126,8 +127,8 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	__u64 position = seen ? all->at[seen - 1].position : 0, own;
 	size_t nr;
 
-	/* The kernel passed the number when it gave it to this thread, maybe after the last
-	 * event before t->tick, or before the first event. */
+	/* The kernel gave the tid to this thread, maybe after the last event before
+	 * t->tick, or before the first event: from then on, it has passed the tid. */
 	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) :
 		all->at->position;
 	position = tsct_pid_next(position > own ? position : own, t->state.tid);
@@ -135,8 +136,8 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	return nr == all->nr ? UINT64_MAX : nr ? all->at[nr - 1].tick : 0;
 }
 
-/* Finds out which thread a state is of, and when that had its number. @before: the state
- * before, of the same number, or NULL; @all: events of the node */
+/* Sets which thread (generation) a state is of, and the ticks in which that thread had its tid.
+ * @before: the state before, of the same tid, or NULL; @all: events `last_pid` of the node */
 static void find_lifetime(struct tsct_identity_thread *t,
 			  const struct tsct_identity_thread *before,
 			  const struct last_pids *all)
@@ -152,7 +153,8 @@ static void find_lifetime(struct tsct_identity_thread *t,
 		t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
 }
 
-/* Makes positions of the numbers in the events last_pid. A changed file may have any times. */
+/* Makes positions of the thread IDs in the events `last_pid`, and times that do not
+ * decrease, because a changed file may have any times. */
 static void find_positions(struct tsct_identity_last_pid *p, size_t nr)
 {
 	size_t i;
@@ -195,7 +197,7 @@ static void find_lifetimes(struct tsct_identity *identity)
 	}
 }
 
-static int take(void *identity, const struct tsct_trace_event *e)
+static int add_event(void *identity, const struct tsct_trace_event *e)
 {
 	return !strcmp(e->def->name, "thread") ? add_thread(identity, e) :
 		!strcmp(e->def->name, "cgroup") ? add_cgroup(identity, e) :
@@ -207,7 +209,7 @@ int tsct_identity_read(const char *dir, struct tsct_identity *ret)
 	int err;
 
 	*ret = (struct tsct_identity) { .nr_threads = 0 };
-	err = tsct_statedump_read(dir, take, ret);
+	err = tsct_statedump_read(dir, add_event, ret);
 	if (err)
 		tsct_identity_free(ret);
 	if (ret->nr_threads)
@@ -239,7 +241,7 @@ tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, 
 	const struct tsct_identity_thread *all = identity->threads, *before, *next;
 	size_t from = 0, to = identity->nr_threads, middle;
 
-	/* Finds the first state that is later. */
+	/* Finds the first state that is sorted after node, tid and tick. */
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		if (by_thread(&all[middle], &wanted) <= 0)
@@ -262,7 +264,7 @@ __u64 tsct_identity_until(const struct tsct_identity *identity,
 
 	if (!found)
 		return identity->nr_threads ? tick : UINT64_MAX;
-	if (tick < found->tick)	/* the thread was seen later */
+	if (tick < found->tick)	/* @found is the thread's first state */
 		return found->tick;
 	if (next == identity->threads + identity->nr_threads || !is_of_same_tid(found, next))
 		return found->until;

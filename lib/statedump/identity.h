@@ -9,11 +9,11 @@
 struct tsct_identity_thread {
 	__u32 node;
 	__u64 tick;
-	/* number of threads that have had this tid by then, with this one: threads may have
-	 * had it one after the other */
+	/* number of threads that have had this tid by then, including this thread: a tid
+	 * is used again after its thread has ended */
 	__u32 generation;
-	/* ticks of the thread's events: it began at `from`, and from `until` on, the tid may
-	 * be that of another thread */
+	/* the thread began at tick `from`; after tick `until`, another thread may have
+	 * its tid */
 	__u64 from, until;
 	struct tsct_statedump_thread state;
 	char name[17];		/* state.name with a NUL */
@@ -25,12 +25,12 @@ struct tsct_identity_cgroup {
 	char *path;
 };
 
-/* The last thread ID that the kernel gave, at a tick */
+/* The thread ID that the kernel had given last at a tick */
 struct tsct_identity_last_pid {
 	__u32 node;
 	__u64 tick;
 	__u64 boottime_ns;	/* CLOCK_BOOTTIME at the tick */
-	__u64 position;		/* see tsct_pid_position() */
+	__u64 position;		/* position of that ID, see tsct_pid_position() */
 };
 
 /* All zero: nothing is known */
@@ -45,20 +45,20 @@ struct tsct_identity {
 
 /*
  * tsct_identity_read - read the statedump of a recording
- * @dir: directory of the recording, which may be live: then, up to now
+ * @dir: directory of the recording; of a live recording, what was written until now is read
  *
  * Events that are invalid are skipped. Returns 0, also if there is no statedump; or -errno.
  */
 int tsct_identity_read(const char *dir, struct tsct_identity *ret);
 void tsct_identity_free(struct tsct_identity *identity);
 
-/* Returns the state of the thread that has a tid at a tick; if that is unknown, its first
- * state; NULL: the thread is unknown, or it is not certain which of two it is. */
+/* Returns the state at a tick of the thread with a tid, or its first state if that is later.
+ * NULL: the thread is unknown, or the tid may be that of another thread at this tick. */
 const struct tsct_identity_thread *
 tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, __u64 tick);
 
-/* Returns the last tick until which tsct_identity_find() has the same result, or one of the
- * same thread. @found: its result for @tick */
+/* Returns a tick until which tsct_identity_find() finds the same state, or at least the
+ * same thread. @found: the result of tsct_identity_find() for @tick */
 __u64 tsct_identity_until(const struct tsct_identity *identity,
 			  const struct tsct_identity_thread *found, __u64 tick);
 

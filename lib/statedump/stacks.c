@@ -12,24 +12,24 @@
 #include "lib/base/array.h"
 #include "lib/base/index.h"
 
-#define ENTRIES_MAX	(1U << 24)	/* frames of a recording, and stacks */
+#define ENTRIES_MAX	(1U << 24)	/* largest number of frames of a recording, and of stacks */
 
-/* Longest texts of a frame; the rest is cut off */
+/* Longest texts of a frame, bytes; longer texts are cut off */
 #define FILE_MAX	4096
 #define SYMBOL_MAX	1024
 
 struct tsct_stacks {
-	struct tsct_index frame_index, stack_index;	/* by node and number */
+	struct tsct_index frame_index, stack_index;	/* frames and stacks by node and number */
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
 	struct tsct_symbolizer *symbolizer;	/* NULL: without the wing `stacks` */
-	const struct tsct_trace *trace;	/* whose callback gets reports, or NULL */
+	const struct tsct_trace *trace;	/* recording whose callback gets reports; or NULL */
 	bool is_cut;		/* frames or stacks were left out, and reported */
 };
 
 /* ---- reports ----------------------------------------------------------- */
 
-static void report(void *stacks, const char *sentence)
+static void report_text(void *stacks, const char *sentence)
 {
 	const struct tsct_stacks *s = stacks;
 
@@ -37,7 +37,7 @@ static void report(void *stacks, const char *sentence)
 		tsct_trace_report_text(s->trace, sentence);
 }
 
-/* Reports once that something was left out. */
+/* Reports that frames or stacks were left out, once for a recording. */
 __attribute__((format(printf, 2, 3)))
 static void report_cut(struct tsct_stacks *s, const char *format, ...)
 {
@@ -50,14 +50,14 @@ static void report_cut(struct tsct_stacks *s, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	report(s, sentence);
+	report_text(s, sentence);
 }
 
 /* ---- indexes ----------------------------------------------------------- */
 
-/* Appends the key of a node and a number, and makes room for its element in @elements, an array
- * in the order of keys; does nothing if the key is there. Returns 1: appended; 0: there is one
- * already; -E2BIG: there are too many; or -ENOMEM. */
+/* Appends the key of @node and @number to @index, and makes room in @elements, an array
+ * in the order of keys. Does nothing if the key is there already. Returns 1: appended; 0:
+ * the key was there; -E2BIG: there are too many keys; or -ENOMEM. */
 static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *elements,
 		     size_t size)
 {
@@ -73,7 +73,7 @@ static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *e
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* Returns the text of a field, which has a NUL, in the event's memory. */
+/* Returns the text of a string field, in the event's memory; "": there is no such field. */
 static const char *text_of(const struct tsct_trace_event *e, const char *name)
 {
 	struct tsct_value v;
@@ -92,7 +92,7 @@ static char *copy_text(char **at, const char *text, size_t len)
 	return copy;
 }
 
-/* Returns a frame with its texts, or NULL. */
+/* Returns a new frame with copies of its texts; NULL: out of memory. */
 static struct tsct_stack_frame *make_frame(const struct tsct_trace_event *e)
 {
 	const char *build_id = text_of(e, "build_id"), *file = text_of(e, "file");
@@ -167,7 +167,8 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	return stack->numbers ? 0 : -ENOMEM;
 }
 
-/* Finds the frames of a stack, when all were read: a frame may come after a stack. */
+/* Finds the frames of a stack. Called after all events were read, because a frame may be
+ * recorded after a stack that contains it. */
 static int find_frames(struct tsct_stacks *s, struct tsct_stack *stack)
 {
 	size_t room = strlen(stack->numbers) / 2 + 1;
@@ -186,8 +187,8 @@ static int find_frames(struct tsct_stacks *s, struct tsct_stack *stack)
 		stack->nr += stack->frames[stack->nr] != NULL;
 	}
 	if (*at && stack->nr == TSCT_STACK_FRAMES_MAX)
-		report_cut(s, "stack 0x%" PRIx64 " has more than %u frames; the others are left"
-			   " out, and so are those of such stacks", (uint64_t)stack->number,
+		report_cut(s, "stack 0x%" PRIx64 " has more than %u frames; further frames of"
+			   " such stacks are left out", (uint64_t)stack->number,
 			   TSCT_STACK_FRAMES_MAX);
 	if (stack->nr_kernel > stack->nr)
 		stack->nr_kernel = stack->nr;
@@ -205,7 +206,7 @@ static int compare_files(const void *a, const void *b)
 	return order ? order : strcmp(one->file, two->file);
 }
 
-/* Makes the rings of frames whose names are looked up together. */
+/* Links the frames of each file to a ring, because their names are looked up together. */
 static int link_files(struct tsct_stacks *s)
 {
 	struct tsct_stack_frame **all = calloc(s->frame_index.nr + 1, sizeof(*all));
@@ -227,15 +228,15 @@ static int link_files(struct tsct_stacks *s)
 	return 0;
 }
 
-static int take(void *stacks, const struct tsct_trace_event *e)
+static int add_event(void *stacks, const struct tsct_trace_event *e)
 {
 	int err = !strcmp(e->def->name, "frame") ? read_frame(stacks, e) :
 		!strcmp(e->def->name, "stack") ? read_stack(stacks, e) : 0;
 
 	if (err != -E2BIG)
 		return err;
-	report_cut(stacks, "there are more than %u stacks, or frames of stacks; the others are"
-		   " unknown", ENTRIES_MAX);
+	report_cut(stacks, "the recording has more than %u stacks, or frames of stacks; the"
+		   " rest is left out", ENTRIES_MAX);
 	return 0;
 }
 
@@ -248,10 +249,10 @@ int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
 
 	if (s) {
 		s->trace = trace;
-		s->symbolizer = tsct_symbolizer_new ? tsct_symbolizer_new(report, s) : NULL;
+		s->symbolizer = tsct_symbolizer_new ? tsct_symbolizer_new(report_text, s) : NULL;
 	}
 	if (s && (s->symbolizer || !tsct_symbolizer_new))
-		err = tsct_statedump_read(dir, take, s);
+		err = tsct_statedump_read(dir, add_event, s);
 	for (i = 0; !err && i < s->stack_index.nr; i++)
 		err = find_frames(s, &s->stacks[i]);
 	err = err ? err : link_files(s);
@@ -329,7 +330,7 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 
 static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)
 {
-	/* Only a build id identifies a file of this system as that of the recording. */
+	/* Only the build id shows that a file on this system is that of the recording. */
 	const char *name = *f->build_id && s->symbolizer ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
 		f->build_id, f->address, &f->offset) : NULL;
 	const char *base = strrchr(f->file, '/');

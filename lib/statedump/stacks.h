@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stacks of a recording, by node and by the number that events have in their field
- * `stack`. Functions of programs are found by build id, when the name of a frame is needed.
- * A hostile recording costs memory in proportion to its size.
+ * The stacks of a recording, by node and by the number that events have in their field `stack`.
+ * Functions of programs are looked up by build id when the name of a frame is needed. The
+ * memory grows in proportion to the recording's size, also for a hostile recording.
  */
 #ifndef TSCT_STACKS_H
 #define TSCT_STACKS_H
@@ -12,17 +12,17 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_stack_frame {
-	__u64 address;		/* of the kernel; of a program: offset in its file */
-	const char *build_id;	/* of the file, in hexadecimal; "": none */
+	__u64 address;		/* in the kernel; of a program: offset in its file, bytes */
+	const char *build_id;	/* build id of the file, in hexadecimal; "": none */
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
-	/* results of tsct_stacks_name(), and index among all frames */
+	/* set by tsct_stacks_name(), except `index`: the index among all frames */
 	const char *name;	/* function, without an offset; NULL: not looked up yet */
-	char *own_name;		/* memory of the name, or NULL */
-	__u64 offset;		/* from the function's begin */
+	char *own_name;		/* memory of `name` to be freed, or NULL */
+	__u64 offset;		/* bytes from the function's start */
 	bool is_found;
 	__u32 index;
-	/* ring of the frames of one file, whose names are looked up together */
+	/* the next frame of the same file, in a ring: names of one file are looked up together */
 	struct tsct_stack_frame *next;
 };
 
@@ -31,22 +31,22 @@ struct tsct_stack_frame {
 struct tsct_stack {
 	__u32 node;
 	__u64 number;
-	__u32 index;		/* among all stacks */
-	__u32 nr, nr_kernel;	/* number of frames; the first ones are of the kernel */
+	__u32 index;		/* index among all stacks */
+	__u32 nr, nr_kernel;	/* number of frames; the first nr_kernel are of the kernel */
 	struct tsct_stack_frame **frames;	/* innermost first */
-	char *numbers;		/* of the frames, as recorded; NULL: frames were found */
+	char *numbers;		/* text of the frames' numbers; NULL: `frames` is set */
 };
 
 struct tsct_stacks;
 
 /*
  * tsct_stacks_read - read all stacks of a recording
- * @dir: the recording
- * @trace: the same recording, opened by the caller; its callback gets reports of stacks
- *	that are too many, and of files whose symbols cannot be read; or NULL
+ * @dir: directory of the recording
+ * @trace: the same recording, opened by the caller, or NULL. Its callback gets reports of
+ *	stacks that are too many, and of files whose symbols cannot be read.
  *
- * Returns 0 or -errno. A recording without stacks has an empty table. Stacks with frames
- * that are not in the recording lack these frames.
+ * Returns 0 or -errno. A recording without stacks has an empty table. A stack lacks those
+ * of its frames that are not in the recording.
  */
 int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
 		     struct tsct_stacks **ret_stacks);
@@ -62,12 +62,12 @@ bool tsct_stacks_has(const struct tsct_recording *rec,
 /* Returns the stack with an index. */
 const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *stacks, __u32 index);
 
-/* Returns the stack of an event, or NULL: it has none, or it is unknown. */
+/* Returns the stack of an event; NULL: the event has none, or its stack is not recorded. */
 const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *stacks,
 					const struct tsct_recording *rec,
 					const struct tsct_trace_event *event);
 
-/* Returns the stack with a number; NULL: unknown. */
+/* Returns the stack with a number on a node; NULL: unknown. */
 const struct tsct_stack *tsct_stacks_find(const struct tsct_stacks *stacks, __u32 node,
 					  __u64 number);
 
@@ -77,8 +77,9 @@ const char *tsct_stacks_name(struct tsct_stacks *stacks, struct tsct_stack_frame
 /* Looks up the names of all frames of a stack. */
 void tsct_stacks_name_all(struct tsct_stacks *stacks, const struct tsct_stack *stack);
 
-/* Compares stacks by the names of their functions, which were looked up, from the outermost
- * on; functions of the kernel come after others with the same name. For qsort() */
+/* Compares two stacks by the names of their functions, which were looked up before, from
+ * the outermost on. A kernel function comes after a program's function of the same name.
+ * For qsort() */
 int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 
 /* Writes a frame as text: "NAME+0x1c (FILE)", or "[FILE+0x1234]". */

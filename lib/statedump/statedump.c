@@ -28,7 +28,7 @@ int tsct_statedump_add(struct tsct_recording *rec)
 	return err;
 }
 
-/* Reads the events, and calls @take with each unless it is NULL. */
+/* Reads the events of the statedump, and calls @take with each, unless @take is NULL. */
 static int read_events(const char *dir, tsct_trace_report *report, void *arg,
 		       int (*take)(void *context, const struct tsct_trace_event *event),
 		       void *context)
@@ -82,7 +82,7 @@ void tsct_statedump_put_text(void *payload, __u32 *len, const char *text)
 
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT])
 {
-	static const size_t usual[] = { 8, 16, 20 };	/* fast hash of lld; MD5, UUID; SHA-1 */
+	static const size_t usual[] = { 8, 16, 20 };	/* lld's fast hash; MD5, UUID; SHA-1 */
 	size_t i, last = len < TSCT_BUILD_ID_MAX ? len : TSCT_BUILD_ID_MAX, end;
 
 	while (last && !build_id[last - 1])

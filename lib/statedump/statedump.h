@@ -20,11 +20,10 @@ enum tsct_statedump_id {
 	TSCT_STATEDUMP_LAST_PID,
 };
 
-/*
- * State of a thread, from the time of the event on: when the recording begins, after a fork
- * or clone, an exec, and a change of its name. 0: unknown. tid and tgid are those of the
- * events of the recording: of the initial pid namespace, if the recorder can find them out.
- */
+/* State of a thread, from the time of the event on. Recorded when the recording begins,
+ * after a fork or clone, an exec, and a change of the name. 0: unknown. tid and tgid are
+ * the same as in the recording's other events: those of the initial pid namespace, if the
+ * recorder can find them out. */
 #define TSCT_STATEDUMP_THREAD_FIELDS \
 	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
 	"cgroup:u64,name:chars[16]"
@@ -32,38 +31,39 @@ enum tsct_statedump_id {
 struct tsct_statedump_thread {
 	__u32 tid, tgid;
 	__u64 start_ns;		/* start of the thread, CLOCK_BOOTTIME, ns */
-	__u32 ns_tid, ns_tgid;	/* numbers in the thread's own pid namespace */
-	__u32 pid_ns;		/* inode of that namespace */
+	__u32 ns_tid, ns_tgid;	/* tid and tgid in the thread's own pid namespace */
+	__u32 pid_ns;		/* inode number of the thread's own pid namespace */
 	__u64 cgroup;		/* ID of the thread's cgroup (version 2) */
 	char name[16];		/* padded with NULs */
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
 
-/* Program that a process runs from then on */
+/* Program that a process runs from the time of the event on */
 #define TSCT_STATEDUMP_EXEC_FIELDS	"tgid:u32,filename:string"
 
 /* Path of a cgroup, below the root of the hierarchy */
 #define TSCT_STATEDUMP_CGROUP_FIELDS	"cgroup:u64,path:string"
 
 /*
- * Frame of stacks. address: of the kernel; of a program: offset in its file. build_id: of
- * that file, in hexadecimal; "": none, or the kernel. file: its path; "[kernel]" or
- * "[MODULE]" for the kernel. symbol: of the kernel, with an offset; "": unknown
+ * A frame of stacks. address: address in the kernel; offset in a program's file. build_id: of
+ * that file, in hexadecimal; "": none, or the kernel. file: path of the file; "[kernel]" or
+ * "[MODULE]" for the kernel. symbol: function with an offset; "": unknown to the recorder
  */
 #define TSCT_STATEDUMP_FRAME_FIELDS \
 	"frame:u32,address:u64/x,build_id:string,file:string,symbol:string"
 
-/* Stack, by the number that events have: numbers of its frames, innermost first, in
- * decimal with blanks between them. The first `kernel` frames are of the kernel. */
+/* A stack. stack: its number, which events have in their field `stack`. frames: numbers
+ * of its frames, innermost first, in decimal with blanks between them; the first `kernel`
+ * ones are in the kernel. */
 #define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string"
 
 /*
- * The number that the kernel last gave to a thread, and the time of the event by
- * CLOCK_BOOTTIME. The kernel gives rising numbers, and begins again at the lowest: until it
- * has passed a number, no other thread has had that number. There is an event at the begin,
- * then before the recorder reads about threads, ten times a second where the number changes,
- * and once a second where it does not. tid 0: unknown
+ * The thread ID that the kernel gave last, and the event's time by CLOCK_BOOTTIME, ns.
+ * The kernel gives rising thread IDs, and then starts again at the lowest: until it has
+ * passed an ID, no other thread gets that ID. The event is recorded when the recording
+ * begins, before the recorder reads about threads, ten times a second while the ID
+ * changes, and else once a second. tid 0: unknown
  */
 #define TSCT_STATEDUMP_LAST_PID_FIELDS	"tid:u32,boottime_ns:u64"
 
@@ -73,15 +73,15 @@ struct tsct_statedump_last_pid {
 } __attribute__((packed));
 
 /*
- * Positions in the order in which the kernel gives numbers to threads: the number, and above
- * it how many times the kernel began again at the lowest.
+ * A position tells how far the kernel is in giving thread IDs: the last ID in the low
+ * bits, and above them how many times the kernel started again at the lowest ID.
  *
- * tsct_pid_position - the position at which the last number is @tid
- * @position: an earlier one, at most a round before; 0 at first
+ * tsct_pid_position - the position at which @tid is the last ID
+ * @position: an earlier position, at most one round before; 0 at first
  *
  * tsct_pid_next - the next position after @position at which a thread may get @tid
  */
-#define TSCT_PID_ROUND	(1ULL << 22)	/* larger than any number that Linux gives */
+#define TSCT_PID_ROUND	(1ULL << 22)	/* larger than any thread ID of Linux */
 
 static inline __u64 tsct_pid_next(__u64 position, __u32 tid)
 {
@@ -100,8 +100,8 @@ static inline __u64 tsct_pid_position(__u64 position, __u32 tid)
 #define TSCT_STATEDUMP_BYTES_MAX	8192
 
 /*
- * tsct_statedump_add - add the stream class of the statedump, with its events, to a
- * recording whose channels were added already, and its sync samples were not
+ * tsct_statedump_add - add the stream class of the statedump, with its events
+ * @rec: recording whose channels were added already, but not its sync samples
  *
  * Returns 0 or -errno.
  */
@@ -117,12 +117,12 @@ int tsct_statedump_read(const char *dir,
 			int (*take)(void *context, const struct tsct_trace_event *event),
 			void *context);
 
-/* Reports damage in the statedump of a recording, of which the other functions skip the
- * damaged parts. */
+/* Reports damage in the statedump of a recording. The other functions skip the damaged
+ * parts without a report. */
 void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg);
 
-/* Append a number or a text to the payload of an event, of which *len bytes are used. A
- * text is cut off where TSCT_STATEDUMP_BYTES_MAX ends. */
+/* Append a number, or a text, to the payload of an event, of which *len bytes are used. A
+ * text is cut off where the payload has TSCT_STATEDUMP_BYTES_MAX bytes. */
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size);
 void tsct_statedump_put_text(void *payload, __u32 *len, const char *text);
 
@@ -131,7 +131,7 @@ void tsct_statedump_put_text(void *payload, __u32 *len, const char *text);
 #define TSCT_BUILD_ID_MAX	20	/* size of a build id, bytes */
 #define TSCT_BUILD_ID_TEXT	(2 * TSCT_BUILD_ID_MAX + 1)
 
-/* Converts a build id from text, and returns its length in bytes. */
+/* Converts a build id from hexadecimal text. Returns its length in bytes. */
 size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX]);
 
 /*

@@ -3,8 +3,8 @@
  * Names of functions, from the symbol tables of ELF files: .symtab and .dynsym, also
  * compressed in .gnu_debugdata, and those of separate files of debug information below
  * /usr/lib/debug. Files are identified by their build ids; nothing is loaded from a
- * network. A process without rights reads each file, as its owner may be hostile. Defined by
- * the wing `stacks`. Not thread-safe.
+ * network. A process without rights reads each file, because the file may be hostile.
+ * Defined by the wing `stacks`. Not thread-safe.
  */
 #ifndef TSCT_SYMBOLIZE_H
 #define TSCT_SYMBOLIZE_H
@@ -28,14 +28,14 @@ TSCT_WING void tsct_symbolizer_free(struct tsct_symbolizer *symbolizer);
 /*
  * tsct_symbolizer_find - find the function at a place of a file
  * @fd: the file; -1: it is opened by its path
- * @path: of the file; if it is not there any more, or is another one, only the debug
- *	information of the build id is used
+ * @path: path of the file. If the file there is missing, or has another build id, only
+ *	the debug information of the build id is used
  * @build_id: in hexadecimal; "": the file has none
  * @offset: offset of the instruction in the file, bytes
- * @ret_offset: bytes from the function's start
+ * @ret_offset: offset of the instruction from the function's start, bytes
  *
- * Returns the name, demangled, or NULL: unknown. It is valid until the next call. Finding
- * the places of a file one after the other is fastest: few processes are kept.
+ * Returns the demangled name, valid until the next call, or NULL: unknown. It is fastest
+ * to look up the places of one file one after the other, because few processes are kept.
  */
 TSCT_WING const char *
 tsct_symbolizer_find(struct tsct_symbolizer *symbolizer, int fd, const char *path,

@@ -8,8 +8,8 @@
  * A(type, name, class) is an argument, with the kernel's name and type: an integer s8 to
  * u64, `ptr`, a pointer or an address, or `string`, text that the kernel reads from the
  * caller's memory. A file descriptor that the kernel declares as unsigned long is s32:
- * the upper half is not used. `class` says how a value reads, TSCT_SYSCALL_*.
- * Calls that no kernel implements any more have no arguments here.
+ * the upper half is not used. `class` is the meaning of a value, TSCT_SYSCALL_*. Calls
+ * that no kernel implements any more have no arguments here.
  */
 SYSCALL(0, read, COUNT, A(u32, fd, FD) A(ptr, buf, PTR) A(u64, count, INT))
 SYSCALL(1, write, COUNT, A(u32, fd, FD) A(ptr, buf, BUFFER) A(u64, count, INT))

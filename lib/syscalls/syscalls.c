@@ -15,7 +15,7 @@
 #define TYPE_ptr	TSCT_TYPE_U64
 #define TYPE_string	TSCT_TYPE_STRING
 
-/* Most bytes of a string that are recorded, with the NUL */
+/* Largest sizes of a recorded path, and of another string, with the NUL, bytes */
 #define PATH_BYTES	256
 #define TEXT_BYTES	64
 
@@ -30,7 +30,7 @@ static const struct tsct_syscall syscalls[] = {
 #undef SYSCALL
 };
 
-/* Calls of 32-bit programs, with the registers as arguments */
+/* Calls of 32-bit programs, whose arguments are the plain registers */
 static const struct tsct_syscall compat_calls[] = {
 #define CALL(number, name) \
 	[number] = { #name, TSCT_SYSCALL_ARGS, TSCT_RESULT_COUNT, { \
@@ -162,8 +162,8 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 			results[call->result] : "ret:s32");
 }
 
-/* IDs: two for each 64-bit call, then two for each 32-bit call, then one of the INSTANT event
- * for each 64-bit call, and for each 32-bit call */
+/* Order of the IDs: BEGIN and END of each 64-bit call, then of each 32-bit call; then
+ * INSTANT of each 64-bit call, then of each 32-bit call */
 #define CALLS_MAX	1024
 #define INSTANT_FIRST	(TSCT_SYSCALL_ID_FIRST + 4 * CALLS_MAX)
 
@@ -214,7 +214,7 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 	char fields[TSCT_SYSCALL_FIELDS_MAX + sizeof(TSCT_STACK_FIELD)];
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const unsigned int at = kind == TSCT_KIND_INSTANT ? plain - INSTANT_FIRST :
-		(plain - TSCT_SYSCALL_ID_FIRST) / 2;	/* 64-bit calls, then 32-bit calls */
+		(plain - TSCT_SYSCALL_ID_FIRST) / 2;	/* index: 64-bit calls, then 32-bit calls */
 	const struct tsct_syscall *call = id < TSCT_SYSCALL_ID_FIRST ? NULL :
 		tsct_syscall_by_number(at < CALLS_MAX ? at : (at - CALLS_MAX) |
 				       TSCT_SYSCALL_COMPAT);
@@ -235,8 +235,8 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 
 /* ---- errors ---------------------------------------------------------------- */
 
-/* Errors that the kernel does not return to programs, but a tracer can see: the call
- * restarts or has been restarted after a signal. From ERESTARTSYS on */
+/* Errors from ERESTARTSYS on, which the kernel does not return to programs, but a tracer
+ * can see: a signal interrupted the call, and the kernel restarts it. */
 #define ERESTARTSYS	512
 static const char *const restart_errors[] = {
 	"ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND", "ENOIOCTLCMD",

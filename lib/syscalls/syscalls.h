@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls of x86-64 Linux: their arguments, the definitions of the events that
- * record them, and values as text, as strace prints them.
+ * System calls of x86-64 Linux: their arguments, the definitions of the events that record
+ * them, and values as text, as strace prints them.
  *
- * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as
- * fields, and an END event with the field `ret`; or, if its recording depends on its
- * result, as one INSTANT event at its end, with all of these. The events of 32-bit programs
- * are sys32_NAME; the arguments of these calls are not decoded.
+ * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as fields,
+ * and an END event with the field `ret`. If a condition on the result decides whether the
+ * call is recorded, it is one INSTANT event at the call's end, with all these fields. The
+ * events of 32-bit programs are sys32_NAME; the arguments of these calls are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
 #define TSCT_SYSCALLS_H
@@ -21,10 +21,10 @@
  * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
  * makes the tables from symbols_*.table and the system's headers.
  *
- * A name of a value, or of a part of it: it applies to values with (value & mask) ==
- * symbol.value. A flag has its own bits as mask, one of a set of alternatives the bits
- * that distinguish them. Names are tried in the order of the table; the first name
- * that applies takes all the bits of its mask. The table ends with name NULL.
+ * A symbol names a value or a part of one: it applies to values with (value & mask) ==
+ * symbol.value. The mask of a flag is the flag's own bits. The mask of an alternative is the
+ * bits that distinguish the alternatives. Names are tried in the order of the table; the
+ * first name that applies takes all the bits of its mask. The table ends with name NULL.
  */
 struct tsct_symbol {
 	__u64 value, mask;
@@ -61,7 +61,7 @@ TSCT_SYMBOL_CLASSES(DECLARE_)
 
 #define TSCT_SYSCALL_ARGS	6	/* largest number of arguments of a call */
 
-/* Meaning of an argument, which says how its value reads */
+/* Meaning of an argument, which decides how its value is printed */
 enum tsct_syscall_class {
 	TSCT_SYSCALL_INT,	/* a number */
 	TSCT_SYSCALL_HEX,	/* a number in hexadecimal */
@@ -76,8 +76,8 @@ enum tsct_syscall_class {
 	TSCT_SYSCALL_MODE,	/* permissions, and in mknod() a file type, in octal */
 	TSCT_SYSCALL_UID,	/* a user ID or group ID, or -1 */
 	TSCT_SYSCALL_DEV,	/* number of a device */
-	TSCT_SYSCALL_PROTOCOL,	/* of a socket: depends on the first argument, the family */
-	TSCT_SYSCALL_FCNTL_ARG,	/* depends on the second argument, the command */
+	TSCT_SYSCALL_PROTOCOL,	/* protocol of a socket: depends on the family, the first argument */
+	TSCT_SYSCALL_FCNTL_ARG,	/* meaning depends on the second argument, the command */
 #define CLASS_(class)	TSCT_SYSCALL_##class,
 	TSCT_SYMBOL_CLASSES(CLASS_)
 #undef CLASS_
@@ -111,7 +111,7 @@ struct tsct_syscall {
 
 /* ---- the table ------------------------------------------------------------------- */
 
-/* Number of the last call in the table, plus 1; the same of 32-bit programs' calls */
+/* Return the highest number of a 64-bit call, or of a 32-bit program's call, plus 1. */
 unsigned int tsct_syscalls_limit(void);
 unsigned int tsct_syscalls_compat_limit(void);
 
@@ -136,8 +136,8 @@ unsigned int tsct_syscall_number(const struct tsct_syscall *call);
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 
-/* Number of bytes of a field that holds an argument or a result, by TSCT_TYPE_*; of a
- * string the most that is recorded, with its NUL */
+/* Return the size of a field with an argument, or a result, bytes; of a string: the
+ * largest size that is recorded, with its NUL. */
 unsigned int tsct_syscall_arg_size(const struct tsct_syscall_arg *arg);
 unsigned int tsct_syscall_result_size(const struct tsct_syscall *call);
 
@@ -151,16 +151,16 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 			 char text[TSCT_SYSCALL_FIELDS_MAX]);
 
 /*
- * In kernel channels, these events have IDs of their own, which need no definitions in
+ * In kernel channels, events of system calls have fixed IDs, which need no definitions in
  * the channel: three for each call, from TSCT_SYSCALL_ID_FIRST on.
  *
  * tsct_syscall_event_id - ID of the BEGIN, END or INSTANT event of the call with number @nr
- * tsct_syscall_event_def - the definition of such an ID. Returns false: no such event.
+ * tsct_syscall_event_def - definition of the event with such an ID; false: no such event
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 /*
- * Flag of the ID of a BEGIN or INSTANT event that has one more field, TSCT_STACK_FIELD; of an
- * END event that also has all strings of the call, because one could not be read at the begin
+ * Flag of an ID. A BEGIN or INSTANT event then has one more field, TSCT_STACK_FIELD. An END
+ * event then also has all strings of the call, because one could not be read at the start.
  */
 #define TSCT_SYSCALL_ID_STACK	0x2000
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
@@ -169,20 +169,20 @@ unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
-/* True for the events of the calls that most programs make most often: 15 calls, so that
- * others are left of 32 short IDs in a file */
+/* Returns true for events of the 15 calls that programs make most often. They get short
+ * IDs in a file, of which there are 32: at least 2 are left for other events. */
 bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*
- * Strings that cannot be read are recorded as these texts, which are no UTF-8: for a null
- * pointer, and for a pointer that faults. A string that was longer than its field is cut:
- * it then has tsct_syscall_arg_size() bytes with its NUL.
+ * Strings that cannot be read are recorded as these texts, which are no UTF-8: the first
+ * for a null pointer, the second for a pointer to memory that cannot be read. A string that
+ * was longer than its field is cut: it then has tsct_syscall_arg_size() bytes with its NUL.
  */
 #define TSCT_SYSCALL_STRING_NULL	"\377N"
 #define TSCT_SYSCALL_STRING_FAULT	"\377F"
 
-/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error.
- * @call: NULL: unknown */
+/* Returns the name of the error that a result means, such as "ENOENT"; NULL: no error.
+ * @call: the call, or NULL if it is unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 /* ---- values as text: the wing `strace` ----------------------------------------------- */
@@ -204,13 +204,13 @@ TSCT_WING size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned
  * fcntl()'s command; -1: none. */
 TSCT_WING int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 
-/* Returns how many of its arguments a call uses, by their values: open() without O_CREAT
- * has no mode. */
+/* Returns how many of its arguments a call uses, which depends on their values: open()
+ * without O_CREAT has no mode. */
 TSCT_WING unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 				    const __u64 values[TSCT_SYSCALL_ARGS]);
 
-/* Finds a constant by its name of @len characters, such as O_CREAT. Returns false: there is
- * none. */
+/* Finds the value of a constant by its name of @len characters, such as O_CREAT. Returns
+ * false if there is no such constant. */
 TSCT_WING bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
 
 /* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */

@@ -138,7 +138,7 @@ for pattern in "$work/probed" "$work/probed:*" "$work/probed:job?:start"; do
 		fail "USDT probes of a program: $(cat "$work/out")"
 done
 run_says 1 'probed: nothing matches' list "usdt:$work/probed:other:*"
-run_says 1 'probed.c: no program or library' list "uprobe:$work/probed.c:*"
+run_says 1 'probed.c: not a program or library' list "uprobe:$work/probed.c:*"
 run_says 1 'nowhere: No such file' list "uprobe:nowhere:*"
 
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.

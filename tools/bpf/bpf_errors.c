@@ -122,7 +122,7 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 				    "CAP_SYS_ADMIN)", step);
 		return bpf_errors_fail(error, why, size,
 			    "the kernel does not permit root to %s BPF programs: "
-			    "%s; check for a container, and "
+			    "%s; check if this is a container, and see "
 			    "/sys/kernel/security/lockdown", step,
 			    last_log_reason());
 	}

@@ -6,19 +6,20 @@
 
 #include <stddef.h>
 
-/* Begins to keep libbpf's log, which is empty again; end restores the printing. */
+/* bpf_errors_begin() empties the log, and starts to collect in it what libbpf would
+ * print. bpf_errors_end() lets libbpf print again. */
 void bpf_errors_begin(void);
 void bpf_errors_end(void);
 
-/* The last lines of the log, or "". Valid until bpf_errors_begin(). */
+/* Returns the last lines of the log, or "". Valid until the next bpf_errors_begin(). */
 const char *bpf_errors_log(void);
 
 /* Writes the reason of an error to @why. Returns @error. */
 int bpf_errors_fail(int error, char *why, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Writes to @why why a step ("open", "load", "run" or "attach") failed. Returns
- * @error. */
+/* Writes to @why the reason why a step ("open", "load", "run" or "attach") failed.
+ * Returns @error. */
 int bpf_errors_fail_step(int error, const char *step, char *why, size_t size);
 
 #endif /* TSCT_TOOLS_BPF_ERRORS_H */

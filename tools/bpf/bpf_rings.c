@@ -25,7 +25,7 @@
 /* An event that is held back */
 struct held {
 	__u64 ns;		/* CLOCK_MONOTONIC, ns */
-	size_t at;		/* place of the event in struct cpu_ring.bytes */
+	size_t at;		/* offset of the event in struct cpu_ring.bytes, bytes */
 };
 
 struct cpu_ring {
@@ -33,7 +33,7 @@ struct cpu_ring {
 	int fd;
 	char *bytes;		/* events that are held back, in order of arrival */
 	size_t used, room;
-	struct held *held;	/* the same events, by time, from the oldest on */
+	struct held *held;	/* the events in `bytes`, sorted by time, oldest first */
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
 	int err;
@@ -46,15 +46,15 @@ struct bpf_rings {
 	struct cpu_ring *cpus;
 	unsigned int nr_cpus;
 	int map, counts_map;
-	struct ring_counts *counts;	/* array by CPU, mapped */
+	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
-	__u64 end;			/* of the recording, cycles */
+	__u64 end;			/* end of the recording, cycles */
 };
 
 /* ---- from the ring buffer ---------------------------------------------- */
 
-/* Holds back an event. The verifier of BPF made sure that it has a header. */
-static int take(void *context, void *data, size_t size)
+/* Holds back an event. The BPF verifier has checked that each event has a header. */
+static int hold_event(void *context, void *data, size_t size)
 {
 	struct cpu_ring *cpu = context;
 	const struct record *record = data;
@@ -77,7 +77,7 @@ static int take(void *context, void *data, size_t size)
 
 /* ---- to the ring ------------------------------------------------------- */
 
-/* Stores a pad up to the end of the block at @head, and the header of the next block. */
+/* Fills the block at @head with a pad up to its end, and writes the next block's header. */
 static void begin_block(const struct tsct_geometry *geo, char *data,
 			const struct tsct_ring_slot *slot, __u64 head, __u64 cycles)
 {
@@ -92,9 +92,9 @@ static void begin_block(const struct tsct_geometry *geo, char *data,
 }
 
 /*
- * Appends an event to the ring of a CPU, in the place of the kernel: only the holder of the
- * channel's memory writes to it (TSCT_CHANNEL_KERNEL).
- * @event: header of the event. len includes its payload, which is at most
+ * Appends an event to the ring of a CPU, as the kernel would do: only the provider writes
+ * to a channel with TSCT_CHANNEL_KERNEL.
+ * @event: header of the event. len includes the payload, which is at most
  *	TSCT_PAYLOAD_MAX; cycles are not lower than those of the ring's last event
  *
  * Returns false, and writes nothing, if the ring is full (discard policy).
@@ -133,9 +133,9 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back, or leaves it out if it is later than the recording's
- * end. Returns false if the ring is full. */
-static bool move(struct bpf_rings *rings, unsigned int number, const struct held *held)
+/* Moves an event that was held back into the channel, or leaves it out if it is later
+ * than the recording's end. Returns false if the ring is full. */
+static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	const struct cpu_ring *cpu = &rings->cpus[number];
 	struct tsct_record header;
@@ -147,7 +147,7 @@ static bool move(struct bpf_rings *rings, unsigned int number, const struct held
 }
 
 /* Removes the oldest @nr events from those that are held back. */
-static void forget(struct cpu_ring *cpu, size_t nr)
+static void drop_moved(struct cpu_ring *cpu, size_t nr)
 {
 	size_t i, first = cpu->used;
 
@@ -162,17 +162,17 @@ static void forget(struct cpu_ring *cpu, size_t nr)
 		cpu->held[i].at -= first;
 }
 
-/* Moves the events of a CPU up to a time. Returns their number. */
+/* Moves the events of a CPU up to @until (CLOCK_MONOTONIC, ns). Returns their number. */
 static size_t move_until(struct bpf_rings *rings, unsigned int number, __u64 until)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
 	size_t nr = 0;
 
 	while (nr < cpu->nr_held && cpu->held[nr].ns <= until &&
-	       move(rings, number, &cpu->held[nr]))
+	       move_event(rings, number, &cpu->held[nr]))
 		nr++;
 	if (nr)
-		forget(cpu, nr);
+		drop_moved(cpu, nr);
 	return nr;
 }
 
@@ -228,20 +228,20 @@ uint64_t bpf_rings_missing(const struct bpf_rings *rings)
 
 /* ---- the ring buffers -------------------------------------------------- */
 
-static int open_cpu(struct bpf_rings *rings, __u32 number, __u32 size)
+static int open_cpu_ring(struct bpf_rings *rings, __u32 number, __u32 size)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
 
 	cpu->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_ring", 0, 0, size, NULL);
 	if (cpu->fd < 0)
 		return -errno;
-	cpu->buffer = ring_buffer__new(cpu->fd, take, cpu, NULL);
+	cpu->buffer = ring_buffer__new(cpu->fd, hold_event, cpu, NULL);
 	if (!cpu->buffer || bpf_map_update_elem(rings->map, &number, &cpu->fd, 0))
 		return -errno;
 	return 0;
 }
 
-/* Creates the map of the ring buffers and that of the counts. */
+/* Creates the maps `rings` and `counts`. Returns 0 or -errno. */
 static int open_maps(struct bpf_rings *rings)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options);
@@ -295,7 +295,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 	if (rings->cpus)
 		err = open_maps(rings);
 	for (cpu = 0; !err && cpu < rings->nr_cpus; cpu++)
-		err = open_cpu(rings, cpu, header->data_size);
+		err = open_cpu_ring(rings, cpu, header->data_size);
 	if (err) {
 		bpf_rings_close(rings);
 		return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built-in kernel events, whose programs are made for them: all others are probes */
+/* Built-in kernel events, for which there are special programs: all other events are probes */
 #ifndef TSCT_TOOLS_BUILT_IN_H
 #define TSCT_TOOLS_BUILT_IN_H
 
@@ -24,23 +24,23 @@ extern const struct built_in built_ins[NR_BUILT_IN];
 /* Returns a mask of the events with this name or in this group; 0: unknown name. */
 unsigned int built_in_select(const char *name);
 
-/* Calls a function with the name and the fields of each event. */
+/* Calls @print with the name and the fields of each event. */
 void built_in_each(void (*print)(void *context, const char *name, const char *fields),
 		   void *context);
 
 /* Prints the names of events and groups with descriptions, one per line. */
 void built_in_list(FILE *to);
 
-/* Returns true if one of the patterns, separated by commas, matches one of the names. */
+/* Returns true if one of @patterns, separated by commas, matches @name or @other. */
 bool built_in_matches(const char *patterns, const char *name, const char *other);
 
-/* Returns true if the event with these names has a stack. @patterns: as in
- * struct kernel_select */
+/* Returns true if the event with the names @name and @other is to have a stack.
+ * @patterns: `stacks` of struct kernel_select */
 bool built_in_has_stack(const char *patterns, const char *name, const char *other);
 
 /*
- * Makes the conditions of @list on the events from @first to @last that have an ID in @ids.
- * Returns their number, or -errno with the reason in @why.
+ * Makes the conditions of @list on the built-in events from @first to @last, if they have
+ * an ID in @ids. Returns the number of conditions, or -errno with the reason in @why.
  */
 int built_in_where(struct where_list *list, int first, int last, const int *ids,
 		   struct where_condition *conditions, char *why, size_t size);

@@ -38,7 +38,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 	return 0;
 }
 
-/* Sets the layout of the system call with a number, if there is one. */
+/* Sets the layout of the system call with number @nr, if there is such a call. */
 static int set_call(int map, struct where_list *where, const char *stacks, unsigned int nr,
 		    char *why, size_t size)
 {

@@ -36,9 +36,9 @@ struct kernel_source {
 	struct statedump_ring *statedump;
 	struct tasks_bpf *tasks;
 	struct bpf_shared shared;	/* maps and constants of all objects */
-	const char *stacks;		/* events with stacks; NULL: none */
+	const char *stacks;		/* patterns of the events with stacks; NULL: none */
 	struct probe_set *probes;	/* NULL: none selected */
-	struct where_list *where;	/* NULL: none */
+	struct where_list *where;	/* conditions; NULL: none */
 };
 
 /* ---- selection of events ------------------------------------------------ */
@@ -48,20 +48,21 @@ int kernel_source_known(const char *event)
 	return probe_is_probe(event) || built_in_select(event) != 0;
 }
 
-/* Finds the events of a name: built-in events, or probes */
+/* Adds the events with a name: built-in events to *set, probes to the source. Returns 0
+ * or -errno. */
 static int select_one(struct kernel_source *source, const char *name, unsigned int *set,
 		      char *why, size_t size)
 {
 	unsigned int events;
 
-	/* The programs of system calls are the same for all of them. */
+	/* All system calls are recorded by the same programs. */
 	events = built_in_select(strcmp(name, "syscalls:*") ? name : "syscalls");
 	*set |= events;
 	if (events)
 		return 0;
 	if (!probe_is_probe(name))
-		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; use -e list "
-			    "for all", name);
+		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; -e list "
+			    "prints all", name);
 	if (!probe_set_add)
 		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: "
 				       TSCT_WING_MISSING("probes"), name);
@@ -176,7 +177,7 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 	return error;
 }
 
-/* Makes the maps of buffers, and of the stacks that were sent. Returns 0 or -errno. */
+/* Makes the maps `buffers` and `stacks`. Returns 0, or -errno with the reason in @why. */
 static int make_maps(struct kernel_source *source, char *why, size_t size)
 {
 	source->shared.buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers",
@@ -205,7 +206,7 @@ static unsigned int read_pid_max(void)
 	return max;
 }
 
-/* Sets whether the second programs of system calls are loaded. */
+/* Sets whether the second programs of system calls, see `preemptible`, are loaded. */
 static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 {
 	const bool may_be_preempted = prerequisites_kernel(6, 13) &&
@@ -221,7 +222,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 					 read_pid_max() / FIRST_RUNS_TIDS + 1);
 }
 
-/* Finds out whether the second programs, if they are loaded, are to be attached. */
+/* Sets whether the second programs, if they are loaded, are attached. Returns 0 or -errno. */
 static int select_second(struct kernel_bpf *bpf)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
@@ -306,12 +307,12 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before, they would take it without the lock that it needs. */
+	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
 	return error ?: check_stacks(source, *set, why, size);
 }
 
-/* Makes the hash's secret and the ring buffers. */
+/* Makes the secret of the stacks' hashes, and the ring buffers. */
 static int make_shared(struct kernel_source *source, struct tsct_channel *channel,
 		       const struct tsct_clock *clock, char *why, size_t size)
 {
@@ -329,7 +330,7 @@ static int make_shared(struct kernel_source *source, struct tsct_channel *channe
 	return error ? bpf_errors_fail_step(error, "make a ring buffer for", why, size) : 0;
 }
 
-/* Opens and loads the object `kernel`, whose maps the others share, and attaches it. */
+/* Opens, loads and attaches the object `kernel`, whose maps the other objects share. */
 static int open_kernel(struct kernel_source *source, const struct kernel_select *select,
 		       unsigned int set, const int *ids, char *why, size_t size)
 {
@@ -364,8 +365,8 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 	return error ? bpf_errors_fail_step(error, "attach", why, size) : 0;
 }
 
-/* Each step runs if all before it succeeded. kernel_source_close() takes the source as far as
- * it was made. */
+/* A step runs only if all steps before it succeeded. kernel_source_close() also frees a
+ * source of which only some steps ran. */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
 		       const struct kernel_select *select, struct kernel_source **ret,
@@ -438,8 +439,8 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 }
 
 /*
- * Returns an upper bound of the system calls' begins or ends that both programs missed. Of
- * those that the first one missed, the second one recorded some.
+ * Returns an upper bound of the number of system calls' starts, or ends, that neither program
+ * recorded. @recorded: number of those that the second recorded because the first missed them
  */
 static unsigned long calls_missed(const struct kernel_bpf *bpf,
 				  const struct bpf_program *first,
@@ -451,7 +452,7 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 
 	if (!bpf->bss->preemptible)
 		return of_first;
-	/* At the begin and the end, only one of both may be attached. */
+	/* While the two programs are attached or detached, maybe only one of them runs. */
 	if ((long)left < 0)
 		return 0;
 	return left < of_second ? left : of_second;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel events: BPF programs that write to a channel of the module, or, on a kernel
- * without it, to ring buffers of BPF
+ * Kernel events: BPF programs that write to a channel of the module, or, without the
+ * module, to ring buffers of BPF
  */
 #ifndef TSCT_TOOLS_KERNEL_SOURCE_H
 #define TSCT_TOOLS_KERNEL_SOURCE_H
@@ -17,14 +17,14 @@
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
-/* Selects the events that are recorded; all zero: those of the whole system */
+/* Selects the events that are recorded; all zero: the events of the whole system */
 struct kernel_select {
-	/* processes, with their present and later descendants; nr_roots 0: all */
+	/* processes to record, with present and later descendants; nr_roots 0: all */
 	const pid_t *roots;
 	unsigned int nr_roots;
-	const char *name;	/* name of the threads, 15 bytes count; NULL: any */
+	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
-	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;
@@ -33,7 +33,7 @@ struct kernel_select {
 	const char *stacks;
 };
 
-/* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
+/* Returns true for the name of a kernel event or of a group ("sched", "syscalls", "net"). */
 int kernel_source_known(const char *event);
 
 /*
@@ -42,11 +42,11 @@ int kernel_source_known(const char *event);
  *	this process; must outlive the source
  * @clock: clock of the recording; must outlive the source
  * @events: names of events, groups or probes
- * @select: which threads to record
+ * @select: selects threads, and events by conditions and rate
  *
- * Loads and attaches the BPF programs: events are recorded from the return on. Returns
- * 0 or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's
- * log is process-wide.
+ * Loads and attaches the BPF programs: events are recorded from the return on. Returns 0
+ * or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's log
+ * is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
@@ -54,29 +54,29 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		       char *why, size_t why_size);
 
 /*
- * Moves events into the channel, if they do not come there by themselves: to be called
- * before the channel is read. Returns 0 or -errno.
+ * Moves events from BPF's ring buffers into the channel; with the module, there is
+ * nothing to move. To be called before the channel is read. Returns 0 or -errno.
  */
 int kernel_source_pump(struct kernel_source *source);
 
 /*
  * Detaches the programs: no more events are recorded. The caller then calls
- * kernel_source_flush() and reads the channel, until that returns 0.
+ * kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
  */
 void kernel_source_stop(struct kernel_source *source);
 
-/* Moves events up to the recording's end, in cycles, into the channel after
- * kernel_source_stop(). Returns the number of events moved, or -errno. */
+/* After kernel_source_stop(): moves the events up to the recording's @end, in cycles,
+ * into the channel. Returns the number of events moved, or -errno. */
 int kernel_source_flush(struct kernel_source *source, uint64_t end);
 
-/* Takes a record of the statedump. kind: enum statedump_kind. Returns 0; or -errno, which ends
- * the call of kernel_source_statedump(). */
+/* Callback: takes a record of the statedump. @kind: enum statedump_kind. Returns 0, or
+ * -errno, which ends kernel_source_statedump(). */
 typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
 			   const void *payload, size_t size);
 
 /*
- * Takes what programs found out about the system since the last call: calls @take with each
- * record, in the order of arrival. To be called before and after kernel_source_stop().
+ * Calls @take with each record that BPF programs have sent for the statedump since the
+ * last call, in the order of arrival. To be called before and after kernel_source_stop().
  * Returns 0 or -errno. kernel_source_statedump_lost() returns the number of records for
  * which the ring buffer had no room.
  */
@@ -84,22 +84,22 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 			    void *context);
 unsigned long kernel_source_statedump_lost(const struct kernel_source *source);
 
-/* Number of events that were recorded in ring buffers of BPF and not moved */
+/* Returns the number of events in ring buffers of BPF that were not moved into the channel. */
 unsigned long kernel_source_missing(const struct kernel_source *source);
 
 /*
- * Calls a function for each event that the rate limit dropped, with the number. It is exact
- * after kernel_source_stop().
+ * Calls @take with the name of each event that the rate limit dropped, and the number of
+ * drops, which is exact after kernel_source_stop().
  */
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* Number of processes that were not recorded because the map of processes was full */
+/* Returns the number of processes that are not recorded: the map of processes was full. */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
 
 /*
- * Upper limit of the number of kernel events that were not recorded: if an event occurs
- * while a BPF program runs on the same CPU, the kernel does not run the program again.
+ * Returns an upper bound of the number of kernel events that were not recorded: if an event
+ * occurs while a BPF program runs on the same CPU, the kernel does not run the program again.
  */
 unsigned long kernel_source_missed(const struct kernel_source *source);
 

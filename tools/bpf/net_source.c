@@ -16,8 +16,8 @@
 
 BPF_OPEN(net)
 
-/* Sets whether the programs of a function are loaded: those for processes, and for
- * interrupts. */
+/* Sets whether both programs of a kernel function are loaded: the one for processes, and
+ * the one for interrupts. */
 static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
 {
 	bpf_program__set_autoload(process, load);
@@ -28,7 +28,7 @@ static void load_pair(struct bpf_program *process, struct bpf_program *interrupt
 static int configure(const struct bpf_shared *shared, struct where_list *list,
 		     const int *ids, struct net_bpf *bpf, char *why, size_t size)
 {
-	/* Two programs attach to functions that a kernel without IPv6 does not have. */
+	/* The programs of IPv6 attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = !access("/proc/net/if_inet6", F_OK);
 	const bool send = ids[NET_SEND];
 	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids,

@@ -18,7 +18,7 @@
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
 #define LOCKDOWN	"/sys/kernel/security/lockdown"
 
-/* Returns true if this process has a capability of the kernel, by its number. */
+/* Returns true if this process has a capability. @capability: CAP_* */
 static bool is_capable(unsigned int capability)
 {
 	struct __user_cap_header_struct header = {
@@ -30,7 +30,7 @@ static bool is_capable(unsigned int capability)
 		data[capability / 32].effective & 1u << capability % 32;
 }
 
-/* Returns true if the kernel forbids to read its memory, as events do. */
+/* Returns true if the kernel forbids everybody to read its memory, which events need. */
 static bool is_confidential(void)
 {
 	FILE *file = fopen(LOCKDOWN, "re");
@@ -79,11 +79,12 @@ int prerequisites_check_module(const char *const *events, unsigned int nr, char 
 {
 	unsigned int i;
 
-	/* Before 6.12, only programs of raw tracepoints and of fentry may call modules. */
+	/* Before Linux 6.12, only programs of raw tracepoints and of fentry may call modules. */
 	for (i = 0; i < nr; i++)
 		if (probe_is_probe(events[i]) && !prerequisites_kernel(6, 12))
 			return bpf_errors_fail(-EOPNOTSUPP, why, size,
-				    "%s: before Linux 6.12, probes cannot call the module",
+				    "%s: before Linux 6.12, probes cannot call the module; without "
+				    "TSCTRACE_PROVIDER=module, ring buffers of BPF are used",
 				    events[i]);
 	if (access("/sys/module/tsctrace", F_OK))
 		return bpf_errors_fail(-ENODEV, why, size,

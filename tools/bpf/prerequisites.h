@@ -12,12 +12,12 @@
  */
 int prerequisites_check(char *why, size_t size);
 
-/* Checks that the BPF programs of the events can call the module. Returns as
- * prerequisites_check(). */
+/* Checks that the BPF programs of the events can call the module. Returns 0, or -errno
+ * with the reason and the fix in @why. */
 int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
 			       size_t size);
 
-/* Returns true if the kernel has this version or a later one. */
+/* Returns true if this version, or a later one, of the kernel runs. */
 bool prerequisites_kernel(unsigned int major, unsigned int minor);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The probes of a kernel source: places in the kernel or in programs where an event is
- * recorded, by name. The wing `probes` defines them: without it, there is no set, and
- * probe_set_add is NULL. A set is changed and freed by one thread.
+ * recorded, by name. The wing `probes` defines these functions: without it, probe_set_add
+ * is NULL, and there is no set. Only one thread changes and frees a set.
  */
 #ifndef TSCT_TOOLS_PROBE_SET_H
 #define TSCT_TOOLS_PROBE_SET_H
@@ -18,7 +18,7 @@ struct bpf_shared;
 struct probe_set;
 struct tsct_channel;
 
-/* True if the text has the syntax of a probe, not the name of a built-in event. */
+/* Returns true if a text has the syntax of a probe, and so is no name of a built-in event. */
 static inline bool probe_is_probe(const char *text)
 {
 	return strchr(text, ':') != NULL;
@@ -26,16 +26,15 @@ static inline bool probe_is_probe(const char *text)
 
 /*
  * probe_set_add - add the probes of a text of -e
- * @set: made with the first probe; NULL before
- * @ret_built_in: gets the built-in events that record a probe faster, as a mask, beside
- *	those that it has
+ * @set: *set is NULL before the first probe, with which the set is made
+ * @ret_built_in: mask; gets those built-in events added that record one of the probes faster
  *
  * A probe that the set has is not added again. Returns 0, or -errno with the reason in @why.
  */
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in, char *why, size_t size);
 
-/* True if a probe is selected by one of @patterns, see struct kernel_select. */
+/* Returns true if a probe is selected by @patterns, see `stacks` of struct kernel_select. */
 TSCT_WING bool probe_set_matches(const struct probe_set *set, const char *patterns);
 
 /* Makes the conditions of @list on the probes. Returns 0, or -errno with the reason in @why. */
@@ -52,7 +51,7 @@ TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *chann
 			       const struct bpf_shared *shared, const char *stacks, char *why,
 			       size_t size);
 
-/* As the functions of kernel_source.h with these names */
+/* Like kernel_source_missed(), _counts_missed() and _limited(), for probes only */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,

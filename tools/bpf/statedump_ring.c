@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The ring buffer by which BPF programs report for the statedump */
+/* The ring buffer in which BPF programs send records of the statedump */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,21 +15,21 @@
 #include "tools/common/monotonic.h"
 
 #define RING_BYTES	(4U << 20)
-#define PUMP_NS		5000000	/* time after which a pass ends, so that rings are drained */
+#define PUMP_NS		5000000	/* longest time of a pass, ns; then rings are drained */
 
 struct statedump_ring {
 	const struct tsct_clock *clock;
 	struct monotonic monotonic;
 	struct ring_buffer *buffer;
 	int map, lost_map;
-	__u64 *lost;		/* mapped */
-	/* of the present call of statedump_ring_pump() */
+	__u64 *lost;		/* mapped from lost_map */
+	/* set in the present call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;
 	void *context;
 };
 
-static int take(void *context, void *data, size_t size)
+static int take_next(void *context, void *data, size_t size)
 {
 	struct statedump_ring *ring = context;
 	const struct record *record = data;
@@ -37,7 +37,7 @@ static int take(void *context, void *data, size_t size)
 			     monotonic_to_cycles(&ring->monotonic, record->monotonic_ns),
 			     record + 1, size - sizeof(*record));
 
-	/* The record is taken in any case. */
+	/* libbpf removes the record from the ring buffer also after an error. */
 	return err ?: tsct_monotonic_ns() > ring->until_ns ? -EBUSY : 0;
 }
 
@@ -74,7 +74,7 @@ int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *share
 		ring->lost_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_sd_lost",
 						sizeof(__u32), sizeof(__u64), 1, &options);
 	if (ring->lost_map >= 0)
-		ring->buffer = ring_buffer__new(ring->map, take, ring, NULL);
+		ring->buffer = ring_buffer__new(ring->map, take_next, ring, NULL);
 	if (ring->buffer)
 		ring->lost = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
 				  ring->lost_map, 0);

@@ -17,9 +17,9 @@
 
 BPF_OPEN(tasks)
 
-/* Runs an iterator's program once for each thread, or for the thread @tid of this process's
- * pid namespace unless that is 0. Returns 0 or -errno. */
-static int iterate(const struct bpf_program *program, pid_t tid)
+/* Runs an iterator's program once for each thread, if @tid is 0; else for the thread @tid
+ * of this process's pid namespace. Returns 0 or -errno. */
+static int run_iterator(const struct bpf_program *program, pid_t tid)
 {
 	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
@@ -59,7 +59,7 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
 		return error;
 	bpf_object__for_each_program(program, tasks->obj)
 		bpf_program__set_autoload(program, program == tasks->progs.find_process);
-	error = tasks_bpf__load(tasks) ?: iterate(tasks->progs.find_process, getpid());
+	error = tasks_bpf__load(tasks) ?: run_iterator(tasks->progs.find_process, getpid());
 	if (!error && !tasks->bss->found_tgid)
 		error = -ESRCH;
 	*ret_tgid = tasks->bss ? tasks->bss->found_tgid : 0;
@@ -68,11 +68,11 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
 }
 
 /*
- * Adds processes and their present descendants to the map `tracked`. Forks are followed
- * already, so no descendant is missed.
+ * Adds the processes @roots and their present descendants to the map `tracked`. The
+ * program follow_fork is attached already, so no later descendant is missed.
  */
-static int track(const struct tasks_bpf *tasks, const pid_t *roots, unsigned int nr_roots,
-		 char *why, size_t size)
+static int track_processes(const struct tasks_bpf *tasks, const pid_t *roots,
+			   unsigned int nr_roots, char *why, size_t size)
 {
 	unsigned int i;
 	int error = 0;
@@ -81,11 +81,11 @@ static int track(const struct tasks_bpf *tasks, const pid_t *roots, unsigned int
 		if (kill(roots[i], 0) && errno == ESRCH)
 			return bpf_errors_fail(-ESRCH, why, size, "there is no process %d",
 					       roots[i]);
-		error = iterate(tasks->progs.track_root, roots[i]);
+		error = run_iterator(tasks->progs.track_root, roots[i]);
 	}
 	while (!error && tasks->bss->nr_added) {
 		tasks->bss->nr_added = 0;
-		error = iterate(tasks->progs.track_children, 0);
+		error = run_iterator(tasks->progs.track_children, 0);
 	}
 	return error ? bpf_errors_fail(error, why, size, "cannot find processes and their "
 				       "children: %s", strerror(-error)) : 0;
@@ -102,7 +102,7 @@ int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 	error = tasks_bpf__load(*ret_tasks);
 	if (error)
 		return bpf_errors_fail_step(error, "load", why, size);
-	error = track(*ret_tasks, roots, nr_roots, why, size);
+	error = track_processes(*ret_tasks, roots, nr_roots, why, size);
 	if (error)
 		return error;
 	bpf_object__for_each_program(program, (*ret_tasks)->obj)
@@ -111,6 +111,6 @@ int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 	error = tasks_bpf__attach(*ret_tasks);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = iterate((*ret_tasks)->progs.report_all, 0);
+	error = run_iterator((*ret_tasks)->progs.report_all, 0);
 	return error ? bpf_errors_fail_step(error, "run", why, size) : 0;
 }

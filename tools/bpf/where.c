@@ -14,7 +14,7 @@
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* No operator is the start of one with a lower number. */
+/* Tried from the last to the first, so that "<=" is found before "<". */
 static const char *const ops[] = {
 	[WHERE_EQUAL] = "==", [WHERE_NOT_EQUAL] = "!=", [WHERE_LESS] = "<",
 	[WHERE_LESS_EQUAL] = "<=", [WHERE_GREATER] = ">", [WHERE_GREATER_EQUAL] = ">=",
@@ -35,7 +35,7 @@ static int fail_syntax(const char *at, char *why, size_t size)
 	return -EINVAL;
 }
 
-/* Reads [EVENT:]FIELD before an operator. */
+/* Reads [EVENT:]FIELD into @where. Returns false if it is malformed. */
 static bool read_names(const char *text, size_t len, struct where *where)
 {
 	const char *colon = memrchr(text, ':', len), *field = colon ? colon + 1 : text;
@@ -51,7 +51,7 @@ static bool read_names(const char *text, size_t len, struct where *where)
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
-/* Finds the number of an error by its name. Returns 0: there is none. */
+/* Returns the number of the error with a name such as "ENOENT"; 0: there is none. */
 static int find_error(const char *name)
 {
 	const char *known;
@@ -65,7 +65,7 @@ static int find_error(const char *name)
 	return 0;
 }
 
-/* Reads names of constants, "O_CREAT|O_EXCL". Returns false: there are unknown ones. */
+/* Reads names of constants, "O_CREAT|O_EXCL". Returns false if one of them is unknown. */
 static bool read_constants(const char *text, uint64_t *ret_number)
 {
 	__u64 value;
@@ -102,7 +102,7 @@ static void read_number(struct where *where)
 	where->is_negative &= where->number != 0;
 }
 
-/* Reads a value. Returns the end of it; NULL: malformed */
+/* Reads a value into @where. Returns the end of the value; NULL: it is malformed. */
 static const char *read_value(const char *at, struct where *where)
 {
 	const bool quoted = *at == '"';
@@ -185,7 +185,7 @@ static bool is_event(const struct where *where, const char *system, const char *
 		(*system && !fnmatch(where->event, full, 0));
 }
 
-/* Notes the fields of an event that does not have the field of the condition. */
+/* Notes the fields of an event that lacks the condition's field, for the error message. */
 static void note_fields(struct where *where, const struct tsct_event_def *def)
 {
 	size_t used = strlen(where->fields);
@@ -201,8 +201,8 @@ static void note_fields(struct where *where, const struct tsct_event_def *def)
 	}
 }
 
-/* Returns true if an integer of a type can have the value, or bits of it. */
-static bool fits(const struct where *where, unsigned int size, bool is_signed)
+/* Returns true if an integer of @size bytes can have the condition's value, or bits of it. */
+static bool fits_field(const struct where *where, unsigned int size, bool is_signed)
 {
 	const uint64_t most = UINT64_MAX >> (64 - 8 * size);
 
@@ -232,9 +232,9 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 	if (!where->is_number)
 		return fail_type(where, def, type->name, ", an integer, but the value is a "
 				 "text", why, size);
-	/* Where a condition is on many events, the field may be wide enough in others. */
+	/* A condition on many events is not checked: the field may be wider in other events. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
-	    !fits(where, type->size, c->is_signed))
+	    !fits_field(where, type->size, c->is_signed))
 		return fail_type(where, def, type->name, ", which cannot have this value",
 				 why, size);
 	return 1;
@@ -245,12 +245,12 @@ static int apply_text(const struct where *where, const struct tsct_event_def *de
 		      char *why, size_t size)
 {
 	if (where->op != WHERE_EQUAL && where->op != WHERE_NOT_EQUAL)
-		return fail_type(where, def, "text", ", which == and != compare", why, size);
+		return fail_type(where, def, "text", "; use == or !=", why, size);
 	if (field->type != TSCT_TYPE_CHARS || c->len <= field->count)
 		return 1;
-	/* A text that fills its field has no NUL there. */
+	/* A text that fills its field is recorded without a NUL. */
 	if (c->text[c->len - 1] || c->len - 1 > field->count)
-		return fail_type(where, def, "text", ", and shorter", why, size);
+		return fail_type(where, def, "text", ", and shorter than the value", why, size);
 	c->len = (u8)field->count;
 	return 1;
 }
@@ -263,7 +263,7 @@ void where_value(const struct where *where, struct where_condition *c)
 	*c = (struct where_condition) {
 		.op = (u8)where->op, .value = where->number, .negative = where->is_negative,
 		.or_next = where->or_next,
-		/* With its NUL, a text is compared as a whole. */
+		/* Unless only the beginning has to match, the NUL is compared, too. */
 		.len = (u8)(is_prefix ? len - 1 : len + 1),
 	};
 	memcpy(c->text, where->text, is_prefix ? len - 1 : len);
@@ -350,7 +350,7 @@ int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns)
 
 	if (end == text || (*end && strcmp(end, "/s")) || !rate || rate > WHERE_RATE_MAX)
 		return -EINVAL;
-	/* Rounded up, so that no more events than `rate` are recorded in a second */
+	/* Round up, so that no second has more events than `rate`. */
 	*ret_ns = (1000000000 + rate - 1) / rate;
 	*ret_early_ns = rate >= 20 ? (rate / 10 - 1) * *ret_ns : 0;
 	return 0;

@@ -6,10 +6,10 @@
  *	[EVENT:]FIELD OP VALUE [|| [EVENT:]FIELD OP VALUE]..., all of one field
  *
  * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer; names of
- * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes if
- * it has blanks; a text that ends with * stands for all that begin so. EVENT is the name of
- * an event, without or with its system, and may have wildcards. A condition applies to the
- * events that have the field: all others are recorded as without it.
+ * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes
+ * if it has blanks; a text that ends with * stands for all that begin so. EVENT is the name
+ * of an event, without or with its system, and may have wildcards. Events that do not have
+ * the field are recorded as if there were no condition.
  */
 #ifndef TSCT_TOOLS_WHERE_H
 #define TSCT_TOOLS_WHERE_H
@@ -22,9 +22,9 @@
 
 #include "tools/bpf/progs/events.h"
 
-/* A condition as it was written, and what was found about it */
+/* A condition as the user wrote it, and what was found out about it */
 struct where {
-	char event[TSCT_EVENT_NAME_MAX + 64];	/* ""; any */
+	char event[TSCT_EVENT_NAME_MAX + 64];	/* "": any */
 	char field[TSCT_FIELD_NAME_MAX];
 	enum where_op op;
 	bool is_number;
@@ -34,7 +34,7 @@ struct where {
 	bool or_next;			/* the next condition is an alternative to this one */
 	bool is_event_known;		/* events match `event` */
 	bool is_used;			/* the condition applies to an event */
-	char fields[512];		/* of events that match, without the field */
+	char fields[512];		/* fields of those matching events that lack `field` */
 	char near[TSCT_FIELD_NAME_MAX];	/* a field with a similar name */
 };
 
@@ -55,34 +55,36 @@ void where_value(const struct where *where, struct where_condition *ret_conditio
 
 /*
  * where_apply - make the condition @where on the events of a definition
- * @system: of a tracepoint, else ""
+ * @system: system of a tracepoint, group of a built-in event; "": none
  *
- * Returns 1: made; 0: it does not apply to these events; -EINVAL: it does not fit the
- * field's type, with the reason in @why.
+ * Returns 1: made; 0: the condition does not apply to these events; -EINVAL: the value
+ * does not fit the field's type, with the reason in @why.
  */
 int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
 		struct where_condition *ret_condition, char *why, size_t size);
 
-/* Applies all conditions. @conditions: array of WHERE_MAX. Returns their number or -EINVAL. */
+/* Makes all conditions that apply to the events of @def. @conditions: array of WHERE_MAX.
+ * Returns the number of conditions, or -EINVAL with the reason in @why. */
 int where_apply_all(struct where_list *list, const char *system,
 		    const struct tsct_event_def *def, struct where_condition *conditions,
 		    char *why, size_t size);
 
-/* Checks that each condition applied to an event. Returns 0, or -EINVAL with the fields
- * that there are in @why. */
+/* Checks that each condition applied to an event. Returns 0, or -EINVAL with the reason,
+ * and the fields that exist, in @why. */
 int where_check_used(const struct where_list *list, char *why, size_t size);
 
 /*
  * where_rate - read a rate limit, "N" or "N/s"
- * @ret_ns: time per event
- * @ret_early_ns: by how much events may be early: a tenth of a second's events at once
+ * @ret_ns: time per event, ns
+ * @ret_early_ns: time by which an event may be early, ns, so that a tenth of a second's
+ *	events may come at once
  *
  * Returns 0 or -EINVAL.
  */
 #define WHERE_RATE_MAX	10000000
 int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
 
-/* Takes the number of events that the rate limit dropped. @kind: TSCT_KIND_* of the event */
+/* Callback: takes the number of events that the rate limit dropped. @kind: TSCT_KIND_* */
 typedef void take_dropped(void *context, const char *event, unsigned int kind,
 			  unsigned long dropped);
 

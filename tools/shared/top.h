@@ -60,9 +60,9 @@ double top_row_lost_per_s(const struct top_row *row);
 /* Sums of a sample's channels */
 struct top_sums {
 	unsigned int channels;
-	__u64 events, written, lost;	/* so far: events, bytes, events */
+	__u64 events, written, lost;	/* sums so far; `written` in bytes, the others in events */
 	double events_per_s, bytes_per_s, lost_per_s;
-	double unread_percent;	/* fill of the fullest ring, %; -1: none is read */
+	double unread_percent;	/* fill of the fullest ring, %; -1: no channel of policy discard */
 };
 
 void top_sample_sums(const struct top_sample *sample, struct top_sums *ret);
@@ -82,7 +82,7 @@ json_t *top_view_json(const struct top_sample *sample);
  */
 void top_term_open(bool screen);
 
-/* True if the terminal's alternate screen is in use */
+/* Returns true if the terminal's alternate screen is in use. */
 bool top_term_is_open(void);
 
 /* Restores the terminal's modes and its normal screen. */
@@ -95,7 +95,7 @@ void top_term_size(int *ret_width, int *ret_height);
 void top_term_draw(const char *text);
 
 /*
- * Waits for a key until the time @until_ns, CLOCK_MONOTONIC. Returns the key; 0: none
+ * Waits for a key until the time @until_ns, CLOCK_MONOTONIC. Returns the key; 0: no key
  * came; 'q' also after a signal that ends the program; ' ' also if the table must be
  * drawn again.
  */

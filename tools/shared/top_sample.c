@@ -35,7 +35,7 @@ static double unread_percent(const struct tsct_channel_info *info, __u64 unread)
 	return size > 0 ? 100 * unread / size : 0;
 }
 
-/* Adds the row of a channel, whose fill is the fill of its fullest ring. */
+/* Adds the row of a channel, with the fill of its fullest ring, and the rows of its CPUs. */
 static int read_channel(struct top_sample *sample, struct channel_list *all,
 			const struct listed_channel *c, bool cpus)
 {
@@ -84,7 +84,7 @@ int top_sample_read(struct top_sample *sample, bool cpus)
 	channel_list_open(&all, false);
 	begin = tsct_monotonic_ns();
 	error = channel_list_read(&all);
-	/* A provider may take long to answer: the figures are of a moment between. */
+	/* A provider may take long to answer: use the middle between request and answer. */
 	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	for (provider = 0; provider < CHANNEL_PROVIDERS; provider++)
 		sample->providers += all.providers[provider].answers;
@@ -112,9 +112,9 @@ static int compare_ids(const struct top_row *a, const struct top_row *b)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* Returns a counter's rate; 0 if the counter, which programs can write to,
+/* Returns a counter's increase per second; 0 if the counter, which programs can write to,
  * decreased. */
-static double rate(__u64 before, __u64 now, double seconds)
+static double counter_rate(__u64 before, __u64 now, double seconds)
 {
 	return now > before && seconds > 0 ? (now - before) / seconds : 0;
 }
@@ -132,11 +132,11 @@ void top_sample_rates(const struct top_sample *before, struct top_sample *now)
 		if (old == end || compare_ids(old, row))
 			continue;
 		row->has_rates = true;
-		row->events_per_s = rate(old->events, row->events, now->seconds);
-		row->bytes_per_s = rate(old->written, row->written, now->seconds);
+		row->events_per_s = counter_rate(old->events, row->events, now->seconds);
+		row->bytes_per_s = counter_rate(old->written, row->written, now->seconds);
 		for (i = 0; i < TSCT_LOST_NR; i++)
-			row->lost_per_s[i] = rate(old->lost[i], row->lost[i],
-						  now->seconds);
+			row->lost_per_s[i] = counter_rate(old->lost[i], row->lost[i],
+							  now->seconds);
 	}
 }
 

@@ -24,7 +24,7 @@
 static struct termios original;
 static bool entered;		/* whether the alternate screen is in use */
 static bool has_keys;		/* whether standard input is a terminal */
-static bool keys;		/* whether keys are read: only in the foreground */
+static bool keys;		/* whether keys are read: only in the terminal's foreground */
 static volatile sig_atomic_t stopped, resized;
 static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
@@ -89,7 +89,7 @@ void top_term_close(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
 }
 
-/* Catch signals first: their default action would not restore the terminal. */
+/* Catches signals first: their default action would not restore the terminal. */
 void top_term_open(bool screen)
 {
 	const char *kind = getenv("TERM");
@@ -122,7 +122,7 @@ void top_term_size(int *ret_width, int *ret_height)
 	*ret_height = size.ws_row;
 }
 
-/* Clear the rest of each line: to clear the whole screen first would flicker. */
+/* Clears the rest of each line, because clearing the whole screen first would flicker. */
 void top_term_draw(const char *text)
 {
 	const char *end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens an object of BPF programs. There are two builds of each, which differ in nothing
- * but the call of the module's function: to find that, libbpf lists the types of all
- * modules, which takes CAP_SYS_ADMIN.
+ * Opens an object of BPF programs. Each object has two builds: one calls the function of
+ * the module, the other does not. To find that function, libbpf lists the types of all
+ * modules, for which it needs CAP_SYS_ADMIN.
  */
 #ifndef TSCT_TOOLS_BPF_OPEN_H
 #define TSCT_TOOLS_BPF_OPEN_H
@@ -17,16 +17,16 @@
 
 #include "events.h"
 
-/* Maps and constants that all objects of a source have in common */
+/* Maps and constants that all BPF objects of a kernel source share. A map is a descriptor. */
 struct bpf_shared {
-	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
+	int rings, counts;	/* maps `rings` and `counts`; -1: events go to the module */
 	int buffers;		/* map of buffers; -1: none */
 	int stacks;		/* map of the stacks that were sent; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
 	int statedump, statedump_lost;
 	uint64_t channel_handle;
-	uint64_t hash_secret;	/* random, odd */
+	uint64_t hash_secret;	/* random factor of hashes, odd */
 	struct kernel_filter filter;
 	bool may_sleep_with_stacks;	/* programs that may sleep can take stacks */
 };
@@ -36,14 +36,14 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 }
 
-/* Number of events that a program, or all programs of an object, missed, as the kernel counts
- * them: a program is not run again on a CPU where it runs already. */
+/* Return the number of events that one program, or all programs of an object, missed, as the
+ * kernel counts them: it does not run a program on a CPU that runs this program already. */
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
 
 /*
- * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the
- * maps and constants of @shared. NAME_bpf__destroy() frees it. Returns 0 or -errno.
+ * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the maps
+ * and constants of @shared, and returns 0 or -errno. NAME_bpf__destroy() frees the object.
  */
 #define BPF_OPEN(name)								\
 static int name##_open(const struct bpf_shared *shared, struct name##_bpf **ret_object) \

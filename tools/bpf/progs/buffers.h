@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Buffers in which BPF programs make events that are too large for the stack */
+/* Buffers in which BPF programs make events that are too large for a program's stack */
 #ifndef TSCT_BPF_BUFFERS_H
 #define TSCT_BPF_BUFFERS_H
 
@@ -33,7 +33,7 @@ static __always_inline struct buffer *find_buffer(void)
 	return NULL;
 }
 
-/* Returns a buffer for an event, or NULL, and counts the event as missed. */
+/* Returns a free buffer for an event; if there is none, counts a missed event, returns NULL. */
 static __always_inline struct buffer *take_buffer(void)
 {
 	struct buffer *buffer = find_buffer();

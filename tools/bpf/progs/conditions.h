@@ -29,7 +29,8 @@ static __always_inline bool number_holds(const volatile struct where_condition *
 	}
 }
 
-/* @at: at least WHERE_TEXT_MAX bytes, or the size of a text of fixed size */
+/* Returns true if a text field satisfies a condition. @at: the text, of at least
+ * WHERE_TEXT_MAX bytes, or of the field's fixed size */
 static __always_inline bool text_holds(const volatile struct where_condition *c,
 				       const char *at)
 {
@@ -63,14 +64,14 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 }
 
 /*
- * Used after each condition, where @holds says if it holds, or one before it to which it is an
- * alternative. False: the conditions are not satisfied.
+ * Used after each condition. @holds: this condition holds, or one before it that is an
+ * alternative to it. The result is false if no alternative holds: the event is not recorded.
  */
 #define NEXT_CONDITION(condition, holds)					\
 	((condition).or_next || ((holds) && !((holds) = false)))
 
-/* Returns true if a payload of fixed layout satisfies those of @nr conditions, at most
- * @max, that are on the event @id. */
+/* Returns true if a payload of fixed layout satisfies the conditions on the event @id.
+ * @where: @nr conditions, at most @max, some of them on other events */
 static __always_inline bool payload_holds(const volatile struct where_condition *where,
 					  __u32 nr, __u32 max, __u32 id, const void *payload)
 {
@@ -89,11 +90,10 @@ static __always_inline bool payload_holds(const volatile struct where_condition 
 
 #define RATE_TRIES	8
 
-/*
- * Returns true if an event is within the rate limit, else counts it. The next event is due
- * one interval after this one, or after the time at which this one was due. Other CPUs may
- * do the same: an event that never wins against these is one too many.
- */
+/* Returns true if an event is within the rate limit, else counts it as dropped. The next
+ * event is due one interval after now, or after the time at which this one was due, if
+ * that is later. Other CPUs change that time, too: an event that loses against them
+ * RATE_TRIES times is dropped. */
 static __always_inline bool within_rate(struct event_limit *limit)
 {
 	u64 now, due, seen;

@@ -23,7 +23,7 @@ typedef __u64 u64;
  * processes and threads as this namespace does. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
 
-/* Hash of several words: of a first value and a word, then of that hash and the next word */
+/* Returns the hash of @hash and one more word. To hash several words, pass each result on. */
 static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -35,16 +35,16 @@ static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
  * but a time of CLOCK_MONOTONIC in place of cycles.
  */
 struct record {
-	u16 len;		/* bytes of header and payload */
+	u16 len;		/* size of header and payload, bytes */
 	u16 id;
 	u32 tid;
 	u64 monotonic_ns;
 };
 
 /*
- * Kinds of records in the ring buffer `statedump`, which have the same header: `id` is the
- * kind. The recorder writes what they say into the recording's statedump, see
- * lib/statedump.
+ * Kinds of records in the ring buffer `statedump`. A record has the header struct record,
+ * with its kind in `id`. The recorder writes the contents into the recording's statedump,
+ * see lib/statedump.
  */
 enum statedump_kind {
 	STATEDUMP_THREAD,	/* struct statedump_thread */
@@ -54,15 +54,15 @@ enum statedump_kind {
 };
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
-#define STRING_SHORT	64	/* the same of a short name */
-#define BUFFER_PAYLOAD	4096	/* size of a payload at which nothing more is added */
+#define STRING_SHORT	64	/* maximum size of a short name with its NUL, bytes */
+#define BUFFER_PAYLOAD	4096	/* a payload of this size, or more, gets no more fields, bytes */
 #define BUFFERS_PER_CPU	4
 
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* 1: a string could not be read. Not on the stack, where the verifier would follow
-	 * either case to its end. */
+	/* 1: a string could not be read. A variable on the stack would not do: the
+	 * verifier would follow its two values separately, to the end of the program. */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
@@ -70,44 +70,46 @@ struct buffer {
 
 /* State of the rate limit of an event */
 struct event_limit {
-	u64 next_ns;		/* CLOCK_MONOTONIC from which on the next event is due; atomic */
-	u64 dropped;		/* events that were not recorded; atomic */
+	u64 next_ns;		/* time at which the next event is due, CLOCK_MONOTONIC; atomic */
+	u64 dropped;		/* number of events that were not recorded; atomic */
 };
 
-#define CALL_RESULT	6	/* index of a call's result, behind its arguments */
+#define CALL_RESULT	6 /* index of the result in arrays of arguments, of which there are 6 */
 
 /*
- * Layout of a system call's events; all zero: the call is unknown. If there is a condition
- * on the result, only the end is recorded, with the arguments and the result.
+ * Layout of a system call's events; all zero: the call is unknown. If a condition is on
+ * the call's result, only the call's end is recorded, with the arguments and the result.
  */
 struct call_layout {
-	u16 enter_id, exit_id;	/* events; 0: not recorded */
-	u8 ret_size;		/* bytes of the result */
+	u16 enter_id, exit_id;	/* ids of the events at its start and its end */
+	u8 ret_size;		/* size of the result, bytes */
 	u8 nr_args;
-	/* bytes of each argument: 1 to 8; STRING_SHORT: at most of a string; 0: string */
+	/* size of each argument, bytes: 1 to 8: integer; STRING_SHORT: string of at most
+	 * that size; 0: string of at most STRING_MAX */
 	u8 sizes[6];
-	u8 is_signed;		/* bits of arguments and of the result that have a sign */
-	/* bits of the conditions on each argument and on the result */
+	u8 is_signed;		/* bit I: argument I has a sign; bit CALL_RESULT: the result has */
+	/* conditions on each argument, and on the result: bit I: call_where[I] */
 	u8 where[CALL_RESULT + 1];
 	struct event_limit limit;
-	u64 dropped_ends;	/* ends of calls whose begins the rate limit dropped; atomic */
+	u64 dropped_ends; /* ends that were dropped with their starts; atomic */
 };
 
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread, where it may be left out, or has an unreadable string */
+/* The present system call of a thread. Kept only if conditions or a rate limit may leave
+ * out the call, or if a string could not be read at the start of the call. */
 struct held_call {
 	u32 state;		/* CALL_* */
-	u32 unreadable;		/* 1: a string could not be read at the begin */
-	u32 size;		/* of its arguments, bytes */
-	u64 missing;		/* as `unreadable` of struct buffer */
+	u32 unreadable;		/* 1: a string could not be read at the call's start */
+	u32 size;		/* size of the arguments in `payload`, bytes */
+	u64 missing;		/* 1: a string in `payload` could not be read */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
 };
 enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 
-/* An element of the map `first_runs` */
+/* An element of the map `first_runs`: flags FIRST_* of threads, see kernel.bpf.c */
 #define FIRST_RUNS_TIDS	64
 struct first_runs {
 	u8 of_tid[FIRST_RUNS_TIDS];
@@ -118,38 +120,38 @@ struct second_runs {
 	u64 exit;
 };
 
-/* Room for system calls: 64-bit ones, then as many 32-bit ones */
+/* Limit of the number of a system call. The map `calls` has 64-bit, then 32-bit calls. */
 #define CALLS_MAX	1024
-/* As lib/syscalls has them: flag of an ID, which has a stack, or, at the end of a call,
- * strings; texts of strings that cannot be read */
+/* As in lib/syscalls/syscalls.h: a flag of an event's ID: the event has a stack, or, at
+ * the end of a call, strings; then texts in place of strings that cannot be read */
 #define SYSCALL_ID_STACK 0x2000
 #define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
 #define STRING_FAULT	"\377F"
 
 /*
- * A stack, as BPF programs send it to the recorder. The addresses of the kernel's frames
- * follow, then the user frames (struct bpf_stack_build_id); both from the innermost on.
+ * Head of a stack that BPF programs send to the recorder. The addresses of the kernel's frames
+ * follow, then the user frames (struct bpf_stack_build_id), both innermost frame first.
  */
 #define STACK_KERNEL_BYTES	(127 * 8)
-#define STACK_USER_MAX		64	/* frames */
+#define STACK_USER_MAX		64	/* frames of a program, at most */
 #define STACK_USER_BYTES	(STACK_USER_MAX * 32)
-#define STACKS_SENT		32768	/* stacks that are known to have been sent */
+#define STACKS_SENT		32768	/* hashes in the map `stacks`, at most */
 struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
 	u32 tgid;
 	u16 kernel_bytes, user_bytes;
 };
 
-/* Number of events of a CPU; the events of all CPUs are in one array map */
+/* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {
-	u64 published;		/* events in the CPU's ring buffer since the begin */
+	u64 published;		/* events written into the CPU's ring buffer so far */
 	u64 full;		/* events lost: the ring buffer had no space */
 	u64 nested;		/* events lost: an NMI interrupted a write */
-	u64 reserved[5];	/* counts of two CPUs are not in one cache line */
+	u64 reserved[5];	/* padding: two CPUs' counts share no cache line */
 };
 
-/* Payload of a record of STATEDUMP_THREAD: struct tsct_statedump_thread */
+/* Payload of a record STATEDUMP_THREAD, laid out as struct tsct_statedump_thread */
 struct statedump_thread {
 	u32 tid, tgid;
 	u64 start_ns;
@@ -225,7 +227,7 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
 #define PREV_STATE_PREEMPTED	0x100	/* the task is runnable and was preempted */
 
-/* Added to numbers of 32-bit system calls, which differ from those of 64-bit calls */
+/* Added to the number of a 32-bit system call: another 64-bit call may have the same number */
 #define SYSCALL_COMPAT		(1LL << 32)
 
 /* ---- selection of threads and events: constants of the BPF programs ------- */
@@ -233,19 +235,19 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define KERNEL_FILTER_CPUS	8192
 
 struct kernel_filter {
-	u32 self_tgid;		/* the recorder, which is never recorded */
-	u8 all_processes;	/* 0: only those in the map `tracked` */
+	u32 self_tgid;		/* tgid of the recorder, which is never recorded */
+	u8 all_processes;	/* 1: all; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */
 	u8 by_name;		/* only threads with the name `name` */
 	u8 by_cgroup;		/* only threads in the cgroup of the map `cgroup` */
 	u64 name[2];		/* characters, padded with NULs */
-	/* rate limit of each event: time per event, 0: no limit, and the time by which
-	 * events may be early, ns */
+	/* rate limit of each event: time per event, ns (0: no limit), and the time by
+	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
-	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* bits by CPU */
+	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, a bit each */
 };
 
-#define WHERE_MAX	8	/* conditions on the fields of events */
+#define WHERE_MAX	8	/* conditions of a recording, at most */
 #define WHERE_TEXT_MAX	64
 
 enum where_op {
@@ -255,15 +257,15 @@ enum where_op {
 
 /* A condition on a field of an event: only events that satisfy it are recorded */
 struct where_condition {
-	u16 event_id;		/* built-in events: the event */
+	u16 event_id;		/* id of the built-in event; 0: another kind of event */
 	u16 field;		/* index of the field */
-	u16 offset;		/* of the field in a payload of fixed layout, bytes */
+	u16 offset;		/* offset of the field in a payload of fixed layout, bytes */
 	u8 op;			/* WHERE_* */
-	u8 size;		/* bytes of an integer; 0: text */
+	u8 size;		/* size of an integer field, bytes; 0: text */
 	u8 is_signed;		/* the field is signed */
-	u8 negative;		/* `value` is negative, a number of 64 bits with a sign */
+	u8 negative;		/* `value` is negative, in two's complement */
 	u8 len;			/* characters of `text` that are compared */
-	u8 or_next;		/* the next condition on this field is an alternative */
+	u8 or_next;		/* 1: the next condition is an alternative to this one */
 	u64 value;
 	char text[WHERE_TEXT_MAX];
 };

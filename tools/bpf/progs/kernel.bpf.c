@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Kernel events: BPF programs that write scheduler switches and system calls into a
- * channel of the module.
+ * Kernel events: BPF programs that record scheduler switches and system calls, in a
+ * channel of the module or in ring buffers of BPF.
  *
  * Only the programs of selected events are loaded. If a process tree is traced, only
- * events of the root process, of its threads and of its descendants are recorded.
- * Events of the recorder itself are never recorded: reading the rings would cause
- * events that fill the rings.
+ * events of the root process, of its threads and of its descendants are recorded. Events
+ * of the recorder itself are never recorded: reading the rings would cause events that
+ * fill the rings.
  */
 #include "buffers.h"
 #include "conditions.h"
@@ -30,10 +30,11 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
-const volatile bool sched_switch_stacks;	/* the event has the field `stack` */
-const volatile bool syscall_stacks;	/* BEGIN events with SYSCALL_ID_STACK have it */
+const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
+const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
-/* Conditions on the fields of the events above, and on those of system calls */
+/* Conditions on the fields of sched_switch, sys_enter and sys_exit, and on those of known
+ * calls */
 const volatile __u32 nr_where;
 const volatile struct where_condition where[3 * WHERE_MAX];
 const volatile __u32 nr_call_where;
@@ -55,7 +56,7 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if a payload satisfies the conditions on the event. */
+/* Returns true if a payload satisfies the conditions on the event @id. */
 static __always_inline bool event_holds(__u32 id, const void *payload)
 {
 	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
@@ -71,9 +72,9 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, delete the child's tgid from the map `tracked`.
-	 * An entry with that tgid is of a process that has ended unnoticed: the tgid is
-	 * in use again. */
+	/* If the parent is not tracked, the child is not either. The map `tracked` may
+	 * have an entry of the child's tgid from an ended process, because tgids are used
+	 * again: delete it. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -150,7 +151,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 
 /* ---- system calls ------------------------------------------------------ */
 
-/* Layouts of system calls, by number; of 32-bit ones, by CALLS_MAX + number */
+/* Layouts of system calls. Key: the call's number, for 32-bit calls plus CALLS_MAX */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * CALLS_MAX);
@@ -175,7 +176,7 @@ static __always_inline struct call_layout *layout_of(__u32 id, bool compat)
 	return call && call->enter_id ? call : NULL;
 }
 
-/* Appends an integer of 1, 2, 4 or 8 bytes, whose lower bytes are the first. */
+/* Writes an integer of @size bytes (1, 2, 4 or 8), lowest byte first. Returns @size. */
 static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 {
 	switch (size) {
@@ -187,7 +188,9 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 	return size;
 }
 
-/* @unreadable: set if the string cannot be read */
+/* Copies a string of the process. Returns the size of the copy with its NUL, bytes.
+ * @from: address of the string
+ * @unreadable: set to 1 if the string cannot be read; the copy is then STRING_FAULT */
 static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *unreadable)
 {
 	long len = !from ? 0 :
@@ -202,7 +205,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *u
 	return sizeof(STRING_NULL);
 }
 
-/* True if system calls may be left out: what their ends do depends on their begins. */
+/* True if calls may be left out: the end of a call then depends on what was done at the start. */
 #define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
 
 struct {
@@ -212,11 +215,10 @@ struct {
 	__type(value, struct held_call);
 } held_calls SEC(".maps");
 
-/*
- * A page of a string may not be in memory when a call begins, where programs cannot wait for
- * it. When the call ends, the kernel has read the string, so the event of the end has it.
- */
-u64 nr_unreadable;	/* threads whose present call has such a string, or that ended in it */
+/* When a call starts, a page of a string may not be in memory, and the program cannot
+ * wait for the page. When the call ends, the kernel has read the string, so the end's
+ * event has it. */
+u64 nr_unreadable; /* threads in a call with an unreadable string, or that ended in one */
 
 static __always_inline void mark_unreadable(void)
 {
@@ -229,8 +231,8 @@ static __always_inline void mark_unreadable(void)
 	}
 }
 
-/* Returns true if the present call has such a string, and it may be readable now. execve()
- * has set the registers of the new program. */
+/* Returns true if a string of the present call was unreadable at its start, and may be
+ * readable now. After a successful execve(), the registers with its address are gone. */
 static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
 					    long ret)
 {
@@ -242,8 +244,8 @@ static __always_inline bool take_unreadable(struct held_call *held, const struct
 }
 
 /*
- * Return 1 if an argument or a result satisfies the conditions in a mask. The verifier
- * checks these functions on their own, for any arguments, not again for each call.
+ * number_wanted() and text_wanted() return 1 if an argument or a result satisfies the
+ * conditions in the bits of @mask. They are not inline: so the verifier checks each once.
  */
 __noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
 {
@@ -315,8 +317,8 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 	}
 
 /*
- * Appends the arguments of a call. Returns their size; -1: they are not wanted.
- * @may_wait: conditions on strings that cannot be read are tested later
+ * Writes the arguments of a call. Returns their size in bytes; -1: a condition does not hold.
+ * @may_wait: ignore conditions on strings that cannot be read; the call's end tests them
  */
 static __always_inline s64 append_args(const struct call_layout *call,
 				       const struct pt_regs *regs, bool compat,
@@ -334,8 +336,8 @@ static __always_inline s64 append_args(const struct call_layout *call,
 	return at;
 }
 
-/* Appends the stack of an event with the ID @id to @at bytes of payload, if it has one.
- * Returns the new size. */
+/* Appends the field `stack` to a payload of @at bytes, if events with the ID @id have it.
+ * Returns the new size, bytes. */
 static __always_inline u64 append_call_stack(void *context, __u32 id, struct buffer *buffer,
 					     u64 at)
 {
@@ -344,7 +346,7 @@ static __always_inline u64 append_call_stack(void *context, __u32 id, struct buf
 	return append_stack(buffer, at, take_stack(context, false));
 }
 
-/* Records the begin of a call. Returns the call's state. */
+/* Records the start of a call. Returns CALL_*: what was done with the call. */
 static __always_inline __u32 record_begin(void *context, struct call_layout *call,
 					  const struct pt_regs *regs, bool compat)
 {
@@ -401,7 +403,7 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* Records a call whose arguments were held, with its result. */
+/* Records a call as one event at its end, with the result and the arguments of its start. */
 static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
 					long ret)
@@ -410,7 +412,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 
 	if (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret))
 		held->size = append_args(call, regs, false, false, held->payload, &held->missing);
-	/* Older verifiers lose track of a size that is not loaded again. */
+	/* Load the size again, because older verifiers lose track of it otherwise. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
@@ -426,7 +428,8 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 		emit(call->exit_id, &held->record, size);
 }
 
-/* Returns true if the end of a call is to be recorded by itself. */
+/* Returns true if the end of a call is to be recorded as an event of its own. Records a
+ * call with a condition on its result as one event. */
 static __always_inline bool end_wanted(void *context, struct call_layout *call,
 				       const struct pt_regs *regs, long ret)
 {
@@ -453,7 +456,7 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call,
 		at += append_text(buffer->payload + at, register, call->sizes[i], \
 				  &buffer->unreadable)
 
-/* Records the end of a call with its strings, which could not be read at its begin. */
+/* Records the end of a call with all its strings, because one was unreadable at the start. */
 static __always_inline void record_end_with_strings(const struct call_layout *call,
 						    const struct pt_regs *regs, long ret)
 {
@@ -532,15 +535,15 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 		emit(sys_enter_id, &all.record, sizeof(all.e));
 }
 
-/*
- * From Linux 6.13 on, programs of system calls can be preempted. As long as one is, the kernel
- * does not run it for other threads on its CPU. Therefore each is there twice. The second
- * one follows the first, and records the event of a thread for which the first was not run.
- */
+/* From Linux 6.13 on, programs of system calls can be preempted. While a program is
+ * preempted, the kernel does not run it for other threads on that CPU. Therefore each
+ * program exists twice: the second runs after the first, and records the event if the
+ * first was not run for the thread. */
 bool preemptible;
 
-/* Kernels that preempt no system calls (preempt=none, preempt=voluntary) do not need the
- * second programs. Run once, before the other programs are attached. */
+/* Finds out if system calls can be preempted. They cannot with preempt=none or
+ * preempt=voluntary: then the second programs are not needed. Run before the others are
+ * attached. */
 SEC("syscall")
 int find_preemption(void *unused)
 {
@@ -555,7 +558,7 @@ int find_preemption(void *unused)
 /* Numbers of events for which only the second programs were run */
 struct second_runs second_runs;
 
-/* Flags of each thread, by tid: the first program was run, and the second one not yet */
+/* Flags of a thread: the first program was run, and the second program has not run yet */
 enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
 
 struct {
@@ -565,7 +568,7 @@ struct {
 	__type(value, struct first_runs);
 } first_runs SEC(".maps");
 
-/* Returns the FIRST_* of the current thread. Only its own programs change them. */
+/* Returns the current thread's flags FIRST_*, or NULL. Only its own programs change them. */
 static __always_inline u8 *runs_of_thread(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
@@ -574,7 +577,7 @@ static __always_inline u8 *runs_of_thread(void)
 	return runs ? &runs->of_tid[tid % FIRST_RUNS_TIDS] : NULL;
 }
 
-/* Says that the first program is run. */
+/* Notes that the first program of an event runs. @program: FIRST_* */
 static __always_inline void first_run(u8 program)
 {
 	u8 *runs = preemptible ? runs_of_thread() : NULL;
@@ -583,7 +586,7 @@ static __always_inline void first_run(u8 program)
 		*runs |= program;
 }
 
-/* Returns true if the first program was not run. */
+/* Returns true, and counts the event in *count, if the first program was not run for it. */
 static __always_inline bool second_run(u8 program, u64 *count)
 {
 	u8 *runs = runs_of_thread();
@@ -599,8 +602,8 @@ static __always_inline bool second_run(u8 program, u64 *count)
 }
 
 /*
- * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter,
- * so that each system call whose begin is recorded also has an end.
+ * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter, so
+ * that each system call whose start is recorded also has an end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)

@@ -9,14 +9,14 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
-#define __VMLINUX_H__	/* names of registers are those of the struct below */
+#define __VMLINUX_H__	/* bpf_tracing.h then names registers as struct pt_regs below does */
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
 #include "events.h"
 
 #ifdef TSCT_STOCK
-/* Not called: with_module is false. Finding the module takes rights of root. */
+/* Never called, because with_module is false in this build. Only root can find the function. */
 #define tsct_bpf_emit(channel, event, payload, size)	0
 #else
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
@@ -27,12 +27,12 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 /* Constants that the loader sets before it loads a program */
 const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
-const volatile __u64 hash_secret;	/* odd */
+const volatile __u64 hash_secret;	/* random factor of hashes, odd */
 const volatile struct kernel_filter filter;
 
 /*
- * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time
- * of the process, which distinguishes it from a later process with the same tgid.
+ * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time of the
+ * process (CLOCK_BOOTTIME, ns), which distinguishes it from a later process with the same tgid.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -41,7 +41,7 @@ struct {
 	__type(value, u64);
 } tracked SEC(".maps");
 
-/* The cgroup (of version 2) whose threads are recorded, with those below it */
+/* The selected cgroup (version 2): its threads and those of the cgroups below it are recorded */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -49,7 +49,7 @@ struct {
 	__type(value, __u32);
 } cgroup SEC(".maps");
 
-/* Returns true if events of a thread on this CPU are recorded. @name: its name */
+/* Returns true if the filter selects a thread's events on this CPU. @name: the thread's name */
 static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 {
 	__u32 cpu;
@@ -68,8 +68,8 @@ static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 		(name[0] == filter.name[0] && name[1] == filter.name[1]);
 }
 
-/* The same of the current thread, in any cgroup: programs that may sleep must not name
- * the map of the cgroup. */
+/* Returns true if the filter selects the current thread, whatever its cgroup: programs
+ * that may sleep must not use the map `cgroup`. */
 static __always_inline bool wanted_in_any_cgroup(void)
 {
 	u64 name[2] = {};
@@ -79,7 +79,7 @@ static __always_inline bool wanted_in_any_cgroup(void)
 	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
 }
 
-/* The same of the current thread, which must also be in the cgroup */
+/* Returns true if the filter, with its cgroup, selects the current thread. */
 static __always_inline bool wanted_current(void)
 {
 	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
@@ -88,8 +88,8 @@ static __always_inline bool wanted_current(void)
 }
 
 /*
- * Without the module: a ring buffer of each CPU, and the counts of each CPU's events.
- * All programs of a recording share these maps.
+ * Without the module, events go into these maps: a ring buffer for each CPU, and the
+ * counts of each CPU's events. All programs of a recording share the maps.
  */
 struct ring_buffer_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -112,8 +112,8 @@ struct {
 } counts SEC(".maps");
 
 /*
- * With and without the module: a ring buffer for the recording's statedump, and the number
- * of records for which it had no room. All programs of a recording share these maps.
+ * With and without the module: a ring buffer for the records of the statedump, and the
+ * number of records that did not fit into it. All programs of a recording share both maps.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -157,7 +157,7 @@ struct upid {
 	struct pid_namespace *ns;
 };
 
-/* Number of a task in its pid namespace, which has this level, and in those above it */
+/* Numbers of a task: numbers[0] in the initial pid namespace, numbers[level] in the task's own */
 struct pid {
 	unsigned int level;
 	struct upid numbers[1];
@@ -258,14 +258,14 @@ struct pcpu_hot {
 #pragma clang attribute pop
 
 /*
- * Hides the origin of a value from the compiler, which then checks a bound on the same
- * register that it uses afterwards: the verifier requires that.
+ * Hides from the compiler where a value comes from. The compiler then checks a bound on
+ * the same register that it uses afterwards, as the verifier requires.
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
 /*
- * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
- * interrupt this one on the same CPU may do the same at any point.
+ * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs
+ * may interrupt this one on the same CPU at any point, and write into the same ring buffer.
  */
 static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 size)
 {
@@ -274,7 +274,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	void *ring = bpf_map_lookup_elem(&rings, &cpu);
 
 	if (!count || !ring)
-		return;		/* impossible: each possible CPU has both */
+		return;		/* cannot happen: each possible CPU has an element in both maps */
 	record->len = sizeof(*record) + size;
 	record->id = id;
 	record->tid = bpf_get_current_pid_tgid();
@@ -289,7 +289,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 		__sync_fetch_and_add(&count->nested, 1);
 }
 
-/* Records an event. @record: header, not set, and @size bytes of payload */
+/* Records an event. @record: a header, which need not be set, then @size bytes of payload */
 static __always_inline void emit(__u32 id, struct record *record, u64 size)
 {
 	if (with_module)
@@ -307,8 +307,8 @@ static __always_inline void count_statedump_lost(void)
 		__sync_fetch_and_add(lost, 1);
 }
 
-/* Adds a record to the statedump. @record: header, not set, and @size bytes of payload.
- * Returns false if there was no room for it. */
+/* Adds a record to the statedump. @record: a header, which need not be set, then @size
+ * bytes of payload. Returns false if the ring buffer had no room. */
 static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
 {
 	record->len = sizeof(*record) + size;
@@ -322,8 +322,8 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	return false;
 }
 
-/* Reads a variable of the kernel, which is left as it is if that fails. @len: of the name,
- * with the NUL */
+/* Reads a variable of the kernel into @value, which stays unchanged if that fails.
+ * @len: size of the name with its NUL, bytes */
 static __always_inline void read_variable(const char *name, int len, void *value, u32 size)
 {
 	u64 address;

@@ -25,7 +25,7 @@
 
 #define HASHED		64	/* number of bytes of a datagram that are hashed */
 #define MAX_FRAGMENTS	17
-/* maximum of packets in an sk_buff: 512 KiB / 536 bytes */
+/* largest number of packets in an sk_buff: 512 KiB / 536 bytes */
 #define MAX_SEGMENTS	1024
 
 /* Constants that the loader sets before it loads the program */
@@ -65,13 +65,13 @@ __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
 
 /*
- * Address of the count of nested interrupts, a variable of each CPU, for a CPU at offset 0;
- * address of the array of all CPUs' offsets. 0: unknown
+ * preempt_count: address of the count of nested interrupts, a variable of each CPU, to which
+ * a CPU's offset is added. cpu_offsets: address of the array of these offsets. 0: unknown
  */
 __u64 preempt_count;
 __u64 cpu_offsets;
 
-/* Sets the addresses of the kernel's array of struct page, of its direct map, and of
+/* Finds the addresses of the kernel's array of struct page, of its direct map, and of
  * variables of each CPU. Run once, before the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
@@ -84,7 +84,7 @@ int find_memory(void *unused)
 	read_variable(start, sizeof(start), &memory, sizeof(memory));
 	bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
-	/* From Linux 6.2 to 6.14, the count is a member of a struct. */
+	/* From Linux 6.2 to 6.14, the count is a member of struct pcpu_hot. */
 	if (!preempt_count && bpf_core_type_exists(struct pcpu_hot) &&
 	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
 		preempt_count += bpf_core_field_offset(struct pcpu_hot, preempt_count);
@@ -107,9 +107,9 @@ static __always_inline bool in_interrupt(void)
 }
 
 /*
- * Defines two programs for a kernel function: the kernel does not run a program that
- * interrupts itself, and the function runs in processes, and in interrupts of them. In
- * @call, `context` is the context of the program, and NULL in interrupts.
+ * Defines two programs for a kernel function that runs in processes and in interrupts:
+ * one for each, because the kernel does not run a program that interrupts itself. In
+ * @call, `context` is the context of the program, or NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
 	SEC("fentry/" function)							\
@@ -132,8 +132,8 @@ static __always_inline u64 page_address(u64 page)
 	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
 }
 
-/* Returns the address of part @i of the payload: 0: linear part; else fragment @i -
- * 1. */
+/* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1);
+ * 0: no such part, or in device memory. *len: size of the part, bytes */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
@@ -185,7 +185,8 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Hashes the payload. Its split into fragments does not affect the hash. */
+/* Returns a hash of a datagram's size and its first bytes, which start @skip bytes into
+ * the payload. The payload's split into fragments does not affect the hash. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -202,7 +203,7 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Emits the event of a packet, which is complete in the buffer but for these two fields. */
+/* Emits the event of a packet. @buffer: the event, complete except `message` and `bytes` */
 static __always_inline long emit_one(const struct packet *p, struct buffer *buffer, u32 bytes,
 				     u64 id)
 {
@@ -227,7 +228,7 @@ static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
 }
 
-/* Context of a bpf_loop() callback. The verifier requires that it is on the stack. */
+/* Context of a bpf_loop() callback. The verifier requires it to be on the program's stack. */
 struct emit_loop {
 	struct packet *packet;
 	struct buffer *buffer;
@@ -249,7 +250,7 @@ static long emit_datagram(u32 i, struct emit_loop *loop)
 	return emit_one(p, loop->buffer, bytes, hash_payload(p, skip, bytes));
 }
 
-/* Emits an event for each TCP segment. Not inline: the verifier checks it once. */
+/* Emits an event for each TCP segment. Not inline, so that the verifier checks it once. */
 __noinline int emit_segments(struct packet *p, struct buffer *buffer)
 {
 	struct emit_loop loop = { p, buffer };
@@ -339,7 +340,7 @@ struct ends {
 	bool v6;
 };
 
-/* Sets p->flow. */
+/* Sets p->flow from the protocol, the addresses, the ports and the TCP timestamp. */
 static __always_inline void set_flow(struct packet *p, const struct ends *ends)
 {
 	u64 hash = hash64(p->udp ? UDP : TCP, p->tcp_timestamp);
@@ -350,7 +351,7 @@ static __always_inline void set_flow(struct packet *p, const struct ends *ends)
 			 bpf_ntohs(ends->to_port));
 }
 
-/* Appends the address of the peer to an event. Returns its size with the NUL. */
+/* Writes the peer's address into the field `remote`. Returns its size with the NUL, bytes. */
 static __always_inline u32 append_remote(struct net_event *event, const void *address,
 					 bool v6, u16 port)
 {
@@ -366,8 +367,8 @@ static __always_inline u32 append_remote(struct net_event *event, const void *ad
 }
 
 /*
- * Emits the events of the packets in an sk_buff. @context: of the program, NULL: an
- * interrupt, whose stack is that of the thread that it interrupts
+ * Emits the events of the packets in an sk_buff. @context: context of the program; NULL:
+ * an interrupt, where the stack would be that of an unrelated thread
  */
 static __always_inline int emit_packets(void *context, struct packet *p,
 					const struct ends *ends, bool sent)
@@ -395,7 +396,7 @@ static __always_inline int emit_packets(void *context, struct packet *p,
 	return 0;
 }
 
-/* Sets the payload of @p: p->bytes bytes, beginning @headers bytes after @at. */
+/* Sets the payload of @p: p->bytes bytes, which begin @headers bytes after address @at. */
 static __always_inline void set_payload(struct packet *p,
 					const struct sk_buff *skb, u64 at,
 					u32 headers)
@@ -419,8 +420,8 @@ static __always_inline void set_payload(struct packet *p,
 }
 
 /*
- * Parses the TCP header at @at. Sender and receiver both ignore a timestamp option that
- * is not the first option.
+ * Parses the TCP header at @at. Returns false if the segment has no data. Sender and
+ * receiver both ignore a timestamp option that is not the first option.
  */
 static __always_inline bool set_tcp(struct packet *p, const struct sk_buff *skb,
 				    u64 at, struct ends *ends)
@@ -461,8 +462,8 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Sets @p to a received packet. Returns false for raw sockets, which receive copies of
- * packets that are meant for other sockets. */
+/* Sets @p to a received packet. Returns false if there is none to record: raw sockets
+ * receive copies of packets that are meant for other sockets. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -477,7 +478,7 @@ static __always_inline bool set_received(struct packet *p,
 	       set_udp(p, skb, at, ends);
 }
 
-/* Reads the addresses from the IP header. Sets ends->v6 for IPv6. */
+/* Reads the addresses from the IP header. Returns false if that fails. @v6: it is IPv6 */
 static __always_inline bool read_addresses(const struct sk_buff *skb,
 					   bool v6, struct ends *ends)
 {
@@ -500,7 +501,7 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 
 /* ---- TCP transmit -------------------------------------------------------- */
 
-/* The packet has no IP header yet. The route of the packet is cached in its socket. */
+/* The packet has no IP header yet: its addresses are in @ends, its route is in the socket. */
 static __always_inline int send_tcp(void *context, struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
@@ -594,7 +595,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-static __always_inline int receive(void *context, struct sock *sk, struct sk_buff *skb)
+static __always_inline int receive_packet(void *context, struct sock *sk, struct sk_buff *skb)
 {
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	struct packet p = {};
@@ -612,8 +613,8 @@ static __always_inline int receive(void *context, struct sock *sk, struct sk_buf
 	return emit_packets(context, &p, &ends, false);
 }
 
-/* The function that filters each packet before a socket gets it */
-NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive(context, sk, skb), struct sock *sk,
+/* The kernel calls this function for each packet before a socket gets the packet. */
+NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive_packet(context, sk, skb), struct sock *sk,
 	     struct sk_buff *skb)
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

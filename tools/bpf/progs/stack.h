@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Stacks of events. An event holds a hash of its stack; the stack itself is sent to the
- * recorder once, when its hash is new. Kernel frames are addresses. User frames are build
- * id and offset in the file, so that processes of one program have the same stacks, or an
- * address where the kernel cannot read the build id.
+ * recorder once, when its hash is new. Kernel frames are addresses. User frames are a
+ * build id and an offset in the file, so that processes of one program have the same
+ * stacks; where the kernel cannot read the build id, they are addresses.
  */
 #ifndef TSCT_BPF_STACK_H
 #define TSCT_BPF_STACK_H
 
 #include "buffers.h"
 
-/* Hashes of the stacks that were sent last; shared by all BPF programs */
+/* Hashes of the stacks that were sent to the recorder last; all BPF programs share this map */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACKS_SENT);
@@ -18,16 +18,16 @@ struct {
 	__type(value, u8);
 } stacks SEC(".maps");
 
-/* State of hashing a stack. The verifier requires that it is on the BPF program's stack. */
+/* State of a loop that hashes frames. The verifier requires this state on the program's stack. */
 struct stack_hash {
 	const char *frames;
-	u64 kernel_bytes;	/* size of the kernel's frames, before those of the user */
+	u64 kernel_bytes;	/* size of the kernel's frames, which are first, bytes */
 	u64 hash;
 	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
 };
 
-/* Programs choose the words of their frames, but do not know the secret factor: they cannot
- * make a stack that has the hash of another program's. */
+/* Returns the hash of @hash and @word. Traced programs can choose the words of their frames,
+ * but do not know the secret factor: they cannot make a stack with another program's hash. */
 static __always_inline u64 hash_word(u64 hash, u64 word)
 {
 	return hash64(hash, word) * hash_secret;
@@ -59,17 +59,17 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
 	return 0;
 }
 
-/*
- * Returns the hash of frames, not 0. If there are addresses among the user frames, these
- * are of one program in one process, so the hash is made different from that of others.
- */
+/* Returns the hash of frames, which is never 0. @kernel, @user: sizes of the frames,
+ * bytes. An address among the user frames has a meaning only in one program of one
+ * process, so the hash then also depends on the process and on the number of its execve()
+ * calls. */
 static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 				       bool of_kernel)
 {
 	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
-	/* Verifiers reject a callback that is never called. */
+	/* Verifiers reject a program with a callback that is never called. */
 	if (of_kernel)
 		bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
@@ -78,7 +78,7 @@ static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 	return h.hash ? h.hash : 1;
 }
 
-/* Sends a stack to the recorder, unless that was done before. */
+/* Sends a stack to the recorder, unless it was sent before. @stack: its hash */
 static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 size)
 {
 	const u8 sent = 1;
@@ -86,14 +86,14 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 	if (bpf_map_lookup_elem(&stacks, &stack))
 		return;
 	bpf_map_update_elem(&stacks, &stack, &sent, BPF_ANY);
-	/* With no room now, it is sent with the next event that has it. */
+	/* If the ring buffer has no room now, the next event with this stack sends the stack. */
 	if (!emit_statedump(STATEDUMP_STACK, &buffer->record, size))
 		bpf_map_delete_elem(&stacks, &stack);
 }
 
 /*
- * Returns the size of frames that bpf_get_stack() returned, bytes. It fails while another
- * program has all of the CPU's buffers for stacks; with nothing to walk, it returns 0.
+ * Returns the size of the frames that bpf_get_stack() found, bytes; 0: none. @size: its result,
+ * negative while other programs use all of the CPU's buffers for stacks: counts a lost stack.
  */
 static __always_inline u64 frames_size(long size, u64 max)
 {
@@ -135,10 +135,10 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
 }
 
 /*
- * Returns the hash of the stack, 0: there is none.
- * @context: of the BPF program
- * @of_kernel: take the kernel's frames, too. At the begin and the end of a system call they
- *	are always the same, and to walk them costs as much as the rest.
+ * Sends the stack to the recorder if it is new. Returns its hash; 0: no stack.
+ * @context: context of the BPF program
+ * @of_kernel: take the kernel's frames, too. At the start and the end of a system call
+ *	these are always the same, and to walk them costs as much as the rest.
  */
 static __always_inline u64 take_stack(void *context, bool of_kernel)
 {
@@ -154,8 +154,8 @@ static __always_inline u64 take_stack(void *context, bool of_kernel)
 	return stack;
 }
 
-/* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns
- * the new size. Older verifiers do not know the limit of @at, but that of the mask. */
+/* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns the
+ * new size. Older verifiers do not know that limit of @at, so the mask shows it to them. */
 static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
 {
 	u64 place = at;

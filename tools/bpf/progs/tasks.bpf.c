@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Reports threads, the programs that processes run, and cgroups: those that exist when the
- * recording begins, and then each change. If a process tree is traced, only the threads of
- * that tree are reported, whatever else the filter selects: names and cgroups may change.
- */
+/* Reports threads, the programs that processes run, and cgroups: those that exist when
+ * the recording begins, and then each change. If a process tree is traced, only its
+ * threads are reported. The filter's other conditions do not limit reports, as names and
+ * cgroups may change. */
 #include "kernel.h"
 
-#define LEVELS_MAX	32	/* levels of nested pid namespaces, at most */
+#define LEVELS_MAX	32	/* largest level of a nested pid namespace */
 
 /* ID of the hierarchy of cgroups of version 2 */
 #define DEFAULT_HIERARCHY 0
 
-__u32 found_tgid;	/* result of find_process, in the initial pid namespace */
-__u32 nr_added;		/* number of processes that track_children added */
+__u32 found_tgid;	/* tgid that find_process found, in the initial pid namespace; 0: none */
+__u32 nr_added;		/* number of processes that were added to the map `tracked` */
 
 struct exec_record {
 	struct record record;
@@ -26,7 +25,8 @@ struct cgroup_record {
 	char path[STRING_MAX];
 };
 
-/* Reads the number of a thread in its own pid namespace, and the namespace. */
+/* Reads a thread's number in its own pid namespace, and the inode number of that
+ * namespace unless @ret_ns is NULL. */
 static __always_inline void read_numbers(const struct task_struct *task, u32 *nr,
 					 u32 *ret_ns)
 {
@@ -47,7 +47,7 @@ static __always_inline void read_numbers(const struct task_struct *task, u32 *nr
 	*ret_ns = BPF_CORE_READ(ns, ns.inum);
 }
 
-/* Reports a thread. @name: its new name; NULL: that which it has */
+/* Reports a thread's state. @name: the thread's new name; NULL: the name did not change */
 static __always_inline void report_thread(const struct task_struct *task,
 					  const char *name)
 {
@@ -64,7 +64,7 @@ static __always_inline void report_thread(const struct task_struct *task,
 	emit_statedump(STATEDUMP_THREAD, &all.record, sizeof(all.e));
 }
 
-/* Reports @head bytes of payload and the text @from, which is copied to @to, behind them. */
+/* Reports a record with @head bytes of payload, then the text @from, which is copied to @to. */
 static __always_inline void report_text(u32 kind, struct record *record, u64 head, char *to,
 					const char *from)
 {
@@ -89,7 +89,7 @@ int BPF_PROG(report_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* This occurs also in each exec, before sched_process_exec. */
+/* The kernel renames the thread in each exec, too, before sched_process_exec. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(report_rename, struct task_struct *task, const char *name)
 {
@@ -124,7 +124,8 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	return 0;
 }
 
-/* Run once, when the programs above are attached: so no thread is missed. */
+/* Reports the present threads. Run once, after the programs above were attached: none is
+ * missed. */
 SEC("iter/task")
 int report_all(struct bpf_iter__task *it)
 {
@@ -136,8 +137,8 @@ int report_all(struct bpf_iter__task *it)
 }
 
 /*
- * Run for one thread, which the recorder names by its number in the recorder's own pid
- * namespace.
+ * Run for one thread, to find the thread's tgid in the initial pid namespace: the
+ * recorder knows only the thread's number in the recorder's own pid namespace.
  */
 SEC("iter/task")
 int find_process(struct bpf_iter__task *it)
@@ -149,7 +150,7 @@ int find_process(struct bpf_iter__task *it)
 	return 0;
 }
 
-static __always_inline void track(const struct task_struct *task)
+static __always_inline void track_process(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	u64 start = task->group_leader->start_boottime;
@@ -158,18 +159,19 @@ static __always_inline void track(const struct task_struct *task)
 		nr_added++;
 }
 
-/* Run for one thread: its process is the root of a traced tree. */
+/* Run for one thread: tracks the thread's process, which is the root of a traced tree. */
 SEC("iter/task")
 int track_root(struct bpf_iter__task *it)
 {
 	struct task_struct *task = it->task;
 
 	if (task)
-		track(task);
+		track_process(task);
 	return 0;
 }
 
-/* Run until it adds no process: a process may get children meanwhile. */
+/* Tracks the children of tracked processes. Run until it adds none, because a process may
+ * get children meanwhile. */
 SEC("iter/task")
 int track_children(struct bpf_iter__task *it)
 {
@@ -180,7 +182,7 @@ int track_children(struct bpf_iter__task *it)
 		return 0;
 	parent = task->real_parent->tgid;
 	if (bpf_map_lookup_elem(&tracked, &parent))
-		track(task);
+		track_process(task);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static struct {
 static const char *forms;
 
 /* The command `record`, to which `cluster record` and `cluster live` pass options on */
-static const struct command *record;
+static const struct command *record_command;
 
 /* ---- values ---------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static void print_candidate(const char *before, const char *text, const char *de
 	printf("%s%s%s%.*s\n", before, text, len ? "\t" : "", (int)len, shown);
 }
 
-static void suggest(const struct word *word, const char *text, const char *description)
+static void suggest_text(const struct word *word, const char *text, const char *description)
 {
 	if (!strncmp(text, word->text, strlen(word->text)))
 		print_candidate(word->before, text, description);
@@ -59,7 +59,7 @@ static void suggest(const struct word *word, const char *text, const char *descr
 static void suggest_built_in(void *context, const char *name, const char *fields)
 {
 	(void)fields;
-	suggest(context, name, NULL);
+	suggest_text(context, name, NULL);
 }
 
 static void suggest_groups(const struct word *word)
@@ -73,15 +73,15 @@ static void suggest_groups(const struct word *word)
 
 	built_in_each(suggest_built_in, (void *)word);
 	for (i = 0; others[i]; i++)
-		suggest(word, others[i], NULL);
+		suggest_text(word, others[i], NULL);
 	for (i = 0; systems && systems[i]; i++) {
 		snprintf(name, sizeof(name), "%s:", systems[i]);
-		suggest(word, name, NULL);
+		suggest_text(word, name, NULL);
 	}
 	tracefs_list_free(systems);
 }
 
-/* Reads only names: to read what the events contain takes seconds. */
+/* Reads only the names of events: to read their fields takes seconds. */
 static void suggest_events(const struct word *word)
 {
 	const char *colon = strchr(word->text, ':');
@@ -96,7 +96,7 @@ static void suggest_events(const struct word *word)
 	events = strchr(system, '/') ? NULL : tracefs_system_events(NULL, system);
 	for (i = 0; events && events[i]; i++) {
 		snprintf(name, sizeof(name), "%s:%s", system, events[i]);
-		suggest(word, name, NULL);
+		suggest_text(word, name, NULL);
 	}
 	tracefs_list_free(events);
 }
@@ -111,7 +111,7 @@ static void suggest_channels(const struct word *word)
 	channel_list_open(&all, false);
 	if (channel_list_default(&all) >= 0 && !channel_list_read(&all))
 		for (i = 0; i < all.nr; i++)
-			suggest(word, all.at[i].info.name, NULL);
+			suggest_text(word, all.at[i].info.name, NULL);
 	channel_list_close(&all);
 }
 
@@ -151,7 +151,7 @@ static void suggest_alternatives(const struct word *word, const char *list)
 	char *copy = strdup(list), *rest = copy, *name;
 
 	while (copy && (name = strsep(&rest, "|")))
-		suggest(word, name, NULL);
+		suggest_text(word, name, NULL);
 	free(copy);
 }
 
@@ -162,7 +162,7 @@ static bool is_any(const char *name, const char *const *names)
 	return *names;
 }
 
-/* Prints a line for the shell, once if several forms of arguments have the same. */
+/* Prints a line such as ":files" for the shell; only once, if several forms give the same. */
 static void print_fallback(const char *text)
 {
 	static const char *last;
@@ -173,10 +173,10 @@ static void print_fallback(const char *text)
 }
 
 /*
- * Prints candidates that begin with @text for a value that the help calls @name:
- * "CHANNEL", or alternatives such as "discard|overwrite". A line ":files",
- * ":directories" or ":commands" means that the shell completes these itself.
- * @is_argument: an argument, not the value of an option: "DIR" is a recording
+ * Prints candidates that begin with @text for a value that the help calls @name: "CHANNEL",
+ * or alternatives such as "discard|overwrite". A line ":files", ":directories" or
+ * ":commands" means that the shell completes these itself.
+ * @is_argument: true: an argument, for which "DIR" is a recording; false: an option's value
  */
 static void complete_value(const char *name, bool is_argument, const char *before,
 			   const char *text)
@@ -208,14 +208,14 @@ static void complete_value(const char *name, bool is_argument, const char *befor
 
 /* ---- options --------------------------------------------------------------- */
 
-/* The options of the command. Of two with one name, the first counts. `real` has the argument
- * and the description, also for an alias. */
+/* The options of the command. If two have one name, the first counts. `real` has the
+ * argument and the description; it differs from `option` for an alias. */
 static struct {
 	const struct argp_option *option, *real;
 } options[256];
 static size_t nr_options;
 
-/* Adds an option, unless it is there: commands share tables, such as that of --help. */
+/* Adds an option, unless it was added before: commands share tables of options. */
 static void add_option(const struct argp_option *o, const struct argp_option *real)
 {
 	size_t i = 0;
@@ -244,7 +244,7 @@ static void add_options(const struct argp *argp)
 		add_options(child->argp);
 }
 
-/* @word: "--name" or "--name=value". Returns the real option, or NULL. */
+/* Returns the option in @word, "--name" or "--name=value"; of an alias, the real one; or NULL. */
 static const struct argp_option *find_long(const char *word)
 {
 	const size_t len = strcspn(word + 2, "=");
@@ -314,8 +314,8 @@ static const struct argp_option *option_before_value(const char *word)
 
 /* ---- arguments -------------------------------------------------------------- */
 
-/* Takes the next token of a form of arguments, such as "[RECORDING]", without brackets
- * and dots. Options are left out, with their values. Sets *repeats if there are dots.
+/* Reads the next token of a form of arguments, such as "[RECORDING]", without brackets
+ * and dots. Leaves out options with their values. Sets *repeats if the token has dots.
  * Returns false at the end. */
 static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 {
@@ -340,7 +340,7 @@ static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 	}
 }
 
-/* Completes the argument @nr in one form. @args: arguments before it */
+/* Completes the argument @nr by one form of the arguments. @args: the arguments before it */
 static void suggest_argument(const char *form, char **args, int nr, const char *word)
 {
 	bool repeats = false;
@@ -389,7 +389,7 @@ static void complete_line(void)
 	char **args = calloc(line.nr + 1, sizeof(*args));
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
-	int i, nr = 0, before = -1;	/* before: arguments before CMD; -1: CMD has not begun */
+	int i, nr = 0, before = -1;	/* before: arguments before CMD; -1: no CMD yet */
 
 	for (i = 0; args && i < line.nr - 1; i++) {
 		o = before >= 0 ? NULL : option_before_value(line.words[i]);
@@ -411,7 +411,7 @@ static void complete_line(void)
 	exit(EXIT_DONE);
 }
 
-/* Runs @command with --help, which ends in describe(). Some commands have verbs. */
+/* Runs @command with --help, which calls describe_options(). @verb: its subcommand, or NULL */
 static int describe_command(const struct command *command, char *verb)
 {
 	char *argv[] = { "trace-ctl", verb ? verb : "--help", verb ? "--help" : NULL, NULL };
@@ -419,7 +419,7 @@ static int describe_command(const struct command *command, char *verb)
 	return command->run(verb ? 3 : 2, argv);
 }
 
-static void describe(const struct argp *argp)
+static void describe_options(const struct argp *argp)
 {
 	const bool first = !nr_options;
 
@@ -427,7 +427,7 @@ static void describe(const struct argp *argp)
 	if (first)
 		forms = argp->args_doc;
 	if (first && line.nr > 1 && forms && strstr(forms, "[RECORD-OPTION]"))
-		describe_command(record, NULL);
+		describe_command(record_command, NULL);
 	complete_line();
 }
 
@@ -456,14 +456,14 @@ static int cmd___complete(int argc, char **argv)
 		suggest_commands(words[nr - 1]);
 		return EXIT_DONE;
 	}
-	record = command_find("record");
+	record_command = command_find("record");
 	command = command_find(words[0]);
 	if (!command || !strcmp(command->name, "help"))
 		return EXIT_DONE;
 	line.words = words + 1;
 	line.nr = nr - 1;
-	options_describe = describe;
-	/* Only `cluster` has verbs with options of their own. */
+	options_describe = describe_options;
+	/* Only `cluster` has subcommands with options of their own. */
 	return describe_command(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
 }
 

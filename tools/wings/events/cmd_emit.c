@@ -28,7 +28,7 @@ struct emit_options {
 	unsigned int nr_words;
 };
 
-/* A definition that was used before. */
+/* An event definition that was used before */
 struct emit_event {
 	struct emit_event *next;
 	unsigned int kind;
@@ -39,11 +39,11 @@ struct emit_event {
 struct emit_session {
 	struct tsct_channel *channel;
 	struct emit_event *events;
-	unsigned int line;		/* of standard input; 0: command line */
+	unsigned int line;		/* number of the line of standard input; 0: command line */
 	unsigned long emitted, lost, failed;
 };
 
-/* Messages, which have two ends, are not for shells. */
+/* Returns the kind with a name, or -1. Messages are left out: a shell sends and receives none. */
 static int find_kind(const char *name)
 {
 	unsigned int i;
@@ -134,7 +134,7 @@ struct emit_record {
 	size_t used;
 };
 
-/* Returns the type that the text of a value has. */
+/* Returns the type of a field with this value: 12 has "s64". */
 static const char *guess_type(const char *value)
 {
 	char *end;
@@ -157,8 +157,8 @@ static const char *guess_type(const char *value)
 	return end != value && !*end && !isspace((unsigned char)*value) ? "f64" : "string";
 }
 
-/* Appends a value of @type to the payload. Returns false: it is not of this type, or does
- * not fit. */
+/* Appends a value of @type to the payload. Returns false if the value is not of this
+ * type, or does not fit. */
 static bool add_value(struct emit_record *r, const char *type, const char *value)
 {
 	union { __s64 s; __u64 u; double f; } number = { 0 };
@@ -185,7 +185,7 @@ static bool add_value(struct emit_record *r, const char *type, const char *value
 	return true;
 }
 
-/* Adds KEY=VALUE or KEY:TYPE=VALUE. @word is changed. Prints errors. */
+/* Adds a field from KEY=VALUE or KEY:TYPE=VALUE. Changes @word. Prints errors. */
 static bool add_field(struct emit_session *s, struct emit_record *r, char *word)
 {
 	char *value = strchr(word, '='), *colon;
@@ -207,7 +207,7 @@ static bool add_field(struct emit_session *s, struct emit_record *r, char *word)
 	}
 	if (strlen(word) >= TSCT_FIELD_NAME_MAX ||
 	    r->len + strlen(word) + 16 > sizeof(r->fields)) {
-		print_error(s, "'%.40s': too long, or too many fields", word);
+		print_error(s, "'%.40s': the name is too long, or there are too many fields", word);
 		return false;
 	}
 	if (!add_value(r, type, value)) {
@@ -218,7 +218,7 @@ static bool add_field(struct emit_session *s, struct emit_record *r, char *word)
 	return true;
 }
 
-/* Returns the id of the event, defining it the first time, or -errno. */
+/* Returns the id of the event, which it defines if needed; or -errno. */
 static int find_event(struct emit_session *s, const char *name, unsigned int kind,
 		      const char *fields)
 {
@@ -241,7 +241,7 @@ static int find_event(struct emit_session *s, const char *name, unsigned int kin
 	return id;
 }
 
-static void emit(struct emit_session *s, unsigned int kind, char **words, unsigned int nr)
+static void emit_words(struct emit_session *s, unsigned int kind, char **words, unsigned int nr)
 {
 	static struct emit_record r;
 	unsigned int i;
@@ -267,14 +267,14 @@ static void emit(struct emit_session *s, unsigned int kind, char **words, unsign
 		s->lost++;
 	else
 		print_error(s, "'%s': %s", words[0], err == -EMSGSIZE ?
-			    "larger than a block of the ring" : strerror(-err));
+			    "the event is larger than a block of the ring" : strerror(-err));
 }
 
 /* ---- standard input ------------------------------------------------------ */
 
-/* Splits a line at blanks outside quotes, in place. Returns the number of words; more than
- * WORDS_MAX: too many. */
-static unsigned int split(char *line, char **words)
+/* Splits a line at blanks outside quotes, in place. Returns the number of words, or more
+ * than WORDS_MAX if there are too many. */
+static unsigned int split_words(char *line, char **words)
 {
 	char *from = line, *to;
 	unsigned int nr = 0;
@@ -310,7 +310,7 @@ static void emit_lines(struct emit_session *s, unsigned int default_kind)
 
 	while (getline(&line, &size, stdin) > 0) {
 		s->line++;
-		nr = split(line, words);
+		nr = split_words(line, words);
 		word = words;
 		kind = (int)default_kind;
 		if (nr && **word == '@') {
@@ -322,14 +322,14 @@ static void emit_lines(struct emit_session *s, unsigned int default_kind)
 		else if (nr > WORDS_MAX - 1)
 			print_error(s, "more than %d fields", TSCT_FIELDS_MAX);
 		else if (nr)
-			emit(s, (unsigned int)kind, word, nr);
+			emit_words(s, (unsigned int)kind, word, nr);
 	}
 	free(line);
 }
 
 /* ---- from open to close -------------------------------------------------- */
 
-/* Returns true if the channel is removed with this process, and its events with it. */
+/* Returns true if the channel is removed, with its events, when this process closes it. */
 static bool is_alone(struct tsct_channel *channel)
 {
 	struct tsct_channel_info info;
@@ -357,7 +357,7 @@ static int cmd_emit(int argc, char **argv)
 	else if (o.is_stdin)
 		emit_lines(&s, o.kind);
 	else
-		emit(&s, o.kind, o.words, o.nr_words);
+		emit_words(&s, o.kind, o.words, o.nr_words);
 	if (s.emitted && is_alone(s.channel)) {
 		s.line = 0;
 		print_error(&s, "channel %s: neither kept nor open in another process, so the"

@@ -22,7 +22,7 @@
 #include "tools/common/view.h"
 
 #define REQUEST_MAX	1024
-#define ANSWER_MAX	(8U << 20)	/* a program's answer, bytes */
+#define ANSWER_MAX	(8U << 20)	/* largest answer of a program, bytes */
 #define TIMEOUT_MS	2000
 
 struct events_options {
@@ -70,7 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			o->action = arg;
 			break;
 		}
-		/* A program takes patterns without a minus. */
+		/* Programs reject patterns that are empty or start with a minus. */
 		if (*arg == '-' || !*arg || tsct_patterns_check(arg))
 			argp_error(state, "invalid pattern '%s'; use event names with *"
 				   " and ?", arg);
@@ -104,7 +104,7 @@ static const struct argp argp = {
 
 /* ---- one program --------------------------------------------------------- */
 
-/* Receives an answer up to its end. Returns it, malloc'ed, or NULL. */
+/* Receives an answer up to its end. Returns the answer, malloc'ed, or NULL. */
 static char *receive_answer(int fd)
 {
 	struct byte_queue q = { 0 };
@@ -182,15 +182,15 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 	}
 }
 
-static void fail(const struct events_options *o, struct events_result *result, pid_t pid,
-		 const char *reason)
+static void fail_program(const struct events_options *o, struct events_result *result, pid_t pid,
+			 const char *reason)
 {
 	result->failed++;
 	if (o->nr_pids)
 		ctl_error("process %d: %s", (int)pid, reason);
 }
 
-/* Sends the request to a program, and shows or counts what it answers. */
+/* Sends the request to a program, and prints or counts the events in the answer. */
 static void call_program(const struct events_options *o, const char *request, int fd,
 			 const struct ucred *cred, struct events_result *result)
 {
@@ -201,17 +201,17 @@ static void call_program(const struct events_options *o, const char *request, in
 		result->programs--;
 		result->others++;
 		if (o->nr_pids)
-			fail(o, result, cred->pid, "belongs to another user; run as that"
-			     " user or as root");
+			fail_program(o, result, cred->pid, "belongs to another user; run as that"
+				     " user or as root");
 		return;
 	}
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
-		fail(o, result, cred->pid, strerror(errno));
+		fail_program(o, result, cred->pid, strerror(errno));
 	else if (!(answer = receive_answer(fd)))
-		fail(o, result, cred->pid, "no answer; is the process stopped?");
+		fail_program(o, result, cred->pid, "no answer; is the process stopped?");
 	else if (!strncmp(answer, "error: ", 7))
-		fail(o, result, cred->pid, "request rejected; use library and trace-ctl of"
-		     " one release");
+		fail_program(o, result, cred->pid, "request rejected; use library and trace-ctl of"
+			     " one release");
 	else if (!strcmp(o->action, "list"))
 		show_events(o, cred->pid, answer, result);
 	else
@@ -219,7 +219,7 @@ static void call_program(const struct events_options *o, const char *request, in
 	free(answer);
 }
 
-/* Calls the programs of this network namespace; @pid: only this process, 0: all. */
+/* Calls the programs of this network namespace, or, unless @pid is 0, only that process. */
 static void call_programs(const struct events_options *o, const char *request, pid_t pid,
 			  struct events_result *result)
 {
@@ -242,13 +242,13 @@ static void call_programs(const struct events_options *o, const char *request, p
 	if (list)
 		fclose(list);
 	if (pid && !found)
-		fail(o, result, pid, kill(pid, 0) && errno == ESRCH ? "no such process" :
-		     "no program that answers: it does not use tsctrace, has not called"
-		     " tsct_events_enable() or tsct_channel_open() yet, or runs with"
-		     " TSCTRACE_THREAD=no");
+		fail_program(o, result, pid, kill(pid, 0) && errno == ESRCH ? "no such process" :
+			     "no program that answers: it does not use tsctrace, has not called"
+			     " tsct_events_enable() or tsct_channel_open() yet, or runs with"
+			     " TSCTRACE_THREAD=no");
 }
 
-/* Root finds a process of a container in that container's network namespace. */
+/* Enters the network namespace of a process. Root thereby finds a process of a container. */
 static void enter_network(pid_t pid)
 {
 	char path[64];
@@ -258,12 +258,12 @@ static void enter_network(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Without the right to do so, the process is looked for in this namespace. */
+	/* Without permission, the process is looked for in the present namespace. */
 	(void)!setns(fd, CLONE_NEWNET);
 	close(fd);
 }
 
-static int finish(const struct events_options *o, const struct events_result *result)
+static int print_result(const struct events_options *o, const struct events_result *result)
 {
 	char text[160];
 
@@ -327,7 +327,7 @@ static int cmd_events(int argc, char **argv)
 	}
 	if (!o.nr_pids)
 		call_programs(&o, request, 0, &result);
-	ret = finish(&o, &result);
+	ret = print_result(&o, &result);
 free:
 	json_decref(result.json);
 	free(o.patterns);

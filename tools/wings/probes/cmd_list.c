@@ -44,7 +44,7 @@ static void print_name(void *context, const char *name)
 	print_event(context, name, "");
 }
 
-/* Prints tracepoints that match. Returns 0 or -errno. */
+/* Prints the tracepoints that match o->pattern. Returns 0 or -errno. */
 static int list_tracepoints(struct list_options *o, char *why, size_t size)
 {
 	const char *colon = o->pattern ? strchr(o->pattern, ':') : NULL;
@@ -116,7 +116,7 @@ static int cmd_list(int argc, char **argv)
 		err = list_tracepoints(&o, why, sizeof(why));
 	if (o.found)
 		return EXIT_DONE;
-	ctl_error("%s", err || *why ? why : "nothing matches");
+	ctl_error("%s", err || *why ? why : "no event matches");
 	return EXIT_FAILED;
 }
 

@@ -11,7 +11,7 @@
 #include "lib/base/array.h"
 #include "probe.h"
 
-/* Names of functions; the list of the kernel is in the order of their addresses */
+/* Names of functions: first in the order of the kernel's list, by address, then sorted */
 struct names {
 	char (*all)[sizeof(((struct probe *)0)->name)];
 	unsigned int nr;
@@ -22,7 +22,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Reads the names that match. Returns 0 or -ENOMEM. */
+/* Reads the names that match @pattern. Returns 0 or -ENOMEM. */
 static int read_names(FILE *file, const char *pattern, struct names *names)
 {
 	char line[512];
@@ -38,7 +38,7 @@ static int read_names(FILE *file, const char *pattern, struct names *names)
 	return 0;
 }
 
-/* Sorts the names, and leaves out those of several functions, which no name distinguishes. */
+/* Sorts the names, and leaves out those that several functions have. */
 static void keep_unique(struct names *names)
 {
 	unsigned int i, next, kept = 0;
@@ -81,7 +81,7 @@ static int find_names(const char *pattern, struct names *names, char *why, size_
 		snprintf(why, size, "%s: %u functions match, at most %d can be recorded; use a "
 			 "narrower pattern", pattern, names->nr, PROBE_FUNCTIONS_MAX);
 	else
-		snprintf(why, size, "%s: no function of this kernel that can be probed matches",
+		snprintf(why, size, "%s: this kernel has no matching function that can be probed",
 			 pattern);
 	return names->nr ? -E2BIG : -ENOENT;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Probes: a program for each kind of place in the kernel or in a program. The loader
- * opens this object once for each probe, and loads the program of its kind. It sets the
- * event that the program records, and the list of steps that make its payload.
+ * Probes: a program for each kind of place in the kernel or in a program. The loader opens
+ * this object once for each probe, and loads the program of the probe's kind. It also sets
+ * the event that the program records, and the list of steps that make its payload.
  */
 #include "tools/bpf/progs/conditions.h"
 #include "tools/bpf/progs/kernel.h"
@@ -77,8 +77,8 @@ static __always_inline void append_bytes(char *to, void *context,
 }
 
 /*
- * Brings the pages of strings into memory, as far as they exist: reads of the memory of a
- * process do not wait for pages.
+ * Brings the pages of the process's strings into memory, as far as they exist: the reads
+ * of the strings afterwards do not wait for pages.
  */
 static __always_inline void load_strings(void *context)
 {
@@ -111,7 +111,8 @@ static __always_inline bool field_holds(__u32 i, const char *at)
 	return true;
 }
 
-/* @registers: context of the BPF program; @context: that of the steps */
+/* Records the event, if its conditions hold. @registers: context of the BPF program;
+ * @context: where the steps find the fields */
 static __always_inline int record_wanted(void *registers, void *context)
 {
 	struct buffer *buffer;
@@ -156,7 +157,7 @@ static __always_inline int record_probe(void *registers, void *context)
 	return wanted_current() ? record_wanted(registers, context) : 0;
 }
 
-/* The same in programs that may sleep */
+/* Records the event of the current thread, if it is wanted, in a program that may sleep */
 static __always_inline int record_and_sleep(void *registers, void *context)
 {
 	if (!wanted_in_any_cgroup())
@@ -165,7 +166,8 @@ static __always_inline int record_and_sleep(void *registers, void *context)
 	return record_wanted(registers, context);
 }
 
-/* With 0, the kernel would keep the event from perf, which may count it at this time. */
+/* Returns 1: with 0, the kernel would hide the event from perf, which may count the
+ * event, too. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {

@@ -25,7 +25,7 @@
 #include "probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,	/* up to PROBE_KRETPROBE: called by perf in the kernel */
+	PROBE_TRACEPOINT,	/* types up to PROBE_KRETPROBE: called through perf */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,
@@ -59,8 +59,8 @@ struct probe {
  * probe_parse - make probes of a text
  * @ret_probes: array, malloc'ed: several probes for a pattern
  *
- * Returns their number, or -errno with the reason and the fix in @why: -EINVAL:
- * malformed; -ENOENT: there is no such place.
+ * Returns the number of probes, or -errno with the reason and the fix in @why: -EINVAL:
+ * the text is malformed; -ENOENT: there is no such tracepoint or function.
  */
 int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size);
 
@@ -78,15 +78,15 @@ int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_
 int probe_fields_by_default(struct probe *probe, char *why, size_t size);
 
 /*
- * Calls a function with a probe, of the type and with the parameters, for each of the
- * kernel's functions that matches "kprobe:PATTERN" or "fentry:PATTERN". Returns 0, or
- * -errno with the reason in @why.
+ * Calls @print for each of the kernel's functions that matches "kprobe:PATTERN" or
+ * "fentry:PATTERN", with a probe of this type whose fields are the function's parameters.
+ * Returns 0, or -errno with the reason in @why.
  */
 int probe_functions_each(const char *pattern,
 			 void (*print)(void *context, const struct probe *probe),
 			 void *context, char *why, size_t size);
 
-/* Appends a field that the step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
+/* Appends a field, whose bytes @step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
 int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
 		     const struct probe_step *step);
 
@@ -103,13 +103,13 @@ struct bpf_link;
 struct probe_program {
 	struct probe_bpf *bpf;
 	struct bpf_link *link;
-	unsigned long missed;		/* hits for which the program was not called */
+	unsigned long missed;		/* hits for which the kernel did not call the program */
 };
 
 /*
  * probe_attach - load and attach the program of a probe
  * @event_id: id of the probe's event
- * @ret_step: what failed, such as "load"
+ * @ret_step: name of the step that failed, such as "load"
  *
  * Returns 0 or -errno.
  */
@@ -119,34 +119,35 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 void probe_detach(struct probe_program *program);
 void probe_unload(struct probe_program *program);
 
-/* Number of events that the rate limit dropped */
+/* Returns the number of events that the rate limit dropped. */
 unsigned long probe_limited(const struct probe_program *program);
 
-/* Number of events that the program missed, at most. It is complete after probe_detach(). */
+/* Returns an upper bound of the number of missed events; complete after probe_detach(). */
 unsigned long probe_missed(const struct probe_program *program);
 
 /* ---- functions of the kernel: kernel_functions.c ------------------------- */
 
 #define PROBE_FUNCTIONS_MAX	64	/* functions of one pattern, at most */
 
-/* Finds the functions of a pattern that can be probed, and sets nothing but their names.
- * Returns their number or -errno: -E2BIG: too many. */
+/* Finds the kernel's functions that match @pattern and can be probed, and sets only the
+ * names of the probes. Returns the number of functions, or -errno; -E2BIG: too many match. */
 int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
 			 size_t size);
 
 /* ---- functions and USDT probes of programs: program_probes.c -------------- */
 
 /*
- * Calls a function with the name of each function of "uprobe:FILE:PATTERN", or of each probe
- * of "usdt:FILE:PATTERN" with its arguments, as probe_parse() reads them. Without a pattern:
- * all of the file. Returns 0 or -errno; the reason in @why, also if nothing matches.
+ * Calls @print with the name of each function of "uprobe:FILE:PATTERN", or of each probe
+ * of "usdt:FILE:PATTERN" and its arguments, as probe_parse() reads them. "FILE" alone:
+ * all of the file. Returns 0 or -errno; sets @why to the reason, also if nothing matches.
  */
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
 			void *context, char *why, size_t size);
 
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */
 
-/* Finds tracepoints by patterns of shell. Returns their number or -errno. */
+/* Finds tracepoints by shell patterns. Returns their number, or -errno with the reason in
+ * @why. */
 int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
 		     char *why, size_t size);
 

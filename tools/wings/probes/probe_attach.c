@@ -55,7 +55,7 @@ static int configure(const struct probe *probe, unsigned int event_id, bool may_
 	return bpf_program__set_attach_target(bpf->progs.on_fentry, 0, probe->name);
 }
 
-static struct bpf_link *attach(const struct probe *probe, struct bpf_program *program)
+static struct bpf_link *attach_program(const struct probe *probe, struct bpf_program *program)
 {
 	LIBBPF_OPTS(bpf_kprobe_opts, in_kernel, .offset = probe->offset,
 		    .retprobe = probe->type == PROBE_KRETPROBE);
@@ -80,9 +80,9 @@ static struct bpf_link *attach(const struct probe *probe, struct bpf_program *pr
 	}
 }
 
-/* Opens and loads the object. Returns 0 or -errno. */
-static int load(const struct probe *probe, const struct bpf_shared *shared,
-		unsigned int event_id, bool may_sleep, struct probe_bpf **ret_bpf)
+/* Opens and loads the BPF object of a probe. Returns 0 or -errno. */
+static int load_program(const struct probe *probe, const struct bpf_shared *shared,
+			unsigned int event_id, bool may_sleep, struct probe_bpf **ret_bpf)
 {
 	struct probe_bpf *bpf;
 	int err = probe_open(shared, &bpf);
@@ -108,16 +108,16 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 	int err;
 
 	*ret_step = "load";
-	err = load(probe, shared, event_id, may_sleep, &program->bpf);
+	err = load_program(probe, shared, event_id, may_sleep, &program->bpf);
 	/* Kernels before 6.0 refuse programs of uprobes that may sleep. */
 	if (err && may_sleep) {
 		may_sleep = false;
-		err = load(probe, shared, event_id, false, &program->bpf);
+		err = load_program(probe, shared, event_id, false, &program->bpf);
 	}
 	if (err)
 		return err;
 	*ret_step = "attach";
-	program->link = attach(probe, program_of(probe, may_sleep, program->bpf));
+	program->link = attach_program(probe, program_of(probe, may_sleep, program->bpf));
 	return program->link ? 0 : -errno;
 }
 
@@ -133,8 +133,8 @@ struct kprobe_link {
 #define LINK_KPROBE	3	/* BPF_PERF_EVENT_KPROBE */
 #define LINK_KRETPROBE	4
 
-/* Returns how often a kprobe was hit and the kernel called no program: inside of another
- * kprobe, or, at a return, because more calls were open than it can follow. */
+/* Returns how often a kprobe was hit, but its program was not called: the hit was inside
+ * another kprobe, or, at a function's end, too many calls of the function were open. */
 static unsigned long link_missed(const struct bpf_link *link)
 {
 	struct kprobe_link info = { .type = 0 };

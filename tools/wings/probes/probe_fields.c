@@ -43,7 +43,7 @@ int probe_fields_add_stack(struct probe_fields *fields)
 
 static const struct {
 	const char *name;
-	unsigned int offset;		/* in the context of a probe, bytes */
+	unsigned int offset;		/* offset in the context of a probe, bytes */
 } registers[] = {
 	REGISTER("arg1", rdi), REGISTER("arg2", rsi), REGISTER("arg3", rdx),
 	REGISTER("arg4", rcx), REGISTER("arg5", r8), REGISTER("arg6", r9),
@@ -57,7 +57,7 @@ static const struct {
 };
 #define NR_REGISTERS	(sizeof(registers) / sizeof(registers[0]))
 
-/* Returns the offset of a register in the context, or -1. */
+/* Returns the offset of a register in the context, bytes; -1: there is no such register. */
 static int find_register(const char *name, size_t len)
 {
 	size_t i;
@@ -71,7 +71,8 @@ static int find_register(const char *name, size_t len)
 
 /* ---- the user's text --------------------------------------------------- */
 
-/* Reads a type of a field. Returns its size in bytes, 0 for a string, or -1. */
+/* Reads the type of a field. Returns its size in bytes; 0: a string; -1: unknown type.
+ * *ret_user: whether a string is in the process's memory */
 static int read_type(const char *type, char *ret_type, size_t size, bool *ret_user)
 {
 	const unsigned long bits = strtoul(type + 1, NULL, 10);
@@ -89,7 +90,8 @@ static int read_type(const char *type, char *ret_type, size_t size, bool *ret_us
 	return (int)bits / 8;
 }
 
-/* Reads the place of a field: a register, argN of USDT, or +OFFSET(register) */
+/* Reads the place of a field into @step: a register, argN of USDT, or +OFFSET(register).
+ * Returns false if it is malformed. */
 static bool read_place(const struct probe *probe, const char *place,
 		       struct probe_step *step)
 {
@@ -116,7 +118,7 @@ static bool read_place(const struct probe *probe, const char *place,
 	return offset >= 0;
 }
 
-/* Adds a field from NAME=PLACE[:TYPE]. */
+/* Adds a field from NAME=PLACE[:TYPE]. Returns 0 or -EINVAL, with the reason in @why. */
 static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 {
 	const bool in_kernel = probe->type < PROBE_UPROBE;
@@ -132,7 +134,7 @@ static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 		*equal = '\0';
 	if (!equal || !read_place(probe, equal + 1, &step)) {
 		snprintf(why, size, "'%s': not a field; use NAME=PLACE:TYPE, such as "
-			 "count=%%dx:u64, and trace-ctl-record(1) for places", text);
+			 "count=%%dx:u64; trace-ctl-record(1) lists the places", text);
 		return -EINVAL;
 	}
 	len = read_type(colon ? colon + 1 : "u64", type, sizeof(type), &user);
@@ -148,7 +150,8 @@ static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
 	if (!probe_fields_add(&probe->fields, text, type, &step))
 		return 0;
-	snprintf(why, size, "%s: more than %d fields", text, PROBE_STEPS_MAX);
+	snprintf(why, size, "%s: too many or too large fields; use at most %d fields", text,
+		 PROBE_STEPS_MAX);
 	return -EINVAL;
 }
 
@@ -175,7 +178,7 @@ static const struct btf *kernel_types(void)
 	return btf;
 }
 
-/* Returns a type without its names, const and volatile. */
+/* Returns the type behind typedefs, const and volatile. */
 static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
 {
 	const struct btf_type *type = btf__type_by_id(btf, id);
@@ -185,7 +188,7 @@ static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
 	return type;
 }
 
-/* True for const char *: a string. char * may be a buffer without a NUL. */
+/* Returns true for const char *, a string. char * may be a buffer without a NUL. */
 static bool is_string(const struct btf *btf, const struct btf_type *pointer)
 {
 	const struct btf_type *to = btf__type_by_id(btf, pointer->type);
@@ -198,7 +201,8 @@ static bool is_string(const struct btf *btf, const struct btf_type *pointer)
 	return is_const && to && btf_is_int(to) && to->size == 1;
 }
 
-/* Adds an argument or a result. Returns 0 or -errno: the type has no field. */
+/* Adds a field for an argument or a result. Returns 0; -EINVAL: no field can have the
+ * type; or -ENOSPC. @id: BTF id of the type; @from: offset in the context, bytes */
 static int add_by_type(struct probe_fields *fields, const struct btf *btf,
 		       const char *name, __u32 id, unsigned int from)
 {
@@ -223,7 +227,7 @@ static int add_by_type(struct probe_fields *fields, const struct btf *btf,
 	return probe_fields_add(fields, name, text, &step);
 }
 
-/* Sets the fields of a function with the type @proto. */
+/* Adds fields for the parameters, or for the result, of a function with the type @proto. */
 static void add_function(struct probe *probe, const struct btf *btf,
 			 const struct btf_type *proto)
 {
@@ -302,10 +306,10 @@ int probe_fields_by_default(struct probe *probe, char *why, size_t size)
 				btf__type_by_id(btf, (__u32)id)->type));
 		return 0;
 	}
-	/* A kprobe needs no type: it has no fields then. */
+	/* A kprobe needs no type of the function: without it, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
-	snprintf(why, size, "%s: the kernel has no type of such a function; see trace-ctl "
-		 "list 'fentry:*', or use kprobe:", probe->name);
+	snprintf(why, size, "%s: the kernel has no type of such a function; 'trace-ctl list "
+		 "fentry:*' prints the functions that have one; or use kprobe:", probe->name);
 	return -ENOENT;
 }

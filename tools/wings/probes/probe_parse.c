@@ -39,7 +39,7 @@ void probe_place(const struct probe *probe, char *text, size_t size)
 			 probe->type == PROBE_USDT ? ":" : "", probe->name);
 }
 
-/* Makes the name of an event of a probe's name: a C identifier. */
+/* Makes the event's name from the probe's name, as a C identifier. */
 static void name_event(struct probe *probe, const char *suffix)
 {
 	const size_t room = sizeof(probe->event) - strlen(suffix) - 1;
@@ -70,7 +70,7 @@ static bool copy_part(char *to, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* Splits "NAME+OFFSET". Returns false if it is malformed. */
+/* Splits "NAME+OFFSET" in probe->name. Returns false if it is malformed. */
 static bool read_offset(struct probe *probe)
 {
 	char *plus = strchr(probe->name, '+'), *end;
@@ -83,14 +83,14 @@ static bool read_offset(struct probe *probe)
 		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
 }
 
-/* Reads FILE:, and finds the file as a shell does. */
+/* Reads "FILE:", and sets the absolute path of the file. Returns what follows, or NULL. */
 static const char *read_file(struct probe *probe, const char *at, char *why, size_t size)
 {
 	const char *colon = strchr(at, ':');
 	char path[sizeof(probe->path)], *found;
 
 	if (!colon || !copy_part(path, sizeof(path), at, (size_t)(colon - at))) {
-		snprintf(why, size, "'%s': no file; name it before a colon", at);
+		snprintf(why, size, "'%s': the file is missing; put FILE: before the name", at);
 		return NULL;
 	}
 	found = realpath(path, probe->path);
@@ -103,7 +103,7 @@ static const char *read_file(struct probe *probe, const char *at, char *why, siz
 }
 
 /* Sets the event's name and the fields. @fields: the user's text, NULL: none */
-static int complete(struct probe *probe, const char *fields, char *why, size_t size)
+static int complete_probe(struct probe *probe, const char *fields, char *why, size_t size)
 {
 	const bool is_return = probe->type == PROBE_KRETPROBE ||
 		probe->type == PROBE_FEXIT || probe->type == PROBE_URETPROBE;
@@ -113,7 +113,8 @@ static int complete(struct probe *probe, const char *fields, char *why, size_t s
 		probe_fields_by_default(probe, why, size);
 }
 
-/* Makes the probes of a pattern of the kernel's functions. Returns their number or -errno. */
+/* Makes the probes of the kernel's functions that match a pattern. Returns their number
+ * or -errno. */
 static int read_pattern(const struct probe *pattern, const char *fields,
 			struct probe **ret_probes, char *why, size_t size)
 {
@@ -121,7 +122,7 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 
 	for (i = 0; i < nr && !err; i++) {
 		(*ret_probes)[i].type = pattern->type;
-		err = complete(&(*ret_probes)[i], fields, why, size);
+		err = complete_probe(&(*ret_probes)[i], fields, why, size);
 	}
 	if (!err)
 		return nr;
@@ -130,8 +131,8 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 	return err;
 }
 
-/* Reads probes that are no tracepoints, from behind their type on. Returns their number or
- * -errno. */
+/* Reads a probe that is no tracepoint, or a pattern of such probes. @at: the text after
+ * "TYPE:". Returns the number of probes or -errno. */
 static int read_probe(struct probe *probe, const char *text, const char *at,
 		      const char *syntax, struct probe **ret_probes, char *why, size_t size)
 {
@@ -163,7 +164,7 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 		return fail_syntax(text, syntax, why, size);
 	if (probe->type < PROBE_UPROBE && strpbrk(probe->name, "*?["))
 		return read_pattern(probe, has_fields ? fields : NULL, ret_probes, why, size);
-	err = complete(probe, has_fields ? fields : NULL, why, size);
+	err = complete_probe(probe, has_fields ? fields : NULL, why, size);
 	if (err)
 		return err;
 	*ret_probes = malloc(sizeof(*probe));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The probes of a kernel source, from texts of -e to events that were recorded */
+/* The probes of a kernel source, from the texts of -e to programs that are attached */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 struct probe_set {
 	struct probe *probes;
 	unsigned int nr;
-	struct probe_program *programs;	/* one of each probe; NULL: not attached yet */
+	struct probe_program *programs;	/* a program for each probe; NULL: not attached yet */
 };
 
 /* ---- selection ----------------------------------------------------------- */
 
-/* The built-in event that records a tracepoint faster, as a mask; 0: none */
+/* Returns the built-in event that records a tracepoint faster, as a mask; 0: none. */
 static unsigned int built_in_of(const struct probe *probe)
 {
 	if (probe->type != PROBE_TRACEPOINT || strcmp(probe->group, "sched") ||
@@ -50,8 +50,8 @@ static bool has_place(const struct probe_set *set, const struct probe *probe)
 }
 
 /*
- * A probe at the start of a function and one at its end record slices: their events have
- * one name, and kinds BEGIN and END.
+ * Pairs a probe at the start of a function with a probe at its end, so that they record
+ * spans: their events get one name, and the kinds BEGIN and END.
  */
 static void pair_probes(struct probe_set *set)
 {
@@ -107,7 +107,7 @@ int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_bu
 	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
 }
 
-/* A probe is named by its event, or as it was written for -e, without fields. */
+/* Returns true if @patterns match a probe's event name, or its text of -e without fields. */
 static bool is_matched(const char *patterns, const struct probe *probe)
 {
 	char place[sizeof(probe->path) + sizeof(probe->name) + 128];
@@ -135,7 +135,7 @@ int probe_set_where(struct probe_set *set, struct where_list *list, char *why, s
 	for (probe = set->probes; probe < set->probes + set->nr; probe++) {
 		if (tsct_event_def_parse(probe->event, probe->kind, probe->fields.text, &def,
 					 NULL))
-			continue;	/* refused when it is defined */
+			continue;	/* tsct_event_define() reports the error */
 		nr = where_apply_all(list, probe->group, &def, probe->where, why, size);
 		if (nr < 0)
 			return nr;
@@ -156,8 +156,8 @@ static int attach_probe(struct probe *probe, struct tsct_channel *channel,
 
 	probe->has_stack = is_matched(stacks, probe);
 	if (probe->has_stack && probe_fields_add_stack(&probe->fields))
-		return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the field `stack`",
-				       probe->event);
+		return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the field `stack`; "
+				       "leave the event out of --stack", probe->event);
 	id = tsct_event_define(channel, probe->event, probe->kind, probe->fields.text);
 	if (id < 0)
 		return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
@@ -196,7 +196,8 @@ unsigned long probe_set_missed(const struct probe_set *set)
 	return missed;
 }
 
-/* Programs of uprobes and USDT probes are always run, those of fentry are counted. */
+/* The kernel always runs programs of uprobes and USDT probes, and counts the runs of fentry
+ * programs that it skips. For kprobes and tracepoints it counts from Linux 6.7 on. */
 bool probe_set_counts_missed(const struct probe_set *set)
 {
 	unsigned int i;

@@ -18,7 +18,7 @@
 struct listing {
 	Elf *elf;
 	const char *prefix;	/* "uprobe:FILE:" */
-	const char *pattern;	/* of what follows the prefix */
+	const char *pattern;	/* pattern of what follows the prefix */
 	char **lines;
 	size_t nr;
 	bool no_memory;
@@ -51,7 +51,8 @@ static void list_functions(struct listing *l, Elf_Data *data, const GElf_Shdr *s
 	}
 }
 
-/* Writes the fields for -e of arguments such as "8@%rdi -4@-20(%rbp)": -4: signed, 4 bytes. */
+/* Writes arguments such as "8@%rdi -4@-20(%rbp)" as fields for -e. The number before @ is
+ * the size in bytes, negative if the argument has a sign. */
 static void write_fields(const char *args, char *text, size_t size)
 {
 	unsigned int nr = 0;
@@ -72,8 +73,8 @@ static void write_fields(const char *args, char *text, size_t size)
 		strcpy(text + used, ")");
 }
 
-/* Adds the probe of a note: three addresses, then provider, name and arguments, each with its
- * NUL. */
+/* Adds the probe that a note in the file describes. The note has three addresses, then
+ * provider, name and arguments, each with its NUL. */
 static void list_note(struct listing *l, const char *at, size_t size)
 {
 	const size_t addresses = 3 * gelf_fsize(l->elf, ELF_T_ADDR, 1, EV_CURRENT);
@@ -132,7 +133,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Calls @print with each line once, in the order of the alphabet, and frees the lines. */
+/* Calls @print with each different line, in alphabetical order, and frees the lines. */
 static void print_lines(struct listing *l, void (*print)(void *context, const char *name),
 			void *context)
 {
@@ -157,7 +158,7 @@ int program_probes_each(const char *pattern, void (*print)(void *context, const 
 	char *path, *prefix;
 	int fd, err = 0;
 
-	/* A USDT probe is PROVIDER:NAME. */
+	/* The pattern of a USDT probe has a colon of its own: PROVIDER:NAME. */
 	if (usdt && colon)
 		colon = strchr(file, ':');
 	path = colon ? strndup(file, (size_t)(colon - file)) : strdup(file);
@@ -178,7 +179,7 @@ int program_probes_each(const char *pattern, void (*print)(void *context, const 
 	} else {
 		err = fd < 0 ? -errno : -ENOEXEC;
 		snprintf(why, size, "%s: %s", path, fd < 0 ? strerror(errno) :
-			 "no program or library");
+			 "not a program or library");
 	}
 	elf_end(l.elf);
 	if (fd >= 0)

@@ -13,11 +13,10 @@
 #include "probe.h"
 #include "tools/common/near_name.h"
 
-/* The largest arrays that are recorded: fields have a fixed size */
+/* Largest array that is recorded, bytes; fields with larger arrays are left out */
 #define ARRAY_MAX	256
 
-/* Adds a field that has a fixed size. Fields that the kernel describes as arrays of
- * another type than characters are bytes. */
+/* Adds a field of fixed size: arrays of characters as chars[], other arrays as bytes[]. */
 static int add_fixed(struct probe_fields *fields, const struct tep_format_field *f)
 {
 	const struct probe_step step = {
@@ -55,16 +54,17 @@ static int add_field(struct probe_fields *fields, const struct tep_format_field 
 	return 0;
 }
 
-/* Adds the fields that the kernel names. tracefs_local_events_system() would describe all
- * events of a system, and read the addresses of all functions of the kernel for that. */
-static int describe(struct tep_handle *tep, struct probe *probe)
+/* Adds the fields of a tracepoint. tracefs_local_events_system() is not used: it would parse
+ * all events of a system, and read the addresses of all functions of the kernel for that. */
+static int add_fields(struct tep_handle *tep, struct probe *probe)
 {
 	const struct tep_event *event = NULL;
 	const struct tep_format_field *f;
 	int size, err = 0;
 	char *text = tracefs_event_file_read(NULL, probe->group, probe->name, "format", &size);
 
-	/* Parsing fails also where only the text for printing is odd. */
+	/* The result of parsing is ignored: it is an error also if only the print format
+	 * is odd. */
 	if (tep && text) {
 		tep_parse_event(tep, text, (unsigned long)size, probe->group);
 		event = tep_find_event_by_name(tep, probe->group, probe->name);
@@ -77,7 +77,7 @@ static int describe(struct tep_handle *tep, struct probe *probe)
 	return err;
 }
 
-/* Adds the tracepoints of a system that match. */
+/* Adds the tracepoints of a system that match @pattern. Returns the new number of probes. */
 static int find_in_system(const char *system, const char *pattern,
 			  struct probe **probes, int nr)
 {
@@ -95,14 +95,14 @@ static int find_in_system(const char *system, const char *pattern,
 		probe->type = PROBE_TRACEPOINT;
 		snprintf(probe->group, sizeof(probe->group), "%s", system);
 		snprintf(probe->name, sizeof(probe->name), "%s", *event);
-		nr += !describe(tep, probe);
+		nr += !add_fields(tep, probe);
 	}
 	tracefs_list_free(events);
 	tep_free(tep);
 	return nr;
 }
 
-/* Finds the tracepoint that a name without wildcards was meant to be. */
+/* Finds the tracepoint that was probably meant by a name which does not exist. */
 static bool find_near(char **systems, const char *system, const char *name, char *near,
 		      size_t size)
 {
@@ -143,8 +143,8 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; did you mean "
 			 "'%s'?", system, name, near);
 	else if (!nr)
-		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; use "
-			 "trace-ctl list for all", system, name);
+		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; "
+			 "'trace-ctl list' prints all", system, name);
 	tracefs_list_free(systems);
 	return nr ? nr : -ENOENT;
 }

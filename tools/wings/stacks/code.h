@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code of programs: files that have it, and names of what was compiled at run time */
+/* Code of programs: files that contain code, and names of functions compiled at run time */
 #ifndef TSCT_STACKS_CODE_H
 #define TSCT_STACKS_CODE_H
 
@@ -9,51 +9,51 @@
 /* ---- files with code: code_file.c ---------------------------------------------------- */
 
 /*
- * Somebody else has chosen these files, and maybe wrote them. Functions here only read
- * such files, within limits, and map none into memory: a mapped file that its owner
- * truncates would end the process.
+ * These files are not trusted: traced programs choose them, and may have written them.
+ * The functions here only read the files, within limits, and map none into memory: if the
+ * owner truncated a mapped file, this process would end.
  */
 
 /*
  * tsct_code_file_open - open a regular file
- * @root: directory in which its path and symbolic links are resolved; -1: "/"
+ * @root: directory in which the path and its symbolic links are resolved; -1: "/"
  *
- * Opens no device and no FIFO, as that alone has effects. Returns a descriptor to read, or
- * -1.
+ * Opens no device and no FIFO, because opening one has effects. Returns a descriptor to
+ * read from, or -1.
  */
 int tsct_code_file_open(int root, const char *path);
 
-/* Reads the build id of a file, as the kernel does: from its program headers. Returns its
- * length in bytes, 0: none, or -errno: no ELF file of this byte order, or not readable. */
+/* Reads the build id of a file from its program headers, as the kernel does. Returns the
+ * id's length in bytes; 0: none; -ENOEXEC: unreadable, or no ELF file of this byte order. */
 int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);
 
 
 /* ---- names of compiled code: perf_map.c ------------------------------------------------ */
 
 /*
- * They come from the files that runtime systems of languages write for perf:
- * /tmp/perf-PID.map, with a line "BEGIN SIZE NAME" for each function, in hexadecimal. The
- * files are hostile: memory is limited, and so is the part of the time that is spent on
- * reading them. Not thread-safe.
+ * Runtime systems of languages write these names for perf into files /tmp/perf-PID.map,
+ * with a line "BEGIN SIZE NAME" for each function, in hexadecimal. The files are not
+ * trusted: the memory for them is limited, and so is the share of time that reading them
+ * takes. Not thread-safe.
  */
 
-#define TSCT_PERF_MAP_NAME	256	/* longer names are cut off */
+#define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer ones are cut */
 
 struct tsct_perf_maps;
 
-/* Returns NULL if out of memory. */
+/* Returns an empty set of files; NULL: out of memory. */
 struct tsct_perf_maps *tsct_perf_maps_new(void);
 void tsct_perf_maps_free(struct tsct_perf_maps *maps);
 
 /*
  * tsct_perf_maps_find - find the function at an address
- * @tgid: number of the process in /proc. Its file is in its own root directory, and named
- *	by its number in its own pid namespace.
+ * @tgid: number of the process in /proc. The file is in the process's root directory, and
+ *	named by the process's number in its own pid namespace.
  * @now_ns: the present time, CLOCK_MONOTONIC
- * @ret_offset: bytes from the function's begin
+ * @ret_offset: offset of the address from the function's start, bytes
  *
- * Returns the name, valid until the next call, or NULL: unknown. The file is read on if it
- * has changed and the address is unknown, unless files were read just before.
+ * Returns the name, valid until the next call, or NULL: unknown. If the address is unknown
+ * and the file has changed, its new part is read, unless files were read just before.
  */
 const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 address,
 				__s64 now_ns, __u64 *ret_offset);

@@ -13,7 +13,7 @@
 #include "code.h"
 
 #define HEADERS_MAX	128	/* program headers that are read, at most */
-#define NOTES_BYTES	4096	/* part of a segment of notes that is read */
+#define NOTES_BYTES	4096	/* bytes that are read of a segment of notes */
 
 int tsct_code_file_open(int root, const char *path)
 {
@@ -37,12 +37,12 @@ int tsct_code_file_open(int root, const char *path)
 	return fd;
 }
 
-/* Finds the build id among notes. Returns its length, or 0. */
+/* Finds the build id among notes. Returns its length in bytes, or 0. */
 static int find_note(const char *notes, size_t size, size_t align,
 		     __u8 build_id[TSCT_BUILD_ID_MAX])
 {
 	size_t at = 0, name, text, end;
-	Elf64_Nhdr note;	/* that of 32 bits is the same */
+	Elf64_Nhdr note;	/* Elf32_Nhdr has the same layout */
 
 	for (; at + sizeof(note) <= size; at = (end + align - 1) & ~(align - 1)) {
 		memcpy(&note, notes + at, sizeof(note));
@@ -54,7 +54,7 @@ static int find_note(const char *notes, size_t size, size_t align,
 		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
 		    memcmp(notes + name, "GNU", sizeof("GNU")))
 			continue;
-		/* The kernel reads no longer ids than this. */
+		/* Longer ids are cut; the kernel ignores them. */
 		if (end - text > TSCT_BUILD_ID_MAX)
 			end = text + TSCT_BUILD_ID_MAX;
 		memcpy(build_id, notes + text, end - text);
@@ -63,7 +63,8 @@ static int find_note(const char *notes, size_t size, size_t align,
 	return 0;
 }
 
-/* Headers of ELF files, in the form of 64 bits */
+/* Reads the header of an ELF file, and converts a 32-bit one to 64 bits. Returns false if
+ * it is no ELF file of this byte order. */
 static bool read_header(int fd, Elf64_Ehdr *h)
 {
 	Elf32_Ehdr small;

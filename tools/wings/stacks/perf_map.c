@@ -11,11 +11,11 @@
 #include "lib/base/array.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */
-#define FILE_BYTES_MAX	(32 << 20)	/* part of a file that is read */
-#define SYMBOLS_MAX	(1U << 20)	/* of a file */
-#define KEPT_BYTES_MAX	(128U << 20)	/* of all files, before one is forgotten */
+#define FILE_BYTES_MAX	(32 << 20)	/* bytes of a file that are read, at most */
+#define SYMBOLS_MAX	(1U << 20)	/* symbols of a file, at most */
+#define KEPT_BYTES_MAX	(128U << 20)	/* memory for all files; beyond, files are forgotten */
 #define CHUNK		(64 << 10)
-#define OVERLAP_MAX	64		/* functions that are looked at for an address */
+#define OVERLAP_MAX	64		/* functions that are checked for an address */
 /* Reading may take one part in REST + 1 of the time. Time without reading is credit for up
  * to CREDIT_NS: readings of several processes may follow each other. */
 #define REST		4
@@ -23,22 +23,22 @@
 
 struct perf_symbol {
 	__u64 begin, size;
-	__u32 name;		/* place in the names: that of a later line is higher */
+	__u32 name;		/* offset in `names`; that of a later line is higher */
 };
 
-/* The file of a process, as far as it was read */
+/* The file of a process, as far as it was read until now */
 struct perf_map {
-	__u32 tgid;		/* 0: a free place */
+	__u32 tgid;		/* 0: this element is free */
 	struct stat file;
 	off_t read_to;		/* end of the last line that was read */
-	char tail[32];		/* bytes before that: is it still the same file? */
+	char tail[32];		/* the bytes before read_to, to see if the file is the same */
 	struct perf_symbol *symbols;	/* by begin */
 	__u32 nr;
 	size_t room;
 	char *names;		/* each with a NUL */
 	__u32 names_len;
 	size_t names_room;
-	__u64 used;		/* number of the last use */
+	__u64 used;		/* value of `uses` at the last use */
 };
 
 struct tsct_perf_maps {
@@ -60,7 +60,7 @@ static unsigned int find_own_number(__u32 tgid)
 	status = fopen(path, "re");
 	if (!status)
 		return 0;
-	/* "NSpid:", then a number for each namespace, the innermost last */
+	/* The line has "NSpid:", then a number for each namespace, the innermost last. */
 	while (!number && fgets(line, sizeof(line), status))
 		if (!strncmp(line, "NSpid:", 6))
 			number = (unsigned int)strtoul(strrchr(line, '\t') + 1, NULL, 10);
@@ -68,7 +68,8 @@ static unsigned int find_own_number(__u32 tgid)
 	return number;
 }
 
-/* Opens the file of a process. Returns a descriptor, with its state in *ret_file, or -1. */
+/* Opens the file of a process. Returns a descriptor, with the file's status in *ret_file,
+ * or -1. */
 static int open_map(__u32 tgid, struct stat *ret_file)
 {
 	struct stat owner;
@@ -83,7 +84,7 @@ static int open_map(__u32 tgid, struct stat *ret_file)
 	fd = tsct_code_file_open(root, path);
 	close(root);
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	/* Anybody may write to /tmp. */
+	/* Anybody may write to /tmp: only files of the process's user or of root are accepted. */
 	if (fd >= 0 && !fstat(fd, ret_file) && !stat(path, &owner) &&
 	    (ret_file->st_uid == owner.st_uid || !ret_file->st_uid))
 		return fd;
@@ -94,7 +95,7 @@ static int open_map(__u32 tgid, struct stat *ret_file)
 
 /* ---- symbols --------------------------------------------------------------- */
 
-static void forget(struct perf_map *m)
+static void forget_file(struct perf_map *m)
 {
 	free(m->symbols);
 	free(m->names);
@@ -133,7 +134,7 @@ static int compare_begins(const void *a, const void *b)
 	return one->name < two->name ? -1 : 1;
 }
 
-/* Reads the lines that are complete, from the end of those that were read. */
+/* Reads the complete lines that follow the lines which were read before. */
 static void read_lines(struct perf_map *m, int fd)
 {
 	char chunk[CHUNK], *line, *end;
@@ -172,8 +173,8 @@ static bool is_changed(const struct stat *a, const struct stat *b)
 		memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
 }
 
-/* Reads the new part of the file of a process, or all of it if it was written anew. */
-static void refresh(struct perf_map *m)
+/* Reads the new part of a process's file, or all of the file if it was written anew. */
+static void read_changes(struct perf_map *m)
 {
 	char tail[sizeof(m->tail)];
 	const __u32 tgid = m->tgid;
@@ -183,10 +184,10 @@ static void refresh(struct perf_map *m)
 
 	if (fd >= 0 && is_changed(&file, &m->file)) {
 		read_tail(m, fd, tail);
-		/* If lines were not only appended, all are new. */
+		/* If lines were not only appended, the whole file is read again. */
 		if (file.st_ino != m->file.st_ino || file.st_dev != m->file.st_dev ||
 		    file.st_size <= m->file.st_size || memcmp(tail, m->tail, sizeof(tail))) {
-			forget(m);
+			forget_file(m);
 			m->tgid = tgid;
 			m->used = used;
 		}
@@ -198,14 +199,14 @@ static void refresh(struct perf_map *m)
 		close(fd);
 }
 
-static const struct perf_symbol *search(const struct perf_map *m, __u64 address)
+static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 address)
 {
 	const struct perf_symbol *found = NULL, *s;
 	const size_t low = !m->nr ? 0 : tsct_array_up_to(&m->symbols->begin, m->nr,
 							 sizeof(*m->symbols), address);
 	size_t i;
 
-	/* Code may have taken the place of other code: the latest line is true. */
+	/* New code may have replaced other code at its address: the latest line counts. */
 	for (i = 0; i < low && i < OVERLAP_MAX; i++) {
 		s = &m->symbols[low - 1 - i];
 		if (address - s->begin < s->size && (!found || s->name > found->name))
@@ -216,7 +217,7 @@ static const struct perf_symbol *search(const struct perf_map *m, __u64 address)
 
 /* ---- interface ------------------------------------------------------------- */
 
-/* Finds the place for a process, which may be that of the one used longest ago. */
+/* Returns the element of a process. A new process replaces the one used longest ago. */
 static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 {
 	struct perf_map *m, *oldest = maps->maps;
@@ -227,12 +228,12 @@ static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 		if (m->used < oldest->used)
 			oldest = m;
 	}
-	forget(oldest);
+	forget_file(oldest);
 	oldest->tgid = tgid;
 	return oldest;
 }
 
-/* Forgets the files of the processes that were used longest ago, but not of @but. */
+/* Forgets the files that were used longest ago, until the others fit, but never @but. */
 static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but)
 {
 	struct perf_map *m, *oldest;
@@ -247,7 +248,7 @@ static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but
 				oldest = m;
 		}
 		if (bytes > KEPT_BYTES_MAX && oldest)
-			forget(oldest);
+			forget_file(oldest);
 	} while (bytes > KEPT_BYTES_MAX && oldest);
 }
 
@@ -261,7 +262,7 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps)
 	size_t i;
 
 	for (i = 0; maps && i < MAPS_MAX; i++)
-		forget(&maps->maps[i]);
+		forget_file(&maps->maps[i]);
 	free(maps);
 }
 
@@ -269,7 +270,7 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 				__s64 now_ns, __u64 *ret_offset)
 {
 	struct perf_map *m = get_map(maps, tgid);
-	const struct perf_symbol *s = search(m, address);
+	const struct perf_symbol *s = search_symbol(m, address);
 	struct timespec begin, end;
 
 	m->used = ++maps->uses;
@@ -277,12 +278,12 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 		if (maps->rest_ns < now_ns - CREDIT_NS)
 			maps->rest_ns = now_ns - CREDIT_NS;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-		refresh(m);
+		read_changes(m);
 		limit_memory(maps, m);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 		maps->rest_ns += REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
 					 end.tv_nsec - begin.tv_nsec);
-		s = search(m, address);
+		s = search_symbol(m, address);
 	}
 	if (!s)
 		return NULL;

@@ -29,16 +29,16 @@
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
 #define KEPT_FILES	256	/* files that are kept open, at most */
 
-/* Numbers that are remembered: of different stacks, frames, files with code, programs that
- * were executed, and mappings of a process. Hostile programs can make up any number. */
+/* Limits of what is remembered: stacks, frames, files with code, executed programs, and
+ * mappings of a process. Hostile programs can make any number of these. */
 #define STACKS_MAX	(1U << 16)
 #define FRAMES_MAX	(1U << 17)
 #define IMAGES_MAX	1024
 #define PROGRAMS_MAX	256
 #define MAPPINGS_MAX	2048
 
-/* A mapping that was read is taken for valid this long: a stack is some 10 ms old itself when
- * it is looked at, and a program that compiles code has thousands of stacks a second. */
+/* Time after which mappings of a process are read again, ns. A stack is some 10 ms old itself
+ * when it is looked at, and a program that compiles code has thousands of stacks a second. */
 #define MAPPINGS_VALID_NS	10000000
 
 /* A function of the kernel */
@@ -53,38 +53,38 @@ struct image {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	char *path;
 	__u64 device, inode;
-	/* the file, open: only this process has access to it, so it finds the functions; -1:
-	 * readers of the recording find them by path and build id */
+	/* descriptor of a file that only this process can open, so it finds the
+	 * functions; -1: readers of the recording find the file by its path and build id */
 	int fd;
 };
 
 /* Mapping of code in a process */
 struct code_mapping {
 	__u64 begin, end, offset;
-	long image;		/* index; -1: none */
-	char name[64];		/* of a mapping without a file: "[vdso]" */
+	long image;		/* index of its file in `images`; -1: none */
+	char name[64];		/* path; without a file: "[vdso]", "[anon]" */
 };
 
 struct record_stacks {
-	char *kallsyms;		/* text, to which the symbols point */
+	char *kallsyms;		/* text of /proc/kallsyms, to which the symbols point */
 	struct kernel_symbol *symbols;	/* by address */
 	size_t nr_symbols;
 	struct image *images;
 	size_t nr_images;
 	unsigned int nr_kept;
-	char **programs;	/* files that were executed, and not opened yet */
+	char **programs;	/* paths of executed files that were not opened yet */
 	size_t nr_programs;
-	struct code_mapping *mappings;	/* of the process that was read last */
+	struct code_mapping *mappings;	/* of the process mapped_tgid */
 	size_t nr_mappings;
 	__u32 mapped_tgid;
-	__u64 mapped_ns;	/* CLOCK_MONOTONIC when they were read */
-	bool mapped_now;	/* they were read for this stack */
+	__u64 mapped_ns;	/* when the mappings were read, CLOCK_MONOTONIC */
+	bool mapped_now;	/* the mappings were read for the present stack */
 	bool mapped;		/* the mappings could be read */
-	/* stacks and frames, by keys: hashes, which programs cannot guess */
+	/* stacks and frames that were written, by keys: hashes, which programs cannot guess */
 	struct tsct_index stacks, frames;
-	__u32 *numbers;		/* of the frames, by index */
+	__u32 *numbers;		/* numbers of the frames, by index in `frames` */
 	__u32 nr_frames;	/* frames that have a number */
-	__u64 seed;		/* of keys */
+	__u64 seed;		/* random start of keys */
 	struct tsct_symbolizer *symbolizer;	/* or NULL */
 	struct tsct_perf_maps *perf_maps;
 	bool other_numbers;	/* /proc numbers processes in another way than BPF */
@@ -93,7 +93,7 @@ struct record_stacks {
 /* ---- tables -------------------------------------------------------------- */
 
 /* Appends a zeroed element to an array. Returns it, or NULL. */
-static void *append(void *array, size_t *nr, size_t size)
+static void *append_element(void *array, size_t *nr, size_t size)
 {
 	void *next = tsct_array_next(array, *nr, size);
 
@@ -120,7 +120,7 @@ static char *read_all(const char *path)
 
 	if (!file)
 		return NULL;
-	/* Up to a NUL: the whole file */
+	/* The file has no NUL: this reads all of it. */
 	if (getdelim(&text, &len, '\0', file) < 0) {
 		free(text);
 		text = NULL;
@@ -142,7 +142,7 @@ static void read_symbol(struct record_stacks *st, char *line)
 	module = strchr(name, '\t');
 	if (module)
 		*module++ = '\0';
-	symbol = append(&st->symbols, &st->nr_symbols, sizeof(*symbol));
+	symbol = append_element(&st->symbols, &st->nr_symbols, sizeof(*symbol));
 	if (symbol)
 		*symbol = (struct kernel_symbol) { address, name, module };
 }
@@ -176,8 +176,8 @@ static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
 	return low ? &st->symbols[low - 1] : NULL;
 }
 
-/* Returns the number of frames at the top that are of the BPF program that took the
- * stack, and of the functions that called the program. */
+/* Returns how many frames at the top are of the BPF program that took the stack, and of
+ * the kernel's functions that called this program. */
 static size_t count_own(const struct record_stacks *st, const __u64 *frames, size_t nr)
 {
 	static const char *const callers[] = {
@@ -219,7 +219,7 @@ static bool read_build_id(int fd, char text[TSCT_BUILD_ID_TEXT])
 	return len >= 0;
 }
 
-/* True if a reader of the recording on this system finds the same file by its path. */
+/* Returns true if a reader of the recording on this system finds the same file by its path. */
 static bool is_found_by_path(const struct image *image)
 {
 	char text[TSCT_BUILD_ID_TEXT] = "";
@@ -233,7 +233,7 @@ static bool is_found_by_path(const struct image *image)
 	return same;
 }
 
-/* Adds an open file, which it closes. Returns its index, or -1. */
+/* Adds an open file. Closes @fd, unless the file must stay open. Returns its index, or -1. */
 static long add_image(struct record_stacks *st, int fd, const char *path)
 {
 	struct image *image;
@@ -253,7 +253,7 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 			return (long)i;
 		}
 	}
-	image = append(&st->images, &st->nr_images, sizeof(*image));
+	image = append_element(&st->images, &st->nr_images, sizeof(*image));
 	if (image)
 		image->path = strdup(path);
 	if (!image || !image->path) {
@@ -281,7 +281,7 @@ static int open_root(__u32 tgid)
 	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the file of a mapping, also if its path is of another root or it was deleted. */
+/* Opens the file of a mapping, also if it was deleted, or its path is in another root. */
 static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
 {
 	char name[96];
@@ -311,7 +311,7 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*u %n", &begin, &end,
 		   perms, &offset, &at) < 4 || perms[2] != 'x')
 		return;
-	m = append(&st->mappings, &st->nr_mappings, sizeof(*m));
+	m = append_element(&st->mappings, &st->nr_mappings, sizeof(*m));
 	if (!m)
 		return;
 	*m = (struct code_mapping) { begin, end, offset, -1, "" };
@@ -328,8 +328,8 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	snprintf(m->name, sizeof(m->name), "%.60s", path);
 }
 
-/* Reads the mappings of a process; there are none if it has ended, or if /proc numbers
- * processes in another way. */
+/* Reads the mappings of a process; finds none if the process has ended, or if /proc and
+ * BPF number processes differently. */
 static void read_mappings(struct record_stacks *st, __u32 tgid)
 {
 	char path[32], *line = NULL;
@@ -357,7 +357,7 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 		fclose(maps);
 }
 
-/* Adds the files that were executed by processes which have ended. */
+/* Opens and adds the files that were executed: their processes may have ended. */
 static void open_programs(struct record_stacks *st)
 {
 	int fd;
@@ -382,7 +382,7 @@ static long search_image(const struct record_stacks *st, const char *build_id)
 	return -1;
 }
 
-/* Returns the index of the file with a build id, which a process executes, or -1. */
+/* Returns the index of the file with a build id, which process @tgid executes, or -1. */
 static long find_image(struct record_stacks *st, const char *build_id, __u32 tgid)
 {
 	long found = search_image(st, build_id);
@@ -415,8 +415,8 @@ static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_nu
 	return at != TSCT_INDEX_NONE;
 }
 
-/* Writes a frame that is not in the recording yet, and returns its number. @key 0: it is
- * not remembered, as it may get a name later */
+/* Returns the number of a frame, and writes the frame if it is not in the recording yet.
+ * @key: hash of the frame; 0: the frame is not remembered, as it may get a name later */
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
@@ -456,7 +456,7 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 	return number_frame(s, cycles, hash64(st->seed ^ 1, address), &frame);
 }
 
-/* Numbers a frame at an offset in a file. */
+/* Returns the number of a frame at @offset in the file images[@index]. */
 static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 			     __u64 offset)
 {
@@ -505,8 +505,8 @@ static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 t
 	return search_mapping(st, address);
 }
 
-/* Numbers a frame of which the address is known only. Returns false if it is no place of
- * code: the stack has ended before. */
+/* Finds the number of a frame of which only the address is known. Returns false if there
+ * is no code at the address: the stack has ended before. */
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
@@ -533,7 +533,8 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
 		frame.address = address - m->begin;
 	} else {
-		/* Also of a process that has ended, if the file was read before */
+		/* The name is found also after the process has ended, if its file was
+		 * read before. */
 		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
 					   &from);
 		if (m && !name)
@@ -547,7 +548,8 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	return true;
 }
 
-/* Numbers a frame of the program. Returns false if the stack has ended before. */
+/* Finds the number of a user frame. Returns false if the stack has ended before.
+ * @is_caller: the address is a return address */
 static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 			const struct bpf_stack_build_id *from, bool is_caller,
 			__u32 *ret_number)
@@ -561,7 +563,8 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 
 	if (from->status != BPF_STACK_BUILD_ID_VALID)
 		return number_address(s, cycles, tgid, offset, ret_number);
-	/* The kernel takes an address in no mapping for one of the next mapping. */
+	/* For an address in no mapping, the kernel uses the next mapping, with a negative
+	 * offset. */
 	if (offset > INT64_MAX)
 		return false;
 	tsct_build_id_text(from->build_id, sizeof(from->build_id), build_id);
@@ -601,15 +604,15 @@ static void free_images(struct record_stacks *st)
 	st->symbolizer = NULL;
 }
 
-static void warn(void *none, const char *sentence)
+static void print_warning(void *none, const char *sentence)
 {
 	(void)none;
 	ctl_error("--stack: %s", sentence);
 }
 
-/* Forgets all stacks and frames if they are too many. Those that are sent again are written
- * again; readers take the first one. Files are kept as long as there are few: the process
- * may have ended, so that they would not be found again. */
+/* Forgets all stacks and frames if there are too many. Stacks that are sent again are
+ * then written again; readers take the first one. Files are kept while there are few: a
+ * file might not be found again, because its process has ended. */
 static void limit_numbers(struct record_stacks *st)
 {
 	const bool many_images = st->nr_images >= IMAGES_MAX;
@@ -618,11 +621,11 @@ static void limit_numbers(struct record_stacks *st)
 		free_numbers(st);
 	if (many_images) {
 		free_images(st);
-		st->symbolizer = tsct_symbolizer_new(warn, NULL);
+		st->symbolizer = tsct_symbolizer_new(print_warning, NULL);
 	}
 }
 
-/* Writes the frames of a stack that are new, and the stack. */
+/* Writes the frames of a stack that are not in the recording yet, then the stack. */
 static void write_stack(struct record_session *s, __u64 cycles, const struct stack_head *head)
 {
 	struct record_stacks *st = s->stacks;
@@ -636,7 +639,7 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	__u32 number, len = 0;
 	size_t i, at = 0;
 
-	/* The call that a return address follows is before it. */
+	/* A return address is behind the call: one byte less is an address in the call. */
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
 				      number_kernel(s, cycles, kernel[i] - (i > 0)));
@@ -669,7 +672,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 
 void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	/* A relative path may be meant in another directory: the build id shows that. */
+	/* If the path is relative to another directory, the file here has another build id. */
 	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
 	bool known = !path;
 	size_t i;
@@ -685,7 +688,7 @@ void record_stacks_exec(struct record_stacks *st, const char *filename)
 		limit_numbers(st);
 	}
 	if (!known)
-		program = append(&st->programs, &st->nr_programs, sizeof(*program));
+		program = append_element(&st->programs, &st->nr_programs, sizeof(*program));
 	if (program)
 		*program = path;
 	else
@@ -702,9 +705,9 @@ int record_stacks_open(struct record_session *s)
 		record_stacks_free(st);
 		return -ENOMEM;
 	}
-	st->symbolizer = tsct_symbolizer_new(warn, NULL);
+	st->symbolizer = tsct_symbolizer_new(print_warning, NULL);
 	read_kallsyms(st);
-	/* The libraries of this process are those of many others. */
+	/* Many other processes use the libraries of this process, too. */
 	read_mappings(st, (__u32)getpid());
 	s->stacks = st;
 	return 0;

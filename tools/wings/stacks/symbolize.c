@@ -19,24 +19,24 @@
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
 #define PROCESSES_MAX	32	/* processes that are kept */
-#define FAILED_MAX	8	/* files that fail before no more are read */
-#define TIMEOUT_S	20	/* for an answer; the process may also be made to sleep */
+#define FAILED_MAX	8	/* after this many failed files, no more are read */
+#define TIMEOUT_S	20 /* to wait for an answer, s; a hostile file may make the process sleep */
 #define STACK_BYTES	(64 << 10)
 
 /* A file, and the process that reads its symbols */
 struct symbol_process {
-	char *path;		/* NULL: a free place */
+	char *path;		/* NULL: this element is free */
 	char build_id[TSCT_BUILD_ID_TEXT];
-	int fd;			/* as tsct_symbolizer_find() was given it */
-	int socket;		/* -1: the file has no names */
+	int fd;			/* argument @fd of tsct_symbolizer_find() */
+	int socket;		/* to the process; -1: none, the file has no names */
 	int pidfd;
-	__u64 used;		/* number of the last use */
+	__u64 used;		/* value of `uses` at the last use */
 };
 
 struct tsct_symbolizer {
 	struct symbol_process processes[PROCESSES_MAX];
 	__u64 uses;
-	unsigned int failed;	/* number of files */
+	unsigned int failed;	/* number of files that failed */
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
 	struct symbolize_answer answer;
@@ -49,13 +49,14 @@ struct symbol_start {
 	char *build_id;
 };
 
-/* Runs in the new process, in a copy of the memory; other threads may have held locks. */
-static int start(void *argument)
+/* Main function of the new process, in a copy of the memory. Calls only the system,
+ * because other threads may have held locks when it was copied. */
+static int run_reader(void *argument)
 {
 	const struct symbol_start *from = argument;
 	char *argv[] = { "trace-ctl", TSCT_SYMBOLIZE_COMMAND, from->build_id, NULL };
 	int null = open("/dev/null", O_RDWR);
-	/* None of the copies has a number that is needed below. */
+	/* The copies get higher numbers than all that are set below. */
 	int socket = fcntl(from->socket, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int file = fcntl(from->file, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int debug = fcntl(from->debug, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
@@ -68,12 +69,13 @@ static int start(void *argument)
 	dup2(file, SYMBOLIZE_FILE_FD);
 	dup2(debug, SYMBOLIZE_DEBUG_FD);
 	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
-	setsid();		/* Signals of the terminal are for the others. */
+	setsid();		/* so that signals of the terminal do not reach it */
 	execv("/proc/self/exe", argv);
 	_exit(1);
 }
 
-/* Starts the process. Its number is not used: the program may wait for any child. */
+/* Starts the process for a file, and keeps its pidfd, not its number: the program may
+ * wait for any child, after which the number may be used again. */
 static void start_process(struct symbol_process *p, int file, int debug)
 {
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
@@ -86,7 +88,7 @@ static void start_process(struct symbol_process *p, int file, int debug)
 		return;
 	}
 	from.socket = pair[1];
-	pid = clone(start, stack + STACK_BYTES, CLONE_PIDFD | SIGCHLD, &from, &p->pidfd);
+	pid = clone(run_reader, stack + STACK_BYTES, CLONE_PIDFD | SIGCHLD, &from, &p->pidfd);
 	free(stack);
 	close(pair[1]);
 	if (pid > 0 && !setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout,
@@ -96,7 +98,7 @@ static void start_process(struct symbol_process *p, int file, int debug)
 		close(pair[0]);
 }
 
-/* Ends the process. Returns the signal that ended it before, 0: none, or unknown. */
+/* Ends the process. Returns the signal that had ended it already; 0: none, or unknown. */
 static int stop_process(struct symbol_process *p)
 {
 	siginfo_t info = { .si_status = 0 };
@@ -119,7 +121,7 @@ static int stop_process(struct symbol_process *p)
  * -1. */
 static int open_file(const char *path, const char *build_id)
 {
-	/* Paths that are not absolute come from no recorder. */
+	/* Recorders write absolute paths only: other paths are not trusted. */
 	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1, len;
 	char text[TSCT_BUILD_ID_TEXT];
 	__u8 id[TSCT_BUILD_ID_MAX];
@@ -161,8 +163,8 @@ static void free_process(struct symbol_process *p)
 	p->path = NULL;
 }
 
-/* Finds the process for a file, or starts it, in place of the one that was used longest
- * ago. NULL: none */
+/* Returns the process for a file. If there is none, starts it in place of the one that
+ * was used longest ago. NULL: out of memory */
 static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 					  const char *path, const char *build_id)
 {
@@ -187,8 +189,8 @@ static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 
 /* ---- interface --------------------------------------------------------- */
 
-/* Ends a process that has failed, and warns. */
-static void drop(struct tsct_symbolizer *s, struct symbol_process *p, bool is_late)
+/* Ends a process that has failed, and warns. @is_late: it did not answer in time */
+static void drop_process(struct tsct_symbolizer *s, struct symbol_process *p, bool is_late)
 {
 	const int number = stop_process(p);
 	char sentence[4096];
@@ -243,7 +245,7 @@ const char *tsct_symbolizer_find(struct tsct_symbolizer *s, int fd, const char *
 			len = recv(p->socket, a, sizeof(*a) - 1, 0);
 		while (len < 0 && errno == EINTR);
 	if (len < (ssize_t)head || a->offset != offset) {
-		drop(s, p, len < 0 && errno == EAGAIN);
+		drop_process(s, p, len < 0 && errno == EAGAIN);
 		return NULL;
 	}
 	((char *)a)[len] = '\0';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process that reads the symbols of one file. Somebody else may have made the file:
- * elfutils maps it, decompresses parts of it and trusts offsets in it, so a fault may end
- * this process, or put it into the hands of the file's owner. It therefore runs as nobody,
- * within limits, and can neither open anything nor reach another process.
+ * The process that reads the symbols of one file. The file is not trusted: elfutils maps
+ * it, decompresses parts of it and trusts offsets in it, so the file may crash this
+ * process, or take control of it. The process therefore runs as the user nobody, within
+ * limits, and can neither open anything nor reach another process.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,13 +30,13 @@
 #include "code.h"
 
 #define NOBODY		65534
-#define NESTED_MAX	64	/* symbols within a function, at most */
+#define NESTED_MAX	64	/* symbols before an address that are checked, at most */
 
 /* A function, or another place in the code that has a name */
 struct symbol {
 	__u64 address;		/* in the ELF file's own address space */
 	__u64 size;		/* bytes; 0: unknown */
-	const char *name;	/* in the memory of libdwfl */
+	const char *name;	/* libdwfl owns the text */
 };
 
 /* An ELF file with its symbols */
@@ -58,8 +58,8 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (one->address != two->address)
 		return one->address < two->address ? -1 : 1;
-	/* Of several names of an address, the longest function, then the shortest name, then
-	 * one that does not begin with an underscore */
+	/* Of several symbols at an address, first the longest function, then the shortest
+	 * name, then a name that does not begin with an underscore */
 	if (one->size != two->size)
 		return one->size > two->size ? -1 : 1;
 	return len != other ? len < other ? -1 : 1 : strcmp(two->name, one->name);
@@ -117,7 +117,7 @@ static struct symbol *find_symbol(const struct symbol_table *f, __u64 address)
 	return low && !f->symbols[low - 1].size ? &f->symbols[low - 1] : NULL;
 }
 
-/* Converts an offset in the file to an address. Returns false: it is not in memory. */
+/* Converts an offset in the file to an address. Returns false if no segment in memory has it. */
 static bool find_address(const struct symbol_table *f, __u64 offset, __u64 *ret_address)
 {
 	GElf_Addr bias;
@@ -156,7 +156,7 @@ static bool has_build_id(int fd, const char *build_id)
 
 static struct symbol_table table;
 
-/* Finds no files, but takes the open one. */
+/* Callback of libdwfl: searches no debug file, but returns the open one, if its build id fits. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name,
 			   Dwarf_Addr base, const char *file, const char *link,
 			   GElf_Word checksum, char **ret_name)
@@ -187,7 +187,7 @@ static void load_file(struct symbol_table *f)
 
 /* ---- confinement ---------------------------------------------------------- */
 
-/* System calls for memory, files that are open, and the socket; all others fail. */
+/* Permitted system calls: for memory, for open files and for the socket; all others fail. */
 static const unsigned short allowed[] = {
 	SYS_read, SYS_write, SYS_pread64, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_mmap,
 	SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_futex,
@@ -215,15 +215,17 @@ static int filter_calls(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-static int limit(int resource, rlim_t most)
+static int set_limit(int resource, rlim_t most)
 {
-	/* SIGXCPU ends the process before SIGKILL does, and shows the reason. */
+	/* The hard limit of CPU time is 1 s higher: SIGXCPU then ends the process, not
+	 * SIGKILL, and so shows the reason. */
 	const struct rlimit both = { most, most + (resource == RLIMIT_CPU) };
 
 	return setrlimit(resource, &both);
 }
 
-/* The files are mapped as a whole, but a file with holes must not make room for data. */
+/* Limits the address space to a fixed size and that of the files, which are mapped as a whole.
+ * A file with holes counts by what is stored of it, so that its holes allow no more data. */
 static int limit_memory(void)
 {
 	rlim_t size = SYMBOLIZE_MEMORY_BYTES, stored;
@@ -233,31 +235,33 @@ static int limit_memory(void)
 	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
 		if (fstat(fd, &st))
 			continue;
-		stored = 4 * 512 * (rlim_t)st.st_blocks;	/* it may be compressed */
+		stored = 4 * 512 * (rlim_t)st.st_blocks; /* may be compressed by the file system */
 		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
 	}
 #ifdef __SANITIZE_ADDRESS__
-	return 0;		/* it reserves terabytes */
+	return 0;		/* AddressSanitizer reserves terabytes */
 #endif
-	return limit(RLIMIT_AS, size);
+	return set_limit(RLIMIT_AS, size);
 }
 
-static bool confine(void)
+static bool confine_process(void)
 {
-	/* This fails in a user namespace without nobody; the filter of calls is enough. */
+	/* A user namespace without nobody fails with EINVAL; the filter of calls is then
+	 * enough. */
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)) && errno != EINVAL)
 		return false;
-	return !limit(RLIMIT_CORE, 0) && !limit(RLIMIT_FSIZE, 0) &&
-		!limit(RLIMIT_CPU, SYMBOLIZE_CPU_S) && !limit_memory() &&
+	return !set_limit(RLIMIT_CORE, 0) && !set_limit(RLIMIT_FSIZE, 0) &&
+		!set_limit(RLIMIT_CPU, SYMBOLIZE_CPU_S) && !limit_memory() &&
 		!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		/* A kernel without seccomp refuses the filter. */
+		/* A kernel without seccomp fails with EINVAL: the process then runs
+		 * without the filter. */
 		(!filter_calls() || errno == EINVAL);
 }
 
 /* ---- answers -------------------------------------------------------------- */
 
-static void find(const struct symbol_table *f, struct symbolize_answer *a)
+static void find_name(const struct symbol_table *f, struct symbolize_answer *a)
 {
 	struct symbol *symbol, *next;
 	char *demangled = NULL;
@@ -267,8 +271,9 @@ static void find(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!f->module || !find_address(f, a->offset, &address))
 		return;
 	symbol = find_symbol(f, address);
-	/* The recorder stores the address before a return address. A signal handler returns to
-	 * a function that was not called: that address is one byte before the function. */
+	/* The recorder stores the address before a return address. A signal handler
+	 * returns to the start of a function that was not called: the stored address is
+	 * one byte before it. */
 	if (!symbol || !symbol->size) {
 		next = find_symbol(f, address + 1);
 		symbol = next && next->address == address + 1 ? next : symbol;
@@ -276,7 +281,7 @@ static void find(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!symbol)
 		return;
 	a->from = address < symbol->address ? 0 : address - symbol->address;
-	/* Names of C++ and Rust are left mangled where there is no library of C++. */
+	/* Without the library libstdc++, names of C++ and Rust stay mangled. */
 	if (f->demangle && !strncmp(symbol->name, "_Z", 2))
 		demangled = f->demangle(symbol->name, NULL, NULL, &status);
 	snprintf(a->name, sizeof(a->name), "%s", demangled ? demangled : symbol->name);
@@ -292,13 +297,13 @@ void tsct_symbolize_main(const char *build_id)
 		*(void **)&table.demangle = dlsym(library, "__cxa_demangle");
 	snprintf(table.build_id, sizeof(table.build_id), "%s", build_id);
 	elf_version(EV_CURRENT);
-	if (!confine())
+	if (!confine_process())
 		_exit(1);
 	load_file(&table);
 	while (read(SYMBOLIZE_SOCKET, &answer.offset, sizeof(answer.offset)) ==
 	       sizeof(answer.offset)) {
 		answer.name[0] = '\0';
-		find(&table, &answer);
+		find_name(&table, &answer);
 		if (write(SYMBOLIZE_SOCKET, &answer, offsetof(struct symbolize_answer, name) +
 			  strlen(answer.name)) < 0)
 			break;

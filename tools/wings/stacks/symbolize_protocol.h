@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Between a symbolizer and the processes that read symbols for it */
+/* Protocol between a symbolizer and the processes that read symbols for the symbolizer */
 #ifndef SYMBOLIZE_PROTOCOL_H
 #define SYMBOLIZE_PROTOCOL_H
 
 #include "lib/core/port.h"
 
 /*
- * Argument by which a program runs itself as a process that reads symbols. A program with
- * symbolizers calls tsct_symbolize_main() first of all if it is its first argument.
- * @build_id: the second argument
+ * Argument with which a program starts itself as a process that reads symbols. If a
+ * program that uses symbolizers gets it as its first argument, the program calls
+ * tsct_symbolize_main() before all else. @build_id: the second argument
  */
 #define TSCT_SYMBOLIZE_COMMAND	"__symbolize"
 _Noreturn void tsct_symbolize_main(const char *build_id);
 
 /* Descriptors of the process */
 #define SYMBOLIZE_SOCKET	0
-#define SYMBOLIZE_FILE_FD	3	/* closed: there is no such file */
+#define SYMBOLIZE_FILE_FD	3	/* the file with the code; or closed */
 #define SYMBOLIZE_DEBUG_FD	4	/* file of debug information; or closed */
 
-/* Limits of the process: time of a CPU, and memory beyond the mapped files */
+/* Limits of the process: CPU time, s, and memory beyond the mapped files, bytes */
 #define SYMBOLIZE_CPU_S		10
 #define SYMBOLIZE_MEMORY_BYTES	(512ULL << 20)
 
-#define SYMBOLIZE_NAME_MAX	1000	/* longer names are cut off */
+#define SYMBOLIZE_NAME_MAX	1000	/* bytes; longer names are cut off */
 
-/* Answer to an offset: 8 bytes. The name is sent without a NUL; empty: unknown */
+/* Answer to a request, which is an offset of 8 bytes. The name is sent without its NUL;
+ * an empty name: unknown */
 struct symbolize_answer {
-	__u64 offset;		/* of the instruction in the file, bytes */
-	__u64 from;		/* bytes from the function's start */
+	__u64 offset;		/* offset of the instruction in the file, bytes */
+	__u64 from;		/* offset of the instruction from the function's start, bytes */
 	char name[SYMBOLIZE_NAME_MAX + 1];
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints each system call as one line, as strace -T does. The line has the time at which
- * the call began, and is printed when the call has ended; until then its text is kept, by
- * thread. Memory grows with the number of threads. A call that was recorded as one event has
- * the time of its end, and no duration.
+ * the call began, and is printed when the call has ended; until then the line's text is
+ * kept, by thread. Memory grows with the number of threads. A call that was recorded as
+ * one event has the time of its end, and no duration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define LINE_ROOM	128	/* result, duration and other parts of a line, bytes */
 
-/* A call that has begun; the name of the span is its number */
+/* A call that has begun; span.name is the number of the system call */
 struct open_call {
 	struct tsct_span span;
 	const struct tsct_syscall *call;
@@ -29,7 +29,7 @@ struct open_call {
 	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
-/* Why a call that was interrupted by a signal begins again, by its error */
+/* Errors of calls that a signal interrupted, with the reason why the kernel restarts the call */
 static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
 	{ "ERESTARTNOINTR", "To be restarted" },
@@ -65,15 +65,16 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-/* The table of stacks may have been read again since the call began. */
+/* Puts the stack of a call. It is looked up again, because the table of stacks may have
+ * been read anew since the call began. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
 	return dump_stack_add(d, o->stack && d->stacks ?
 			      tsct_stacks_find(d->stacks, o->node, o->stack) : NULL);
 }
 
-/* Makes the beginning of the line of a call, and keeps it until the call ends; prints a
- * call that does not return. */
+/* Makes the beginning of a call's line, and keeps it until the call ends. If the call
+ * does not return, puts the line now. */
 static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
@@ -134,8 +135,8 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
-/* Puts the text of an open call. If its end (NULL: unknown) has strings,
- * these replace the unreadable ones. */
+/* Puts the text of an open call. @end: event of the call's end; NULL: unknown. Its
+ * strings replace those that could not be read. */
 static int put_begin(struct dump *d, const struct open_call *o,
 		     const struct tsct_trace_event *end)
 {
@@ -159,7 +160,8 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	return err ?: tsct_event_text_put(&d->lines, o->text + from, o->len - from);
 }
 
-/* Puts the result of a call, and its duration if its begin was recorded, @since. */
+/* Puts the result of a call, and its duration. @since: the start of the call; NULL: it
+ * was not recorded, so there is no duration */
 static int put_end(struct dump *d, const struct tsct_syscall *call,
 		   const struct tsct_trace_event *e, const struct tsct_span *since)
 {
@@ -198,7 +200,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return err ?: put_stack(d, o);
 }
 
-/* Puts the end of a call whose begin was not recorded. */
+/* Puts the end of a call whose start was not recorded. */
 static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		       const struct tsct_trace_event *e, __s64 ns)
 {
@@ -221,7 +223,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		d->calls = (struct tsct_spans) {
 			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
 		};
-	/* Another call is open if the event of its end was lost. */
+	/* A call is still open if the event of its end was lost: close that call. */
 	if (e->def->kind != TSCT_KIND_END)
 		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
 			begin_call(d, t->index, call, e, ns);

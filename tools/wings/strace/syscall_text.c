@@ -31,7 +31,7 @@ struct output {
 
 /* Appends a part of a value, with | before it unless it is the first. */
 static void __attribute__((format(printf, 2, 3)))
-put(struct output *to, const char *format, ...)
+put_part(struct output *to, const char *format, ...)
 {
 	size_t left;
 	va_list args;
@@ -47,8 +47,8 @@ put(struct output *to, const char *format, ...)
 }
 
 /*
- * Appends the names of the parts of @value that the table names. Returns the other bits.
- * 0 has a name only in some tables.
+ * Appends the names that @table has for parts of @value. Returns the bits of @value that
+ * have no name. Only some tables have a name for 0.
  */
 static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u64 value)
 {
@@ -59,7 +59,7 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 		if ((value & s->mask) != s->value || (s->mask & done) ||
 		    !s->mask)	/* a flag that is 0 in newer headers */
 			continue;
-		put(to, "%s", s->name);
+		put_part(to, "%s", s->name);
 		done |= s->mask;
 	}
 	return value & ~done;
@@ -68,22 +68,22 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 static void put_rest(struct output *to, __u64 rest)
 {
 	if (rest)
-		put(to, "0x%llx", rest);
+		put_part(to, "0x%llx", rest);
 }
 
 static void put_signal(struct output *to, __u64 nr)
 {
 	if (nr == REALTIME_SIGNAL)
-		put(to, "SIGRTMIN");
+		put_part(to, "SIGRTMIN");
 	else if (nr > REALTIME_SIGNAL && nr <= SIGNAL_MAX)
-		put(to, "SIGRT_%llu", nr - REALTIME_SIGNAL);
+		put_part(to, "SIGRT_%llu", nr - REALTIME_SIGNAL);
 	else if (nr)
 		put_rest(to, put_symbols(to, tsct_symbols_SIGNAL, nr));
 }
 
 static void put_mode(struct output *to, __u64 mode)
 {
-	put(to, "%#03llo", put_symbols(to, tsct_symbols_FILE_TYPE, mode));
+	put_part(to, "%#03llo", put_symbols(to, tsct_symbols_FILE_TYPE, mode));
 }
 
 static void put_ioctl(struct output *to, __u64 request)
@@ -93,12 +93,12 @@ static void put_ioctl(struct output *to, __u64 request)
 	};
 
 	if (put_symbols(to, tsct_symbols_IOCTL, request))
-		put(to, "_IOC(%s, %#llx, %#llx, %#llx)", directions[_IOC_DIR(request)],
-		    _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
+		put_part(to, "_IOC(%s, %#llx, %#llx, %#llx)", directions[_IOC_DIR(request)],
+			 _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
 }
 
-/* Returns the table of an argument whose meaning depends on another one: the family of a
- * protocol, the level of an option, the command of fcntl(). NULL: none */
+/* Returns the names of an argument whose meaning depends on the argument @other: the family
+ * of a protocol, the level of an option, the command of fcntl(). NULL: there are none. */
 static const struct tsct_symbol *dependent_symbols(__u8 class, __u64 other)
 {
 	if (class == TSCT_SYSCALL_PROTOCOL)
@@ -131,12 +131,13 @@ static void put_fcntl_arg(struct output *to, __u64 value, __u64 command)
 	case F_OFD_SETLKW:
 	case F_SETOWN_EX:
 	case F_GETOWN_EX:
-		put(to, value ? "%#llx" : "NULL", value);
+		put_part(to, value ? "%#llx" : "NULL", value);
 		break;
 	}
 }
 
-/* Formats the value of an argument, of at most 32 bits unless it has a type of 64. */
+/* Formats the value of an argument. @value: only as many bits as the argument's type has;
+ * @other: the argument on which its meaning depends */
 static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 {
 	const struct tsct_symbol *table = symbols[class];
@@ -145,25 +146,25 @@ static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 	case TSCT_SYSCALL_INT:
 		return;
 	case TSCT_SYSCALL_HEX:
-		return value ? (void)0 : put(to, "0");
+		return value ? (void)0 : put_part(to, "0");
 	case TSCT_SYSCALL_PTR:
 	case TSCT_SYSCALL_BUFFER:
-		return value ? (void)0 : put(to, "NULL");
+		return value ? (void)0 : put_part(to, "NULL");
 	case TSCT_SYSCALL_DIRFD:
 		if ((__s32)value == AT_FDCWD)
-			return put(to, "AT_FDCWD");
+			return put_part(to, "AT_FDCWD");
 		/* fall through */
 	case TSCT_SYSCALL_FD:
 	case TSCT_SYSCALL_UID:
 		if ((__s32)value == -1)
-			put(to, "-1");
+			put_part(to, "-1");
 		return;
 	case TSCT_SYSCALL_MODE:
 		return put_mode(to, value);
 	case TSCT_SYSCALL_SIGNAL:
 		return put_signal(to, value);
 	case TSCT_SYSCALL_DEV:
-		return put(to, "makedev(%#x, %#x)", major(value), minor(value));
+		return put_part(to, "makedev(%#x, %#x)", major(value), minor(value));
 	case TSCT_SYSCALL_IOCTL:
 		return put_ioctl(to, value);
 	case TSCT_SYSCALL_FCNTL_ARG:
@@ -179,7 +180,7 @@ static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 		return put_rest(to, value & ~0xffULL);
 	case TSCT_SYSCALL_IPC_GET:
 		put_rest(to, put_symbols(to, table, value & ~0777ULL));
-		return put(to, "%#03llo", value & 0777);
+		return put_part(to, "%#03llo", value & 0777);
 	}
 	if (table)
 		put_rest(to, put_symbols(to, table, value));
@@ -282,10 +283,10 @@ size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 
 	*text = '\0';
 	if (error)
-		put(&to, "-%s", error);
+		put_part(&to, "-%s", error);
 	else if (call->result == TSCT_RESULT_MODE)
 		put_mode(&to, (__u32)ret);
 	else if (call->result == TSCT_RESULT_PTR && !ret)
-		put(&to, "NULL");
+		put_part(&to, "NULL");
 	return to.len;
 }

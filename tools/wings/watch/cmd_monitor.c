@@ -39,13 +39,13 @@ enum news_type {
 struct news {
 	enum news_type type;
 	__s64 time_ns;		/* CLOCK_REALTIME when the news was received */
-	/* NEWS_DISRUPTED, NEWS_STATUS */
+	/* for NEWS_DISRUPTED and NEWS_STATUS */
 	__u32 epoch, cause, source, status;
 	bool has_time;		/* error_ps is valid */
 	__u64 error_ps;
 	__u32 cluster_status, cluster_epoch;
-	/* NEWS_MADE, NEWS_REMOVED: id, uid, policy, flags and name; an empty name: a channel
-	 * that the caller may not see */
+	/* for NEWS_MADE and NEWS_REMOVED: id, uid, policy, flags and name; an empty name:
+	 * a channel that the caller may not see */
 	struct tsct_channel_info channel;
 };
 
@@ -56,10 +56,10 @@ struct monitor {
 	unsigned long printed;
 	bool unloaded;		/* the module was unloaded */
 	bool failed;		/* the news could not be printed */
-	bool closed;		/* the reader of standard output is gone */
+	bool closed;		/* nobody reads standard output any more */
 	struct nl_sock *news, *queries;
-	int family;		/* the module's */
-	/* the channels that exist, since the news of a channel has only its id */
+	int family;		/* number of the module's netlink family */
+	/* the channels that are known: the news of a channel has only its id */
 	struct tsct_channel_info *channels;
 	size_t nr_channels;
 };
@@ -182,8 +182,8 @@ static bool is_done(const struct monitor *m)
 		(m->count && m->printed >= m->count);
 }
 
-/* Flushes each line, so that a program behind a pipe gets it immediately. */
-static void report(struct monitor *m, struct news *news)
+/* Prints news. Flushes each line, so that a program behind a pipe gets it immediately. */
+static void report_news(struct monitor *m, struct news *news)
 {
 	struct timespec now;
 
@@ -228,8 +228,8 @@ static struct tsct_channel_info *find_channel(const struct monitor *m, __u32 id)
 }
 
 /*
- * Notes a channel: the reply to a query, and each message of a dump. Without memory, it stays
- * unknown: its name is missing in the news.
+ * Callback: notes the channel in a reply to a query, or in a message of a dump. Without
+ * memory, the channel stays unknown: the news of the channel then lack its name.
  */
 static int on_channel(struct nl_msg *message, void *arg)
 {
@@ -263,7 +263,7 @@ static int on_channel(struct nl_msg *message, void *arg)
 	return NL_OK;
 }
 
-/* Queries a channel, or all if @id is 0. On failure the channel stays unknown. */
+/* Queries a channel, or all channels if @id is 0. On failure a channel stays unknown. */
 static void query_channels(struct monitor *m, __u32 id)
 {
 	struct nl_msg *message = nlmsg_alloc();
@@ -307,7 +307,7 @@ static void on_clock(struct monitor *m, struct nlmsghdr *header, enum news_type 
 	news.has_time = attr[TSCT_GENL_CLOCK_ERROR_PS];
 	if (news.has_time)
 		news.error_ps = nla_get_u64(attr[TSCT_GENL_CLOCK_ERROR_PS]);
-	report(m, &news);
+	report_news(m, &news);
 }
 
 static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum news_type type)
@@ -329,10 +329,10 @@ static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum new
 		news.channel = *known;
 	if (known && type == NEWS_REMOVED)
 		*known = m->channels[--m->nr_channels];
-	report(m, &news);
+	report_news(m, &news);
 }
 
-/* The netlink controller reports that the family disappears with the module. */
+/* Handles news of the netlink controller: it reports when the module's family disappears. */
 static void on_family(struct monitor *m, struct nlmsghdr *header)
 {
 	static struct nla_policy policy[CTRL_ATTR_FAMILY_NAME + 1] = {
@@ -343,10 +343,10 @@ static void on_family(struct monitor *m, struct nlmsghdr *header)
 
 	if (parse_message(header, attr, CTRL_ATTR_FAMILY_NAME, policy, 0) &&
 	    !nla_strcmp(attr[CTRL_ATTR_FAMILY_NAME], TSCT_GENL_NAME))
-		report(m, &news);
+		report_news(m, &news);
 }
 
-/* Messages that the kernel did not send, and unknown ones, are ignored. */
+/* Callback: handles a message. Ignores unknown ones, and those that the kernel did not send. */
 static int on_news(struct nl_msg *message, void *arg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -375,11 +375,11 @@ static int read_news(struct monitor *m)
 	struct news overflow = { .type = NEWS_OVERFLOW };
 	int err = nl_recvmsgs_default(m->news);
 
-	/* libnl returns NLE_NOMEM for ENOBUFS. */
+	/* libnl returns NLE_NOMEM for ENOBUFS: the receive queue was full. */
 	if (err == -NLE_NOMEM) {
 		m->nr_channels = 0;
 		query_channels(m, 0);
-		report(m, &overflow);
+		report_news(m, &overflow);
 		return 0;
 	}
 	return !err || err == -NLE_AGAIN || err == -NLE_INTR ? 0 : -EIO;
@@ -427,9 +427,9 @@ static int open_sockets(struct monitor *m)
 
 /* ---- loop ---------------------------------------------------------------- */
 
-/* Sets the time that remains. Returns NULL if there is no limit. */
-static struct timespec *remaining(const struct monitor *m, __s64 begin_ns,
-				  struct timespec *time)
+/* Sets the time that remains of --duration. Returns @time; NULL: there is no limit. */
+static struct timespec *remaining_time(const struct monitor *m, __s64 begin_ns,
+				       struct timespec *time)
 {
 	__s64 left_ns = begin_ns + (__s64)(m->seconds * 1e9) - tsct_monotonic_ns();
 
@@ -457,7 +457,7 @@ static int run_loop(struct monitor *m, const sigset_t *mask)
 	int n;
 
 	while (!is_done(m)) {
-		n = ppoll(polls, 2, remaining(m, begin_ns, &time), mask);
+		n = ppoll(polls, 2, remaining_time(m, begin_ns, &time), mask);
 		if (!n || (n > 0 && polls[1].revents & (POLLERR | POLLNVAL)))
 			return 0;
 		if (n < 0 && errno != EINTR)
@@ -522,15 +522,14 @@ static int cmd_monitor(int argc, char **argv)
 		ctl_error("module not loaded, or this is not the initial network namespace;"
 			  " load the module tsctrace");
 	else if (err)
-		ctl_error("generic netlink: %s", nl_geterror(err));
+		ctl_error("cannot open generic netlink: %s", nl_geterror(err));
 	if (err)
 		goto free_sockets;
 	err = run_loop(&m, &mask);
 	if (err)
-		ctl_error("news: %s", strerror(-err));
+		ctl_error("cannot receive news: %s", strerror(-err));
 	else if (m.unloaded)
-		ctl_error("module unloaded; load the module "
-		      "tsctrace");
+		ctl_error("module unloaded; load the module tsctrace");
 	else if (!m.failed || m.closed)
 		ret = EXIT_DONE;
 free_sockets:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl top: shows rates, losses and fill of all channels, again at intervals */
+/* trace-ctl top: shows rates, losses and fill of all channels repeatedly, at intervals */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static int show_sample(const struct top_options *w, const struct top_sample *sam
  * Reads a new sample into @last, and shows a sorted copy. The sample itself stays
  * unsorted, because rates are computed from samples in the same order.
  */
-static int refresh(const struct top_options *w, struct top_sample *last)
+static int refresh_table(const struct top_options *w, struct top_sample *last)
 {
 	struct top_sample now, shown;
 	int error = top_sample_read(&now, w->per_cpu);
@@ -136,7 +136,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	unsigned long done = 0;
 	int key, error = 0;
 
-	/* On a terminal, show channels immediately, and their rates after 250 ms. */
+	/* On a terminal, show the channels immediately, and their rates after 250 ms. */
 	if (top_term_is_open() && w->count != 1) {
 		error = show_sample(w, last);
 		until = last->time_ns + (delay < 250000000 ? delay : 250000000);
@@ -147,7 +147,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 			break;
 		if (key == 'p')
 			w->per_cpu = !w->per_cpu;
-		error = refresh(w, last);
+		error = refresh_table(w, last);
 		done += !key;
 		if (!key)
 			until += delay;
