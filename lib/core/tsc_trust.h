@@ -19,7 +19,7 @@ struct tsct_skew_interval {
 	__u32 rounds;		/* number of exchanges added; saturates */
 };
 
-/* Sets *skew to the interval of all __s64 distances, to which no exchange was added. */
+/* Sets *skew to the interval of all __s64 values, before any exchange is added. */
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
