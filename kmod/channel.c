@@ -28,11 +28,11 @@
 
 DEFINE_MUTEX(tsct_channel_lock);
 
-/* Table of channels by id. Changed under tsct_channel_lock; read under it or RCU. */
+/* Table of channels by id. Changed under tsct_channel_lock; read under that lock or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
  * Cache of channel_table for BPF programs. Slot i: the newest channel for BPF programs
- * with an id of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
+ * with an id of i modulo CHANNEL_SLOTS. Protected like channel_table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
@@ -245,7 +245,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
  */
 static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	/* Adds no more rings than were charged: a CPU may have come since the charge. */
+	/* Adds no more rings than were charged: a CPU may have been added since. */
 	unsigned int cpu, left = channel->nr_charged;
 	int err = 0;
 
@@ -429,7 +429,7 @@ static void channel_free(struct tsct_kchannel *channel)
 	/*
 	 * tsct_emit_by_handle() uses channels without a reference. It may still be writing
 	 * to a channel with a handle, whose memory is freed after a grace period. Of a
-	 * channel without one, it reads only this struct, which kvfree_rcu() protects.
+	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
 	 */
 	if (channel->bpf_handle)
 		synchronize_rcu();

@@ -41,12 +41,12 @@ struct tsct_kchannel {
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
 	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
-					 * header and definitions precede it */
+					 * header and definitions precede them */
 	u64 ring_offset;
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
-	u32 nr_charged;			/* number of rings charged when it was made */
+	u32 nr_charged;			/* number of rings charged at the channel's creation */
 	/* the channel's part of reserved memory, written by the module only; NULL: the
 	 * channel has pages of its own */
 	struct tsct_reserved_channel *reserved;
@@ -56,7 +56,7 @@ struct tsct_kchannel {
 	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
-	u32 pins;			/* callers of tsct_channel_pin() */
+	u32 pins;			/* number of pins: tsct_channel_pin() */
 	bool listed;			/* true: in the table of channels */
 	bool kept;			/* true: the channel continues to exist when
 					 * `holders` becomes 0 */
@@ -89,7 +89,7 @@ struct tsct_kchannel {
 
 /*
  * Guards the table of channels and the users' memory accounts (account.c). Nests inside
- * cpus_read_lock(), and a CPU that comes up waits for it. So no allocation under this lock
+ * cpus_read_lock(), and a CPU that comes up waits for this lock. So no allocation under this lock
  * may be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
  */
 extern struct mutex tsct_channel_lock;

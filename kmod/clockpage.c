@@ -60,8 +60,8 @@ struct page *tsct_clockpage_page(unsigned long index)
 
 /*
  * Reads the boot id from the only file that exports it, with the credentials of the
- * task that loads the module or sets the clock. That task can publish any time anyhow,
- * so a forged boot id gives it no more power. A task in another root may have any file
+ * task that loads the module or sets the clock. That task may publish any clock state
+ * anyhow, so a forged boot id gives it no more power. A task in another root may have any file
  * at that path: files outside procfs are rejected, and a file that blocks delays only
  * that task. Until the boot id is read, the clock page has a zero id, which readers
  * reject, and nothing is published.
@@ -310,7 +310,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_unlock_and_notify(disrupted ? TSCT_GENL_CMD_DISRUPTED : 0);
 }
 
-/* Begins an epoch with the same source: the CPU check after resume reports a new source. */
+/* Begins an epoch with the same source: the CPU check after resume may report another. */
 void tsct_clockpage_suspend(bool prepare)
 {
 	mutex_lock(&clockpage_lock);

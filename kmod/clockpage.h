@@ -37,7 +37,7 @@ int tsct_clockpage_set(struct tsct_clock_state *state);
 struct tsct_clock_reading {
 	struct tsct_clock_state state;
 	u64 cycles;			/* value of the counter that state.source names */
-	int real_err, cluster_err;	/* 0: `real`, `cluster` is valid; else -errno */
+	int real_err, cluster_err;	/* errors of `real` and `cluster`; 0: valid */
 	struct tsct_clock_time real;	/* CLOCK_REALTIME */
 	struct tsct_clock_time cluster;	/* the cluster's time */
 };

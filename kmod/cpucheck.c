@@ -444,7 +444,7 @@ void tsct_cpucheck_report(void)
 {
 	bool usable = cpucheck_flags & TSCT_CHECK_USABLE;
 
-	pr_info("version %s, %u CPUs, time stamps by %s: %s\n", TSCT_VERSION,
+	pr_info("version %s, %u CPUs, source of cycles: %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
 		tsct_tsc_trust_reason(cpucheck_flags));
 }

@@ -5,7 +5,7 @@
  *
  * Anyone in the initial network namespace can open a socket, without access to the
  * device. So callers see only their own channels, and what anyone can compute from the
- * clock area and the counters; news about channels have only their ids.
+ * clock area and the counters; news about channels contain only ids.
  *
  * No lock is held while a message is queued, and handlers of several sockets may run at
  * the same time (parallel_ops): each reads one object under that object's lock.
@@ -318,7 +318,7 @@ static int netlink_clock_get(struct sk_buff *skb, struct genl_info *info)
 {
 	struct tsct_clock_reading reading;
 
-	tsct_cpucheck_source();		/* a TSC that became unstable ends the epoch */
+	tsct_cpucheck_source();		/* begins an epoch if the TSC became unstable */
 	tsct_clockpage_read(&reading);
 	return netlink_reply(info, netlink_put_clock, &reading);
 }

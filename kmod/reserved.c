@@ -128,7 +128,7 @@ static u64 reserved_unprivileged(void)
 	return bytes;
 }
 
-/* Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of the memory.
+/* Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of it together.
  * Returns the index of the part, or -ENOSPC. */
 static int reserved_take(u64 bytes, bool privileged)
 {
@@ -357,7 +357,7 @@ void tsct_reserved_init(void)
 	}
 	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
 	if (!reserved_memory) {
-		pr_warn("reserved memory: mapping it failed\n");
+		pr_warn("reserved memory: not used, because mapping it failed\n");
 		return;
 	}
 	reserved_size = size & PAGE_MASK;

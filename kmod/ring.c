@@ -178,7 +178,7 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 	/* A lost event changes nothing that a reader waits for. */
 	if (err)
 		return err;
-	/* If this overwrites a 0 that watch.c stored in `left`, watch.c stores it again. */
+	/* If this store overwrites a 0 of watch.c in `left`, watch.c stores the 0 again. */
 	WRITE_ONCE(ring->left, ring_lookahead(ring));
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
 	/* The ring is consistent again, so a probe in the code that follows may emit. */
@@ -274,7 +274,7 @@ static __always_inline bool event_id_is_valid(u32 id)
 }
 
 /*
- * Emits an event with interrupts off: only a writer in an NMI can interrupt this. Payloads
+ * Emits an event with interrupts off: only a writer in an NMI can interrupt it. Payloads
  * of 8 bytes, the most frequent, have separate code with constant sizes.
  */
 static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
@@ -301,7 +301,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		memcpy(record->payload, &value, sizeof(value));
 		ring_publish_small(ring);
 	} else {
-		/* Not &value: a local variable in memory costs a stack protector. */
+		/* Not &value: a local variable with an address costs a stack protector. */
 		err = ring_emit_slow(ring, id, payload, sizeof(value));
 	}
 	ring_set_busy(ring, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Self-test when the module is loaded (SELFTEST=1): lib/core as compiled for this
+ * Tests when the module is loaded (SELFTEST=1): of lib/core as compiled for this
  * kernel, the kernel's ring writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
@@ -67,7 +67,7 @@ static int __init selftest_figures(void)
 	return 0;
 }
 
-/* Stores a record with its number as its cycles. Returns the new head. */
+/* Stores a record that has its number, @nr, as cycles. Returns the new head. */
 static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 				      const struct tsct_ring_slot *slot, u64 head,
 				      u64 nr)

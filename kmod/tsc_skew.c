@@ -56,7 +56,7 @@ static struct skew_session {
 
 static struct cpumask skew_cpus;	/* the reference CPU and the measured CPU */
 
-/* Waits until *word differs from @old. Returns its value; on a timeout, @old. */
+/* Waits until *word differs from @old. Returns the new value; on a timeout, @old. */
 static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;

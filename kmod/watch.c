@@ -192,8 +192,8 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	/*
 	 * The barrier in wq_has_sleeper() pairs with the one in queue_delayed_work():
-	 * either the sleeping task is seen here, or it finds this work not pending and
-	 * queues it.
+	 * either this function sees the sleeping task, or that task finds this work not
+	 * pending and queues the work.
 	 */
 	if (!wq_has_sleeper(&channel->wait))
 		return;

@@ -15,11 +15,11 @@
  * Makes room for one more element behind the @nr elements of an array. No other function may
  * allocate such an array: its room is @nr rounded up to a power of two. @nr may be lower than
  * in the last call; elements behind the first @nr are lost. Returns the address of the new
- * element, which is not initialized; NULL: out of memory. The caller increments its number.
+ * element, which is not initialized; NULL: out of memory. The caller increments @nr.
  */
 void *tsct_array_next(void *array, size_t nr, size_t size);
 
-/* Adds a copy of @element to an array of tsct_array_next(), and increments *@nr. Returns 0 or
+/* Adds a copy of @element to an array as of tsct_array_next(), and increments *@nr. Returns 0 or
  * -ENOMEM. */
 int tsct_array_add(void *array, __u32 *nr, const void *element, size_t size);
 
@@ -37,8 +37,8 @@ int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size);
 void tsct_array_sort(void *array, size_t nr, size_t size);
 
 /*
- * Returns the number of elements that have at most @limit in a member by which the array is
- * sorted. @member: address of that member in the first of @nr elements
+ * Returns how many elements have a key of at most @limit. The array is sorted by that key, a
+ * member of its elements. @member: address of the key in the first of @nr elements
  */
 size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit);
 

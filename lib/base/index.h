@@ -3,7 +3,7 @@
  * Hash table from keys of two numbers. It is used in one of two ways:
  *
  *	as a map	tsct_index_get(), _put() and _remove(): a value for each key
- *	of an array	tsct_index_find() and _add(): keys are numbered in the order in
+ *	as a numbering	tsct_index_find() and _add(): keys are numbered in the order in
  *			which they are added, from 0 on, and are never removed
  *
  * The hash has a random seed, as keys may come from recordings or programs of others. For
@@ -25,7 +25,7 @@ struct tsct_index_slot {
 /* A hash table; all zero: empty */
 struct tsct_index {
 	struct tsct_index_slot *slots;
-	size_t nr, room;	/* number of keys, and of slots, a power of two */
+	size_t nr, room;	/* nr: number of keys; room: number of slots, a power of two */
 	__u64 seed;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wings: parts of trace-ctl that a build can leave out. A header of the core declares the
- * functions of a wing that the core calls as TSCT_WING; a folder of tools/wings/ defines them.
+ * Wings: parts of trace-ctl that a build can leave out. A header of the core declares, with
+ * TSCT_WING, the functions of a wing that the core calls; a folder of tools/wings/ defines them.
  * If that folder is not linked, their addresses are NULL: the core checks this before a call.
  */
 #ifndef TSCT_BASE_WING_H

@@ -15,7 +15,7 @@ static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Returns true if a clock of this TSCT_STATUS_* has a time. */
+/* Returns true if a clock with @status, one of TSCT_STATUS_*, has a time. */
 static inline bool tsct_status_has_time(__u32 status)
 {
 	return status >= TSCT_STATUS_CALIBRATING && status <= TSCT_STATUS_HOLDOVER;

@@ -199,7 +199,7 @@ static __u64 distance_ns(__s64 a, __s64 b)
 
 /*
  * Returns the mean rate from the beginning of segment @a to the end of segment @b.
- * Since both ends are rounded, it may lie outside of the rates of @a and @b: the excess
+ * Since both ends are rounded, the mean may lie outside of both rates: the excess
  * is limited to an eighth of the rate.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
@@ -453,7 +453,7 @@ static void end_params(struct tsct_clock_copy *copy,
 /*
  * Drops segments so old that they would compare as new when counter or epoch wraps.
  * Readers reject a copy whose segments are not in order. A state that jumps far may
- * bring them out of order, and later states could not correct that.
+ * bring segments out of order, which later states could not correct.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {

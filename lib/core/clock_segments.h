@@ -13,7 +13,7 @@
 struct tsct_clock_time {
 	__s64 ns;		/* CLOCK_REALTIME or cluster time, ns */
 	__u64 error_ps;		/* error bound of the time, ps */
-	__u32 status;		/* TSCT_STATUS_* */
+	__u32 status;		/* status of the time, one of TSCT_STATUS_* */
 	__u32 epoch;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Environment of the pure core: the binary interface, fixed-width types, memory functions,
- * errno values, relaxed and ordered memory accesses, 128-bit integers. Only this file of the
- * tree depends on whether it is compiled for the kernel.
+ * errno values, relaxed and ordered memory accesses, 128-bit integers. Of lib/core, only this
+ * file and the names of event kinds depend on whether they are compiled for the kernel.
  */
 #ifndef TSCT_CORE_PORT_H
 #define TSCT_CORE_PORT_H

@@ -97,7 +97,7 @@ static inline void tsct_reserved_clock_store(struct tsct_reserved_clock *clock,
 {
 	const __u32 nr_cpus = page->nr_cpus;
 
-	/* Invalidates the old copy: its checksum is hardly 0, and not if it is all zeros. */
+	/* Invalidates the old copy: hardly any content has the checksum 0, and zeros do not. */
 	smp_store_release(&clock->checksum, 0);
 	smp_mb();
 	clock->seq = seq;

@@ -13,13 +13,13 @@
 struct tsct_geometry {
 	__u64 data_size;	/* bytes of data, a power of two */
 	__u32 block_size;	/* bytes of a block, a power of two */
-	__u32 policy;		/* TSCT_POLICY_* */
+	__u32 policy;		/* policy of the channel, one of TSCT_POLICY_* */
 };
 
 /* Slot: position of a new record, and of the pad before it. Positions have 48 bits. */
 struct tsct_ring_slot {
 	__u64 pos;		/* position of the record */
-	__u64 head;		/* head that publishes the record */
+	__u64 head;		/* new head, whose store publishes the record */
 	__u64 pad_pos;		/* position of the pad; valid if pad_len is not 0 */
 	__u32 pad_len;		/* bytes from the pad to the end of the block; 0: no
 				 * pad. If there is a pad, a new block's header lies
@@ -101,7 +101,7 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/* Returns true if a record that ends at @end overwrites no data that its reader needs. @tail:
+/* Returns true if a record that ends at @end overwrites no data that is not read yet. @tail:
  * position up to which the reader of a discard ring has consumed records */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)

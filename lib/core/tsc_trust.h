@@ -11,7 +11,7 @@
 /*
  * Distance between the counters of CPUs A and B. CPU A reads t0 and signals B; B reads
  * tb and signals back; A reads t1. However long the signals took, B's counter minus A's
- * lies in [tb - t1, tb - t0]. Many exchanges intersect to a narrow interval.
+ * lies in [tb - t1, tb - t0]. The intersection of many exchanges is narrow.
  */
 struct tsct_skew_interval {
 	__s64 min_cycles;

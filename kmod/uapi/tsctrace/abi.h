@@ -89,7 +89,7 @@
 struct tsct_cpu_check {
 	__u32 cpu;
 	__u32 node;
-	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu in programs */
+	__u32 tsc_aux;		/* value that RDTSCP reads; in programs: node << 12 | cpu */
 	__u32 flags;
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
@@ -101,7 +101,7 @@ struct tsct_cpu_check {
 /* Flags in struct tsct_check.flags */
 #define TSCT_CHECK_RDTSCP	0x01	/* the RDTSCP instruction exists */
 #define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8]: the TSC is invariant */
-#define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
+#define TSCT_CHECK_NONSTOP	0x04	/* the TSC goes on in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
 #define TSCT_CHECK_AUX_MATCH	0x20	/* AUX_MATCH is set for every CPU that was
@@ -279,7 +279,7 @@ struct tsct_watermark {
 /*
  * TSCT_IOC_EVENT_SWITCH: enables or disables an event of a kernel module, or reads its
  * state. The descriptor is bound to the channel of that kernel module, in any role. To
- * change the state, it must be open for writing (EACCES). ENOENT: the channel has no
+ * change the state, that descriptor must be open for writing (EACCES). ENOENT: the channel has no
  * event of this id with a switch. EINVAL: invalid state.
  */
 struct tsct_event_switch {
@@ -362,7 +362,7 @@ struct tsct_thread_info {
  */
 struct tsct_previous {
 	__u64 size;			/* out: bytes of the memory */
-	__u8 boot_id[16];		/* out: id of the boot that wrote it */
+	__u8 boot_id[16];		/* out: id of the boot that wrote the memory */
 	__u32 flags;			/* in: TSCT_PREVIOUS_DISCARD or 0 */
 	__u32 reserved0;
 	__u64 reserved[4];
@@ -372,11 +372,11 @@ struct tsct_previous {
 #define TSCT_PREVIOUS_DISCARD	0x1
 
 /*
- * TSCT_IOC_PREVIOUS_READ: copies a part of the reserved memory that a previous boot wrote
- * to `data`. Errors: as for TSCT_IOC_PREVIOUS.
+ * TSCT_IOC_PREVIOUS_READ: copies to `data` a part of the reserved memory that a previous
+ * boot wrote. Errors: as for TSCT_IOC_PREVIOUS.
  */
 struct tsct_previous_read {
-	__u64 offset;			/* in: offset of the part in the memory */
+	__u64 offset;			/* in: offset of the part in the memory, bytes */
 	__u64 data;			/* in: address of the copy, void * */
 	__u32 len;			/* in: bytes of the part; out: bytes copied, at
 					 * most TSCT_PREVIOUS_READ_MAX; 0: `offset` is at

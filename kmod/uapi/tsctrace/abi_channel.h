@@ -208,9 +208,9 @@ struct tsct_record {
 	__u16 id;
 	__u32 tid;		/* thread id in the initial pid namespace if the module
 				 * holds the channel; else in the server's namespace,
-				 * or in the writer's if the server cannot see it */
-	__u64 cycles;		/* value, at the event, of the counter that `source` of
-				 * the channel's header names */
+				 * or in the writer's if the server cannot see that one */
+	__u64 cycles;		/* counter value at the event; the channel's header
+				 * names the counter, in `source` */
 #ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows */
 	__u8 payload[];
 #endif

@@ -181,7 +181,7 @@ struct tsct_clock_prev_params {
 
 /* Source of the bound of CLOCK_REALTIME's error to UTC */
 #define TSCT_UTC_UNKNOWN	0	/* no bound is known */
-#define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), without STA_UNSYNC */
+#define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), if STA_UNSYNC is not set */
 #define TSCT_UTC_CLOCKBOUND	2	/* shared memory of the ClockBound daemon */
 
 /* State of the clock, as published by the timekeeper (the daemon) */

@@ -10,7 +10,7 @@
  * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has no
  * fallback and may fail.
  *
- * All of them use tsct_clock_default(). All functions are wait-free, thread safe and
+ * All three use tsct_clock_default(). All functions are wait-free, thread safe and
  * async-signal-safe.
  */
 #ifndef TSCTRACE_CLOCK_HPP
@@ -379,7 +379,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	return present - clock::duration(ago);
 }
 
-/* Return a system time as a time of system_clock, rounded towards zero to the unit of that. */
+/* Return a system time as a time of system_clock, rounded towards zero to its unit. */
 inline std::chrono::system_clock::time_point
 to_system_time(clock::time_point point) noexcept
 {

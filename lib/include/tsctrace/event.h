@@ -116,8 +116,8 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 /* ---- used by the macros, not by programs -------------------------------- */
 
 /*
- * Constructor and destructor that register an object's event. Thread safe, not signal
- * safe.
+ * Called by constructor and destructor of a program or shared object: register an event,
+ * and unregister it. Thread safe, not signal safe.
  */
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
@@ -132,7 +132,7 @@ extern __thread uint32_t tsct_thread_id
 
 /*
  * tsct_emit_rest - emit an event whose rseq critical section failed, or was not run
- * @header: first 8 bytes of the record; thread id 0: the critical section was not run
+ * @header: first 8 bytes of the record, with thread id 0 if the section was not run
  * @payload: bytes of the length that is in @header
  * @result: result of the critical section, TSCT_SECTION_*, ORed with
  *	TSCT_REST_UNORDERED

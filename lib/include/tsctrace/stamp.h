@@ -223,6 +223,7 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 
 /*
  * tsct_stamp_at_ns - the first stamp whose time is @ns or later, and its segment
+ *
  * Returns 0; -ERANGE: the time is beyond the last segment; -EINVAL: rate->ns or
  * rate->ticks is 0.
  */

@@ -79,7 +79,7 @@ void tsct_trace_close(struct tsct_trace *trace);
 int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
-/* Number of corrupt places found in the recording so far */
+/* Returns the number of corrupt places found in the recording so far. */
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 
 /* ---- nodes and channels -------------------------------------------------- */
@@ -99,13 +99,13 @@ __u32 tsct_trace_channels(const struct tsct_trace *trace);
 /*
  * tsct_trace_node - a node's description
  *
- * The strings come from the recording: any bytes, valid until it is closed. Returns 0
+ * The strings come from the recording: any bytes, valid until @trace is closed. Returns 0
  * or -EINVAL: no such node.
  */
 int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 		    struct tsct_trace_node *ret_node);
 
-/* Name of a channel; NULL: no such channel. Any bytes; valid until @trace is closed. */
+/* Returns the name of a channel, any bytes, valid until @trace is closed; NULL: no such channel. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
 /* Returns true if the recording is a merge of others, with ticks of their common time. */
@@ -202,7 +202,7 @@ __s64 tsct_value_integer(const struct tsct_value *value);
 /* Returns true if the value is a u64 above the maximum of __s64. */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
-/* Value of an f32 or f64 field */
+/* Returns the value of an f32 or f64 field. */
 double tsct_value_double(const struct tsct_value *value);
 
 /* Returns the number of bytes of a text, without its NUL. The text may be invalid

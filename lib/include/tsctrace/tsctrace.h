@@ -37,7 +37,7 @@ enum tsct_provider {
 
 struct tsct_channel;			/* an open channel */
 
-/* Options of tsct_channel_open(); with all zero, the channel of `trace-ctl record` */
+/* Options of tsct_channel_open(); all zero: those of the channel of `trace-ctl record` */
 struct tsct_channel_options {
 	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
@@ -65,8 +65,8 @@ struct tsct_channel_options {
  * @ret_channel: the handle; on failure it is set, too, to a handle that drops and
  *	counts every event, so that a program runs the same without a tracer
  *
- * A handle with TSCT_ROLE_WRITE that has no provider gets one when a provider starts later.
- * After a restart of the daemon, it is connected again, with its rings and all their events.
+ * A handle with TSCT_ROLE_WRITE that has no provider is connected to one that starts later,
+ * and is connected again after a restart of the daemon, with its rings and all their events.
  * A helper thread waits for that: it sleeps in poll(), has all signals blocked, and is
  * started by the first such handle that has no provider or the daemon, or by
  * tsct_events_enable(). A forked child has its own helper thread. With TSCT_OPEN_NO_THREAD
@@ -449,8 +449,8 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  * time may have jumped, independently of the system clock's epoch. The parameters in force
  * and the previous ones are available; older cycles need a recording.
  *
- * Return 0 or the errors of tsct_clock_cycles_to_time(), where -EAGAIN: no cluster time was
- * published; -ERANGE: @cycles are before the previous parameters.
+ * Return 0 or an error of tsct_clock_cycles_to_time(). Here, -EAGAIN means that no cluster
+ * time was published, and -ERANGE that @cycles are before the previous parameters.
  */
 int tsct_clock_now_cluster(const struct tsct_clock *clock,
 			   struct tsct_time *ret_time);
@@ -577,7 +577,7 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * node have joined and all of them wait in it. A process takes part until it calls
  * tsct_timesync_leave() or ends, however it ends: then it is no longer waited for. A
  * forked child does not take part. To join again with the same number has no effect. If
- * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins by itself.
+ * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins automatically.
  *
  * Returns 0; -EINVAL: an invalid number, or not the number of the other processes, or
  * @nr_processes have joined already; -EALREADY: this process has joined with another number;
