@@ -401,8 +401,8 @@ const char *tsct_clock_origin(const struct tsct_clock *clock);
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
 /*
- * tsct_clock_cycles - an ordered read of the source, as by tsct_emit(): RDTSCP, or
- * clock_gettime() if the TSC cannot be used
+ * tsct_clock_cycles - an ordered read of the source: by RDTSCP, or by clock_gettime() if the
+ * TSC cannot be used
  * tsct_clock_time_point - an ordered read of the source and of the CPU's number:
  * TSCT_CPU_ANY if the source is not the TSC
  */
@@ -440,8 +440,7 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  * from CLOCK_REALTIME by all corrections of that clock since the timeline began.
  * tsct_clock_snapshot() reports the master.
  *
- * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error
- * bound
+ * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error bound
  * tsct_clock_cycles_to_cluster_time - convert cycles to the cluster's time
  * tsct_clock_cycles_to_cluster_time_on - convert cycles that were read on a known CPU
  *
