@@ -218,7 +218,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
+/* Starts periodic polling of the rings, which ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
@@ -257,7 +257,7 @@ void tsct_reserved_exit(void);
 /* Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
  * and there is room. The channel is charged already, and not in the table yet. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel);
-/* Lets the next boot find the channel, whose header is complete. */
+/* Enters a channel, with a complete header, in the table that the next boot reads. */
 void tsct_reserved_publish(struct tsct_kchannel *channel);
 void tsct_reserved_free(struct tsct_kchannel *channel);
 /* Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a

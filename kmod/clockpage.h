@@ -42,7 +42,7 @@ struct tsct_clock_reading {
 	struct tsct_clock_time cluster;	/* the cluster's time */
 };
 
-/* Reads the published state and the clock now. May sleep. */
+/* Reads the published state, the counter, and the times that they give. May sleep. */
 void tsct_clockpage_read(struct tsct_clock_reading *ret);
 
 /* Result of a comparison of the counters of all CPUs (a CPU check) */

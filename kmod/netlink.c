@@ -429,7 +429,7 @@ static const struct nlattr *netlink_dump_attr(struct netlink_callback *cb, int t
 }
 
 /*
- * Returns -EINVAL if the request of a dump has the attribute, which would name one object,
+ * Returns -EINVAL if the request of a dump has the attribute @type, which names one object;
  * else 0. The dump function checks this: Linux 6.1 reports no messages of start functions.
  */
 static int netlink_dump_reject_attr(struct netlink_callback *cb, int type)

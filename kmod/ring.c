@@ -328,7 +328,7 @@ NOKPROBE_SYMBOL(tsct_emit);
 /*
  * Interrupts are off from the lookup to the end of the emit. synchronize_rcu() in
  * channel_free() also waits for code with interrupts off, so rcu_read_lock() is not needed,
- * even if the caller has not taken it: a BPF program that may sleep, or on PREEMPT_RT.
+ * even if the caller has not taken it, as in a BPF program that may sleep.
  */
 notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
 {

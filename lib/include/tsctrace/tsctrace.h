@@ -268,8 +268,8 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
  *
  * Writers read the counter a moment before they publish the event. To follow a live
  * channel in strict order, pass now - 1 ms; an event that arrives later is returned
- * with TSCT_EVENT_LATE. Holds one event per CPU, at most one block of memory each. May
- * be mixed with tsct_reader_next().
+ * with TSCT_EVENT_LATE. The reader holds one event per CPU, at most one block of memory
+ * each. Calls may be mixed with those of tsct_reader_next().
  *
  * Returns 1 with *ret_event set, 0: none now, -ENOMEM.
  */
