@@ -245,7 +245,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
  */
 static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	/* Adds no more rings than were charged: a CPU may have been added since. */
+	/* Adds no more rings than were charged: a CPU may have been added after that. */
 	unsigned int cpu, left = channel->nr_charged;
 	int err = 0;
 

@@ -17,7 +17,7 @@
  *
  *   offset of CPU c's consumer page = consumer_offset + c * TSCT_PAGE_SIZE
  *   offset of CPU c's producer page = ring_offset + c * ring_stride
- *   offset of CPU c's data          = that + TSCT_PAGE_SIZE
+ *   offset of CPU c's data          = offset of its producer page + TSCT_PAGE_SIZE
  *
  * CPUs have the kernel's numbers, 0 <= c < nr_cpus, where nr_cpus is the highest
  * possible id plus one. A CPU that never came up has no pages: its state is
@@ -71,10 +71,10 @@
  *   6. publish: head = h + size + 2^48, one aligned 8-byte store. Everything
  *      stored before it is visible before it (x86 keeps stores in order).
  *
- * To begin a block at position n: by the same rules, in place of 3 (n +
- * TSCT_BLOCK_HEADER - tail > data_size: full), pad and header are stored, and
- * head = n + TSCT_BLOCK_HEADER with h's event count is published, alone or together
- * with the record behind it.
+ * To begin a block at position n, a writer follows the same rules. In place of 3, the
+ * ring is full if n + TSCT_BLOCK_HEADER - tail > data_size. The writer stores pad and
+ * header, and publishes head = n + TSCT_BLOCK_HEADER with h's event count, alone or
+ * together with the record behind the header.
  *
  * A writer that dies or is restarted before it publishes leaves no trace.
  *
@@ -91,7 +91,7 @@
  * lay (n = number of blocks). So only positions p >= (b + 2 - n) * block_size
  * are valid, and a copy is valid only if that still holds for the head loaded
  * (after a load fence) behind the copy. A reader that was overtaken continues at
- * the first valid block; from its header follows how many events it missed.
+ * the first valid block, whose header shows how many events the reader missed.
  *
  * Lost events are counted in the producer page by cause, with an atomic
  * addition, which is not on the fast path.

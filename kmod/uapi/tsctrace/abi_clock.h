@@ -45,9 +45,9 @@
  *
  * The fast path: if d < fast_cycles (unsigned, so t >= base_cycles), then
  * ns = base_ns + floor(d * slew_mult / 2^56), and the status of t is the
- * published one. fast_cycles is below 2^55. It is 0 where the fast path does not
- * apply, since it checks nothing else: a status other than CALIBRATING,
- * SYNCHRONIZED and HOLDOVER; TSCT_CLOCK_SKEWED is set; or a source other than the TSC.
+ * published one. fast_cycles is below 2^55. Since the fast path checks nothing else,
+ * fast_cycles is 0 with a status other than CALIBRATING, SYNCHRONIZED and HOLDOVER,
+ * with TSCT_CLOCK_SKEWED, and with a source other than the TSC.
  *
  * Cycles t before base_cycles belong to the last segment that begins at or before
  * t: ns = segment's base_ns + floor((t - base_cycles) * mult / 2^56), within
@@ -67,11 +67,11 @@
  * epoch of their own: setting CLOCK_REALTIME does not affect them, a disruption
  * of the counter ends both. cluster_epoch is incremented whenever cluster time
  * may jump: at a change of master, or of its timeline (cluster_timeline is the
- * master's number of it), when the time was too far off to be slewed, and when
- * the counter was disrupted. Formulas, fast path and status are those above, with
- * cluster_status. There are no segments, but the end of the previous params, so
- * that present cycles have a time although new params begin in the future: for
- * cluster_prev.base_cycles <= t < cluster.base_cycles, if its mult is not 0,
+ * number that the master gave to it), when the time was too far off to be slewed,
+ * and when the counter was disrupted. Formulas, fast path and status are those above,
+ * with cluster_status. There are no segments, only the last part of the previous
+ * params, so that present cycles have a time although new params begin in the future:
+ * for cluster_prev.base_cycles <= t < cluster.base_cycles, if cluster_prev.mult is not 0,
  *
  *   ns = base_ns + floor((t - base_cycles) * mult / 2^56), within error_ps
  *
@@ -88,7 +88,7 @@
  * If TSCT_CLOCK_SKEWED is set, the counters of CPUs are too far apart to ignore
  * it: for cycles t of CPU c convert t - cpu[c].skew_cycles, and add
  * cpu[c].error_cycles to its error. Without the CPU, t cannot be converted.
- * If it is not set, all error bounds include the skews that were measured, and
+ * If that flag is not set, all error bounds include the skews that were measured, and
  * cycles of any CPU are converted as they are.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
@@ -135,7 +135,7 @@
 #define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
 					 * was not disrupted */
 
-/* Growth of the error bound of a time before the oldest segment, ppb of its distance */
+/* Growth of the error bound before the oldest segment, ppb of the distance from it */
 #define TSCT_BEFORE_PPB		15000
 
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
