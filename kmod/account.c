@@ -3,8 +3,8 @@
  * Ring memory accounting: bytes and channels of each user, checked against the
  * module parameters. Pages are also charged to their creator's memory cgroup; the
  * module parameters limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK
- * is not used: it limits a process, with a default of 8 MiB, and a channel outlives the
- * process that created it.
+ * is not used: it limits a process, with a default of 8 MiB, and a channel may outlive
+ * the process that created it.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -50,8 +50,8 @@ static u64 account_limit(void)
 	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
-/* The part of the limit that users without CAP_SYS_RESOURCE cannot take, together or
- * alone, so that root can always record. */
+/* Returns the part of @limit, in bytes, that only users with CAP_SYS_RESOURCE can take, so
+ * that root can always record. */
 static u64 account_reserve(u64 limit)
 {
 	return limit / 8;
@@ -71,13 +71,13 @@ void tsct_accounts_info(struct tsct_info *info)
 	info->bytes_reserved = account_reserve(info->bytes_max);
 }
 
-/* @held + @more cannot overflow: memory of @held bytes exists. */
+/* Returns true if @held + @more exceeds @limit. Subtracts, as that sum may overflow. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
 }
 
-/* True if @account may not have @bytes more. */
+/* Returns true if @bytes more would exceed a limit that applies to @account. */
 static bool account_full(const struct tsct_account *account, u64 bytes, bool privileged)
 {
 	u64 limit = account_limit();

@@ -2,7 +2,7 @@
 /*
  * Functions exported to other modules, except tsct_emit(), which is in ring.c.
  * They are documented in include/linux/tsctrace.h. The switch of an event is a static key,
- * so that a disabled event costs a no-op instruction.
+ * so that a disabled event costs only a no-op instruction.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -84,7 +84,7 @@ int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
 }
 EXPORT_SYMBOL_GPL(tsct_kevent_define);
 
-/* Equal definitions have one id: all events of the id are switched. */
+/* Switches all events that have the id: events with equal definitions have the same id. */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg)
 {
 	struct tsct_kevent *event;

@@ -26,7 +26,7 @@ __bpf_kfunc_start_defs();
 
 /*
  * tsct_bpf_emit - record an event in a kernel channel
- * @channel: bpf_handle in the channel's header, which only its owner can read
+ * @channel: bpf_handle of the channel, which only the channel's owner can read
  * @event: id of the event in that channel
  *
  * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
@@ -58,8 +58,8 @@ static int kfuncs_register(void)
 	/* In a kernel without BTF, kfunc registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	/* Registers KPROBE, which older kernels reject, before TRACING: with a rejected
-	 * kfunc set the kernel also frees the module's sets registered before it. */
+	/* Registers KPROBE, which older kernels reject, before TRACING: when the kernel
+	 * rejects a kfunc set, it also frees the sets that the module registered before. */
 	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }
@@ -79,7 +79,7 @@ void tsct_bpf_init(void)
 
 	kfuncs_ready = !err;
 	if (err == -EOPNOTSUPP)
-		pr_info("BPF: tsct_bpf_emit() not available: the kernel has no module BTF\n");
+		pr_info("BPF: tsct_bpf_emit() not available: the kernel has no module BTF (CONFIG_DEBUG_INFO_BTF_MODULES)\n");
 	else if (err)
 		pr_info("BPF: tsct_bpf_emit() not available: the module has no BTF, or the kernel rejected its registration (error %d)\n",
 			err);

@@ -2,7 +2,7 @@
 /*
  * Channels: creation, lookup, access rights and lifetime. A channel is held by
  * open descriptors, by mappings (a mapping holds its file) and by modules that
- * opened it, and is freed with its last holder. One made with TSCT_CHANNEL_KEEP
+ * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
  * stays without holders until it is removed or this module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -28,11 +28,11 @@
 
 DEFINE_MUTEX(tsct_channel_lock);
 
-/* Table of channels by id. Changed under tsct_channel_lock; read under it or RCU. */
+/* Table of channels by id. Changed under tsct_channel_lock; read under that lock or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
  * Cache of channel_table for BPF programs. Slot i: the newest channel for BPF programs
- * with an id of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
+ * with an id of i modulo CHANNEL_SLOTS. Protected like channel_table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
@@ -150,7 +150,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel->uid = uid;
 	channel->policy = arg->policy;
 	channel->flags = arg->flags;
-	/* BPF programs write channels of users, not those of kernel modules. */
+	/* BPF programs may write kernel channels of users, not those of kernel modules. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
 		channel->bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	channel->source = tsct_cpucheck_source();
@@ -171,7 +171,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 }
 
 /*
- * Charges the channel's memory to its user before it is allocated. The limits per user
+ * Charges the channel's memory to its user, before the allocation. The limits per user
  * do not apply to channels of kernel modules (@privileged).
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
@@ -216,7 +216,8 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->name))
 		return -EEXIST;
-	/* A channel's header, with its id, must be complete before lookups. */
+	/* Reserves an id, with NULL as entry: lookups shall not find the channel before its
+	 * header, which has the id, is complete. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
@@ -244,7 +245,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
  */
 static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	/* The charge is for this many; a CPU may be added meanwhile. */
+	/* Adds no more rings than were charged: a CPU may have been added after that. */
 	unsigned int cpu, left = channel->nr_charged;
 	int err = 0;
 
@@ -260,8 +261,8 @@ static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 
 /*
  * Provides the ring of a CPU that was added to the machine after the channel was made.
- * The limits of the channel's user and memory cgroup apply; since a CPU is waiting, the
- * allocation does not. A CPU comes up even without a ring.
+ * The limits of the channel's user and memory cgroup apply. The allocation does not wait
+ * for memory, since the CPU waits to come up. A CPU comes up even without a ring.
  */
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
@@ -288,7 +289,7 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 	channel_generation_next();
 	return;
 warn:
-	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
+	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted on it are lost\n",
 			    channel->id, cpu, err);
 }
 
@@ -426,15 +427,15 @@ static void channel_free(struct tsct_kchannel *channel)
 {
 	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
-	 * tsct_emit_by_handle() finds channels without a reference. It may still be
-	 * writing to a channel with a handle, whose memory is freed after a grace period.
-	 * Of other channels it reads only the handle, for which kvfree_rcu() is enough.
+	 * tsct_emit_by_handle() uses channels without a reference. It may still be writing
+	 * to a channel with a handle, whose memory is freed after a grace period. Of a
+	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
 	 */
 	if (channel->bpf_handle)
 		synchronize_rcu();
 	/*
-	 * No event is emitted any more, so `notify` is not queued again; and no descriptor
-	 * can wait for this channel, so the work that wakes waiters is not, either.
+	 * No event is emitted any more, so `notify` is not queued again. No descriptor can
+	 * wait for this channel, so `watch`, which wakes waiters, is not queued again.
 	 */
 	irq_work_sync(&channel->notify);
 	cancel_delayed_work_sync(&channel->watch);
@@ -445,8 +446,8 @@ static void channel_free(struct tsct_kchannel *channel)
 }
 
 /*
- * Removes a channel from the table if it has no holders and is not kept. If this returns
- * true, the caller must free it; else, if it is pinned, tsct_channel_unpin() does.
+ * Removes a channel from the table if it has no holders and is not kept. Returns true if
+ * the caller must free the channel now. tsct_channel_unpin() frees a pinned channel.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
@@ -500,10 +501,7 @@ int tsct_channel_remove(u32 id)
 	err = channel ? channel_check_owner(channel) : -ENOENT;
 	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
-	/*
-	 * The channel was removed before, and exists only until its last holder closes
-	 * it.
-	 */
+	/* A removed channel only exists until its last holder closes it. */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {
@@ -560,7 +558,8 @@ void tsct_channels_exit(void)
 		channel_table_remove(channel);
 		last = !channel->pins;
 		mutex_unlock(&tsct_channel_lock);
-		/* Else a netlink query frees it, before tsct_netlink_exit() returns. */
+		/* A netlink query that has pinned the channel frees it, before
+		 * tsct_netlink_exit() returns. */
 		if (last)
 			channel_free(channel);
 	}

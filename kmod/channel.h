@@ -41,12 +41,12 @@ struct tsct_kchannel {
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
 	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
-					 * header and definitions precede it */
+					 * header and definitions precede them */
 	u64 ring_offset;
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
-	u32 nr_charged;			/* number of rings charged when it was made */
+	u32 nr_charged;			/* number of rings charged at the channel's creation */
 	/* the channel's part of reserved memory, written by the module only; NULL: the
 	 * channel has pages of its own */
 	struct tsct_reserved_channel *reserved;
@@ -56,7 +56,7 @@ struct tsct_kchannel {
 	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
-	u32 pins;			/* callers of tsct_channel_pin() */
+	u32 pins;			/* number of pins: tsct_channel_pin() */
 	bool listed;			/* true: in the table of channels */
 	bool kept;			/* true: the channel continues to exist when
 					 * `holders` becomes 0 */
@@ -89,8 +89,8 @@ struct tsct_kchannel {
 
 /*
  * Guards the table of channels and the users' memory accounts (account.c). Nests inside
- * cpus_read_lock(), and a CPU that comes up waits for it. So no allocation under it may
- * be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
+ * cpus_read_lock(), and a CPU that comes up waits for this lock. So no allocation under this lock
+ * may be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
  */
 extern struct mutex tsct_channel_lock;
 
@@ -116,7 +116,7 @@ u32 tsct_channels_generation(void);
  */
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret);
-/* Create a channel or attach to one, by the current task's rights and limits. */
+/* Create a channel or attach to one, with the rights and limits of the current task. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
@@ -142,26 +142,26 @@ struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Returns the channel of the lowest id above @id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
-/* describe.c: fills in *ret: the module, its limits and present usage. May sleep. */
+/* describe.c: sets *ret to the module's version, limits and use of memory. May sleep. */
 void tsct_module_info(struct tsct_info *ret);
 
 /*
  * describe.c
  *
- * Rights to read statistics: those of a user, and whether all channels are visible
+ * Rights to read the statistics of channels
  */
 struct tsct_viewer {
-	kuid_t uid;
-	bool all;
+	kuid_t uid;			/* user whose own channels are visible */
+	bool all;			/* true: channels of all users are visible */
 };
 
 /* Returns the rights of the current task. */
 struct tsct_viewer tsct_viewer_current(void);
 
 /*
- * Statistics of the first visible channel above info->id, of the visible channel
- * info->id, and of one CPU of channel arg->id. Return 0, -ENOENT, or -EINVAL: no such
- * CPU.
+ * Get statistics: _next() of the visible channel with the lowest id above info->id,
+ * _get() of the channel info->id, _cpu() of the CPU arg->cpu of the channel arg->id.
+ * Return 0; -ENOENT: no such visible channel; -EINVAL: no such CPU.
  */
 int tsct_channel_next(struct tsct_channel_info *info,
 		      const struct tsct_viewer *viewer);
@@ -184,13 +184,13 @@ int tsct_channel_define(struct tsct_kchannel *channel,
  * TSCT_IOC_EVENT_SWITCH. Returns 0, -EINVAL or -ENOENT. May sleep.
  */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg);
-/* Forgets the events of a channel: their module may be unloaded. */
+/* Disables and forgets the events of a channel, as their module may be unloaded. */
 void tsct_kevents_release(struct tsct_kchannel *channel);
 
 /*
  * watch.c
  *
- * Data of poll() on a descriptor with the READ role. A watcher exists from the binding
+ * State of poll() for a descriptor with the READ role. A watcher exists from the binding
  * of the descriptor to a channel until the descriptor is closed.
  */
 struct tsct_watcher {
@@ -218,7 +218,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
+/* Starts periodic polling of the rings, which ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
@@ -254,10 +254,10 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
  */
 void tsct_reserved_init(void);
 void tsct_reserved_exit(void);
-/* Gives a channel a part of the memory, cleared, if it is to outlive a panic and there is
- * room. The channel is charged already, and not in the table yet. */
+/* Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
+ * and there is room. The channel is charged already, and not in the table yet. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel);
-/* Lets the next boot find the channel, whose header is complete. */
+/* Enters a channel, with a complete header, in the table that the next boot reads. */
 void tsct_reserved_publish(struct tsct_kchannel *channel);
 void tsct_reserved_free(struct tsct_kchannel *channel);
 /* Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
@@ -265,16 +265,17 @@ void tsct_reserved_free(struct tsct_kchannel *channel);
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);
-/* Copies the clock area. No one writes it meanwhile. */
+/* Copies the clock area to reserved memory. No thread writes the clock area meanwhile. */
 void tsct_reserved_store_clock(const struct tsct_clock_page *page);
 /*
- * The memory as a previous boot left it. Return 0 or -ENOENT: there is none.
+ * Read reserved memory that a previous boot wrote. Return 0, or -ENOENT: there is none.
  * _previous() sets size and boot_id. _read() copies at most *len bytes, and sets *len to
  * the number of bytes copied.
  */
 int tsct_reserved_previous(struct tsct_previous *ret);
 int tsct_reserved_read(u64 offset, void *data, u32 *len);
-/* Frees that memory for channels of this boot. Also -ENODATA: the boot id is unknown. */
+/* Frees the memory of a previous boot for channels of this boot. Returns 0; -ENOENT: there
+ * is none; -ENODATA: the boot id is unknown; -ENOSPC: the memory is too small. */
 int tsct_reserved_discard(void);
 
 /* selftest.c: return 0 or a negative errno; main.c calls them during init. */

@@ -37,8 +37,8 @@
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* lock of the variables below and of writes to
-					 * the area */
+static DEFINE_MUTEX(clockpage_lock);	/* lock of the variables below, and of writes to
+					 * the clock area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
 static bool clockpage_suspended;	/* true while suspend or resume is under way */
@@ -60,8 +60,8 @@ struct page *tsct_clockpage_page(unsigned long index)
 
 /*
  * Reads the boot id from the only file that exports it, with the credentials of the
- * task that loads the module or sets the clock. That task can publish any time anyhow,
- * so a forged boot id gives it no more power. A task in another root may have any file
+ * task that loads the module or sets the clock. That task may publish any clock state
+ * anyhow, so a forged boot id gives it no more power. A task in another root may have any file
  * at that path: files outside procfs are rejected, and a file that blocks delays only
  * that task. Until the boot id is read, the clock page has a zero id, which readers
  * reject, and nothing is published.
@@ -102,7 +102,7 @@ static u64 source_cycles_per_sec(u32 source)
 	return NSEC_PER_SEC;
 }
 
-/* True if @cycles is more than 1 s after @now. */
+/* Returns true if @cycles is more than 1 s after @now. */
 static bool cycles_in_future(u64 cycles, u64 now, u32 source)
 {
 	return (s64)(cycles - now) > (s64)source_cycles_per_sec(source);
@@ -128,9 +128,9 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * Publishes *state. First sets TSCT_CLOCK_SKEWED if CPUs are
- * skewed (only the module measures skew). Clears fast_cycles if CPUs are skewed or the
- * source is not the TSC, as the fast path of readers checks neither.
+ * Publishes *state. Before that, sets TSCT_CLOCK_SKEWED if CPUs are skewed, which only the
+ * module measures, and clears fast_cycles if CPUs are skewed or the source is not the TSC,
+ * as the fast path of readers checks neither. Returns 0 or an error of tsct_clockpage_set().
  */
 static int clockpage_publish(struct tsct_clock_state *state)
 {
@@ -183,15 +183,15 @@ static void clockpage_read_clocks(struct tsct_clock_reading *ret)
 
 void tsct_clockpage_read(struct tsct_clock_reading *ret)
 {
-	/* By the latch and not by clockpage_lock: any user may call this, and must not
-	 * hold up those who publish. */
+	/* Reads by the latch, without clockpage_lock: any user may call this function, and
+	 * must not delay the publisher of the clock. */
 	tsct_latch_read(clockpage_area, &ret->state);
 	clockpage_read_clocks(ret);
 }
 
 /*
- * Unlocks clockpage_lock, then multicasts news, TSCT_GENL_CMD_* or 0: none. The
- * multicast may sleep, and no task shall wait for the lock meanwhile.
+ * Unlocks clockpage_lock, then multicasts @news, TSCT_GENL_CMD_*, unless it is 0. The
+ * multicast may sleep, so the lock is not held meanwhile.
  */
 static void clockpage_unlock_and_notify(u8 news)
 {
@@ -206,7 +206,7 @@ static void clockpage_unlock_and_notify(u8 news)
 		tsct_netlink_clock(news, &reading);
 }
 
-/* Returns the news of a change from *last to *next, TSCT_GENL_CMD_* or 0: none. */
+/* Returns the TSCT_GENL_CMD_* that reports the change from *last to *next; 0: none. */
 static u8 clockpage_news(const struct tsct_clock_state *last,
 			 const struct tsct_clock_state *next)
 {
@@ -310,7 +310,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_unlock_and_notify(disrupted ? TSCT_GENL_CMD_DISRUPTED : 0);
 }
 
-/* The CPU check after resume reports a change of the source across suspend. */
+/* Begins an epoch with the same source: the CPU check after resume may report another. */
 void tsct_clockpage_suspend(bool prepare)
 {
 	mutex_lock(&clockpage_lock);
@@ -320,8 +320,8 @@ void tsct_clockpage_suspend(bool prepare)
 }
 
 /*
- * Lets the daemon publish clock params again. clockpage_suspended prevented that since
- * power_resume_noirq() began an epoch, so this epoch is still in force.
+ * Lets the daemon publish clock params again. clockpage_suspended has prevented that, so
+ * the epoch that power_resume_noirq() began is still in force.
  */
 void tsct_clockpage_resumed(void)
 {
@@ -348,8 +348,8 @@ void tsct_clockpage_clocksource_changed(void)
 }
 
 /*
- * True if CLOCK_REALTIME is outside the published time's bounds. Conversions for skewed
- * CPUs need more than the cycles: then every setting of the clock counts as a step.
+ * Returns true if CLOCK_REALTIME is outside the published time's error bound. If CPUs are
+ * skewed, cycles alone give no time: then every setting of the clock counts as a step.
  */
 static bool clockpage_contradicts_realtime(void)
 {
@@ -369,7 +369,8 @@ static bool clockpage_contradicts_realtime(void)
 	if (tsct_segments_lookup(copy, before, &from) ||
 	    tsct_segments_lookup(copy, after, &to))
 		return false;
-	/* The limit keeps the sums below from overflowing; one hour is any step. */
+	/* With an error bound above one hour, no time counts as a step: so the sums below
+	 * do not overflow. */
 	if (to.error_ps > 3600ULL * PSEC_PER_SEC)
 		return false;
 	return real_ns < from.ns - (s64)(from.error_ps / 1000) - 1 ||

@@ -15,7 +15,7 @@ void tsct_clockpage_exit(void);
 
 /* Gets the boot id. Returns false if it could not be read so far. */
 bool tsct_clockpage_boot_id(u8 ret_id[16]);
-/* Copies the clock area to reserved memory, if this boot uses that. */
+/* Copies the clock area to reserved memory, if this boot uses reserved memory. */
 void tsct_clockpage_store(void);
 
 /* Returns page @index of the clock area, or NULL beyond its end. */
@@ -36,13 +36,13 @@ int tsct_clockpage_set(struct tsct_clock_state *state);
 /* The published state, and the times that it gives to a counter value */
 struct tsct_clock_reading {
 	struct tsct_clock_state state;
-	u64 cycles;			/* counter value, of state.source */
-	int real_err, cluster_err;	/* 0: the clock below has a time; else -errno */
+	u64 cycles;			/* value of the counter that state.source names */
+	int real_err, cluster_err;	/* errors of `real` and `cluster`; 0: valid */
 	struct tsct_clock_time real;	/* CLOCK_REALTIME */
 	struct tsct_clock_time cluster;	/* the cluster's time */
 };
 
-/* Reads the published state and the clock now. May sleep. */
+/* Reads the published state, the counter, and the times that they give. May sleep. */
 void tsct_clockpage_read(struct tsct_clock_reading *ret);
 
 /* Result of a comparison of the counters of all CPUs (a CPU check) */
@@ -69,7 +69,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 void tsct_clockpage_suspend(bool prepare);
 void tsct_clockpage_resumed(void);
 
-/* Called by vmfork.c: begins an epoch without clock params, cause MIGRATION. */
+/* Called by vmfork.c: begins an epoch without clock params, with cause MIGRATION. */
 void tsct_clockpage_restored(void);
 
 /* power.c: follows suspend and resume; schedules a CPU check after resume. */
@@ -79,13 +79,13 @@ void tsct_power_stop(void);
 /* vmfork.c: follows restores of the virtual machine; checks the CPUs after each. */
 int tsct_vmfork_start(void);
 void tsct_vmfork_stop(void);
-/* Fills in restore_seq and since_restore_ns. */
+/* Sets ret->restore_seq and ret->since_restore_ns. */
 void tsct_vmfork_read(struct tsct_clock_snapshot *ret);
 
-/* Called by timekeeping.c: begins an epoch without clock params, cause CLOCKSOURCE. */
+/* Called by timekeeping.c: begins an epoch without params, with cause CLOCKSOURCE. */
 void tsct_clockpage_clocksource_changed(void);
 /* Called by timekeeping.c after CLOCK_REALTIME was set: begins an epoch with cause STEP if
- * its time is outside the error bound of the published params. */
+ * the new time is outside the error bound of the published params. */
 void tsct_clockpage_check_realtime(void);
 
 /* timekeeping.c: follows steps of CLOCK_REALTIME and changes of the clocksource. */

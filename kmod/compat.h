@@ -24,7 +24,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 
 /* From Linux 7.2 on, ktime_get_snapshot_id() reads MONOTONIC_RAW and one clock of the
  * caller's choice, in place of ktime_get_snapshot(), which reads several clocks.
- * kmod/Kbuild defines TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h has the former. */
+ * kmod/Kbuild defines TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h has the new function. */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })
@@ -37,7 +37,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 
 /* From 6.10 on, a snapshot has the clocksource's id. kmod/Kbuild defines TSCT_CSID_TSC if
- * linux/clocksource_ids.h has that of the TSC. */
+ * linux/clocksource_ids.h has the TSC's id. */
 #ifdef TSCT_CSID_TSC
 #define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
 #else
@@ -63,7 +63,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 
 /* reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h
- * has the function. */
+ * has reserve_mem_find_by_name(). */
 #ifdef TSCT_RESERVE_MEM
 #define tsct_reserve_mem_find(name, start, size)			\
 	reserve_mem_find_by_name(name, start, size)

@@ -42,8 +42,8 @@ MODULE_PARM_DESC(skew_max_ns,
 /* Time after which a check measures no further CPU, ms */
 #define CPUCHECK_LIMIT_MS	5000
 
-static DEFINE_MUTEX(cpucheck_lock);	/* held during a check, for some s at most; lock
-					 * of the variables below and of those in
+static DEFINE_MUTEX(cpucheck_lock);	/* held during a check, for some seconds; lock of
+					 * the variables below and of those in
 					 * tsc_skew.c */
 static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU
 						 * id */
@@ -51,8 +51,8 @@ static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
-/* The result of the last complete check, for those who ask: they do not wait for a check
- * that is under way. cpucheck_shown_lock nests inside cpucheck_lock. */
+/* Result of the last complete check: its readers do not wait for a check that is under
+ * way. cpucheck_shown_lock nests inside cpucheck_lock. */
 static DEFINE_MUTEX(cpucheck_shown_lock);
 static struct {
 	struct tsct_cpu_check *table;
@@ -75,10 +75,10 @@ static int cpucheck_hotplug_state;
 /* ---- the kernel's clocksource ------------------------------------------ */
 
 /*
- * A snapshot of the kernel's clocks includes the clocksource's count, and from 6.10 on its
- * id. Older kernels do not tell modules which clocksource it is: the snapshot is taken
- * between two reads of the TSC, and if the count lies between the two values three times
- * in a row, the clocksource is the TSC. Returns false if it is not.
+ * A snapshot of the kernel's clocks has the value of the clocksource's counter, and from
+ * 6.10 on the clocksource's id. Older kernels hide the clocksource from modules: there, a
+ * clocksource is the TSC if its value lies between two reads of the TSC around the
+ * snapshot, three times in a row. Returns false if the clocksource is not the TSC.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
@@ -116,8 +116,8 @@ static u64 cpucheck_skew_max_cycles(void)
 }
 
 /*
- * True if a measured skew proves that counters differ by more than skew_max_ns. The
- * daemon adds a smaller proven skew to its error bounds.
+ * Returns true if a measured skew proves that counters differ by more than skew_max_ns.
+ * The daemon adds smaller skews to its error bounds.
  */
 static bool cpucheck_is_skewed(void)
 {
@@ -135,8 +135,8 @@ static bool cpucheck_is_skewed(void)
  * Returns TSCT_CHECK_* flags from the CPU table and the kernel's state of the TSC.
  *
  * Counters are in step if each measured interval of the skew contains 0 and is within
- * skew_max_ns. Otherwise the TSC is used only if it is the kernel's clocksource: samples
- * that the daemon takes on different CPUs of another clocksource differ by the skew.
+ * skew_max_ns. Otherwise the TSC is used only if it is the kernel's clocksource: with
+ * another clocksource, samples that the daemon takes on two CPUs differ by their skew.
  */
 static u32 cpucheck_summarize(void)
 {
@@ -160,8 +160,8 @@ static u32 cpucheck_summarize(void)
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
 	/*
-	 * CPUID 80000007h EDX[8] stands for INVARIANT and NONSTOP. The kernel clears
-	 * NONSTOP_TSC for CPUs that are known to stop the counter nevertheless.
+	 * CPUID 80000007h EDX[8] means that the TSC is invariant and never stops. The kernel
+	 * clears NONSTOP_TSC for CPUs that set this bit but are known to stop the TSC.
 	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
 		flags |= TSCT_CHECK_INVARIANT;
@@ -176,7 +176,7 @@ static u32 cpucheck_summarize(void)
 	return flags;
 }
 
-/* Copies the result of a complete check for those who ask. */
+/* Copies the result of a complete check to cpucheck_shown. */
 static void cpucheck_show(void)
 {
 	lockdep_assert_held(&cpucheck_lock);
@@ -191,8 +191,9 @@ static void cpucheck_show(void)
 }
 
 /*
- * Publishes the result of the CPU check. Existing channels keep their source. @event: TSCT_CAUSE_* of an epoch to begin in any case; NONE: only if
- * something changed.
+ * Publishes the result of the CPU check. Existing channels keep their source.
+ * @event: TSCT_CAUSE_* of an epoch that begins in any case; TSCT_CAUSE_NONE: an epoch
+ *	begins only if the result requires one
  */
 static void cpucheck_publish(u32 event)
 {
@@ -207,7 +208,7 @@ static void cpucheck_publish(u32 event)
 	};
 
 	lockdep_assert_held(&cpucheck_lock);
-	/* Without @event, an epoch begins only if the check's result changed. */
+	/* If an epoch begins without @event, its cause follows from the check's result. */
 	if (event)
 		result.cause = event;
 	else if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
@@ -220,9 +221,9 @@ static void cpucheck_publish(u32 event)
 }
 
 /*
- * Returns the CPU that the others are compared with: the present one if it can still be
- * measured; else, and with @choose, the first that can. If there is none, all CPUs are
- * isolated, and the result is nr_cpu_ids.
+ * Returns the reference CPU, which all others are compared with: the present one if it can
+ * still be measured; else, or with @choose, the first CPU that can be measured. Returns
+ * nr_cpu_ids if there is none, as all CPUs are isolated.
  */
 static u32 cpucheck_reference(bool choose)
 {
@@ -240,8 +241,8 @@ static u32 cpucheck_reference(bool choose)
 
 /*
  * Checks CPUs that are new or changed; with @all, or if the reference CPU cannot be
- * measured any more, all CPUs. CPUs may come up and go down between two measurements:
- * the hotplug callback has the check repeated for them.
+ * measured any more, all CPUs. CPUs may come up and go down between two measurements: for
+ * them, the hotplug callback schedules another check. Returns 0 or -EINTR.
  */
 static int cpucheck_update(bool all)
 {
@@ -302,7 +303,7 @@ static void cpucheck_describe(struct tsct_check *check)
 
 void tsct_cpucheck_summary(struct tsct_check *check)
 {
-	tsct_cpucheck_source();		/* shows a TSC that became unstable */
+	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
 	mutex_lock(&cpucheck_shown_lock);
 	cpucheck_describe(check);
 	mutex_unlock(&cpucheck_shown_lock);
@@ -326,7 +327,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* shows a TSC that became unstable */
+	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
 	mutex_lock(&cpucheck_shown_lock);
 	memcpy(copy, cpucheck_shown.table, nr_cpu_ids * sizeof(*copy));
 	cpucheck_describe(check);
@@ -336,15 +337,15 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 
 /*
  * The kernel may mark the TSC unstable hours after boot and has no notifier for that,
- * so every function that depends on the source calls this function. It costs two loads
- * as long as nothing changes.
+ * so every function that depends on the source calls this function. The call costs two
+ * loads as long as nothing changes.
  */
 u32 tsct_cpucheck_source(void)
 {
 	if (READ_ONCE(cpucheck_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
 		return READ_ONCE(cpucheck_source);
 
-	/* The check that is under way will find it. */
+	/* The check that holds the lock will find that the TSC is unstable. */
 	if (!mutex_trylock(&cpucheck_lock))
 		return TSCT_SOURCE_MONOTONIC_RAW;
 	if (cpucheck_source == TSCT_SOURCE_TSC) {
@@ -412,7 +413,7 @@ int tsct_cpucheck_init(void)
 	return err;
 }
 
-/* Checks CPUs that came up or went down since tsct_cpucheck_init(). */
+/* Follows hotplug, and checks CPUs that came up or went down since tsct_cpucheck_init(). */
 int tsct_cpucheck_start(void)
 {
 	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
@@ -443,7 +444,7 @@ void tsct_cpucheck_report(void)
 {
 	bool usable = cpucheck_flags & TSCT_CHECK_USABLE;
 
-	pr_info("version %s, %u CPUs, time stamps by %s: %s\n", TSCT_VERSION,
+	pr_info("version %s, %u CPUs, source of cycles: %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
 		tsct_tsc_trust_reason(cpucheck_flags));
 }

@@ -10,7 +10,7 @@
 /* Checks on all CPUs whether the TSC can be the source of cycles, and chooses the
  * source. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
-int tsct_cpucheck_start(void);		/* Starts to check CPUs after hotplug. */
+int tsct_cpucheck_start(void);		/* Checks CPUs after hotplug from now on. */
 void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
@@ -24,33 +24,33 @@ int tsct_cpucheck_run(void);
 void tsct_cpucheck_schedule(void);
 
 /*
- * Reads the kernel's clocks at one count of the TSC. Returns false if the kernel's
+ * Reads the kernel's clocks at one value of the TSC. Returns false if the kernel's
  * clocksource is not the TSC.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*
  * Fills in the output fields of *check. Returns a copy of the table, check->nr entries,
- * which the caller frees by kvfree(); or -ENOMEM.
+ * which the caller frees by kvfree(); or ERR_PTR(-ENOMEM).
  */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 /* Fills in the output fields of *check only. */
 void tsct_cpucheck_summary(struct tsct_check *check);
 /*
- * Copies one entry of the table, and the number of checks that changed the table: at
- * least 1. Returns 0, or -EINVAL: no such CPU.
+ * Copies the entry of @cpu, and sets *ret_generation to a number that each check changes;
+ * never 0. Returns 0, or -EINVAL: no such CPU.
  */
 int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation);
 
 /*
  * tsc_skew.c: fill in a CPU's entry of the table: _init() for an offline CPU,
- * _measure() for an online CPU by comparison with the CPU @reference; if that is
+ * _measure() for an online CPU by comparison with the CPU @reference; if @reference is
  * nr_cpu_ids, the skew stays unknown. The caller holds cpus_read_lock(). _measure()
  * takes at most some 200 ms, and ends early if a fatal signal is pending.
  */
 void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);
-/* True if the CPU is online and not isolated, so that it may get interrupts from here. */
+/* Returns true if @cpu is online and not isolated, so that the module may interrupt it. */
 bool tsct_cpu_check_possible(u32 cpu);
 
 #endif /* TSCT_KMOD_CPUCHECK_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Event definitions, and statistics of module and channels. Programs can falsify the figures of
- * rings that they write; nothing in the kernel depends on them.
+ * Event definitions, and statistics of module and channels. Programs can falsify the
+ * figures of rings that they write; nothing in the kernel depends on such figures.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -110,7 +110,7 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-/* Fills in what tsct_channel_lock protects, and the constant fields. */
+/* Sets the constant fields of *info, and those that tsct_channel_lock protects. */
 static void channel_describe_locked(const struct tsct_kchannel *channel,
 				    struct tsct_channel_info *info)
 {
@@ -131,8 +131,8 @@ static void channel_describe_locked(const struct tsct_kchannel *channel,
 	info->bytes = channel->bytes;
 }
 
-/* Sums up the rings. On a machine with thousands of CPUs that takes a while, and a CPU
- * that comes up waits for tsct_channel_lock: so the caller does not hold it. */
+/* Sums up the statistics of all rings. The caller does not hold tsct_channel_lock: with
+ * thousands of CPUs this takes a while, and a CPU that comes up waits for that lock. */
 static void channel_describe_rings(struct tsct_kchannel *channel,
 				   struct tsct_channel_info *info)
 {
@@ -153,7 +153,7 @@ static void channel_describe_rings(struct tsct_kchannel *channel,
 	}
 }
 
-/* Unlocks tsct_channel_lock. Returns 0, or -ENOENT if @channel is NULL. */
+/* Describes a channel, and unlocks tsct_channel_lock. Returns 0; -ENOENT: @channel is NULL. */
 static int channel_describe_and_unlock(struct tsct_kchannel *channel,
 				       struct tsct_channel_info *info)
 {

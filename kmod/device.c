@@ -53,16 +53,16 @@ static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 }
 
 /*
- * Copies an argument in, of which the caller has @size bytes. Returns 0; -EFAULT; -E2BIG:
- * bytes behind *@arg are not 0; -EINVAL: reserved fields are not 0.
+ * Copies the caller's argument, @size bytes at @uarg, to *@arg. Returns 0; -EFAULT; -E2BIG:
+ * bytes beyond the size of *@arg are not 0; -EINVAL: reserved fields are not 0.
  */
 #define device_get(arg, uarg, size)					\
 	(copy_struct_from_user(arg, sizeof(*(arg)), uarg, size) ?:	\
 	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
 
 /*
- * Copies the @known bytes of a result out, as far as the caller's @size bytes have room
- * for them, and clears what the caller has beyond them. Returns 0 or -EFAULT.
+ * Copies a result of @known bytes to the caller's room of @size bytes: cuts off what does
+ * not fit, and clears the rest of a larger room. Returns 0 or -EFAULT.
  */
 static long device_put(const void *result, size_t known, void __user *uarg,
 		       size_t size)
@@ -188,8 +188,8 @@ static long ioctl_create(struct file *file, void __user *uarg, size_t size)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* If the file cannot be bound to the new channel, the channel would
-		 * stay with TSCT_CHANNEL_KEEP, although its creation failed. */
+		/* With TSCT_CHANNEL_KEEP, the new channel would stay although the caller
+		 * gets an error. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -282,7 +282,8 @@ static long ioctl_event_switch(struct file *file, void __user *uarg, size_t size
 	err = device_get(&arg, uarg, size);
 	if (err)
 		return err;
-	/* A switch patches the kernel's code, which interrupts every CPU. */
+	/* Reading rights are not enough: a switch patches the kernel's code, which
+	 * interrupts every CPU. */
 	if (arg.state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return tsct_kevent_switch(channel, &arg) ?:
@@ -298,8 +299,8 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 
 	if (!channel)
 		return -ENOTCONN;
-	/* The module writes kernel channels: there, the reader defines the events of BPF
-	 * programs. */
+	/* A kernel channel has no descriptor with the WRITE role: its reader defines the
+	 * events that BPF programs write. */
 	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
@@ -377,8 +378,8 @@ static long ioctl_previous(void __user *uarg, size_t size)
 	return err ?: device_put(&arg, sizeof(arg), uarg, size);
 }
 
-/* Copies by way of a buffer, so that a page fault does not hold up others that use
- * reserved memory. */
+/* Copies through a buffer: the lock of reserved memory is not held during page faults of
+ * the caller's memory, which may take long. */
 static long ioctl_previous_read(void __user *uarg, size_t size)
 {
 	struct tsct_previous_read arg;
@@ -405,7 +406,7 @@ static long ioctl_previous_read(void __user *uarg, size_t size)
 
 /*
  * Programs may be older or newer than the module, so that their arguments are shorter or
- * longer: "7. Growth" in tsctrace/abi.h.
+ * longer: see "7. Growth" in tsctrace/abi.h.
  */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -482,8 +483,8 @@ static const struct vm_operations_struct device_vm_ops = {
 };
 
 /*
- * A map holds the file, and so the channel. It is inherited over fork(), so that
- * children of a program go on emitting; the map cannot grow, and core dumps omit it.
+ * A map holds the file, and so the channel. Children inherit the map at fork(), so that
+ * they can go on emitting. The map cannot grow, and core dumps omit it.
  * VM_MAYSHARE is tested because VM_SHARED is cleared for files that are open for
  * reading only.
  */
@@ -537,7 +538,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* poll_does_not_wait() tests this, but is gone in 7.2. */
+	/* True if the caller waits. poll_does_not_wait() tests that, but is gone in 7.2. */
 	bool waits = table && table->_qproc;
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))

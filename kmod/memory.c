@@ -4,10 +4,9 @@
  * mapped to user space one by one in the fault handler and, for the kernel, together by
  * vmap(). They are charged to the memory cgroup of the creator, or of the kernel.
  *
- * Reserved memory (reserved.c) is one range. User space gets it in VM_PFNMAP maps, as page
- * frames without references to their pages: their reference counts do not decide when
- * the memory is used again, so a pin of a page (get_user_pages()) that outlived the channel
- * would reach the next channel's events. Such maps allow no pins.
+ * Reserved memory (reserved.c) is one range. The next channel uses its pages again whatever
+ * their reference counts: a pin of a page (get_user_pages()) that outlives the channel would
+ * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -34,11 +33,12 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Allocates zeroed single pages near @node. Returns one mapping of all of them. If the
- * creator pays and may sleep, a fatal signal ends the function with -EINTR.
+ * Allocates @nr zeroed single pages near @node. Returns the address of a mapping of all,
+ * or an ERR_PTR(): -ENOMEM; -EINTR: a fatal signal, if the pages are charged to the
+ * caller's memory cgroup and @gfp allows sleeping.
  *
- * Fails at once if the host has less memory: pages that are taken until none is left do
- * not invoke the OOM killer, but the next small allocation of anybody does.
+ * Fails at once if the host has too little memory: this allocation does not invoke the OOM
+ * killer, but if it took all memory, the next small allocation of any task would.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -75,7 +75,7 @@ free_pages:
 	return ERR_PTR(err);
 }
 
-/* tsct_geometry_check() has accepted the geometry. */
+/* The caller has checked channel->geo by tsct_geometry_check(). */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
@@ -143,8 +143,9 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 }
 
 /*
- * Finds the memory at page offset @pgoff of the channel's file: page *ret_index of a ring,
- * which is returned, or of the head (NULL). *ret_index is -1 if there is no such page.
+ * Finds the page at page offset @pgoff of the channel's file. Returns the ring of the page,
+ * or NULL for a page of header and definitions. *ret_index is the index of the page in the
+ * ring, or in header and definitions; -1: there is no such page.
  */
 static struct tsct_ring *memory_find_page(struct tsct_kchannel *channel, u64 pgoff,
 					  s64 *ret_index)

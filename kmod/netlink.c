@@ -4,8 +4,8 @@
  * groups. Documentation/netlink/tsctrace.yaml specifies it.
  *
  * Anyone in the initial network namespace can open a socket, without access to the
- * device. So callers see what the clock area and the counters show anyhow, and their own
- * channels; the news about channels have ids only.
+ * device. So callers see only their own channels, and what anyone can compute from the
+ * clock area and the counters; news about channels contain only ids.
  *
  * No lock is held while a message is queued, and handlers of several sockets may run at
  * the same time (parallel_ops): each reads one object under that object's lock.
@@ -65,7 +65,7 @@ static int netlink_put_module(struct sk_buff *skb, const void *data)
 		netlink_put_u64(skb, TSCT_GENL_MODULE_BYTES, info->bytes);
 }
 
-/* @no_ring: number of events lost on CPUs without a ring; NULL: not in this set */
+/* @no_ring: number of events lost on CPUs without a ring; NULL: omit this attribute */
 static int netlink_put_lost(struct sk_buff *skb, int type, const u64 *lost,
 			    const u64 *no_ring)
 {
@@ -142,7 +142,7 @@ static int netlink_put_check(struct sk_buff *skb, const void *data)
 	return nla_put_string(skb, TSCT_GENL_CHECK_CLOCKSOURCE, check->clocksource);
 }
 
-/* The skew is absent if it was not measured. */
+/* Omits the attributes of the skew if it was not measured. */
 static int netlink_put_check_cpu(struct sk_buff *skb, const void *data)
 {
 	const struct tsct_cpu_check *entry = data;
@@ -161,7 +161,8 @@ static int netlink_put_check_cpu(struct sk_buff *skb, const void *data)
 				(u64)entry->skew_max_cycles);
 }
 
-/* Appends the status, and the time and its error bound if there is a time. */
+/* Appends the status and, unless @err is set, @time and its error bound.
+ * @type: types of the three attributes */
 static int netlink_put_time(struct sk_buff *skb, const int type[3], u32 published,
 			    const struct tsct_clock_time *time, int err)
 {
@@ -170,7 +171,7 @@ static int netlink_put_time(struct sk_buff *skb, const int type[3], u32 publishe
 	if (!err)
 		status = time->status;
 	else if (tsct_status_has_time(published))
-		status = TSCT_STATUS_HOLDOVER;	/* the time is void by now */
+		status = TSCT_STATUS_HOLDOVER;	/* the published params have expired */
 	if (nla_put_u32(skb, type[0], status))
 		return -EMSGSIZE;
 	if (err)
@@ -198,7 +199,7 @@ static int netlink_put_cluster(struct sk_buff *skb,
 				&reading->cluster, reading->cluster_err);
 }
 
-/* A bound to UTC that is unknown is absent. */
+/* Omits the bound of CLOCK_REALTIME to UTC if it is unknown. */
 static int netlink_put_utc(struct sk_buff *skb, const struct tsct_clock_state *state)
 {
 	if (nla_put_u32(skb, TSCT_GENL_CLOCK_UTC_SOURCE, state->utc_source))
@@ -286,11 +287,11 @@ static int netlink_dump_put(struct sk_buff *skb, struct netlink_callback *cb,
 /* ---- rights ----------------------------------------------------------- */
 
 /*
- * The rights of a request are those of the user who opened the socket: what a program
- * writes to a descriptor that it was given must not have the effect of a request of its
- * own. For the channels of other users, opener and sender need CAP_SYS_ADMIN, by
- * netlink_capable(). The sender is tested first by itself, because that causes no audit
- * message. To be called by the sender, so not from a dump that continues.
+ * Returns the rights of a request: those of the user who opened the socket, since the
+ * sender may be a privileged program that writes to a descriptor that it was given. To see
+ * channels of other users, opener and sender need CAP_SYS_ADMIN (netlink_capable()). The
+ * sender is tested first, because that test causes no audit message. Call this in the
+ * context of the sender: not in a dump function, which may run in another task.
  */
 static struct tsct_viewer netlink_viewer(struct sk_buff *skb)
 {
@@ -317,7 +318,7 @@ static int netlink_clock_get(struct sk_buff *skb, struct genl_info *info)
 {
 	struct tsct_clock_reading reading;
 
-	tsct_cpucheck_source();		/* a TSC that became unstable ends the epoch */
+	tsct_cpucheck_source();		/* begins an epoch if the TSC became unstable */
 	tsct_clockpage_read(&reading);
 	return netlink_reply(info, netlink_put_clock, &reading);
 }
@@ -399,13 +400,13 @@ static int netlink_channel_cpu_get(struct sk_buff *skb, struct genl_info *info)
 
 /*
  * State of a dump between its messages. The kernel calls the dump function again when
- * the reader has room, in the context of any task that has the socket: so the rights are
- * those at the start.
+ * the reader has room, in the context of any task that has the socket: so `viewer` has the
+ * rights at the start of the dump.
  */
 struct netlink_dump_ctx {
 	struct tsct_viewer viewer;
 	u32 next;		/* last channel id that was sent, or next CPU to send */
-	bool begun;		/* the attributes were checked */
+	bool begun;		/* true: the channel of the dump was found */
 };
 
 static struct netlink_dump_ctx *netlink_dump_ctx(struct netlink_callback *cb)
@@ -420,15 +421,16 @@ static int netlink_dump_start_viewer(struct netlink_callback *cb)
 	return 0;
 }
 
-/* The request's attributes were checked against the policy before the dump began. */
+/* Returns an attribute of the dump's request, which the kernel has checked against the
+ * policy; NULL: the request has no such attribute. */
 static const struct nlattr *netlink_dump_attr(struct netlink_callback *cb, int type)
 {
 	return nlmsg_find_attr(cb->nlh, GENL_HDRLEN, type);
 }
 
 /*
- * A dump of all objects must not name one. This is checked by the dump function, since
- * 6.1 does not report messages of start functions.
+ * Returns -EINVAL if the request of a dump has the attribute @type, which names one object;
+ * else 0. The dump function checks this: Linux 6.1 reports no messages of start functions.
  */
 static int netlink_dump_reject_attr(struct netlink_callback *cb, int type)
 {
@@ -440,7 +442,8 @@ static int netlink_dump_reject_attr(struct netlink_callback *cb, int type)
 	return -EINVAL;
 }
 
-/* A channel that is made or removed meanwhile marks the dump as inconsistent. */
+/* Dumps all visible channels. Marks the dump as inconsistent if a channel is made or removed
+ * meanwhile. */
 static int netlink_channel_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct netlink_dump_ctx *ctx = netlink_dump_ctx(cb);
@@ -454,8 +457,8 @@ static int netlink_channel_dump(struct sk_buff *skb, struct netlink_callback *cb
 	for (;;) {
 		info.id = ctx->next;
 		err = tsct_channel_next(&info, &ctx->viewer);
-		/* Read after the channel: a change in between is reported at the
-		 * next message, or at the end. */
+		/* The generation is read after the channel: a change between both reads
+		 * is reported with the next message, or at the end. */
 		cb->seq = tsct_channels_generation();
 		if (err || netlink_dump_put(skb, cb, netlink_put_channel, &info))
 			return skb->len;
@@ -550,7 +553,7 @@ static void netlink_multicast(enum netlink_group group, u8 cmd, netlink_put_t *p
 		return;
 	}
 	genlmsg_end(skb, header);
-	/* Errors are ignored: a listener that reads too slowly sees ENOBUFS itself. */
+	/* Ignores errors: a listener that reads too slowly gets ENOBUFS from its socket. */
 	genlmsg_multicast(&netlink_family, skb, 0, group, GFP_KERNEL);
 }
 
@@ -566,8 +569,8 @@ void tsct_netlink_channel(u8 cmd, u32 id)
 
 /* ---- family ----------------------------------------------------------- */
 
-/* Policies of requests. What they leave out is rejected, and so are all attributes of
- * requests without a policy: validation is strict. */
+/* Policies: the attributes that each request may have. The kernel rejects all others, and
+ * all attributes of requests without a policy. */
 static const struct nla_policy netlink_channel_policy[] = {
 	[TSCT_GENL_CHANNEL_ID] = NLA_POLICY_MIN(NLA_U32, 1),
 };
@@ -616,7 +619,7 @@ static const struct genl_ops netlink_ops[] = {
 
 /*
  * netnsok is not set: the objects belong to no network namespace, and a container whose
- * root is this user 0 must not see root's channels.
+ * root is user 0 of the host must not see root's channels.
  */
 static struct genl_family netlink_family = {
 	.module = THIS_MODULE,
@@ -637,7 +640,7 @@ int tsct_netlink_init(void)
 	return err;
 }
 
-/* All that sends news is stopped, save requests, for which this waits. */
+/* Only requests may still send news: unregistering the family waits until they end. */
 void tsct_netlink_exit(void)
 {
 	genl_unregister_family(&netlink_family);

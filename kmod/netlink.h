@@ -15,8 +15,8 @@ int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 
 /*
- * Multicast news: TSCT_GENL_CMD_DISRUPTED or _CLOCK_STATUS, and _CHANNEL_MADE or
- * _CHANNEL_REMOVED. Process context, may sleep; no lock of this module is held.
+ * Multicast news about the clock (@cmd: TSCT_GENL_CMD_DISRUPTED or _CLOCK_STATUS) or a
+ * channel (_CHANNEL_MADE or _CHANNEL_REMOVED). May sleep; the caller holds no lock.
  */
 void tsct_netlink_clock(u8 cmd, const struct tsct_clock_reading *reading);
 void tsct_netlink_channel(u8 cmd, u32 id);

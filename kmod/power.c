@@ -2,7 +2,7 @@
 /*
  * Suspend and hibernation. The counter may stop or restart, and CLOCK_REALTIME
  * is set from the hardware clock: earlier clock measurements are invalid after resume.
- * Programs run before the notifier reports the resume, so an epoch begins, and
+ * Programs run again before the notifier reports the resume, so an epoch begins, and
  * publication stops, before programs are frozen. A counter that restarted would
  * repeat earlier cycles, so a second epoch begins in the noirq phase of resume,
  * before any program runs. Only drivers have callbacks in that phase: the platform

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reserved memory: overwrite channels that are kept or the kernel's lie in memory that the
- * boot parameter reserve_mem=SIZE:ALIGN:tsctrace reserves, so that they outlive a panic.
- * The memory as the previous boot left it stays as it is, and can be read, until it is
+ * Reserved memory: overwrite channels that are kept, or that the kernel writes, lie in
+ * memory that the boot parameter reserve_mem=SIZE:ALIGN:tsctrace reserves, so that they
+ * outlive a panic. The content from a previous boot stays, and can be read, until it is
  * discarded. See section 5 of tsctrace/abi_reserved.h.
  *
  * Of a previous boot's content, the module reads only the header, to decide whether there
@@ -33,8 +33,8 @@ static DEFINE_MUTEX(reserved_lock);	/* lock of the variables below and of the ta
 static void *reserved_memory;		/* NULL: no memory is reserved */
 static phys_addr_t reserved_start;
 static u64 reserved_size;
-static bool reserved_previous;		/* the memory is that of a previous boot */
-static bool reserved_ready;		/* the memory is laid out for this boot */
+static bool reserved_previous;		/* true: the memory has channels of a previous boot */
+static bool reserved_ready;		/* true: the memory is laid out for this boot */
 static u64 reserved_clock_seq;
 static u32 reserved_source;		/* source of the clock that was stored last */
 /* Parts of the memory in use, by index in tsct_reserved_header.channels */
@@ -56,7 +56,7 @@ static int reserved_format(const u8 boot_id[16])
 	int err;
 
 	lockdep_assert_held(&reserved_lock);
-	/* Without a valid checksum, nothing of what was there before counts. */
+	/* Invalidates the former content: readers ignore all without a valid checksum. */
 	smp_store_release(&header->checksum, 0);
 	smp_mb();
 	memset(header, 0, PAGE_SIZE);
@@ -116,7 +116,7 @@ static u64 reserved_find(u64 bytes)
 		offset : 0;
 }
 
-/* Bytes that channels of users without CAP_SYS_RESOURCE have */
+/* Returns the bytes of reserved memory of users without CAP_SYS_RESOURCE. */
 static u64 reserved_unprivileged(void)
 {
 	u64 bytes = 0;
@@ -128,7 +128,8 @@ static u64 reserved_unprivileged(void)
 	return bytes;
 }
 
-/* Takes a part of the memory. Returns its index, or -ENOSPC. */
+/* Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of it together.
+ * Returns the index of the part, or -ENOSPC. */
 static int reserved_take(u64 bytes, bool privileged)
 {
 	u64 offset;
@@ -158,8 +159,8 @@ static void reserved_clear(void *start, u64 bytes)
 	}
 }
 
-/* A CPU that is added to the machine later gets a ring in other memory, so the bytes are
- * for the rings that were charged. */
+/* Takes memory for the rings that were charged: a CPU that is added to the machine later
+ * gets a ring in other memory. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
 	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
@@ -176,7 +177,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel)
 	mutex_lock(&reserved_lock);
 	slot = reserved_take(bytes, channel->privileged);
 	if (slot < 0 && reserved_ready)
-		pr_info_ratelimited("channel \"%s\": no room in reserved memory: it does not outlive a panic\n",
+		pr_info_ratelimited("channel \"%s\": no room in reserved memory: its events do not outlive a panic\n",
 				    channel->name);
 	mutex_unlock(&reserved_lock);
 	if (slot < 0)
@@ -219,7 +220,7 @@ void tsct_reserved_free(struct tsct_kchannel *channel)
 	if (!channel->reserved)
 		return;
 	WRITE_ONCE(reserved_header()->channels[channel->reserved_slot], 0);
-	smp_wmb();	/* the next boot does not find a channel whose memory is reused */
+	smp_wmb();	/* the table has no entry of the channel when its memory is reused */
 	mutex_lock(&reserved_lock);
 	reserved_parts[channel->reserved_slot].bytes = 0;
 	mutex_unlock(&reserved_lock);
@@ -294,8 +295,8 @@ int tsct_reserved_discard(void)
 /* ---- init and exit ----------------------------------------------------- */
 
 /*
- * Writes the caches back to memory: a reset of the processors drops their content. The
- * other CPUs are stopped.
+ * Called at a panic, with the other CPUs stopped: stores the moment of the panic, and writes
+ * the CPUs' caches back to memory, as a reset drops their content.
  */
 static int reserved_panic(struct notifier_block *block, unsigned long event, void *text)
 {
@@ -331,7 +332,7 @@ static void reserved_open(const u8 boot_id[16])
 	lockdep_assert_held(&reserved_lock);
 	for (i = 0; found && i < TSCT_RESERVED_CHANNELS; i++)
 		channels += !!header->channels[i];
-	/* Channels of this boot, but of a module that was unloaded, are freed. */
+	/* Channels that a module of this boot left when it was unloaded are dropped. */
 	if (channels && memcmp(header->boot_id, boot_id, sizeof(header->boot_id))) {
 		reserved_previous = true;
 		pr_info("reserved memory: has channels of boot %pUb: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n",
@@ -339,7 +340,7 @@ static void reserved_open(const u8 boot_id[16])
 		return;
 	}
 	if (reserved_format(boot_id))
-		pr_warn("reserved memory: not used, because %llu bytes are too few\n",
+		pr_warn("reserved memory: not used, because %llu bytes are too few: reserve more with reserve_mem=\n",
 			reserved_size);
 }
 
@@ -356,12 +357,12 @@ void tsct_reserved_init(void)
 	}
 	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
 	if (!reserved_memory) {
-		pr_warn("reserved memory: mapping it failed\n");
+		pr_warn("reserved memory: not used, because mapping it failed\n");
 		return;
 	}
 	reserved_size = size & PAGE_MASK;
-	/* A publisher of the clock holds the clock's lock, which reading the boot id takes,
-	 * while it takes reserved_lock: so the boot id is read first. */
+	/* Reading the boot id takes the clock's lock, so it comes before reserved_lock is
+	 * taken: a publisher of the clock takes both locks in this order, too. */
 	if (tsct_clockpage_boot_id(boot_id)) {
 		mutex_lock(&reserved_lock);
 		reserved_open(boot_id);

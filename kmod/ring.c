@@ -87,14 +87,14 @@ static notrace void ring_store_record(struct tsct_ring *ring,
 /* ---- kernel channels -------------------------------------------------- */
 
 /*
- * A probe or a function tracer on this path could emit in the middle of an emit, which is
- * a lost event (TSCT_LOST_NESTED): so the functions of this file are not traced, and the
- * entries of the path are not probed.
+ * A probe or a function tracer on this path could emit an event in the middle of an emit;
+ * that event would be lost (TSCT_LOST_NESTED). So the functions of this file are not traced,
+ * and no probe can be set on the entries of the path.
  */
 
 /*
- * Cycles never decrease in a ring. Sources other than the TSC may go back a
- * little where an NMI reads them in the middle of their update.
+ * Returns the cycles of the next record, not lower than those of the last one. Sources other
+ * than the TSC may go back a little when an NMI reads them in the middle of their update.
  */
 static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
@@ -178,10 +178,10 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 	/* A lost event changes nothing that a reader waits for. */
 	if (err)
 		return err;
-	/* watch.c may set `left` to 0 meanwhile, and again later. */
+	/* If this store overwrites a 0 of watch.c in `left`, watch.c stores the 0 again. */
 	WRITE_ONCE(ring->left, ring_lookahead(ring));
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
-	/* The ring is complete: a probe in the kernel's code below may emit. */
+	/* The ring is consistent again, so a probe in the code that follows may emit. */
 	ring_set_busy(ring, false);
 	tsct_channel_notify_reader(ring->channel);
 	return err;
@@ -204,10 +204,10 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 }
 
 /*
- * Fast path of an emit: returns the address of a record of @len bytes of payload, with its
- * header, if it fits into the ring->left bytes that ring_lookahead() returned, without
- * further checks; else NULL. Another CPU may set ring->left to 0 (watch.c), so it is read
- * once.
+ * Fast path of an emit: returns a record with its header and room for @len bytes of payload,
+ * if the record fits into the ring->left bytes that need no further checks (see
+ * ring_lookahead()); else NULL. Reads ring->left once, as watch.c may set it to 0 on
+ * another CPU.
  */
 static __always_inline struct tsct_record *ring_begin_small(struct tsct_ring *ring,
 							    u32 id, u32 len)
@@ -224,7 +224,7 @@ static __always_inline struct tsct_record *ring_begin_small(struct tsct_ring *ri
 	return record;
 }
 
-/* Publishes the record, whose payload is complete now. */
+/* Publishes the record of ring_begin_small(), whose payload is complete now. */
 static __always_inline void ring_publish_small(struct tsct_ring *ring)
 {
 	/* release: pairs with the reader's acquire of head */
@@ -274,8 +274,8 @@ static __always_inline bool event_id_is_valid(u32 id)
 }
 
 /*
- * Interrupts are off, so no other writer than an NMI's interferes. Payloads of 8 bytes,
- * the most frequent, have separate code with constant sizes.
+ * Emits an event with interrupts off: only a writer in an NMI can interrupt it. Payloads
+ * of 8 bytes, the most frequent, have separate code with constant sizes.
  */
 static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 					const void *payload, u32 len)
@@ -301,7 +301,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		memcpy(record->payload, &value, sizeof(value));
 		ring_publish_small(ring);
 	} else {
-		/* Not &value: a local variable in memory costs a stack protector. */
+		/* Not &value: a local variable with an address costs a stack protector. */
 		err = ring_emit_slow(ring, id, payload, sizeof(value));
 	}
 	ring_set_busy(ring, false);
@@ -326,10 +326,9 @@ EXPORT_SYMBOL_GPL(tsct_emit);
 NOKPROBE_SYMBOL(tsct_emit);
 
 /*
- * Interrupts are off from the lookup to the end of the emit. That is an RCU read-side
- * section, as synchronize_rcu() waits for code with interrupts off too, and pairs with
- * the one in channel_free(). So rcu_read_lock() is not needed, not even for a caller
- * that is not in such a section itself: a BPF program that may sleep, or on PREEMPT_RT.
+ * Interrupts are off from the lookup to the end of the emit. synchronize_rcu() in
+ * channel_free() also waits for code with interrupts off, so rcu_read_lock() is not needed,
+ * even if the caller has not taken it, as in a BPF program that may sleep.
  */
 notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
 {

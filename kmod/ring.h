@@ -30,7 +30,7 @@ struct tsct_ring {
 	struct tsct_kchannel *channel;
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
-	u32 source;		/* TSCT_SOURCE_* of the record's cycles */
+	u32 source;		/* source of the cycles in records, TSCT_SOURCE_* */
 	struct tsct_consumer *consumer;
 	u8 *data;
 	struct page **pages;
@@ -64,7 +64,7 @@ int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len);
 
 /* bpf.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
-/* True if the kfunc tsct_bpf_emit() is registered. */
+/* Returns true if the kfunc tsct_bpf_emit() is registered. */
 bool tsct_bpf_ready(void);
 /* The kfunc tsct_bpf_emit(). Only BPF programs call it; they find it through BTF. */
 int tsct_bpf_emit(u64 channel, u32 event, const void *payload, u32 payload__sz);

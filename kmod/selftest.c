@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Self-test when the module is loaded (SELFTEST=1): lib/core as compiled for this
+ * Tests when the module is loaded (SELFTEST=1): of lib/core as compiled for this
  * kernel, the kernel's ring writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
@@ -67,7 +67,7 @@ static int __init selftest_figures(void)
 	return 0;
 }
 
-/* Stores a record with its number as its cycles. Returns the new head. */
+/* Stores a record that has its number, @nr, as cycles. Returns the new head. */
 static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 				      const struct tsct_ring_slot *slot, u64 head,
 				      u64 nr)
@@ -167,7 +167,8 @@ static int __init selftest_def(void)
 	return 0;
 }
 
-/* Publishes params of 1 ns per cycle, then of half that rate, then a disruption. */
+/* Tests the latch: publishes params of 1 ns per cycle, params of 0.5 ns per cycle, and a
+ * disruption, and converts cycles after each. */
 static int __init selftest_latch(void)
 {
 	static u8 area[TSCT_CLOCK_SIZE(1)] __initdata __aligned(64);
@@ -305,8 +306,7 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* Logs the cycles that 1000 events take: instructions, if an emulated TSC counts
- * those. */
+/* Logs how many cycles 1000 events take. An emulated TSC may count instructions. */
 static void __init selftest_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -324,7 +324,8 @@ static void __init selftest_measure(struct tsct_kchannel *channel)
 	pr_info("1000 events of 8 bytes took %llu cycles\n", cycles);
 }
 
-/* BPF programs write a channel only by its handle, and a kernel module's not at all. */
+/* Tests that BPF programs can write a channel only by its handle, and the channel of a
+ * kernel module not at all. */
 static int __init selftest_check_handle(struct tsct_kchannel *channel)
 {
 	struct tsct_kchannel *other = tsct_channel_open("selftest-module",
@@ -343,7 +344,7 @@ static int __init selftest_check_handle(struct tsct_kchannel *channel)
 	check((u32)handle == channel->id && handle >> 32);
 	check(other->bpf_handle == 0);
 	tsct_channel_close(other);
-	/* The ring may be full after the tests before. */
+	/* Earlier tests may have filled the ring. */
 	check(err[0] == 0 || err[0] == -ENOSPC);
 	check(err[1] == -ENOENT && err[2] == -ENOENT && err[3] == -ENOENT);
 	check(err[4] == -ENOENT);
@@ -429,7 +430,8 @@ static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 	return 0;
 }
 
-/* Reports a skewed first CPU, then runs the CPU check, which reports measured skews. */
+/* Tests the clock area: reports a skewed CPU 0, then runs the CPU check, which reports the
+ * measured skews. */
 int __init tsct_selftest_clock(void)
 {
 	static struct tsct_clock_state state __initdata;
@@ -448,10 +450,7 @@ int __init tsct_selftest_clock(void)
 		err = -EINVAL;
 	if (err)
 		pr_err("clock area: failed (error %d)\n", err);
-	/*
-	 * Restart the clock area, so that programs do not see the states of the
-	 * self-test.
-	 */
+	/* Makes a new clock area, so that programs do not see the states of the self-test. */
 	tsct_clockpage_exit();
 	err = tsct_clockpage_init() ?: err;
 	kvfree(table);

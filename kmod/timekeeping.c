@@ -17,8 +17,8 @@
 #include "compat.h"
 #include "cpucheck.h"
 
-/* The kernel's count of clocksource changes when it was last read; used by the work item
- * only, and before it can run */
+/* The kernel's count of clocksource changes when it was last read. Only the work item uses
+ * this variable, and tsct_timekeeping_start() before the work item can run. */
 static u8 timekeeping_source_seq;
 
 static u8 timekeeping_read_source_seq(void)

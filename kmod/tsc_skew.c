@@ -30,13 +30,13 @@
 #include "cpucheck.h"
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
-#define STRETCH_MAX	32	/* the same in a virtual machine, in BURST_US */
-/* A measurement ends after so many ping-pong rounds if the bounds are that narrow, or
- * after NARROW_MS. */
+#define STRETCH_MAX	32	/* time limit in a virtual machine, multiples of BURST_US */
+/* A measurement ends after ROUNDS_ENOUGH rounds of ping and pong, once the bounds are at most
+ * WIDTH_ENOUGH_US apart or NARROW_MS have passed. */
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
 #define NARROW_MS	15
-#define BURST_TURNS	20000	/* loads of a word that take longer than BURST_US */
+#define BURST_TURNS	20000	/* so many loads of a word take longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
 
@@ -49,14 +49,14 @@ static struct skew_session {
 
 	/* Written by the reference CPU: number of the round; STOP: end of the burst */
 	u32 ping ____cacheline_aligned;
-	/* Written by the measured CPU: the answered ping, and the counter then */
+	/* Written by the measured CPU: the ping that it answers, and its counter then */
 	u32 pong ____cacheline_aligned;
 	u64 pong_cycles;
 } skew_session;
 
 static struct cpumask skew_cpus;	/* the reference CPU and the measured CPU */
 
-/* Waits until *word differs from @old. Returns its value; on a timeout, @old. */
+/* Waits until *word differs from @old. Returns the new value; on a timeout, @old. */
 static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;
@@ -71,7 +71,7 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* Sends pings on the reference CPU. Pongs narrow the skew's bounds. */
+/* Runs on the reference CPU: sends pings. Each pong narrows the bounds of the skew. */
 static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, t1;
@@ -92,7 +92,7 @@ static void skew_ping_burst(void)
 	smp_store_release(&skew_session.ping, STOP);
 }
 
-/* Answers pings on the measured CPU. */
+/* Runs on the measured CPU: answers pings. */
 static void skew_pong_burst(void)
 {
 	u64 since = rdtsc();
@@ -139,7 +139,7 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 	cpumask_set_cpu(cpu, &skew_cpus);
 
 	for (;;) {
-		/* No burst is running: on_each_cpu_mask() has waited for both. */
+		/* No burst is running: on_each_cpu_mask() has waited for both CPUs. */
 		skew_session.ping = 0;
 		skew_session.pong = 0;
 		skew_session.burst_cycles = cycles_per_ms * BURST_US * stretch / 1000;

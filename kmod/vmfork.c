@@ -4,8 +4,8 @@
  * them: the hypervisor changes an id, and the kernel's driver calls a notifier. The
  * counter and CLOCK_REALTIME may have stood still since the snapshot, and the counter
  * may now be another host's: an epoch begins, and the CPUs are checked again. The
- * driver's call follows an ACPI interrupt, after the guest runs again: until then nothing
- * shows the restore.
+ * driver's call follows an ACPI interrupt, some time after the guest runs again: until
+ * then the module cannot know of the restore.
  *
  * Without CONFIG_VMGENID, linux/random.h has empty functions, and nothing is reported.
  */
@@ -19,7 +19,7 @@
 
 static DEFINE_SPINLOCK(vmfork_lock);	/* lock of the variables below */
 static u64 vmfork_seq;			/* number of restores since the module was loaded */
-static ktime_t vmfork_when;		/* CLOCK_MONOTONIC_COARSE at the last of them */
+static ktime_t vmfork_when;		/* CLOCK_MONOTONIC_COARSE at the last restore */
 
 /*
  * The restore is counted before its epoch begins: a daemon that receives the message
@@ -43,8 +43,8 @@ static struct notifier_block vmfork_notifier = {
 
 /*
  * The coarse clock is the kernel's time at its last timer interrupt, the moment up to
- * which the kernel has raised maxerror of adjtimex(2). So maxerror, read after this, has
- * been raised for at least since_restore_ns.
+ * which the kernel has raised maxerror of adjtimex(2). So a maxerror that is read after
+ * this call has been raised for at least since_restore_ns.
  */
 void tsct_vmfork_read(struct tsct_clock_snapshot *ret)
 {

@@ -9,12 +9,12 @@
 
 #include "channel.h"
 
-#define WATCH_MS	10
-#define BACKUP_MS	1000	/* the same while `notify` is armed */
+#define WATCH_MS	10	/* time between polls of the rings, ms */
+#define BACKUP_MS	1000	/* time between polls while `notify` is armed, ms */
 
 /*
- * Returns the bytes ever written to all rings, modulo 2^48: changes with every record.
- * Each ring counts from behind its first block header, so a new ring adds 0.
+ * Returns the bytes ever written to all rings, modulo 2^48, which change with every record.
+ * The first block header of a ring does not count, so a new ring adds 0.
  */
 static u64 channel_head_sum(struct tsct_kchannel *channel)
 {
@@ -32,7 +32,7 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 }
 
 /*
- * True if @watermark bytes are unread, or one ring is half full and may soon lose
+ * Returns true if @watermark bytes are unread, or one ring is half full and may soon lose
  * events.
  */
 static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
@@ -60,8 +60,8 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 }
 
 /*
- * True if an overwrite channel has @watermark new bytes; half a ring of new bytes is
- * enough, since older events are overwritten.
+ * Returns true if an overwrite channel has as many new bytes as the watermark, or half a
+ * ring of new bytes, since older events are overwritten.
  */
 static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 {
@@ -131,8 +131,8 @@ static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
 
 /*
  * Makes the next emit on each CPU take the slow path, and queue `notify`. A writer that has
- * just read `left` may overwrite the 0 stored here; its record is found when the work item
- * runs again, after WATCH_MS.
+ * just read `left` may overwrite the 0 stored here; the work item finds the writer's record
+ * when it runs again, after WATCH_MS.
  */
 static void channel_arm_notify(struct tsct_kchannel *channel)
 {
@@ -140,8 +140,8 @@ static void channel_arm_notify(struct tsct_kchannel *channel)
 	u32 cpu;
 
 	WRITE_ONCE(channel->notify_armed, true);
-	/* A writer that finds `left` 0 finds notify_armed true. (x86 keeps the order of
-	 * stores and that of loads.) */
+	/* A writer that reads 0 in `left` also reads true in notify_armed, as x86 keeps the
+	 * order of stores and the order of loads. */
 	smp_wmb();
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
@@ -163,8 +163,8 @@ void tsct_channel_notify_fn(struct irq_work *work)
  * sleeping task was on the wait queue before it last read the rings' heads: records
  * written later change the sum of the heads, and this work item wakes the task.
  *
- * In a kernel channel without new events, it arms the writers instead, and an idle system
- * stays idle.
+ * In a kernel channel without new events, this work item has the writers queue it instead
+ * (channel_arm_notify()), and polls less often, so that an idle system stays idle.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {
@@ -192,8 +192,8 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	/*
 	 * The barrier in wq_has_sleeper() pairs with the one in queue_delayed_work():
-	 * either the sleeping task is seen here, or it finds this work not pending and
-	 * queues it.
+	 * either this function sees the sleeping task, or that task finds this work not
+	 * pending and queues the work.
 	 */
 	if (!wq_has_sleeper(&channel->wait))
 		return;
@@ -201,7 +201,7 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		channel_watch_after(channel, BACKUP_MS);
 		return;
 	}
-	/* A writer may have overwritten the 0 since: armed anew when idle again. */
+	/* A writer may have overwritten the 0 in its `left`: an idle channel is armed anew. */
 	WRITE_ONCE(channel->notify_armed, false);
 	if (idle && channel->flags & TSCT_CHANNEL_KERNEL)
 		channel_arm_notify(channel);

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Control data of a message with one descriptor */
+/* Control data of a socket message that has one descriptor */
 union tsct_fd_control {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* Adds a descriptor to a message; -1: none. @control is in use until the message is sent. */
+/* Adds @fd to a message, unless it is -1. @control is in use until the message is sent. */
 static inline void tsct_fd_message_put(struct msghdr *msg, union tsct_fd_control *control,
 				       int fd)
 {
@@ -27,7 +27,7 @@ static inline void tsct_fd_message_put(struct msghdr *msg, union tsct_fd_control
 	msg->msg_controllen = sizeof(*control);
 }
 
-/* Gets the descriptor of a received message that has exactly one; -1: it has not. */
+/* Returns the descriptor of a received message; -1: it does not have exactly one. */
 static inline int tsct_fd_message_get(const struct msghdr *msg)
 {
 	const struct cmsghdr *header = CMSG_FIRSTHDR(msg);

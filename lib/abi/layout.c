@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Sizes and offsets of the binary interface, checked where the module and the library
+ * Sizes and offsets of the binary interface, checked when the module and the library
  * are compiled. The file has no code.
  */
 #ifdef __KERNEL__

@@ -11,9 +11,9 @@
 #define IDENTITY(cmd)	((cmd) & ~((__u32)_IOC_SIZEMASK << _IOC_SIZESHIFT))
 
 /*
- * The size of each argument in the first version of its request. It is a number, since
- * it stays the same when the structure grows. Reserved fields at the end of the first
- * version do not count: a caller that leaves them out passes zeros.
+ * The size of each argument in the first version of its request, bytes. Sizes are numbers,
+ * not sizeof, since they stay the same when a structure grows. Reserved fields at the end
+ * of the first version do not count: a caller that leaves them out passes zeros.
  */
 static const struct {
 	__u32 cmd;

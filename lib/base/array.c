@@ -8,7 +8,7 @@
 /* Number of elements of the first allocation by tsct_array_reserve() */
 #define ROOM_FIRST	16
 
-static int resize(void *array, size_t room, size_t size)
+static int resize_array(void *array, size_t room, size_t size)
 {
 	void **all = array, *more = reallocarray(*all, room, size);
 
@@ -22,8 +22,8 @@ void *tsct_array_next(void *array, size_t nr, size_t size)
 {
 	void **all = array;
 
-	/* The array is full at each power of two. */
-	if (!(nr & (nr - 1)) && resize(array, nr ? 2 * nr : 1, size))
+	/* The array is full if @nr is 0 or a power of two. */
+	if (!(nr & (nr - 1)) && resize_array(array, nr ? 2 * nr : 1, size))
 		return NULL;
 	return (char *)*all + nr * size;
 }
@@ -47,7 +47,7 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
 		return 0;
 	if (more < wanted)
 		more = wanted;
-	if (resize(array, more, size))
+	if (resize_array(array, more, size))
 		return -ENOMEM;
 	*room = more;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashes for tables, not for secrets */
+/* Hash functions for tables, not for secrets */
 #ifndef TSCT_BASE_HASH_H
 #define TSCT_BASE_HASH_H
 

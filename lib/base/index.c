@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Linear probing: a key is in its home slot, or in one of the used slots behind it. */
+/* Linear probing: a key is in its home slot, or in one of the used slots right behind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -29,7 +29,7 @@ static struct tsct_index_slot *find_slot(const struct tsct_index *index, __u64 a
 }
 
 /* Makes room for one more key: at most half of the slots are used. Returns 0 or -ENOMEM. */
-static int grow(struct tsct_index *index)
+static int grow_table(struct tsct_index *index)
 {
 	struct tsct_index more = *index;
 	const struct tsct_index_slot *from;
@@ -62,7 +62,7 @@ __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value)
 {
 	struct tsct_index_slot *slot;
 
-	if (grow(index))
+	if (grow_table(index))
 		return NULL;
 	slot = find_slot(index, a, b);
 	index->nr += !slot->value;
@@ -70,7 +70,7 @@ __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value)
 	return &slot->value;
 }
 
-/* Keys behind the removed one move up, so that a search ends at a free slot only. */
+/* Moves up keys behind the removed key, because a search ends at the first free slot. */
 __u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b)
 {
 	struct tsct_index_slot *const slots = index->slots;

@@ -3,29 +3,29 @@
  * Hash table from keys of two numbers. It is used in one of two ways:
  *
  *	as a map	tsct_index_get(), _put() and _remove(): a value for each key
- *	of an array	tsct_index_find() and _add(): keys are numbered in the order in
+ *	as a numbering	tsct_index_find() and _add(): keys are numbered in the order in
  *			which they are added, from 0 on, and are never removed
  *
- * The hash has a random seed, as keys may come from recordings or programs of others. To find
- * larger things, hash them (tsct_hash()), and give those of one hash the keys (hash, 0),
- * (hash, 1) and so on; none of these may be removed. Not thread safe.
+ * The hash has a random seed, as keys may come from recordings or programs of others. For
+ * larger keys, such as names, compute a hash of the key by tsct_hash(). Enter keys with the
+ * same hash as (hash, 0), (hash, 1) and so on, and remove none of them. Not thread safe.
  */
 #ifndef TSCT_BASE_INDEX_H
 #define TSCT_BASE_INDEX_H
 
 #include "lib/core/port.h"
 
-#define TSCT_INDEX_NONE	0xffffffffU	/* there is no such key; or out of memory */
+#define TSCT_INDEX_NONE	0xffffffffU	/* the table has no such key; or out of memory */
 
 struct tsct_index_slot {
 	__u64 key[2];
 	__u64 value;		/* 0: the slot is free */
 };
 
-/* All zero: empty */
+/* A hash table; all zero: empty */
 struct tsct_index {
 	struct tsct_index_slot *slots;
-	size_t nr, room;	/* number of keys; number of slots, a power of two */
+	size_t nr, room;	/* nr: number of keys; room: number of slots, a power of two */
 	__u64 seed;
 };
 
@@ -37,13 +37,14 @@ __u64 *tsct_index_get(const struct tsct_index *index, __u64 a, __u64 b);
  * memory, and the table is as it was. */
 __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value);
 
-/* Removes a key. Returns its value; 0: the table has no such key */
+/* Removes a key. Returns the key's value; 0: the table has no such key. */
 __u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b);
 
 /* Returns the number of a key, or TSCT_INDEX_NONE. */
 __u32 tsct_index_find(const struct tsct_index *index, __u64 a, __u64 b);
 
-/* The same; adds the key if it is new, which then has the highest number. */
+/* Returns the number of a key, or adds a new key with the next number. Returns TSCT_INDEX_NONE
+ * if memory is short. */
 __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b);
 
 /* Frees the table, which is empty then. */

@@ -16,7 +16,7 @@ static char *put_code(char *at, __u32 code)
 	return at + sprintf(at, "\\u%04x", code);
 }
 
-/* Writes a character of ASCII that JSON does not allow as it is. */
+/* Writes an ASCII character that must be escaped in JSON. */
 static char *put_control(char *at, char c)
 {
 	static const char names[] = "\bb\ff\nn\rr\tt\"\"\\\\";
@@ -52,7 +52,7 @@ char *tsct_json_put_text(char *at, const char *text, size_t len)
 	return at;
 }
 
-/* Writes a text as tsct_json_put_text() does, as it may stand in HTML. */
+/* Writes a text like tsct_json_put_text(), and also escapes what HTML would interpret. */
 static char *put_html(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -107,7 +107,7 @@ char *tsct_json_put_real(char *at, double value, bool single)
 	if (!isfinite(value))
 		return stpcpy(at, isnan(value) ? "\"nan\"" : value < 0 ? "\"-inf\"" : "\"inf\"");
 	end = tsct_digits_real(at, value, single);
-	/* Readers shall see that it is no integer. */
+	/* Without . or e, readers would take the number for an integer. */
 	return strpbrk(at, ".e") ? end : stpcpy(end, ".0");
 }
 
@@ -148,7 +148,7 @@ struct writer {
 
 static void put_tree(struct writer *w, const json_t *json);
 
-/* Begins a line if lines are wanted. */
+/* Starts a new line with its indentation, if the style has lines. */
 static void put_line(struct writer *w)
 {
 	char *at = w->style == TSCT_JSON_INDENTED ?

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text of JSON, for all that the tools print. Integers beyond 2^53 become strings, because
- * many readers store numbers as double; real numbers are the shortest text from which the
- * same number is read; bytes that are not UTF-8 become U+FFFD.
+ * JSON as text, for all output of the tools. Integers beyond 2^53 become strings, because
+ * many readers store numbers as double. A real number becomes the shortest text that is read
+ * as the same number. Bytes that are not UTF-8 become U+FFFD.
  */
 #ifndef TSCT_BASE_JSON_H
 #define TSCT_BASE_JSON_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Magnitude up to which all integers are exact as double */
+/* Largest magnitude up to which a double represents every integer exactly */
 #define TSCT_JSON_EXACT		(1LL << 53)
 
 /*
@@ -24,26 +24,27 @@
 char *tsct_json_put_text(char *at, const char *text, size_t len);
 char *tsct_json_put_signed(char *at, __s64 value);
 char *tsct_json_put_unsigned(char *at, __u64 value);
-/* Infinities and NaN become strings. @single: the number was a float */
+/* Infinities and NaN become strings. @single: @value was converted from a float */
 char *tsct_json_put_real(char *at, double value, bool single);
 
-/* Makes a JSON string of any bytes. NULL: out of memory */
+/* Returns a JSON string that is made from any bytes; NULL: out of memory. */
 json_t *tsct_json_text(const char *text, size_t len);
 
-/* Makes a number; from 2^63 on, which json_int_t has not, a string. NULL: out of memory */
+/* Returns a JSON number or, from 2^63 on, which json_int_t cannot hold, a JSON string; NULL:
+ * out of memory. */
 json_t *tsct_json_count(__u64 value);
 
-/* Returns the number that tsct_json_count() made; 0: @json is none. */
+/* Returns the number in @json, which tsct_json_count() made; 0: @json has no number. */
 __u64 tsct_json_count_of(const json_t *json);
 
 enum tsct_json_style {
 	TSCT_JSON_LINE,		/* no blanks */
 	TSCT_JSON_INDENTED,	/* a line per member, indented by 2 */
-	TSCT_JSON_HTML,		/* no blanks; may stand in an HTML element: ASCII alone,
-				 * without <, > and & */
+	TSCT_JSON_HTML,		/* no blanks; allowed in an HTML element: only ASCII, and
+				 * no <, > and & */
 };
 
-/* Returns @json as text with a NUL, malloc'ed, or NULL: out of memory, also if @json is NULL. */
+/* Returns the text of @json with a NUL, malloc'ed; NULL: out of memory, or @json is NULL. */
 char *tsct_json_format(const json_t *json, enum tsct_json_style style);
 
 #endif /* TSCT_BASE_JSON_H */

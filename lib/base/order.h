@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * K-way merge: selects the next event of several streams, each of them in order.
- * It is a binary heap of one cursor per stream, in memory of the caller.
+ * K-way merge: selects the next event of several streams, each of which is in order.
+ * A binary heap has one cursor per stream, in memory of the caller.
  */
 #ifndef TSCT_BASE_ORDER_H
 #define TSCT_BASE_ORDER_H
 
 #include "lib/core/port.h"
 
-/* Cursor: next event of one stream. Sorted by key, then rank, then index */
+/* Cursor: the next event of one stream. Cursors are sorted by key, then rank, then index. */
 struct tsct_order_cursor {
 	__u64 key;		/* counter value or tick of the event; all streams have
 				 * the same unit */
-	__u32 rank;		/* order of streams whose events have the same key; may wrap,
-				 * as all differ by less than 2^31 */
+	__u32 rank;		/* order of streams whose events have the same key; may wrap
+				 * around, as all ranks differ by less than 2^31 */
 	__u32 index;		/* number of the stream, given by the caller */
 };
 

@@ -34,7 +34,7 @@ static void add_value(const struct tsct_table *t, const struct tsct_column *c,
 	tsct_text_add(cell, text, strlen(text));
 }
 
-/* Prints a cell, and the gap before it. Escapes do not count for its width. */
+/* Prints a gap, and a cell that is padded to its width as if @text were not escaped. */
 static void print_cell(const struct tsct_table *t, const struct tsct_column *c,
 		       const char *text, size_t len)
 {

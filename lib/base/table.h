@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of figures. A figure has its name, unit and value once: in an object of JSON, as
- * member "total_ns" for example. A table shows rows, which are such objects, with a column for
- * each figure that people want to see.
+ * Tables of figures. A figure is a member of a JSON object, such as "total_ns": 1200, which
+ * states its name, unit and value. Each row of a table shows one such object, with a column
+ * for each figure that people want to see.
  */
 #ifndef TSCT_BASE_TABLE_H
 #define TSCT_BASE_TABLE_H
@@ -16,19 +16,19 @@
 
 struct tsct_column {
 	const char *title;
-	const char *key;	/* of the figure in a row */
-	/* Characters; below 0: the cell begins at the left; 0: it is as wide as its text */
+	const char *key;	/* key of the figure in the JSON object of a row */
+	/* Width, characters; negative: texts start at the left; 0: a cell is as wide as its text */
 	int width;
-	/* Integers are shown as they are, unless @scale is set; real numbers always with
-	 * @decimals, after a multiplication by @scale. */
+	/* A figure is shown multiplied by `scale`, with `decimals` digits behind the point. An
+	 * integer is shown as it is if `scale` is 0. */
 	double scale;		/* 0: 1 */
 	int decimals;
-	bool sign;		/* also + is shown */
-	bool since;		/* time since @origin of the table */
-	/* Shown for null, for an empty text, and if the row has no such member; NULL: "-", and
-	 * an empty text as it is */
+	bool sign;		/* true: figures have a sign, + or - */
+	bool since;		/* true: the figure is a time, shown since the table's origin */
+	/* Text that is shown for a figure that is null, missing or an empty text; NULL: "-" for
+	 * null and missing figures, and nothing for an empty text */
 	const char *unknown;
-	/* Adds the text of the cell instead. */
+	/* Callback: appends the text of the cell, in place of the figure; NULL: none. */
 	void (*text)(const json_t *row, struct tsct_text *cell);
 };
 
@@ -39,7 +39,7 @@ struct tsct_table {
 	FILE *to;
 	const struct tsct_column *columns;
 	unsigned int nr;
-	__s64 origin;		/* for columns that show times since it, ns */
+	__s64 origin;		/* start of the times in columns with `since`, ns */
 };
 
 /* Print the titles, or a row, as a line. Text is escaped. */

@@ -163,7 +163,7 @@ void tsct_text_print_escaped(FILE *to, const char *text, size_t len,
 
 /* ---- real numbers ------------------------------------------------------------ */
 
-/* Returns whether @text is read as @value. */
+/* Returns true if @text is read as @value. */
 static bool reads_as(const char *text, double value, bool single)
 {
 	return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
@@ -171,8 +171,8 @@ static bool reads_as(const char *text, double value, bool single)
 
 char *tsct_digits_real(char *at, double value, bool single)
 {
-	/* Of these numbers of digits, all doubles (floats) survive the largest, and
-	 * all texts of the smallest survive a double (float), if it is normal. */
+	/* 17 digits (float: 9) are enough for every value. If fewer than 15 digits (float: 6)
+	 * are enough for a normal value, %.15g prints no more: so the search starts at 15. */
 	int digits = fabs(value) < (single ? FLT_MIN : DBL_MIN) ? 1 : single ? 6 : 15;
 	const int most = single ? 9 : 17;
 	int len = sprintf(at, "%.*g", digits, value);

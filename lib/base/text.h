@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text: a text that grows, UTF-8 of any bytes, and digits of numbers */
+/* Texts that grow, UTF-8 in untrusted bytes, and numbers as text */
 #ifndef TSCT_BASE_TEXT_H
 #define TSCT_BASE_TEXT_H
 
@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text that grows; all zero at first, and free(text.at) at last */
+/* A text that grows. It is all zero at first; free(text.at) frees it. */
 struct tsct_text {
 	char *at;
 	size_t len, room;
-	bool failed;		/* memory was short: the text is not complete */
+	bool failed;		/* true: memory was short, so the text is not complete */
 };
 
 /*
  * Makes room for @size bytes behind the text. Returns their address, or NULL if memory is short
- * now or was before. The caller adds to text->len what it wrote.
+ * now or was before. The caller adds the number of bytes that it wrote to text->len.
  */
 char *tsct_text_reserve(struct tsct_text *text, size_t size);
 void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
@@ -40,8 +40,8 @@ static inline size_t tsct_utf8_len(const char *text, size_t left)
 	return tsct_utf8_decode(text, left, &code);
 }
 
-/* Returns the same as tsct_utf8_len(), but 0 for control characters, which terminals
- * interpret. */
+/* Returns the length of the first character as tsct_utf8_len() does, but 0 for a control
+ * character, which a terminal would interpret. */
 size_t tsct_utf8_plain(const char *text, size_t left);
 
 /* U+FFFD, which stands for a byte that is not part of a character */
@@ -100,8 +100,8 @@ static inline char *tsct_digits_signed(char *at, __s64 value)
 }
 
 /*
- * Writes the shortest decimal number from which @value is read again; at most 24 bytes, and a
- * NUL. @single: it was a float, and is read as one
+ * Writes the shortest decimal number that is read as @value: at most 24 bytes, and a NUL.
+ * @single: @value was converted from a float, and the text is read as a float
  */
 char *tsct_digits_real(char *at, double value, bool single);
 
@@ -142,11 +142,11 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 
 /* ---- escaping ------------------------------------------------------------------ */
 
-/* size of the longest escaped text of @len bytes, bytes */
+/* Largest size of a text of @len bytes after it is escaped, bytes */
 #define TSCT_TEXT_ESCAPED(len)	(4 * (size_t)(len))
 /*
- * Escapes bytes that are no printable UTF-8, and characters of @special, such as quotes. Writes
- * to @at without a NUL, and returns the end of the text.
+ * Writes @text to @at, with escapes for bytes that are no printable UTF-8, and for the
+ * characters in @special, such as quotes. Writes no NUL. Returns the end of the text.
  */
 char *tsct_text_escape(char *at, const char *text, size_t len, const char *special);
 void tsct_text_print_escaped(FILE *to, const char *text, size_t len,

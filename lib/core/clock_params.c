@@ -15,9 +15,9 @@ static __s64 clip_s64(tsct_s128 value)
 }
 
 /*
- * cycles * mult / 2^56, rounded down. Right shifts of negative values round down
- * (gcc, clang). |cycles| <= 2^63 and mult < 2^64: the product fits, and is below
- * 2^71 when shifted.
+ * Returns cycles * mult / 2^56, rounded down: right shifts of negative values round down
+ * (gcc, clang). |cycles| <= 2^63 and mult < 2^64, so the product fits into 128 bits, and
+ * is below 2^71 when shifted.
  */
 static tsct_s128 scale_cycles(__s64 cycles, __u64 mult)
 {
@@ -186,7 +186,7 @@ static bool is_rate_credible(__u64 mult, __u32 source)
 {
 	tsct_u128 one = (tsct_u128)1 << TSCT_CLOCK_SHIFT;
 
-	if (source == TSCT_SOURCE_TSC)	/* multipliers of 100 to 0.01 ns per cycle */
+	if (source == TSCT_SOURCE_TSC)	/* between 0.01 and 100 ns per cycle */
 		return mult <= one * 100 && (tsct_u128)mult * 100 >= one;
 	return (tsct_u128)mult * 10 <= one * 11 &&
 		(tsct_u128)mult * 10 >= one * 9;
@@ -246,8 +246,8 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 }
 
 /*
- * True if @prev is empty, or gives the same time as @params at params->base_cycles, at
- * a rate within 20 % of that of @params.
+ * Returns true if @prev is all 0, or gives the same time as @params at params->base_cycles,
+ * at a rate within 20 % of the rate of @params.
  */
 static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 			     const struct tsct_clock_params *params)
@@ -264,9 +264,9 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 }
 
 /*
- * False in three cases: @status is not a TSCT_STATUS_*; a time is known by @status, but
- * params->mult is 0; params->fast_cycles is not 0, although no time is known by @status
- * or the CPUs' counters differ (@skewed).
+ * Returns false in three cases: @status is not a TSCT_STATUS_*; @status has a time, but
+ * params->mult is 0; params->fast_cycles is not 0, although @status has no time or the
+ * counters of the CPUs differ (@skewed).
  */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)
@@ -278,7 +278,7 @@ static bool is_status_credible(const struct tsct_clock_params *params, __u32 sta
 	return (has_time && !skewed) || !params->fast_cycles;
 }
 
-/* True if the fields utc_* have a known source and its bound, or are all 0. */
+/* Returns true if the fields utc_* have a known source with its bound, or are all 0. */
 static bool is_utc_credible(const struct tsct_clock_state *state)
 {
 	if (state->utc_source == TSCT_UTC_UNKNOWN)

@@ -9,13 +9,13 @@
 
 #include "port.h"
 
-/* a + b, or U64_MAX on overflow */
+/* Returns a + b, or U64_MAX if the sum overflows. */
 static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 {
 	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Returns true if a clock of this TSCT_STATUS_* has a time. */
+/* Returns true if a clock with @status, one of TSCT_STATUS_*, has a time. */
 static inline bool tsct_status_has_time(__u32 status)
 {
 	return status >= TSCT_STATUS_CALIBRATING && status <= TSCT_STATUS_HOLDOVER;
@@ -35,16 +35,17 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles)
 __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_prev - the linear function of params that are replaced at
- * @end_cycles: that after the slew, if the slew ends before @end_cycles, else that of
- * the slew. Its error bound is the larger of past_error_ps and the one at @end_cycles.
+ * tsct_clock_params_prev - the last linear function of params that are replaced at
+ * @end_cycles: the function after the slew if the slew ends before @end_cycles, else the
+ * function of the slew. Its error bound is past_error_ps, or the one at @end_cycles if
+ * that is larger.
  */
 struct tsct_clock_prev_params
 tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
 
 /*
  * tsct_clock_prev_ns - the time at a counter value, by the linear function that
- * tsct_clock_params_prev() returned for former params. Safe on any input.
+ * tsct_clock_params_prev() returned. Safe on any input.
  */
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 
@@ -68,7 +69,8 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 /*
  * tsct_divide - num / den, rounded down; *ret_rest is true if there is a remainder
  *
- * Saturates, also where den is 0. The kernel has no 128-bit division.
+ * Returns U64_MAX if the quotient is larger, or if den is 0. The kernel has no 128-bit
+ * division.
  */
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
@@ -95,13 +97,13 @@ __u32 tsct_clock_params_status(const struct tsct_clock_params *params, __u32 sta
  * tsct_clock_params_check - validate parameters
  * @source: TSCT_SOURCE_* of the counter values
  *
- * mult == 0 ("no time") is valid if all other fields are 0. Otherwise valid: mult
- * between 10 MHz and 100 GHz (TSC) or within 10 % of one cycle per ns (others),
- * slew_mult within 10 % of mult, slew_cycles at most 2^55, as_of_cycles,
- * holdover_after_cycles, void_after_cycles within 2^62 cycles of base_cycles and in
- * this order, growth and holdover_growth no more than the time itself (10^9 ppb),
- * fast_cycles below 2^55, not beyond holdover_after_cycles, nor beyond slew_cycles
- * unless both multipliers are the same; reserved fields zero.
+ * mult == 0 ("no time") is valid if all other fields are 0. Otherwise these are valid:
+ * mult of a counter of 10 MHz to 100 GHz (TSC) or within 10 % of 1 GHz (other sources);
+ * slew_mult within 10 % of mult; slew_cycles up to 2^55; as_of_cycles,
+ * holdover_after_cycles and void_after_cycles within 2^62 cycles of base_cycles and in
+ * this order; growth and holdover_growth up to 10^9 ppb, the rate of time itself;
+ * fast_cycles below 2^55, not beyond holdover_after_cycles, and not beyond slew_cycles
+ * unless both multipliers are the same; reserved fields of 0.
  * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source);
@@ -109,13 +111,13 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 /*
  * tsct_clock_state_check - validate a whole state
  *
- * Checks enums; a state that has a time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must
- * have real parameters with a mult; fast_cycles is 0 in a state that has no time, or is
- * SKEWED; rate_mult is 0 or credible; the fields utc_* are 0 or name a source and a
- * bound that grows by at most 10^9 ppb. The cluster's status
- * and parameters likewise; cluster_prev is zero, or gives the time of the cluster's
- * parameters where these parameters begin, at a rate within 20 % of their rate. Returns
- * 0 or -EINVAL. Safe on any input.
+ * Checks these rules: status, cause, source and flags are known. With a status that has
+ * a time (CALIBRATING, SYNCHRONIZED, HOLDOVER), real.mult is not 0. fast_cycles is 0 if
+ * the status has no time, or if SKEWED is set. rate_mult is 0 or credible. The fields
+ * utc_* are 0, or name a source and a bound that grows by at most 10^9 ppb. The same rules
+ * hold for the cluster's status and parameters. cluster_prev is zero, or gives the same time
+ * as the cluster's parameters where these begin, at a rate within 20 % of theirs. Returns 0
+ * or -EINVAL. Safe on any input.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 

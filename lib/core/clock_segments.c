@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A copy that is read may be written meanwhile, or be no valid copy at all: each word
- * of the copy is loaded once (tsct_load_relaxed()), and then checked. A copy that is
- * written may still be read by a slow reader.
+ * Another thread may write a copy that is read here, and the copy may be invalid: so each
+ * word of it is loaded once (tsct_load_relaxed()), and then checked. A slow reader may
+ * still read a copy that is written here.
  *
  * Counter values are put in order by their signed distance from an anchor, a value near
  * the newest ones. So the order is total for any content of a copy, also where the
@@ -45,7 +45,7 @@ static void store_segment(struct tsct_clock_copy *copy, __u32 i,
 			   TSCT_WORDS(struct tsct_clock_segment));
 }
 
-/* Cycles from @anchor to the beginning of segment @i */
+/* Returns the cycles from @anchor to the start of segment @i, negative if it is earlier. */
 static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 anchor)
 {
 	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
@@ -86,15 +86,16 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
 	/*
-	 * Returns a counter value after the begin and end of every segment: an empty
-	 * segment ends one cycle before its begin, so 2 is added to the end.
+	 * Returns a counter value after start and end of every segment: an empty segment
+	 * ends one cycle before its start, so 2 is added to the end.
 	 */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 
 /* ---- check of a state against the one before it --------------------------- */
 
-/* Returns 0 if @new equals @old or continues it within the same epoch. */
+/* Returns 0 if @new equals @old or continues @old within the same epoch; else -ETIME or
+ * -EINVAL, see tsct_segments_check(). */
 static int check_params(const struct tsct_clock_params *old,
 			const struct tsct_clock_params *new, __u64 now)
 {
@@ -111,8 +112,8 @@ static int check_params(const struct tsct_clock_params *old,
 }
 
 /*
- * True if next->cluster_prev states what preceded next->cluster: the last straight part
- * of last->cluster, or last->cluster_prev if both states have the same cluster params.
+ * Returns true if next->cluster_prev has the time before next->cluster: the last straight
+ * part of last->cluster, or last->cluster_prev if both states have the same cluster params.
  */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
@@ -163,7 +164,7 @@ static void count_dropped(struct tsct_clock_copy *copy, __u32 nr)
 			   dropped + nr);
 }
 
-/* Moves the segments from index @from on to index @to, which is lower. */
+/* Removes the segments with indexes @to to @from - 1: moves later segments down. */
 static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 {
 	__u32 nr = nr_segments(copy);
@@ -198,7 +199,7 @@ static __u64 distance_ns(__s64 a, __s64 b)
 
 /*
  * Returns the mean rate from the beginning of segment @a to the end of segment @b.
- * Since both ends are rounded, it may lie outside of the rates of @a and @b: the excess
+ * Since both ends are rounded, the mean may lie outside of both rates: the excess
  * is limited to an eighth of the rate.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
@@ -323,7 +324,7 @@ static void append_segment(struct tsct_clock_copy *copy,
 
 /*
  * Makes all segments end at the counter value @end at the latest. Drops segments that
- * begin at @end or later: the counter was reset, so the counter values of the dropped
+ * begin at @end or later: the counter was reset, so counter values of the dropped
  * segments may occur again. Adds the number of dropped segments to copy->dropped, but
  * does not count empty segments (until_cycles is base_cycles - 1), which are valid at
  * no counter value.
@@ -422,9 +423,9 @@ static void continue_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Ends params at a disruption: there was no sample after as_of_cycles. Params that
- * begin after as_of_cycles become an empty segment, and earlier segments are cut there.
- * All segments are kept, so that their counter values are reported as DISRUPTED.
+ * Ends the params of *last at their as_of_cycles, as a disruption may have come right after
+ * that sample. Params that begin later become an empty segment, and earlier segments are cut
+ * at as_of_cycles. Empty segments are kept: times of their cycles get the status DISRUPTED.
  */
 static void end_params(struct tsct_clock_copy *copy,
 		       const struct tsct_clock_state *last)
@@ -452,7 +453,7 @@ static void end_params(struct tsct_clock_copy *copy,
 /*
  * Drops segments so old that they would compare as new when counter or epoch wraps.
  * Readers reject a copy whose segments are not in order. A state that jumps far may
- * bring them out of order, and later states could not correct that.
+ * bring segments out of order, which later states could not correct.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {
@@ -516,8 +517,8 @@ static int read_params(const struct tsct_clock_params *params, __u32 status,
 }
 
 /*
- * Computes a time before all segments: the oldest segment, or if there is none the
- * params in force, are extended backwards.
+ * Computes a time before all segments: extends the oldest segment backwards, or the params
+ * in force if there is no segment.
  */
 static int read_before(const struct tsct_clock_copy *copy,
 		       const struct lookup_state *lookup, __u64 cycles,
@@ -539,7 +540,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	else
 		segment.error_ps = tsct_clock_params_error_ps(&lookup->real,
 							      segment.base_cycles);
-	/* The error grows with the distance from the segment, before and after it. */
+	/* The error bound grows with the distance from @cycles to the segment's start. */
 	grown = (struct tsct_clock_params) {
 		.as_of_cycles = cycles,
 		.error_ps = segment.error_ps,
@@ -630,9 +631,9 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * True if a segment may have the rate @mult. A slew, and the joining of two segments
- * into one, make rates that clock params may not have after their slew. Such rates are
- * within a factor of two of a rate that params may have.
+ * Returns true if a segment may have the rate @mult. During a slew, and after two segments
+ * were joined, rates may be up to a factor of two outside of the limits that
+ * tsct_clock_params_check() sets for mult.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)
 {
@@ -644,7 +645,7 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 }
 
 /*
- * True if @segment is valid and not after @next, and both begin within the 2^62 cycles
+ * Returns true if @segment is valid and before @next, and both begin within the 2^62 cycles
  * before the counter value @anchor, see find_anchor().
  */
 static bool is_segment_possible(const struct tsct_clock_segment *segment,
@@ -654,7 +655,7 @@ static bool is_segment_possible(const struct tsct_clock_segment *segment,
 	__s64 first = (__s64)(segment->base_cycles - anchor);
 	__s64 second = (__s64)(next->base_cycles - anchor);
 
-	/* A length of -1 means an empty segment, for which no time is valid. */
+	/* A length of -1 means an empty segment, which is valid at no counter value. */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&

@@ -13,7 +13,7 @@
 struct tsct_clock_time {
 	__s64 ns;		/* CLOCK_REALTIME or cluster time, ns */
 	__u64 error_ps;		/* error bound of the time, ps */
-	__u32 status;		/* TSCT_STATUS_* */
+	__u32 status;		/* status of the time, one of TSCT_STATUS_* */
 	__u32 epoch;
 };
 
@@ -39,8 +39,8 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 /*
  * tsct_segments_succeed - replace the state in the clock copy @copy by the state @next
  *
- * The REALTIME parameters of the replaced state (the old parameters) become a segment,
- * or two segments, of the slew and of the time after it, if they end after their slew:
+ * The REALTIME parameters of the replaced state (the old parameters) become a segment, or
+ * two segments if they end after their slew: the slew, and the time after it. Rules:
  * - @next has the same epoch and other parameters: the old parameters end where those
  *   of @next begin. error_ps of the segments is the larger of next->closing_error_ps
  *   and past_error_ps of the old parameters.
@@ -80,10 +80,10 @@ unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
 /*
  * tsct_segments_lookup - the time of a counter value
  *
- * Returns 0; -EAGAIN: nothing was published yet; -ESTALE: after void_after_cycles, or
- * after a disruption that has not ended; -ERANGE: older than all segments. @copy may be
- * written meanwhile or hold anything: then the result may be wrong, but nothing outside
- * of it is read, and the function returns. NMI and signal safe.
+ * Returns 0; -EAGAIN: nothing was published yet; -ESTALE: @cycles are after
+ * void_after_cycles, or after a disruption since which no params were published; -ERANGE:
+ * @cycles are before all segments. @copy may be written meanwhile or hold anything: then
+ * the result may be wrong, but nothing outside of @copy is read. NMI and signal safe.
  */
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
 			 struct tsct_clock_time *ret_time);
@@ -92,16 +92,16 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
  * tsct_clock_cluster_lookup - the cluster's time of a counter value, by the parameters
  * in force or cluster_prev
  *
- * Returns 0; -EAGAIN: no cluster time was published yet; -ESTALE: after
- * void_after_cycles, or after a disruption that has not ended; -ERANGE: before the
- * params of cluster_prev. *state is private to the caller, with any content.
+ * Returns 0; -EAGAIN: no cluster time was published yet; -ESTALE: @cycles are after
+ * void_after_cycles, or the clock was disrupted and has no cluster time since; -ERANGE:
+ * @cycles are before cluster_prev. No other thread writes *state, which may hold anything.
  */
 int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles,
 			      struct tsct_clock_time *ret_time);
 
 /*
- * tsct_segments_valid - check a whole copy: its state by tsct_clock_state_check(),
- * segments in order and of possible length, epochs rising, rates credible.
+ * tsct_segments_valid - check a whole copy: its state by tsct_clock_state_check(), and its
+ * segments: they are in order, of possible lengths and rates, and their epochs do not fall.
  * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_segments_valid(const struct tsct_clock_copy *copy);

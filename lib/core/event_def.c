@@ -49,7 +49,7 @@ static bool is_array(__u8 type)
 	return type == TSCT_TYPE_BYTES || type == TSCT_TYPE_CHARS;
 }
 
-/* Minimum bytes of a field in a payload; a string has at least its NUL. */
+/* Returns the minimum bytes of a field in a payload; a string has at least its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
 	return is_array(field->type) ? field->count : tsct_field_types[field->type].size;
@@ -160,7 +160,7 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 
 /* ---- definitions from text: "worker:u32, bytes:u64/x, what:string" --------- */
 
-/* Each parser advances *text over the characters that it accepts. */
+/* Each function below that gets @text advances *text over the characters that it accepts. */
 
 static bool is_space(char c)
 {
@@ -232,9 +232,9 @@ static int parse_field(const char **text, struct tsct_field *field)
 }
 
 /*
- * Parses spaces, at most one comma, spaces. Returns 0 where a field may follow
- * or the text ends: after a comma a field must follow, and between two fields
- * there must be something.
+ * Parses spaces with at most one comma between them. Returns 0 if a field may follow or
+ * the text ends. Returns -EINVAL if the text ends after a comma, or if nothing separates
+ * two fields.
  */
 static int parse_separator(const char **text, bool first)
 {

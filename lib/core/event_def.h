@@ -8,7 +8,7 @@
 
 #include "port.h"
 
-/* A field type, by TSCT_TYPE_* */
+/* Field type; its index in tsct_field_types is TSCT_TYPE_* */
 struct tsct_field_type {
 	const char *name;	/* name in tsct_event_define() */
 	/* bytes of a value in a payload (minimum for a string); 0: an array, whose number
@@ -18,7 +18,7 @@ struct tsct_field_type {
 
 extern const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR];
 
-/* Names of event kinds, by TSCT_KIND_* */
+/* Names of event kinds; the index is TSCT_KIND_* */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 
 /*
@@ -34,8 +34,8 @@ extern const char *const tsct_kind_names[TSCT_KIND_NR];
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
 /*
- * True if definitions @a and @b have equal names, kinds and fields; their ids may
- * differ. @a and @b must be valid.
+ * Returns true if definitions @a and @b have equal names, kinds and fields; their ids
+ * may differ. @a and @b must be valid.
  */
 bool tsct_event_def_equal(const struct tsct_event_def *a,
 			  const struct tsct_event_def *b);
@@ -46,8 +46,8 @@ bool tsct_event_def_equal(const struct tsct_event_def *a,
  * @used: number of bytes in use
  * @pos: position in the area: 0 in the first call, then *ret_next of the last call
  *
- * Returns the definition at @pos, valid, or NULL at the end; *ret_error is -EINVAL if
- * the definitions do not end at @used, else 0.
+ * Returns the definition at @pos, which is valid; or NULL with *ret_error set: 0: @pos is
+ * at the end, @used; -EINVAL: there is no valid definition at @pos.
  */
 const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 						 size_t pos, size_t *ret_next,
@@ -56,17 +56,17 @@ const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 /*
  * tsct_event_def_check_payload - validate @len bytes of payload against @def
  *
- * Returns 0, or -EINVAL if it is too short, too long, or a string has no NUL.
+ * Returns 0, or -EINVAL: the payload is too short or too long, or a string has no NUL.
  */
 int tsct_event_def_check_payload(const struct tsct_event_def *def,
 				 const void *payload, size_t len);
 
 /*
- * tsct_event_def_field_size - size in bytes of the field at @at, for a string with its
+ * tsct_event_def_field_size - size in bytes of the field at @at; a string includes its
  * NUL
  * @left: bytes of payload from @at on
  *
- * Returns -EINVAL if the field does not fit into @left.
+ * Returns the size, or -EINVAL: the field does not end within @left bytes.
  */
 long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
 			       size_t left);

@@ -25,7 +25,7 @@ static void store_copy(struct tsct_clock_copy *to,
 	tsct_store_relaxed(to, from, TSCT_WORDS(struct tsct_clock_copy));
 }
 
-/* Switches readers to the other copy, and publishes the writes to it. */
+/* Switches readers to the copy that @seq points to, and publishes the writes to that copy. */
 static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
 	/* Barrier (A), see the head of this file: the new copy of the clock's
@@ -80,7 +80,7 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 
 	if (!(seq & 1))
 		store_seq(page, seq + 1);
-	/* Copies the whole published copy: copy 0 may hold a state that was staged
+	/* Copies the published copy as a whole: copy 0 may hold a state that was staged
 	 * earlier and never published. */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);

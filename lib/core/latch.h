@@ -17,8 +17,8 @@ void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
 		     __u32 source, __u32 nr_cpus);
 
 /*
- * tsct_latch_repair - the first action of a new writer: make seq even and both
- * copies equal and valid, wherever the last writer died. Readers may be reading.
+ * tsct_latch_repair - to be called first by a new writer: make seq even and both copies
+ * equal and valid, wherever the previous writer died. Readers may be reading.
  */
 void tsct_latch_repair(struct tsct_clock_page *page);
 
@@ -39,7 +39,7 @@ void tsct_latch_show(struct tsct_clock_page *page);
 void tsct_latch_settle(struct tsct_clock_page *page);
 void tsct_latch_commit(struct tsct_clock_page *page);
 
-/* Stages and commits a state. */
+/* Publishes a state: stages and commits it. */
 void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state);
 
@@ -55,8 +55,8 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
  * tsct_latch_read_copy - read a consistent copy of state and segments
  * tsct_latch_lookup - tsct_segments_lookup() in the published copy
  *
- * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer overtook
- * 1000 reads, so it is hostile or broken. Lock-free, NMI safe, signal safe.
+ * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer disturbed
+ * 1000 attempts, so it is hostile or broken. Lock-free, NMI safe, signal safe.
  */
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Environment of the pure core: the binary interface, fixed-width types, memory functions,
- * errno values, relaxed and ordered memory accesses, 128-bit integers. Only this file of the
- * tree depends on whether it is compiled for the kernel.
+ * errno values, relaxed and ordered memory accesses, 128-bit integers. Of lib/core, only this
+ * file and the names of event kinds depend on whether they are compiled for the kernel.
  */
 #ifndef TSCT_CORE_PORT_H
 #define TSCT_CORE_PORT_H
@@ -38,9 +38,9 @@
 #include <tsctrace/abi.h>
 
 /*
- * Numbers of values that this version of the binary interface has. They grow with it,
- * so they are in none of its headers: a program that was compiled with one would take
- * it for a constant.
+ * Numbers of values of each kind in this version of the binary interface. The headers of
+ * the interface do not have these numbers, because they grow: a program that was compiled
+ * with a number would take it for a constant.
  */
 #define TSCT_SOURCE_NR		(TSCT_SOURCE_REALTIME + 1)
 #define TSCT_LOST_NR		(TSCT_LOST_ABORTED + 1)
@@ -60,10 +60,10 @@ typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
 
 /*
- * The functions below copy structures that are read while they are written: word by
- * word, each word by one relaxed atomic access, so that a torn copy is a value to
- * discard and not a data race. The type of a word has the attribute may_alias, as a
- * word may hold several fields of narrower types.
+ * The functions below copy structures that another thread may write or read meanwhile.
+ * Each word is copied by one relaxed atomic access, so that a torn copy is a value to
+ * discard and not a data race. The type of a word has the attribute may_alias, as a word
+ * may hold several fields of narrower types.
  */
 typedef __u64 __attribute__((may_alias)) tsct_word;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Structures in reserved memory: checksums, and checks of all their figures. The module
- * writes these structures, trace-ctl reads those of a previous boot. See section 5 of
+ * Structures in reserved memory: their checksums, and checks of their figures. The module
+ * writes these structures; after the next boot, trace-ctl reads them. See section 5 of
  * tsctrace/abi_reserved.h.
  */
 #ifndef TSCT_CORE_RESERVED_H
@@ -10,9 +10,9 @@
 #include "port.h"
 
 /*
- * Checksum of @bytes bytes, a multiple of 8: FNV-1a by words of 64 bits instead of bytes,
- * with a shift, as a product moves no bit down. Each step is a bijection, so that a change
- * in one word always changes the sum. The sum of zeros is not 0.
+ * Returns the checksum of @bytes bytes, a multiple of 8: FNV-1a over 64-bit words instead of
+ * bytes, with a shift down after each product, which only moves bits up. Each step is a
+ * bijection, so a change of one word always changes the sum. The sum of zeros is not 0.
  */
 static inline __u64 tsct_reserved_checksum(const void *start, __u64 bytes)
 {
@@ -26,7 +26,7 @@ static inline __u64 tsct_reserved_checksum(const void *start, __u64 bytes)
 	return sum;
 }
 
-/* Checksum of a structure of @bytes bytes that begins with its checksum */
+/* Returns the checksum of a structure of @bytes bytes, whose first member is the checksum. */
 static inline __u64 tsct_reserved_sum(const void *from, __u64 bytes)
 {
 	return tsct_reserved_checksum((const __u64 *)from + 1, bytes - sizeof(__u64));
@@ -38,9 +38,9 @@ static inline __u64 tsct_reserved_header_sum(const struct tsct_reserved_header *
 }
 
 /*
- * tsct_reserved_layout - set the offsets for a memory of @size bytes
+ * tsct_reserved_layout - set size and offsets in the header of a memory of @size bytes
  *
- * header->nr_cpus is set. Returns 0, or -ENOSPC: the memory is too small.
+ * The caller has set header->nr_cpus. Returns 0, or -ENOSPC: the memory is too small.
  */
 static inline int tsct_reserved_layout(struct tsct_reserved_header *header, __u64 size)
 {
@@ -87,17 +87,17 @@ static inline __u64 tsct_reserved_panic_sum(const struct tsct_reserved_panic *pa
 
 /*
  * tsct_reserved_clock_store - copy a clock area to a place in reserved memory
- * @page: the area, with its CPU table behind it. No one writes it meanwhile.
- * @seq: number of the copy, higher than that at the other place
+ * @page: the area, with its CPU table behind it. No thread writes the area meanwhile.
+ * @seq: number of the copy, higher than that of the copy at the other place
  *
- * A writer that ends in between leaves a wrong checksum.
+ * A writer that ends before the copy is complete leaves a wrong checksum.
  */
 static inline void tsct_reserved_clock_store(struct tsct_reserved_clock *clock,
 					     const struct tsct_clock_page *page, __u64 seq)
 {
 	const __u32 nr_cpus = page->nr_cpus;
 
-	/* The checksum of zeros is not 0, and that of any other content hardly is. */
+	/* Invalidates the old copy: hardly any content has the checksum 0, and zeros do not. */
 	smp_store_release(&clock->checksum, 0);
 	smp_mb();
 	clock->seq = seq;
@@ -109,7 +109,7 @@ static inline void tsct_reserved_clock_store(struct tsct_reserved_clock *clock,
 			  tsct_reserved_sum(clock, TSCT_RESERVED_CLOCK_SIZE(nr_cpus)));
 }
 
-/* True if @clock is a complete copy, of @nr_cpus CPUs. */
+/* Returns true if @clock is a complete copy, with @nr_cpus CPUs. */
 static inline bool tsct_reserved_clock_valid(const struct tsct_reserved_clock *clock,
 					     __u32 nr_cpus)
 {
@@ -124,7 +124,7 @@ static inline __u64 tsct_reserved_channel_sum(const struct tsct_reserved_channel
 				 TSCT_RESERVED_CHANNEL_SIZE(channel->header.nr_cpus));
 }
 
-/* True if the range lies between @from and @to. No sum overflows. */
+/* Returns true if @bytes bytes at @offset lie between @from and @to, without overflow. */
 static inline bool tsct_reserved_within(__u64 offset, __u64 bytes, __u64 from, __u64 to)
 {
 	return offset >= from && offset <= to && bytes <= to - offset;
@@ -133,10 +133,10 @@ static inline bool tsct_reserved_within(__u64 offset, __u64 bytes, __u64 from, _
 /*
  * tsct_reserved_channel_check - validate the channel at @offset, but not its file header
  * @header: checked by tsct_reserved_header_check()
- * @channel: copy of the structure; memory for it ends @room bytes behind its beginning
+ * @channel: copy of the structure, in a buffer of @room bytes
  *
- * After that, all rings and the file header, consumer_offset bytes, lie in the memory.
- * Returns 0 or -EINVAL.
+ * Returns 0: all rings and the file header (consumer_offset bytes) lie in the memory; or
+ * -EINVAL.
  */
 static inline int tsct_reserved_channel_check(const struct tsct_reserved_header *header,
 					      const struct tsct_reserved_channel *channel,

@@ -13,13 +13,13 @@
 struct tsct_geometry {
 	__u64 data_size;	/* bytes of data, a power of two */
 	__u32 block_size;	/* bytes of a block, a power of two */
-	__u32 policy;		/* TSCT_POLICY_* */
+	__u32 policy;		/* policy of the channel, one of TSCT_POLICY_* */
 };
 
 /* Slot: position of a new record, and of the pad before it. Positions have 48 bits. */
 struct tsct_ring_slot {
 	__u64 pos;		/* position of the record */
-	__u64 head;		/* head that publishes the record */
+	__u64 head;		/* new head, whose store publishes the record */
 	__u64 pad_pos;		/* position of the pad; valid if pad_len is not 0 */
 	__u32 pad_len;		/* bytes from the pad to the end of the block; 0: no
 				 * pad. If there is a pad, a new block's header lies
@@ -35,13 +35,13 @@ struct tsct_ring_slot {
 int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks);
 
 /*
- * tsct_channel_name_valid - validate the name of a channel
+ * tsct_channel_name_valid - returns true if a channel may have the name
  * @name: text, read up to its NUL, at most TSCT_NAME_MAX bytes
  */
 bool tsct_channel_name_valid(const char *name);
 
-/* Default limit of one user's ring memory on a machine of @nr_cpus CPUs, in bytes: at
- * least three channels of the default size, which is 1 MiB and two pages per CPU */
+/* Returns the default limit of one user's ring memory on a machine of @nr_cpus CPUs, bytes:
+ * enough for three channels of the default size, which is 1 MiB and two pages per CPU */
 static inline __u64 tsct_user_bytes_default(__u32 nr_cpus)
 {
 	const __u64 least = 256ULL << 20, bytes = (__u64)nr_cpus << 22;
@@ -49,7 +49,7 @@ static inline __u64 tsct_user_bytes_default(__u32 nr_cpus)
 	return bytes < least ? least : bytes;
 }
 
-/* Size of a record with `payload` bytes of payload, in bytes */
+/* Returns the size of a record with @payload bytes of payload, in bytes, rounded up. */
 static inline __u32 tsct_record_size(__u32 payload)
 {
 	return (sizeof(struct tsct_record) + payload + TSCT_RECORD_ALIGN - 1) &
@@ -63,13 +63,13 @@ static inline __u32 tsct_payload_max(const struct tsct_geometry *geo)
 
 /* ---- positions: 48 bits that wrap ------------------------------------- */
 
-/* Distance in bytes from one position forward to another, modulo 2^48 */
+/* Returns the bytes from position @from forward to position @to, modulo 2^48. */
 static inline __u64 tsct_pos_distance(__u64 from, __u64 to)
 {
 	return TSCT_HEAD_POS(to - from);
 }
 
-/* The full position nearest to @near whose lower 48 bits are those of @head */
+/* Returns the 64-bit position nearest to @near that has the lower 48 bits of @head. */
 static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
 {
 	return near + (__u64)((__s64)((head - near) << 16) >> 16);
@@ -78,9 +78,9 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
 /* ---- writing ----------------------------------------------------------- */
 
 /*
- * Finds the slot for the next record, of `size` bytes (tsct_record_size() of at most
- * tsct_payload_max()): at `head`, or in the next block if this block has no room. For
- * any `head`, even a misaligned one, every byte of the slot lies inside the data.
+ * Finds the slot for the next record, of @size bytes (tsct_record_size() of at most
+ * tsct_payload_max()): at @head, or in the next block if this block has no room. For
+ * any @head, even a misaligned one, every byte of the slot lies inside the data.
  */
 static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *geo,
 						    __u64 head, __u32 size)
@@ -101,8 +101,8 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/* True if a record that ends at @end does not overwrite unread data; @tail must be
- * valid. */
+/* Returns true if a record that ends at @end overwrites no data that is not read yet. @tail:
+ * position up to which the reader of a discard ring has consumed records */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)
 {
@@ -110,14 +110,15 @@ static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 		tsct_pos_distance(tail, end) <= geo->data_size;
 }
 
-/* Number of all events published in a ring, from @head and its block's header */
+/* Returns the number of events published in a ring, from @head and the header of the block
+ * that @head is in. */
 static inline __u64 tsct_block_events(const struct tsct_block *block,
 				      __u64 head)
 {
 	return block->events + (__u16)(TSCT_HEAD_EVENTS(head) - block->events);
 }
 
-/* The first 8 bytes of the pad in front of the next block */
+/* Returns the first 8 bytes of a pad, which extends to the end of a block. */
 static inline __u64 tsct_pad_word(__u32 pad_len)
 {
 	return (__u16)pad_len | (__u64)TSCT_ID_PAD << 16;
@@ -138,8 +139,8 @@ void tsct_ring_init(struct tsct_producer *producer, void *data);
 /* ---- reading ----------------------------------------------------------- */
 
 /*
- * First position of an overwrite ring with valid data, for a full (64-bit) @head: the
- * writer may be writing to the head's block and the next block.
+ * Returns the first position of an overwrite ring that has valid data, for a 64-bit @head:
+ * the writer may be writing to the head's block and the next block.
  */
 static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head)
 {
@@ -150,9 +151,9 @@ static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head
 }
 
 /*
- * Number of bytes that the consumer of a discard ring has not taken; at most data_size
- * for any tail and head. A block header right at the tail does not count: it exists
- * before any record, and must not wake the consumer.
+ * Returns the number of bytes that the consumer of a discard ring has not read; at most
+ * data_size for any tail and head. A block header right at the tail does not count, as it
+ * exists before any record of the block, and must not wake the consumer.
  */
 static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 				     __u64 tail, __u64 head)
@@ -166,8 +167,8 @@ static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 
 /*
  * tsct_ring_holds - true if the block of @pos is not overwritten while the head is at
- * @head, which is not before @pos. The writer may be beginning the block after the
- * head's, which overwrites the block a whole ring before.
+ * @head, which is not before @pos. The writer may have started to write the block after
+ * that of @head, which lies where the block one whole ring before lay.
  */
 static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 				   __u64 head)
@@ -181,8 +182,8 @@ static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 /*
  * tsct_ring_block - copy the header of the block in which @pos lies
  *
- * Returns true if it is a header of that position. In an overwrite ring, check
- * afterwards that it was not overwritten meanwhile. Never reads outside @data.
+ * Returns true if the copy is a valid header of that block. In an overwrite ring, check
+ * afterwards that the header was not overwritten meanwhile. Never reads outside @data.
  */
 bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 		     __u64 pos, struct tsct_block *ret_block);
@@ -197,7 +198,7 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 		      __u64 head, __u64 *ret_events);
 
-/* Statistics of a ring, from its headers: not trustworthy, for reports only */
+/* Statistics of a ring, from headers that writers can falsify: for reports only */
 struct tsct_ring_count {
 	__u64 head;		/* position of the head, all 64 bits */
 	__u64 events;		/* number of events published up to head */
@@ -210,8 +211,8 @@ struct tsct_ring_count {
 /*
  * tsct_ring_count - consistent statistics of a ring that may be written meanwhile
  *
- * Returns false if headers are invalid, or writers wrapped around during each try: then
- * the result comes from the head's bits alone.
+ * Returns false if headers are invalid, or writers overwrote them during each attempt to
+ * read them: then *ret has only what the bits of the head show.
  */
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
@@ -220,8 +221,8 @@ bool tsct_ring_count(const struct tsct_geometry *geo,
 /*
  * tsct_ring_count_unread - tsct_ring_count() that also returns the unread bytes
  *
- * Returns the bytes that the consumer has not taken. If the consumer advances during
- * each try, they include bytes that it took meanwhile.
+ * Returns the bytes that the consumer has not read. If the consumer advances during each
+ * attempt, they include bytes that the consumer has read meanwhile.
  */
 __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
@@ -248,9 +249,9 @@ enum tsct_ring_step {
  *              is at most tsct_payload_max()
  * @ret_next: position behind the record
  *
- * Never reads outside @data, and *ret_next > pos except where EMPTY. The
- * caller copies the payload (len - 16 bytes at data + (pos & (data_size - 1))
- * + 16, never wrapping) before it interprets it.
+ * Never reads outside @data. *ret_next > pos unless the result is EMPTY. Before the
+ * caller interprets the payload (len - 16 bytes at data + (pos & (data_size - 1)) + 16,
+ * which do not wrap), it copies the payload.
  */
 enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 				   const void *data, __u64 pos, __u64 head,

@@ -11,7 +11,7 @@
 /*
  * Distance between the counters of CPUs A and B. CPU A reads t0 and signals B; B reads
  * tb and signals back; A reads t1. However long the signals took, B's counter minus A's
- * lies in [tb - t1, tb - t0]. Many exchanges intersect to a narrow interval.
+ * lies in [tb - t1, tb - t0]. The intersection of many exchanges is narrow.
  */
 struct tsct_skew_interval {
 	__s64 min_cycles;
@@ -19,7 +19,7 @@ struct tsct_skew_interval {
 	__u32 rounds;		/* number of exchanges added; saturates */
 };
 
-/* Sets *skew to the interval of all __s64 distances, to which no exchange was added. */
+/* Sets *skew to the interval of all __s64 values, before any exchange is added. */
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*

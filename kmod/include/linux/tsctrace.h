@@ -10,7 +10,7 @@
  *	...
  *	tsct_channel_close(channel);
  *
- * root reads it like any other channel: trace-ctl record -c mydriver. A complete
+ * root reads the channel like any other: trace-ctl record -c mydriver. A complete
  * example module is in Documentation/examples/kernel.
  */
 #ifndef _LINUX_TSCTRACE_H
@@ -28,13 +28,14 @@ struct tsct_kchannel;
  * @name: name of the channel, 1 to 31 of [A-Za-z0-9_.-]; unique among the channels of
  *	root, who owns the new channel
  * @policy: what happens when a ring is full: TSCT_POLICY_DISCARD: new events are lost
- *	until a reader frees space; TSCT_POLICY_OVERWRITE: the oldest are overwritten
+ *	until a reader frees space; TSCT_POLICY_OVERWRITE: the oldest events are overwritten
  * @block_size: bytes of a block, a power of two from 4096 to 65536; the largest payload
  *	is TSCT_PAYLOAD_MAX(@block_size)
  * @blocks: blocks per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
  *
  * Each CPU present gets a ring of @block_size * @blocks bytes now. CPUs that are added
- * later get theirs when they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read the events.
+ * later get a ring when they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read
+ * the events.
  *
  * Context: Process context, may sleep.
  * Return: the channel, or an ERR_PTR(): -EINVAL: invalid name, policy or sizes;
@@ -121,7 +122,7 @@ struct tsct_kevent {
  * tsct_kevent_define - define an event with a switch, and enable it
  * @channel: result of tsct_channel_open()
  * @event: variable made by DEFINE_TSCT_KEVENT(), with static storage
- * @name: as in tsct_event_define(), also @kind and @fields
+ * @name: as in tsct_event_define(), as are @kind and @fields
  *
  * The channel's owner switches the event (TSCT_IOC_EVENT_SWITCH, trace-ctl channel
  * enable, disable). tsct_channel_close() disables it: a module that defined such events

@@ -24,14 +24,13 @@
  * 2. A channel's file, 3. The ring: abi_channel.h
  * 4. The clock area: abi_clock.h
  * 5. Reserved memory: abi_reserved.h
+ * 6. Generic netlink: abi_netlink.h
  *
- * 6. Rules
- * --------
+ * Rules of all sections
+ * ---------------------
  * All integers are little endian, as on the CPU; no bit-fields, no enums, no
  * implicit padding; reserved fields are zero, else the request fails with
  * EINVAL. Unknown flags and values give EINVAL, an unknown request ENOTTY.
- *
- * 6. Generic netlink: abi_netlink.h
  *
  * 7. Growth
  * ---------
@@ -50,8 +49,8 @@
  *              TSCT_ARG_MAX E2BIG. A result fills the caller's argument up to
  *              its size; what the provider does not know is 0. A request that
  *              has no input (_IOR) is not read.
- *   values     A new flag, kind, type or cause has a value that gave EINVAL, or
- *              was never written, before.
+ *   values     A new flag, kind, type or cause has a value that older versions
+ *              rejected with EINVAL or never wrote.
  *   memory     Structures in maps, and entries of arrays, keep their size and
  *              the offsets of their fields: new fields take the place of
  *              reserved ones, which readers ignore.
@@ -76,9 +75,9 @@
 
 /* ---- CPU check -------------------------------------------------------- */
 
-/* struct tsct_cpu_check.flags */
+/* Flags in struct tsct_cpu_check.flags */
 #define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
-#define TSCT_CPU_AUX_MATCH	0x2	/* tsc_aux holds this CPU and its node */
+#define TSCT_CPU_AUX_MATCH	0x2	/* tsc_aux has the numbers of this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
 #define TSCT_CPU_REFERENCE	0x8	/* the CPU that all others are compared with */
 #define TSCT_CPU_ISOLATED	0x10	/* isolated (isolcpus, nohz_full): not checked */
@@ -90,7 +89,7 @@
 struct tsct_cpu_check {
 	__u32 cpu;
 	__u32 node;
-	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu in programs */
+	__u32 tsc_aux;		/* value that RDTSCP reads; in programs: node << 12 | cpu */
 	__u32 flags;
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
@@ -99,20 +98,20 @@ struct tsct_cpu_check {
 	__u64 reserved[3];
 };
 
-/* struct tsct_check.flags */
+/* Flags in struct tsct_check.flags */
 #define TSCT_CHECK_RDTSCP	0x01	/* the RDTSCP instruction exists */
-#define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8] */
-#define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
+#define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8]: the TSC is invariant */
+#define TSCT_CHECK_NONSTOP	0x04	/* the TSC goes on in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
 #define TSCT_CHECK_AUX_MATCH	0x20	/* AUX_MATCH is set for every CPU that was
 					 * checked */
-#define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: cycles are TSC */
+#define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: it is the source of cycles */
 
 /*
  * Argument of TSCT_IOC_CHECK (result of the last check) and TSCT_IOC_CHECK_RUN
- * (checks all CPUs now). `table` points to room for nr entries; on return nr is
- * the number of entries there are, of which the first min(old nr, new nr) were
+ * (checks all CPUs now). `table` points to room for nr entries. On return, nr is the
+ * number of entries that exist; the first of them, as many as the room holds, were
  * copied.
  */
 struct tsct_check {
@@ -130,7 +129,7 @@ struct tsct_check {
 
 /* ---- requests --------------------------------------------------------- */
 
-/* TSCT_IOC_INFO: the provider, its limits and present usage. */
+/* TSCT_IOC_INFO: describes the provider, its limits and its present use of memory. */
 struct tsct_info {
 	char provider[16];	/* kind of the provider: "module", "daemon" or
 				 * "embedded" */
@@ -140,8 +139,8 @@ struct tsct_info {
 				 * TSCT_SOURCE_* */
 	__u64 channels;		/* number of channels */
 	__u64 bytes;		/* bytes of ring memory in use */
-	__u64 bytes_max;	/* limit of `bytes` over all users */
-	__u64 bytes_user_max;	/* limit of `bytes` per user */
+	__u64 bytes_max;	/* limit of `bytes`, all users together */
+	__u64 bytes_user_max;	/* limit of the bytes of one user */
 	__u64 features;		/* features of the provider, TSCT_FEATURE_* */
 	__u64 bytes_reserved;	/* part of bytes_max for root (CAP_SYS_RESOURCE) only */
 	__u64 reserved[7];
@@ -156,8 +155,8 @@ struct tsct_info {
  * all users together, on channels or bytes.
  *
  * A channel is held by the descriptors that are bound to it and by maps of such
- * descriptors, and freed with the last of them. With TSCT_CHANNEL_KEEP it stays,
- * and counts against its creator's limits, until it is removed.
+ * descriptors, and is freed with the last of them. With TSCT_CHANNEL_KEEP, a channel
+ * stays, and counts against its creator's limits, until it is removed.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
@@ -174,12 +173,12 @@ struct tsct_channel_create {
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
  * or, if id is 0, by name among the channels of `uid`. Own channels only
  * (EACCES), unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY:
- * the READ role was requested of a discard channel that has its consumer.
+ * the READ role was requested for a discard channel that has a consumer already.
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
-	__u32 id;			/* in/out: id of the channel; 0: find it by
-					 * name */
+	__u32 id;			/* in: id of the channel, or 0: find the channel
+					 * by name; out: id of the channel */
 	__u32 uid;			/* user id of the owner; TSCT_UID_SELF: the
 					 * caller */
 	__u32 roles;			/* TSCT_ROLE_* of the descriptor; 0 (module
@@ -195,20 +194,20 @@ struct tsct_channel_attach {
  * the request, in SCM_RIGHTS. A server that was restarted takes back channels in this
  * way, from programs that still map them; name and geometry are those of the channel's
  * header. Sockets only. EACCES: another user's channel. EEXIST: the caller's user has
- * another channel of that name. EPROTO: not a channel's memory. EBUSY and EDQUOT as
- * above.
+ * another channel of that name. EPROTO: not a channel's memory. EBUSY and EDQUOT: as
+ * for TSCT_IOC_CHANNEL_CREATE.
  */
 struct tsct_channel_adopt {
 	__u32 roles;			/* TSCT_ROLE_* of the connection */
-	__u32 id;			/* out: id of the channel, the former one unless
-					 * it is in use */
+	__u32 id;			/* out: id of the channel: its former id, unless
+					 * another channel has that id */
 	__u64 reserved[4];
 };
 
 /*
  * TSCT_IOC_CHANNEL_NEXT: statistics of the channel with the lowest id greater
- * than `id`; ENOENT after the last. Callers see the channels of their own user,
- * with CAP_SYS_ADMIN all.
+ * than `id`; ENOENT: there is none. A caller sees the channels of its own user, or
+ * all channels if it has CAP_SYS_ADMIN.
  */
 struct tsct_channel_info {
 	__u32 id;			/* in: id of the previous channel; out: id
@@ -234,8 +233,8 @@ struct tsct_channel_info {
 
 /*
  * TSCT_IOC_CHANNEL_REMOVE: removes a channel that was created with
- * TSCT_CHANNEL_KEEP (EINVAL: created without). The channel's name is free from
- * now on. The channel is freed when its last holder closes it, or now if it has
+ * TSCT_CHANNEL_KEEP (EINVAL: created without that flag). The channel's name is free
+ * from now on. The channel is freed when its last holder closes it, or now if it has
  * no holder. Own channels only (EACCES), unless the caller has CAP_SYS_ADMIN.
  * ENOENT: no such channel, or removed already.
  */
@@ -248,7 +247,7 @@ struct tsct_channel_remove {
 /*
  * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel. ENOENT: no
  * such channel, or a channel of another user and no CAP_SYS_ADMIN. EINVAL: no
- * such CPU. Figures of a CPU that is ABSENT are 0.
+ * such CPU. All figures are 0 if the CPU is in the state ABSENT.
  */
 struct tsct_channel_cpu {
 	__u32 id;			/* in: id of the channel */
@@ -266,11 +265,11 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: poll() on this descriptor reports data, for a discard
- * channel, when `bytes` are unread in all rings together or one ring is half
- * full; for an overwrite channel, when `bytes`, but at most half a ring, were
- * written since the last report. 1, the default, and 0: any data. EACCES: the
- * descriptor has no READ role.
+ * TSCT_IOC_WATERMARK: sets when poll() on this descriptor reports data. Discard
+ * channel: when `bytes` are unread in all rings together, or one ring is half full.
+ * Overwrite channel: when `bytes`, or half a ring if that is less, were written since
+ * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
+ * EACCES: the descriptor has no READ role.
  */
 struct tsct_watermark {
 	__u64 bytes;
@@ -279,9 +278,9 @@ struct tsct_watermark {
 
 /*
  * TSCT_IOC_EVENT_SWITCH: enables or disables an event of a kernel module, or reads its
- * state. Needs a descriptor that is bound to the module's channel, in any role; and, but
- * for QUERY, one that is open for writing (EACCES). ENOENT: the channel has no event of
- * this id with a switch. EINVAL: invalid state.
+ * state. The descriptor is bound to the channel of that kernel module, in any role. To
+ * change the state, that descriptor must be open for writing (EACCES). ENOENT: the channel has no
+ * event of this id with a switch. EINVAL: invalid state.
  */
 struct tsct_event_switch {
 	__u32 id;			/* event id */
@@ -297,8 +296,9 @@ struct tsct_event_switch {
 /*
  * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
  * runs on. Used by programs without rseq, and after repeated aborts of the
- * critical section. ENOSPC: ring full, EMSGSIZE: too big, both counted as lost.
- * EINVAL: id < 16, or flags. EACCES: the descriptor has no WRITE role.
+ * critical section. ENOSPC: the ring is full; EMSGSIZE: the payload is too big; both
+ * are counted as lost events. EINVAL: the id is below 16, or flags is not 0. EACCES:
+ * the descriptor has no WRITE role.
  */
 struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
@@ -321,10 +321,10 @@ struct tsct_clock_set {
 };
 
 /*
- * TSCT_IOC_CLOCK_SNAPSHOT: readings of CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at
- * the TSC value `cycles`, and restores of the virtual machine.
+ * TSCT_IOC_CLOCK_SNAPSHOT: reads CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at the
+ * TSC value `cycles`, and counts restores of the virtual machine. Any caller may use it.
  * EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq and
- * since_restore_ns are written, and all else is 0. Any caller.
+ * since_restore_ns are written, and all other fields are 0.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
@@ -336,16 +336,16 @@ struct tsct_clock_snapshot {
 	__u64 restore_seq;		/* restores of the virtual machine that VM
 					 * Generation ID reported since the module was
 					 * loaded */
-	__u64 since_restore_ns;		/* CLOCK_MONOTONIC_COARSE since the last of
-					 * them, ns; 0 without one */
+	__u64 since_restore_ns;		/* time since the last restore, by
+					 * CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
 	__u64 reserved[2];
 };
 
 /*
- * TSCT_IOC_THREAD: the calling thread, by numbers that are unique on the machine: of the
- * initial pid namespace, not of the caller's. Any caller. A server, which knows its own pid
- * namespace, answers with `tid` alone, that of the owner of the descriptor that comes with
- * the request.
+ * TSCT_IOC_THREAD: the module returns the ids of the calling thread in the initial pid
+ * namespace, which are unique on the machine. Any caller may use it. A server on a socket
+ * returns only `tid`: the id, in the server's own pid namespace, of the thread that owns
+ * the descriptor (F_SETOWN_EX) that is sent with the request.
  */
 struct tsct_thread_info {
 	__u32 tid;			/* thread id, for struct tsct_record */
@@ -356,30 +356,31 @@ struct tsct_thread_info {
 };
 
 /*
- * TSCT_IOC_PREVIOUS: the reserved memory (section 5) as a previous boot left it. ENOENT:
- * there is none, or it was discarded. EINVAL: unknown flags. Needs CAP_SYS_ADMIN (EPERM),
- * as the next request does: the memory has events of all users, and of the kernel.
+ * TSCT_IOC_PREVIOUS: describes the reserved memory (section 5) that a previous boot wrote.
+ * ENOENT: there is no such memory, or it was discarded. EINVAL: unknown flags. Needs
+ * CAP_SYS_ADMIN (EPERM): the memory has events of all users, and of the kernel.
  */
 struct tsct_previous {
 	__u64 size;			/* out: bytes of the memory */
-	__u8 boot_id[16];		/* out: id of the boot that wrote it */
+	__u8 boot_id[16];		/* out: id of the boot that wrote the memory */
 	__u32 flags;			/* in: TSCT_PREVIOUS_DISCARD or 0 */
 	__u32 reserved0;
 	__u64 reserved[4];
 };
 
-/* flag: free the memory: channels that are created from now on may lie in it */
+/* flag: free the memory, so that channels that are created from now on may lie in it */
 #define TSCT_PREVIOUS_DISCARD	0x1
 
 /*
- * TSCT_IOC_PREVIOUS_READ: copies a part of this memory to `data`. ENOENT as above.
+ * TSCT_IOC_PREVIOUS_READ: copies to `data` a part of the reserved memory that a previous
+ * boot wrote. Errors: as for TSCT_IOC_PREVIOUS.
  */
 struct tsct_previous_read {
-	__u64 offset;			/* in: offset of the part in the memory */
+	__u64 offset;			/* in: offset of the part in the memory, bytes */
 	__u64 data;			/* in: address of the copy, void * */
-	__u32 len;			/* in: bytes of the part; out: bytes copied, less
-					 * beyond TSCT_PREVIOUS_READ_MAX, and 0 at the
-					 * memory's end */
+	__u32 len;			/* in: bytes of the part; out: bytes copied, at
+					 * most TSCT_PREVIOUS_READ_MAX; 0: `offset` is at
+					 * the memory's end or behind it */
 	__u32 reserved0;
 	__u64 reserved[3];
 };
@@ -409,7 +410,7 @@ struct tsct_previous_read {
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message
- * each way. INFO, CHANNEL_* and DEFINE are supported; other requests give
+ * each way. INFO, CHANNEL_*, DEFINE and THREAD are supported; other requests give
  * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT
  * bind the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
  */

@@ -17,7 +17,7 @@
  *
  *   offset of CPU c's consumer page = consumer_offset + c * TSCT_PAGE_SIZE
  *   offset of CPU c's producer page = ring_offset + c * ring_stride
- *   offset of CPU c's data          = that + TSCT_PAGE_SIZE
+ *   offset of CPU c's data          = offset of its producer page + TSCT_PAGE_SIZE
  *
  * CPUs have the kernel's numbers, 0 <= c < nr_cpus, where nr_cpus is the highest
  * possible id plus one. A CPU that never came up has no pages: its state is
@@ -71,10 +71,10 @@
  *   6. publish: head = h + size + 2^48, one aligned 8-byte store. Everything
  *      stored before it is visible before it (x86 keeps stores in order).
  *
- * To begin a block at position n: by the same rules, in place of 3 (n +
- * TSCT_BLOCK_HEADER - tail > data_size: full), pad and header are stored, and
- * head = n + TSCT_BLOCK_HEADER with h's count is published, by itself or along
- * with the record behind it.
+ * To begin a block at position n, a writer follows the same rules. In place of 3, the
+ * ring is full if n + TSCT_BLOCK_HEADER - tail > data_size. The writer stores pad and
+ * header, and publishes head = n + TSCT_BLOCK_HEADER with h's event count, alone or
+ * together with the record behind the header.
  *
  * A writer that dies or is restarted before it publishes leaves no trace.
  *
@@ -91,10 +91,10 @@
  * lay (n = number of blocks). So only positions p >= (b + 2 - n) * block_size
  * are valid, and a copy is valid only if that still holds for the head loaded
  * (after a load fence) behind the copy. A reader that was overtaken continues at
- * the first valid block; from its header follows how many events it missed.
+ * the first valid block, whose header shows how many events the reader missed.
  *
  * Lost events are counted in the producer page by cause, with an atomic
- * addition: they are off the fast path.
+ * addition, which is not on the fast path.
  *
  * A ring is written either by user programs (rseq sections, and TSCT_IOC_WRITE
  * for them in process context, which cannot interleave with a section: a thread
@@ -118,23 +118,23 @@
 #define TSCT_BLOCK_SIZE_MAX	65536
 /* minimum number of blocks for the discard policy */
 #define TSCT_BLOCKS_MIN		2
-/* minimum number of blocks for the overwrite policy: two blocks are never readable */
+/* minimum number of blocks for the overwrite policy, which makes two blocks unreadable */
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
 #define TSCT_DEFS_SIZE		65536
 
-/* struct tsct_channel_create.policy */
+/* Values of struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
 #define TSCT_POLICY_OVERWRITE	1	/* if the ring is full, its oldest block is
 					 * overwritten */
 
-/* struct tsct_channel_create.flags */
-#define TSCT_CHANNEL_KERNEL	0x1	/* channel is written by the kernel only */
-/* channel stays until TSCT_IOC_CHANNEL_REMOVE */
+/* Flags in struct tsct_channel_create.flags */
+#define TSCT_CHANNEL_KERNEL	0x1	/* only the kernel writes the channel */
+/* the channel stays without holders, until TSCT_IOC_CHANNEL_REMOVE */
 #define TSCT_CHANNEL_KEEP	0x2
-/* the channel lies in reserved memory (section 5); set by the module, invalid in a
- * request */
+/* the channel lies in reserved memory (section 5): the module sets this flag, which is
+ * invalid in a request */
 #define TSCT_CHANNEL_RESERVED	0x4
 
 /* Roles of a descriptor: flags */
@@ -149,7 +149,7 @@
 #define TSCT_SOURCE_MONOTONIC	2	/* cycles are ns of CLOCK_MONOTONIC */
 #define TSCT_SOURCE_REALTIME	3	/* cycles are ns of CLOCK_REALTIME */
 
-/* Per-CPU states, one byte each at cpu_state_offset */
+/* States of a CPU in a channel: one byte for each CPU, from cpu_state_offset on */
 #define TSCT_CPU_ABSENT		0
 #define TSCT_CPU_READY		1
 
@@ -172,16 +172,16 @@ struct tsct_channel_header {
 	__u64 cpu_state_offset;
 	__u64 defs_offset;
 	__u64 defs_size;
-	__u64 defs_used;	/* bytes of definitions; increased, by store-release,
-				 * after each definition is complete */
+	__u64 defs_used;	/* bytes of definitions; a store-release raises it after
+				 * each definition is complete */
 	__u64 consumer_offset;
 	__u64 ring_offset;
 	__u64 ring_stride;
 	__u64 file_size;
 	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
-	__u64 bpf_handle;	/* the argument `channel` of tsct_bpf_emit() for this
-				 * kernel channel, in which no other program can write;
-				 * 0: user channels, and channels of kernel modules */
+	__u64 bpf_handle;	/* secret that a BPF program passes to tsct_bpf_emit() to
+				 * write to this channel; 0: a channel of user programs
+				 * or of a kernel module, which BPF cannot write */
 	__u64 reserved[7];
 };
 
@@ -189,7 +189,7 @@ struct tsct_channel_header {
 
 #define TSCT_RECORD_ALIGN	8
 
-/* The two halves of tsct_producer.head */
+/* The two parts of tsct_producer.head: position (48 bits), number of events (16 bits) */
 #define TSCT_POS_BITS		48
 #define TSCT_HEAD_POS(head)	((head) & ((1ULL << TSCT_POS_BITS) - 1))
 #define TSCT_HEAD_EVENTS(head)	((head) >> TSCT_POS_BITS)
@@ -206,11 +206,11 @@ struct tsct_channel_header {
 struct tsct_record {
 	__u16 len;		/* bytes of header and payload, not rounded up */
 	__u16 id;
-	__u32 tid;		/* thread id: in the initial pid namespace if the
-				 * module holds the channel, else in the server's,
-				 * or, if that does not know it, in the writer's */
-	__u64 cycles;		/* counter value at the event; the counter:
-				 * `source` in the channel's header */
+	__u32 tid;		/* thread id in the initial pid namespace if the module
+				 * holds the channel; else in the server's namespace,
+				 * or in the writer's if the server cannot see that one */
+	__u64 cycles;		/* counter value at the event; the channel's header
+				 * names the counter, in `source` */
 #ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows */
 	__u8 payload[];
 #endif
@@ -221,8 +221,8 @@ struct tsct_block {
 	__u16 len;		/* bytes of this header, TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 cycles;		/* value of the channel's source when the block was
-				 * begun; 0 in the first block */
+	__u64 cycles;		/* value of the channel's source when the writer began
+				 * the block; 0 in the first block */
 	__u64 pos;		/* position of this header, all 64 bits */
 	__u64 events;		/* events published in this ring before the block */
 };
@@ -235,25 +235,25 @@ struct tsct_block {
 	 (__u32)sizeof(struct tsct_record))
 
 /* Causes of loss, index into tsct_producer.lost */
-/* ring full: no space before the reader's tail */
+/* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
 #define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
-/* rseq section restarted too often, and no fallback */
+/* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
 #define TSCT_LOST_MAX		8	/* room for causes; unused ones are 0 */
 
-/* First page of a ring. Written by the writers of the ring. */
+/* First page of a ring. Only writers of the ring write it. */
 struct tsct_producer {
 	__u64 head;		/* position behind the last record, and number of
-				 * events: section 3 at the top of this file */
+				 * events; see section 3 at the top of this file */
 	__u64 reserved0[7];
 	__u64 lost[TSCT_LOST_MAX];	/* number of lost events, by cause */
 };
 
-/* A CPU's consumer page. Written by the channel's one consumer. */
+/* Consumer page of a CPU. Only the channel's consumer writes it. */
 struct tsct_consumer {
-	__u64 tail;		/* position up to which records are consumed:
+	__u64 tail;		/* position up to which records are consumed; see
 				 * section 3 at the top of this file */
 	__u64 reserved[7];
 };
@@ -265,7 +265,7 @@ struct tsct_consumer {
 #define TSCT_FIELD_NAME_MAX	32
 #define TSCT_FIELDS_MAX		32
 
-/* struct tsct_event_def.kind */
+/* Values of struct tsct_event_def.kind */
 #define TSCT_KIND_INSTANT	0
 #define TSCT_KIND_BEGIN		1
 #define TSCT_KIND_END		2
@@ -274,8 +274,8 @@ struct tsct_consumer {
 #define TSCT_KIND_RECEIVE	5	/* a message is received */
 
 /*
- * struct tsct_field.type. Fields follow each other in the payload in order,
- * without padding.
+ * Values of struct tsct_field.type. In the payload, fields follow each other in the
+ * order of the definition, without padding.
  */
 #define TSCT_TYPE_U8		0
 #define TSCT_TYPE_U16		1
@@ -291,7 +291,7 @@ struct tsct_consumer {
 #define TSCT_TYPE_BYTES		11	/* `count` raw bytes */
 #define TSCT_TYPE_CHARS		12	/* `count` bytes of text, NUL-padded */
 
-/* struct tsct_field.format: presentation of an integer */
+/* Values of struct tsct_field.format: how an integer is shown */
 #define TSCT_FORMAT_DEFAULT	0
 #define TSCT_FORMAT_HEX		1
 /* the integer is the number of an x86-64 system call, shown as the call's name */
@@ -302,18 +302,18 @@ struct tsct_field {
 	char name[TSCT_FIELD_NAME_MAX];
 	__u8 type;		/* type of the field, TSCT_TYPE_* */
 	__u8 format;		/* format of the field, TSCT_FORMAT_* */
-	__u16 count;		/* number of bytes of BYTES and CHARS, else 0 */
+	__u16 count;		/* number of bytes of a BYTES or CHARS field, else 0 */
 	__u32 reserved;
 };
 
 /*
- * Definition of an event. In the definition area only the first `size` bytes are
- * stored, with nr_fields fields.
+ * Definition of an event. The definition area of a channel has only the first `size`
+ * bytes of the struct, with nr_fields fields.
  */
 struct tsct_event_def {
 	__u32 size;		/* bytes of the definition,
 				 * TSCT_EVENT_DEF_SIZE(nr_fields) */
-	__u16 id;		/* in: 0, out: the event's id */
+	__u16 id;		/* id of the event; 0 in a request */
 	__u8 kind;		/* kind of the event, TSCT_KIND_* */
 	__u8 nr_fields;
 	char name[TSCT_EVENT_NAME_MAX];

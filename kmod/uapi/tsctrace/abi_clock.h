@@ -45,9 +45,9 @@
  *
  * The fast path: if d < fast_cycles (unsigned, so t >= base_cycles), then
  * ns = base_ns + floor(d * slew_mult / 2^56), and the status of t is the
- * published one. fast_cycles is below 2^55. It is 0 where the fast path does not
- * apply, since it checks nothing else: a status other than CALIBRATING,
- * SYNCHRONIZED and HOLDOVER, TSCT_CLOCK_SKEWED, or a source other than the TSC.
+ * published one. fast_cycles is below 2^55. Since the fast path checks nothing else,
+ * fast_cycles is 0 with a status other than CALIBRATING, SYNCHRONIZED and HOLDOVER,
+ * with TSCT_CLOCK_SKEWED, and with a source other than the TSC.
  *
  * Cycles t before base_cycles belong to the last segment that begins at or before
  * t: ns = segment's base_ns + floor((t - base_cycles) * mult / 2^56), within
@@ -67,11 +67,11 @@
  * epoch of their own: setting CLOCK_REALTIME does not affect them, a disruption
  * of the counter ends both. cluster_epoch is incremented whenever cluster time
  * may jump: at a change of master, or of its timeline (cluster_timeline is the
- * master's number of it), when the time was too far off to be slewed, and when
- * the counter was disrupted. Formulas, fast path and status are those above, with
- * cluster_status. There are no segments, but the end of the previous params, so
- * that present cycles have a time although new params begin in the future: for
- * cluster_prev.base_cycles <= t < cluster.base_cycles, if its mult is not 0,
+ * number that the master gave to it), when the time was too far off to be slewed,
+ * and when the counter was disrupted. Formulas, fast path and status are those above,
+ * with cluster_status. There are no segments, only the last part of the previous
+ * params, so that present cycles have a time although new params begin in the future:
+ * for cluster_prev.base_cycles <= t < cluster.base_cycles, if cluster_prev.mult is not 0,
  *
  *   ns = base_ns + floor((t - base_cycles) * mult / 2^56), within error_ps
  *
@@ -88,7 +88,7 @@
  * If TSCT_CLOCK_SKEWED is set, the counters of CPUs are too far apart to ignore
  * it: for cycles t of CPU c convert t - cpu[c].skew_cycles, and add
  * cpu[c].error_cycles to its error. Without the CPU, t cannot be converted.
- * If it is not set, all error bounds include the skews that were measured, and
+ * If that flag is not set, all error bounds include the skews that were measured, and
  * cycles of any CPU are converted as they are.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
@@ -135,12 +135,12 @@
 #define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
 					 * was not disrupted */
 
-/* Growth of the error before the oldest segment, ppb */
+/* Growth of the error bound before the oldest segment, ppb of the distance from it */
 #define TSCT_BEFORE_PPB		15000
 
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
 struct tsct_clock_params {
-	/* One cache line: fields that the fast path reads for a time and its error */
+	/* Fields of one cache line, which the fast path reads for a time and its error */
 	__u64 base_cycles;	/* counter value at which the params begin */
 	/* cycles after base_cycles up to which readers may use the short conversion */
 	__u64 fast_cycles;
@@ -165,7 +165,7 @@ struct tsct_clock_params {
 };
 
 /*
- * The last straight part of the previous params, valid until the params in force begin
+ * Last straight part of the previous clock params; valid until the params in force begin
  */
 struct tsct_clock_prev_params {
 	__u64 base_cycles;
@@ -175,13 +175,13 @@ struct tsct_clock_prev_params {
 	__u64 error_ps;
 };
 
-/* struct tsct_clock_state.flags */
+/* Flags in struct tsct_clock_state.flags */
 /* flag: the CPUs' counters differ, so conversions need the number of the CPU */
 #define TSCT_CLOCK_SKEWED	0x1
 
 /* Source of the bound of CLOCK_REALTIME's error to UTC */
 #define TSCT_UTC_UNKNOWN	0	/* no bound is known */
-#define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), without STA_UNSYNC */
+#define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), if STA_UNSYNC is not set */
 #define TSCT_UTC_CLOCKBOUND	2	/* shared memory of the ClockBound daemon */
 
 /* State of the clock, as published by the timekeeper (the daemon) */
@@ -199,8 +199,8 @@ struct tsct_clock_state {
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
-	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult,
-					 * 10^-12 */
+	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult, in
+					 * units of 10^-12 */
 	__u64 closing_error_ps;		/* error bound of the previous CLOCK_REALTIME
 					 * params, from their base_cycles to
 					 * real.base_cycles, ps */
@@ -210,13 +210,13 @@ struct tsct_clock_state {
 	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
 	__u32 cluster_epoch;		/* number of the cluster's epoch; incremented
 					 * when the cluster's time may jump */
-	__u32 cluster_timeline;		/* number that cluster_master gave to the
-					 * timeline */
+	__u32 cluster_timeline;		/* number that the node cluster_master gave to
+					 * its timeline */
 	__u32 utc_growth_ppb;		/* growth of utc_error_ns, ns per s */
 	struct tsct_clock_prev_params cluster_prev;
-	__u64 utc_error_ns;		/* bound of CLOCK_REALTIME minus UTC at
-					 * utc_as_of_cycles, ns */
-	__u64 utc_as_of_cycles;		/* counter value when the source was read */
+	__u64 utc_error_ns;		/* bound of the distance of CLOCK_REALTIME from
+					 * UTC at utc_as_of_cycles, ns */
+	__u64 utc_as_of_cycles;		/* counter value when utc_source was read */
 };
 
 /* Clock params of the past with the range in which they are valid */
@@ -238,8 +238,9 @@ struct tsct_clock_segment {
 /* One of the latch's two copies of the clock state and the clock segments */
 struct tsct_clock_copy {
 	struct tsct_clock_state state;
-	__u32 nr_segments;		/* segments, oldest first, base_cycles rising */
-	__u32 dropped;			/* number of segments dropped; saturates */
+	__u32 nr_segments;		/* number of segments, which are in the order of
+					 * base_cycles, oldest first */
+	__u32 dropped;			/* number of dropped segments; saturates */
 	__u64 reserved[15];
 	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX];
 };
@@ -252,12 +253,12 @@ struct tsct_clock_cpu {
 					 * unknown */
 };
 
-/* The clock area without its table of CPUs */
+/* The clock area, without the table of CPUs that follows it */
 struct tsct_clock_page {
 	__u64 magic;
 	__u32 size;			/* bytes of the whole area */
 	__u32 nr_cpus;			/* number of entries at cpus_offset */
-	__u8 boot_id[16];		/* id of the boot in which the area is valid */
+	__u8 boot_id[16];		/* id of the only boot in which the area is valid */
 	__u64 seq;			/* sequence counter of the latch, see "4. The
 					 * clock area" at the top of this file */
 	__u64 cpus_offset;

@@ -20,7 +20,7 @@
 #define TSCT_GENL_GROUP_CLOCK		"clock"
 #define TSCT_GENL_GROUP_CHANNELS	"channels"
 
-/* Commands: requests and their replies, and news (no request) */
+/* Commands: requests with their replies, and news, which the module sends by itself */
 #define TSCT_GENL_CMD_DISRUPTED		1	/* news: an epoch of the clock began */
 #define TSCT_GENL_CMD_MODULE_GET	2
 #define TSCT_GENL_CMD_CHANNEL_GET	3

@@ -5,9 +5,9 @@
  * 5. Reserved memory
  * ------------------
  * Memory that the boot parameter reserve_mem=SIZE:ALIGN:tsctrace reserves, at the same
- * address in each boot. Overwrite channels that are kept or the kernel's lie there, and
- * the module of the next boot finds them after a panic. All offsets are bytes from the
- * beginning of the memory:
+ * address in each boot. It holds overwrite channels that are kept or are written by the
+ * kernel: after a panic, the module of the next boot finds them. All offsets are bytes
+ * from the start of the memory:
  *
  *   0             struct tsct_reserved_header
  *   clock_offset  struct tsct_reserved_clock, TSCT_RESERVED_CLOCKS times, clock_stride
@@ -18,9 +18,9 @@
  *                 and for each CPU with an offset in rings[], there, the CPU's
  *                 consumer page, producer page and data, as in section 2
  *
- * A checksum is the one of lib/core/reserved.h, over all that follows it in its
- * structure. A writer may end at any instruction. So the clock is stored in both places
- * by turns, and a reader takes the valid one with the higher seq; and a channel's
+ * A checksum is computed by lib/core/reserved.h over all that follows it in its
+ * structure. A writer may end at any instruction. So copies of the clock are stored in
+ * both places by turns, and a reader takes the valid copy with the higher seq. A channel's
  * structure is complete before its offset is stored in channels[].
  *
  * After a reset, bits of the memory may have changed, and any other program may have
@@ -40,20 +40,20 @@
 #define TSCT_RESERVED_CHANNEL_MAGIC 0x7470656b74637374ULL /* magic number, "tsctkept" */
 #define TSCT_RESERVED_VERSION	1	/* version of the layout */
 #define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
-#define TSCT_RESERVED_CLOCKS	2	/* places of the clock */
+#define TSCT_RESERVED_CLOCKS	2	/* number of places for copies of the clock */
 
-/* The moment of a panic; all zero: there was none, or it could not be written */
+/* The moment of a panic; all zero: there was no panic, or its moment could not be written */
 struct tsct_reserved_panic {
 	__u64 checksum;
-	__u64 cycles;		/* counter value, of the source */
-	__u64 width_cycles;	/* cycles since before real_ns was read */
+	__u64 cycles;		/* value of the counter that `source` names */
+	__u64 width_cycles;	/* cycles from just before the read of real_ns */
 	__s64 real_ns;		/* CLOCK_REALTIME, ns */
-	__u32 source;		/* source of the clock and of cycles, TSCT_SOURCE_* */
+	__u32 source;		/* source of the clock and of `cycles`, TSCT_SOURCE_* */
 	__u32 tsc_khz;		/* the kernel's value of the TSC frequency, kHz */
 };
 
 struct tsct_reserved_header {
-	__u64 checksum;		/* of the fields from magic to reserved */
+	__u64 checksum;		/* checksum of the fields from magic to reserved */
 	__u64 magic;
 	__u32 version;		/* TSCT_RESERVED_VERSION */
 	__u32 nr_cpus;		/* number of CPUs in struct tsct_reserved_clock */
@@ -70,7 +70,7 @@ struct tsct_reserved_header {
 	__u64 channels[TSCT_RESERVED_CHANNELS];
 };
 
-/* The clock area at one moment */
+/* Copy of the clock area at one moment */
 struct tsct_reserved_clock {
 	__u64 checksum;
 	__u64 seq;		/* number of this copy, from 1 */
@@ -87,7 +87,7 @@ struct tsct_reserved_clock {
 	((__u64)sizeof(struct tsct_reserved_clock) + \
 	 (__u64)(nr_cpus) * sizeof(struct tsct_clock_cpu))
 
-/* A channel; constant while its offset is in tsct_reserved_header.channels */
+/* Channel in reserved memory; constant while tsct_reserved_header.channels has its offset */
 struct tsct_reserved_channel {
 	__u64 checksum;
 	__u64 magic;
@@ -97,8 +97,8 @@ struct tsct_reserved_channel {
 	__u8 boot_id[16];
 	/* copy of the channel's header, without defs_used and lost_no_ring */
 	struct tsct_channel_header header;
-	/* offsets of the rings, header.nr_cpus; 0: the ring is elsewhere, or there is
-	 * none */
+	/* offsets of the rings of header.nr_cpus CPUs; 0: the CPU has no ring, or one
+	 * outside of the reserved memory */
 #ifndef __cplusplus
 	__u64 rings[];
 #endif

@@ -65,8 +65,9 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 }
 
 /*
- * Converts @cycles to *ret_ns by @even or @odd, the clock params in the latch's two
- * copies. Returns false if the params are not valid for @cycles or are being written.
+ * Converts @cycles to *ret_ns by the clock params of one of the latch's two copies: by
+ * @even if seq is even, else by @odd. Returns false if the params are not valid for
+ * @cycles or are being written.
  *
  * Reads the latch: the load of seq pairs with the writer's release, the fence with the
  * writer's full fence after that, see lib/core/latch.c. The copy is selected by a
@@ -104,14 +105,15 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
 }
 
 /*
- * tsct_clock_fast_ns - the fast conversion, see section 4 of tsctrace/abi_clock.h
- * tsct_clock_fast_cluster_ns - the fast conversion to the cluster's time
+ * tsct_clock_fast_ns - fast conversion of cycles to CLOCK_REALTIME, ns
+ * tsct_clock_fast_cluster_ns - fast conversion of cycles to the cluster's time, ns
  * @cycles: cycles of the clock page's source
  *
  * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
  * synchronized or in holdover. Returns false for cycles before or too long after the
  * parameters in force, and while the page is being written; then use
- * tsct_clock_cycles_to_time(). Safe for any content of the page.
+ * tsct_clock_cycles_to_time(). Safe for any content of the page. Formula: "The fast path"
+ * in section 4 of tsctrace/abi_clock.h.
  */
 static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
 				      uint64_t cycles, int64_t *ret_ns)
@@ -144,8 +146,8 @@ static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 }
 
 /*
- * tsct_clock_now_ns - the present time. Never fails: without a trusted time it returns
- * clock_gettime(CLOCK_REALTIME).
+ * tsct_clock_now_ns - the present CLOCK_REALTIME, ns. Never fails: without a trusted time
+ * it returns that of clock_gettime().
  */
 static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 {

@@ -10,7 +10,7 @@
  * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has no
  * fallback and may fail.
  *
- * All of them use tsct_clock_default(). All functions are wait-free, thread safe and
+ * All three use tsct_clock_default(). All functions are wait-free, thread safe and
  * async-signal-safe.
  */
 #ifndef TSCTRACE_CLOCK_HPP
@@ -28,7 +28,7 @@ namespace tsctrace {
 
 namespace detail {
 
-/* Cached: the default clock never changes and is never closed. */
+/* Returns the default clock, cached because it never changes and is never closed. */
 inline const tsct_clock *the_clock() noexcept
 {
 	static const tsct_clock *const cached = tsct_clock_default();
@@ -122,8 +122,8 @@ public:
 	};
 
 	/*
-	 * Cycles, and the CPU that they were read on, if known: it matters if the
-	 * counters of the CPUs differ. Points compare by their cycles alone.
+	 * Cycles, and the CPU that they were read on, if known: the CPU matters if the
+	 * counters of CPUs differ. Points compare by their cycles alone.
 	 */
 	class time_point {
 	public:
@@ -177,7 +177,7 @@ public:
 	/* The counter stops in suspend, and may restart at 0 on resume. */
 	static constexpr bool is_steady = false;
 
-	/* An ordered read: RDTSCP, or a kernel clock if the TSC cannot be used. */
+	/* Makes an ordered read: by RDTSCP, or of a kernel clock if the TSC cannot be used. */
 	static time_point now() noexcept
 	{
 		tsct_time_point point;
@@ -218,7 +218,7 @@ public:
 
 /* ---- nanoseconds ------------------------------------------------------- */
 
-/* System time. Not steady: it follows the system clock, also when that is set. */
+/* System time. Not steady: it follows the system clock, which may be set. */
 class clock {
 public:
 	using rep = std::int64_t;
@@ -273,7 +273,7 @@ public:
 	using duration = std::chrono::duration<rep, period>;
 	using time_point = std::chrono::time_point<cluster_clock>;
 
-	/* Monotonic within an epoch, see tsct_time.epoch. */
+	/* Not steady: monotonic only within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
 	/* Both now() get the present cluster time. They return 0 or an error of
@@ -327,7 +327,7 @@ std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
 }
 
-/* The C functions round towards minus infinity, casts of C++ towards zero. */
+/* Rounds towards zero, as casts of C++ do: the C functions round towards minus infinity. */
 inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 						  std::int64_t),
 			 std::int64_t value) noexcept
@@ -339,7 +339,8 @@ inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 
 } /* namespace detail */
 
-/* Convert cycles to a unit of time, and back. Rounded towards zero, saturating. */
+/* Convert cycles to a unit of time and, in the second function, a unit of time to cycles.
+ * Results are rounded towards zero, and saturate. */
 template <class To>
 typename std::enable_if<detail::is_chrono_duration<To>::value, To>::type
 duration_cast(tsc_clock::duration d) noexcept
@@ -378,7 +379,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	return present - clock::duration(ago);
 }
 
-/* Return a system time as a system_clock time, rounded towards zero to its unit. */
+/* Return a system time as a time of system_clock, rounded towards zero to its unit. */
 inline std::chrono::system_clock::time_point
 to_system_time(clock::time_point point) noexcept
 {

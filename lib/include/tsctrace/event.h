@@ -17,15 +17,14 @@
  *	struct tsct_event_type job_done_event;
  *
  * An event is off until tsct_events_enable() puts it on a channel. While it is off,
- * emitting takes one load and one branch, and returns 0. It registers itself when the
- * program or shared object that contains it is loaded, and unregisters when that is
- * unloaded.
+ * emitting takes one load and one branch, and returns 0. An event registers itself when the
+ * program or shared object that contains it is loaded, and unregisters at unloading.
  *
- * _emit and _emit_unordered return as tsct_emit() and tsct_emit_unordered(), and may be
- * called in any thread, in signal handlers and after fork(), but not after vfork().
- * Strings and bytes must not change during the call. Both are functions: arguments are
- * converted as C does. _enabled returns whether the event is on, to avoid computing
- * arguments for nothing.
+ * _emit and _emit_unordered return what tsct_emit() and tsct_emit_unordered() return. They
+ * may be called in any thread, in signal handlers and after fork(), but not after vfork().
+ * Strings and bytes must not change during the call. Both are functions, so arguments are
+ * converted by the rules of C. _enabled returns true if the event is on, so that a program
+ * can skip computing arguments of an event that is off.
  */
 #ifndef TSCTRACE_EVENT_H
 #define TSCTRACE_EVENT_H
@@ -48,7 +47,7 @@ extern "C" {
  * private to the library.
  */
 struct tsct_event_type {
-	uint64_t state;		/* state: 0: off; else the channel's address | id <<
+	uint64_t state;		/* 0: the event is off; else channel's address | id <<
 				 * 48 */
 	const char *name;
 	const struct tsct_field *fields;
@@ -66,7 +65,7 @@ struct tsct_event_type {
 /*
  * tsct_events_enable - define all events of the program and its shared objects in a
  * channel, and enable those that match
- * @channel: NULL: the channel that tsct_channel_open(NULL) opens
+ * @channel: the channel; NULL: the one that tsct_channel_open(NULL) opens
  * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
  *	characters, ? for one character; - disables. The last matching pattern
  *	decides; if no pattern matches, the event is off, or on if the first pattern has
@@ -97,9 +96,9 @@ void tsct_events_disable(struct tsct_channel *channel);
  * tsct_events_set_enabled - enable or disable events that are on a channel
  * @pattern: one pattern of tsct_events_enable(), without -
  *
- * For objects that are loaded later only the patterns of tsct_events_enable() apply.
- * Returns the number of matching events that are defined in a channel, or -EINVAL:
- * malformed. Thread safe, not signal safe.
+ * To objects that are loaded later, only the patterns of tsct_events_enable() apply.
+ * Returns the number of matching events that are defined in a channel, or -EINVAL: the
+ * pattern is malformed. Thread safe, not signal safe.
  */
 int tsct_events_set_enabled(const char *pattern, bool on);
 
@@ -108,8 +107,8 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * @event: &NAME_event, an event of this translation unit
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
- * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV (as there,
- * the event is enabled when @channel gets a provider), -EACCES, -ENOSPC as
+ * tsct_events_enable() does not affect a bound event. Returns 0; -ENODEV: @channel has no
+ * provider, and the event is enabled when it gets one; -EACCES or -ENOSPC: see
  * tsct_events_enable(). Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
@@ -117,8 +116,8 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 /* ---- used by the macros, not by programs -------------------------------- */
 
 /*
- * Constructor and destructor that register an object's event. Thread safe, not signal
- * safe.
+ * Called by constructor and destructor of a program or shared object: register an event,
+ * and unregister it. Thread safe, not signal safe.
  */
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
@@ -133,7 +132,7 @@ extern __thread uint32_t tsct_thread_id
 
 /*
  * tsct_emit_rest - emit an event whose rseq critical section failed, or was not run
- * @header: first 8 bytes of the record; thread id 0: the critical section was not run
+ * @header: first 8 bytes of the record, with thread id 0 if the section was not run
  * @payload: bytes of the length that is in @header
  * @result: result of the critical section, TSCT_SECTION_*, ORed with
  *	TSCT_REST_UNORDERED
@@ -190,8 +189,8 @@ TSCT_ASSERT_(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 #define TSCT_INLINE_	static inline __attribute__((always_inline, unused))
 
 /*
- * Stores a field at byte offset @at of a payload in an array of 64-bit words; a shift
- * and an OR if @at and @size are constant. The rseq critical section, which copies the
+ * Stores a field at byte offset @at of a payload, an array of 64-bit words. With constant
+ * @at and @size this is a shift and an OR. The rseq critical section, which copies the
  * payload to the ring, loads 64-bit words, and would have to wait for smaller stores.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
@@ -295,8 +294,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 }
 
 /*
- * Body of an emit function: both variants, one with inline words and one with buffers.
- * The compiler drops the unused variant.
+ * Body of an emit function. It has two variants of the code: one stores the payload in
+ * words, one passes buffers. The compiler drops the unused variant.
  */
 #define TSCT_EMIT_(name_, read_tsc_, unordered_, emitv_, ...)	\
 {									\
@@ -351,9 +350,9 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 /*
  * TSCT_EVENT - define an event
  * @name: a C identifier, at most 63 characters
- * @...: TSCT_KIND_*, and up to 32 fields. Of TSCT_KIND_SEND and TSCT_KIND_RECEIVE the
- *	first field is by convention an integer with the same value on both sides of
- *	a message.
+ * @...: TSCT_KIND_*, and up to 32 fields. By convention, the first field of a
+ *	TSCT_KIND_SEND or TSCT_KIND_RECEIVE event is an integer with the same value on
+ *	both sides of a message.
  *
  * TSCT_EVENT_AS - define an event with two names: @title in recordings, @name in the
  * source. A BEGIN and its END have the same title:
@@ -405,7 +404,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
-	/* Uses up the semicolon behind the macro. */			\
+	/* The semicolon behind the macro ends this assertion. */	\
 	TSCT_ASSERT_(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The preprocessor macros of tsctrace/event.h: classes of fields, and the code that
- * is generated for each. Programs use none of these names.
+ * is generated for each class. Programs use none of these names.
  */
 #ifndef TSCTRACE_FIELDS_H
 #define TSCTRACE_FIELDS_H

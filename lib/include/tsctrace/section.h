@@ -6,9 +6,9 @@
  * between them has its CPU's ring to itself, and its last instruction, the store
  * of the new head, either publishes the whole record or does not happen.
  *
- * A reader never reads beyond the head, so nothing before that store is visible to
- * it. x86 keeps stores in order: a reader that acquires the new head sees the
- * record. That pairs with the acquire in load_head(), reader.c.
+ * A reader never reads beyond the head, so it sees nothing of a record before that
+ * store. x86 keeps stores in order: a reader that acquires the new head sees the
+ * record. The store pairs with the acquire in load_head(), reader.c.
  *
  * Head and tail can be written by other programs and are taken as hostile: the
  * head is read once, rounded to 8 and masked, and the record ends before its
@@ -45,8 +45,8 @@ struct tsct_ring_ref {
 struct tsct_fast {
 	__s64 rseq;		/* offset of the rseq area from the thread pointer,
 				 * bytes; 0: no rseq area */
-	const __u32 *fork_mark;	/* address of a flag that a fork clears: tsct_thread_id
-				 * is valid */
+	const __u32 *fork_mark;	/* address of a flag, which a fork clears; not 0:
+				 * tsct_thread_id is valid */
 	struct tsct_ring_ref *refs;	/* array of rings by CPU */
 	__u64 data_mask;	/* bytes of a ring's data, minus 1 */
 	__u64 limit;		/* maximum of head - tail, bytes << 16 */
@@ -76,7 +76,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_SECTION_ABORTED	1	/* critical section was aborted: try again */
 #define TSCT_SECTION_FULL	2	/* ring full: no room before the tail */
 #define TSCT_SECTION_NO_RING	3	/* the CPU is not known to have a ring */
-/* the ring changed since its head was sampled */
+/* another writer changed the ring after this writer had read the ring's head */
 #define TSCT_SECTION_STALE	4
 /* the record does not fit into the ring's present block */
 #define TSCT_SECTION_NEXT	5
@@ -115,8 +115,8 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	".popsection\n\t"
 
 /*
- * Enters the rseq critical section. The CPU's number is read afterwards, so it need not
- * be checked again: if the thread moves, the critical section is aborted.
+ * Enters the rseq critical section. The number of the CPU is read afterwards, and not
+ * checked again: if the thread moves to another CPU, the critical section is aborted.
  */
 #define TSCT_SECTION_ENTER_						\
 	"leaq 70b(%%rip), %%rax\n\t"					\
@@ -125,9 +125,9 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	TSCT_SECTION_INJECT
 
 /*
- * The event's cycles in rax, where they stay. They are read first, as reading the
- * counter takes longest, and all that follows executes meanwhile. No other thread
- * writes this ring until the end, so cycles do not decrease.
+ * Reads the event's cycles into rax, where they stay. They are read first, as reading the
+ * counter takes longest, and the instructions that follow execute meanwhile. No other
+ * thread writes this ring until the end, so cycles do not decrease.
  *
  * Unordered read: the CPU may read the counter some ns early.
  */
@@ -149,7 +149,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Loads the ring of the CPU into rcx, and the address of its tail into rdx. The ring is
- * loaded first, which pairs with find_ring(), emit.c, which stores the tail first.
+ * loaded first: find_ring() in emit.c stores the tail before the ring.
  */
 #define TSCT_SECTION_RING_						\
 	TSCT_DO_("cmpl %c[nr_cpus](%[fast]), %%ecx")			\
@@ -202,7 +202,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Publishes the record and leaves the rseq critical section. rseq_cs is cleared
- * explicitly: the kernel would do so only at the next preemption, and by then the
+ * explicitly: the kernel would clear it only at the next preemption, and by then the
  * program may have unloaded the plugin that contains this code.
  */
 #define TSCT_SECTION_PUBLISH_						\
@@ -263,8 +263,8 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 	TSCT_SECTION_EXITS_
 
 /*
- * Writes a record of `nr` words of payload, a constant.
- * @header: the first 8 bytes of its header
+ * Writes a record whose payload has @nr words, a constant.
+ * @header: the first 8 bytes of the record's header
  * @words: the payload, padded with zeros
  * @read_tsc: TSCT_READ_TSC_ORDERED_ or TSCT_READ_TSC_UNORDERED_
  */

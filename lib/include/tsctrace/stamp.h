@@ -8,7 +8,7 @@
  *	+-----------------------------------------+--------------+
  *
  * The tick counts increments of the time source since the stamps' origin, which the
- * caller chooses, such as the begin of the program. The event counter is incremented
+ * caller chooses, such as the start of the program. The event counter is incremented
  * for each stamp on the same tick as the stamp before. If the event counter overflows,
  * the tick is incremented artificially. So stamps of one location strictly increase,
  * whatever the resolution of the location's clock.
@@ -88,7 +88,7 @@ struct tsct_stamper {
 	uint32_t reserved;
 };
 
-/* tsct_stamper_init - begin with stamp tick 0, segment 0 at source tick @origin */
+/* tsct_stamper_init - start with tick 0 of segment 0 at the source's tick @origin */
 static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 				     uint64_t origin)
 {
@@ -97,7 +97,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* `events` and `event` begin at -1: a first event on tick 0 increments both. */
+	/* `events` and `event` start at -1, as a first event on tick 0 increments them. */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;
@@ -115,11 +115,11 @@ static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
  *
  * Returns 0; 1: a new segment begins with this stamp, so it does not compare with
  * earlier ones, and tsct_stamper_segment() has to be stored with it; -EINVAL: the tick
- * is before the last one or the origin, or 2^63 or more after the origin, and nothing
+ * is before the last tick or the origin, or 2^63 or more after the origin; then nothing
  * changes.
  *
  * After an overflow of the event counter, the stamp's tick is ahead of the source: the
- * tick stays, and the counter increments, until the source has passed it.
+ * tick stays, and the counter increments, until the source has passed that tick.
  */
 static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 				    uint64_t source_tick,
@@ -158,7 +158,7 @@ static inline double tsct_stamp_period(double hz)
 }
 
 /*
- * tsct_stamp_seconds - the time from the begin of the segment to the stamp's tick, s;
+ * tsct_stamp_seconds - the time from the start of the segment to the stamp's tick, s;
  * the stamp's event counter is ignored
  * @period: the result of tsct_stamp_period(): the period of a tick, divided by 2^13, s
  */
@@ -181,8 +181,9 @@ static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double p
 
 /*
  * tsct_stamp_at_seconds - the first stamp of the tick closest to @seconds
- * Before the segment, or for a NaN, the first stamp of the segment; after it, the
- * first stamp of its last tick.
+ *
+ * If @seconds is before the segment, or a NaN, returns the first stamp of the segment; if
+ * it is after the segment, the first stamp of the segment's last tick.
  */
 static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double period)
 {
@@ -222,6 +223,7 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 
 /*
  * tsct_stamp_at_ns - the first stamp whose time is @ns or later, and its segment
+ *
  * Returns 0; -ERANGE: the time is beyond the last segment; -EINVAL: rate->ns or
  * rate->ticks is 0.
  */

@@ -45,8 +45,8 @@ struct tsct_trace_event {
 	__u32 tid;		/* id of the event's thread, on node `node` */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
-	__u64 discarded;	/* number of events lost in this event's ring until the
-				 * end of its packet (CTF: events_discarded) */
+	__u64 discarded;	/* number of events lost in this event's ring up to the
+				 * end of the event's packet (CTF: events_discarded) */
 	__u32 len;		/* length of the payload, bytes; the fields of `def`
 				 * fit into it */
 	const struct tsct_event_def *def;	/* definition of the event; valid until
@@ -73,13 +73,13 @@ int tsct_trace_open(const char *dir,
 void tsct_trace_close(struct tsct_trace *trace);
 
 /*
- * tsct_trace_next - return the next event of the recording, by tick; within a tick by
- * location Returns 1, 0 at the end, -ENOMEM.
+ * tsct_trace_next - get the next event of the recording, in the order of ticks, and of
+ * locations within a tick. Returns 1; 0 at the end of the recording; -ENOMEM.
  */
 int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
-/* Number of corrupt places found in the recording so far */
+/* Returns the number of corrupt places found in the recording so far. */
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 
 /* ---- nodes and channels -------------------------------------------------- */
@@ -99,30 +99,32 @@ __u32 tsct_trace_channels(const struct tsct_trace *trace);
 /*
  * tsct_trace_node - a node's description
  *
- * The strings come from the recording: any bytes, valid until it is closed. Returns 0
+ * The strings come from the recording: any bytes, valid until @trace is closed. Returns 0
  * or -EINVAL: no such node.
  */
 int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 		    struct tsct_trace_node *ret_node);
 
-/* Name of a channel; NULL: no such channel. Any bytes; valid until @trace is closed. */
+/* Returns the name of a channel, any bytes, valid until @trace is closed; NULL: no such channel. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* True if the recording is a merge of others, with ticks of their common time. */
+/* Returns true if the recording is a merge of others, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* True if the recorder finished the recording. Else the last second may be missing. */
+/* Returns true if the recorder finished the recording. If not, the last second may be
+ * missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
  * tsct_trace_lost - number of events that are known to be missing
- * Complete after tsct_trace_next() returned 0; before that, the losses found so far.
+ *
+ * Includes all losses once tsct_trace_next() has returned 0; before, those found so far.
  */
 __u64 tsct_trace_lost(const struct tsct_trace *trace);
 
 /* ---- times --------------------------------------------------------------- */
 
-/* Ticks at which the recording began and ended */
+/* Gets the ticks at which the recording began and ended. */
 void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 		     __u64 *ret_end);
 
@@ -142,9 +144,9 @@ enum tsct_error_of {
 /*
  * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a node, ns:
  *	against the common time of all nodes
- * tsct_trace_error_of - the same against the time @of
+ * tsct_trace_error_of - bound on the error of tsct_trace_ns() against the time @of, ns
  *
- * The bound of a time is narrowed by all that the recording knows of the clock around it.
+ * The bound of a time uses all that the recording states of the clock around that time.
  * Times of events of two nodes are in the order of the events if they differ by more than
  * the sum of both bounds against the common time. UINT64_MAX: no bound is known (nodes
  * that were never compared have none against a common time), or no such node.
@@ -167,7 +169,8 @@ struct tsct_value {
 /*
  * tsct_value_next - the next field of an event, in order
  * @nr, @pos: state of the iteration, both 0 in the first call
- * Returns false after the last one.
+ *
+ * Returns false after the last field.
  */
 bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 		     size_t *pos, struct tsct_value *ret_value);
@@ -193,20 +196,21 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 		value->field->type == TSCT_TYPE_CHARS;
 }
 
-/* Value of an integer field; a u64 is returned with the same bits */
+/* Returns the value of an integer field. A u64 keeps its bits, so it may become negative. */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
-/* True if the value is a u64 above the maximum of __s64. */
+/* Returns true if the value is a u64 above the maximum of __s64. */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
-/* Value of an f32 or f64 field */
+/* Returns the value of an f32 or f64 field. */
 double tsct_value_double(const struct tsct_value *value);
 
 /* Returns the number of bytes of a text, without its NUL. The text may be invalid
  * UTF-8. */
 size_t tsct_value_text_len(const struct tsct_value *value);
 
-/* Name of the system call whose number a field holds; NULL: no such field format */
+/* Returns the name of the system call whose number the field holds; NULL: the field is not of
+ * format TSCT_FORMAT_SYSCALL, or there is no such call. */
 const char *tsct_value_syscall(const struct tsct_value *value);
 
 #pragma GCC visibility pop

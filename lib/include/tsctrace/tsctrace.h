@@ -37,7 +37,7 @@ enum tsct_provider {
 
 struct tsct_channel;			/* an open channel */
 
-/* Options of tsct_channel_open(); with all zero, the channel of `trace-ctl record` */
+/* Options of tsct_channel_open(); all zero: those of the channel of `trace-ctl record` */
 struct tsct_channel_options {
 	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
@@ -56,7 +56,7 @@ struct tsct_channel_options {
 #define TSCT_OPEN_ATTACH	0x1
 /* open the channel only if it is new, else -EEXIST */
 #define TSCT_OPEN_CREATE	0x2
-/* start no helper thread for this handle, see below */
+/* start no helper thread for this handle, see tsct_channel_open() */
 #define TSCT_OPEN_NO_THREAD	0x4
 
 /*
@@ -65,12 +65,12 @@ struct tsct_channel_options {
  * @ret_channel: the handle; on failure it is set, too, to a handle that drops and
  *	counts every event, so that a program runs the same without a tracer
  *
- * A handle with TSCT_ROLE_WRITE becomes usable when a provider starts later, if that may
- * help; it is connected again when the daemon is restarted, with its rings and all their
- * events. A helper thread waits for that: it sleeps in poll(), has all signals blocked,
- * and is started by the first such handle that has no provider or the daemon, or by
- * tsct_events_enable(). A forked child has its own. With TSCT_OPEN_NO_THREAD, or
- * $TSCTRACE_THREAD=no, there is none, and the handle stays as it is.
+ * A handle with TSCT_ROLE_WRITE that has no provider is connected to one that starts later,
+ * and is connected again after a restart of the daemon, with its rings and all their events.
+ * A helper thread waits for that: it sleeps in poll(), has all signals blocked, and is
+ * started by the first such handle that has no provider or the daemon, or by
+ * tsct_events_enable(). A forked child has its own helper thread. With TSCT_OPEN_NO_THREAD
+ * or $TSCTRACE_THREAD=no there is no such thread, and the handle stays as it is.
  *
  * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then
  * the daemon's socket, or only $TSCTRACE_PROVIDER (module, daemon, embedded or none).
@@ -93,12 +93,12 @@ int tsct_channel_open(const struct tsct_channel_options *options,
  */
 void tsct_channel_close(struct tsct_channel *channel);
 
-/* The provider that holds the channel's memory. Signal safe. */
+/* Returns the provider that holds the channel's memory. Signal safe. */
 enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel);
 
 /*
- * Name of a provider: "module", "daemon", "embedded", "none"; "?": unknown. Signal
- * safe.
+ * Returns the name of a provider: "module", "daemon", "embedded", "none"; "?": unknown
+ * provider. Signal safe.
  */
 const char *tsct_provider_name(enum tsct_provider provider);
 
@@ -158,10 +158,10 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * system call and no lock. Thread safe, signal safe, fork safe; the process may be
  * killed at any instruction.
  *
- * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: larger
- * than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role; -EAGAIN:
- * restarted too often, and no module to write the event; or -EINVAL: @id out of range,
- * not counted.
+ * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
+ * larger than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role; -EAGAIN:
+ * restarted too often, and no module to write the event. Returns -EINVAL, without a count,
+ * if @id is out of range.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
@@ -178,7 +178,7 @@ int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
 
 /*
  * tsct_emitv - tsct_emit() of a payload that is gathered from @nr buffers
- * tsct_emitv_unordered - tsct_emit_unordered() of such a payload
+ * tsct_emitv_unordered - tsct_emit_unordered() of a payload from @nr buffers
  * @iov: buffers in order, copied directly into the ring. iov_base is not read if
  *	iov_len is 0
  */
@@ -218,7 +218,7 @@ struct tsct_event {
  *
  * `published` is what the ring states (in its head, and in the header of the block
  * that head is in); the right side is what the reader counted. If a hostile writer
- * falsifies counts, the two differ, and there is no other effect.
+ * falsifies counts, both sides differ, and there is no other effect.
  */
 struct tsct_ring_stat {
 	uint64_t published;	/* events published since the ring was created */
@@ -268,8 +268,8 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
  *
  * Writers read the counter a moment before they publish the event. To follow a live
  * channel in strict order, pass now - 1 ms; an event that arrives later is returned
- * with TSCT_EVENT_LATE. Holds one event per CPU, at most one block of memory each. May
- * be mixed with tsct_reader_next().
+ * with TSCT_EVENT_LATE. The reader holds one event per CPU, at most one block of memory
+ * each. Calls may be mixed with those of tsct_reader_next().
  *
  * Returns 1 with *ret_event set, 0: none now, -ENOMEM.
  */
@@ -292,7 +292,7 @@ void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu);
 int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_ring_stat *ret_stat);
 
-/* The definition of an event id; NULL: no such id. Valid until the reader is closed. */
+/* Returns the definition of an event id, valid until the reader is closed; NULL: no such id. */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id);
 
@@ -309,7 +309,7 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes);
  * tsct_reader_wait - sleep until there are events to read
  * @timeout_ms: limit of the sleep, ms; 0: do not sleep; negative: no limit
  *
- * Returns 1: there are events, 0: timeout, -EINTR: interrupted by a signal.
+ * Returns 1: there are events; 0: timeout; -EINTR: interrupted by a signal.
  */
 int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
 
@@ -385,12 +385,12 @@ void tsct_clock_close(struct tsct_clock *clock);
 /*
  * tsct_clock_default - the clock of this process; never NULL, never closed
  *
- * A constructor opens it when the library is loaded; with $TSCTRACE_CALIBRATE=lazy the
- * first call does, which is then neither signal safe nor wait-free.
+ * A constructor opens the clock when the library is loaded. With $TSCTRACE_CALIBRATE=lazy
+ * the first call opens it, and is then neither signal safe nor wait-free.
  */
 struct tsct_clock *tsct_clock_default(void);
 
-/* Origin of the clock's parameters: "module", "daemon" or "in-process" */
+/* Returns the origin of the clock's parameters: "module", "daemon" or "in-process". */
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
@@ -401,8 +401,8 @@ const char *tsct_clock_origin(const struct tsct_clock *clock);
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
 /*
- * tsct_clock_cycles - an ordered read of the source, as by tsct_emit(): RDTSCP, or
- * clock_gettime() if the TSC cannot be used
+ * tsct_clock_cycles - an ordered read of the source: by RDTSCP, or by clock_gettime() if the
+ * TSC cannot be used
  * tsct_clock_time_point - an ordered read of the source and of the CPU's number:
  * TSCT_CPU_ANY if the source is not the TSC
  */
@@ -440,17 +440,16 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  * from CLOCK_REALTIME by all corrections of that clock since the timeline began.
  * tsct_clock_snapshot() reports the master.
  *
- * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error
- * bound
+ * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error bound
  * tsct_clock_cycles_to_cluster_time - convert cycles to the cluster's time
- * tsct_clock_cycles_to_cluster_time_on - convert cycles of a known CPU
+ * tsct_clock_cycles_to_cluster_time_on - convert cycles that were read on a known CPU
  *
- * ret_time->ns is within error_ns of the master's time. epoch increases when that time
- * may have jumped, independently of the system clock's epoch. The parameters in force
+ * ret_time->ns is within error_ns of the master's time. ret_time->epoch increases when that
+ * time may have jumped, independently of the system clock's epoch. The parameters in force
  * and the previous ones are available; older cycles need a recording.
  *
- * Return as tsct_clock_cycles_to_time(); -EAGAIN: no cluster time was published;
- * -ERANGE: older than the previous parameters.
+ * Return 0 or an error of tsct_clock_cycles_to_time(). Here, -EAGAIN means that no cluster
+ * time was published, and -ERANGE that @cycles are before the previous parameters.
  */
 int tsct_clock_now_cluster(const struct tsct_clock *clock,
 			   struct tsct_time *ret_time);
@@ -486,9 +485,9 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
 /*
  * tsct_clock_interval - the time between two time points, with its error bound
  *
- * By the counter's rate alone: steering or setting the system clock does not change it.
- * ret_interval->flags has the reasons to doubt the result. Returns 0; -EAGAIN: nothing
- * is published yet; -ESTALE: the source has changed.
+ * Uses the counter's rate alone: steering or setting the system clock does not change the
+ * result. ret_interval->flags has the reasons to doubt the result. Returns 0; -EAGAIN:
+ * nothing is published yet; -ESTALE: the source has changed.
  */
 int tsct_clock_interval(const struct tsct_clock *clock,
 			const struct tsct_time_point *from,
@@ -497,8 +496,8 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_snapshot - a consistent copy of the published state. Returns 0 or -EAGAIN:
- * nothing is published yet. Its statuses are those of now: TSCT_STATUS_HOLDOVER or
- * TSCT_STATUS_UNKNOWN if the state should have been renewed by now.
+ * nothing is published yet. The statuses are those at the time of the call:
+ * TSCT_STATUS_HOLDOVER or TSCT_STATUS_UNKNOWN if the state should have been renewed.
  */
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
@@ -515,19 +514,19 @@ struct tsct_utc {
  * tsct_clock_utc - the bound of CLOCK_REALTIME's error to UTC, as the ClockBound daemon
  * or the kernel (adjtimex(2)) states it now
  *
- * A time of this clock is within error_ns of struct tsct_time of CLOCK_REALTIME, and
- * within the sum of both bounds of UTC. Thread safe, not signal safe. Returns 0;
- * or the reason for which no bound is known, as *ret_utc then states: -ENODATA: no daemon
- * keeps CLOCK_REALTIME (STA_UNSYNC); -EBUSY: the kernel slews CLOCK_REALTIME by more than
- * 500 ppm, as chronyd requests to remove an offset; -ESTALE: no daemon is known to have
- * set it since the virtual machine was restored; -EPERM or -ENOSYS: adjtimex(2) is
- * not allowed here.
+ * A time (struct tsct_time) is within its error_ns of CLOCK_REALTIME, so it is within the
+ * sum of that bound and ret_utc->error_ns of UTC. Thread safe, not signal safe. Returns 0.
+ * If no bound is known, sets ret_utc->error_ns to UINT64_MAX and returns the reason:
+ * -ENODATA: no daemon keeps CLOCK_REALTIME (STA_UNSYNC); -EBUSY: the kernel slews
+ * CLOCK_REALTIME by more than 500 ppm, as chronyd requests to remove an offset; -ESTALE: no
+ * daemon is known to have set CLOCK_REALTIME since the virtual machine was restored; -EPERM
+ * or -ENOSYS: adjtimex(2) is not allowed here.
  */
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc);
 
 /*
  * tsct_clock_segments - the clock's segments, oldest first, with the one in force last
- * @ret_segments: room for @nr; receives the latest ones. TSCT_SEGMENTS_MAX + 2 suffice.
+ * @ret_segments: room for @nr segments; receives the latest. TSCT_SEGMENTS_MAX + 2 suffice.
  *
  * Takes 8 KiB of stack. Returns the number of segments, which may exceed @nr, or
  * -EAGAIN: nothing is published yet.
@@ -554,10 +553,10 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  *
  * A collective call: it blocks until a program on every node of the cluster has called
  * it. Several callers on a node count as one, unless processes have joined: then it
- * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange packets with
- * their masters, and it returns when the cluster's time (tsct_clock_now_cluster()) has
- * been published. The nodes are the children that a daemon's configuration names, or
- * else those that sent requests to it within the last minute.
+ * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange
+ * packets with their masters, and the call returns when the cluster's time
+ * (tsct_clock_now_cluster()) has been published. The nodes are the children that a daemon's
+ * configuration names, or else those that sent requests to it within the last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is
@@ -577,13 +576,13 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * node have joined and all of them wait in it. A process takes part until it calls
  * tsct_timesync_leave() or ends, however it ends: then it is no longer waited for. A
  * forked child does not take part. To join again with the same number has no effect. If
- * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins by itself.
+ * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins automatically.
  *
- * Returns 0; -EINVAL: an invalid number, not the number of the other processes, or as
- * many have joined already; -EALREADY: this process has joined with another number; or
- * an error of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
+ * Returns 0; -EINVAL: an invalid number, or not the number of the other processes, or
+ * @nr_processes have joined already; -EALREADY: this process has joined with another number;
+ * or an error of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
  *
- * tsct_timesync_leave - end what tsct_timesync_join() began; no effect without it
+ * tsct_timesync_leave - end the part of this process; no effect if it has not joined
  */
 int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size);
 void tsct_timesync_leave(void);
@@ -605,14 +604,14 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
 				 int64_t *ret_ns);
 
-/* Names of TSCT_SOURCE_*, TSCT_STATUS_*, TSCT_CAUSE_* and TSCT_UTC_*; "?": no such
- * value. Signal safe. */
+/* Return the names of TSCT_SOURCE_*, TSCT_STATUS_*, TSCT_CAUSE_* and TSCT_UTC_*; "?": no
+ * such value. Signal safe. */
 const char *tsct_source_name(unsigned int source);
 const char *tsct_status_name(unsigned int status);
 const char *tsct_cause_name(unsigned int cause);
 const char *tsct_utc_source_name(unsigned int source);
 
-/* Version of the library at run time, such as "1.2.3". Signal safe. */
+/* Returns the version of the library at run time, such as "1.2.3". Signal safe. */
 const char *tsct_version(void);
 
 #pragma GCC visibility pop
