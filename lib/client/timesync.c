@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync(): waits until the daemon has synchronized; tsct_timesync_join()
- * declares that it waits for this process, too. Requests and answers are described in
- * daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
+ * tsct_timesync() waits until the daemon has synchronized the node; tsct_timesync_join()
+ * makes this process one of those that the daemon waits for. Requests and answers are
+ * described in daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
  * request repeats the number that the first answer gave to this collective.
  */
 #include <errno.h>
@@ -60,7 +60,7 @@ static int set_path(struct collective *c)
 	if ((size_t)snprintf(c->path, sizeof(c->path), "%s/" TSCT_CONTROL_SOCKET,
 			     tsct_run_dir()) < sizeof(c->path))
 		return 0;
-	return explain(c, -ENAMETOOLONG, "%s: too long; set $TSCTRACE_RUN_DIR to "
+	return explain(c, -ENAMETOOLONG, "%s: path too long; set $TSCTRACE_RUN_DIR to "
 		       "tsctraced's --run-dir", tsct_run_dir());
 }
 
@@ -82,13 +82,13 @@ static int explain_connection(struct collective *c, int err)
 		err = -ENOENT;
 	explain(c, err, "%s: %s", c->path, err == -ENOENT ?
 		"no daemon; start tsctraced" :
-		err == -ETIMEDOUT ? "no answer; is tsctraced stopped?" :
+		err == -ETIMEDOUT ? "no answer; check that tsctraced is not stopped" :
 		strerror(-err));
 	return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
 		(err == -ENOENT && *c->state) ? 1 : err;
 }
 
-/* Explains an answer that is not the expected one. */
+/* Explains an answer that is not the expected one. Returns -errno. */
 static int explain_answer(struct collective *c, const char *answer)
 {
 	const size_t error_len = strlen(TSCT_CONTROL_ERROR);
@@ -106,8 +106,8 @@ static int explain_answer(struct collective *c, const char *answer)
 
 /*
  * The connection to the daemon is open as long as this process takes part: the kernel
- * closes it when the process ends, however it ends. A forked child closes its copy, or
- * the end of the parent would not be seen.
+ * closes it when the process ends for any reason. A forked child closes its copy: else
+ * the daemon would not detect the end of the parent.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -141,7 +141,8 @@ static void leave_at_fork(void)
 	pthread_atfork(NULL, NULL, leave_in_child);
 }
 
-/* Joins, with self.lock held. Returns as request_state(). */
+/* Joins the collectives as a participant. The caller holds self.lock. Returns what
+ * request_state() returns. */
 static int join(struct collective *c, unsigned int declared, __s64 until)
 {
 	char request[32], *answer;
@@ -168,7 +169,7 @@ static int join(struct collective *c, unsigned int declared, __s64 until)
 	return err;
 }
 
-/* Reads the number of processes from the environment; 0: not set. */
+/* Reads the number of processes from the environment; 0: not set. Returns 0 or -EINVAL. */
 static int declared_by_environment(struct collective *c, unsigned int *ret_declared)
 {
 	const char *text = secure_getenv(PROCESSES_ENV);
@@ -187,8 +188,8 @@ static int declared_by_environment(struct collective *c, unsigned int *ret_decla
 	return 0;
 }
 
-/* Begins a call: joins if the environment says so, and notes the number of the call.
- * Returns as request_state(). */
+/* Begins a call of tsct_timesync(): joins if $TSCTRACE_TIMESYNC_PROCESSES is set, and stores
+ * the number of the call in @c. Returns what request_state() returns. */
 static int begin_call(struct collective *c, __s64 until)
 {
 	unsigned int declared = 0;
@@ -220,8 +221,8 @@ static void end_call(const struct collective *c)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* Joins again, as the daemon was restarted and knows this process no longer. If the
- * process has left meanwhile, the call goes on without it. */
+/* Joins again, because the daemon was restarted and does not know this process. If another
+ * thread has called tsct_timesync_leave() meanwhile, the call goes on without joining. */
 static int join_again(struct collective *c, __s64 until)
 {
 	int err = 0;
@@ -266,7 +267,8 @@ void tsct_timesync_leave(void)
 
 /* ---- a call ---------------------------------------------------------------- */
 
-/* Gets an answer. Returns 0; 1: none, but a later request may get one; or -errno. */
+/* Requests the collective's state, and stores it in @c. Returns 0; 1: no answer, but a later
+ * request may be answered; or -errno. */
 static int request_state(struct collective *c, __s64 until)
 {
 	char request[48], state[sizeof(c->state)], *answer;
@@ -316,7 +318,7 @@ static int poll_once(struct collective *c, __s64 until)
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "
 			       "was restarted before the synchronization was "
-			       "complete");
+			       "complete; call tsct_timesync() on all nodes again");
 	if (!err && !strcmp(c->state, "done"))
 		return explain(c, 0, "%s", "");
 	if (tsct_monotonic_ns() < until)
@@ -325,7 +327,8 @@ static int poll_once(struct collective *c, __s64 until)
 		return -ETIMEDOUT;	/* request_state() wrote the reason to `why` */
 	if (!strcmp(c->state, "session"))
 		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
-			       "synchronization is not complete yet");
+			       "synchronization is not complete yet; use a longer "
+			       "timeout");
 	return explain(c, -ETIMEDOUT, "not all nodes have called tsct_timesync(): %s %s missing",
 		       c->missing, strchr(c->missing, ',') ? "are" : "is");
 }
@@ -336,7 +339,7 @@ static int pause_call(struct collective *c)
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 
 	return nanosleep(&pause, NULL) ?
-		explain(c, -EINTR, "interrupted by a signal") : 1;
+		explain(c, -EINTR, "the call was interrupted by a signal") : 1;
 }
 
 int tsct_timesync(int timeout_ms, char *why, size_t size)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The C half of the Python module. Each combination of name, kind, field names and types
- * is one typed event, registered with the library as those of C programs are: so patterns
- * and trace-ctl events apply to it, and it follows its channel over restarts. A call site
- * finds its event by the identity of the name and of the tuple of keywords, which Python
- * makes once for each call site. The interpreter's lock protects all tables.
+ * is one typed event, registered with the library like the events of C programs: patterns
+ * and trace-ctl events apply to it, and it stays on its channel when a provider restarts. A
+ * call site finds its event by the addresses of two objects: the name, and the tuple of
+ * keywords, which Python makes once for each call site. The interpreter's lock protects all
+ * tables.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,8 +13,8 @@
 #include <tsctrace/event.h>
 
 #define SITES		1024		/* entries of the cache of call sites */
-#define EVENTS_MAX	4096		/* events; the channel has room for fewer */
-#define PAYLOAD_INLINE	184		/* bytes of a payload that a span has room for */
+#define EVENTS_MAX	4096		/* registered events; a channel has room for fewer */
+#define PAYLOAD_INLINE	184		/* largest payload stored in a span itself, bytes */
 #define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
 
 /* Types of values, the letters of py_event.types */
@@ -30,7 +31,7 @@ struct py_event {
 	char types[TSCT_FIELDS_MAX + 1];
 };
 
-/* A call site: name and keywords are held, so that their addresses stay theirs. */
+/* A call site. Holds references to both objects, so that no other object gets their address. */
 struct site {
 	PyObject *name;
 	PyObject *keywords;		/* tuple; NULL: none */
@@ -40,11 +41,12 @@ struct site {
 
 static struct tsct_channel *channel;
 static struct site sites[SITES];
-static PyObject *events;		/* dict: (name, kind, keywords, types): address */
+static PyObject *events;		/* dict from (name, kind, keywords, types) to the
+					 * address of a struct py_event */
 
 /* ---- payloads ------------------------------------------------------------ */
 
-/* A payload in the making */
+/* A payload that is being built */
 struct payload {
 	size_t len;
 	char *bytes;			/* `room`, or allocated */
@@ -58,7 +60,7 @@ static int payload_grow(struct payload *p, size_t more)
 	char *bytes;
 
 	if (p->len + more > PAYLOAD_MAX) {
-		PyErr_SetString(PyExc_ValueError, "the values are larger than an event");
+		PyErr_SetString(PyExc_ValueError, "the values are too large for one event");
 		return -1;
 	}
 	bytes = p->bytes == p->room ? PyMem_Malloc(size) : PyMem_Realloc(p->bytes, size);
@@ -141,7 +143,7 @@ static inline int add_value(struct payload *p, PyObject *value)
 		text = PyUnicode_AsUTF8AndSize(value, &len);
 		if (text)
 			return add_text(p, text, len) ? -1 : OF_TEXT;
-		PyErr_Clear();		/* a lone surrogate */
+		PyErr_Clear();		/* the text has a lone surrogate */
 	}
 	if (PyBytes_Check(value))
 		return add_text(p, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)) ?
@@ -207,7 +209,7 @@ static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *
 	event->type.fields = event->fields;
 	event->type.kind = kind;
 	event->type.nr_fields = nr;
-	/* Beyond the limit events stay off, as where a channel has no room for them. */
+	/* Events beyond the limit are not registered, so they stay disabled. */
 	if (PyDict_GET_SIZE(events) < EVENTS_MAX)
 		tsct_event_register(&event->type);
 	return event;
@@ -238,7 +240,7 @@ static struct py_event *find_event(PyObject *name, unsigned int kind, PyObject *
 	return event;
 }
 
-/* Returns the call site's entry of the cache; its contents may be of another site. */
+/* Returns the cache entry of a call site; the entry may hold another call site. */
 static inline struct site *site_of(PyObject *name, unsigned int kind, PyObject *keywords)
 {
 	const uintptr_t hash = (uintptr_t)name / 16 * 31 + (uintptr_t)keywords / 16 + kind;
@@ -277,9 +279,9 @@ static inline void emit(uint64_t state, const void *payload, size_t len)
 }
 
 /*
- * Finds the event of a call, and builds its payload. Returns NULL: with an exception set,
- * or, if the event of the last call is off, without: then nothing is built. *ret_off: true
- * in that case
+ * Finds the event of a call, and builds its payload. Returns NULL with an exception set, or
+ * NULL with *ret_off true and no exception: the last event of this call site is disabled,
+ * so no payload was built.
  */
 static inline struct py_event *prepare(unsigned int kind, PyObject *name,
 				       PyObject *const *values, PyObject *keywords,
@@ -306,7 +308,7 @@ static inline struct py_event *prepare(unsigned int kind, PyObject *name,
 		types[i] = type;
 	}
 	types[nr] = '\0';
-	/* str(value) may have run Python code, also of this module. */
+	/* str(value) may have run Python code that changed the cache: checks it again. */
 	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
 		return site->event;
 	event = find_event(name, kind, keywords, types);
@@ -428,10 +430,10 @@ static PyObject *py_dropped(PyObject *self, PyObject *unused)
 
 struct py_span {
 	PyObject_HEAD
-	struct py_event *begin, *end;	/* begin: NULL: it was off when the span was made */
+	struct py_event *begin, *end;	/* begin: NULL if disabled when the span was made */
 	PyObject *name;
 	size_t len;
-	char *bytes;			/* payload of begin: `room`, or allocated */
+	char *bytes;			/* payload of the begin event: `room`, or allocated */
 	char room[PAYLOAD_INLINE];
 };
 
@@ -529,9 +531,9 @@ static PyTypeObject span_type = {
 	PyVarObject_HEAD_INIT(NULL, 0)
 	.tp_name = "tsctrace.span",
 	.tp_doc = "span(name, **fields)\n--\n\n"
-		"A context manager: event `name` of kind begin, with the fields, when the "
-		"block begins, and of kind end when it ends, also by an exception. May be "
-		"entered any number of times, one after the other.",
+		"A context manager that records an event `name` of kind begin, with the "
+		"fields, when the block begins, and one of kind end when the block ends, "
+		"also by an exception. A span may be entered many times, one after the other.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
@@ -580,7 +582,7 @@ PyMODINIT_FUNC PyInit__tsctrace(void)
 	if (!events || !value_keyword || PyType_Ready(&span_type))
 		return NULL;
 	/* Another part of the process may have enabled events on a channel of its own: then
-	 * those of Python go there, too. */
+	 * Python's events go to that channel, too. */
 	tsct_channel_open(NULL, &channel);
 	tsct_events_enable(channel, NULL);
 	module = PyModule_Create(&definition);
