@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clocks and their origin. A clock uses the clock page of the module, or that of the
- * daemon, mapped after checks, or else one that this process maintains.
+ * Opens clocks. A clock uses the clock page of the module, or that of the daemon, which
+ * are checked and mapped, or else a clock page that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +29,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True if a file in @dir that belongs to user @owner is trusted. Root and the effective
- * user are always trusted. The owner of @dir is trusted if only the owner can write to
- * @dir, and only root to the directory above, as is usual for a system service.
+ * Returns true if a file in @dir that belongs to user @owner is trusted. Root and the
+ * effective user are always trusted. The owner of @dir is trusted if only this owner can
+ * write to @dir and only root can write to the directory above, as is usual for a service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -58,8 +58,8 @@ static int map_page(int fd, off_t offset, size_t size,
 }
 
 /*
- * Reads the area's size from its first page. The page may be wrong and may change: it
- * is read once, and only the mapped size is used afterwards.
+ * Reads the area's size from its first page. The page may be wrong and may change, so the
+ * size is read once, and only the mapped size is used afterwards.
  */
 static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
@@ -99,7 +99,7 @@ static int check_state(const struct tsct_clock_page *page)
 
 /*
  * Maps a clock area of known size, and checks it.
- * @boot_id: NULL for the module, which cannot be of another boot
+ * @boot_id: boot ID that the area must have; NULL: any (for the module: always this boot)
  */
 static int map_area(int fd, off_t offset, const __u8 *boot_id,
 		    struct tsct_clock_area *area)

@@ -19,9 +19,9 @@
 #include "clock_source.h"
 #include "lib/estimate/rate_estimator.h"
 
-/* Age of the last sample at which the next one is taken */
+/* Age of the last sample, ns, at which the next sample is taken */
 #define REFINE_NS	NS_PER_S
-/* Delay of the next sample after a disruption or a failed sample */
+/* Delay of the next sample after a disruption or a failed sample, ns */
 #define RETRY_NS	10000000
 /* Lead: time from now until new params begin, ns; longer than publishing takes */
 #define LEAD_NS		20000
@@ -33,7 +33,7 @@
  */
 #define LEAD_MAX_NS	20e9
 #define LEADS_MAX	11		/* maximum number of attempts to publish */
-/* Samples taken in a row to recover from a disruption */
+/* Maximum number of samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
 /* State that the kernel sets to zero in the child of a fork() (MADV_WIPEONFORK) */
@@ -54,14 +54,14 @@ struct fitted_rate {
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	/* used as *shared if mmap() failed; the child of a fork() does not detect the
-	 * fork then, as this memory is not set to zero */
+	/* used instead of a mapped page if mmap() failed; then the child of a fork() does
+	 * not detect the fork, as the kernel does not set this memory to zero */
 	struct shared spare;
 	const struct tsct_clock_ops *ops;
 	/* Members that are constant after tsct_clock_inprocess_open() */
 	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
-	__u64 tried_cycles;		/* counter after the last attempt to sample;
-					 * relaxed */
+	__u64 tried_cycles;		/* counter after the last attempt to sample; read
+					 * without the lock */
 	/* Members protected by shared->held */
 	__u32 current;
 	struct fitted_rate estimates[2];
@@ -160,7 +160,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 	/*
 	 * In the child of a fork(): repairs the page, and makes the estimator continue
 	 * the published params. At the fork(), another thread of the parent may have
-	 * been writing the page, or had yet to update the estimator.
+	 * been writing the page, or may not yet have updated the estimator.
 	 */
 	if (!clock->shared->known) {
 		tsct_latch_repair(&clock->area);
@@ -183,7 +183,8 @@ static void refine(struct tsct_clock_inprocess *clock)
 		return;
 	}
 	err = publish(clock, &next->est);
-	/* The new params do not continue the published ones: begin an epoch. */
+	/* An error but -ETIME: new params would not continue the published params, so a new
+	 * epoch begins. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)
@@ -200,7 +201,8 @@ void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 	__atomic_store_n(&clock->shared->held, 0, __ATOMIC_RELEASE);
 }
 
-/* True if a sample was taken in the second before @cycles, without a disruption. */
+/* Returns true if the last sample is at most a second older than @cycles, and the clock is
+ * neither disrupted nor unknown. */
 static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	/*
@@ -217,10 +219,10 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * Takes a sample if the last one is too old at the present counter value. @cycles do
- * not show that: they may be in the past, where no sample is needed, or in the future,
- * where a sample now would not help. A counter value below that of the last attempt to
- * sample was set back, which is a disruption: takes a sample.
+ * Takes a sample if the last one is too old at the present counter value. @cycles alone
+ * do not show this age: they may be in the past, where no sample is needed, or in the
+ * future, where a sample now would not help. Also takes a sample if the counter is below
+ * its value at the last attempt: it was set back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)

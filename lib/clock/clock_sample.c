@@ -41,8 +41,8 @@
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
  * backwards between threads. The same instruction reads TSC_AUX, in which the kernel
- * keeps the CPU's number: no migration can separate the counter from the CPU. Every CPU
- * whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
+ * keeps the CPU's number, so the thread cannot move to another CPU between the two reads.
+ * Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
  */
 static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 {
@@ -79,7 +79,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 	nanosleep(&ts, NULL);	/* a signal may end the sleep earlier */
 }
 
-/* Resolution of the kernel's clocksources, and whether they count the TSC */
+/* Resolutions of the kernel's clocksources, and which of them count the TSC */
 static const struct clocksource {
 	const char *name;
 	bool locked;		/* true: the clocksource counts the TSC */
@@ -163,8 +163,8 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->cycles(ops->ctx, &ret_bracket->after_cpu);
 }
 
-/* Valid brackets taken in one search for a narrow bracket; without any, all[0] is an
- * invalid one */
+/* Valid brackets taken in one search for a narrow bracket; if there is none, all[0] is an
+ * invalid bracket */
 struct tries {
 	struct tsct_bracket all[TRIES];
 	unsigned int nr, best;		/* number of brackets; index of the narrowest */
@@ -221,10 +221,10 @@ static double difference(__u64 a, __u64 b)
 }
 
 /*
- * Narrows @bracket, the narrowest of @tries, by all brackets of the search on the same
- * CPU: each of them, moved to the time of the narrowest by @rate (ns per cycle), bounds
- * the clock from both sides. The time between two brackets has a relative error of
- * SPAN_ERROR.
+ * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the
+ * same CPU: each bracket, moved to the time of the narrowest by @rate (ns per cycle),
+ * bounds the clock from both sides. The time between two brackets, computed by @rate, has
+ * a relative error of at most SPAN_ERROR.
  * Returns the longest time from the narrowest bracket to one that narrowed it, in
  * cycles.
  */

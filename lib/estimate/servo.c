@@ -35,7 +35,7 @@ double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 {
 	__s64 ns = tsct_clock_params_ns(params, offset->cycles);
 
-	/* Integers are subtracted first: a double holds today's time to 256 ns only. */
+	/* Subtracts integers first: a double would round today's time to 256 ns. */
 	return (double)(__s64)((__u64)offset->ns - (__u64)ns) + offset->frac_ns;
 }
 

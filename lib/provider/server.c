@@ -37,16 +37,16 @@
 #define DESCRIPTORS_DAEMON	512
 #define MESSAGES_PER_EVENT	16
 #define CLOSING_STACK	65536	/* stack of a thread that closes a descriptor, bytes */
-/* duration of a dispatch, after which no request is read */
+/* duration of a dispatch, ns, after which no more requests are read */
 #define TURN_MAX_NS		2000000
 
 struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
-	int fd;			/* -1: the client was disconnected, but see sent_fd */
+	int fd;			/* -1: disconnected, and a thread closes sent_fd */
 	int sent_fd;		/* descriptor whose close() may block; -1: none */
-	/* sent_fd was closed, or the server is stopped; atomic. If both, the latter of the two
-	 * frees the connection. */
+	/* true: sent_fd was closed, or the server was stopped; atomic. The later of these two
+	 * events frees the connection. */
 	bool is_done;
 };
 
@@ -96,7 +96,8 @@ static void *close_sent_fd(void *arg)
 	return NULL;
 }
 
-/* Starts a detached thread that takes no signals. Returns 0 or -errno. */
+/* Starts a detached thread, with signals blocked, that closes conn->sent_fd. Returns 0 or
+ * -errno. */
 static int start_closing(struct connection *conn)
 {
 	pthread_attr_t attr;
@@ -129,14 +130,15 @@ static void disconnect(struct tsct_server *server, struct connection *conn)
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	conn->fd = -1;
-	/* If there is no thread, the descriptor stays open, and counts for its user. */
+	/* If no thread can be started, sent_fd stays open, and the connection still counts
+	 * for its user. */
 	if (conn->sent_fd >= 0)
 		start_closing(conn);
 	else
 		forget(server, conn);
 }
 
-/* Counts a user's connections, with those whose last descriptor is still being closed. */
+/* Counts a user's connections, including those whose sent_fd is still being closed. */
 static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 {
 	struct connection *conn, *next;
@@ -154,8 +156,8 @@ static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 
 /*
  * Returns true if close() of a received descriptor cannot block: it is memory or an eventfd,
- * as clients send them. A file of a FUSE file system is closed when the program that serves
- * it, possibly the client, has answered; fstat() of it would wait for that, too.
+ * as clients send them. close() and fstat() of a file on a FUSE file system wait for an
+ * answer of the program that serves the file system, which may be the client.
  */
 static bool is_closed_at_once(int fd)
 {
@@ -218,9 +220,9 @@ static void accept_clients(struct tsct_server *server)
 			accept_client(server, fd);
 		} else if (errno == EMFILE || errno == ENFILE) {
 			/*
-			 * Out of descriptors. A client that stays in the queue
-			 * would keep epoll readable: accept it with the spare
-			 * descriptor, and disconnect it.
+			 * There is no free descriptor. A client that stays in the
+			 * queue would keep epoll readable: accepts the client
+			 * with the spare descriptor, and disconnects it.
 			 */
 			close(server->spare);
 			close_fd(accept4(server->listener, NULL, NULL, SOCK_CLOEXEC));
@@ -232,8 +234,8 @@ static void accept_clients(struct tsct_server *server)
 }
 
 /*
- * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own number as the
- * owner of a descriptor, and sends that: the kernel translates the number to this server's
+ * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own id as the owner
+ * of a descriptor, and sends the descriptor: the kernel translates the id to this server's
  * namespace. Returns 0; -ESRCH: the thread is not in a namespace below; or -errno.
  */
 static int identify_thread(struct tsct_server *server, int fd,
@@ -254,8 +256,8 @@ static int identify_thread(struct tsct_server *server, int fd,
 }
 
 /*
- * @len: size of the message as sent; if above sizeof(*message), it was truncated.
- * @sent_fd: descriptor that was sent with it, -1: none; is closed
+ * Answers a request. @len: size of the message as sent; above sizeof(*message): truncated.
+ * @sent_fd: descriptor that was sent with the request, and is closed here; -1: none
  *
  * Returns 0, or -errno: the client is to be disconnected.
  */
@@ -292,8 +294,9 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 }
 
 /*
- * Receives a message, and at most one descriptor: the kernel closes those for which the
- * control buffer has no room. Returns the message's size as sent, or as recvmsg().
+ * Receives a message, and at most one descriptor: the control buffer has no room for more,
+ * so the kernel closes them. Returns the size of the message as it was sent; 0: the client
+ * has hung up; -1: error, see errno.
  */
 static ssize_t receive(int fd, struct message *message, int *ret_fd)
 {
@@ -434,7 +437,7 @@ static int take_lock(struct tsct_server *server)
 	return 0;
 }
 
-/* The caller holds the lock, so an existing socket is of a server that has ended. */
+/* Replaces an existing socket: as the caller holds the lock, its server has ended. */
 static int listen_at_path(struct tsct_server *server)
 {
 	const char *path = server->addr.sun_path;
@@ -526,7 +529,7 @@ void tsct_server_stop(struct tsct_server *server)
 			disconnect(server, conn);
 		else if (__atomic_exchange_n(&conn->is_done, true, __ATOMIC_ACQ_REL))
 			forget(server, conn);
-		else	/* close_sent_fd() frees it. */
+		else	/* close_sent_fd() frees @conn. */
 			LIST_REMOVE(conn, list);
 	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
