@@ -38,7 +38,7 @@ struct tsct_channel {
 	 */
 	int (*request)(struct tsct_channel *channel, unsigned int cmd, void *arg);
 	enum tsct_provider provider;
-	int fd;			/* for requests: device or socket; -1: none */
+	int fd;			/* descriptor for requests: device or socket; -1: none */
 	int map_fd;		/* descriptor to map: device or memfd; -1: none */
 	pid_t pid;		/* id of the process that connected */
 	pthread_mutex_t lock;	/* held during a request on a socket */
@@ -67,7 +67,7 @@ struct tsct_channel {
 					 * events may still be written; NULL: none */
 	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
 					 * its ids for these events; NULL: none */
-	pthread_mutex_t ids_lock;	/* of a handle: protects `ids`, also its target's */
+	pthread_mutex_t ids_lock;	/* protects `ids` of a handle and of its target */
 	struct tsct_opening *opening;	/* arguments to open the channel later; NULL: it is
 					 * never opened later */
 	/* Members that helper.c uses, protected by helper.lock */
@@ -83,8 +83,8 @@ struct tsct_opening {
 	bool is_only;			/* try only the provider at socket_path (NULL: module) */
 	const char *socket_path;
 	char name[80];
-	char only[80];			/* $TSCTRACE_PROVIDER */
-	char embedded[128];		/* $TSCTRACE_SOCKET */
+	char only[80];			/* value of $TSCTRACE_PROVIDER */
+	char embedded[128];		/* value of $TSCTRACE_SOCKET */
 	char daemon[256];		/* path of the daemon's socket */
 };
 
@@ -183,7 +183,7 @@ struct tsct_reason {
 	int err, ret;		/* error of the system; error that tsct_channel_open()
 				 * returns, 0: `err` */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: append neither */
+	const char *after;	/* text after the server's name; NULL: name no server */
 };
 
 /* Appends to the error text why @path cannot be used: the text that the table @reason has

@@ -13,7 +13,7 @@
 #include "control_client.h"
 #include "gettime.h"
 
-/* time limit from connect() to the last byte of the answer */
+/* time limit from connect() to the last byte of the answer, ns */
 #define ANSWER_NS	5000000000LL
 #define RETRY_MS	5
 #define ANSWER_MAX	(8 << 20)	/* largest answer in bytes */

@@ -41,7 +41,7 @@ struct emit_request {
 
 /*
  * The critical sections of tsctrace/section.h for payloads of variable length, for
- * sources other than the TSC, and for beginning a block. All are async-signal-safe
+ * sources other than the TSC, and to begin a block. All are async-signal-safe
  * and return TSCT_SECTION_*.
  */
 

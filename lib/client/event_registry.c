@@ -14,7 +14,7 @@
 #include "lib/core/event_def.h"
 #include "channel.h"
 
-#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* ids of a channel */
+#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* number of ids in a channel */
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */

@@ -54,7 +54,7 @@ static const char *reader_data(const struct tsct_reader *reader, unsigned int cp
 }
 
 /*
- * Copies word by word, each with one load: a writer may be storing to the same words.
+ * Copies words, each with one load, because a writer may be storing to the same words.
  */
 static void copy_words(void *to, const void *from, size_t len)
 {
@@ -653,8 +653,8 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 
 /*
  * Copies the definitions that were added since the last call, then parses the
- * copy. Only bytes below defs_used are complete. A definition that does not parse
- * ends the reading of definitions for good.
+ * copy. Only the first defs_used bytes are complete. After a definition that does not
+ * parse, no more definitions are read.
  */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id)
@@ -702,8 +702,8 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 }
 
 /*
- * Returns true if a ring has an event and the watermark is reached. Without memory
- * for a peek it returns true, too: the caller's read then fails.
+ * Returns true if a ring has an event and the watermark is reached. Also returns true if
+ * there is no memory for a peek: the caller's read then fails.
  */
 static bool is_ready(struct tsct_reader *reader)
 {
@@ -728,8 +728,8 @@ static bool is_ready(struct tsct_reader *reader)
 }
 
 /*
- * Returns true if the module's poll() can wait for events. It compares head and tail, so
- * it would return at once while events are read but not released. Block headers, which
+ * Returns true if the module's poll() can wait for events. poll() compares head and tail,
+ * so it would return at once while events are read but not released. Block headers, which
  * are no events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)

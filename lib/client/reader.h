@@ -94,7 +94,7 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
  * For recorders, which check and encode many records at a time. The records stay unread
  * until tsct_reader_advance(). Returns the number of bytes from the first record up to
  * the head or to the end of the block; the last record may be cut off. Returns 0 if there
- * may be no record, or the next data may not be one (a block, a pad, damage, an event that
+ * is no record, or if the next data may not be one (a block, a pad, damage, an event that
  * was peeked at, data beyond the last known head): then call tsct_reader_next().
  *
  * tsct_reader_advance - pass @nr records of the result, which have @bytes bytes
@@ -113,7 +113,7 @@ static inline void tsct_reader_advance(struct tsct_reader *reader, unsigned int 
 }
 
 /*
- * tsct_reader_progress - the reader's own counters of a ring
+ * tsct_reader_progress - return the reader's own counters of a ring
  *
  * The result has the members before, read, overrun, broken, overruns and broken_places.
  * All other members are 0: unlike tsct_reader_stat(), this function reads no shared

@@ -21,8 +21,8 @@
 #include "control_client.h"
 #include "gettime.h"
 
-#define POLL_NS		20000000L	/* time between two requests */
-/* time limit of an answer, also if the caller's timeout is shorter */
+#define POLL_NS		20000000L	/* time between two requests, ns */
+/* shortest time to wait for an answer, ns, even if the caller's timeout is shorter */
 #define ANSWER_NS	1000000000LL
 #define PROCESSES_ENV	"TSCTRACE_TIMESYNC_PROCESSES"
 /* Prefix of an answer that refuses a process as a participant */
@@ -116,7 +116,7 @@ static struct {
 	unsigned int id;	/* the daemon's id of this process */
 	int fd;			/* connection to the daemon; -1: none */
 	unsigned int calls;	/* number of the last call of tsct_timesync() */
-	bool calling;		/* true: that call has not returned yet */
+	bool calling;		/* true: the last call has not returned yet */
 } self = { PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -313,7 +313,7 @@ static int poll_once(struct collective *c, __s64 until)
 		return err;
 	/*
 	 * The daemon was restarted during the session, and waits for calls on all nodes
-	 * again: in vain, as programs on other nodes do not call tsct_timesync() again.
+	 * again. But programs on other nodes do not call tsct_timesync() again.
 	 */
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "

@@ -336,8 +336,8 @@ int tsct_clock_now_cluster(const struct tsct_clock *clock,
 }
 
 /*
- * The in-process clock may detect a disruption in this very call. The new epoch then
- * begins after the first reading of the counter; a second reading is in it.
+ * The in-process clock may detect a disruption in this very call. The new epoch then begins
+ * after the first reading of the counter; a second reading is in the new epoch.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {

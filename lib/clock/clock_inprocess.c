@@ -183,8 +183,8 @@ static void refine(struct tsct_clock_inprocess *clock)
 		return;
 	}
 	err = publish(clock, &next->est);
-	/* An error but -ETIME: new params would not continue the published params, so a new
-	 * epoch begins. */
+	/* After any error but -ETIME, new params would not continue the published params: begins
+	 * an epoch. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)

@@ -13,8 +13,8 @@
 
 struct tsct_clock_ops {
 	/*
-	 * Returns an ordered read of the counter. Sets *ret_cpu to a number of the CPU
-	 * whose counter was read, or TSCT_CPU_ANY: unknown.
+	 * Reads the counter, ordered after all preceding instructions. Sets *ret_cpu to the
+	 * number of the CPU whose counter was read, or TSCT_CPU_ANY: unknown.
 	 */
 	__u64 (*cycles)(void *ctx, __u32 *ret_cpu);
 	__s64 (*clock_ns)(void *ctx, clockid_t clock);

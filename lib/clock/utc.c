@@ -62,8 +62,8 @@ void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 
 /* ---- the kernel ---------------------------------------------------------- */
 
-/* Nominal length of a tick, us: adjtimex(2) counts in ticks of 100 Hz (USER_HZ) on x86,
- * whatever the rate of the kernel's timer interrupts */
+/* Nominal value of timex.tick, us: on x86, adjtimex(2) assumes 100 timer interrupts per
+ * second (USER_HZ), whatever their real number is */
 #define TICK_US		10000
 
 /*

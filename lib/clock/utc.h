@@ -14,7 +14,7 @@
 /* File of the ClockBound daemon's shared memory */
 #define TSCT_CLOCKBOUND_PATH	"/var/run/clockbound/shm0"
 
-/* Size of that file's contents, ClockBound protocol version 2, bytes */
+/* Size of the contents of TSCT_CLOCKBOUND_PATH, bytes, in version 2 of the protocol */
 #define TSCT_CLOCKBOUND_SIZE	72
 
 /* Value of since_restore_ns if the virtual machine was not restored */

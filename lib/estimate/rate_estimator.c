@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rate estimator. Windows of brackets give the rates of both clocks. From the offset of
- * CLOCK_REALTIME, samples are compared with predictions and with the params in force, and
- * the params to publish next are composed. The last part begins epochs and adds samples.
+ * Rate estimator, in three parts. The first part computes the rates of both clocks from
+ * windows of brackets. The second part compares samples of CLOCK_REALTIME with predictions
+ * and with the params in force, and composes the next params to publish. The third part
+ * begins epochs and adds samples.
  */
 #include "rate_estimator.h"
 #include "lib/core/clock_params.h"
@@ -356,7 +357,7 @@ static void set_past(struct tsct_rate_estimator *est,
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* After long enough without a sample, REALTIME may have any offset. */
+	/* After TSCT_RATE_HOLD_NS without a sample, assumes the whole bound of the params. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));

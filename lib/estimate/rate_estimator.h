@@ -76,8 +76,8 @@ struct tsct_sample {
 /* minimum time between two samples, ns, that show how fast REALTIME runs now */
 #define TSCT_RATE_RECENT_NS	500000000
 /*
- * Age of params, ns, at which new params replace them: params of the past have one
- * error bound, the largest error while in force, so they must not be in force long.
+ * Age of params, ns, at which new params replace them: params of the past have a single
+ * error bound, the largest error while they were in force, so that time must be short.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 /* time without a sample, ns, after which holdover begins */
@@ -102,7 +102,7 @@ struct tsct_rate_estimator {
 	struct tsct_clock_state state;	/* last published state */
 	struct tsct_rate_window raw, real;
 	double raw_rate;	/* ns of MONOTONIC_RAW per cycle */
-	double raw_lo, raw_hi;	/* bounds of the saved rate; 0, 0: no rate was restored */
+	double raw_lo, raw_hi;	/* bounds of the restored rate, ns per cycle; 0, 0: none */
 	double rate;		/* most likely ns of REALTIME per cycle */
 	/* bounds of the mean rate of REALTIME, ns per cycle, between the counter values
 	 * ref_cycles and offset.cycles */
@@ -114,7 +114,7 @@ struct tsct_rate_estimator {
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
 	/* gap between a recent sample and the interval predicted for it, ppb of the
-	 * time since the sample before; decays to 0 */
+	 * time since the previous sample; decays to 0 */
 	double innovation_ppb;
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
@@ -160,7 +160,7 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 /*
  * tsct_rate_restore - set a saved rate against MONOTONIC_RAW
  * @rate_mult: the saved rate, 2^-56 ns per cycle
- * @rate_error_ppt: error bound of the rate, in 10^-12 of it
+ * @rate_error_ppt: error bound of the rate, in 10^-12 of the rate
  *
  * Later measurements may narrow the bound or contradict the rate. To be called before
  * tsct_rate_start(). Returns 0 or -EINVAL: no counter runs at this rate.

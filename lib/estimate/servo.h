@@ -135,7 +135,7 @@ struct tsct_servo_bounds {
 	__u64 void_cycles;
 };
 
-/* Sets all bounds of @params except past_error_ps, counted from estimate->point.cycles. */
+/* Sets all bounds of @params except past_error_ps. They are as of estimate->point.cycles. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);

@@ -56,7 +56,7 @@ struct tsct_server {
 	unsigned int nr_connections;
 	unsigned int max_connections;
 	unsigned int max_of_user;	/* connections that a non-root user may have */
-	__s64 turn_end_ns;		/* end of the dispatch, CLOCK_MONOTONIC */
+	__s64 turn_end_ns;		/* end of the dispatch, ns of CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
 	int lock;			/* descriptor of lock_path, locked by flock() */

@@ -681,7 +681,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	if (err)
 		return err;
 	/*
-	 * Channel ids only increase: CHANNEL_NEXT can list while channels come and go.
+	 * The ids of new channels only increase: so TSCT_IOC_CHANNEL_NEXT can list channels
+	 * while channels are created and removed.
 	 */
 	insert_channel(store, channel);
 	if (channel->kept)

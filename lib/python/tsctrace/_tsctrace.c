@@ -31,7 +31,8 @@ struct py_event {
 	char types[TSCT_FIELDS_MAX + 1];
 };
 
-/* A call site. Holds references to both objects, so that no other object gets their address. */
+/* A call site. Holds references to name and keywords, so that no other objects get their
+ * addresses. */
 struct site {
 	PyObject *name;
 	PyObject *keywords;		/* tuple; NULL: none */
