@@ -43,7 +43,7 @@ int tsct_channel_alloc(struct tsct_channel **ret_channel)
 }
 
 /* Disconnects from the provider. The error text and the count of dropped events remain. */
-static void release(struct tsct_channel *channel)
+static void release_provider(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 
@@ -74,7 +74,7 @@ void tsct_channel_free(struct tsct_channel *channel)
 {
 	if (channel == &no_memory)
 		return;
-	release(channel);
+	release_provider(channel);
 	tsct_channel_ids_free(channel);
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
@@ -117,7 +117,7 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 }
 
 /* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: then
- * the caller calls release(), which unmaps the parts that were mapped. */
+ * the caller calls release_provider(), which unmaps the parts that were mapped. */
 static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -229,8 +229,8 @@ static void explain_quota(struct tsct_channel *channel,
 
 /* Appends the reason for a provider's error, with advice, to the error text. Returns
  * @err. */
-static int explain(struct tsct_channel *channel, int err, const char *name,
-		   const struct tsct_channel_options *options)
+static int explain_failure(struct tsct_channel *channel, int err, const char *name,
+			   const struct tsct_channel_options *options)
 {
 	static const struct tsct_reason reasons[] = {
 		{ -ENOENT, 0, "no such channel; start its writer or trace-ctl record "
@@ -361,7 +361,7 @@ static int bind_channel(struct tsct_channel *channel,
 	if (!err)
 		err = map_bound(channel);
 	if (err)
-		return explain(channel, err, name, options);
+		return explain_failure(channel, err, name, options);
 	set_success_text(channel, name);
 	return 0;
 }
@@ -435,7 +435,7 @@ static bool try_provider(struct tsct_channel *channel,
 		*ret_error = 0;
 		return false;
 	}
-	release(channel);
+	release_provider(channel);
 	if (*ret_error == 0 || *ret_error == -ENODEV)
 		*ret_error = err;
 	return connected || err == -ENOENT ||
@@ -540,8 +540,8 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 		err = map_bound(channel);
 	if (err) {
 		snprintf(name, sizeof(name), "%u", id);
-		explain(channel, err, name, &options);
-		release(channel);
+		explain_failure(channel, err, name, &options);
+		release_provider(channel);
 	}
 	return err;
 }

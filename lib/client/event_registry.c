@@ -24,11 +24,11 @@
 
 #define SEPARATORS	", \t\n"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t event_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Variables protected by `lock`, which also protects all members of struct tsct_event_type
+/* Variables protected by `event_mutex`, which also protects all members of struct tsct_event_type
  * except `state` */
-static struct tsct_event_type *first;
+static struct tsct_event_type *first_event;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;
 
@@ -257,12 +257,12 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
 
 static void registry_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&event_mutex);
 }
 
 static void registry_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&event_mutex);
 }
 
 static void handle_forks(void)
@@ -296,7 +296,7 @@ static size_t pattern_len(const char *pattern)
  * Compares a name with a pattern. Backtracks to the last `*` only, so the number of
  * steps is at most the product of both lengths; names have up to 63 characters.
  */
-static bool matches(const char *pattern, size_t len, const char *name)
+static bool matches_pattern(const char *pattern, size_t len, const char *name)
 {
 	const char *const end = pattern + len;
 	const char *star = NULL, *resume = NULL;
@@ -351,7 +351,7 @@ static bool is_selected(const char *patterns, const char *name)
 		minus = *at == '-';
 		at += minus;
 		len = pattern_len(at);
-		if (matches(at, len, name))
+		if (matches_pattern(at, len, name))
 			selected = !minus;
 	}
 	return selected;
@@ -380,7 +380,7 @@ static void leave_channel(struct tsct_event_type *event)
 }
 
 /* Defines the event in @channel, and leaves it disabled. Returns 0 or -errno. */
-static int define(struct tsct_event_type *event, struct tsct_channel *channel)
+static int define_event(struct tsct_event_type *event, struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 	struct tsct_event_def def = {
@@ -429,7 +429,7 @@ static int apply_patterns(struct tsct_event_type *event)
 	if (event->flags & BOUND)
 		return 0;
 	if (event->channel != enabled_channel)
-		err = define(event, enabled_channel);
+		err = define_event(event, enabled_channel);
 	if (err)
 		return err;
 	set_state(event, on);
@@ -442,10 +442,10 @@ void tsct_event_register(struct tsct_event_type *event)
 {
 	registry_enter();
 	event->prev = NULL;
-	event->next = first;
-	if (first)
-		first->prev = event;
-	first = event;
+	event->next = first_event;
+	if (first_event)
+		first_event->prev = event;
+	first_event = event;
 	if (enabled_channel)
 		apply_patterns(event);
 	registry_unlock();
@@ -460,7 +460,7 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	if (event->prev)
 		event->prev->next = event->next;
 	else
-		first = event->next;
+		first_event = event->next;
 	registry_unlock();
 }
 
@@ -489,7 +489,7 @@ int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret
 		registry_unlock();
 		return result;
 	}
-	for (event = first; event; event = event->next) {
+	for (event = first_event; event; event = event->next) {
 		result = apply_patterns(event);
 		if (result < 0)
 			err = result;
@@ -508,7 +508,7 @@ void tsct_events_disable(struct tsct_channel *channel)
 	if (!channel)
 		return;
 	registry_enter();
-	for (event = first; event; event = event->next)
+	for (event = first_event; event; event = event->next)
 		if (event->channel == channel)
 			leave_channel(event);
 	if (enabled_channel == channel) {
@@ -528,8 +528,8 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 	if (!len || pattern[len])
 		return -EINVAL;
 	registry_enter();
-	for (event = first; event; event = event->next) {
-		if (!event->channel || !matches(pattern, len, event->name))
+	for (event = first_event; event; event = event->next) {
+		if (!event->channel || !matches_pattern(pattern, len, event->name))
 			continue;
 		if (event->flags & WANTED)
 			continue;
@@ -556,7 +556,7 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 		event->channel = channel;
 		event->flags |= BOUND | WANTED;
 	} else if (channel) {
-		err = define(event, channel);
+		err = define_event(event, channel);
 		if (!err) {
 			event->flags |= BOUND;
 			set_state(event, true);
@@ -577,12 +577,12 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 	registry_enter();
 	if (target)
 		__atomic_store_n(&channel->target, target, __ATOMIC_RELEASE);
-	for (event = first; event; event = event->next) {
+	for (event = first_event; event; event = event->next) {
 		on = event->state || event->flags & WANTED;
 		if (event->channel == channel && (target || event->flags & WANTED)) {
 			/* If the event cannot be defined now, the next call tries again. */
 			event->flags &= ~WANTED;
-			if (!define(event, channel))
+			if (!define_event(event, channel))
 				set_state(event, on);
 			else if (event->flags & BOUND)
 				event->flags |= WANTED;
@@ -596,7 +596,7 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 
 /* ---- descriptions -------------------------------------------------------- */
 
-static void describe(const struct tsct_event_type *event, FILE *to)
+static void describe_event(const struct tsct_event_type *event, FILE *to)
 {
 	const struct tsct_channel_header *header =
 		event->channel ? tsct_channel_info(event->channel) : NULL;
@@ -623,7 +623,7 @@ void tsct_events_describe(FILE *to)
 	const struct tsct_event_type *event;
 
 	registry_enter();
-	for (event = first; event; event = event->next)
-		describe(event, to);
+	for (event = first_event; event; event = event->next)
+		describe_event(event, to);
 	registry_unlock();
 }

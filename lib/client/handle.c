@@ -40,7 +40,7 @@ static void opening_init(struct tsct_opening *opening,
  * can succeed. $TSCTRACE_PROVIDER=none also prevents later connections. @err: result of
  * tsct_channel_bind()
  */
-static void watch(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
+static void watch_handle(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
 {
 	const struct tsct_channel_options *options = &opening->options;
 
@@ -89,7 +89,7 @@ static int open_handle(bool is_only, const char *socket_path,
 	opening.socket_path = socket_path;
 	err = tsct_channel_bind(channel, &opening);
 	if (!is_only)
-		watch(channel, &opening, err);
+		watch_handle(channel, &opening, err);
 	return err;
 }
 

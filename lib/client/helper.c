@@ -59,7 +59,7 @@ static struct {
 	.listener = -1,
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
 static bool is_off;			/* $TSCTRACE_THREAD=no */
 
 /* ---- handles ------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static bool is_waiting(const struct tsct_channel *channel)
 
 /* Opens the handle's channel, or connects to the daemon again. The caller does not hold
  * helper.lock, which fork() takes: fork() must not wait for a server that does not answer. */
-static int attach(struct tsct_channel *channel)
+static int attach_handle(struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 	int err = -ENODEV;
@@ -108,7 +108,7 @@ static bool attach_all(void)
 			continue;
 		channel->busy = true;
 		pthread_mutex_unlock(&helper.lock);
-		err = attach(channel);
+		err = attach_handle(channel);
 		pthread_mutex_lock(&helper.lock);
 		channel->busy = false;
 		if (!err)
@@ -190,7 +190,7 @@ static int make_listener(void)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void reply(int fd, const char *text, size_t len)
+static void send_reply(int fd, const char *text, size_t len)
 {
 	size_t part;
 
@@ -221,7 +221,7 @@ static void switch_events(char *request, FILE *to)
 }
 
 /* Receives a request of this program's user or of root, and answers it. */
-static void answer(int fd)
+static void answer_request(int fd)
 {
 	char request[REQUEST_MAX + 1], *text = NULL;
 	ssize_t n = recv(fd, request, REQUEST_MAX, 0);
@@ -241,7 +241,7 @@ static void answer(int fd)
 	else if (strcmp(request, "attach"))
 		fputs("error: unknown request\n", to);
 	if (!fclose(to))
-		reply(fd, text, len);
+		send_reply(fd, text, len);
 	free(text);
 }
 
@@ -249,7 +249,7 @@ static void answer(int fd)
  * Accepts one connection. A connection of any user means that a provider may have started.
  * If the program has closed the socket, as programs do that become daemons, makes a new one.
  */
-static void serve(void)
+static void accept_request(void)
 {
 	const struct timeval timeout = { .tv_sec = PEER_MS / 1000 };
 	struct ucred cred;
@@ -276,7 +276,7 @@ static void serve(void)
 	if (!cred.uid || cred.uid == geteuid()) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-		answer(fd);
+		answer_request(fd);
 	}
 	close(fd);
 }
@@ -307,7 +307,7 @@ static unsigned int list_fds(struct pollfd **fds, size_t *room)
 	return nr;
 }
 
-static void *run(void *unused)
+static void *run_helper(void *unused)
 {
 	size_t room = 1;
 	unsigned int nr;
@@ -324,7 +324,7 @@ static void *run(void *unused)
 		timeout = (struct timespec) { left / 1000000000, left % 1000000000 };
 		if (ppoll(fds, nr, helper.next_ns == INT64_MAX ? NULL : &timeout,
 			  NULL) > 0 && fds[0].revents)
-			serve();
+			accept_request();
 		find_lost();
 		if (tsct_monotonic_ns() >= helper.next_ns)
 			try_now();
@@ -337,7 +337,7 @@ static void *run(void *unused)
  * Starts the thread. The caller holds helper.lock. If no thread can be started, handles stay
  * as they are. @try: true: the thread tries to connect handles at once
  */
-static void start(bool try)
+static void start_thread(bool try)
 {
 	const char *retry = secure_getenv("TSCTRACE_RETRY_MS");
 	sigset_t all, before;
@@ -355,7 +355,7 @@ static void start(bool try)
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!pthread_create(&helper.thread, &attr, run, NULL))
+	if (!pthread_create(&helper.thread, &attr, run_helper, NULL))
 		helper.pid = getpid();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
@@ -412,13 +412,13 @@ static void in_child(void)
 		pthread_mutex_init(&channel->ids_lock, NULL);
 	}
 	if (had_thread)
-		start(lost);
+		start_thread(lost);
 	pthread_mutex_unlock(&helper.lock);
 }
 
 /* Registers the fork handlers. Those of the events' lock come first: fork() runs handlers in
  * reverse order, and so takes helper.lock before the events' lock. */
-static void prepare(void)
+static void prepare_helper(void)
 {
 	const char *thread = secure_getenv("TSCTRACE_THREAD");
 
@@ -429,7 +429,7 @@ static void prepare(void)
 
 /* Ends the thread before the library's code is unloaded. */
 __attribute__((destructor))
-static void stop(void)
+static void stop_thread(void)
 {
 	if (!helper.pid || helper.pid != getpid())
 		return;
@@ -446,12 +446,12 @@ void tsct_helper_start(const struct tsct_channel *channel)
 {
 	if (channel->no_thread)
 		return;
-	pthread_once(&once, prepare);
+	pthread_once(&prepare_once, prepare_helper);
 	if (is_off)
 		return;
 	pthread_mutex_lock(&helper.lock);
 	if (!helper.pid)
-		start(false);
+		start_thread(false);
 	else
 		wake_up();
 	pthread_mutex_unlock(&helper.lock);
@@ -459,7 +459,7 @@ void tsct_helper_start(const struct tsct_channel *channel)
 
 void tsct_helper_watch(struct tsct_channel *channel)
 {
-	pthread_once(&once, prepare);
+	pthread_once(&prepare_once, prepare_helper);
 	pthread_mutex_lock(&helper.lock);
 	channel->watched = true;
 	channel->next_watched = helper.first;

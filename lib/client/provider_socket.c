@@ -123,8 +123,8 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
  * reply. @ret_map_fd: set to the reply's memfd, if the reply has a memfd; may be NULL.
  * Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
  */
-static int exchange(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
-		    int *ret_result)
+static int send_and_receive(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
+			    int *ret_result)
 {
 	int map_fd = -1, err = send_request(fd, cmd, arg, sent_fd);
 
@@ -153,8 +153,8 @@ static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 	int result = 0, err = -EBADF;
 
 	if (inode_of(channel->map_fd) == channel->map_inode)
-		err = exchange(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd, NULL,
-			       &result);
+		err = send_and_receive(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd, NULL,
+				       &result);
 	if (!err && !result)
 		*ret_id = adopt.id;
 	return err ? err : result;
@@ -182,7 +182,7 @@ static int request_apart(const struct tsct_channel *channel, unsigned int cmd, v
 		return err;
 	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id);
 	if (!err)
-		err = exchange(fd, cmd, arg, -1, NULL, &result);
+		err = send_and_receive(fd, cmd, arg, -1, NULL, &result);
 	close(fd);
 	return err ? err : result;
 }
@@ -203,7 +203,7 @@ static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *
 	pthread_mutex_lock(&channel->lock);
 	broken = channel->broken;
 	if (!broken) {
-		err = exchange(channel->fd, cmd, arg, -1, &channel->map_fd, &result);
+		err = send_and_receive(channel->fd, cmd, arg, -1, &channel->map_fd, &result);
 		channel->broken = err != 0;
 		if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
 			channel->map_inode = inode_of(channel->map_fd);
@@ -247,7 +247,7 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 	if (named < 0 || fcntl(named, F_SETOWN_EX, &owner) < 0)
 		err = -errno;
 	if (!err)
-		err = exchange(fd, TSCT_IOC_THREAD, &thread, named, NULL, &result);
+		err = send_and_receive(fd, TSCT_IOC_THREAD, &thread, named, NULL, &result);
 	if (named >= 0)
 		close(named);
 	close(fd);
@@ -319,7 +319,7 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	err = connect_to(path, &channel->fd);
 	if (err)
 		return tsct_channel_explain(channel, reasons, path, server, err);
-	err = exchange(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
+	err = send_and_receive(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
 	if (!err) {
 		channel->socket_path = strdup(path);
 		err = channel->socket_path ? 0 : -ENOMEM;

@@ -121,7 +121,7 @@ static struct {
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void leave(void)
+static void leave_collectives(void)
 {
 	if (self.fd >= 0)
 		close(self.fd);
@@ -132,7 +132,7 @@ static void leave(void)
 static void leave_in_child(void)
 {
 	pthread_mutex_init(&self.lock, NULL);
-	leave();
+	leave_collectives();
 	self.calling = false;
 }
 
@@ -143,7 +143,7 @@ static void leave_at_fork(void)
 
 /* Joins the collectives as a participant. The caller holds self.lock. Returns what
  * request_state() returns. */
-static int join(struct collective *c, unsigned int declared, __s64 until)
+static int join_collectives(struct collective *c, unsigned int declared, __s64 until)
 {
 	char request[32], *answer;
 	unsigned int id;
@@ -157,7 +157,7 @@ static int join(struct collective *c, unsigned int declared, __s64 until)
 		return explain_connection(c, err);
 	answer[strcspn(answer, "\n")] = '\0';
 	if (sscanf(answer, "joined %u", &id) == 1) {
-		leave();
+		leave_collectives();
 		self.declared = declared;
 		self.id = id;
 		self.fd = fd;
@@ -199,7 +199,7 @@ static int begin_call(struct collective *c, __s64 until)
 	if (!self.declared) {
 		err = declared_by_environment(c, &declared);
 		if (!err && declared)
-			err = join(c, declared, until);
+			err = join_collectives(c, declared, until);
 	}
 	if (!err && self.declared && self.calling)
 		err = explain(c, -EALREADY, "this process waits in another call of "
@@ -229,7 +229,7 @@ static int join_again(struct collective *c, __s64 until)
 
 	pthread_mutex_lock(&self.lock);
 	if (self.declared)
-		err = join(c, self.declared, until);
+		err = join_collectives(c, self.declared, until);
 	c->id = self.declared ? self.id : 0;
 	pthread_mutex_unlock(&self.lock);
 	return err;
@@ -251,7 +251,7 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 			      "processes; call tsct_timesync_leave() first",
 			      self.declared);
 	if (!err && !self.declared)
-		err = join(&c, nr_processes, INT64_MAX);
+		err = join_collectives(&c, nr_processes, INT64_MAX);
 	pthread_mutex_unlock(&self.lock);
 	if (!err)
 		explain(&c, 0, "%s", "");
@@ -261,7 +261,7 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 void tsct_timesync_leave(void)
 {
 	pthread_mutex_lock(&self.lock);
-	leave();
+	leave_collectives();
 	pthread_mutex_unlock(&self.lock);
 }
 

@@ -235,8 +235,8 @@ static int correct_skew(const struct tsct_clock_full *clock,
 	return err;
 }
 
-static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
-		  enum timeline timeline, struct tsct_clock_time *time)
+static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
+		       enum timeline timeline, struct tsct_clock_time *time)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	struct tsct_clock_head head;
@@ -273,7 +273,7 @@ convert_slow(const struct tsct_clock *head, __u64 cycles, __u32 cpu,
 
 	if (clock->inprocess && timeline == REAL)
 		tsct_clock_inprocess_refine(clock->inprocess, cycles);
-	err = lookup(clock, cycles, cpu, timeline, &found);
+	err = lookup_time(clock, cycles, cpu, timeline, &found);
 	if (!err)
 		*ret_time = (struct tsct_time) {
 			.ns = found.ns, .error_ns = error_ns_of(found.error_ps),

@@ -83,8 +83,8 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
  * params are composed again with a longer lead. Returns 0, an error of
  * tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
  */
-static int publish(struct tsct_clock_inprocess *clock,
-		   struct tsct_rate_estimator *est)
+static int publish_params(struct tsct_clock_inprocess *clock,
+			  struct tsct_rate_estimator *est)
 {
 	__u64 lead = clock->lead_cycles, began, took;
 	struct tsct_clock_params *params;
@@ -150,7 +150,7 @@ static int start_late(struct fitted_rate *estimate)
 	return ret;
 }
 
-static void refine(struct tsct_clock_inprocess *clock)
+static void take_sample(struct tsct_clock_inprocess *clock)
 {
 	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
@@ -182,7 +182,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 			clock->current = !clock->current;
 		return;
 	}
-	err = publish(clock, &next->est);
+	err = publish_params(clock, &next->est);
 	/* After any error but -ETIME, new params would not continue the published params: begins
 	 * an epoch. */
 	if (err && err != -ETIME)
@@ -196,7 +196,7 @@ void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 	/* acquire of the last holder's stores: pairs with the release below */
 	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
-	refine(clock);
+	take_sample(clock);
 	WRITE_ONCE(clock->tried_cycles, read_cycles(clock));
 	__atomic_store_n(&clock->shared->held, 0, __ATOMIC_RELEASE);
 }
@@ -290,7 +290,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	clock->lead_max_cycles = (__u64)(LEAD_MAX_NS * cycles_per_ns) + 1;
 	clock->tried_cycles = read_cycles(clock);
 	if (estimate->started)
-		publish(clock, &estimate->est);
+		publish_params(clock, &estimate->est);
 	return clock;
 }
 

@@ -127,7 +127,7 @@ void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus)
 	check_all_cpus = check_cpus;
 }
 
-static const char *clocksource(const struct tsct_check *check)
+static const char *clocksource_name(const struct tsct_check *check)
 {
 	return *check->clocksource ? check->clocksource : "unknown";
 }
@@ -151,7 +151,7 @@ int tsct_source_choose_local(char *why, size_t size)
 		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
 		 tsct_source_name((unsigned int)source),
-		 tsct_tsc_trust_reason(check.flags), clocksource(&check));
+		 tsct_tsc_trust_reason(check.flags), clocksource_name(&check));
 	return source;
 }
 
@@ -172,7 +172,7 @@ int tsct_source_choose(char *why, size_t size)
 	tsct_source_clocksource(&check);
 	snprintf(why, size, "%s: chosen by the module, see trace-ctl check (the"
 		 " kernel's clocksource: %s)", tsct_source_name(info.source),
-		 clocksource(&check));
+		 clocksource_name(&check));
 	return (int)info.source;
 }
 

@@ -24,7 +24,7 @@
 
 /* ---- the memory ---------------------------------------------------------- */
 
-static const void *at(const struct tsct_previous_boot *boot, __u64 offset)
+static const void *image_at(const struct tsct_previous_boot *boot, __u64 offset)
 {
 	return (const char *)boot->image + offset;
 }
@@ -39,7 +39,7 @@ static bool is_valid(const struct tsct_previous_boot *boot, __u64 offset)
 	if (offset % TSCT_PAGE_SIZE ||
 	    !tsct_reserved_within(offset, TSCT_PAGE_SIZE, h->data_offset, h->size))
 		return false;
-	channel = at(boot, offset);
+	channel = image_at(boot, offset);
 	if (tsct_reserved_channel_check(h, channel, offset, h->size - offset))
 		return false;
 	for (i = 0; i < boot->nr_channels; i++)
@@ -114,7 +114,7 @@ void tsct_previous_boot_free(struct tsct_previous_boot *boot)
 const struct tsct_channel_header *
 tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i)
 {
-	const struct tsct_reserved_channel *c = at(boot, boot->offsets[i]);
+	const struct tsct_reserved_channel *c = image_at(boot, boot->offsets[i]);
 
 	return &c->header;
 }
@@ -144,7 +144,7 @@ static void copy_head(const struct tsct_previous_boot *boot,
 	char *states;
 	__u32 cpu;
 
-	memcpy(channel->head_map, at(boot, c->head_offset), c->header.consumer_offset);
+	memcpy(channel->head_map, image_at(boot, c->head_offset), c->header.consumer_offset);
 	defs_used = own->defs_used;
 	lost_no_ring = own->lost_no_ring;
 	*own = channel->header;
@@ -164,7 +164,7 @@ static void copy_rings(const struct tsct_previous_boot *boot,
 	for (cpu = 0; cpu < c->header.nr_cpus; cpu++) {
 		if (!c->rings[cpu])
 			continue;
-		from = at(boot, c->rings[cpu]);
+		from = image_at(boot, c->rings[cpu]);
 		memcpy(tsct_ring_consumer(channel, cpu), from, TSCT_PAGE_SIZE);
 		memcpy(tsct_ring_producer(channel, cpu), from + TSCT_PAGE_SIZE,
 		       TSCT_PAGE_SIZE + channel->geo.data_size);
@@ -174,7 +174,7 @@ static void copy_rings(const struct tsct_previous_boot *boot,
 int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsigned int i,
 				    struct tsct_channel **ret_channel)
 {
-	const struct tsct_reserved_channel *c = at(boot, boot->offsets[i]);
+	const struct tsct_reserved_channel *c = image_at(boot, boot->offsets[i]);
 	const struct tsct_channel_header *h = &c->header;
 	struct tsct_channel *channel;
 	int err;
@@ -214,7 +214,7 @@ static const struct tsct_reserved_clock *find_clock(const struct tsct_previous_b
 	unsigned int i;
 
 	for (i = 0; i < TSCT_RESERVED_CLOCKS; i++) {
-		clock = at(boot, boot->header.clock_offset + i * boot->header.clock_stride);
+		clock = image_at(boot, boot->header.clock_offset + i * boot->header.clock_stride);
 		if (tsct_reserved_clock_valid(clock, boot->header.nr_cpus) &&
 		    (!found || clock->seq > found->seq))
 			found = clock;

@@ -78,7 +78,7 @@ struct message {
 	char arg[TSCT_ARG_MAX] __attribute__((aligned(8)));
 };
 
-static int watch(struct tsct_server *server, int fd, void *key)
+static int watch_fd(struct tsct_server *server, int fd, void *key)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = key };
 
@@ -116,14 +116,14 @@ static int start_closing(struct connection *conn)
 	return err;
 }
 
-static void forget(struct tsct_server *server, struct connection *conn)
+static void forget_connection(struct tsct_server *server, struct connection *conn)
 {
 	LIST_REMOVE(conn, list);
 	server->nr_connections--;
 	free(conn);
 }
 
-static void disconnect(struct tsct_server *server, struct connection *conn)
+static void disconnect_client(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
 	/* close() leaves a socket in the epoll set if a forked child has a copy. */
@@ -135,7 +135,7 @@ static void disconnect(struct tsct_server *server, struct connection *conn)
 	if (conn->sent_fd >= 0)
 		start_closing(conn);
 	else
-		forget(server, conn);
+		forget_connection(server, conn);
 }
 
 /* Counts a user's connections, including those whose sent_fd is still being closed. */
@@ -147,7 +147,7 @@ static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 	for (conn = LIST_FIRST(&server->connections); conn; conn = next) {
 		next = LIST_NEXT(conn, list);
 		if (__atomic_load_n(&conn->is_done, __ATOMIC_ACQUIRE))
-			forget(server, conn);
+			forget_connection(server, conn);
 		else
 			nr += conn->peer.uid == uid;
 	}
@@ -198,7 +198,7 @@ static void accept_client(struct tsct_server *server, int fd)
 	conn->peer.uid = cred.uid;
 	if (server->on_thread && cred.pid > 0)
 		server->on_thread(server->context, (__u32)cred.pid);
-	if (watch(server, fd, conn))
+	if (watch_fd(server, fd, conn))
 		goto free_conn;
 	LIST_INSERT_HEAD(&server->connections, conn, list);
 	server->nr_connections++;
@@ -298,7 +298,7 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
  * so the kernel closes them. Returns the size of the message as it was sent; 0: the client
  * has hung up; -1: error, see errno.
  */
-static ssize_t receive(int fd, struct message *message, int *ret_fd)
+static ssize_t receive_message(int fd, struct message *message, int *ret_fd)
 {
 	union tsct_fd_control control;
 	struct iovec iov = { message, sizeof(*message) };
@@ -320,13 +320,13 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		memset(&message, 0, sizeof(message));
-		len = receive(conn->fd, &message, &fd);
+		len = receive_message(conn->fd, &message, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (!len)
 			conn->sent_fd = fd;
 		if (len <= 0 || answer_request(server, conn, &message, len, fd)) {
-			disconnect(server, conn);
+			disconnect_client(server, conn);
 			return;
 		}
 		if (tsct_monotonic_ns() > server->turn_end_ns)
@@ -452,7 +452,7 @@ static int listen_at_path(struct tsct_server *server)
 		 sizeof(server->addr)) < 0 ||
 	    chmod(path, 0666) < 0 || listen(server->listener, SOMAXCONN) < 0)
 		return -errno;
-	return watch(server, server->listener, &server->listener);
+	return watch_fd(server, server->listener, &server->listener);
 }
 
 /*
@@ -521,14 +521,14 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
-	/* A recorder may still read events from the memfd of a channel, so disconnect()
+	/* A recorder may still read events from the memfd of a channel, so disconnect_client()
 	 * does not free the memory while is_stopping is true. */
 	server->is_stopping = true;
 	while ((conn = LIST_FIRST(&server->connections)))
 		if (conn->fd >= 0)
-			disconnect(server, conn);
+			disconnect_client(server, conn);
 		else if (__atomic_exchange_n(&conn->is_done, true, __ATOMIC_ACQ_REL))
-			forget(server, conn);
+			forget_connection(server, conn);
 		else	/* close_sent_fd() frees @conn. */
 			LIST_REMOVE(conn, list);
 	tsct_store_clear(&server->store);
@@ -568,7 +568,7 @@ int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	err = server->epoll < 0 || server->wake < 0 || server->spare < 0 ?
-		-errno : watch(server, server->wake, &server->wake);
+		-errno : watch_fd(server, server->wake, &server->wake);
 	if (err)
 		goto stop;
 	tsct_store_init(&server->store, kind, source);

@@ -103,7 +103,7 @@ static __u64 channel_size(const struct tsct_store *store,
 	return h.file_size;
 }
 
-static int allocate(int fd, __u64 offset, __u64 len)
+static int allocate_range(int fd, __u64 offset, __u64 len)
 {
 	int result;
 
@@ -124,18 +124,16 @@ static int allocate_rings(const struct tsct_store_channel *channel)
 	char list[4096], *at = list;
 	int err;
 
-	err = allocate(channel->memfd, 0, h->ring_offset);
+	err = allocate_range(channel->memfd, 0, h->ring_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
-		err = allocate(channel->memfd,
-				 h->ring_offset + cpu * h->ring_stride,
-				 2 * TSCT_PAGE_SIZE);
+		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
+				     2 * TSCT_PAGE_SIZE);
 	if (err || !read_cpu_list(CPU_DIR "online", list, sizeof(list)))
 		return err;
 	while (!err && next_range(&at, &first, &last) && last < h->nr_cpus &&
 	       first <= last)
-		err = allocate(channel->memfd,
-				 h->ring_offset + first * h->ring_stride,
-				 (last - first + 1) * h->ring_stride);
+		err = allocate_range(channel->memfd, h->ring_offset + first * h->ring_stride,
+				     (last - first + 1) * h->ring_stride);
 	return err;
 }
 

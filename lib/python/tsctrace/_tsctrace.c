@@ -272,7 +272,7 @@ static inline uint64_t state_of(const struct py_event *event)
 	return __atomic_load_n(&event->type.state, __ATOMIC_ACQUIRE);
 }
 
-static inline void emit(uint64_t state, const void *payload, size_t len)
+static inline void emit_event(uint64_t state, const void *payload, size_t len)
 {
 	if (state)
 		tsct_emit((struct tsct_channel *)(uintptr_t)(state << 16 >> 16),
@@ -284,9 +284,9 @@ static inline void emit(uint64_t state, const void *payload, size_t len)
  * NULL with *ret_off true and no exception: the last event of this call site is disabled,
  * so no payload was built.
  */
-static inline struct py_event *prepare(unsigned int kind, PyObject *name,
-				       PyObject *const *values, PyObject *keywords,
-				       Py_ssize_t nr, struct payload *p, bool *ret_off)
+static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
+					     PyObject *const *values, PyObject *keywords,
+					     Py_ssize_t nr, struct payload *p, bool *ret_off)
 {
 	struct site *site = site_of(name, kind, keywords);
 	char types[TSCT_FIELDS_MAX + 1];
@@ -320,17 +320,17 @@ static inline struct py_event *prepare(unsigned int kind, PyObject *name,
 
 /* ---- functions ----------------------------------------------------------- */
 
-static PyObject *record(unsigned int kind, PyObject *name, PyObject *const *values,
-			PyObject *keywords, Py_ssize_t nr)
+static PyObject *record_event(unsigned int kind, PyObject *name, PyObject *const *values,
+			      PyObject *keywords, Py_ssize_t nr)
 {
 	struct py_event *event;
 	struct payload p;
 	bool off;
 
 	payload_init(&p);
-	event = prepare(kind, name, values, keywords, nr, &p, &off);
+	event = prepare_event(kind, name, values, keywords, nr, &p, &off);
 	if (event)
-		emit(state_of(event), p.bytes, p.len);
+		emit_event(state_of(event), p.bytes, p.len);
 	payload_free(&p);
 	if (!event && !off)
 		return NULL;
@@ -344,8 +344,8 @@ static PyObject *py_event(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 	if (nr != 1)
 		return PyErr_SetString(PyExc_TypeError, "event() takes a name, and fields by "
 				       "keyword"), NULL;
-	return record(TSCT_KIND_INSTANT, args[0], args + 1, keywords,
-		      keywords ? PyTuple_GET_SIZE(keywords) : 0);
+	return record_event(TSCT_KIND_INSTANT, args[0], args + 1, keywords,
+			    keywords ? PyTuple_GET_SIZE(keywords) : 0);
 }
 
 static PyObject *value_keyword;		/* ("value",) */
@@ -355,12 +355,12 @@ static PyObject *py_counter(PyObject *self, PyObject *const *args, Py_ssize_t nr
 {
 	(void)self;
 	if (nr == 2 && !keywords)
-		return record(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
+		return record_event(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
 	if (nr != 1 || !keywords)
 		return PyErr_SetString(PyExc_TypeError, "counter() takes a name and a value, "
 				       "or a name, and values by keyword"), NULL;
-	return record(TSCT_KIND_COUNTER, args[0], args + 1, keywords,
-		      PyTuple_GET_SIZE(keywords));
+	return record_event(TSCT_KIND_COUNTER, args[0], args + 1, keywords,
+			    PyTuple_GET_SIZE(keywords));
 }
 
 static PyObject *py_enable(PyObject *self, PyObject *args)
@@ -459,8 +459,8 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 	span->bytes = span->room;
 	span->name = Py_NewRef(args[0]);
 	payload_init(&p);
-	span->begin = prepare(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
-			      keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
+	span->begin = prepare_event(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
+				    keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
 	span->len = p.len;
 	if (span->begin && p.len > sizeof(span->room)) {
 		span->bytes = PyMem_Malloc(p.len);
@@ -505,7 +505,7 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 			site_set(site, span->name, TSCT_KIND_END, NULL, span->end);
 		}
 		span->end = site->event;
-		emit(state, span->bytes, span->len);
+		emit_event(state, span->bytes, span->len);
 	}
 	return Py_NewRef(self);
 }
@@ -517,7 +517,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 	(void)args;
 	(void)nr;
 	if (span->end)
-		emit(state_of(span->end), "", 0);
+		emit_event(state_of(span->end), "", 0);
 	span->end = NULL;
 	Py_RETURN_NONE;
 }
@@ -544,7 +544,7 @@ static PyTypeObject span_type = {
 
 /* ---- the module ---------------------------------------------------------- */
 
-static PyMethodDef methods[] = {
+static PyMethodDef module_methods[] = {
 	{ "event", (PyCFunction)(void *)py_event, METH_FASTCALL | METH_KEYWORDS,
 	  "event(name, **fields)\n\nRecords an event at this moment." },
 	{ "counter", (PyCFunction)(void *)py_counter, METH_FASTCALL | METH_KEYWORDS,
@@ -569,8 +569,8 @@ static PyMethodDef methods[] = {
 	{ 0 }
 };
 
-static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT, .m_name = "_tsctrace", .m_size = -1, .m_methods = methods,
+static struct PyModuleDef module_definition = {
+	PyModuleDef_HEAD_INIT, .m_name = "_tsctrace", .m_size = -1, .m_methods = module_methods,
 };
 
 PyMODINIT_FUNC PyInit__tsctrace(void);
@@ -586,7 +586,7 @@ PyMODINIT_FUNC PyInit__tsctrace(void)
 	 * Python's events go to that channel, too. */
 	tsct_channel_open(NULL, &channel);
 	tsct_events_enable(channel, NULL);
-	module = PyModule_Create(&definition);
+	module = PyModule_Create(&module_definition);
 	if (module && PyModule_AddObjectRef(module, "span", (PyObject *)&span_type)) {
 		Py_DECREF(module);
 		return NULL;
