@@ -79,7 +79,7 @@ struct tsct_channel {
 /* Arguments of tsct_channel_open() and environment variables at that time: later, another
  * thread may be in setenv() */
 struct tsct_opening {
-	struct tsct_channel_options options;	/* name points to `name` */
+	struct tsct_channel_options options;	/* options.name points to `name` below */
 	bool is_only;			/* try only the provider at socket_path (NULL: module) */
 	const char *socket_path;
 	char name[80];
@@ -180,8 +180,8 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 
 /* Text of an error of a provider: an entry of a table, whose last entry is all zero */
 struct tsct_reason {
-	int err, ret;		/* error of the system; error that tsct_channel_open()
-				 * returns, 0: `err` */
+	int err, ret;		/* err: error of the system; ret: the error that
+				 * tsct_channel_open() returns for it, 0: err */
 	const char *text;
 	const char *after;	/* text after the server's name; NULL: name no server */
 };

@@ -184,7 +184,7 @@ static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 		block.events - nr : now->events;
 }
 
-/* Reads the head and the counts of a ring, as of one moment. */
+/* Reads the head and the counts of a ring as they were at one moment. */
 static void count_ring(struct tsct_reader *reader, unsigned int cpu,
 		       struct tsct_ring_count *now)
 {

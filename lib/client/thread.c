@@ -16,8 +16,8 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 /*
  * The thread's id, cached because gettid() would cost more than the rest of an emit.
- * Initial-exec: the first use calls and allocates nothing, so it is safe in signal
- * handlers.
+ * TLS model initial-exec: the first use neither calls a function nor allocates, so it is
+ * safe in signal handlers.
  */
 __thread uint32_t tsct_thread_id;
 

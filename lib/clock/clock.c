@@ -135,8 +135,8 @@ static const struct {
 		"not credible" },
 };
 
-/* Writes to @why for which reason @path was rejected with the error @err. Returns the
- * -errno that the library reports: @err, or the one that reasons[] has instead. */
+/* Writes to @why the reason for which @path was rejected with the error @err. Returns the
+ * -errno that the library reports: @err, or the error that reasons[] has instead. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);

@@ -193,7 +193,7 @@ static void take_sample(struct tsct_clock_inprocess *clock)
 
 void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 {
-	/* acquire of the last holder's stores: pairs with the release below */
+	/* acquire: pairs with the release below, after the stores of the previous sample */
 	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
 	take_sample(clock);

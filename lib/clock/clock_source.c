@@ -58,7 +58,7 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* Returns the best clock of the kernel that can be read. */
+/* Returns the source (TSCT_SOURCE_*) of the best kernel clock that can be read. */
 static int kernel_clock_source(void)
 {
 	struct timespec ts;
@@ -101,7 +101,7 @@ void tsct_source_features(struct tsct_check *check)
 		check->flags |= TSCT_CHECK_RDTSCP;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
 		check->flags |= TSCT_CHECK_INVARIANT;
-	/* Flags of the first CPU in /proc/cpuinfo */
+	/* Reads the flags that /proc/cpuinfo has for the first CPU. */
 	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) > 0 &&
 	    (flags = strstr(text, "\nflags"))) {
 		flags[1 + strcspn(flags + 1, "\n")] = '\0';

@@ -34,7 +34,7 @@
 struct exchange {
 	/* Members that only the requesting thread writes */
 	_Alignas(64) __u64 ping;	/* number of the last request; 0: none */
-	__u64 stop;			/* true: the responder shall end */
+	__u64 stop;			/* 1: the responding thread must end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
 	/* Members that only the responding thread writes */
 	_Alignas(64) __u64 pong;	/* number of the last request answered */

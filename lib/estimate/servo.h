@@ -110,10 +110,10 @@ double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
 /*
  * tsct_servo_start - replace params by new params that run at the estimated rate
  * @begin_cycles: cycles at which the new params begin, if there are params in force
- * @params: in: params in force, or mult 0; out: new params, without slew and bounds
+ * @params: in: params in force, or mult 0: none; out: new params, without slew and bounds
  *
  * Returns true if the new params continue the time of the params in force: then the new
- * params may slew. Else the new params begin at estimate->point: its cycles and ns.
+ * params may slew. Else the new params begin at the cycles and ns of estimate->point.
  */
 bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 		      __u64 begin_cycles, struct tsct_clock_params *params);

@@ -411,8 +411,9 @@ int tsct_server_run(struct tsct_server *server)
 }
 
 /*
- * The holder of the lock owns the socket's path. The former owner may remove the lock
- * file between open() and flock(); then the file is created and locked again.
+ * Takes the lock of the socket's path; only the server that has this lock may use the path.
+ * The former server may remove the lock file between open() and flock(): then the file is
+ * created and locked again.
  */
 static int take_lock(struct tsct_server *server)
 {

@@ -49,8 +49,8 @@ int tsct_server_restore(struct tsct_server *server, const char *label, int memfd
 
 /*
  * tsct_server_on_thread - set a function that is called while a thread waits for an answer
- * @on_thread: called with the process that connects, or the thread that requests its ID
- *	(TSCT_IOC_THREAD); the number is that in this process's pid namespace
+ * @on_thread: called with the id, in this process's pid namespace, of the process that
+ *	connects or of the thread that requests its id (TSCT_IOC_THREAD)
  *
  * Call it before tsct_server_run().
  */

@@ -24,7 +24,7 @@
 #include "lib/core/ring.h"
 #include "store.h"
 
-/* Largest limit of one user's channels, in bytes, on machines of up to 256 CPUs */
+/* Limit of one user's channels, bytes, on machines of up to 256 CPUs with enough memory */
 #define USER_BYTES_MAX		(1ULL << 30)
 /* largest id that a channel keeps when a client gives the channel back after a restart */
 #define FORMER_ID_MAX		(1U << 24)
@@ -411,8 +411,8 @@ static void describe_channel(const struct tsct_store_channel *channel,
 
 /*
  * Channels of all users together may take a quarter of the memory, those of one user an
- * eighth, up to 1 GiB. The limit of a user also bounds the time of one request: the
- * memory is zeroed.
+ * eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a user also
+ * bounds the time of one request, in which the kernel zeroes the memory.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {

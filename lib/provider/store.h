@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
-/* Limit of channels; RLIMIT_NOFILE may lower it. */
+/* Largest number of channels; RLIMIT_NOFILE may lower this limit. */
 #define TSCT_STORE_CHANNELS_MAX	4096
 
 /* Unread events: events of channels that no reader ever opened */
