@@ -349,7 +349,7 @@ static int bind_channel(struct tsct_channel *channel,
 	const char *name = options->name;
 	int err;
 
-	/* Checked here, because the provider's -EINVAL does not say which option is wrong. */
+	/* Checks the name here, as the provider's -EINVAL does not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
 				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",

@@ -19,7 +19,7 @@
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
 #define BOUND		0x1
-/* the event was enabled when its channel could not be opened */
+/* the event is to be enabled as soon as its channel can be opened */
 #define WANTED		0x2
 
 #define SEPARATORS	", \t\n"

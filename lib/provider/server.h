@@ -72,7 +72,8 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
  * tsct_server_run - start a thread that dispatches until tsct_server_stop()
  *
  * The thread has all signals blocked. The process may then open channels of its own
- * server by tsct_channel_open_at(). The caller must not dispatch. Returns 0 or -errno.
+ * server by tsct_channel_open_at(). The caller must not call tsct_server_dispatch() any
+ * more. Returns 0 or -errno.
  */
 int tsct_server_run(struct tsct_server *server);
 

@@ -50,7 +50,7 @@ static PyObject *events;		/* dict from (name, kind, keywords, types) to the
 /* A payload that is being built */
 struct payload {
 	size_t len;
-	char *bytes;			/* `room`, or allocated */
+	char *bytes;			/* `room`, or allocated memory */
 	size_t size;
 	char room[512];
 };
