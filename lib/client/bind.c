@@ -163,8 +163,8 @@ static const char *explain_options(const struct tsct_channel_options *options)
 		return "invalid block_size; use a power of two of 4096 to 65536";
 	if (tsct_geometry_check(options->policy, size,
 				options->blocks ?: TSCT_BLOCKS_DEFAULT))
-		return "invalid number of blocks; use a power of two, 2 (overwrite: 4) to "
-			"65536; all blocks of a ring have at most 256 MiB";
+		return "invalid number of blocks; use a power of two from 2 (overwrite: 4) to "
+			"65536, with at most 256 MiB in all blocks of a ring";
 	return "rejected by the provider; use library and provider of one "
 		"release";
 }
@@ -306,9 +306,9 @@ static const char *emit_warning(const struct tsct_channel *channel)
 	    channel->provider == TSCT_PROVIDER_MODULE)
 		return "";
 	if (tsct_rseq_offset())
-		return ", but events of this process are lost: it may not read "
+		return ", but events of this process are lost: the process may not read "
 			"the TSC; see PR_SET_TSC in prctl(2)";
-	return ", but events of this process are lost: it has no rseq; use "
+	return ", but events of this process are lost: the process has no rseq; use "
 		"glibc 2.35 or later with glibc.pthread.rseq=1";
 }
 
@@ -352,7 +352,7 @@ static int bind_channel(struct tsct_channel *channel,
 	/* Checks the name here, as the provider's -EINVAL does not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
-				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",
+				       "name; use 1 to %d characters of A-Z a-z 0-9 _ . -",
 				       name, TSCT_NAME_MAX - 1);
 		return -EINVAL;
 	}

@@ -127,12 +127,13 @@ static const struct {
 	{ -ENXIO, -ENOENT, "does not exist" },
 	{ -EAGAIN, 0, "holds no time yet; check that tsctraced is running" },
 	{ -ETIME, -EAGAIN, "has expired; check that tsctraced is running" },
-	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read" },
+	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read; see "
+		"PR_SET_TSC in prctl(2)" },
 	{ -ESTALE, 0, "is of another boot; check that tsctraced is running" },
 	{ -ELOOP, 0, "is a symbolic link, which is not followed; remove it "
 		"and restart tsctraced" },
 	{ -EINVAL, 0, "is not a clock page of this version, or its figures are "
-		"not credible" },
+		"not credible; use library and provider of one release" },
 };
 
 /* Writes to @why the reason for which @path was rejected with the error @err. Returns the
@@ -199,7 +200,7 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 	if (err != -EACCES)
 		return explain(err, path, why, size);
 	snprintf(why, size, "%s is not readable, or users other than its owner may "
-		 "write it, or its owner is not trusted", path);
+		 "write it, or its owner is not trusted; check owner and mode", path);
 	return err;
 }
 

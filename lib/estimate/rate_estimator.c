@@ -912,8 +912,8 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	for (i = 0; i < nr; i++)
 		window_add(&est->real, &samples[i].real);
 	/*
-	 * If the samples show an impossible rate, the clock was set among them: the
-	 * next sample will show the rate.
+	 * If the samples show an impossible rate, CLOCK_REALTIME was set between two of
+	 * them: the next sample will show the rate.
 	 */
 	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
 	    est->real.lo > est->raw_rate * (1 + STEERED)) {

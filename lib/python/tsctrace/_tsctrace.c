@@ -47,7 +47,7 @@ static PyObject *events;		/* dict from (name, kind, keywords, types) to the
 
 /* ---- payloads ------------------------------------------------------------ */
 
-/* A payload that is being built */
+/* The payload of an event, while values are added to it */
 struct payload {
 	size_t len;
 	char *bytes;			/* `room`, or allocated memory */
@@ -558,14 +558,15 @@ static PyMethodDef module_methods[] = {
 	  "disable(pattern=None)\n\nDisables the events that match one pattern, such as "
 	  "'db_*'; None: all, also those that are used later." },
 	{ "is_enabled", py_is_enabled, METH_O,
-	  "is_enabled(name)\n\nTrue if an event of this name was used, and is on." },
+	  "is_enabled(name)\n\nReturns True if an event of this name was used, and is on." },
 	{ "error", py_error, METH_NOARGS,
-	  "error()\n\nA line that says which tracer is used, or why there is none." },
+	  "error()\n\nReturns a line: which tracer is used, or why there is none." },
 	{ "provider", py_provider, METH_NOARGS,
-	  "provider()\n\n'module', 'daemon', 'embedded', or 'none': events are dropped." },
+	  "provider()\n\nReturns 'module', 'daemon', 'embedded', or 'none': events are "
+	  "dropped." },
 	{ "dropped", py_dropped, METH_NOARGS,
-	  "dropped()\n\nThe number of events that this process dropped without a count in "
-	  "a ring." },
+	  "dropped()\n\nReturns the number of events that this process dropped without "
+	  "counting them in a ring." },
 	{ 0 }
 };
 
