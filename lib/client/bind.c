@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Binds a handle to a channel: connects to the first provider that works, creates the channel
- * or attaches to it, checks and maps its memory.
+ * or attaches to it, checks and maps the channel's memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,9 @@
 #include "gettime.h"
 
 /*
- * Maximum number of tries to attach a channel or else create it: another process may
- * create the channel before this one can, and remove it before the next try.
+ * Maximum number of attempts to attach to a channel, or to create it if it does not exist:
+ * another process may create the channel just before this process does, and remove the
+ * channel before the next attempt.
  */
 #define BIND_TRIES		8
 #define NO_ROOM			"no room left within the provider's limits: "
@@ -41,8 +42,8 @@ int tsct_channel_alloc(struct tsct_channel **ret_channel)
 	return channel ? 0 : -ENOMEM;
 }
 
-/* Disconnects from the provider. Error text and count of dropped events remain. */
-static void release(struct tsct_channel *channel)
+/* Disconnects from the provider. The error text and the count of dropped events remain. */
+static void release_provider(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 
@@ -73,7 +74,7 @@ void tsct_channel_free(struct tsct_channel *channel)
 {
 	if (channel == &no_memory)
 		return;
-	release(channel);
+	release_provider(channel);
 	tsct_channel_ids_free(channel);
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
@@ -115,8 +116,8 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 	return 0;
 }
 
-/* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: the
- * caller releases what was mapped. */
+/* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: then
+ * the caller calls release_provider(), which unmaps the parts that were mapped. */
 static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -162,8 +163,8 @@ static const char *explain_options(const struct tsct_channel_options *options)
 		return "invalid block_size; use a power of two of 4096 to 65536";
 	if (tsct_geometry_check(options->policy, size,
 				options->blocks ?: TSCT_BLOCKS_DEFAULT))
-		return "invalid number of blocks; use a power of two, 2 (overwrite: 4) to "
-			"65536; all blocks of a ring have at most 256 MiB";
+		return "invalid number of blocks; use a power of two from 2 (overwrite: 4) to "
+			"65536, with at most 256 MiB in all blocks of a ring";
 	return "rejected by the provider; use library and provider of one "
 		"release";
 }
@@ -173,7 +174,8 @@ static unsigned long long mib(__u64 bytes)
 	return (bytes + (1 << 20) - 1) >> 20;
 }
 
-/* @parameter: parameter of the module that has this limit */
+/* Explains in @text that @need more bytes exceed the limit @max, of which @used are in use.
+ * @parameter: the module's parameter that sets the limit */
 static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
 			  __u64 max, const char *raise, const char *parameter)
 {
@@ -218,7 +220,7 @@ static void explain_quota(struct tsct_channel *channel,
 			      info.bytes_max, raise, "bytes_max");
 	else
 		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
-			 "%llu channels, the most allowed; close or remove some%s%s",
+			 "%llu channels, and may have no more; close or remove some%s%s",
 			 my_channels, (unsigned long long)info.channels, raise,
 			 *raise ? "channels_user_max" :
 			 ", or raise the server's descriptor limit "
@@ -227,8 +229,8 @@ static void explain_quota(struct tsct_channel *channel,
 
 /* Appends the reason for a provider's error, with advice, to the error text. Returns
  * @err. */
-static int explain(struct tsct_channel *channel, int err, const char *name,
-		   const struct tsct_channel_options *options)
+static int explain_failure(struct tsct_channel *channel, int err, const char *name,
+			   const struct tsct_channel_options *options)
 {
 	static const struct tsct_reason reasons[] = {
 		{ -ENOENT, 0, "no such channel; start its writer or trace-ctl record "
@@ -262,7 +264,8 @@ static int explain(struct tsct_channel *channel, int err, const char *name,
 
 /* ---- binding ----------------------------------------------------------- */
 
-/* Other processes may create and remove the same channel at the same time. */
+/* Attaches to the channel or creates it, as the options say. Tries again, because other
+ * processes may create and remove the same channel meanwhile. */
 static int attach_or_create(struct tsct_channel *channel, const char *name,
 			    const struct tsct_channel_options *options)
 {
@@ -294,8 +297,8 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 }
 
 /*
- * A warning if events of this process are lost: emitting needs rseq, or the module,
- * which can write events in the kernel.
+ * Returns a warning if events of this process are lost, else "". An emit needs rseq, or
+ * the module as the provider, which can write the event in the kernel.
  */
 static const char *emit_warning(const struct tsct_channel *channel)
 {
@@ -303,15 +306,15 @@ static const char *emit_warning(const struct tsct_channel *channel)
 	    channel->provider == TSCT_PROVIDER_MODULE)
 		return "";
 	if (tsct_rseq_offset())
-		return ", but events of this process are lost: it may not read "
+		return ", but events of this process are lost: the process may not read "
 			"the TSC; see PR_SET_TSC in prctl(2)";
-	return ", but events of this process are lost: it has no rseq; use "
+	return ", but events of this process are lost: the process has no rseq; use "
 		"glibc 2.35 or later with glibc.pthread.rseq=1";
 }
 
 /*
- * Sets channel->error to "using PROVIDER (REASONS)". REASONS, the previous text, says
- * why other providers were skipped; each reason is cut at its `;`, before its advice.
+ * Sets channel->error to "using PROVIDER (REASONS)". REASONS is the previous error text: why
+ * other providers were skipped. Each reason is cut at its `;`, after which it gives advice.
  */
 static void set_success_text(struct tsct_channel *channel, const char *name)
 {
@@ -337,8 +340,8 @@ static void set_success_text(struct tsct_channel *channel, const char *name)
 }
 
 /*
- * Creates the channel or attaches to it, by the options, and maps it. Returns 0 or -errno
- * with the reason in the error text.
+ * Creates the channel or attaches to it, as the options say, and maps its memory. Returns 0,
+ * or -errno with the reason in the error text.
  */
 static int bind_channel(struct tsct_channel *channel,
 			const struct tsct_channel_options *options)
@@ -346,10 +349,10 @@ static int bind_channel(struct tsct_channel *channel,
 	const char *name = options->name;
 	int err;
 
-	/* The provider's -EINVAL would not say which option is wrong. */
+	/* Checks the name here, as the provider's -EINVAL does not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
-				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",
+				       "name; use 1 to %d characters of A-Z a-z 0-9 _ . -",
 				       name, TSCT_NAME_MAX - 1);
 		return -EINVAL;
 	}
@@ -358,7 +361,7 @@ static int bind_channel(struct tsct_channel *channel,
 	if (!err)
 		err = map_bound(channel);
 	if (err)
-		return explain(channel, err, name, options);
+		return explain_failure(channel, err, name, options);
 	set_success_text(channel, name);
 	return 0;
 }
@@ -370,7 +373,7 @@ static int module_request(struct tsct_channel *channel, unsigned int cmd, void *
 	return ioctl(channel->fd, cmd, arg) < 0 ? -errno : 0;
 }
 
-/* Connects to the module's device. Returns as tsct_socket_open(). */
+/* Connects to the module's device. Returns 0, or -errno with the reason in the error text. */
 static int open_module(struct tsct_channel *channel)
 {
 	static const struct tsct_reason reasons[] = {
@@ -403,7 +406,7 @@ static int open_module(struct tsct_channel *channel)
 	return 0;
 }
 
-/* @socket_path: NULL: the module */
+/* Connects to the server @server at @socket_path, or to the module if that path is NULL. */
 static int connect_to(struct tsct_channel *channel, const char *socket_path,
 		      const char *server)
 {
@@ -414,10 +417,10 @@ static int connect_to(struct tsct_channel *channel, const char *socket_path,
 /* ---- choice of the provider ------------------------------------------------ */
 
 /*
- * Tries one provider; @connected is the result of the connection to it. Returns true if
- * it is not running, has no such channel, or is the module, this user is over one of its
- * limits and the channel is an ordinary one, so that the next one is to be tried.
- * *ret_error keeps the first error other than -ENODEV.
+ * Tries one provider. @connected: 0: the handle is connected to the provider; else -errno.
+ * Returns true if the next provider is to be tried: the connection failed, the provider has
+ * no such channel, or the module refuses an ordinary channel because this user has reached
+ * a limit. *ret_error keeps the first error other than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options,
@@ -432,15 +435,15 @@ static bool try_provider(struct tsct_channel *channel,
 		*ret_error = 0;
 		return false;
 	}
-	release(channel);
+	release_provider(channel);
 	if (*ret_error == 0 || *ret_error == -ENODEV)
 		*ret_error = err;
 	return connected || err == -ENOENT ||
 		(is_module && err == -EDQUOT && !options->channel_flags);
 }
 
-/* $TSCTRACE_SOCKET comes first: the program that set this variable reads from its own rings
- * only. */
+/* Tries the server at $TSCTRACE_SOCKET first: trace-ctl record, which sets this variable for
+ * a program, reads only the rings of that server. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening)
 {
 	const struct tsct_channel_options *options = &opening->options;
@@ -537,8 +540,8 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 		err = map_bound(channel);
 	if (err) {
 		snprintf(name, sizeof(name), "%u", id);
-		explain(channel, err, name, &options);
-		release(channel);
+		explain_failure(channel, err, name, &options);
+		release_provider(channel);
 	}
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A handle of a channel: requests to its provider, what it shows, its error text */
+/* A handle of a channel: requests to the provider, properties of the channel, error text */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,8 @@ int tsct_channel_fd(const struct tsct_channel *channel)
 	return channel->fd;
 }
 
-/* Channel ids must increase: else a broken provider could keep the caller in a loop. */
+/* Rejects an id that is not above the last one: a broken provider could repeat its ids, and
+ * so keep the caller in a loop for ever. */
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info)
 {
 	const __u32 last = info->id;
@@ -114,7 +115,8 @@ int tsct_channel_remove(struct tsct_channel *channel, __u32 id)
 const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size)
 {
 	const struct tsct_channel_header *header = (void *)channel->head_map;
-	/* acquire: pairs with the provider's release; definitions below are complete */
+	/* acquire: pairs with the provider's release of defs_used: the definitions in the
+	 * first defs_used bytes are complete */
 	__u64 used = __atomic_load_n(&header->defs_used, __ATOMIC_ACQUIRE);
 
 	*ret_size = used < channel->header.defs_size ? used : channel->header.defs_size;
@@ -165,7 +167,7 @@ void tsct_channel_use_header(struct tsct_channel *channel)
 	channel->source = h->source;
 }
 
-/* Each offset is limited before it is used in a sum, so no sum can wrap. */
+/* Each offset of the header is checked before it is used in a sum, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
 	const __u64 cpus = h->nr_cpus, max = 1ULL << 44;

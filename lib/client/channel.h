@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of an open channel, for lib/client, and the interface between a
- * channel and the provider of its memory.
+ * The private members of an open channel, for lib/client, and the functions by which a
+ * channel uses the provider of its memory.
  */
 #ifndef TSCT_CHANNEL_H
 #define TSCT_CHANNEL_H
@@ -24,7 +24,7 @@ struct tsct_channel {
 	struct tsct_fast fast __attribute__((aligned(64)));
 
 	/* Members used by the slow path of emit */
-	long rseq;		/* offset of the rseq area; 0: rseq must not be used */
+	long rseq;		/* result of tsct_rseq_offset(); 0: rseq must not be used */
 	__u32 source;		/* TSCT_SOURCE_* of the cycles of events */
 	__u64 dropped;		/* number of events dropped by this process; atomic */
 	__u32 roles;		/* TSCT_ROLE_* that the provider granted */
@@ -33,24 +33,24 @@ struct tsct_channel {
 	/* Connection to the provider */
 	/*
 	 * Sends one TSCT_IOC_* request: @arg has _IOC_SIZE(cmd) bytes and takes the reply; a
-	 * memfd in the reply becomes map_fd. Returns 0 or -errno. Thread safe. NULL: not
-	 * connected
+	 * memfd in the reply becomes map_fd. Returns 0 or -errno. Thread safe. The pointer is
+	 * NULL if the handle is not connected.
 	 */
 	int (*request)(struct tsct_channel *channel, unsigned int cmd, void *arg);
 	enum tsct_provider provider;
-	int fd;			/* for requests: device or socket; -1: none */
+	int fd;			/* descriptor for requests: device or socket; -1: none */
 	int map_fd;		/* descriptor to map: device or memfd; -1: none */
 	pid_t pid;		/* id of the process that connected */
-	pthread_mutex_t lock;	/* lock: one request at a time on a socket */
-	/* Inodes of fd and map_fd if the provider is a server: programs that make
-	 * themselves daemons close all descriptors, and their numbers become those of
-	 * other files */
+	pthread_mutex_t lock;	/* held during a request on a socket */
+	/* Inodes of fd and map_fd if the provider is a server: they show whether the program
+	 * has closed these descriptors, as programs do that become daemons. Then the numbers
+	 * may be those of other files. */
 	ino_t fd_inode, map_inode;
 	bool broken;		/* a reply was lost on the socket; protected by lock */
 	char *socket_path;
 
 	/* The channel's file, mapped */
-	struct tsct_channel_header header;	/* private, checked copy */
+	struct tsct_channel_header header;	/* private copy of the header, checked */
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of header and definitions */
 	char *consumer_map;
@@ -58,36 +58,37 @@ struct tsct_channel {
 	char error[TSCT_ERROR_TEXT_SIZE];	/* text of tsct_channel_error() */
 
 	/*
-	 * The channel that this handle stands for, if that was opened after the handle:
-	 * NULL: this one. Stored with release, when all of it is set up. Handles are in
-	 * use by other threads at any moment, so nothing else of them changes.
+	 * The channel that this handle stands for, if the channel was opened later than the
+	 * handle; NULL: the handle is the channel. Stored with release when the target is
+	 * complete. Other threads may be using the handle, so its other members stay.
 	 */
 	struct tsct_channel *target;
-	struct tsct_channel *replaced;	/* target before this one; events may still be
-					 * written there; NULL: none */
-	struct tsct_handle_ids *ids;	/* a handle's definitions, or a target's ids of
-					 * them; NULL: none */
-	pthread_mutex_t ids_lock;	/* of a handle: for its ids and its target's */
-	struct tsct_opening *opening;	/* how to open it later; NULL: never */
-	/* Members of helper.c, protected by its lock */
+	struct tsct_channel *replaced;	/* of a target: the target before it, to which
+					 * events may still be written; NULL: none */
+	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
+					 * its ids for these events; NULL: none */
+	pthread_mutex_t ids_lock;	/* protects `ids` of a handle and of its target */
+	struct tsct_opening *opening;	/* arguments to open the channel later; NULL: it is
+					 * never opened later */
+	/* Members that helper.c uses, protected by helper.lock */
 	struct tsct_channel *next_watched;
 	bool watched, busy, lost;
 	bool no_thread;			/* opened with TSCT_OPEN_NO_THREAD; constant */
 };
 
-/* Arguments of an open, with the environment at that time: others may be in setenv()
- * later */
+/* Arguments of tsct_channel_open() and environment variables at that time: later, another
+ * thread may be in setenv() */
 struct tsct_opening {
-	struct tsct_channel_options options;	/* name points to `name` */
-	bool is_only;			/* try only the provider at socket_path; NULL: the module */
+	struct tsct_channel_options options;	/* options.name points to `name` below */
+	bool is_only;			/* try only the provider at socket_path (NULL: module) */
 	const char *socket_path;
 	char name[80];
-	char only[80];			/* $TSCTRACE_PROVIDER */
-	char embedded[128];		/* $TSCTRACE_SOCKET */
+	char only[80];			/* value of $TSCTRACE_PROVIDER */
+	char embedded[128];		/* value of $TSCTRACE_SOCKET */
 	char daemon[256];		/* path of the daemon's socket */
 };
 
-/* The channel that a handle stands for */
+/* Returns the channel that a handle stands for. */
 static inline struct tsct_channel *
 tsct_channel_target(const struct tsct_channel *channel)
 {
@@ -99,8 +100,8 @@ tsct_channel_target(const struct tsct_channel *channel)
 /* ---- bind.c -------------------------------------------------------------- */
 
 /*
- * tsct_channel_alloc - allocate a handle without a provider; without memory, one that drops
- *	all events. Returns 0 or -ENOMEM
+ * tsct_channel_alloc - allocate a handle without a provider. Returns 0, or -ENOMEM with a
+ *	static handle in *ret_channel, which drops all events
  * tsct_channel_free - disconnect a handle that no thread uses, and free it
  */
 int tsct_channel_alloc(struct tsct_channel **ret_channel);
@@ -113,19 +114,20 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 
 /*
  * tsct_channel_open_later - try once more to open the channel of a handle
- * @channel: has `opening`, and is marked busy by helper.c
+ * @channel: a handle whose `opening` is set, and which helper.c has marked busy
  *
- * Opens a new target for the handle, and moves its typed events there. Returns 0 or
- * -errno: the handle is as before.
+ * Opens a new target for the handle, and moves the handle's typed events there. Returns 0,
+ * or -errno and leaves the handle unchanged.
  */
 int tsct_channel_open_later(struct tsct_channel *channel);
 
 /* ---- event_registry.c ---------------------------------------------------- */
 
 /*
- * tsct_channel_move - define the handle's events in a new target, and use it from now on.
- * Returns 0 or -errno: the handle is as before
- * tsct_channel_id - the target's id for a handle's id; 0: there is none. Signal safe
+ * tsct_channel_move - define the handle's events in a new target, which the handle uses from
+ * now on. Returns 0, or -errno and leaves the handle unchanged
+ * tsct_channel_id - return the event id that a target has for the handle's event id @id;
+ * 0: none. Signal safe
  * tsct_channel_ids_free - free channel->ids
  */
 int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target);
@@ -133,15 +135,14 @@ unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id)
 void tsct_channel_ids_free(struct tsct_channel *channel);
 
 /*
- * tsct_events_move - store channel->target, and put the typed events that are on the
- * handle, or wait for it, on that channel; @target NULL: only those that are not defined
- * yet
- * tsct_events_use - enable typed events by patterns on a channel: all that are registered
- *	now or later. Returns 0 with their present number, or the error of one, in *ret_on;
- *	or -errno: the channel cannot be used, or not yet
+ * tsct_events_move - store @target in channel->target, and move the handle's typed events
+ * to the target. If @target is NULL, only define the handle's events that are not defined yet
+ * tsct_events_use - enable on a channel the typed events that match patterns, whether they
+ *	are registered now or later. Returns 0 with the number of enabled events, or the
+ *	-errno of one that failed, in *ret_on; or -errno: the channel cannot be used, or not yet
  * tsct_events_prepare - register the fork handler of the events' lock
- * tsct_events_describe - print a line about each typed event, separated by tabs: state
- * (on, off, or none: not on a channel), kind, channel, name, fields
+ * tsct_events_describe - print a line for each typed event, with columns separated by tabs:
+ * state (on, off; none: the event is on no channel), kind, channel, name, fields
  */
 void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target);
 int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret_on);
@@ -161,16 +162,17 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);
 
 /*
- * tsct_socket_thread - get this thread's number in the pid namespace of the server that
- *	provides the channel, or of one below, where it is gettid(): elsewhere, that may be
- *	the number of another thread. Returns 0 or -errno: the server ended, does not know
- *	the request, or is in no namespace above
+ * tsct_socket_thread - get this thread's id as the channel's server sees it. If the server is
+ *	in this thread's pid namespace, or in one below, the id is gettid(). Else gettid()
+ *	may be the id of another thread there, so the server is requested to translate it.
+ *	Returns 0, or -errno: the server ended, does not support the request, or is in no
+ *	namespace above
  */
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 
 /* ---- channel.c ------------------------------------------------------------ */
 
-#define TSCT_NEXT_REASON	"; also tried "	/* between the reasons in the error text */
+#define TSCT_NEXT_REASON	"; also tried "	/* separates two reasons in the error text */
 
 /* Appends a reason to the error text, tsct_channel_error(). */
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
@@ -178,21 +180,21 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 
 /* Text of an error of a provider: an entry of a table, whose last entry is all zero */
 struct tsct_reason {
-	int err, ret;		/* error of the system, and of tsct_channel_open(); 0: the
-				 * same */
+	int err, ret;		/* err: error of the system; ret: the error that
+				 * tsct_channel_open() returns for it, 0: err */
 	const char *text;
-	const char *after;	/* text after the server's name; NULL: neither is said */
+	const char *after;	/* text after the server's name; NULL: name no server */
 };
 
-/* Appends to the error text why @path cannot be used, by a table. Returns the error of
- * tsct_channel_open(). */
+/* Appends to the error text why @path cannot be used: the text that the table @reason has
+ * for @err. Returns the -errno that tsct_channel_open() returns. */
 int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason *reason,
 			 const char *path, const char *server, int err);
 
-/* Allocates a handle without a provider, which tsct_channel_close() frees; NULL: no
- * memory. */
+/* Allocates a handle without a provider, which tsct_channel_close() frees. Returns NULL if
+ * there is no memory. */
 struct tsct_channel *tsct_channel_new(void);
-/* Sets the fields of the handle that repeat those of channel->header. */
+/* Copies the geometry and the source from channel->header to the handle's own members. */
 void tsct_channel_use_header(struct tsct_channel *channel);
 
 /*
@@ -205,12 +207,12 @@ int tsct_channel_check(const struct tsct_channel_header *header,
 
 /* A constant 0: the fork_mark of channels that have no fast path */
 extern const __u32 tsct_no_mark;
-/* Makes every event take the slow path; also the state of a handle without a channel. */
+/* Makes every event take the slow path. A handle without a channel is in this state, too. */
 void tsct_emit_disable_fast(struct tsct_channel *channel);
 
 /* ---- thread.c ----------------------------------------------------------- */
 
-/* Offset of the rseq area from the thread pointer, bytes; 0: there is none. */
+/* Returns the offset of the rseq area from the thread pointer, bytes; 0: there is none. */
 long tsct_rseq_offset(void);
 
 /*
@@ -224,9 +226,9 @@ void tsct_thread_prepare(void);
 const __u32 *tsct_thread_mark(void);
 
 /*
- * Stores this thread's id in tsct_thread_id, and returns it: that in the pid namespace of the
- * provider of @channel, for the module the initial one. If the provider does not answer, the
- * id is that of gettid(); it is not stored if a later request may succeed. Signal safe
+ * Stores this thread's id in tsct_thread_id, and returns the id. It is the id in the pid
+ * namespace of the provider of @channel (the module: the initial namespace). If the provider
+ * does not answer, the id is gettid(), not stored if a later request may succeed. Signal safe
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
@@ -239,10 +241,12 @@ void tsct_emit_enable_fast(struct tsct_channel *channel);
 /* ---- helper.c: the helper thread of a program ---------------------------- */
 
 /*
- * tsct_helper_watch - let the thread open the channel of @channel, or connect it again;
- * channel->opening is set
- * tsct_helper_forget - end that, and wait until the thread does not use @channel
- * tsct_helper_start - start the thread, for requests about typed events on @channel
+ * tsct_helper_watch - let the helper thread open the channel of the handle @channel later, or
+ * connect it to a restarted daemon; channel->opening must be set
+ * tsct_helper_forget - undo tsct_helper_watch(), and wait until the thread has stopped using
+ * @channel
+ * tsct_helper_start - start the helper thread, which answers requests about typed events;
+ * does nothing if @channel was opened with TSCT_OPEN_NO_THREAD
  */
 void tsct_helper_watch(struct tsct_channel *channel);
 void tsct_helper_forget(struct tsct_channel *channel);
@@ -270,7 +274,7 @@ tsct_ring_consumer(const struct tsct_channel *channel, unsigned int cpu)
 
 /*
  * Returns true if the CPU's ring exists. Access to the ring of a CPU that is not READY
- * raises SIGBUS. Pairs with the provider's store of the state after the ring is set up.
+ * raises SIGBUS. The provider stores the CPU's state with release when the ring is set up.
  */
 static inline bool tsct_ring_ready(const struct tsct_channel *channel,
 				   unsigned int cpu)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Administration of channels, for trace-ctl and tsctraced: connections to one
- * provider, requests on any of its channels, and open channels seen from outside.
- * No part of the public API. All functions return 0 or -errno unless stated, and
+ * provider, requests on any of its channels, and properties of open channels.
+ * Not part of the public API. All functions return 0 or -errno unless stated, and
  * none of them is async-signal-safe.
  */
 #ifndef TSCT_CHANNEL_ADMIN_H
@@ -38,50 +38,50 @@ int tsct_channel_connect(const char *socket_path, const char *server,
  */
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
 
-/* Path of the provider's socket; NULL: no socket. Valid until @channel is closed. */
+/* Returns the path of the provider's socket, valid until @channel is closed; NULL: none. */
 const char *tsct_channel_socket_path(const struct tsct_channel *channel);
 
 /*
- * tsct_channel_fd - the descriptor that connects to the provider, -1: none
+ * tsct_channel_fd - return the descriptor that connects to the provider; -1: none
  *
  * The module's device becomes readable (POLLIN) at the watermark of
- * tsct_reader_watermark(). A socket never does. @channel still owns the descriptor.
+ * tsct_reader_watermark(); a server's socket does not. @channel still owns the descriptor.
  */
 int tsct_channel_fd(const struct tsct_channel *channel);
 
 /*
- * tsct_provider_gone - did the server that holds the rings exit or hang up?
+ * tsct_provider_gone - return true if the server that holds the rings exited or hung up
  *
  * The rings of an open channel stay usable, but a program that opens the channel
- * from now on gets new ones. Always false for the module, which cannot be
+ * from now on gets new rings. Always false for the module, which cannot be
  * unloaded while its device is open.
  */
 bool tsct_provider_gone(const struct tsct_channel *channel);
 
 /*
- * tsct_channel_resume - connect an open channel to the server that replaced the one that
- * is gone, and give it the channel's memory
+ * tsct_channel_resume - connect an open channel to its server, which was restarted, and give
+ * the channel's memory to the server
  *
- * Returns 0; -ENODEV: no server runs; -EEXIST: it has another channel of this name; or
- * another -errno.
+ * Returns 0; -ENODEV: no server runs; -EEXIST: the server has another channel of this name;
+ * or another -errno.
  */
 int tsct_channel_resume(struct tsct_channel *channel);
 
 /* ---- channels of a connected provider ---------------------------------- */
 
 /*
- * tsct_channels_next - the channel with the lowest id above info->id
- * @info: id of the previous channel, 0 to begin; set to the channel found
+ * tsct_channels_next - get the channel with the lowest id above info->id
+ * @info: in: id of the previous channel, 0: none; out: the channel that was found
  *
- * Lists the channels that this user may see, while channels come and go.
- * Returns 0, -ENOENT: no more channels, -EPROTO: the provider's ids do not increase.
+ * Repeated calls list the channels that this user may see; meanwhile, channels may be created
+ * and removed. Returns 0, -ENOENT: no more channels, -EPROTO: the ids do not increase.
  */
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info);
 
 /*
- * tsct_channel_own_info - the present state of an open channel, as its provider lists it
+ * tsct_channel_own_info - get the present state of an open channel from its provider
  *
- * Returns 0, -ENOENT: it was removed, or an error of tsct_channels_next().
+ * Returns 0, -ENOENT: the channel was removed, or an error of tsct_channels_next().
  */
 int tsct_channel_own_info(struct tsct_channel *channel, struct tsct_channel_info *ret_info);
 
@@ -95,17 +95,18 @@ int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 /*
  * tsct_channel_remove - remove a channel made with TSCT_CHANNEL_KEEP
  *
- * Its memory is freed when the last process that has it open closes it. Returns 0,
- * -ENOENT: no such channel, -EACCES: another user's, -EINVAL: not a kept one.
+ * The channel's memory is freed when no process has the channel open any more. Returns 0,
+ * -ENOENT: no such channel, -EACCES: the channel belongs to another user, -EINVAL: the
+ * channel was made without TSCT_CHANNEL_KEEP.
  */
 int tsct_channel_remove(struct tsct_channel *channel, __u32 id);
 
 /* ---- open channels ----------------------------------------------------- */
 
 /*
- * tsct_channel_open_at - tsct_channel_open() at one provider only, whatever the environment
- * says
- * @socket_path: its socket; NULL: the module
+ * tsct_channel_open_at - tsct_channel_open() that tries one provider only and ignores the
+ * environment variables that choose a provider
+ * @socket_path: socket of the provider; NULL: the module
  */
 int tsct_channel_open_at(const char *socket_path,
 			 const struct tsct_channel_options *options,
@@ -123,17 +124,17 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 			 struct tsct_channel **ret_channel);
 
 /*
- * tsct_channel_lost_no_ring - events that found no ring for their CPU
+ * tsct_channel_lost_no_ring - return the number of events lost because their CPU had no ring
  *
  * The number is read from the provider's page at each call. @channel is open.
  */
 __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
 
 /*
- * tsct_channel_defs - the definitions of a channel's events, in the provider's pages
+ * tsct_channel_defs - return the event definitions of an open channel, in the provider's pages
  * @ret_size: bytes of definitions now
  *
- * For tsct_event_def_next(), which accepts any content. @channel is open.
+ * Read them with tsct_event_def_next(), which accepts any content.
  */
 const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The control socket's client: sends one line, reads until the daemon closes. */
+/* The control socket's client: sends one line, reads until the daemon closes the connection. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "control_client.h"
 #include "gettime.h"
 
-/* time limit from connect() to the last byte of the answer */
+/* time limit from connect() to the last byte of the answer, ns */
 #define ANSWER_NS	5000000000LL
 #define RETRY_MS	5
 #define ANSWER_MAX	(8 << 20)	/* largest answer in bytes */
@@ -37,8 +37,9 @@ void tsct_control_call_end(struct tsct_control_call *call)
 }
 
 /*
- * The daemon's queue of connections may be full, and no event reports room in it. Then
- * this returns 0 without a descriptor, and the next step repeats connect().
+ * Connects and sends the request. Returns 0 or -errno. If the daemon's queue of connections
+ * is full, returns 0 with call->fd -1, and the next step repeats connect(): poll() does not
+ * report room in that queue.
  */
 static int send_request(struct tsct_control_call *call)
 {
@@ -61,7 +62,8 @@ static int send_request(struct tsct_control_call *call)
 	return err == -EAGAIN || err == -EINTR ? 0 : err;
 }
 
-/* Reads all bytes that have arrived. Returns 1: the answer is complete. */
+/* Reads all bytes that have arrived. Returns 1: the answer is complete; 0: more bytes are to
+ * come; or -errno. */
 static int read_answer(struct tsct_control_call *call)
 {
 	ssize_t len;
@@ -108,7 +110,7 @@ int tsct_control_call_step(struct tsct_control_call *call)
 
 /*
  * Sends a request and waits for its answer. @ret_fd: receives the connection, after an
- * answer of one line; NULL: it is closed
+ * answer of one line; NULL: the connection is closed
  */
 static int request_answer(const char *path, const char *request, __s64 until_ns,
 			  char **ret_answer, size_t *ret_len, int *ret_fd)

@@ -26,9 +26,8 @@
  * tsct_control_request_until - tsct_control_request(), also limited to @until_ns, a
  * time of tsct_monotonic_ns()
  *
- * tsct_control_request_keep - the same for a request whose connection may stay open
- * after an answer of one line. @ret_fd: that connection, for the
- * caller to close
+ * tsct_control_request_keep - tsct_control_request_until() for a request whose connection
+ * stays open after an answer of one line. @ret_fd: the connection, which the caller closes
  */
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
 			 size_t *ret_len);
@@ -37,12 +36,12 @@ int tsct_control_request_until(const char *path, const char *request,
 int tsct_control_request_keep(const char *path, const char *request,
 			      __s64 until_ns, char **ret_answer, int *ret_fd);
 
-/* A request that does not block. One thread at a time; not signal safe */
+/* A request that never blocks. One thread at a time may use it. Not signal safe */
 struct tsct_control_call {
 	const char *path;
 	char request[64];	/* line to send, with its newline; "": no request */
 	int fd;			/* connection; -1: not connected yet */
-	__s64 until_ns;		/* deadline of the request, CLOCK_MONOTONIC */
+	__s64 until_ns;		/* deadline of the request, ns of CLOCK_MONOTONIC */
 	char *answer;		/* bytes received so far; a NUL follows when complete */
 	size_t len, size;	/* bytes of @answer: received, allocated */
 	bool one_line;		/* true: the answer is complete after a newline, too */
@@ -63,8 +62,8 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/* Closes the connection, frees the answer, and zeroes the struct. A zeroed struct is
- * valid. */
+/* Closes the connection, frees the answer, and zeroes the struct. @call may be a zeroed
+ * struct. */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recording an event. The fast path is one rseq critical section (section.h); the slow
- * path does all else: begins blocks, finds rings, reads clocks other than the TSC,
- * requests the kernel to write events, counts losses. All functions but those that set
- * up the fast path are async-signal-safe.
+ * Records events. The fast path is one rseq critical section (section.h); the slow path
+ * begins blocks, finds rings, reads clocks other than the TSC, requests the kernel to
+ * write events, and counts losses. All functions but those that set up the fast path
+ * are async-signal-safe.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,8 +23,8 @@
  */
 #define TRIES		64
 /*
- * The kernel takes a payload in one piece: several buffers are joined on the stack up
- * to this size, else in allocated memory.
+ * Largest payload, bytes, whose buffers are joined on the stack, as the kernel takes a
+ * payload in one piece. Larger payloads are joined in allocated memory.
  */
 #define STACK_MAX	2048
 
@@ -34,14 +34,14 @@ struct emit_request {
 	const struct iovec *iov;
 	unsigned int nr;	/* number of buffers in iov */
 	__u32 size;		/* bytes of the record, rounded up to 8 */
-	bool ordered;		/* for tsct_emit(), else tsct_emit_unordered() */
+	bool ordered;		/* true: of tsct_emit(); false: of tsct_emit_unordered() */
 };
 
 /* ---- critical sections ----------------------------------------------------- */
 
 /*
  * The critical sections of tsctrace/section.h for payloads of variable length, for
- * sources other than the TSC, and for beginning a block. All are async-signal-safe
+ * sources other than the TSC, and to begin a block. All are async-signal-safe
  * and return TSCT_SECTION_*.
  */
 
@@ -49,9 +49,9 @@ _Static_assert(sizeof(struct iovec) == 16, "addq $16");
 _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 
 /*
- * Copies rdx bytes from src behind the header at pos, and advances both. Below 128
- * bytes word by word: the source was probably stored as words a moment ago, and a
- * wider load would have to wait for these stores.
+ * Copies rdx bytes from src behind the record header at pos, and advances src and pos.
+ * Copies fewer than 128 bytes word by word: the source was probably stored as words a
+ * moment ago, and a wider load would have to wait for these stores.
  */
 #define SECTION_COPY							\
 	TSCT_DO_("cmpq $8, %%rdx")					\
@@ -106,7 +106,7 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("incq %[pos]")						\
 	"78:\n\t"
 
-/* Copies one buffer; its length is in the record's header. */
+/* Copies one buffer, whose length is in the record's header. */
 #define SECTION_PAYLOAD							\
 	TSCT_DO_("movzwl %w[header], %%edx")				\
 	TSCT_DO_("subl $16, %%edx")					\
@@ -239,7 +239,8 @@ struct section_block {
 };
 
 /*
- * Stores a pad and a block header, and publishes both. The caller has checked for room.
+ * Stores a pad and a block header, and publishes both. The caller has checked that the ring
+ * has room for them.
  */
 static inline int section_begin_block(const struct tsct_fast *fast,
 				      const struct section_seen *seen,
@@ -311,8 +312,8 @@ static int count_dropped(struct tsct_channel *channel, int err)
 }
 
 /*
- * Counts an event as lost in the ring of the CPU on which the thread runs: by an atomic
- * addition, as the thread may be preempted, or run on another CPU by now. Returns @err.
+ * Counts an event as lost in the ring of the CPU on which the thread runs. The addition is
+ * atomic, as the thread may be preempted or run on another CPU by now. Returns @err.
  */
 static int count_lost(struct tsct_channel *channel, unsigned int cause, int err)
 {
@@ -350,7 +351,7 @@ static int write_by_kernel(struct tsct_channel *channel,
 	return err;
 }
 
-/* Joins the buffers of the event. @joined: room for the whole payload */
+/* Joins the buffers of the event in @joined, and requests the kernel to write the event. */
 static int write_joined(struct tsct_channel *channel,
 			const struct emit_request *event, char *joined)
 {
@@ -412,7 +413,8 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 	return true;
 }
 
-/* Reads head and clock of the CPU's ring. Returns NULL: the ring is not known yet. */
+/* Reads the head of the present CPU's ring, and then the channel's clock. Returns NULL if
+ * the address of the ring is not known yet. */
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
@@ -468,8 +470,8 @@ static int begin_block(struct tsct_channel *channel,
 	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
 	if (!tsct_ring_fits(&channel->geo, slot.pos,
 			    __atomic_load_n(tail, __ATOMIC_ACQUIRE))) {
-		/* If the head has moved since, the tail may have passed it, and the ring
-		 * only seems to be full. */
+		/* If the head has moved since it was read, the tail may have passed
+		 * seen.head, and the ring only seems to be full. */
 		return __atomic_load_n(&tsct_ring_producer(channel, seen.cpu)->head,
 				       __ATOMIC_RELAXED) == seen.head ?
 			TSCT_SECTION_FULL : TSCT_SECTION_STALE;
@@ -558,7 +560,7 @@ static inline bool is_event_id(unsigned int id)
 	return id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST;
 }
 
-/* Sum of the lengths of @nr buffers. Stops above @max, so that the sum cannot wrap. */
+/* Returns the sum of the lengths of @nr buffers. Stops above @max, so that no sum wraps. */
 static inline size_t iov_total(const struct iovec *iov,
 				unsigned int nr, size_t max)
 {
@@ -570,8 +572,8 @@ static inline size_t iov_total(const struct iovec *iov,
 }
 
 /*
- * Writes an event to the channel that was opened after the handle. Its ids are other
- * ones, as programs may have defined other events there.
+ * Writes an event of a handle to its target. Translates @id first: programs may have defined
+ * other events in the target, so the event may have another id there.
  */
 static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 			  const struct iovec *iov, unsigned int nr, bool ordered)

@@ -14,40 +14,40 @@
 #include "lib/core/event_def.h"
 #include "channel.h"
 
-#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* ids of a channel */
+#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* number of ids in a channel */
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
 #define BOUND		0x1
-/* the event was enabled when its channel could not be opened */
+/* the event is to be enabled as soon as its channel can be opened */
 #define WANTED		0x2
 
 #define SEPARATORS	", \t\n"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t event_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Variables protected by `lock`, as are all members of struct tsct_event_type except
- * `state` */
-static struct tsct_event_type *first;
+/* Variables protected by `event_mutex`, which also protects all members of struct tsct_event_type
+ * except `state` */
+static struct tsct_event_type *first_event;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;
 
 /* ---- definitions, and the ids of handles -------------------------------- */
 
 /*
- * Of a handle: what this program has defined by it, `def`. Definition i has the id
- * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
- * gets the handle's ids, because it may define events before there is a channel, and may get
- * another channel later. Of a target: `id`, the ids there of the handle's definitions.
- * There is room for all ids, 1 MiB, as signal handlers may be reading the table. Pages that
- * are never touched use no memory, unless malloc() clears them or the program locks all its
- * memory.
+ * Table of event ids. In a handle, `def` of entry i is an event that the program has defined;
+ * the program uses the id TSCT_ID_FIRST + i for the event. The channel uses the same ids,
+ * unless the handle has a target: the program may define events before there is a channel,
+ * and may get another channel later. In a target, `id` of entry i is the target's id for the
+ * handle's event i. The table has room for all ids (1 MiB), as signal handlers may be reading
+ * it. Pages that are never touched use no memory, unless malloc() clears them or the program
+ * locks all its memory.
  */
 struct tsct_handle_ids {
-	unsigned int nr;		/* highest i + 1 */
+	unsigned int nr;		/* highest index of an entry in use, plus 1 */
 	struct {
-		struct tsct_event_def *def;	/* NULL: none */
-		__u32 id;			/* 0: none */
+		struct tsct_event_def *def;	/* event of a handle; NULL: none */
+		__u32 id;			/* id in a target; 0: none */
 	} at[IDS_MAX];
 };
 
@@ -67,8 +67,8 @@ static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 	return channel->ids && i < channel->ids->nr ? channel->ids->at[i].def : NULL;
 }
 
-/* Stores definition @i of a handle, if @def is set, or its @id in a target. The caller
- * holds the handle's ids_lock. Returns the handle's id or -errno. */
+/* Sets entry @i of the table of a handle (@def is set, @id is 0) or of a target (@def is NULL).
+ * The caller holds the handle's ids_lock. Returns the handle's id of the event, or -errno. */
 static int ids_put(struct tsct_channel *channel, unsigned int i,
 		   const struct tsct_event_def *def, __u32 id)
 {
@@ -107,9 +107,9 @@ void tsct_channel_ids_free(struct tsct_channel *channel)
 	channel->ids = NULL;
 }
 
-/* Adds what other handles and programs have defined in the handle's channel: ids are the
- * same everywhere, so that the program may use these, too. The memory has none if a server
- * has freed it, because nobody was connected. */
+/* Adds to the handle's table the events that other handles and programs have defined in the
+ * handle's channel: this program may use their ids, too. The channel's memory has no
+ * definitions if the server has freed the memory, because no client was connected. */
 static int ids_copy(struct tsct_channel *channel)
 {
 	const struct tsct_event_def *def;
@@ -130,8 +130,8 @@ static int ids_copy(struct tsct_channel *channel)
 	return err;
 }
 
-/* Requests a definition's id from the provider, which checks it and may change all of
- * *def. Returns the id or -errno. */
+/* Defines an event in the channel. Restores *def but for its id, as the provider's reply may
+ * have changed all of *def. Returns the id or -errno. */
 static int define_by_provider(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	const struct tsct_event_def sent = *def;
@@ -148,8 +148,8 @@ static int define_by_provider(struct tsct_channel *channel, struct tsct_event_de
 	return id < TSCT_ID_FIRST ? -EPROTO : id;
 }
 
-/* Defines a handle's definitions in a new target; those for which it has no room are not
- * recorded there. */
+/* Defines a handle's events in a new target. Events for which the target has no room are not
+ * recorded there. Returns 0 or -errno. */
 static int define_all(struct tsct_channel *channel, struct tsct_channel *target)
 {
 	const struct tsct_event_def *known;
@@ -171,7 +171,7 @@ static int define_all(struct tsct_channel *channel, struct tsct_channel *target)
 	return err;
 }
 
-/* The target has all ids before an event is written there. */
+/* Defines all events in the target before the first event is written there. */
 int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
 {
 	int err = 0;
@@ -182,8 +182,8 @@ int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
 	if (!err)
 		err = define_all(channel, target);
 	if (!err) {
-		/* The handle's own fast path would miss the target: the slow path
-		 * follows it. */
+		/* The fast path would write to the handle's own channel; the slow path
+		 * uses the target. */
 		tsct_emit_disable_fast(channel);
 		target->replaced = channel->target;
 		tsct_events_move(channel, target);
@@ -192,8 +192,8 @@ int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
 	return err;
 }
 
-/* Defines an event for a handle that has no channel yet, or a target; the caller holds
- * ids_lock. */
+/* Defines an event for a handle that has no channel yet, or that has a target. The caller
+ * holds ids_lock. Returns the handle's id of the event, or -errno. */
 static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
@@ -224,7 +224,7 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 	if (id < 0 || !channel->opening)
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel) {	/* since this moment */
+	if (tsct_channel_target(channel) != channel) {	/* the helper thread just set it */
 		def->id = 0;
 		id = define_by_handle(channel, def);
 	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
@@ -253,16 +253,16 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
 	return err;
 }
 
-/* ---- locking; a child must not inherit a lock that another thread holds --- */
+/* ---- the lock: held during fork(), so that the child can unlock it -------- */
 
 static void registry_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&event_mutex);
 }
 
 static void registry_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&event_mutex);
 }
 
 static void handle_forks(void)
@@ -296,7 +296,7 @@ static size_t pattern_len(const char *pattern)
  * Compares a name with a pattern. Backtracks to the last `*` only, so the number of
  * steps is at most the product of both lengths; names have up to 63 characters.
  */
-static bool matches(const char *pattern, size_t len, const char *name)
+static bool matches_pattern(const char *pattern, size_t len, const char *name)
 {
 	const char *const end = pattern + len;
 	const char *star = NULL, *resume = NULL;
@@ -351,7 +351,7 @@ static bool is_selected(const char *patterns, const char *name)
 		minus = *at == '-';
 		at += minus;
 		len = pattern_len(at);
-		if (matches(at, len, name))
+		if (matches_pattern(at, len, name))
 			selected = !minus;
 	}
 	return selected;
@@ -380,7 +380,7 @@ static void leave_channel(struct tsct_event_type *event)
 }
 
 /* Defines the event in @channel, and leaves it disabled. Returns 0 or -errno. */
-static int define(struct tsct_event_type *event, struct tsct_channel *channel)
+static int define_event(struct tsct_event_type *event, struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 	struct tsct_event_def def = {
@@ -402,7 +402,8 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	if (id < 0)
 		return id;
 	/*
-	 * The state has 48 bits for a channel's address; higher addresses are unusual.
+	 * The state has 48 bits for a channel's address. Higher addresses are unusual, and
+	 * are rejected.
 	 */
 	if ((uintptr_t)target >> 48)
 		return -EFAULT;
@@ -428,7 +429,7 @@ static int apply_patterns(struct tsct_event_type *event)
 	if (event->flags & BOUND)
 		return 0;
 	if (event->channel != enabled_channel)
-		err = define(event, enabled_channel);
+		err = define_event(event, enabled_channel);
 	if (err)
 		return err;
 	set_state(event, on);
@@ -441,10 +442,10 @@ void tsct_event_register(struct tsct_event_type *event)
 {
 	registry_enter();
 	event->prev = NULL;
-	event->next = first;
-	if (first)
-		first->prev = event;
-	first = event;
+	event->next = first_event;
+	if (first_event)
+		first_event->prev = event;
+	first_event = event;
 	if (enabled_channel)
 		apply_patterns(event);
 	registry_unlock();
@@ -459,7 +460,7 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	if (event->prev)
 		event->prev->next = event->next;
 	else
-		first = event->next;
+		first_event = event->next;
 	registry_unlock();
 }
 
@@ -475,7 +476,7 @@ int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret
 	result = check_writable(channel);
 	if (!result && enabled_channel && enabled_channel != channel)
 		result = -EBUSY;
-	/* A channel that may be opened later takes the patterns already. */
+	/* If the channel may be opened later, stores the patterns for that moment. */
 	if (result && (result != -ENODEV || !channel->opening || enabled_channel)) {
 		registry_unlock();
 		free(copy);
@@ -488,7 +489,7 @@ int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret
 		registry_unlock();
 		return result;
 	}
-	for (event = first; event; event = event->next) {
+	for (event = first_event; event; event = event->next) {
 		result = apply_patterns(event);
 		if (result < 0)
 			err = result;
@@ -507,7 +508,7 @@ void tsct_events_disable(struct tsct_channel *channel)
 	if (!channel)
 		return;
 	registry_enter();
-	for (event = first; event; event = event->next)
+	for (event = first_event; event; event = event->next)
 		if (event->channel == channel)
 			leave_channel(event);
 	if (enabled_channel == channel) {
@@ -527,8 +528,8 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 	if (!len || pattern[len])
 		return -EINVAL;
 	registry_enter();
-	for (event = first; event; event = event->next) {
-		if (!event->channel || !matches(pattern, len, event->name))
+	for (event = first_event; event; event = event->next) {
+		if (!event->channel || !matches_pattern(pattern, len, event->name))
 			continue;
 		if (event->flags & WANTED)
 			continue;
@@ -555,7 +556,7 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 		event->channel = channel;
 		event->flags |= BOUND | WANTED;
 	} else if (channel) {
-		err = define(event, channel);
+		err = define_event(event, channel);
 		if (!err) {
 			event->flags |= BOUND;
 			set_state(event, true);
@@ -576,12 +577,12 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 	registry_enter();
 	if (target)
 		__atomic_store_n(&channel->target, target, __ATOMIC_RELEASE);
-	for (event = first; event; event = event->next) {
+	for (event = first_event; event; event = event->next) {
 		on = event->state || event->flags & WANTED;
 		if (event->channel == channel && (target || event->flags & WANTED)) {
-			/* If it cannot be defined, it is tried again later. */
+			/* If the event cannot be defined now, the next call tries again. */
 			event->flags &= ~WANTED;
-			if (!define(event, channel))
+			if (!define_event(event, channel))
 				set_state(event, on);
 			else if (event->flags & BOUND)
 				event->flags |= WANTED;
@@ -595,7 +596,7 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 
 /* ---- descriptions -------------------------------------------------------- */
 
-static void describe(const struct tsct_event_type *event, FILE *to)
+static void describe_event(const struct tsct_event_type *event, FILE *to)
 {
 	const struct tsct_channel_header *header =
 		event->channel ? tsct_channel_info(event->channel) : NULL;
@@ -622,7 +623,7 @@ void tsct_events_describe(FILE *to)
 	const struct tsct_event_type *event;
 
 	registry_enter();
-	for (event = first; event; event = event->next)
-		describe(event, to);
+	for (event = first_event; event; event = event->next)
+		describe_event(event, to);
 	registry_unlock();
 }

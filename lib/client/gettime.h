@@ -19,7 +19,7 @@
  */
 extern bool tsct_tsc_is_forbidden;
 
-/* As clock_gettime(2), but by a system call if the TSC is forbidden. */
+/* Reads a clock like clock_gettime(2), but by a system call if the TSC is forbidden. */
 static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	if (__builtin_expect(__atomic_load_n(&tsct_tsc_is_forbidden,

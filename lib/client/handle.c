@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles as programs use them: opened, also later by the helper thread; typed events enabled
- * on them; closed
+ * The public functions on handles: open a channel, possibly later by the helper thread;
+ * enable typed events on a channel; close a channel
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void copy_text(char *to, size_t size, const char *from)
 	snprintf(to, size, "%s", from ? from : "");
 }
 
-/* Copies the options, and what the environment adds to them. */
+/* Copies the options, and the environment variables that complete them. */
 static void opening_init(struct tsct_opening *opening,
 			 const struct tsct_channel_options *options)
 {
@@ -36,10 +36,11 @@ static void opening_init(struct tsct_opening *opening,
 }
 
 /*
- * Lets the helper thread open the channel later, or connect to its daemon again, if
- * that may help. $TSCTRACE_PROVIDER=none remains in force.
+ * Lets the helper thread open the channel later, or connect to a restarted daemon, if that
+ * can succeed. $TSCTRACE_PROVIDER=none also prevents later connections. @err: result of
+ * tsct_channel_bind()
  */
-static void watch(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
+static void watch_handle(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
 {
 	const struct tsct_channel_options *options = &opening->options;
 
@@ -56,7 +57,7 @@ static void watch(struct tsct_channel *channel, const struct tsct_opening *openi
 	tsct_helper_watch(channel);
 }
 
-/* @is_only: try only the provider at @socket_path, NULL: the module */
+/* Opens a handle. @is_only: true: try only the provider at @socket_path (NULL: the module) */
 static int open_handle(bool is_only, const char *socket_path,
 		       const struct tsct_channel_options *options,
 		       struct tsct_channel **ret_channel)
@@ -88,7 +89,7 @@ static int open_handle(bool is_only, const char *socket_path,
 	opening.socket_path = socket_path;
 	err = tsct_channel_bind(channel, &opening);
 	if (!is_only)
-		watch(channel, &opening, err);
+		watch_handle(channel, &opening, err);
 	return err;
 }
 

@@ -4,8 +4,8 @@
  * program, connects to a daemon that was restarted, and answers trace-ctl events.
  *
  * The thread sleeps until a provider notifies the program (programs.h), a connection to
- * the daemon ends, or trace-ctl sends a request. It has a timer only for some seconds
- * after its daemon ended or returned, or if $TSCTRACE_RETRY_MS asks for it.
+ * the daemon ends, or trace-ctl sends a request. It tries at intervals only for some seconds
+ * after the daemon ended or a provider notified it, or if $TSCTRACE_RETRY_MS is set.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@
 #define NS_PER_MS	1000000LL
 /* least time between tries to open channels, so that notifications cannot use up a CPU */
 #define TRY_EVERY_NS	(100 * NS_PER_MS)
-/* after its daemon ended or a notification: time between tries, and of all tries */
+/* after the daemon ended, or a notification: time between two tries, and time of all tries */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
 /* time between tries of a program that cannot be notified */
@@ -44,26 +44,27 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a handle is no longer busy */
-	struct tsct_channel *first;	/* list of watched handles */
+	struct tsct_channel *first;	/* first handle in the list of watched handles */
 	pid_t pid;			/* process of the thread; 0: no thread */
 	pthread_t thread;
-	int listener;			/* socket of the program; -1: none */
-	ino_t inode;			/* of the listener: the program may close it */
-	struct tsct_program_addr addr;	/* its address */
+	int listener;			/* socket on which the thread listens; -1: none */
+	ino_t inode;			/* inode of the listener, which the program may close */
+	struct tsct_program_addr addr;	/* address of the listener */
 	bool stop;
-	/* Members of the thread */
+	/* Times that only the running thread uses, ns of CLOCK_MONOTONIC: last try, next try,
+	 * end of the tries after a loss; retry_ns: time between two later tries, 0: none */
 	__s64 tried_ns, next_ns, until_ns, retry_ns;
 } helper = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
 	.listener = -1,
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
 static bool is_off;			/* $TSCTRACE_THREAD=no */
 
 /* ---- handles ------------------------------------------------------------- */
 
-/* Returns true if the handle has no provider, or lost it. */
+/* Returns true if the handle has no provider, or its provider has ended. */
 static bool is_waiting(const struct tsct_channel *channel)
 {
 	const struct tsct_channel *target = tsct_channel_target(channel);
@@ -71,22 +72,22 @@ static bool is_waiting(const struct tsct_channel *channel)
 	return target->provider == TSCT_PROVIDER_NONE || channel->lost;
 }
 
-/* Opens the handle's channel, or connects to the daemon again. The lock is not held:
- * a server that does not answer must not stop the program in fork(). */
-static int attach(struct tsct_channel *channel)
+/* Opens the handle's channel, or connects to the daemon again. The caller does not hold
+ * helper.lock, which fork() takes: fork() must not wait for a server that does not answer. */
+static int attach_handle(struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 	int err = -ENODEV;
 
 	if (target->provider != TSCT_PROVIDER_NONE)
 		err = tsct_channel_resume(target);
-	/* Events that were defined while there was no daemon */
+	/* Defines, at the new daemon, events that could not be defined while there was none. */
 	if (target->provider != TSCT_PROVIDER_NONE && !err)
 		tsct_events_move(channel, NULL);
 	/*
-	 * Somebody has created a channel of the same name since the restart, the server
-	 * cannot use this memory, or the program has closed its memfd: leave it, with the
-	 * events in it, and use a new one.
+	 * Opens the channel if the handle has none. Also opens a new channel, and leaves the
+	 * old memory with the events in it, if the server has another channel of this name
+	 * since the restart or cannot use the memory, or the program has closed the memfd.
 	 */
 	else if (target->provider == TSCT_PROVIDER_NONE || err == -EEXIST ||
 		 err == -EPROTO || err == -ENOTTY || err == -EBADF)
@@ -94,7 +95,7 @@ static int attach(struct tsct_channel *channel)
 	return err;
 }
 
-/* Tries each handle that waits. Returns true if some still do. */
+/* Tries to connect each handle that waits. Returns true if some handles still wait. */
 static bool attach_all(void)
 {
 	struct tsct_channel *channel;
@@ -107,7 +108,7 @@ static bool attach_all(void)
 			continue;
 		channel->busy = true;
 		pthread_mutex_unlock(&helper.lock);
-		err = attach(channel);
+		err = attach_handle(channel);
 		pthread_mutex_lock(&helper.lock);
 		channel->busy = false;
 		if (!err)
@@ -158,8 +159,8 @@ static void find_lost(void)
 
 /* ---- the socket ---------------------------------------------------------- */
 
-/* Binds an unused name. Returns the socket or -1: requests and notifications
- * do not reach this program. */
+/* Listens on a socket with an unused name. Returns the socket, or -1: then requests and
+ * notifications do not reach this program. */
 static int make_listener(void)
 {
 	struct sockaddr_un *addr = &helper.addr.addr;
@@ -189,7 +190,7 @@ static int make_listener(void)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void reply(int fd, const char *text, size_t len)
+static void send_reply(int fd, const char *text, size_t len)
 {
 	size_t part;
 
@@ -219,8 +220,8 @@ static void switch_events(char *request, FILE *to)
 	fprintf(to, "%d\n", nr);
 }
 
-/* Answers a request of this program's user or of root. */
-static void answer(int fd)
+/* Receives a request of this program's user or of root, and answers it. */
+static void answer_request(int fd)
 {
 	char request[REQUEST_MAX + 1], *text = NULL;
 	ssize_t n = recv(fd, request, REQUEST_MAX, 0);
@@ -240,15 +241,15 @@ static void answer(int fd)
 	else if (strcmp(request, "attach"))
 		fputs("error: unknown request\n", to);
 	if (!fclose(to))
-		reply(fd, text, len);
+		send_reply(fd, text, len);
 	free(text);
 }
 
 /*
- * Accepts one connection. From any user, it says that a provider may have started. A
- * program that makes itself a daemon closes all descriptors: then there is a new socket.
+ * Accepts one connection. A connection of any user means that a provider may have started.
+ * If the program has closed the socket, as programs do that become daemons, makes a new one.
  */
-static void serve(void)
+static void accept_request(void)
 {
 	const struct timeval timeout = { .tv_sec = PEER_MS / 1000 };
 	struct ucred cred;
@@ -269,20 +270,20 @@ static void serve(void)
 	try_soon();
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		memset(&cred, 0xff, sizeof(cred));
-	/* A new daemon may not answer the first try in time. */
+	/* Tries for some seconds, because a new daemon may not answer the first try in time. */
 	if (cred.pid != getpid())
 		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
 	if (!cred.uid || cred.uid == geteuid()) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-		answer(fd);
+		answer_request(fd);
 	}
 	close(fd);
 }
 
 /* ---- the thread ---------------------------------------------------------- */
 
-/* Lists the descriptors to wait for. Returns their number; @room is that of *fds. */
+/* Lists in *fds the descriptors to wait for. Returns their number. @room: allocated entries */
 static unsigned int list_fds(struct pollfd **fds, size_t *room)
 {
 	const struct tsct_channel *channel, *target;
@@ -291,7 +292,7 @@ static unsigned int list_fds(struct pollfd **fds, size_t *room)
 	pthread_mutex_lock(&helper.lock);
 	for (channel = helper.first; channel; channel = channel->next_watched, nr++)
 		;
-	/* Without memory, the first channels that there is room for */
+	/* If there is no memory, lists only as many channels as *fds has room for. */
 	tsct_array_reserve(fds, room, nr, sizeof(**fds));
 	nr = 1;
 	(*fds)[0] = (struct pollfd) { .fd = helper.listener, .events = POLLIN };
@@ -306,7 +307,7 @@ static unsigned int list_fds(struct pollfd **fds, size_t *room)
 	return nr;
 }
 
-static void *run(void *unused)
+static void *run_helper(void *unused)
 {
 	size_t room = 1;
 	unsigned int nr;
@@ -323,7 +324,7 @@ static void *run(void *unused)
 		timeout = (struct timespec) { left / 1000000000, left % 1000000000 };
 		if (ppoll(fds, nr, helper.next_ns == INT64_MAX ? NULL : &timeout,
 			  NULL) > 0 && fds[0].revents)
-			serve();
+			accept_request();
 		find_lost();
 		if (tsct_monotonic_ns() >= helper.next_ns)
 			try_now();
@@ -333,10 +334,10 @@ static void *run(void *unused)
 }
 
 /*
- * Starts the thread; the lock is held. Without one, handles stay as they are. @try: try
- * to open channels at once
+ * Starts the thread. The caller holds helper.lock. If no thread can be started, handles stay
+ * as they are. @try: true: the thread tries to connect handles at once
  */
-static void start(bool try)
+static void start_thread(bool try)
 {
 	const char *retry = secure_getenv("TSCTRACE_RETRY_MS");
 	sigset_t all, before;
@@ -354,13 +355,13 @@ static void start(bool try)
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!pthread_create(&helper.thread, &attr, run, NULL))
+	if (!pthread_create(&helper.thread, &attr, run_helper, NULL))
 		helper.pid = getpid();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 }
 
-/* Lets the thread look at `stop` and the list of handles. */
+/* Wakes the thread by a connection to its socket: it then checks `stop` and the handles. */
 static void wake_up(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -393,7 +394,8 @@ static void after_fork(void)
 	pthread_mutex_unlock(&helper.lock);
 }
 
-/* The child has no other thread, whatever its parent's threads were doing. */
+/* Runs in the child of a fork(), which has no other thread: initializes the locks again, and
+ * starts the helper thread again if the parent had one. */
 static void in_child(void)
 {
 	const bool had_thread = helper.pid;
@@ -410,13 +412,13 @@ static void in_child(void)
 		pthread_mutex_init(&channel->ids_lock, NULL);
 	}
 	if (had_thread)
-		start(lost);
+		start_thread(lost);
 	pthread_mutex_unlock(&helper.lock);
 }
 
-/* The fork handlers of the events' lock are registered first, so that this lock is taken
- * first, as by the thread. */
-static void prepare(void)
+/* Registers the fork handlers. Those of the events' lock come first: fork() runs handlers in
+ * reverse order, and so takes helper.lock before the events' lock. */
+static void prepare_helper(void)
 {
 	const char *thread = secure_getenv("TSCTRACE_THREAD");
 
@@ -425,9 +427,9 @@ static void prepare(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* Ends the thread before its code is unloaded. */
+/* Ends the thread before the library's code is unloaded. */
 __attribute__((destructor))
-static void stop(void)
+static void stop_thread(void)
 {
 	if (!helper.pid || helper.pid != getpid())
 		return;
@@ -444,12 +446,12 @@ void tsct_helper_start(const struct tsct_channel *channel)
 {
 	if (channel->no_thread)
 		return;
-	pthread_once(&once, prepare);
+	pthread_once(&prepare_once, prepare_helper);
 	if (is_off)
 		return;
 	pthread_mutex_lock(&helper.lock);
 	if (!helper.pid)
-		start(false);
+		start_thread(false);
 	else
 		wake_up();
 	pthread_mutex_unlock(&helper.lock);
@@ -457,7 +459,7 @@ void tsct_helper_start(const struct tsct_channel *channel)
 
 void tsct_helper_watch(struct tsct_channel *channel)
 {
-	pthread_once(&once, prepare);
+	pthread_once(&prepare_once, prepare_helper);
 	pthread_mutex_lock(&helper.lock);
 	channel->watched = true;
 	channel->next_watched = helper.first;

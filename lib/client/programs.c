@@ -8,7 +8,7 @@
 
 #include "programs.h"
 
-/* A line ends with the socket's name; '@' stands for the NUL of an abstract name. */
+/* Each line of @list ends with a socket's name. '@' stands for the NUL of an abstract name. */
 int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr)
 {
 	const size_t prefix = strlen(TSCT_PROGRAM_SOCKET);
@@ -34,8 +34,8 @@ int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr)
 	return 0;
 }
 
-/* A program's socket that has connections waiting is readable: the program looks for a
- * provider, whatever they send. */
+/* Connects to the socket of each program and sends nothing: the connection alone makes the
+ * program look for a provider. */
 unsigned int tsct_programs_notify(void)
 {
 	FILE *list = fopen("/proc/self/net/unix", "re");

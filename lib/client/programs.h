@@ -2,8 +2,8 @@
 /*
  * The sockets of programs. The helper thread of a program (helper.c) listens on an
  * abstract Unix socket: providers connect to it when they start, and trace-ctl sends
- * requests to it. All names begin with TSCT_PROGRAM_SOCKET; a name proves nothing, the
- * socket's credentials do.
+ * requests to it. All names begin with TSCT_PROGRAM_SOCKET. Any process can use such a name;
+ * the connection's credentials show which process and user have it.
  */
 #ifndef TSCT_PROGRAMS_H
 #define TSCT_PROGRAMS_H
@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* A name is this text, the process id in the program's pid namespace, '.', and a random
- * number. Part of the interface between releases */
+/* A socket's name is this text, the process id in the program's pid namespace, '.', and a
+ * random number. Programs and providers of different releases find each other by it. */
 #define TSCT_PROGRAM_SOCKET	"tsctrace/program/"
 
 struct tsct_program_addr {
@@ -22,10 +22,10 @@ struct tsct_program_addr {
 };
 
 /*
- * tsct_programs_next - the next program's socket in a network namespace
+ * tsct_programs_next - get the next program's socket in a network namespace
  * @list: the namespace's /proc/PID/net/unix, opened to read
  *
- * Returns 1 with *ret_addr set, 0: no more.
+ * Returns 1 with *ret_addr set; 0: no more sockets.
  */
 int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr);
 

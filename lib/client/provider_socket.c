@@ -4,8 +4,9 @@
  * program. A request is a message on a SOCK_SEQPACKET socket. The connection of
  * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
  * later requests, which therefore need neither the socket's path nor permission to
- * connect. A forked child makes a connection for each request: on the shared one its
- * replies would mix with its parent's. So does a program after a request without an answer.
+ * connect. A forked child makes a new connection for each request: on the shared connection,
+ * its replies would mix with those of its parent. A program also makes a new connection for
+ * each request after one that was not answered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static int connect_to(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Returns the time, from a clock that can also be read if the TSC is forbidden. */
+/* Returns the time in ns, from a clock that can also be read if the TSC is forbidden. */
 static __s64 coarse_ns(void)
 {
 	struct timespec now;
@@ -56,15 +57,16 @@ static __s64 coarse_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* True if a signal interrupted the call, which is to be repeated. Each call has the socket's
- * timeout anew, so signals that keep coming must not make it last for ever. */
+/* Returns true if a signal interrupted a call that is to be repeated. Each repetition has the
+ * full timeout of the socket, so repetitions end REPLY_TIMEOUT_S after @begin_ns. */
 static bool is_interrupted(ssize_t result, __s64 begin_ns)
 {
 	return result < 0 && errno == EINTR &&
 		coarse_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
 }
 
-/* *ret_fd: a descriptor that came with the reply; -1: none */
+/* Receives the reply to a request. Returns 0 with the server's result in *ret_result, or
+ * -errno: no valid reply. *ret_fd: a descriptor that came with the reply; -1: none */
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
 {
@@ -121,8 +123,8 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
  * reply. @ret_map_fd: set to the reply's memfd, if the reply has a memfd; may be NULL.
  * Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
  */
-static int exchange(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
-		    int *ret_result)
+static int send_and_receive(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
+			    int *ret_result)
 {
 	int map_fd = -1, err = send_request(fd, cmd, arg, sent_fd);
 
@@ -142,8 +144,8 @@ static ino_t inode_of(int fd)
 	return fstat(fd, &st) ? 0 : st.st_ino;
 }
 
-/* Binds a new connection to the channel, by the channel's memory: its id could be that of
- * another channel by now. */
+/* Binds a new connection to the channel. Names the channel by its memory, not by its id, which
+ * may be the id of another channel by now. */
 static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 		       __u32 *ret_id)
 {
@@ -151,14 +153,14 @@ static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 	int result = 0, err = -EBADF;
 
 	if (inode_of(channel->map_fd) == channel->map_inode)
-		err = exchange(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd, NULL,
-			       &result);
+		err = send_and_receive(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd, NULL,
+				       &result);
 	if (!err && !result)
 		*ret_id = adopt.id;
 	return err ? err : result;
 }
 
-/* True if the server has closed the channel's connection. */
+/* Returns true if the server has closed the channel's connection. */
 static bool is_hung_up(const struct tsct_channel *channel)
 {
 	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
@@ -166,8 +168,8 @@ static bool is_hung_up(const struct tsct_channel *channel)
 	return inode_of(channel->fd) == channel->fd_inode && poll(&hangup, 1, 0) == 1;
 }
 
-/* Makes a new connection for one request, bound to the same channel. A restarted server
- * would take the memory for this connection only, and free it afterwards. */
+/* Sends one request on a new connection to the channel. Fails if the server has hung up: a
+ * restarted server would adopt the memory for this connection only, and free it afterwards. */
 static int request_apart(const struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
 	int fd, err, result = 0;
@@ -180,15 +182,16 @@ static int request_apart(const struct tsct_channel *channel, unsigned int cmd, v
 		return err;
 	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id);
 	if (!err)
-		err = exchange(fd, cmd, arg, -1, NULL, &result);
+		err = send_and_receive(fd, cmd, arg, -1, NULL, &result);
 	close(fd);
 	return err ? err : result;
 }
 
 /*
  * A forked child must not touch the lock: a thread of its parent may have held it at the
- * fork. A connection on which an answer did not come in time stays, as it may be the last
- * one that keeps the channel, but a late answer would be taken for that of the next request.
+ * fork. A connection on which an answer did not come in time stays open, as it may be the
+ * last one that keeps the channel. It carries no more requests, because the late answer
+ * would be taken for the answer to the next request.
  */
 static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
@@ -200,7 +203,7 @@ static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *
 	pthread_mutex_lock(&channel->lock);
 	broken = channel->broken;
 	if (!broken) {
-		err = exchange(channel->fd, cmd, arg, -1, &channel->map_fd, &result);
+		err = send_and_receive(channel->fd, cmd, arg, -1, &channel->map_fd, &result);
 		channel->broken = err != 0;
 		if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
 			channel->map_inode = inode_of(channel->map_fd);
@@ -211,13 +214,13 @@ static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *
 	return err ? err : result;
 }
 
-/* Returns true if the server is not in this thread's pid namespace, nor below. */
+/* Returns true if the server is neither in this thread's pid namespace nor in one below. */
 static bool is_foreign(const struct tsct_channel *channel)
 {
 	struct ucred server;
 	socklen_t len = sizeof(server);
 
-	/* If the program has closed the connection, only a new one can tell. */
+	/* If the program has closed the connection, the server's namespace is not known. */
 	return channel->request == socket_request &&
 		(inode_of(channel->fd) != channel->fd_inode ||
 		 getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) ||
@@ -225,8 +228,8 @@ static bool is_foreign(const struct tsct_channel *channel)
 }
 
 /*
- * Async-signal-safe, so it takes no lock, and makes a connection of its own. See
- * identify_thread() of the server.
+ * Async-signal-safe: takes no lock, and therefore makes a connection of its own. The server
+ * answers in identify_thread().
  */
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 {
@@ -244,7 +247,7 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 	if (named < 0 || fcntl(named, F_SETOWN_EX, &owner) < 0)
 		err = -errno;
 	if (!err)
-		err = exchange(fd, TSCT_IOC_THREAD, &thread, named, NULL, &result);
+		err = send_and_receive(fd, TSCT_IOC_THREAD, &thread, named, NULL, &result);
 	if (named >= 0)
 		close(named);
 	close(fd);
@@ -255,12 +258,12 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {
-	/* A program that closes all descriptors closes the connection, too. */
+	/* The connection is also gone if the program itself has closed all its descriptors. */
 	return channel->request == socket_request && (is_hung_up(channel) ||
 		inode_of(channel->fd) != channel->fd_inode);
 }
 
-/* The descriptor keeps its number, since other threads use it. */
+/* The new connection gets the number of the old descriptor, since other threads use it. */
 int tsct_channel_resume(struct tsct_channel *channel)
 {
 	int fd, err;
@@ -275,7 +278,7 @@ int tsct_channel_resume(struct tsct_channel *channel)
 	if (!err) {
 		pthread_mutex_lock(&channel->lock);
 		if (inode_of(channel->fd) != channel->fd_inode) {
-			/* The number is that of a file of the program by now. */
+			/* The program closed the connection and may use its number. */
 			channel->fd = fd;
 			fd = -1;
 		} else if (dup3(fd, channel->fd, O_CLOEXEC) < 0) {
@@ -316,7 +319,7 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	err = connect_to(path, &channel->fd);
 	if (err)
 		return tsct_channel_explain(channel, reasons, path, server, err);
-	err = exchange(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
+	err = send_and_receive(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
 	if (!err) {
 		channel->socket_path = strdup(path);
 		err = channel->socket_path ? 0 : -ENOMEM;

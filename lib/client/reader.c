@@ -5,8 +5,8 @@
  * position is private; the tail in shared memory is read once, at the beginning,
  * and only written after that.
  *
- * Counts serve for statistics only: where the reader's and the ring's differ, the
- * difference is counted as missing events, and reading goes on.
+ * Counts of events serve for statistics only: if the reader's count differs from the
+ * ring's, the difference is counted as missing events, and reading goes on.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,8 +23,8 @@
  * record that the call was reading */
 #define OVERTAKEN_MAX	16
 #define FREEZE_TRIES	8
-/* Maximum size of the result of tsct_reader_records(), bytes: their room in the ring is
- * released to writers when the caller has passed them all. */
+/* Maximum size of the result of tsct_reader_records(), bytes. It is limited because writers
+ * can reuse the records' room in the ring only when the caller has passed all of them. */
 #define RECORDS_MAX	16384
 
 /* A ring's head: the word as it was loaded, and its position in 64 bits */
@@ -54,7 +54,7 @@ static const char *reader_data(const struct tsct_reader *reader, unsigned int cp
 }
 
 /*
- * Copies word by word, each with one load: a writer may be storing to the same words.
+ * Copies words, each with one load, because a writer may be storing to the same words.
  */
 static void copy_words(void *to, const void *from, size_t len)
 {
@@ -80,10 +80,11 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * Counts the events before ring->pos that the reader did not get: @events, the ring's
- * number of these events, less ring->count, the reader's number. Then sets ring->count
- * to @events. Counts no event as missing if @events is impossible: less than
- * ring->count, or more than fit between the last such comparison and ring->pos.
+ * Counts the events before ring->pos that the reader did not get: @events less ring->count.
+ * @events is the number of events before ring->pos as the ring states it; ring->count is
+ * the number as the reader counted it, and becomes @events. Counts no event as missing if
+ * @events is impossible: less than ring->count, or more than fit between the position of
+ * the last such comparison and ring->pos.
  */
 static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 {
@@ -154,9 +155,10 @@ static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 
 /*
  * Returns the number of events before a discard ring's tail: the event count in the
- * header of the tail's block, plus the records from there to the tail. If writers have
- * overwritten these, the event count of the next block's header, or of the ring's head
- * if there is no next block, less the records from the tail to there.
+ * header of the tail's block, plus the number of records from there to the tail. If
+ * writers have overwritten these records, takes the event count in the next block's
+ * header (in the ring's head if there is no next block), less the number of records from
+ * the tail to there.
  */
 static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 			   __u64 tail, const struct tsct_ring_count *now)
@@ -182,7 +184,7 @@ static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 		block.events - nr : now->events;
 }
 
-/* Reads the head and the counts of a ring, as of one moment. */
+/* Reads the head and the counts of a ring as they were at one moment. */
 static void count_ring(struct tsct_reader *reader, unsigned int cpu,
 		       struct tsct_ring_count *now)
 {
@@ -372,7 +374,7 @@ static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		head = load_head(reader, cpu);
 	if (next_record(reader, cpu, copy, head, ret_event))
 		return 1;
-	/* No record below the cached head: load the head again. */
+	/* There is no record below the cached head: loads the head again. */
 	if (!known)
 		return 0;
 	ring->has_head = false;
@@ -423,7 +425,7 @@ size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
 	const struct tsct_geometry *geo = &reader->channel->geo;
 	const bool overwrites = tsct_reader_overwrites(reader);
 	const __u64 offset = ring->pos & (geo->block_size - 1);
-	/* A record leaves room for a pad in its block. */
+	/* The last TSCT_RECORD_ALIGN bytes of a block hold a pad, never a record. */
 	__u64 len = geo->block_size - offset - TSCT_RECORD_ALIGN, published;
 
 	if (ring->has_next || !(overwrites || ring->has_head) || !offset ||
@@ -445,7 +447,7 @@ size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
 	return is_overtaken(reader, cpu) ? 0 : len;
 }
 
-/* Bytes between the reader's position and the head of a ring, of either policy */
+/* Returns the number of bytes between the reader's position and the head of a ring. */
 static __u64 unread_bytes(struct tsct_reader *reader, unsigned int cpu)
 {
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
@@ -533,7 +535,7 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* Moves ring->pos back to the begin of an event that was peeked at but not
+	/* Moves ring->pos back to the start of an event that was peeked at but not
 	 * returned yet, so that the copy of the ring contains that event. */
 	if (ring->has_next) {
 		ring->has_next = false;
@@ -651,8 +653,8 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 
 /*
  * Copies the definitions that were added since the last call, then parses the
- * copy. Only bytes below defs_used are complete. A definition that does not parse
- * ends the reading of definitions for good.
+ * copy. Only the first defs_used bytes are complete. After a definition that does not
+ * parse, no more definitions are read.
  */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id)
@@ -700,8 +702,8 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 }
 
 /*
- * Returns true if a ring has an event and the watermark is reached. Without memory
- * for a peek it returns true, too: the caller's read then fails.
+ * Returns true if a ring has an event and the watermark is reached. Also returns true if
+ * there is no memory for a peek: the caller's read then fails.
  */
 static bool is_ready(struct tsct_reader *reader)
 {
@@ -726,9 +728,9 @@ static bool is_ready(struct tsct_reader *reader)
 }
 
 /*
- * The module's poll() compares head and tail: while events are read but not
- * released it would return at once. Block headers, which are no events, are
- * released here for the same reason.
+ * Returns true if the module's poll() can wait for events. poll() compares head and tail,
+ * so it would return at once while events are read but not released. Block headers, which
+ * are no events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)
 {
@@ -767,8 +769,8 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms)
 		nr = poll(&pollfd, by_kernel, ms);
 		if (nr < 0 && errno == EINTR)
 			return -EINTR;
-		/* The kernel reported data where this reader finds none (a ring with
-		 * false counts): do not poll next time, to prevent a busy loop. */
+		/* If poll() reported data but this reader finds no event (a ring with
+		 * false counts), does not poll next time, to prevent a busy loop. */
 		may_poll = nr == 0 || !by_kernel;
 	}
 	return 1;

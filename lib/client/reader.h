@@ -11,10 +11,10 @@
 
 /*
  * The reader's state of one ring. `pos` and `count` advance together, record by
- * record. A block header and the head each have the number of events published
- * before a position: there `count` is compared (reconcile() in reader.c), and
- * the difference goes to stat.overrun or stat.broken. Positions (bytes) and counts
- * (events) have 64 bits.
+ * record. A block header and the head each state the number of events published
+ * before a position. At these positions, reconcile() in reader.c compares `count` with
+ * that number, and adds the difference to stat.overrun or stat.broken. Positions
+ * (bytes) and counts (events) have 64 bits.
  */
 struct tsct_ring_reader {
 	__u64 pos;		/* position of the end of the last record read, bytes */
@@ -38,7 +38,7 @@ struct tsct_ring_reader {
 				 * overwrite this record yet (discard policy) */
 	struct tsct_event next;
 	__u64 *copy;		/* payload of `next`; allocated by the first peek */
-	bool in_order;		/* `next` is in tsct_reader.order */
+	bool in_order;		/* tsct_reader.order has an entry for this ring */
 	/*
 	 * Image: private copy of the ring's data, which is read instead of the ring;
 	 * NULL: no copy. See tsct_reader_freeze()
@@ -76,7 +76,7 @@ static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)
 }
 
 /*
- * tsct_reader_peek - the next event of a CPU's ring, which stays unread
+ * tsct_reader_peek - look at the next event of a CPU's ring; the event stays unread
  * @cpu: below the channel's nr_cpus
  *
  * tsct_reader_next() then returns the same event. *ret_event is valid until that call.
@@ -86,16 +86,16 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		     const struct tsct_event **ret_event);
 
 /*
- * tsct_reader_records - the next records of a CPU's ring, where they lie in one piece
+ * tsct_reader_records - get the address of the next records of a CPU's ring, in one piece
  * @cpu: below the channel's nr_cpus
  * @ret_from: position of the first record; other programs may be able to change the
  *	memory at any time, so load each word once
  *
  * For recorders, which check and encode many records at a time. The records stay unread
  * until tsct_reader_advance(). Returns the number of bytes from the first record up to
- * the head or to the end of the block, of which the last record may be cut off. Returns 0
- * where anything but a record may be next (a new head, a block, a pad, damage, an event
- * that was peeked at), or nothing: tsct_reader_next() reads that.
+ * the head or to the end of the block; the last record may be cut off. Returns 0 if there
+ * is no record, or if the next data may not be one (a block, a pad, damage, an event that
+ * was peeked at, data beyond the last known head): then call tsct_reader_next().
  *
  * tsct_reader_advance - pass @nr records of the result, which have @bytes bytes
  */
@@ -113,7 +113,7 @@ static inline void tsct_reader_advance(struct tsct_reader *reader, unsigned int 
 }
 
 /*
- * tsct_reader_progress - the reader's own counters of a ring
+ * tsct_reader_progress - return the reader's own counters of a ring
  *
  * The result has the members before, read, overrun, broken, overruns and broken_places.
  * All other members are 0: unlike tsct_reader_stat(), this function reads no shared
@@ -131,9 +131,9 @@ tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
  * @image: memory of data_size bytes, aligned to 8, in use until tsct_reader_thaw()
  *
  * Copies the ring's valid data up to the present head; writers continue in the ring.
- * Events overwritten before they could be copied count as overrun; if these are
- * more than half, the copy is repeated a few times. Returns false if the CPU has
- * no ring.
+ * Events overwritten before they could be copied count as overrun; if more than half of
+ * the data was overwritten, the copy is repeated a few times. Returns false if the CPU
+ * has no ring.
  *
  * tsct_reader_thaw - read the ring again, after the last event read from the copy
  */

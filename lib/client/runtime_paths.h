@@ -10,8 +10,8 @@
 #define TSCT_CONTROL_SOCKET	"control.sock"
 
 /*
- * tsct_run_dir - $TSCTRACE_RUN_DIR, else TSCT_RUN_DIR. The variable is ignored in
- * a process with raised privileges, see secure_getenv(3).
+ * tsct_run_dir - return the run-time directory: $TSCTRACE_RUN_DIR, else TSCT_RUN_DIR. The
+ * variable is ignored in a process with raised privileges, see secure_getenv(3).
  */
 static inline const char *tsct_run_dir(void)
 {

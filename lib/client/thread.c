@@ -16,8 +16,8 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 /*
  * The thread's id, cached because gettid() would cost more than the rest of an emit.
- * Initial-exec: the first use calls and allocates nothing, so it is safe in signal
- * handlers.
+ * TLS model initial-exec: the first use neither calls a function nor allocates, so it is
+ * safe in signal handlers.
  */
 __thread uint32_t tsct_thread_id;
 
@@ -68,9 +68,9 @@ static bool is_final(int err)
 }
 
 /*
- * Requests the thread's id from the provider. The id serves all channels of the thread, and
- * that of the module is right for each. Only threads of other pid namespaces than the
- * server's need its answer. Returns 0 or -errno.
+ * Requests the thread's id from the provider. One id is stored for all channels of the
+ * thread; the module's id is right for each channel. A server is requested only by threads
+ * of other pid namespaces than its own. Returns 0 or -errno.
  */
 static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
 {
@@ -85,8 +85,8 @@ static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
 	return tsct_socket_thread(channel, ret_tid);
 }
 
-/* Sets the time before which a thread does not repeat a request that failed: a program must
- * not spend its time waiting for a server. */
+/* Sets the time before which this thread does not repeat a request that failed, so that the
+ * program does not spend its time waiting for a server. */
 static void delay_request(__s64 begin_ns)
 {
 	const __s64 now_ns = tsct_monotonic_ns();
@@ -105,7 +105,7 @@ static void delay_request(__s64 begin_ns)
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
-	const int saved = errno;	/* signal handlers emit, too */
+	const int saved = errno;	/* restored: a signal handler may call this */
 	const __s64 begin_ns = tsct_monotonic_ns();
 	__u32 tid = 0;
 	int err = -EAGAIN;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync(): waits until the daemon has synchronized; tsct_timesync_join()
- * declares that it waits for this process, too. Requests and answers are described in
- * daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
+ * tsct_timesync() waits until the daemon has synchronized the node; tsct_timesync_join()
+ * makes this process one of those that the daemon waits for. Requests and answers are
+ * described in daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
  * request repeats the number that the first answer gave to this collective.
  */
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include "control_client.h"
 #include "gettime.h"
 
-#define POLL_NS		20000000L	/* time between two requests */
-/* time limit of an answer, also if the caller's timeout is shorter */
+#define POLL_NS		20000000L	/* time between two requests, ns */
+/* shortest time to wait for an answer, ns, even if the caller's timeout is shorter */
 #define ANSWER_NS	1000000000LL
 #define PROCESSES_ENV	"TSCTRACE_TIMESYNC_PROCESSES"
 /* Prefix of an answer that refuses a process as a participant */
@@ -60,7 +60,7 @@ static int set_path(struct collective *c)
 	if ((size_t)snprintf(c->path, sizeof(c->path), "%s/" TSCT_CONTROL_SOCKET,
 			     tsct_run_dir()) < sizeof(c->path))
 		return 0;
-	return explain(c, -ENAMETOOLONG, "%s: too long; set $TSCTRACE_RUN_DIR to "
+	return explain(c, -ENAMETOOLONG, "%s: path too long; set $TSCTRACE_RUN_DIR to "
 		       "tsctraced's --run-dir", tsct_run_dir());
 }
 
@@ -82,13 +82,13 @@ static int explain_connection(struct collective *c, int err)
 		err = -ENOENT;
 	explain(c, err, "%s: %s", c->path, err == -ENOENT ?
 		"no daemon; start tsctraced" :
-		err == -ETIMEDOUT ? "no answer; is tsctraced stopped?" :
+		err == -ETIMEDOUT ? "no answer; check that tsctraced is not stopped" :
 		strerror(-err));
 	return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
 		(err == -ENOENT && *c->state) ? 1 : err;
 }
 
-/* Explains an answer that is not the expected one. */
+/* Explains an answer that is not the expected one. Returns -errno. */
 static int explain_answer(struct collective *c, const char *answer)
 {
 	const size_t error_len = strlen(TSCT_CONTROL_ERROR);
@@ -106,8 +106,8 @@ static int explain_answer(struct collective *c, const char *answer)
 
 /*
  * The connection to the daemon is open as long as this process takes part: the kernel
- * closes it when the process ends, however it ends. A forked child closes its copy, or
- * the end of the parent would not be seen.
+ * closes it when the process ends for any reason. A forked child closes its copy: else
+ * the daemon would not detect the end of the parent.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -116,12 +116,12 @@ static struct {
 	unsigned int id;	/* the daemon's id of this process */
 	int fd;			/* connection to the daemon; -1: none */
 	unsigned int calls;	/* number of the last call of tsct_timesync() */
-	bool calling;		/* true: that call has not returned yet */
+	bool calling;		/* true: the last call has not returned yet */
 } self = { PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void leave(void)
+static void leave_collectives(void)
 {
 	if (self.fd >= 0)
 		close(self.fd);
@@ -132,7 +132,7 @@ static void leave(void)
 static void leave_in_child(void)
 {
 	pthread_mutex_init(&self.lock, NULL);
-	leave();
+	leave_collectives();
 	self.calling = false;
 }
 
@@ -141,8 +141,9 @@ static void leave_at_fork(void)
 	pthread_atfork(NULL, NULL, leave_in_child);
 }
 
-/* Joins, with self.lock held. Returns as request_state(). */
-static int join(struct collective *c, unsigned int declared, __s64 until)
+/* Joins the collectives as a participant. The caller holds self.lock. Returns what
+ * request_state() returns. */
+static int join_collectives(struct collective *c, unsigned int declared, __s64 until)
 {
 	char request[32], *answer;
 	unsigned int id;
@@ -156,7 +157,7 @@ static int join(struct collective *c, unsigned int declared, __s64 until)
 		return explain_connection(c, err);
 	answer[strcspn(answer, "\n")] = '\0';
 	if (sscanf(answer, "joined %u", &id) == 1) {
-		leave();
+		leave_collectives();
 		self.declared = declared;
 		self.id = id;
 		self.fd = fd;
@@ -168,7 +169,7 @@ static int join(struct collective *c, unsigned int declared, __s64 until)
 	return err;
 }
 
-/* Reads the number of processes from the environment; 0: not set. */
+/* Reads the number of processes from the environment; 0: not set. Returns 0 or -EINVAL. */
 static int declared_by_environment(struct collective *c, unsigned int *ret_declared)
 {
 	const char *text = secure_getenv(PROCESSES_ENV);
@@ -187,8 +188,8 @@ static int declared_by_environment(struct collective *c, unsigned int *ret_decla
 	return 0;
 }
 
-/* Begins a call: joins if the environment says so, and notes the number of the call.
- * Returns as request_state(). */
+/* Begins a call of tsct_timesync(): joins if $TSCTRACE_TIMESYNC_PROCESSES is set, and stores
+ * the number of the call in @c. Returns what request_state() returns. */
 static int begin_call(struct collective *c, __s64 until)
 {
 	unsigned int declared = 0;
@@ -198,7 +199,7 @@ static int begin_call(struct collective *c, __s64 until)
 	if (!self.declared) {
 		err = declared_by_environment(c, &declared);
 		if (!err && declared)
-			err = join(c, declared, until);
+			err = join_collectives(c, declared, until);
 	}
 	if (!err && self.declared && self.calling)
 		err = explain(c, -EALREADY, "this process waits in another call of "
@@ -220,15 +221,15 @@ static void end_call(const struct collective *c)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* Joins again, as the daemon was restarted and knows this process no longer. If the
- * process has left meanwhile, the call goes on without it. */
+/* Joins again, because the daemon was restarted and does not know this process. If another
+ * thread has called tsct_timesync_leave() meanwhile, the call goes on without joining. */
 static int join_again(struct collective *c, __s64 until)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&self.lock);
 	if (self.declared)
-		err = join(c, self.declared, until);
+		err = join_collectives(c, self.declared, until);
 	c->id = self.declared ? self.id : 0;
 	pthread_mutex_unlock(&self.lock);
 	return err;
@@ -250,7 +251,7 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 			      "processes; call tsct_timesync_leave() first",
 			      self.declared);
 	if (!err && !self.declared)
-		err = join(&c, nr_processes, INT64_MAX);
+		err = join_collectives(&c, nr_processes, INT64_MAX);
 	pthread_mutex_unlock(&self.lock);
 	if (!err)
 		explain(&c, 0, "%s", "");
@@ -260,13 +261,14 @@ int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size)
 void tsct_timesync_leave(void)
 {
 	pthread_mutex_lock(&self.lock);
-	leave();
+	leave_collectives();
 	pthread_mutex_unlock(&self.lock);
 }
 
 /* ---- a call ---------------------------------------------------------------- */
 
-/* Gets an answer. Returns 0; 1: none, but a later request may get one; or -errno. */
+/* Requests the collective's state, and stores it in @c. Returns 0; 1: no answer, but a later
+ * request may be answered; or -errno. */
 static int request_state(struct collective *c, __s64 until)
 {
 	char request[48], state[sizeof(c->state)], *answer;
@@ -311,12 +313,12 @@ static int poll_once(struct collective *c, __s64 until)
 		return err;
 	/*
 	 * The daemon was restarted during the session, and waits for calls on all nodes
-	 * again: in vain, as programs on other nodes do not call tsct_timesync() again.
+	 * again. But programs on other nodes do not call tsct_timesync() again.
 	 */
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "
 			       "was restarted before the synchronization was "
-			       "complete");
+			       "complete; call tsct_timesync() on all nodes again");
 	if (!err && !strcmp(c->state, "done"))
 		return explain(c, 0, "%s", "");
 	if (tsct_monotonic_ns() < until)
@@ -325,7 +327,8 @@ static int poll_once(struct collective *c, __s64 until)
 		return -ETIMEDOUT;	/* request_state() wrote the reason to `why` */
 	if (!strcmp(c->state, "session"))
 		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
-			       "synchronization is not complete yet");
+			       "synchronization is not complete yet; use a longer "
+			       "timeout");
 	return explain(c, -ETIMEDOUT, "not all nodes have called tsct_timesync(): %s %s missing",
 		       c->missing, strchr(c->missing, ',') ? "are" : "is");
 }
@@ -336,7 +339,7 @@ static int pause_call(struct collective *c)
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 
 	return nanosleep(&pause, NULL) ?
-		explain(c, -EINTR, "interrupted by a signal") : 1;
+		explain(c, -EINTR, "the call was interrupted by a signal") : 1;
 }
 
 int tsct_timesync(int timeout_ms, char *why, size_t size)

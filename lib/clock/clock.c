@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clocks and their origin. A clock uses the clock page of the module, or that of the
- * daemon, mapped after checks, or else one that this process maintains.
+ * Opens clocks. A clock uses the clock page of the module, or that of the daemon, which
+ * are checked and mapped, or else a clock page that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +29,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True if a file in @dir that belongs to user @owner is trusted. Root and the effective
- * user are always trusted. The owner of @dir is trusted if only the owner can write to
- * @dir, and only root to the directory above, as is usual for a system service.
+ * Returns true if a file in @dir that belongs to user @owner is trusted. Root and the
+ * effective user are always trusted. The owner of @dir is trusted if only this owner can
+ * write to @dir and only root can write to the directory above, as is usual for a service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -58,8 +58,8 @@ static int map_page(int fd, off_t offset, size_t size,
 }
 
 /*
- * Reads the area's size from its first page. The page may be wrong and may change: it
- * is read once, and only the mapped size is used afterwards.
+ * Reads the area's size from its first page. The page may be wrong and may change, so the
+ * size is read once, and only the mapped size is used afterwards.
  */
 static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
@@ -99,7 +99,7 @@ static int check_state(const struct tsct_clock_page *page)
 
 /*
  * Maps a clock area of known size, and checks it.
- * @boot_id: NULL for the module, which cannot be of another boot
+ * @boot_id: boot ID that the area must have; NULL: any (for the module: always this boot)
  */
 static int map_area(int fd, off_t offset, const __u8 *boot_id,
 		    struct tsct_clock_area *area)
@@ -127,16 +127,17 @@ static const struct {
 	{ -ENXIO, -ENOENT, "does not exist" },
 	{ -EAGAIN, 0, "holds no time yet; check that tsctraced is running" },
 	{ -ETIME, -EAGAIN, "has expired; check that tsctraced is running" },
-	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read" },
+	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read; see "
+		"PR_SET_TSC in prctl(2)" },
 	{ -ESTALE, 0, "is of another boot; check that tsctraced is running" },
 	{ -ELOOP, 0, "is a symbolic link, which is not followed; remove it "
 		"and restart tsctraced" },
 	{ -EINVAL, 0, "is not a clock page of this version, or its figures are "
-		"not credible" },
+		"not credible; use library and provider of one release" },
 };
 
-/* Writes to @why for which reason @path was rejected with the error @err. Returns the
- * -errno that the library reports: @err, or the one that reasons[] has instead. */
+/* Writes to @why the reason for which @path was rejected with the error @err. Returns the
+ * -errno that the library reports: @err, or the error that reasons[] has instead. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);
@@ -199,7 +200,7 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 	if (err != -EACCES)
 		return explain(err, path, why, size);
 	snprintf(why, size, "%s is not readable, or users other than its owner may "
-		 "write it, or its owner is not trusted", path);
+		 "write it, or its owner is not trusted; check owner and mode", path);
 	return err;
 }
 

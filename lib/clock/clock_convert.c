@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Readings of the counter; conversion of cycles to times and back, for CLOCK_REALTIME and
- * the cluster's time, now and in the past; and intervals between two readings, by the
- * counter's rate alone: steps and slews of CLOCK_REALTIME have no effect on these. The
- * formulas are in section 4 of tsctrace/abi_clock.h.
+ * Reads the counter; converts cycles to times and back, for CLOCK_REALTIME and the
+ * cluster's time, now and in the past; and computes intervals between two readings. An
+ * interval depends on the counter's rate alone: steps and slews of CLOCK_REALTIME do not
+ * change it. The formulas are in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
 #include <time.h>
@@ -18,7 +18,7 @@
 #define PPT		1000000000000ULL
 /* Maximum number of reads of the page, if a writer changes it during each read */
 #define OVERTAKEN_MAX	16
-/* Interval at which tsct_clock_wait_synced() checks the status */
+/* Time between two checks of the status in tsct_clock_wait_synced(), ns */
 #define POLL_NS		10000000
 /* Number of status checks in tsct_clock_wait_synced() between two samples */
 #define SAMPLE_POLLS	10
@@ -51,7 +51,7 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
 
 /* ---- the page, field by field ------------------------------------------- */
 
-/* True if the page has not changed since @head was read, see latch.c. */
+/* Returns true if the page has not changed since @head was read, see latch.c. */
 static bool is_unchanged(const struct tsct_clock_page *page,
 			 const struct tsct_clock_head *head)
 {
@@ -235,8 +235,8 @@ static int correct_skew(const struct tsct_clock_full *clock,
 	return err;
 }
 
-static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
-		  enum timeline timeline, struct tsct_clock_time *time)
+static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
+		       enum timeline timeline, struct tsct_clock_time *time)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	struct tsct_clock_head head;
@@ -246,9 +246,9 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 		err = read_head(&clock->head, timeline, &head);
 		if (err)
 			return err;
-		/* CLOCK_REALTIME is looked up first without the skew, which is known of the
-		 * present epoch only. The cluster's params, if there are any, may not reach
-		 * @cycles before they are corrected. */
+		/* CLOCK_REALTIME is looked up without the skew first, because the skew is
+		 * known for the present epoch only. The cluster's time, if there is one, is
+		 * looked up with corrected cycles only: others may be outside its params. */
 		if (timeline == REAL || !(head.flags & TSCT_CLOCK_SKEWED) || !head.cluster_mult)
 			err = lookup_once(page, cycles, timeline, time);
 		if (!err && head.flags & TSCT_CLOCK_SKEWED)
@@ -273,7 +273,7 @@ convert_slow(const struct tsct_clock *head, __u64 cycles, __u32 cpu,
 
 	if (clock->inprocess && timeline == REAL)
 		tsct_clock_inprocess_refine(clock->inprocess, cycles);
-	err = lookup(clock, cycles, cpu, timeline, &found);
+	err = lookup_time(clock, cycles, cpu, timeline, &found);
 	if (!err)
 		*ret_time = (struct tsct_time) {
 			.ns = found.ns, .error_ns = error_ns_of(found.error_ps),
@@ -336,8 +336,8 @@ int tsct_clock_now_cluster(const struct tsct_clock *clock,
 }
 
 /*
- * The in-process clock may detect a disruption in this very call. The new epoch then
- * begins after the first reading of the counter; a second reading is in it.
+ * The in-process clock may detect a disruption in this very call. The new epoch then begins
+ * after the first reading of the counter; a second reading is in the new epoch.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
@@ -389,7 +389,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 	return 0;
 }
 
-/* Slow paths of the inline functions of tsctrace/clock.h */
+/* Below: slow paths of the inline functions in tsctrace/clock.h */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
@@ -487,7 +487,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 	if (params->mult && ns >= params->base_ns) {
 		i = tsct_clock_params_segments(&state, params->void_after_cycles, 0,
 					       present) - 1;
-		/* At the end of a slew, the slew has this time first. */
+		/* Times up to the end of the slew, inclusive, are in the slew's segment. */
 		if (i && ns <= present[1].base_ns)
 			i = 0;
 		return find_in_segment(&present[i], ns, ret_cycles) ? -ESTALE : 0;
@@ -647,7 +647,7 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
 
 /* ---- disruptions between two readings ----------------------------------- */
 
-/* True if the counter neither stops nor changes its rate in a disruption by @cause. */
+/* Returns true if a disruption by @cause neither stops the counter nor changes its rate. */
 static bool keeps_counting(__u32 cause)
 {
 	return cause == TSCT_CAUSE_NONE || cause == TSCT_CAUSE_STEP ||
@@ -655,8 +655,8 @@ static bool keeps_counting(__u32 cause)
 }
 
 /*
- * True if an epoch began in (from, to] whose cause affects the counter. All segments of
- * an epoch hold its cause.
+ * Returns true if an epoch began in (from, to] whose cause affects the counter. Each
+ * segment of an epoch holds the epoch's cause.
  */
 static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 			      __u64 to)
@@ -688,7 +688,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
-	/* The cycles are older or newer than the stored history. */
+	/* If the cycles are older or newer than the stored segments, assumes a disruption. */
 	if (tsct_latch_lookup(page, from, &a) ||
 	    tsct_latch_lookup(page, to, &b))
 		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
@@ -704,8 +704,8 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Returns the cycles to add to an interval from CPU @from to CPU @to, as if both ends
- * were read on the reference CPU
+ * Returns the cycles to add to an interval from CPU @from to CPU @to, so that it becomes
+ * what two readings on the reference CPU would give
  * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,

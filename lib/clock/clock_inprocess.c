@@ -19,9 +19,9 @@
 #include "clock_source.h"
 #include "lib/estimate/rate_estimator.h"
 
-/* Age of the last sample at which the next one is taken */
+/* Age of the last sample, ns, at which the next sample is taken */
 #define REFINE_NS	NS_PER_S
-/* Delay of the next sample after a disruption or a failed sample */
+/* Delay of the next sample after a disruption or a failed sample, ns */
 #define RETRY_NS	10000000
 /* Lead: time from now until new params begin, ns; longer than publishing takes */
 #define LEAD_NS		20000
@@ -33,7 +33,7 @@
  */
 #define LEAD_MAX_NS	20e9
 #define LEADS_MAX	11		/* maximum number of attempts to publish */
-/* Samples taken in a row to recover from a disruption */
+/* Maximum number of samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
 /* State that the kernel sets to zero in the child of a fork() (MADV_WIPEONFORK) */
@@ -54,14 +54,14 @@ struct fitted_rate {
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	/* used as *shared if mmap() failed; the child of a fork() does not detect the
-	 * fork then, as this memory is not set to zero */
+	/* used instead of a mapped page if mmap() failed; then the child of a fork() does
+	 * not detect the fork, as the kernel does not set this memory to zero */
 	struct shared spare;
 	const struct tsct_clock_ops *ops;
 	/* Members that are constant after tsct_clock_inprocess_open() */
 	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
-	__u64 tried_cycles;		/* counter after the last attempt to sample;
-					 * relaxed */
+	__u64 tried_cycles;		/* counter after the last attempt to sample; read
+					 * without the lock */
 	/* Members protected by shared->held */
 	__u32 current;
 	struct fitted_rate estimates[2];
@@ -83,8 +83,8 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
  * params are composed again with a longer lead. Returns 0, an error of
  * tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
  */
-static int publish(struct tsct_clock_inprocess *clock,
-		   struct tsct_rate_estimator *est)
+static int publish_params(struct tsct_clock_inprocess *clock,
+			  struct tsct_rate_estimator *est)
 {
 	__u64 lead = clock->lead_cycles, began, took;
 	struct tsct_clock_params *params;
@@ -150,7 +150,7 @@ static int start_late(struct fitted_rate *estimate)
 	return ret;
 }
 
-static void refine(struct tsct_clock_inprocess *clock)
+static void take_sample(struct tsct_clock_inprocess *clock)
 {
 	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
@@ -160,7 +160,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 	/*
 	 * In the child of a fork(): repairs the page, and makes the estimator continue
 	 * the published params. At the fork(), another thread of the parent may have
-	 * been writing the page, or had yet to update the estimator.
+	 * been writing the page, or may not yet have updated the estimator.
 	 */
 	if (!clock->shared->known) {
 		tsct_latch_repair(&clock->area);
@@ -182,8 +182,9 @@ static void refine(struct tsct_clock_inprocess *clock)
 			clock->current = !clock->current;
 		return;
 	}
-	err = publish(clock, &next->est);
-	/* The new params do not continue the published ones: begin an epoch. */
+	err = publish_params(clock, &next->est);
+	/* After any error but -ETIME, new params would not continue the published params: begins
+	 * an epoch. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)
@@ -192,15 +193,16 @@ static void refine(struct tsct_clock_inprocess *clock)
 
 void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 {
-	/* acquire of the last holder's stores: pairs with the release below */
+	/* acquire: pairs with the release below, after the stores of the previous sample */
 	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
-	refine(clock);
+	take_sample(clock);
 	WRITE_ONCE(clock->tried_cycles, read_cycles(clock));
 	__atomic_store_n(&clock->shared->held, 0, __ATOMIC_RELEASE);
 }
 
-/* True if a sample was taken in the second before @cycles, without a disruption. */
+/* Returns true if the last sample is at most a second older than @cycles, and the clock is
+ * neither disrupted nor unknown. */
 static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	/*
@@ -217,10 +219,10 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * Takes a sample if the last one is too old at the present counter value. @cycles do
- * not show that: they may be in the past, where no sample is needed, or in the future,
- * where a sample now would not help. A counter value below that of the last attempt to
- * sample was set back, which is a disruption: takes a sample.
+ * Takes a sample if the last one is too old at the present counter value. @cycles alone
+ * do not show this age: they may be in the past, where no sample is needed, or in the
+ * future, where a sample now would not help. Also takes a sample if the counter is below
+ * its value at the last attempt: it was set back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)
@@ -288,7 +290,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	clock->lead_max_cycles = (__u64)(LEAD_MAX_NS * cycles_per_ns) + 1;
 	clock->tried_cycles = read_cycles(clock);
 	if (estimate->started)
-		publish(clock, &estimate->est);
+		publish_params(clock, &estimate->est);
 	return clock;
 }
 

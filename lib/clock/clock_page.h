@@ -27,7 +27,7 @@ struct tsct_clock_area {
  * file, and reading a mapping beyond the end of its file raises SIGBUS; the daemon
  * replaces its file and never truncates it.
  *
- * Returns 0; -ENOENT: no such provider; -EAGAIN: no valid time is published; -ESTALE:
+ * Returns 0; -ENOENT: no such file; -EAGAIN: no valid time is published; -ESTALE:
  * the area is of another boot; -EINVAL: not a clock area; -EACCES: not readable, or its
  * owner is not trusted; or another -errno.
  */

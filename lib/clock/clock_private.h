@@ -27,7 +27,7 @@ struct tsct_clock_full {
 						 * ORIGIN_PROCESS */
 	__u64 rate_mult;		/* rate when the clock was opened, 2^-56 ns per
 					 * cycle; not 0 */
-	__u64 stopped_cycles;		/* reading of the counter; 0: the counter runs */
+	__u64 stopped_cycles;		/* value at which the counter stays; 0: it runs */
 	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
@@ -51,7 +51,7 @@ void tsct_clock_init(struct tsct_clock_full *clock);
  * tsct_clock_open_stopped - open a clock of the past, whose counter stays at @cycles
  * @page: the whole area, mapped; unmapped by tsct_clock_close()
  *
- * No bound to UTC is known by it. Returns 0 or -ENOMEM.
+ * For such a clock, tsct_clock_utc() reports no bound. Returns 0 or -ENOMEM.
  */
 int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
 			    struct tsct_clock **ret_clock);
@@ -78,15 +78,15 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 
 /*
- * tsct_clock_skew - counter of @cpu minus that of the reference CPU, in cycles
+ * tsct_clock_skew - get the counter of @cpu minus the counter of the reference CPU, cycles
  * @ret_error: bound of the skew's error, cycles
  *
- * Returns 0 or -EXDEV: unknown.
+ * Returns 0, or -EXDEV: the skew of this CPU is unknown.
  */
 int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 		    __s64 *ret_skew, __u64 *ret_error);
 
-/* Largest skew of any CPU, including its error, in cycles */
+/* Returns the largest skew of any CPU, including the skew's error, in cycles. */
 __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 
 /* Returns tsct_skew_span() of the clock's CPUs; 0 if the source is not the TSC. */

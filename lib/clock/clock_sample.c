@@ -41,8 +41,8 @@
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
  * backwards between threads. The same instruction reads TSC_AUX, in which the kernel
- * keeps the CPU's number: no migration can separate the counter from the CPU. Every CPU
- * whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
+ * keeps the CPU's number, so the thread cannot move to another CPU between the two reads.
+ * Every CPU whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
  */
 static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 {
@@ -79,7 +79,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 	nanosleep(&ts, NULL);	/* a signal may end the sleep earlier */
 }
 
-/* Resolution of the kernel's clocksources, and whether they count the TSC */
+/* Resolutions of the kernel's clocksources, and which of them count the TSC */
 static const struct clocksource {
 	const char *name;
 	bool locked;		/* true: the clocksource counts the TSC */
@@ -107,7 +107,7 @@ static const struct clocksource *find_clocksource(const char *name)
 	return NULL;
 }
 
-static const char *clocksource(void *ctx)
+static const char *read_clocksource(void *ctx)
 {
 	const struct clocksource *found;
 	char name[64];
@@ -121,7 +121,7 @@ static const char *clocksource(void *ctx)
 
 static const struct tsct_clock_ops real_ops[TSCT_SOURCE_NR] = {
 #define OPS(fn)	{ .cycles = fn, .clock_ns = clock_ns, .sleep_ns = sleep_ns, \
-		  .clocksource = clocksource }
+		  .clocksource = read_clocksource }
 	[TSCT_SOURCE_TSC] = OPS(read_tsc),
 	[TSCT_SOURCE_MONOTONIC_RAW] = OPS(read_raw),
 	[TSCT_SOURCE_MONOTONIC] = OPS(read_monotonic),
@@ -163,15 +163,15 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->cycles(ops->ctx, &ret_bracket->after_cpu);
 }
 
-/* Valid brackets taken in one search for a narrow bracket; without any, all[0] is an
- * invalid one */
+/* Valid brackets taken in one search for a narrow bracket; if there is none, all[0] is an
+ * invalid bracket */
 struct tries {
 	struct tsct_bracket all[TRIES];
 	unsigned int nr, best;		/* number of brackets; index of the narrowest */
 };
 
-static void search(struct tsct_sampler *sampler, clockid_t clock,
-		   struct tries *tries)
+static void search_brackets(struct tsct_sampler *sampler, clockid_t clock,
+			    struct tries *tries)
 {
 	double width, best, limit = sampler->limit_ns;
 	struct tsct_bracket *now = &tries->all[0];
@@ -215,24 +215,24 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 					 LIMIT_NS_MAX);
 }
 
-static double difference(__u64 a, __u64 b)
+static double cycles_between(__u64 a, __u64 b)
 {
 	return (double)(__s64)(a - b);
 }
 
 /*
- * Narrows @bracket, the narrowest of @tries, by all brackets of the search on the same
- * CPU: each of them, moved to the time of the narrowest by @rate (ns per cycle), bounds
- * the clock from both sides. The time between two brackets has a relative error of
- * SPAN_ERROR.
+ * Narrows @bracket, the narrowest of @tries, by all brackets that the search took on the
+ * same CPU: each bracket, moved to the time of the narrowest by @rate (ns per cycle),
+ * bounds the clock from both sides. The time between two brackets, computed by @rate, has
+ * a relative error of at most SPAN_ERROR.
  * Returns the longest time from the narrowest bracket to one that narrowed it, in
  * cycles.
  */
-static double intersect(const struct tries *tries, double rate,
-			struct tsct_bracket *bracket)
+static double intersect_brackets(const struct tries *tries, double rate,
+				 struct tsct_bracket *bracket)
 {
 	const struct tsct_bracket *best = &tries->all[tries->best], *one;
-	double first = 0, last = difference(best->after, best->before);
+	double first = 0, last = cycles_between(best->after, best->before);
 	double low, high, since, slack, low_span = 0, high_span = 0;
 	unsigned int i;
 
@@ -242,8 +242,8 @@ static double intersect(const struct tries *tries, double rate,
 			continue;
 		since = (double)(one->ns - best->ns) / rate;
 		slack = tsct_magnitude(since) * SPAN_ERROR;
-		low = difference(one->before, best->before) - since - slack;
-		high = difference(one->after, best->before) - since + slack;
+		low = cycles_between(one->before, best->before) - since - slack;
+		high = cycles_between(one->after, best->before) - since + slack;
 		if (low > first) {
 			first = low;
 			low_span = tsct_magnitude(since);
@@ -269,14 +269,14 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 		sampler->raw_per_cycle;
 	struct tries tries;
 
-	search(sampler, clock, &tries);
+	search_brackets(sampler, clock, &tries);
 	*ret_bracket = tries.all[tries.best];
 	sampler->span = 0;
 	if (rate > 0)
-		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
+		sampler->span = (__u64)intersect_brackets(&tries, rate, ret_bracket);
 }
 
-static void widen(struct tsct_bracket *bracket, __u64 cycles)
+static void widen_bracket(struct tsct_bracket *bracket, __u64 cycles)
 {
 	bracket->before -= cycles;
 	bracket->after += cycles;
@@ -299,8 +299,8 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 		tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
 		ret_sample->span = sampler->span;
 	}
-	widen(&ret_sample->raw, sampler->skew_cycles);
-	widen(&ret_sample->real, sampler->skew_cycles);
+	widen_bracket(&ret_sample->raw, sampler->skew_cycles);
+	widen_bracket(&ret_sample->real, sampler->skew_cycles);
 }
 
 /* ---- calibration -------------------------------------------------------- */

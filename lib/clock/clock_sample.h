@@ -13,8 +13,8 @@
 
 struct tsct_clock_ops {
 	/*
-	 * Returns an ordered read of the counter. Sets *ret_cpu to a number of the CPU
-	 * whose counter was read, or TSCT_CPU_ANY: unknown.
+	 * Reads the counter, ordered after all preceding instructions. Sets *ret_cpu to the
+	 * number of the CPU whose counter was read, or TSCT_CPU_ANY: unknown.
 	 */
 	__u64 (*cycles)(void *ctx, __u32 *ret_cpu);
 	__s64 (*clock_ns)(void *ctx, clockid_t clock);
@@ -45,14 +45,14 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 __u64 tsct_cycles_read(unsigned int source);
 
 /*
- * State of the search for a narrow bracket. A search takes many brackets of one clock,
- * keeps the narrowest and cuts it to its intersection with the rest of that CPU. It
- * discards the first bracket, because caches are cold after a sleep, and brackets whose
- * thread moved to another CPU in between. Enough brackets of at most
- * limit_ns end the search. limit_ns doubles after a search without such a bracket and
- * shrinks slowly otherwise, so that it suits slow virtual machines and debuggers, too.
- * Number of brackets and duration are limited. The narrowest bracket is used whatever
- * its width, which is its error bound.
+ * State of the search for a narrow bracket. A search takes many brackets of one clock, and
+ * cuts the narrowest to its intersection with the other brackets of the same CPU. It
+ * discards the first bracket, because caches are cold after a sleep, and brackets during
+ * which the thread moved to another CPU. The search ends after enough brackets of at most
+ * limit_ns. limit_ns doubles after a search without such a bracket and shrinks slowly
+ * otherwise, so that it suits slow virtual machines and debuggers, too. The number of
+ * brackets and the duration are limited. The narrowest bracket is used even if it is
+ * wide: its width is its error bound.
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
@@ -66,9 +66,9 @@ struct tsct_sampler {
 					 * found enough narrow brackets */
 	/*
 	 * Bound of the distance between the counters of two CPUs, cycles. Samples are
-	 * widened by it on both sides, and so bound the time by the counter of any CPU,
-	 * also where the kernel advances its clocks by the counter of another CPU. The
-	 * owner sets this field after tsct_sampler_init(), which sets 0.
+	 * widened by this bound on both sides, so that they hold for the counter of every
+	 * CPU, even if the kernel advances its clocks by the counter of another CPU. The
+	 * owner sets this field after tsct_sampler_init(), which sets it to 0.
 	 */
 	__u64 skew_cycles;
 	/* cycles between the narrowest bracket of the last search and the furthest
@@ -89,7 +89,7 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 
 /*
  * Takes a bracket of MONOTONIC_RAW and one of REALTIME, and widens both by skew_cycles.
- * Without that, both have no width if ops->snapshot() provides the reading.
+ * If ops->snapshot() provides the reading, both brackets have no other width.
  */
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample);

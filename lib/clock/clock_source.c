@@ -58,7 +58,7 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* Returns the best clock of the kernel that can be read. */
+/* Returns the source (TSCT_SOURCE_*) of the best kernel clock that can be read. */
 static int kernel_clock_source(void)
 {
 	struct timespec ts;
@@ -101,7 +101,7 @@ void tsct_source_features(struct tsct_check *check)
 		check->flags |= TSCT_CHECK_RDTSCP;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
 		check->flags |= TSCT_CHECK_INVARIANT;
-	/* Flags of the first CPU in /proc/cpuinfo */
+	/* Reads the flags that /proc/cpuinfo has for the first CPU. */
 	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) > 0 &&
 	    (flags = strstr(text, "\nflags"))) {
 		flags[1 + strcspn(flags + 1, "\n")] = '\0';
@@ -127,7 +127,7 @@ void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus)
 	check_all_cpus = check_cpus;
 }
 
-static const char *clocksource(const struct tsct_check *check)
+static const char *clocksource_name(const struct tsct_check *check)
 {
 	return *check->clocksource ? check->clocksource : "unknown";
 }
@@ -151,7 +151,7 @@ int tsct_source_choose_local(char *why, size_t size)
 		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
 		 tsct_source_name((unsigned int)source),
-		 tsct_tsc_trust_reason(check.flags), clocksource(&check));
+		 tsct_tsc_trust_reason(check.flags), clocksource_name(&check));
 	return source;
 }
 
@@ -172,7 +172,7 @@ int tsct_source_choose(char *why, size_t size)
 	tsct_source_clocksource(&check);
 	snprintf(why, size, "%s: chosen by the module, see trace-ctl check (the"
 		 " kernel's clocksource: %s)", tsct_source_name(info.source),
-		 clocksource(&check));
+		 clocksource_name(&check));
 	return (int)info.source;
 }
 

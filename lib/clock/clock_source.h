@@ -11,19 +11,19 @@
 typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
 
 /*
- * tsct_source_check_cpus - set what compares the CPUs' counters in this process
+ * tsct_source_check_cpus - set the function that compares the CPUs' counters in this process
  * @check_cpus: called if only a comparison of all CPUs can decide on a source, that is
  *	for an invariant TSC that the kernel neither uses nor has marked unstable
  *	(its clocksource is kvm-clock, hyperv, hpet ...)
  *
  * Call it in main(), before any clock is opened. tsctraced and trace-ctl set
- * tsct_tsc_check_run(). A program that links the library has no such function, because
- * the check blocks and starts threads: it does not use such a TSC.
+ * tsct_tsc_check_run(). Other programs that link the library set no function, because the
+ * check blocks and starts threads: they do not use such a TSC.
  */
 void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus);
 
 /*
- * tsct_source_choose - the source that this process should use
+ * tsct_source_choose - choose the source that this process should use
  * @why: the reason, a sentence without a full stop; may be NULL with size 0
  *
  * Chooses the module's source, if the module is loaded and this process can read that
@@ -40,7 +40,7 @@ int tsct_source_choose(char *why, size_t size);
  */
 int tsct_source_choose_local(char *why, size_t size);
 
-/* True if the CPU has RDTSCP and this process may execute it. Reads no file. */
+/* Returns true if the CPU has RDTSCP and this process may execute it. Reads no file. */
 bool tsct_tsc_readable(void);
 
 /*
@@ -50,7 +50,7 @@ bool tsct_tsc_readable(void);
 void tsct_source_clocksource(struct tsct_check *check);
 
 /*
- * tsct_source_features - the TSC's properties as CPUID and the kernel report
+ * tsct_source_features - get the TSC's properties as CPUID and the kernel report
  * them, without a comparison of the CPUs
  *
  * Sets TSCT_CHECK_RDTSCP (this process may execute RDTSCP), INVARIANT, NONSTOP,

@@ -4,7 +4,7 @@
 
 #include "lib/core/clock_params.h"
 
-/* Limit of segment numbers: segment number and 51 bits of tick together have 63 bits */
+/* Limit of segment numbers: a segment number and the 51 bits of a tick must fit in 63 bits */
 #define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
 
 /* Computes the ticks since segment 0 began. Returns false if they exceed 63 bits. */

@@ -17,7 +17,8 @@ static ssize_t read_begin(int fd, char *text, size_t size)
 	return n;
 }
 
-/* Cuts a text of @n bytes after its first line; @n may be an error. */
+/* Cuts a text of @n bytes after its first line, and returns the new length. If @n is -errno,
+ * returns it. */
 static ssize_t cut_line(char *text, ssize_t n)
 {
 	if (n < 0)

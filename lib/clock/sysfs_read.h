@@ -29,14 +29,14 @@ struct tsct_sysfs_file {
 /*
  * tsct_sysfs_file_line - read the first line of a file as it is now, without the newline
  * @file: opened if it is not open; closed if it cannot be read, so that the next call
- *	opens what has its path then
+ *	opens the file that has the path at that time
  *
  * Returns the length without the NUL, or -errno, leaving @text unchanged.
  */
 ssize_t tsct_sysfs_file_line(struct tsct_sysfs_file *file, char *text, size_t size);
 void tsct_sysfs_file_close(struct tsct_sysfs_file *file);
 
-/* True if @word is one of the words of @text, which are separated by blanks. */
+/* Returns true if @word is one of the words of @text, which are separated by blanks. */
 bool tsct_has_word(const char *text, const char *word);
 
 #endif /* TSCT_SYSFS_READ_H */

@@ -17,8 +17,7 @@
 #include "clock_source.h"
 #include "tsc_check.h"
 
-/* Planned time of the counter comparison with all CPUs, and the range of the time for
- * one CPU, ns */
+/* Planned time to compare the counters of all CPUs, and limits of the time for one CPU, ns */
 #define TOTAL_NS	200000000
 #define CPU_NS_MAX	50000000
 #define CPU_NS_MIN	200000
@@ -31,11 +30,11 @@
 
 /* ---- two CPUs ------------------------------------------------------------ */
 
-/* Memory of two threads on two CPUs: one sends a number, the other returns it */
+/* Shared memory of two threads on two CPUs: one sends a number, the other returns it */
 struct exchange {
 	/* Members that only the requesting thread writes */
 	_Alignas(64) __u64 ping;	/* number of the last request; 0: none */
-	__u64 stop;			/* true: the responder shall end */
+	__u64 stop;			/* 1: the responding thread must end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
 	/* Members that only the responding thread writes */
 	_Alignas(64) __u64 pong;	/* number of the last request answered */
@@ -46,7 +45,7 @@ struct exchange {
 /* A set of TSCT_CPUS_MAX CPUs */
 typedef cpu_set_t all_cpus[TSCT_CPUS_MAX / CPU_SETSIZE];
 
-/* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
+/* Pins the calling thread to a CPU. Returns 0, or -errno if the CPU is offline, for example. */
 static int pin_to_cpu(unsigned int cpu)
 {
 	all_cpus set = { 0 };
@@ -171,8 +170,8 @@ static int list_cpus(struct cpu_check *c)
 	return 0;
 }
 
-/* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. If it cannot run there,
- * @entry is unchanged. */
+/* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. If the thread cannot run there,
+ * leaves @entry unchanged. */
 static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
@@ -189,14 +188,14 @@ static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 }
 
-/* True if TSC_AUX of the CPU is to be read: it is online and not isolated. */
+/* Returns true if TSC_AUX of the CPU is to be read: the CPU is online and not isolated. */
 static bool has_aux(const struct tsct_cpu_check *entry)
 {
 	return (entry->flags & (TSCT_CPU_ONLINE | TSCT_CPU_ISOLATED)) == TSCT_CPU_ONLINE;
 }
 
-/* Returns TSCT_CHECK_AUX_MATCH, or 0: a CPU was checked that has no AUX_MATCH, or none
- * was checked. A reading that may be a virtual machine's proves nothing. */
+/* Returns TSCT_CHECK_AUX_MATCH if all CPUs that were checked have AUX_MATCH, and at least one
+ * was checked; else 0. A CPU that reads a virtual machine's TSC_AUX (HYPERVISOR) is skipped. */
 static __u32 aux_match(const struct tsct_cpu_check *table, unsigned int nr)
 {
 	__u32 match = 0;

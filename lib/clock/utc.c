@@ -13,11 +13,11 @@
 #include "utc.h"
 
 #define NS_PER_S	1000000000LL
-/* Bound at which the kernel itself gives up, us (NTP_PHASE_LIMIT) */
+/* Bound, us, above which the kernel calls its clock unsynchronized (NTP_PHASE_LIMIT) */
 #define KERNEL_LIMIT_US	16000000
-/* Number of readings of ClockBound's file while ClockBound is writing */
+/* Maximum number of readings of ClockBound's file, if ClockBound writes during each */
 #define CLOCKBOUND_TRIES 10
-/* Age of the clock area's bound, s, from which it is not used */
+/* Age of the clock area's bound, s, from which on the bound is not used */
 #define AREA_FRESH_S	10
 
 static const char *const source_names[TSCT_UTC_NR] = {
@@ -62,18 +62,18 @@ void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 
 /* ---- the kernel ---------------------------------------------------------- */
 
-/* Nominal length of a tick, us: adjtimex(2) counts in ticks of 100 Hz (USER_HZ) on x86,
- * whatever the rate of the kernel's timer interrupts */
+/* Nominal value of timex.tick, us: on x86, adjtimex(2) assumes 100 timer interrupts per
+ * second (USER_HZ), whatever their real number is */
 #define TICK_US		10000
 
 /*
  * Returns true if the kernel runs CLOCK_REALTIME faster or slower than its oscillator by
- * more than TSCT_UTC_KERNEL_PPB. The kernel raises maxerror by that rate, the largest
- * error of an oscillator for which `freq` (MAXFREQ) can make up; ntpd never adjusts the
- * rate by more. chronyd does, by `tick` in steps of 100 ppm: up to 10 %,
- * to remove an offset. If it dies meanwhile, the kernel goes on at this rate, and the
- * time leaves the stated bound. (chronyd also sets `tick` for an oscillator that is more
- * than 500 ppm off: then, too, the bound is unknown.)
+ * more than TSCT_UTC_KERNEL_PPB: then maxerror may be no bound. The kernel raises maxerror
+ * at that rate, the largest error of an oscillator that `freq` (MAXFREQ) can correct. ntpd
+ * never adjusts the rate by more. chronyd does so to remove an offset: it changes `tick`
+ * in steps of 100 ppm, by up to 10 %. If chronyd dies meanwhile, the kernel keeps this
+ * rate, and the time leaves the stated bound. (chronyd also sets `tick` for an oscillator
+ * that is more than 500 ppm off: then, too, the bound is unknown.)
  */
 static bool is_fast_slew(const struct timex *timex)
 {
@@ -84,15 +84,15 @@ static bool is_fast_slew(const struct timex *timex)
 	return llabs(ppb) > TSCT_UTC_KERNEL_PPB;
 }
 
-/* Time after a restore from which on an update by an NTP daemon counts, s: an update that
- * was under way at the snapshot is completed before */
+/* Time after a restore, s, from which on an update by an NTP daemon counts: an update that
+ * had begun before the virtual machine's snapshot was taken is complete by then */
 #define RENEWAL_AFTER_S	2
 
 /*
  * Returns true if maxerror was set later than the restore, by an NTP daemon. The kernel
  * raises maxerror by 500 us in each second, until a daemon sets it; no other event lowers
- * it. If none has set it since the restore, it has at least the sum of these steps. So
- * less than the sum proves an update.
+ * it. If no daemon has set maxerror since the restore, it is at least the sum of these
+ * steps. So a smaller maxerror proves an update.
  */
 static bool is_renewed(const struct timex *timex, __u64 since_restore_ns)
 {
@@ -142,7 +142,7 @@ struct clockbound {
 _Static_assert(sizeof(struct clockbound) == TSCT_CLOCKBOUND_SIZE,
 	       "struct clockbound has another size than the protocol states");
 
-/* Values of struct clockbound.status in which the bound is valid */
+/* Values of struct clockbound.status with which the bound is valid */
 #define CLOCKBOUND_SYNCHRONIZED	1
 #define CLOCKBOUND_FREE_RUNNING	2
 
@@ -184,7 +184,7 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 	return 0;
 }
 
-/* Reads the file twice: contents that ClockBound wrote in between are not used. */
+/* Reads the file twice. Returns 0; -EAGAIN: ClockBound wrote in between; or -EPROTO. */
 static int read_consistent(int fd, unsigned char bytes[TSCT_CLOCKBOUND_SIZE])
 {
 	unsigned char again[TSCT_CLOCKBOUND_SIZE];
@@ -242,7 +242,7 @@ int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret
 }
 
 /* Returns the time since the virtual machine was restored, ns, as the module reports it;
- * TSCT_NOT_RESTORED also without a module that does so. */
+ * TSCT_NOT_RESTORED: it was not restored, or no module reports restores. */
 static __u64 since_restore_ns(void)
 {
 	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
@@ -250,14 +250,15 @@ static __u64 since_restore_ns(void)
 
 	if (fd < 0)
 		return TSCT_NOT_RESTORED;
-	/* EOPNOTSUPP: the clocksource is not the TSC; restores are reported. */
+	/* EOPNOTSUPP: the clocksource is not the TSC; the module reports restores anyway. */
 	if (ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot) && errno != EOPNOTSUPP)
 		snapshot.restore_seq = 0;
 	close(fd);
 	return snapshot.restore_seq ? snapshot.since_restore_ns : TSCT_NOT_RESTORED;
 }
 
-/* Returns true if the daemon read a bound less than AREA_FRESH_S ago. */
+/* Gets the bound that the clock area states. Returns true if the daemon has read it within
+ * the last AREA_FRESH_S seconds. */
 static bool read_area(const struct tsct_clock *clock, struct tsct_utc *ret)
 {
 	struct tsct_clock_state state;
@@ -288,9 +289,9 @@ int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 	denied = err && err != -ENODATA && err != -EBUSY && err != -ESTALE;
 	/*
 	 * The daemon's reading is for a process that cannot read the source: a container
-	 * may hide ClockBound's file, a sandbox may deny adjtimex(2). Of the kernel's
-	 * bound, a present reading is preferred: since the daemon's, the clock may have
-	 * been set, or a fast slew may have begun.
+	 * may hide ClockBound's file, a sandbox may deny adjtimex(2). If this process can
+	 * read the kernel's bound, its own reading is used: after the daemon's reading, the
+	 * clock may have been set, or a fast slew may have begun.
 	 */
 	if (ret_utc->source == TSCT_UTC_CLOCKBOUND || !read_area(clock, &area) ||
 	    (!denied && area.source != TSCT_UTC_CLOCKBOUND))

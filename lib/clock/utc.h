@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bound of CLOCK_REALTIME's error to UTC, as ClockBound or the kernel states it. This
- * is another error than that of a conversion from cycles to CLOCK_REALTIME.
+ * Bound of CLOCK_REALTIME's distance from UTC, as ClockBound or the kernel states it. The
+ * error of a conversion from cycles to CLOCK_REALTIME is not part of this bound.
  */
 #ifndef TSCT_UTC_H
 #define TSCT_UTC_H
@@ -14,10 +14,10 @@
 /* File of the ClockBound daemon's shared memory */
 #define TSCT_CLOCKBOUND_PATH	"/var/run/clockbound/shm0"
 
-/* Size of that file's contents, ClockBound protocol version 2, bytes */
+/* Size of the contents of TSCT_CLOCKBOUND_PATH, bytes, in version 2 of the protocol */
 #define TSCT_CLOCKBOUND_SIZE	72
 
-/* Time since the virtual machine was restored, if it was not */
+/* Value of since_restore_ns if the virtual machine was not restored */
 #define TSCT_NOT_RESTORED	UINT64_MAX
 
 struct timex;
@@ -26,7 +26,7 @@ struct timex;
 void tsct_utc_clear(struct tsct_utc *ret);
 
 /*
- * tsct_utc_from_kernel - the bound that the kernel states
+ * tsct_utc_from_kernel - get the bound that the kernel states
  * @result: result of adjtimex(2), -1: failed
  * @timex: written by adjtimex(2); not read if that failed
  * @since_restore_ns: time since the virtual machine was restored, by
@@ -41,7 +41,7 @@ int tsct_utc_from_kernel(int result, const struct timex *timex,
 			 __u64 since_restore_ns, struct tsct_utc *ret);
 
 /*
- * tsct_utc_from_clockbound - the bound that ClockBound states
+ * tsct_utc_from_clockbound - get the bound that ClockBound states
  * @bytes: contents of TSCT_CLOCKBOUND_PATH
  * @now_ns: CLOCK_MONOTONIC_COARSE, ns
  *
@@ -55,8 +55,9 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 /*
  * Reads the bound: from ClockBound's file @path if the file belongs to root or this
  * user, is not writable by others and is valid, else from the kernel. @path may be NULL:
- * then only the kernel's bound is read. After a restore both are unknown until the kernel's
- * maxerror was set: ClockBound's bound comes from chronyd, which sets it. Not signal safe.
+ * then only the kernel's bound is read. After a restore, both bounds are unknown until the
+ * kernel's maxerror was set: ClockBound's bound comes from chronyd, which sets maxerror,
+ * too. Not signal safe.
  * Returns 0; the error of tsct_utc_from_kernel() if no bound is known; or -errno of
  * adjtimex(2).
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows of brackets give the rates of both clocks. The offset of CLOCK_REALTIME: compares
- * samples with predictions and with the params in force, and composes the params to publish
- * next. The estimator: epochs, and what to do with a sample.
+ * Rate estimator, in three parts. The first part computes the rates of both clocks from
+ * windows of brackets. The second part compares samples of CLOCK_REALTIME with predictions
+ * and with the params in force, and composes the next params to publish. The third part
+ * begins epochs and adds samples.
  */
 #include "rate_estimator.h"
 #include "lib/core/clock_params.h"
@@ -13,7 +14,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi)
 {
-	/* Counter resolution: a reading n means a true count in [n, n + 1). */
+	/* Resolution of the counter: if it reads n, its exact value is in [n, n + 1). */
 	__s64 shortest = (__s64)(b->before - a->after) - 1;
 	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
@@ -116,7 +117,7 @@ static void restart_window(struct tsct_rate_window *window,
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
-/* A bracket is wide if it is wider than the narrowest bracket by this ratio. */
+/* A bracket is wide if it is more than WIDE_RATIO times as wide as the narrowest bracket. */
 #define WIDE_RATIO	1.3
 #define NARROW_MIN	4
 
@@ -214,7 +215,7 @@ offset_interval(const struct tsct_bracket *bracket, double rate, double resoluti
 	};
 }
 
-/* Time between two counter values, in ns of REALTIME */
+/* Returns the time between two counter values, in ns of REALTIME. */
 static double rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to)
 {
 	return (double)(__s64)(to - from) * est->rate;
@@ -225,7 +226,7 @@ static double wander(const struct tsct_rate_estimator *est)
 	return est->locked ? 0 : TSCT_RATE_WANDER_PPB * TSCT_PPB;
 }
 
-/* Bound of the relative error of @rate (ns per cycle) from the last sample on */
+/* Returns a bound of the relative error of @rate (ns per cycle) after the last sample. */
 static double rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 {
 	double off = tsct_larger(est->hi - rate, rate - est->lo);
@@ -321,9 +322,9 @@ static double drift_before(const struct tsct_rate_estimator *est)
 
 /*
  * Let A and B be two samples of CLOCK_REALTIME; A may be the earlier or the later one.
- * Returns by how many ns the size of the offset can have been larger between A and B
- * than at A. Offset: CLOCK_REALTIME minus the time of the clock params, ns. The slew of
- * the params changes the offset, until a step of CLOCK_REALTIME sets another offset.
+ * Returns by how many ns the absolute offset can have been larger between A and B than at
+ * A. Offset: CLOCK_REALTIME minus the time of the clock params, ns. The slew of the params
+ * changes the offset, until a step of CLOCK_REALTIME sets another offset.
  * @off: offset at A
  * @slewed: change of the offset from A to B by the slew alone, ns
  */
@@ -356,7 +357,7 @@ static void set_past(struct tsct_rate_estimator *est,
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* After long enough without a sample, REALTIME may have any offset. */
+	/* After TSCT_RATE_HOLD_NS without a sample, assumes the whole bound of the params. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));
@@ -427,16 +428,16 @@ static double skew_ns(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Returns the bound of the error, ns, that a conversion adds to that of the sample: time
- * is rounded to ns, cycles to integers, the kernel's clock is not exactly straight, and
- * the cycles may be of a CPU whose counter differs.
+ * Returns the bound of the error, ns, that a conversion adds to the error of the sample:
+ * time is rounded to ns, cycles to integers, the kernel's clock is not exactly straight,
+ * and the cycles may be of a CPU whose counter differs.
  */
 static double conversion_ns(const struct tsct_rate_estimator *est)
 {
 	return 1 + est->rate + TSCT_RATE_TICK_NS + skew_ns(est);
 }
 
-/* Returns a bound of the growth of the error of @params, ns per ns of time. */
+/* Returns a bound of the growth of the error of @params, in ns per ns that passes. */
 static double growth_of(const struct tsct_rate_estimator *est,
 			const struct tsct_clock_params *params)
 {
@@ -447,8 +448,8 @@ static double growth_of(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Returns the bound of the params' error, ns, at the end of the interval between
- * samples. @off: distance of the params from the estimate now
+ * Returns the bound, ns, of the params' error when the next sample is due. @off: distance
+ * of the params from the estimate now, ns; @growth: growth of the error, ns per ns
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
@@ -529,8 +530,8 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 
 /*
  * Returns the error bound of the params that end at @begin_cycles: the largest error
- * that samples showed. The next sample shows errors between now and the end of the
- * params: see continue_params() in clock_segments.c.
+ * that samples showed. Only the next sample will show errors between now and the end of
+ * the params: see continue_params() in clock_segments.c.
  */
 static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 			      const struct tsct_servo_estimate *estimate,
@@ -543,7 +544,7 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/* The error grows by 1 ns: params with a slew become two rounded segments. */
+	/* Adds 1 ns: params with a slew become two segments, and each one is rounded. */
 	return tsct_ps_up(error + conversion_ns(est) + 1);
 }
 
@@ -621,7 +622,8 @@ void tsct_rate_published(struct tsct_rate_estimator *est,
 #define RATE_MIN	0.01
 #define RATE_MAX	100
 
-/* Assumed bound of the relative rate of REALTIME against MONOTONIC_RAW */
+/* Assumed largest difference between the rates of REALTIME and MONOTONIC_RAW, as a fraction
+ * of the rate of MONOTONIC_RAW: 12 % */
 #define STEERED		0.12
 
 static bool is_credible(double rate)
@@ -722,8 +724,8 @@ static void set_default_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Sets the rate of MONOTONIC_RAW. The rate of REALTIME changes in proportion, as the
- * steering of REALTIME against RAW is the same.
+ * Sets the rate of MONOTONIC_RAW. The rate of REALTIME changes in proportion, because the
+ * ratio between the rates of REALTIME and MONOTONIC_RAW is unchanged.
  */
 static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 {
@@ -745,7 +747,7 @@ static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 							      est->rate));
 }
 
-/* True if MONOTONIC_RAW or the counter jumped since the last sample. */
+/* Returns true if MONOTONIC_RAW or the counter jumped since the last sample. */
 static bool raw_jumped(const struct tsct_rate_estimator *est,
 		       const struct tsct_bracket *raw)
 {
@@ -767,7 +769,7 @@ static bool raw_jumped(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Discards the time, and the rate unless @keep_rate.
+ * Begins an epoch: discards the time, and also the rate unless @keep_rate is true.
  * @seen_cycles: counter when the disruption was detected; 0: unknown
  */
 static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_rate,
@@ -803,7 +805,7 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 }
 
 /* Restarts the estimate of CLOCK_REALTIME with @real, the first sample of an epoch. One
- * sample gives a time, but no rate: the rate gets default limits. */
+ * sample gives a time, but no rate: the rate gets default bounds. */
 static void set_first_sample(struct tsct_rate_estimator *est,
 			     const struct tsct_bracket *real)
 {
@@ -910,8 +912,8 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	for (i = 0; i < nr; i++)
 		window_add(&est->real, &samples[i].real);
 	/*
-	 * If the samples show an impossible rate, the clock was set among them: the
-	 * next sample will show the rate.
+	 * If the samples show an impossible rate, CLOCK_REALTIME was set between two of
+	 * them: the next sample will show the rate.
 	 */
 	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
 	    est->real.lo > est->raw_rate * (1 + STEERED)) {

@@ -49,7 +49,8 @@ struct tsct_sample {
 	__u64 span;
 };
 
-/* Slew limit: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most; more is a step. */
+/* Largest change, ppb, that counts as a slew: adjtime(2) slews CLOCK_REALTIME by 500 ppm at
+ * most. A larger change is a step. */
 #define TSCT_RATE_STEP_PPB	600000
 /* longest time, ns, for which CLOCK_REALTIME is assumed to slew between samples */
 #define TSCT_RATE_STEP_NS	10000000000LL
@@ -75,8 +76,8 @@ struct tsct_sample {
 /* minimum time between two samples, ns, that show how fast REALTIME runs now */
 #define TSCT_RATE_RECENT_NS	500000000
 /*
- * Age of params, ns, at which new params replace them: params of the past have one
- * error bound, the largest error while in force, so they must not be in force long.
+ * Age of params, ns, at which new params replace them: params of the past have a single
+ * error bound, the largest error while they were in force, so that time must be short.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 /* time without a sample, ns, after which holdover begins */
@@ -101,19 +102,19 @@ struct tsct_rate_estimator {
 	struct tsct_clock_state state;	/* last published state */
 	struct tsct_rate_window raw, real;
 	double raw_rate;	/* ns of MONOTONIC_RAW per cycle */
-	double raw_lo, raw_hi;	/* bounds of raw_rate that were restored; 0, 0: none */
+	double raw_lo, raw_hi;	/* bounds of the restored rate, ns per cycle; 0, 0: none */
 	double rate;		/* most likely ns of REALTIME per cycle */
 	/* bounds of the mean rate of REALTIME, ns per cycle, between the counter values
 	 * ref_cycles and offset.cycles */
 	double lo, hi;
 	__u64 ref_cycles;
-	/* interval of REALTIME at the counter value of the last accepted sample */
+	/* interval of REALTIME that the last accepted sample gives at its counter value */
 	struct tsct_offset_interval offset;
 	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
 	/* gap between a recent sample and the interval predicted for it, ppb of the
-	 * time since the sample before; decays to 0 */
+	 * time since the previous sample; decays to 0 */
 	double innovation_ppb;
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
@@ -159,7 +160,7 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 /*
  * tsct_rate_restore - set a saved rate against MONOTONIC_RAW
  * @rate_mult: the saved rate, 2^-56 ns per cycle
- * @rate_error_ppt: error bound of the rate, in 10^-12 of it
+ * @rate_error_ppt: error bound of the rate, in 10^-12 of the rate
  *
  * Later measurements may narrow the bound or contradict the rate. To be called before
  * tsct_rate_start(). Returns 0 or -EINVAL: no counter runs at this rate.
@@ -208,7 +209,7 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/* tsct_rate_published - report that the result of tsct_rate_compose() is published */
+/* tsct_rate_published - report to the estimator that @state, a composed state, is published */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
@@ -226,7 +227,7 @@ static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 }
 
 /*
- * tsct_bracket_rate - bounds of the rate between two brackets, in ns per cycle
+ * tsct_bracket_rate - get the bounds of the rate between two brackets, in ns per cycle
  * @resolution_ns: a clock that reads n shows some time in [n, n + resolution_ns)
  *
  * Returns false if the brackets overlap: then any rate is possible.
@@ -236,8 +237,8 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       double *ret_lo, double *ret_hi);
 
 /*
- * tsct_rate_window_median - median of the rates between middles of brackets that are at
- * least half of the window apart, in ns per cycle; 0: none
+ * tsct_rate_window_median - return the median of the rates between middles of brackets that
+ * are at least half of the window apart, in ns per cycle; 0: none
  *
  * Long intervals have the least error; the median is used, since sometimes all brackets
  * of a sample are taken on a CPU that reads the clock late within the bracket.

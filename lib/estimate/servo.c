@@ -35,7 +35,7 @@ double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 {
 	__s64 ns = tsct_clock_params_ns(params, offset->cycles);
 
-	/* Integers are subtracted first: a double holds today's time to 256 ns only. */
+	/* Subtracts integers first: a double would round today's time to 256 ns. */
 	return (double)(__s64)((__u64)offset->ns - (__u64)ns) + offset->frac_ns;
 }
 
@@ -109,7 +109,7 @@ __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params)
 {
 	__u64 fast = params->holdover_after_cycles - params->base_cycles;
 
-	/* Params may be published so late that holdover has begun when they begin. */
+	/* Params may be published so late that holdover has already begun when they begin. */
 	if ((__s64)fast < 0)
 		return 0;
 	if (tsct_servo_slews(params) && fast > params->slew_cycles)

@@ -45,12 +45,12 @@ static inline double tsct_magnitude(double a)
 /* Returns the next integer above @value; 0 if @value < 0; at most 9 * 10^18. */
 __u64 tsct_round_up(double value);
 
-/* Convert ns to integer ps, rounded up as by tsct_round_up() */
+/* Converts ns to integer ps, rounded up like tsct_round_up(). */
 __u64 tsct_ps_up(double ns);
 
 /*
- * Convert a multiplier (2^-56 ns per cycle) to a rate in ns per cycle, and a rate to a
- * multiplier
+ * Convert a multiplier (in 2^-56 ns per cycle) to a rate in ns per cycle, and a rate to a
+ * multiplier.
  */
 double tsct_mult_rate(__u64 mult);
 __u64 tsct_rate_mult(double rate);
@@ -82,38 +82,38 @@ double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_servo_distance_ns - distance between the estimated time and that of @params: the
- * larger of the distances at @from and, if the slew of @params ends later, at its end.
+ * tsct_servo_distance_ns - return the distance between the estimated time and that of
+ * @params, ns: the larger of the distances at @from and at the end of a slew after @from.
  * At later counter values, the distance changes at a constant rate: the difference
  * between estimate->rate and the rate of @params.
  */
 double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
 			      const struct tsct_clock_params *params, __u64 from);
 
-/* True if the params have a slew. */
+/* Returns true if the params have a slew. */
 static inline bool tsct_servo_slews(const struct tsct_clock_params *params)
 {
 	return params->slew_cycles && params->slew_mult != params->mult;
 }
 
-/* Counter value at the end of the slew; base_cycles without a slew */
+/* Returns the counter value at the end of the slew; without a slew: base_cycles. */
 static inline __u64 tsct_servo_slew_end(const struct tsct_clock_params *params)
 {
 	return params->base_cycles +
 		(tsct_servo_slews(params) ? params->slew_cycles : 0);
 }
 
-/* tsct_clock_params_slewed_ns - ns that the slew adds between two counter values */
+/* Returns how many ns the slew of @params adds to the time between two counter values. */
 double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
 				   __u64 from, __u64 to);
 
 /*
  * tsct_servo_start - replace params by new params that run at the estimated rate
  * @begin_cycles: cycles at which the new params begin, if there are params in force
- * @params: in: params in force, or mult 0; out: new params, without slew and bounds
+ * @params: in: params in force, or mult 0: none; out: new params, without slew and bounds
  *
  * Returns true if the new params continue the time of the params in force: then the new
- * params may slew. Else the new params begin at estimate->point: its cycles and ns.
+ * params may slew. Else the new params begin at the cycles and ns of estimate->point.
  */
 bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 		      __u64 begin_cycles, struct tsct_clock_params *params);
@@ -122,27 +122,27 @@ bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 			 double rate);
 
-/* Growth of the error bound of params, and length of the validity of the params */
+/* Growth of the error bound of params, and the time for which the params are valid */
 struct tsct_servo_bounds {
 	__u64 from;		/* counter value from which the error bound holds */
 	/* growth of the time's error bound, 2^-32 ps per cycle */
 	__u64 growth;
 	/* growth of the time's error bound in holdover, 2^-32 ps per cycle */
 	__u64 holdover_growth;
-	/* number of cycles from the estimate's point.cycles to the begin of holdover */
+	/* number of cycles from the estimate's point.cycles to the start of holdover */
 	__u64 holdover_cycles;
 	/* number of cycles from the estimate's point.cycles to the end of validity */
 	__u64 void_cycles;
 };
 
-/* Sets all bounds of @params except past_error_ps, as of estimate->point.cycles. */
+/* Sets all bounds of @params except past_error_ps. They are as of estimate->point.cycles. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);
 
 /*
- * tsct_servo_fast_cycles - the number of cycles from base_cycles to the end of the slew
- * or to holdover, whichever is first; less than TSCT_FAST_CYCLES_MAX
+ * tsct_servo_fast_cycles - return the number of cycles from base_cycles to the end of the
+ * slew or to holdover, whichever is first; less than TSCT_FAST_CYCLES_MAX
  */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 

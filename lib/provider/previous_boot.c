@@ -14,8 +14,8 @@
 #include "lib/core/reserved.h"
 #include "previous_boot.h"
 
-/* Upper limit of the memory's size, bytes: such an amount is a fault, or no memory holds
- * its copy */
+/* Upper limit of the reserved memory's size, bytes: a larger size is a fault, or there is no
+ * room for a copy */
 #define SIZE_MAX_BYTES	(1ULL << 40)
 /* Largest rate at which the kernel slews CLOCK_REALTIME, ppb */
 #define SLEW_PPB	500000
@@ -24,12 +24,12 @@
 
 /* ---- the memory ---------------------------------------------------------- */
 
-static const void *at(const struct tsct_previous_boot *boot, __u64 offset)
+static const void *image_at(const struct tsct_previous_boot *boot, __u64 offset)
 {
 	return (const char *)boot->image + offset;
 }
 
-/* Returns true if the channel at @offset is valid, and no other has its id. */
+/* Returns true if the channel at @offset is valid, and no other channel has its id. */
 static bool is_valid(const struct tsct_previous_boot *boot, __u64 offset)
 {
 	const struct tsct_reserved_header *h = &boot->header;
@@ -39,7 +39,7 @@ static bool is_valid(const struct tsct_previous_boot *boot, __u64 offset)
 	if (offset % TSCT_PAGE_SIZE ||
 	    !tsct_reserved_within(offset, TSCT_PAGE_SIZE, h->data_offset, h->size))
 		return false;
-	channel = at(boot, offset);
+	channel = image_at(boot, offset);
 	if (tsct_reserved_channel_check(h, channel, offset, h->size - offset))
 		return false;
 	for (i = 0; i < boot->nr_channels; i++)
@@ -114,7 +114,7 @@ void tsct_previous_boot_free(struct tsct_previous_boot *boot)
 const struct tsct_channel_header *
 tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i)
 {
-	const struct tsct_reserved_channel *c = at(boot, boot->offsets[i]);
+	const struct tsct_reserved_channel *c = image_at(boot, boot->offsets[i]);
 
 	return &c->header;
 }
@@ -132,9 +132,9 @@ static int map_zeros(__u64 size, char **ret_map)
 }
 
 /*
- * Copies the file's header with the definitions, and sets the fields that the description
- * of the channel states. Two fields change while the channel is in use, so they are in the
- * file alone; readers check the first.
+ * Copies the header of the channel's file, with the definitions. Then replaces all fields by
+ * those of the checked description @c, except defs_used and lost_no_ring: these change while
+ * the channel is in use, so only the file has them. Readers check defs_used.
  */
 static void copy_head(const struct tsct_previous_boot *boot,
 		      const struct tsct_reserved_channel *c, struct tsct_channel *channel)
@@ -144,7 +144,7 @@ static void copy_head(const struct tsct_previous_boot *boot,
 	char *states;
 	__u32 cpu;
 
-	memcpy(channel->head_map, at(boot, c->head_offset), c->header.consumer_offset);
+	memcpy(channel->head_map, image_at(boot, c->head_offset), c->header.consumer_offset);
 	defs_used = own->defs_used;
 	lost_no_ring = own->lost_no_ring;
 	*own = channel->header;
@@ -164,7 +164,7 @@ static void copy_rings(const struct tsct_previous_boot *boot,
 	for (cpu = 0; cpu < c->header.nr_cpus; cpu++) {
 		if (!c->rings[cpu])
 			continue;
-		from = at(boot, c->rings[cpu]);
+		from = image_at(boot, c->rings[cpu]);
 		memcpy(tsct_ring_consumer(channel, cpu), from, TSCT_PAGE_SIZE);
 		memcpy(tsct_ring_producer(channel, cpu), from + TSCT_PAGE_SIZE,
 		       TSCT_PAGE_SIZE + channel->geo.data_size);
@@ -174,7 +174,7 @@ static void copy_rings(const struct tsct_previous_boot *boot,
 int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsigned int i,
 				    struct tsct_channel **ret_channel)
 {
-	const struct tsct_reserved_channel *c = at(boot, boot->offsets[i]);
+	const struct tsct_reserved_channel *c = image_at(boot, boot->offsets[i]);
 	const struct tsct_channel_header *h = &c->header;
 	struct tsct_channel *channel;
 	int err;
@@ -214,7 +214,7 @@ static const struct tsct_reserved_clock *find_clock(const struct tsct_previous_b
 	unsigned int i;
 
 	for (i = 0; i < TSCT_RESERVED_CLOCKS; i++) {
-		clock = at(boot, boot->header.clock_offset + i * boot->header.clock_stride);
+		clock = image_at(boot, boot->header.clock_offset + i * boot->header.clock_stride);
 		if (tsct_reserved_clock_valid(clock, boot->header.nr_cpus) &&
 		    (!found || clock->seq > found->seq))
 			found = clock;
@@ -222,12 +222,12 @@ static const struct tsct_reserved_clock *find_clock(const struct tsct_previous_b
 	return found;
 }
 
-/* Cycles of the first and the last event */
+/* Cycles of the earliest and the latest event of some channels */
 struct event_range {
 	__u64 oldest, newest;
 };
 
-/* Extends the range by the channel's events, but not above @limit. */
+/* Extends the range by the channel's events, without those whose cycles are above @limit. */
 static int extend_range(struct tsct_channel *channel, __u64 limit,
 			struct event_range *range)
 {
@@ -251,8 +251,9 @@ static int extend_range(struct tsct_channel *channel, __u64 limit,
 }
 
 /*
- * Makes params by the moment of the panic, from @base on. CLOCK_REALTIME follows the
- * counter by the kernel's rate of it, and the kernel slews it by up to SLEW_PPB.
+ * Makes clock params for the counter values from @base to the panic, from CLOCK_REALTIME at
+ * the panic and the kernel's rate of the counter. The error bound allows for a slew of up to
+ * SLEW_PPB. Returns 0, or -EAGAIN: the panic's time or the rate is unknown or impossible.
  */
 static int make_params(const struct tsct_reserved_panic *panic, __u64 base,
 		       struct tsct_clock_state *state)
@@ -328,8 +329,8 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 	for (i = 0; !err && i < nr; i++)
 		if (channels[i]->source == state->source)
 			err = extend_range(channels[i], limit, &range);
-	/* Without params, the time since the last disruption, or all the time, follows from
-	 * the moment of the panic. */
+	/* If there are no params, makes some from the moment of the panic: from the start of
+	 * the epoch on, or from the oldest event on if there was no earlier epoch. */
 	if (!err && (!state->real.mult || state->status == TSCT_STATUS_UNKNOWN))
 		err = make_params(&panic, page->copy[0].nr_segments ? state->epoch_cycles :
 				  range.oldest < panic.cycles ? range.oldest : panic.cycles,

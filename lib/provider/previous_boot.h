@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Channels and clock that a previous boot left in reserved memory, from a copy of that
- * memory. Its content may be anything: all figures are checked, and channels are private
- * copies that a reader reads as it reads the rings of a hostile writer.
+ * memory. The memory may contain anything: all figures are checked. Channels are private
+ * copies, which readers check like the rings of a hostile writer.
  */
 #ifndef TSCT_PREVIOUS_BOOT_H
 #define TSCT_PREVIOUS_BOOT_H
@@ -10,7 +10,7 @@
 #include <tsctrace/tsctrace.h>
 
 struct tsct_previous_boot {
-	void *image;		/* copy of the memory */
+	void *image;		/* copy of the reserved memory */
 	__u64 size;
 	struct tsct_reserved_header header;	/* checked copy of the header */
 	unsigned int nr_channels;
@@ -47,13 +47,13 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
 				    struct tsct_channel **ret_channel);
 
 /*
- * tsct_previous_boot_open_clock - open the clock as it was last
- * @channels: the @nr channels that are read by it, open
+ * tsct_previous_boot_open_clock - open the clock in its last state
+ * @channels: @nr open channels, whose events the clock will convert
  *
- * Its present time is that of the panic, or of the last event if that is unknown. If the
- * clock had no params at that time, its time follows from CLOCK_REALTIME at the panic and
- * the kernel's rate of the counter: the bound is 500 ppm of the time until the panic, if
- * nobody set CLOCK_REALTIME in that time.
+ * The clock stands at the moment of the panic or, if that is unknown, of the last event. If
+ * the clock had no params then, times are computed from CLOCK_REALTIME at the panic and the
+ * kernel's rate of the counter. Their error bound is 500 ppm of the time until the panic,
+ * and holds if CLOCK_REALTIME was not set in that time.
  *
  * Close it with tsct_clock_close(). Returns 0; -EAGAIN: the clock had no params, and the
  * moment of the panic is unknown; -ENODATA: no valid copy of the clock; or -ENOMEM.

@@ -37,16 +37,16 @@
 #define DESCRIPTORS_DAEMON	512
 #define MESSAGES_PER_EVENT	16
 #define CLOSING_STACK	65536	/* stack of a thread that closes a descriptor, bytes */
-/* duration of a dispatch, after which no request is read */
+/* duration of a dispatch, ns, after which no more requests are read */
 #define TURN_MAX_NS		2000000
 
 struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
-	int fd;			/* -1: the client was disconnected, but see sent_fd */
+	int fd;			/* -1: disconnected, and a thread closes sent_fd */
 	int sent_fd;		/* descriptor whose close() may block; -1: none */
-	/* sent_fd was closed, or the server is stopped; atomic. If both, the latter of the two
-	 * frees the connection. */
+	/* true: sent_fd was closed, or the server was stopped; atomic. The later of these two
+	 * events frees the connection. */
 	bool is_done;
 };
 
@@ -56,7 +56,7 @@ struct tsct_server {
 	unsigned int nr_connections;
 	unsigned int max_connections;
 	unsigned int max_of_user;	/* connections that a non-root user may have */
-	__s64 turn_end_ns;		/* end of the dispatch, CLOCK_MONOTONIC */
+	__s64 turn_end_ns;		/* end of the dispatch, ns of CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
 	int lock;			/* descriptor of lock_path, locked by flock() */
@@ -78,7 +78,7 @@ struct message {
 	char arg[TSCT_ARG_MAX] __attribute__((aligned(8)));
 };
 
-static int watch(struct tsct_server *server, int fd, void *key)
+static int watch_fd(struct tsct_server *server, int fd, void *key)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = key };
 
@@ -96,7 +96,8 @@ static void *close_sent_fd(void *arg)
 	return NULL;
 }
 
-/* Starts a detached thread that takes no signals. Returns 0 or -errno. */
+/* Starts a detached thread, with signals blocked, that closes conn->sent_fd. Returns 0 or
+ * -errno. */
 static int start_closing(struct connection *conn)
 {
 	pthread_attr_t attr;
@@ -115,28 +116,29 @@ static int start_closing(struct connection *conn)
 	return err;
 }
 
-static void forget(struct tsct_server *server, struct connection *conn)
+static void forget_connection(struct tsct_server *server, struct connection *conn)
 {
 	LIST_REMOVE(conn, list);
 	server->nr_connections--;
 	free(conn);
 }
 
-static void disconnect(struct tsct_server *server, struct connection *conn)
+static void disconnect_client(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
 	/* close() leaves a socket in the epoll set if a forked child has a copy. */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	conn->fd = -1;
-	/* If there is no thread, the descriptor stays open, and counts for its user. */
+	/* If no thread can be started, sent_fd stays open, and the connection still counts
+	 * for its user. */
 	if (conn->sent_fd >= 0)
 		start_closing(conn);
 	else
-		forget(server, conn);
+		forget_connection(server, conn);
 }
 
-/* Counts a user's connections, with those whose last descriptor is still being closed. */
+/* Counts a user's connections, including those whose sent_fd is still being closed. */
 static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 {
 	struct connection *conn, *next;
@@ -145,7 +147,7 @@ static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 	for (conn = LIST_FIRST(&server->connections); conn; conn = next) {
 		next = LIST_NEXT(conn, list);
 		if (__atomic_load_n(&conn->is_done, __ATOMIC_ACQUIRE))
-			forget(server, conn);
+			forget_connection(server, conn);
 		else
 			nr += conn->peer.uid == uid;
 	}
@@ -154,8 +156,8 @@ static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 
 /*
  * Returns true if close() of a received descriptor cannot block: it is memory or an eventfd,
- * as clients send them. A file of a FUSE file system is closed when the program that serves
- * it, possibly the client, has answered; fstat() of it would wait for that, too.
+ * as clients send them. close() and fstat() of a file on a FUSE file system wait for an
+ * answer of the program that serves the file system, which may be the client.
  */
 static bool is_closed_at_once(int fd)
 {
@@ -196,7 +198,7 @@ static void accept_client(struct tsct_server *server, int fd)
 	conn->peer.uid = cred.uid;
 	if (server->on_thread && cred.pid > 0)
 		server->on_thread(server->context, (__u32)cred.pid);
-	if (watch(server, fd, conn))
+	if (watch_fd(server, fd, conn))
 		goto free_conn;
 	LIST_INSERT_HEAD(&server->connections, conn, list);
 	server->nr_connections++;
@@ -218,9 +220,9 @@ static void accept_clients(struct tsct_server *server)
 			accept_client(server, fd);
 		} else if (errno == EMFILE || errno == ENFILE) {
 			/*
-			 * Out of descriptors. A client that stays in the queue
-			 * would keep epoll readable: accept it with the spare
-			 * descriptor, and disconnect it.
+			 * There is no free descriptor. A client that stays in the
+			 * queue would keep epoll readable: accepts the client
+			 * with the spare descriptor, and disconnects it.
 			 */
 			close(server->spare);
 			close_fd(accept4(server->listener, NULL, NULL, SOCK_CLOEXEC));
@@ -232,8 +234,8 @@ static void accept_clients(struct tsct_server *server)
 }
 
 /*
- * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own number as the
- * owner of a descriptor, and sends that: the kernel translates the number to this server's
+ * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own id as the owner
+ * of a descriptor, and sends the descriptor: the kernel translates the id to this server's
  * namespace. Returns 0; -ESRCH: the thread is not in a namespace below; or -errno.
  */
 static int identify_thread(struct tsct_server *server, int fd,
@@ -254,8 +256,8 @@ static int identify_thread(struct tsct_server *server, int fd,
 }
 
 /*
- * @len: size of the message as sent; if above sizeof(*message), it was truncated.
- * @sent_fd: descriptor that was sent with it, -1: none; is closed
+ * Answers a request. @len: size of the message as sent; above sizeof(*message): truncated.
+ * @sent_fd: descriptor that was sent with the request, and is closed here; -1: none
  *
  * Returns 0, or -errno: the client is to be disconnected.
  */
@@ -292,10 +294,11 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 }
 
 /*
- * Receives a message, and at most one descriptor: the kernel closes those for which the
- * control buffer has no room. Returns the message's size as sent, or as recvmsg().
+ * Receives a message, and at most one descriptor: the control buffer has no room for more,
+ * so the kernel closes them. Returns the size of the message as it was sent; 0: the client
+ * has hung up; -1: error, see errno.
  */
-static ssize_t receive(int fd, struct message *message, int *ret_fd)
+static ssize_t receive_message(int fd, struct message *message, int *ret_fd)
 {
 	union tsct_fd_control control;
 	struct iovec iov = { message, sizeof(*message) };
@@ -317,13 +320,13 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		memset(&message, 0, sizeof(message));
-		len = receive(conn->fd, &message, &fd);
+		len = receive_message(conn->fd, &message, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (!len)
 			conn->sent_fd = fd;
 		if (len <= 0 || answer_request(server, conn, &message, len, fd)) {
-			disconnect(server, conn);
+			disconnect_client(server, conn);
 			return;
 		}
 		if (tsct_monotonic_ns() > server->turn_end_ns)
@@ -408,8 +411,9 @@ int tsct_server_run(struct tsct_server *server)
 }
 
 /*
- * The holder of the lock owns the socket's path. The former owner may remove the lock
- * file between open() and flock(); then the file is created and locked again.
+ * Takes the lock of the socket's path; only the server that has this lock may use the path.
+ * The former server may remove the lock file between open() and flock(): then the file is
+ * created and locked again.
  */
 static int take_lock(struct tsct_server *server)
 {
@@ -434,7 +438,7 @@ static int take_lock(struct tsct_server *server)
 	return 0;
 }
 
-/* The caller holds the lock, so an existing socket is of a server that has ended. */
+/* Replaces an existing socket: as the caller holds the lock, its server has ended. */
 static int listen_at_path(struct tsct_server *server)
 {
 	const char *path = server->addr.sun_path;
@@ -449,7 +453,7 @@ static int listen_at_path(struct tsct_server *server)
 		 sizeof(server->addr)) < 0 ||
 	    chmod(path, 0666) < 0 || listen(server->listener, SOMAXCONN) < 0)
 		return -errno;
-	return watch(server, server->listener, &server->listener);
+	return watch_fd(server, server->listener, &server->listener);
 }
 
 /*
@@ -518,15 +522,15 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
-	/* A recorder may still read events from the memfd of a channel, so disconnect()
+	/* A recorder may still read events from the memfd of a channel, so disconnect_client()
 	 * does not free the memory while is_stopping is true. */
 	server->is_stopping = true;
 	while ((conn = LIST_FIRST(&server->connections)))
 		if (conn->fd >= 0)
-			disconnect(server, conn);
+			disconnect_client(server, conn);
 		else if (__atomic_exchange_n(&conn->is_done, true, __ATOMIC_ACQ_REL))
-			forget(server, conn);
-		else	/* close_sent_fd() frees it. */
+			forget_connection(server, conn);
+		else	/* close_sent_fd() frees @conn. */
 			LIST_REMOVE(conn, list);
 	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
@@ -565,7 +569,7 @@ int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	err = server->epoll < 0 || server->wake < 0 || server->spare < 0 ?
-		-errno : watch(server, server->wake, &server->wake);
+		-errno : watch_fd(server, server->wake, &server->wake);
 	if (err)
 		goto stop;
 	tsct_store_init(&server->store, kind, source);

@@ -9,8 +9,8 @@
  * and the definitions, and reads only statistics from the memfd.
  *
  * When a channel is created, fallocate() allocates the rings of the CPUs that are
- * online, so that a writer does not get SIGBUS when memory is short. CPUs that are only
- * possible are READY too, but the data of their rings is sparse until they write.
+ * online, so that a writer does not get SIGBUS when memory is short. CPUs that are possible
+ * but offline are READY, too, but most memory of their rings is allocated when they write.
  *
  * One thread at a time may call functions on a server. None is async-signal-safe.
  */
@@ -27,8 +27,8 @@ struct tsct_store_unread;	/* counts of unread events, defined in store.h */
  * @socket_path: path of the socket, in an existing directory whose mode decides which
  *	users may connect. The socket of a server that has ended is replaced.
  * @kind: kind of the provider, "daemon" or "embedded", reported to clients
- * @source: TSCT_SOURCE_* of the channels. Pass that of the clock that will convert their
- *	cycles: two choices of a source may differ.
+ * @source: TSCT_SOURCE_* of the channels. Pass the source of the clock that will convert
+ *	the channels' cycles: a second choice of a source might give another one.
  *
  * Returns 0; -EADDRINUSE: another server runs there; -ENAMETOOLONG; -ENOMEM; or
  * another -errno of a system call.
@@ -37,7 +37,7 @@ int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 		      struct tsct_server **ret_server);
 
 /*
- * tsct_server_set_fd_store - set what keeps the memfds of kept channels over a restart
+ * tsct_server_set_fd_store - set the fd store, which keeps memfds of kept channels at a restart
  * tsct_server_restore - take back a kept channel, see tsct_store_restore()
  *
  * Call them before the first tsct_server_dispatch().
@@ -49,8 +49,8 @@ int tsct_server_restore(struct tsct_server *server, const char *label, int memfd
 
 /*
  * tsct_server_on_thread - set a function that is called while a thread waits for an answer
- * @on_thread: called with the process that connects, or the thread that requests its ID
- *	(TSCT_IOC_THREAD); the number is that in this process's pid namespace
+ * @on_thread: called with the id, in this process's pid namespace, of the process that
+ *	connects or of the thread that requests its id (TSCT_IOC_THREAD)
  *
  * Call it before tsct_server_run().
  */
@@ -72,7 +72,8 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
  * tsct_server_run - start a thread that dispatches until tsct_server_stop()
  *
  * The thread has all signals blocked. The process may then open channels of its own
- * server by tsct_channel_open_at(). The caller must not dispatch. Returns 0 or -errno.
+ * server by tsct_channel_open_at(). The caller must not call tsct_server_dispatch() any
+ * more. Returns 0 or -errno.
  */
 int tsct_server_run(struct tsct_server *server);
 

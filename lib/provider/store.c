@@ -24,9 +24,9 @@
 #include "lib/core/ring.h"
 #include "store.h"
 
-/* Largest limit of one user's channels, in bytes, on machines of up to 256 CPUs */
+/* Limit of one user's channels, bytes, on machines of up to 256 CPUs with enough memory */
 #define USER_BYTES_MAX		(1ULL << 30)
-/* largest id that a channel keeps when a client gives it back */
+/* largest id that a channel keeps when a client gives the channel back after a restart */
 #define FORMER_ID_MAX		(1U << 24)
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 #define CPU_STATE_OFFSET	256
@@ -103,7 +103,7 @@ static __u64 channel_size(const struct tsct_store *store,
 	return h.file_size;
 }
 
-static int allocate(int fd, __u64 offset, __u64 len)
+static int allocate_range(int fd, __u64 offset, __u64 len)
 {
 	int result;
 
@@ -124,18 +124,16 @@ static int allocate_rings(const struct tsct_store_channel *channel)
 	char list[4096], *at = list;
 	int err;
 
-	err = allocate(channel->memfd, 0, h->ring_offset);
+	err = allocate_range(channel->memfd, 0, h->ring_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
-		err = allocate(channel->memfd,
-				 h->ring_offset + cpu * h->ring_stride,
-				 2 * TSCT_PAGE_SIZE);
+		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
+				     2 * TSCT_PAGE_SIZE);
 	if (err || !read_cpu_list(CPU_DIR "online", list, sizeof(list)))
 		return err;
 	while (!err && next_range(&at, &first, &last) && last < h->nr_cpus &&
 	       first <= last)
-		err = allocate(channel->memfd,
-				 h->ring_offset + first * h->ring_stride,
-				 (last - first + 1) * h->ring_stride);
+		err = allocate_range(channel->memfd, h->ring_offset + first * h->ring_stride,
+				     (last - first + 1) * h->ring_stride);
 	return err;
 }
 
@@ -230,7 +228,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	return 0;
 }
 
-/* ---- memory that comes back ---------------------------------------------- */
+/* ---- memory that is given back after a restart ---------------------------- */
 
 /* Copies the header from a memfd, and checks it. Returns 0 or -EPROTO. */
 static int peek_header(int memfd, struct tsct_channel_header *ret_header)
@@ -241,8 +239,8 @@ static int peek_header(int memfd, struct tsct_channel_header *ret_header)
 	struct statfs fs;
 	struct stat st;
 
-	/* Only the memory of a memfd is always there: pages of a file on another file
-	 * system, or of one that can be truncated, may raise SIGBUS. */
+	/* Accepts only a memfd that cannot be truncated: access to the pages of any other
+	 * file may raise SIGBUS. */
 	if (has < 0 || (has & seals) != seals || has & fixed || fstat(memfd, &st) ||
 	    fstatfs(memfd, &fs) || fs.f_type != TMPFS_MAGIC ||
 	    pread(memfd, ret_header, sizeof(*ret_header), 0) != sizeof(*ret_header) ||
@@ -271,9 +269,9 @@ static void adopt_defs(struct tsct_store_channel *channel)
 }
 
 /*
- * Takes a memfd that has been out of this process's control for a channel. @header: from
- * peek_header(), with the channel's identity (id, uid, name, flags) as the caller decided
- * it; geometry and definitions are from the memory, which may be hostile. Returns 0;
+ * Makes a channel of a memfd that other processes could write to. @header: result of
+ * peek_header(), in which the caller has set the channel's identity (id, uid, name, flags).
+ * Geometry and definitions are those in the memory, which may be hostile. Returns 0;
  * -EPROTO: not the memory of a channel of this machine; or another -errno.
  */
 static int adopt_memory(const struct tsct_store *store, int memfd,
@@ -413,8 +411,8 @@ static void describe_channel(const struct tsct_store_channel *channel,
 
 /*
  * Channels of all users together may take a quarter of the memory, those of one user an
- * eighth, up to 1 GiB. The limit of a user also bounds the time of one request: the
- * memory is zeroed.
+ * eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a user also
+ * bounds the time of one request, in which the kernel zeroes the memory.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {
@@ -494,7 +492,8 @@ static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 	return 0;
 }
 
-/* Returns true if the READ role is in @roles, and the channel has its one consumer. */
+/* Returns true if @roles has the READ role, but the channel already has the one consumer that
+ * the discard policy allows. */
 static bool has_consumer(const struct tsct_store_channel *channel, __u32 roles)
 {
 	return roles & TSCT_ROLE_READ && channel->consumers &&
@@ -514,7 +513,7 @@ static void bind_peer(struct tsct_store_peer *peer,
 
 /* ---- channels that survive the provider ---------------------------------- */
 
-/* Reports to the fd store that a channel has become, or is no longer, a kept one. */
+/* Reports a channel to the fd store. @kept: true: to be kept at a restart; false: no longer */
 static void report_kept(const struct tsct_store *store,
 			const struct tsct_store_channel *channel, bool kept)
 {
@@ -527,7 +526,7 @@ static void report_kept(const struct tsct_store *store,
 	store->fd_store.keep(store->fd_store.arg, label, channel->memfd, kept);
 }
 
-/* Adds a channel. The list is in the order of ids, by which CHANNEL_NEXT goes on. */
+/* Adds a channel to the list, which is in the order of ids, as TSCT_IOC_CHANNEL_NEXT needs. */
 static void insert_channel(struct tsct_store *store,
 			   struct tsct_store_channel *channel)
 {
@@ -589,8 +588,8 @@ static struct tsct_store_channel *find_by_memory(const struct tsct_store *store,
 }
 
 /*
- * Makes a channel of memory that a client sent. The header is the client's, but a user
- * could have created the same channel, so it can do no more than name and measure it.
+ * Makes a channel of memory that a client sent. The client may have written the header, but
+ * the values that are used are those that a client may also choose for a new channel.
  */
 static int take_memory(struct tsct_store *store, const struct tsct_store_peer *peer,
 		       int fd, struct tsct_store_channel **ret_channel)
@@ -607,8 +606,8 @@ static int take_memory(struct tsct_store *store, const struct tsct_store_peer *p
 	if (find_by_name(store, peer->uid, h.name))
 		return -EEXIST;
 	err = check_limits(store, peer->uid, h.file_size);
-	/* A former id is used again, but ids that a client made up must not use up all
-	 * ids. */
+	/* The channel gets its former id again, but not a high one, which the client may have
+	 * invented: as later ids are higher, ids would run out. */
 	if (h.id > FORMER_ID_MAX || find_by_id(store, h.id))
 		h.id = store->last_id + 1;
 	if (!err && !h.id)
@@ -680,7 +679,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	if (err)
 		return err;
 	/*
-	 * Channel ids only increase: CHANNEL_NEXT can list while channels come and go.
+	 * The ids of new channels only increase: so TSCT_IOC_CHANNEL_NEXT can list channels
+	 * while channels are created and removed.
 	 */
 	insert_channel(store, channel);
 	if (channel->kept)
@@ -819,8 +819,8 @@ static int remove_kept(struct tsct_store *store,
 	report_kept(store, channel, false);
 	channel->kept = 0;
 	channel->nameless = 1;
-	/* A program that maps the channel gives it back after a restart, without this
-	 * flag. */
+	/* Clears the flag in the memory, too: a program that maps the channel gives the memory
+	 * back after a restart, and the channel must not be kept again. */
 	((struct tsct_channel_header *)(void *)channel->map)->flags &= ~TSCT_CHANNEL_KEEP;
 	if (!channel->holders)
 		drop_channel(store, channel, true);
@@ -852,8 +852,8 @@ static int store_info(const struct tsct_store *store, struct tsct_info *ret_info
 }
 
 /*
- * Makes an argument of @size bytes, of an older or newer client, one of the size that
- * @known has. Returns 0, or -E2BIG: the client uses fields that are not known here.
+ * Converts an argument of @size bytes, of an older or newer client, to the size that the
+ * request @known has here. Returns 0, or -E2BIG: the client uses fields that are unknown here.
  */
 static int convert_argument(__u32 known, char *arg, size_t size)
 {
@@ -922,7 +922,7 @@ void tsct_store_clear(struct tsct_store *store)
 
 	for (channel = TAILQ_FIRST(&store->channels); channel; channel = next) {
 		next = TAILQ_NEXT(channel, list);
-		/* The fd store holds this memory: its contents must stay. */
+		/* Keeps the memory of a kept channel if the fd store holds the memfd. */
 		if (!channel->holders)
 			drop_channel(store, channel,
 				     !channel->kept || !store->fd_store.keep);

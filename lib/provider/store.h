@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
-/* Limit of channels; RLIMIT_NOFILE may lower it. */
+/* Largest number of channels; RLIMIT_NOFILE may lower this limit. */
 #define TSCT_STORE_CHANNELS_MAX	4096
 
 /* Unread events: events of channels that no reader ever opened */
@@ -48,7 +48,7 @@ struct tsct_store {
 	TAILQ_HEAD(tsct_store_list, tsct_store_channel) channels;	/* list of channels by id,
 							 * ascending */
 	struct tsct_store_unread unread;	/* unread events of freed channels */
-	struct tsct_fd_store fd_store;	/* zeros: none */
+	struct tsct_fd_store fd_store;	/* keeps memfds at a restart; zeros: none */
 };
 
 /* The client of one connection. The caller sets uid and zeroes the rest. */
@@ -79,8 +79,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 
 /*
  * tsct_store_restore - take back a kept channel after a restart
- * @label: label that the fd store got with the memfd; it is trusted, the memory is not
- * @memfd: the store owns a duplicate
+ * @label: label that the fd store got with the memfd; trusted, unlike the memory
+ * @memfd: memory of the channel, still owned by the caller: the store makes a duplicate
  *
  * Returns 0; -EEXIST: there is a channel with this id; -EPROTO: not a channel's memory,
  * or an invalid label; -EDQUOT; -ENOMEM; or another -errno.
@@ -88,8 +88,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 int tsct_store_restore(struct tsct_store *store, const char *label, int memfd);
 
 /*
- * Unbinds a peer from its channel, which is freed with its last peer. @reclaim: free
- * its memory even if a process has kept the memfd.
+ * Unbinds a peer from its channel. The channel is freed with its last peer. @reclaim: true:
+ * free the channel's memory even if a process has kept the memfd
  */
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
@@ -113,7 +113,7 @@ struct tsct_store_channel {
 	__u32 holders;		/* number of clients bound to the channel */
 	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */
-	__u32 kept;		/* 1: not freed with last client: TSCT_CHANNEL_KEEP */
+	__u32 kept;		/* 1: stays without clients (TSCT_CHANNEL_KEEP) */
 	__u32 nameless;		/* 1: the channel was removed, so it cannot be opened */
 	int memfd;
 	char *map;		/* address of the mapping of the whole memfd */
@@ -121,7 +121,7 @@ struct tsct_store_channel {
 
 void tsct_store_channel_free(struct tsct_store_channel *channel);
 
-/* Highest possible CPU id + 1 */
+/* Returns the highest possible CPU id + 1. */
 __u32 tsct_cpus_possible(void);
 
 #endif /* TSCT_STORE_H */

@@ -341,7 +341,7 @@ static const struct {
 } wrong[] = {
 	{ { .name = "a/b" }, "'a/b' cannot be a channel's name" },
 	{ { .name = "a b" }, "'a b' cannot be a channel's name" },
-	{ { .name = "01234567890123456789012345678901" }, "1 to 31 of" },
+	{ { .name = "01234567890123456789012345678901" }, "1 to 31 characters of" },
 	{ { .policy = 2 }, "policy" },
 	{ { .channel_flags = 4 }, "channel_flags" },
 	{ { .block_size = 5000 }, "block_size" },

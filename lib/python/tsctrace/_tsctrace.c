@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The C half of the Python module. Each combination of name, kind, field names and types
- * is one typed event, registered with the library as those of C programs are: so patterns
- * and trace-ctl events apply to it, and it follows its channel over restarts. A call site
- * finds its event by the identity of the name and of the tuple of keywords, which Python
- * makes once for each call site. The interpreter's lock protects all tables.
+ * is one typed event, registered with the library like the events of C programs: patterns
+ * and trace-ctl events apply to it, and it stays on its channel when a provider restarts. A
+ * call site finds its event by the addresses of two objects: the name, and the tuple of
+ * keywords, which Python makes once for each call site. The interpreter's lock protects all
+ * tables.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,8 +13,8 @@
 #include <tsctrace/event.h>
 
 #define SITES		1024		/* entries of the cache of call sites */
-#define EVENTS_MAX	4096		/* events; the channel has room for fewer */
-#define PAYLOAD_INLINE	184		/* bytes of a payload that a span has room for */
+#define EVENTS_MAX	4096		/* registered events; a channel has room for fewer */
+#define PAYLOAD_INLINE	184		/* largest payload stored in a span itself, bytes */
 #define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
 
 /* Types of values, the letters of py_event.types */
@@ -30,7 +31,8 @@ struct py_event {
 	char types[TSCT_FIELDS_MAX + 1];
 };
 
-/* A call site: name and keywords are held, so that their addresses stay theirs. */
+/* A call site. Holds references to name and keywords, so that no other objects get their
+ * addresses. */
 struct site {
 	PyObject *name;
 	PyObject *keywords;		/* tuple; NULL: none */
@@ -40,14 +42,15 @@ struct site {
 
 static struct tsct_channel *channel;
 static struct site sites[SITES];
-static PyObject *events;		/* dict: (name, kind, keywords, types): address */
+static PyObject *events;		/* dict from (name, kind, keywords, types) to the
+					 * address of a struct py_event */
 
 /* ---- payloads ------------------------------------------------------------ */
 
-/* A payload in the making */
+/* The payload of an event, while values are added to it */
 struct payload {
 	size_t len;
-	char *bytes;			/* `room`, or allocated */
+	char *bytes;			/* `room`, or allocated memory */
 	size_t size;
 	char room[512];
 };
@@ -58,7 +61,7 @@ static int payload_grow(struct payload *p, size_t more)
 	char *bytes;
 
 	if (p->len + more > PAYLOAD_MAX) {
-		PyErr_SetString(PyExc_ValueError, "the values are larger than an event");
+		PyErr_SetString(PyExc_ValueError, "the values are too large for one event");
 		return -1;
 	}
 	bytes = p->bytes == p->room ? PyMem_Malloc(size) : PyMem_Realloc(p->bytes, size);
@@ -141,7 +144,7 @@ static inline int add_value(struct payload *p, PyObject *value)
 		text = PyUnicode_AsUTF8AndSize(value, &len);
 		if (text)
 			return add_text(p, text, len) ? -1 : OF_TEXT;
-		PyErr_Clear();		/* a lone surrogate */
+		PyErr_Clear();		/* the text has a lone surrogate */
 	}
 	if (PyBytes_Check(value))
 		return add_text(p, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)) ?
@@ -207,7 +210,7 @@ static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *
 	event->type.fields = event->fields;
 	event->type.kind = kind;
 	event->type.nr_fields = nr;
-	/* Beyond the limit events stay off, as where a channel has no room for them. */
+	/* Events beyond the limit are not registered, so they stay disabled. */
 	if (PyDict_GET_SIZE(events) < EVENTS_MAX)
 		tsct_event_register(&event->type);
 	return event;
@@ -238,7 +241,7 @@ static struct py_event *find_event(PyObject *name, unsigned int kind, PyObject *
 	return event;
 }
 
-/* Returns the call site's entry of the cache; its contents may be of another site. */
+/* Returns the cache entry of a call site; the entry may hold another call site. */
 static inline struct site *site_of(PyObject *name, unsigned int kind, PyObject *keywords)
 {
 	const uintptr_t hash = (uintptr_t)name / 16 * 31 + (uintptr_t)keywords / 16 + kind;
@@ -269,7 +272,7 @@ static inline uint64_t state_of(const struct py_event *event)
 	return __atomic_load_n(&event->type.state, __ATOMIC_ACQUIRE);
 }
 
-static inline void emit(uint64_t state, const void *payload, size_t len)
+static inline void emit_event(uint64_t state, const void *payload, size_t len)
 {
 	if (state)
 		tsct_emit((struct tsct_channel *)(uintptr_t)(state << 16 >> 16),
@@ -277,13 +280,13 @@ static inline void emit(uint64_t state, const void *payload, size_t len)
 }
 
 /*
- * Finds the event of a call, and builds its payload. Returns NULL: with an exception set,
- * or, if the event of the last call is off, without: then nothing is built. *ret_off: true
- * in that case
+ * Finds the event of a call, and builds its payload. Returns NULL with an exception set, or
+ * NULL with *ret_off true and no exception: the last event of this call site is disabled,
+ * so no payload was built.
  */
-static inline struct py_event *prepare(unsigned int kind, PyObject *name,
-				       PyObject *const *values, PyObject *keywords,
-				       Py_ssize_t nr, struct payload *p, bool *ret_off)
+static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
+					     PyObject *const *values, PyObject *keywords,
+					     Py_ssize_t nr, struct payload *p, bool *ret_off)
 {
 	struct site *site = site_of(name, kind, keywords);
 	char types[TSCT_FIELDS_MAX + 1];
@@ -306,7 +309,7 @@ static inline struct py_event *prepare(unsigned int kind, PyObject *name,
 		types[i] = type;
 	}
 	types[nr] = '\0';
-	/* str(value) may have run Python code, also of this module. */
+	/* str(value) may have run Python code that changed the cache: checks it again. */
 	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
 		return site->event;
 	event = find_event(name, kind, keywords, types);
@@ -317,17 +320,17 @@ static inline struct py_event *prepare(unsigned int kind, PyObject *name,
 
 /* ---- functions ----------------------------------------------------------- */
 
-static PyObject *record(unsigned int kind, PyObject *name, PyObject *const *values,
-			PyObject *keywords, Py_ssize_t nr)
+static PyObject *record_event(unsigned int kind, PyObject *name, PyObject *const *values,
+			      PyObject *keywords, Py_ssize_t nr)
 {
 	struct py_event *event;
 	struct payload p;
 	bool off;
 
 	payload_init(&p);
-	event = prepare(kind, name, values, keywords, nr, &p, &off);
+	event = prepare_event(kind, name, values, keywords, nr, &p, &off);
 	if (event)
-		emit(state_of(event), p.bytes, p.len);
+		emit_event(state_of(event), p.bytes, p.len);
 	payload_free(&p);
 	if (!event && !off)
 		return NULL;
@@ -341,8 +344,8 @@ static PyObject *py_event(PyObject *self, PyObject *const *args, Py_ssize_t nr,
 	if (nr != 1)
 		return PyErr_SetString(PyExc_TypeError, "event() takes a name, and fields by "
 				       "keyword"), NULL;
-	return record(TSCT_KIND_INSTANT, args[0], args + 1, keywords,
-		      keywords ? PyTuple_GET_SIZE(keywords) : 0);
+	return record_event(TSCT_KIND_INSTANT, args[0], args + 1, keywords,
+			    keywords ? PyTuple_GET_SIZE(keywords) : 0);
 }
 
 static PyObject *value_keyword;		/* ("value",) */
@@ -352,12 +355,12 @@ static PyObject *py_counter(PyObject *self, PyObject *const *args, Py_ssize_t nr
 {
 	(void)self;
 	if (nr == 2 && !keywords)
-		return record(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
+		return record_event(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
 	if (nr != 1 || !keywords)
 		return PyErr_SetString(PyExc_TypeError, "counter() takes a name and a value, "
 				       "or a name, and values by keyword"), NULL;
-	return record(TSCT_KIND_COUNTER, args[0], args + 1, keywords,
-		      PyTuple_GET_SIZE(keywords));
+	return record_event(TSCT_KIND_COUNTER, args[0], args + 1, keywords,
+			    PyTuple_GET_SIZE(keywords));
 }
 
 static PyObject *py_enable(PyObject *self, PyObject *args)
@@ -428,10 +431,10 @@ static PyObject *py_dropped(PyObject *self, PyObject *unused)
 
 struct py_span {
 	PyObject_HEAD
-	struct py_event *begin, *end;	/* begin: NULL: it was off when the span was made */
+	struct py_event *begin, *end;	/* begin: NULL if disabled when the span was made */
 	PyObject *name;
 	size_t len;
-	char *bytes;			/* payload of begin: `room`, or allocated */
+	char *bytes;			/* payload of the begin event: `room`, or allocated */
 	char room[PAYLOAD_INLINE];
 };
 
@@ -456,8 +459,8 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 	span->bytes = span->room;
 	span->name = Py_NewRef(args[0]);
 	payload_init(&p);
-	span->begin = prepare(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
-			      keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
+	span->begin = prepare_event(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
+				    keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
 	span->len = p.len;
 	if (span->begin && p.len > sizeof(span->room)) {
 		span->bytes = PyMem_Malloc(p.len);
@@ -502,7 +505,7 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 			site_set(site, span->name, TSCT_KIND_END, NULL, span->end);
 		}
 		span->end = site->event;
-		emit(state, span->bytes, span->len);
+		emit_event(state, span->bytes, span->len);
 	}
 	return Py_NewRef(self);
 }
@@ -514,7 +517,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 	(void)args;
 	(void)nr;
 	if (span->end)
-		emit(state_of(span->end), "", 0);
+		emit_event(state_of(span->end), "", 0);
 	span->end = NULL;
 	Py_RETURN_NONE;
 }
@@ -529,9 +532,9 @@ static PyTypeObject span_type = {
 	PyVarObject_HEAD_INIT(NULL, 0)
 	.tp_name = "tsctrace.span",
 	.tp_doc = "span(name, **fields)\n--\n\n"
-		"A context manager: event `name` of kind begin, with the fields, when the "
-		"block begins, and of kind end when it ends, also by an exception. May be "
-		"entered any number of times, one after the other.",
+		"A context manager that records an event `name` of kind begin, with the "
+		"fields, when the block begins, and one of kind end when the block ends, "
+		"also by an exception. A span may be entered many times, one after the other.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
@@ -541,7 +544,7 @@ static PyTypeObject span_type = {
 
 /* ---- the module ---------------------------------------------------------- */
 
-static PyMethodDef methods[] = {
+static PyMethodDef module_methods[] = {
 	{ "event", (PyCFunction)(void *)py_event, METH_FASTCALL | METH_KEYWORDS,
 	  "event(name, **fields)\n\nRecords an event at this moment." },
 	{ "counter", (PyCFunction)(void *)py_counter, METH_FASTCALL | METH_KEYWORDS,
@@ -555,19 +558,20 @@ static PyMethodDef methods[] = {
 	  "disable(pattern=None)\n\nDisables the events that match one pattern, such as "
 	  "'db_*'; None: all, also those that are used later." },
 	{ "is_enabled", py_is_enabled, METH_O,
-	  "is_enabled(name)\n\nTrue if an event of this name was used, and is on." },
+	  "is_enabled(name)\n\nReturns True if an event of this name was used, and is on." },
 	{ "error", py_error, METH_NOARGS,
-	  "error()\n\nA line that says which tracer is used, or why there is none." },
+	  "error()\n\nReturns a line: which tracer is used, or why there is none." },
 	{ "provider", py_provider, METH_NOARGS,
-	  "provider()\n\n'module', 'daemon', 'embedded', or 'none': events are dropped." },
+	  "provider()\n\nReturns 'module', 'daemon', 'embedded', or 'none': events are "
+	  "dropped." },
 	{ "dropped", py_dropped, METH_NOARGS,
-	  "dropped()\n\nThe number of events that this process dropped without a count in "
-	  "a ring." },
+	  "dropped()\n\nReturns the number of events that this process dropped without "
+	  "counting them in a ring." },
 	{ 0 }
 };
 
-static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT, .m_name = "_tsctrace", .m_size = -1, .m_methods = methods,
+static struct PyModuleDef module_definition = {
+	PyModuleDef_HEAD_INIT, .m_name = "_tsctrace", .m_size = -1, .m_methods = module_methods,
 };
 
 PyMODINIT_FUNC PyInit__tsctrace(void);
@@ -580,10 +584,10 @@ PyMODINIT_FUNC PyInit__tsctrace(void)
 	if (!events || !value_keyword || PyType_Ready(&span_type))
 		return NULL;
 	/* Another part of the process may have enabled events on a channel of its own: then
-	 * those of Python go there, too. */
+	 * Python's events go to that channel, too. */
 	tsct_channel_open(NULL, &channel);
 	tsct_events_enable(channel, NULL);
-	module = PyModule_Create(&definition);
+	module = PyModule_Create(&module_definition);
 	if (module && PyModule_AddObjectRef(module, "span", (PyObject *)&span_type)) {
 		Py_DECREF(module);
 		return NULL;
