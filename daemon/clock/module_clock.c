@@ -70,8 +70,8 @@ int module_clock_last(struct module_clock *m,
 
 /*
  * Locks a file in /run, to exclude other daemons: only one daemon at a time may set the
- * module's clock, whatever the daemons' --run-dir are. A lock on the device itself
- * would pin the module. A daemon that cannot write to /run, but has CAP_SYS_TIME,
+ * module's clock, whatever their --run-dir is. A lock on the device itself would keep the
+ * module from being unloaded. A daemon that cannot write to /run, but has CAP_SYS_TIME,
  * continues without the lock.
  */
 static int lock_module(struct module_clock *m)

@@ -20,17 +20,17 @@
 #include "lib/provider/store.h"
 #include "platform_linux.h"
 
-/* Time after which a ClockBound that was not there is looked for again, ns */
+/* Time after ClockBound's file was not found until it is looked for again, ns */
 #define CLOCKBOUND_WAIT_NS	10000000000LL
 
-/* Limit of the skew between two CPUs; beyond it they are reported as skewed, ns */
+/* Largest skew between two CPUs that are not reported as skewed, ns */
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 /*
  * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
- * has not published these params. The file then rejects params that begin earlier, and
- * publish()'s caller tries params with a later begin. Params that the module has
- * published cannot be withdrawn, so no margin is required of these.
+ * has not published these params. clock_file_commit() then rejects params that begin
+ * earlier, and the caller of publish() tries again with params that begin later. Params
+ * that the module has published cannot be withdrawn, so they need no margin.
  */
 #define MARGIN_NS	200000
 
@@ -177,7 +177,7 @@ static int make_table(const struct tsct_check *check, double hz,
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
-	/* Other sources are the same on all CPUs. */
+	/* Sources other than the TSC have no counter per CPU, so their skew is 0. */
 	ret->result.skew_cycles = !skewed && ret->result.source == TSCT_SOURCE_TSC ?
 		tsct_skew_span(ret->table, ret->nr) : 0;
 	return 0;
@@ -257,7 +257,8 @@ static void *run_survey(void *arg)
 }
 
 /* Starts a survey from user space in a thread, which cannot be cancelled, but ends with
- * the process. survey_fd becomes readable when it is done. Returns 0 or -errno. */
+ * the process. survey_fd becomes readable when the survey is done. Returns 0 or
+ * -errno. */
 static int start_survey(struct platform *platform, double hz)
 {
 	struct cpu_survey_run *run = calloc(1, sizeof(*run));
@@ -411,8 +412,8 @@ int platform_open(struct platform *platform,
 		goto close_disruption;
 	}
 	if (platform->disruption.vmclock)
-		log_info("%s: the hypervisor reports migrations of this virtual "
-			 "machine", options->vmclock);
+		log_info("%s: in use: the hypervisor reports migrations of this virtual "
+			 "machine there", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
 		log_warning("%s: not a vmclock page; continuing without one; "
 			    "the default of --vmclock is " VMCLOCK_PATH,
