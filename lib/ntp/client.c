@@ -6,12 +6,14 @@
 #include "client.h"
 #include "lib/core/clock_params.h"
 
-/* Poll interval in the header of requests: 2^6 s, the real one to a node if that is longer */
+/* Poll interval in the header of requests, 2^n s. Requests to a node state the real poll
+ * interval if it is longer. */
 #define POLL_FIELD	6
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
 #define KISS_ANSWERS	16	/* answers after which the backoff decreases by 1 */
-/* Polls in a row that find the server's counter set back, until that is accepted */
+/* Number of polls in a row that must find the server's counter set back before the client
+ * accepts the lower value */
 #define SET_BACK	3
 
 #define RATE		0x52415445	/* kiss code "RATE" of RFC 5905 */
@@ -62,8 +64,8 @@ client_pending(const struct tsct_client *client)
 		(struct tsct_queued_exchange *)last : NULL;
 }
 
-/* True: two remote states have the same node and timeline, so that their counter is the
- * same. */
+/* Returns true if two remote states have the same node and timeline: then their counter is
+ * the same. */
 static bool same_counter(const struct tsct_remote *a,
 				     const struct tsct_remote *b)
 {
@@ -101,8 +103,9 @@ static bool interleaves(const struct tsct_client *client)
 
 /* ---- checks: the request of an answer ------------------------------------ */
 
-/* An answer is interleaved if its origin is the rcv of a request that allowed
- * that mode. rcv and xmit are both random, so the modes cannot be confused. */
+/* Finds the request that an answer is for. The answer is in interleaved mode if its origin
+ * is the rcv of a request that allowed that mode. rcv and xmit are both random, so the
+ * modes cannot be confused. */
 static enum tsct_client_result find_request(const struct tsct_client *client,
 					    struct client_answer *a)
 {
@@ -282,8 +285,8 @@ client_possible(const struct tsct_client *client,
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* True: the server may have received the answered request before sending its previous
- * answer. */
+/* Returns true if the server may have received the answered request before it sent its
+ * previous answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -291,8 +294,8 @@ static bool overlaps(const struct tsct_client *client,
 		       client->last_sent) <= 0;
 }
 
-/* Takes the kernel's transmit time of the previous answer from the present answer;
- * false: the present answer does not have that time. */
+/* Sets x->t3 to the kernel's transmit time of the previous answer. Returns false if the
+ * present answer does not have that time. */
 static bool better_t3(const struct tsct_client *client,
 		      const struct tsct_queued_exchange *pending,
 		      const struct client_answer *a,
@@ -318,7 +321,8 @@ static bool better_t3(const struct tsct_client *client,
 	return true;
 }
 
-/* Sets the final t3 of the exchange that was waiting for this answer. */
+/* Makes a->done of the exchange that was waiting for this answer: sets and checks its final
+ * t3. */
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct client_answer *a)
 {
@@ -429,7 +433,7 @@ client_check_answer(const struct tsct_client *client,
 /* Moves the oldest outstanding requests to client->past until @nr are outstanding.
  * @answered: the newest of the moved requests was answered. Answers to requests in
  * client->past are rejected from now on. */
-static void settle(struct tsct_client *client, unsigned int nr, bool answered)
+static void settle_requests(struct tsct_client *client, unsigned int nr, bool answered)
 {
 	while (client->nr_outstanding > nr) {
 		const struct tsct_client_outstanding *oldest =
@@ -486,7 +490,7 @@ void tsct_client_flush(struct tsct_client *client)
 
 void tsct_client_disrupt(struct tsct_client *client)
 {
-	settle(client, 0, false);
+	settle_requests(client, 0, false);
 	client->nr_queued = 0;
 }
 
@@ -560,11 +564,11 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	if (!len)
 		return 0;
 	if (!follows) {
-		settle(client, 0, false);
+		settle_requests(client, 0, false);
 		client->reach <<= 1;
 	}
 	one.number = (__u32)++client->sent;
-	settle(client, TSCT_CLIENT_REQUESTS - 1, false);
+	settle_requests(client, TSCT_CLIENT_REQUESTS - 1, false);
 	memmove(client->outstanding + 1, client->outstanding,
 		client->nr_outstanding * sizeof(client->outstanding[0]));
 	client->outstanding[0] = one;
@@ -625,8 +629,8 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 /* ---- processing answers ------------------------------------------------- */
 
-/* Drops the queue of exchanges if they are with another server or timeline than
- * @remote. */
+/* Sets client->remote. Drops all queued exchanges if they are with another server or
+ * timeline than @remote. */
 static void set_remote(struct tsct_client *client,
 		       const struct tsct_remote *remote)
 {
@@ -684,7 +688,7 @@ static void accept_answer(struct tsct_client *client,
 		client->since_kiss = 0;
 		client->backoff--;
 	}
-	settle(client, a->nr, true);
+	settle_requests(client, a->nr, true);
 }
 
 /* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and RSTR make
@@ -701,7 +705,7 @@ static void accept_kiss(struct tsct_client *client, __u32 code)
 	else if (client->backoff < TSCT_BACKOFF_MAX)
 		client->backoff++;
 	client->since_kiss = 0;
-	settle(client, 0, true);
+	settle_requests(client, 0, true);
 }
 
 /* Updates the client's state from the answer of a server that is not synchronized. Does
@@ -717,7 +721,7 @@ static void accept_unsynced(struct tsct_client *client,
 	client->last_tx = a->packet.ext.tx;
 	client->known = false;
 	drop_incomplete(client);
-	settle(client, a->nr, true);
+	settle_requests(client, a->nr, true);
 }
 
 /* Handles a server's counter that is behind its last value. If several polls in a row

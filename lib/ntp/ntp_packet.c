@@ -164,8 +164,9 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* Parses an extension field. @at: the field, with checked length @len. Fields of other
- * programs with the same type, and later versions of tsctrace's field, are skipped. */
+/* Parses an extension field. @at: the field; its length @len was checked. Skips fields of
+ * other programs with the same type, and other versions of tsctrace's field. Returns NULL,
+ * or the reason for an error as text. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
@@ -191,8 +192,8 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* Parses the data after a version 4 header, from offset @at on; len - at is a multiple
- * of 4. */
+/* Parses the data after a version 4 header, from offset @at on; len - at is a multiple of
+ * 4. Returns NULL, or the reason for an error as text. */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)
 {

@@ -84,7 +84,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 
 struct tsct_extension {
 	__u16 flags;
-	__u16 depth;		/* number of hops to the master; 0: is the master */
+	__u16 depth;		/* number of hops to the master; 0: it is the sender */
 	__u32 status;		/* status of the sender's cluster time, TSCT_STATUS_* */
 	__u64 node;		/* id of the sender; random, kept over restarts */
 	__u64 host;		/* host id, shared by all nodes on one counter */

@@ -143,7 +143,7 @@ void tsct_responder_disrupt(struct tsct_responder *responder);
  * tsct_client_poll_requested() handles it
  * @key_id: key of the packet's MAC; 0: no MAC
  * @bytes: room for a packet of TSCT_NTP_MAX bytes
- * Returns the length; 0: no such key.
+ * Returns the length in bytes; 0: no such key.
  */
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,
