@@ -85,7 +85,7 @@ static const struct argp_option option_table[] = {
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
 	  "Host id reported to other nodes, for tests with several daemons on "
 	  "one machine (default: derived from the kernel's boot id)", 0 },
-	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },	/* -h: as --help */
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },	/* -h: the same as --help */
 	{ "hold-channels", OPT_HOLD_CHANNELS, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Log every sample of the clock and every event of the module", 0 },

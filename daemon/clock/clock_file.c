@@ -201,7 +201,7 @@ void clock_file_revive(struct clock_file *file)
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* Committed state: copy 1 of the clock page, which only this process writes */
+/* Returns the committed state: copy 1 of the clock page, which only this process writes. */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;

@@ -26,7 +26,7 @@
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
 {
-	/* A decrease of the count of restores is no restore: the module was loaded again. */
+	/* A lower count of restores does not show a restore: the module was loaded again. */
 	if ((before->has_vmclock && now->has_vmclock &&
 	     (before->vm_marker != now->vm_marker ||
 	      before->vm_generation != now->vm_generation)) ||

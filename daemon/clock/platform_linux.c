@@ -330,7 +330,7 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;		/* the newest table of the CPUs' skews is published */
+		return;		/* the newest table of skews is published already */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->file, platform->published.table,
@@ -413,7 +413,7 @@ int platform_open(struct platform *platform,
 	}
 	if (platform->disruption.vmclock)
 		log_info("%s: in use: the hypervisor reports migrations of this virtual "
-			 "machine there", options->vmclock);
+			 "machine in it", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
 		log_warning("%s: not a vmclock page; continuing without one; "
 			    "the default of --vmclock is " VMCLOCK_PATH,

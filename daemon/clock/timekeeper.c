@@ -63,7 +63,7 @@ __u64 timekeeper_cycles(const struct timekeeper *k)
 	return k->sampler.ops->cycles(k->sampler.ops->ctx, &cpu);
 }
 
-/* MONOTONIC_RAW now, ns */
+/* Returns the present CLOCK_MONOTONIC_RAW, ns. */
 static __s64 timekeeper_raw_ns(const struct timekeeper *k)
 {
 	return k->sampler.ops->clock_ns(k->sampler.ops->ctx,
@@ -286,7 +286,7 @@ static void timekeeper_survey_cpus(struct timekeeper *k, bool hold)
 			    "table of skews stays in use", strerror(-err));
 }
 
-/* True while a CPU survey delays publication; ends the delay at its timeout. */
+/* Returns true while a CPU survey delays publication; ends the delay after HOLD_NS. */
 static bool timekeeper_is_held(struct timekeeper *k)
 {
 	if (!k->hold_until_ns)
@@ -400,7 +400,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 }
 
 /*
- * True if @state has the same clock params as the published state. Such a state cannot
+ * Returns true if @state has the same clock params as the published state. Such a state cannot
  * be late; if publishing it fails with -ETIME, another process published another state.
  */
 static bool has_published_params(const struct timekeeper *k,
@@ -461,7 +461,7 @@ static int timekeeper_publish_params(struct timekeeper *k)
 	if (!k->uncalibrated && !k->stopping &&
 	    timekeeper_has_params(&k->est.state) &&
 	    (__s64)(old->base_cycles - timekeeper_cycles(k)) > 0)
-		return 0;	/* clock params yet to begin cannot be continued */
+		return 0;	/* clock params can be continued only after their start */
 	if (!k->uncalibrated && timekeeper_is_held(k))
 		return 0;
 	if (!k->uncalibrated && k->survey_unpublished)
@@ -767,7 +767,8 @@ static int take_sample(struct timekeeper *k)
 	event = tsct_rate_feed(&k->est, &sample);
 	if (event < 0) {
 		k->stats.refused++;
-		log_warning("clock sample rejected: %s", strerror(-event));
+		log_warning("clock sample rejected: %s; the next update takes another "
+			    "sample", strerror(-event));
 		return 0;
 	}
 	k->stats.samples++;

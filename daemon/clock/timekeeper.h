@@ -19,8 +19,8 @@
  * holds */
 struct cpu_survey_result {
 	int source;		/* counter that this machine can use, TSCT_SOURCE_* */
-	bool skewed;		/* conversions need the CPU, since skews between CPUs are
-				 * beyond the limit */
+	bool skewed;		/* true: the skews are above the limit, so that converting
+				 * a counter value requires the CPU where it was read */
 	__u64 skew_cycles;	/* bound of the distance between the counters of two
 				 * CPUs, which all error bounds include; 0: no two are
 				 * known to differ, or `skewed` is true */
@@ -213,14 +213,14 @@ timekeeper_state(const struct timekeeper *k)
  */
 __u32 timekeeper_status(const struct timekeeper *k);
 
-/* Present value of the clock's counter, cycles */
+/* Returns the present value of the clock's counter, cycles. */
 __u64 timekeeper_cycles(const struct timekeeper *k);
 
-/* True if @state holds valid clock params of CLOCK_REALTIME. */
+/* Returns true if @state holds valid clock params of CLOCK_REALTIME. */
 bool timekeeper_has_params(const struct tsct_clock_state *state);
 
-/* True if disruptions of this @cause (TSCT_CAUSE_*) do not change the counter's rate
- * against MONOTONIC_RAW. */
+/* Returns true if disruptions of this @cause (TSCT_CAUSE_*) do not change the counter's
+ * rate against MONOTONIC_RAW. */
 bool timekeeper_keeps_rate(__u32 cause);
 
 /* Prints the clock's status, rate, error bound and epoch in one line; no full stop. */

@@ -10,8 +10,8 @@
 #include "lib/base/array.h"
 #include "config.h"
 
-#define WORDS_MAX	32	/* most words in a line */
-#define LINE_MAX_SIZE	1024	/* line buffer, bytes, with newline and NUL */
+#define WORDS_MAX	32	/* limit of words per line */
+#define LINE_MAX_SIZE	1024	/* size of the line buffer, bytes; includes newline and NUL */
 #define KEY_MAX		0xffffffffLL
 
 /* Default poll intervals, 2^n s. NTP servers are polled less often, because many
@@ -27,7 +27,7 @@ struct config_reader {
 	struct config *config;
 	unsigned int line;		/* number of the line being read */
 	char *word[WORDS_MAX];
-	unsigned int nr, at;		/* words in the line; index of the next word */
+	unsigned int nr, at;		/* number of words in the line; index of the next one */
 	unsigned int errors;
 	char keyfile[4096];
 	unsigned int keyfile_line;	/* line of the directive keyfile; 0: none */

@@ -18,8 +18,8 @@
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
-#define REQUEST_MAX	128		/* request buffer, bytes, with newline or NUL */
-/* Maximum number of connections per control_dispatch() */
+#define REQUEST_MAX	128		/* size of the request buffer, bytes; includes newline or NUL */
+/* Maximum number of events, and of new connections, per control_dispatch() */
 #define PER_DISPATCH	16
 /* Time between log lines of refused requests, which any user can cause, ns */
 #define REFUSED_NS	10000000000LL
@@ -27,13 +27,13 @@
 struct control_connection {
 	int fd;				/* descriptor of the connection; -1: free */
 	struct ucred cred;		/* credentials of the client process */
-	__s64 until_ns;			/* end of the connection, CLOCK_MONOTONIC, ns */
+	__s64 until_ns;			/* time of closing, CLOCK_MONOTONIC, ns */
 	char request[REQUEST_MAX];
 	size_t got;			/* received bytes of the request */
 	char *answer;			/* answer to send; NULL: request incomplete */
 	size_t len, sent;
-	__u32 participant;		/* id of the process that joined by the request;
-					 * 0: none */
+	__u32 participant;		/* id of the participant that joined by the
+					 * request; 0: none */
 };
 
 struct control {
@@ -46,7 +46,7 @@ struct control {
 	__s64 refused_ns;		/* time of the last log line about a refused
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
-	/* connections of processes that joined the collectives, after their answers */
+	/* connections of participants, from the time on at which their answers were sent */
 	struct control_connection participants[TSCT_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };

@@ -66,7 +66,7 @@ struct net_socket {
 	bool v6;
 	__u64 empty;			/* cycles when the socket was last empty */
 	__u32 next_id;			/* SOF_TIMESTAMPING_OPT_ID of the next packet */
-	/* packets in sent[] that await a transmit time */
+	/* number of packets in sent[] that await a transmit time */
 	unsigned int nr_waiting;
 	struct net_sent {
 		__u32 id, cookie;

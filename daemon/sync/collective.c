@@ -57,12 +57,13 @@
 #define RECENT		256
 
 struct barrier {
-	__u32 number;			/* barrier that a local caller waits in; 0:
-					 * none, or unknown */
+	__u32 number;			/* number of the barrier in which a local caller
+					 * waits; 0: none waits, or unknown */
 	__s64 waited_ns;		/* time of a local caller's last request */
 	__u32 released;			/* number of the latest released barrier */
-	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
-					 * waiting caller */
+	__s64 since_ns, member_ns;	/* times of the first and the last report of a
+					 * waiting caller by members, without a gap of
+					 * MEMBER_WAITS_NS */
 	/* time of a member's last report of a waiting caller since the last released
 	 * barrier; 0: none */
 	__s64 member_gathers_ns;
@@ -282,7 +283,7 @@ static void stand_in(struct peers *p)
 		begin_barrier(p, 0);
 }
 
-/* Ends the waiting of local callers that sent no request for a while. */
+/* Stops waiting for the local callers if none sent a request within WAITS_NS. */
 static void expire_callers(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -419,7 +420,8 @@ static void describe_processes(const struct peers *p, char *text, size_t size)
 		snprintf(text, size, ": %s", missing);
 }
 
-/* Writes the nodes that the schedule's barrier waits for. Returns their number. */
+/* Writes the names of the nodes for which the schedule's barrier waits. Returns the number
+ * of these nodes. */
 static unsigned int list_missing(const struct peers *p, char *names, size_t size)
 {
 	struct tsct_schedule *schedule = p->members.schedule;

@@ -67,8 +67,8 @@ bool peers_expects(const struct peers *peers);
 void peers_tick(struct peers *peers);
 
 /* Returns true if the cluster's time is to be published now, without waiting for the
- * next timekeeper_tick(). True once after a new cluster epoch or timeline, the end of a
- * session, or a new configuration. */
+ * next timekeeper_tick(): returns true only once after a new cluster epoch or timeline, the
+ * end of a session, or a new configuration. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",

@@ -20,8 +20,8 @@
 
 struct peers;
 
-/* Number of polls in a burst. A burst begins at start, and after a change of the
- * network or a disruption. */
+/* Number of polls in a burst. A burst begins at the daemon's start, and after a change of
+ * the network or a disruption. */
 #define BURST		6
 
 /* ---- poller.c: servers that this node polls ------------------------------ */
@@ -55,21 +55,22 @@ struct peer_source {
 	__u32 session;			/* id of the master's session in which this node
 					 * takes part; 0: none */
 	__s64 sent_ns;			/* time of the last request */
-	__s64 rtt_ns;			/* longest round trip lately; 0: unknown */
+	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
 					 * limits of request_timing.h */
-	__s64 bad_turns_ns;		/* time of the last log line about such turns */
+	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
 					 * 0: none */
 	__s64 own_session_until_ns;	/* latest end of a session begun by this node */
-	bool reach_logged, is_reachable;	/* reachability of the source as last
-						 * logged */
+	bool reach_logged, is_reachable;	/* reachability was logged; its last
+						 * logged value */
 	enum source_log_state logged;
 	/* reason for the kind of fit as last logged, and time of that log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
-	unsigned int nr_states;		/* number of log lines since states_ns */
+	unsigned int nr_states;		/* changes of `logged` since states_ns, of which
+					 * STATES_MAX are logged */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */
@@ -81,7 +82,7 @@ void source_open(const struct peers *p, struct peer_source *s,
 		 const struct config_source *config);
 void source_close(struct peers *p, struct peer_source *s);
 
-/* Sends the requests to a source that are due. */
+/* Sends the source a request if one is due. */
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns);
 
 void source_dispatch(struct peers *p, struct peer_source *s);
@@ -290,7 +291,7 @@ struct peers {
 	struct net_packet batch[NET_BATCH];
 };
 
-/* The answer to requests that need the network */
+/* Answer to requests that need the network, if the configuration does not use it */
 #define PEERS_NO_NETWORK \
 	"error: no network is configured: see tsctraced.conf(5)\n"
 

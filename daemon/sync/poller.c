@@ -14,7 +14,7 @@
 /* Least time between polls of a burst, ns */
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
-#define LOST_PORT	4	/* unanswered polls until the UDP port changes */
+#define LOST_PORT	4	/* number of unanswered polls until the UDP port changes */
 /* Least timeout of a request in a session, ns */
 #define LATE_NS		(50 * NS_PER_MS)
 #define SESSION_LOST	5		/* lost requests in a row that end a
@@ -22,7 +22,7 @@
 /* Time from an answer to the next request in a session that this node began, ns */
 #define SESSION_GAP_NS	NS_PER_MS
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
-#define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
+#define GOOD_ENOUGH	8	/* number of answered polls until the poll interval doubles */
 /* Number of completed exchanges with a new source before the first of them is used to
  * estimate the cluster's time */
 #define HELD		3
@@ -34,7 +34,7 @@
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
-/* Time between log lines "does not answer", per source, ns */
+/* Minimum time between log lines "does not answer", per source, ns */
 #define REACH_NS	(10 * NS_PER_S)
 
 /* ---- polls of all sources ------------------------------------------------ */

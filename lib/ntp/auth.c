@@ -52,7 +52,7 @@ struct tsct_keys {
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys without a type */
+	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys for which none is given */
 	{ "AES128", NULL, &nettle_cmac_aes128 },
 	{ "AES256", NULL, &nettle_cmac_aes256 },
 	{ "SHA256", &nettle_sha256, NULL },

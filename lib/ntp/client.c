@@ -11,7 +11,7 @@
 #define POLL_FIELD	6
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
-#define KISS_ANSWERS	16	/* answers after which the backoff decreases by 1 */
+#define KISS_ANSWERS	16	/* number of answers until the backoff decreases by 1 */
 /* Number of polls in a row that must find the server's counter set back before the client
  * accepts the lower value */
 #define SET_BACK	3
@@ -41,15 +41,15 @@ struct client_answer {
 
 	struct tsct_ntp_packet packet;
 	unsigned int nr;	/* index of the request in client->outstanding */
-	bool interleaved;	/* interleaved mode (RFC 9769): t3 is the t3 of the
-				 * previous answer */
+	bool interleaved;	/* true: interleaved mode (RFC 9769): the answer has the
+				 * transmit time (t3) of the previous answer */
 	struct tsct_remote remote;
 	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
 				 * count */
 	struct tsct_exchange x;
 	bool has_t3;
 	bool has_done;		/* `done` is valid */
-	struct tsct_exchange done;	/* the previous exchange, completed */
+	struct tsct_exchange done;	/* the previous exchange, with its final t3 */
 };
 
 /* Returns the exchange that awaits the next answer, always the last in the queue; NULL:
@@ -160,7 +160,7 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-/* Reads the answer of an NTP server, whose counter is ns of its clock. */
+/* Reads the answer of an NTP server: its counter is its clock, in ns. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct client_answer *a)
 {
@@ -321,8 +321,8 @@ static bool better_t3(const struct tsct_client *client,
 	return true;
 }
 
-/* Makes a->done of the exchange that was waiting for this answer: sets and checks its final
- * t3. */
+/* Copies the exchange that was waiting for this answer to a->done, and sets and checks its
+ * final t3. */
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct client_answer *a)
 {
@@ -339,7 +339,8 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 	/* Rejects the kernel's transmit time of the previous answer if that time is
 	 * - earlier than the transmit time (t3) in the previous answer, or
 	 * - later than t2 of this answer; if the server may have received this answer's
-	 *   request before sending the previous answer: later than t3 of this one. */
+	 *   request before sending the previous answer: later than t3 of this
+	 *   answer. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     counts_after(pending->x.t3, a->done.t3) < -error) ||
@@ -724,9 +725,9 @@ static void accept_unsynced(struct tsct_client *client,
 	settle_requests(client, a->nr, true);
 }
 
-/* Handles a server's counter that is behind its last value. If several polls in a row
- * find that, the server's clock was set back, and earlier exchanges are invalid; a
- * replayed packet is seen only once. */
+/* Handles a server's counter that is behind its last value. If SET_BACK polls in a row find
+ * the counter behind, the server's clock was set back, and earlier exchanges are invalid; a
+ * replayed packet has this effect only once. */
 static void accept_set_back(struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -829,8 +830,8 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 		"unexpected MAC: no key is configured for this server; configure "
 		"the key, or none on both sides" },
 	[TSCT_CLIENT_CRYPTO_NAK] = { "crypto_nak",
-		"crypto-NAK: the server rejected this node's MAC; it needs the "
-		"same key under the same number" },
+		"crypto-NAK: the server rejected this node's MAC; both sides need "
+		"the same key under the same number" },
 	[TSCT_CLIENT_NO_FIELD] = { "no_field",
 		"no tsctrace extension field: an NTP server, or another version; "
 		"for an NTP server write \"ntp ADDRESS\" in place of "

@@ -66,8 +66,8 @@ struct tsct_remote {
 				 * is its clock in ns, and params have the root distance
 				 * as error and 15 ppm as growth */
 	struct tsct_remote_params params;
-	bool shared;		/* the server uses this node's counter, and params apply
-				 * to local cycles without an exchange */
+	bool shared;		/* true: the server uses this node's counter, and params
+				 * apply to local cycles without an exchange */
 	__u8 leap, stratum;
 	__u32 refid;
 	/* State of sessions and collectives, by the last answer */
@@ -118,7 +118,7 @@ struct tsct_client_outstanding {
 	__u32 number;
 	__u32 joined;		/* the master's session that the request joins */
 	__u32 session;		/* value of client->session at the request */
-	bool follows;		/* further request of a poll */
+	bool follows;		/* true: not the first request of its poll */
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
@@ -128,7 +128,7 @@ struct tsct_client_outstanding {
 
 /* State of an exchange between its answer and tsct_client_next() */
 enum tsct_queued_state {
-	/* the next answer may have the server's kernel's time for t3 of this exchange */
+	/* awaits the next answer, which may have the t3 that the server's kernel took */
 	TSCT_QUEUED_AWAITS_TX,
 	TSCT_QUEUED_COMPLETE,	/* all times of the exchange are final; it is ready for
 				 * tsct_client_next() */

@@ -57,8 +57,8 @@ struct tsct_remote_params {
 				 * count */
 };
 
-/* Round trip of an exchange without the remote node's processing, in local cycles.
- * @rate: remote counts per local cycle */
+/* Returns the round trip of an exchange without the remote node's processing time, local
+ * cycles. @rate: remote counts per local cycle */
 static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 				       double rate)
 {

@@ -15,7 +15,7 @@
 
 /* ---- NTP timestamps ----------------------------------------------------- */
 
-/* Converts ns to 2^-32 s since 1900, with the era, rounded to the nearest value. */
+/* Converts ns since 1970 to units of 2^-32 s since 1900, rounded to the nearest unit. */
 static tsct_s128 units(__s64 unix_ns)
 {
 	__s64 s = unix_ns / NS_PER_S, ns = unix_ns % NS_PER_S;
@@ -32,8 +32,8 @@ tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
 	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
-	/* Timestamp 0 means "not known", so the one instant in 136 years that is 0 is
-	 * sent as 1. */
+	/* Timestamp 0 means "not known", so the one instant in 136 years whose timestamp
+	 * is 0 is sent as 1. */
 	return stamp ? stamp : 1;
 }
 

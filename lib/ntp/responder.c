@@ -39,8 +39,8 @@ struct client_entry {
 		__u64 repeated_tx;	/* tx of an earlier answer, as repeated by the
 					 * request */
 	} past[TSCT_RESPONDER_PAST];
-	struct client_entry_past unverified;	/* a request that may
-							 * be a replay */
+	struct client_entry_past unverified;	/* the last request that
+							 * may be a replay */
 	struct tsct_extension last_reply;
 	tsct_ntp_timestamp receive;	/* receive timestamp in the last answer to an
 					 * NTP-only client */
@@ -184,7 +184,7 @@ struct responder_query {
 	bool again;		/* request was received before, or may be a replay */
 	bool repeat;		/* request is a duplicate of the last request, and gets
 				 * the same answer */
-	bool proven;		/* see struct tsct_responder_request */
+	bool proven;		/* request repeats the tx of one of the last answers */
 	struct client_entry_past *note;	/* record of the request; NULL:
 						 * not recorded */
 };
@@ -641,7 +641,7 @@ const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_NO_MAC] = { "no_mac",
 		"request without a MAC, from a child for which a key is configured here" },
 	[TSCT_ANSWER_WRONG_KEY] = { "wrong_key",
-		"wrong key: it is configured for another node" },
+		"wrong key: this key is configured for another node" },
 	[TSCT_ANSWER_TOO_LONG] = { "too_long",
 		"too short: the answer would be longer than the request" },
 };

@@ -5,8 +5,8 @@
  * to each client. An answer is never longer than the request. Pure (packets and times
  * come from the caller), and not thread-safe.
  *
- * Requests of mode 3 in NTP version 1 to 4 are answered; those of version 4 with
- * tsctrace's extension field get that field. Mode 1 (symmetric) is rejected, as
+ * Requests of mode 3 in NTP version 1 to 4 are answered; answers to requests of
+ * version 4 with tsctrace's extension field have that field, too. Mode 1 (symmetric) is rejected, as
  * its sender expects a peer that also synchronizes with it. Mode 0, which
  * clients of version 1 sent, is rejected, as it cannot be told from an answer:
  * two servers would answer each other forever. A rejected request gets no
@@ -95,7 +95,7 @@ enum tsct_answer {
 };
 
 #define TSCT_RESPONDER_CLIENTS	1024	/* number of entries in the client table */
-#define TSCT_RESPONDER_PAST	16	/* requests recorded per client */
+#define TSCT_RESPONDER_PAST	16	/* number of requests recorded per client */
 
 struct tsct_responder;
 
