@@ -231,7 +231,8 @@ static int serve(struct platform *platform, struct peers *peers,
 			  strerror(-err), run_dir_fix(err));
 	if (!err) {
 		kept = kept_channels_open(run_dir, server);
-		/* Programs that run connect as soon as the loop serves them. */
+		/* Programs that are running already connect when the loop serves the
+		 * socket. */
 		tsct_programs_notify();
 		err = loop_run(&timekeeper, platform, server, peers, run_dir,
 			       interval_ms);

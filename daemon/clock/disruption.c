@@ -66,7 +66,7 @@ void disruption_describe(const struct disruption *before,
 	case TSCT_CAUSE_MIGRATION:
 		if (now->restore_seq > before->restore_seq)
 			snprintf(text, size, "the virtual machine was restored: VM "
-				 "Generation ID, as the module reports");
+				 "Generation ID changed, as the module reports");
 		else
 			snprintf(text, size, "the virtual machine was "
 				 "migrated or restored: disruption marker %llu, "

@@ -218,7 +218,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 	else if (err)
 		log_warning("%s: saved rate not used: %s", file->path, why);
 	else
-		log_info("%s: using the saved rate, known to %.6f ppm",
+		log_info("%s: using the saved rate, error bound %.6f ppm",
 			 file->path, (double)ret->rate_error_ppt / 1e6);
 	return err;
 }

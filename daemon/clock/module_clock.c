@@ -131,7 +131,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 	if (!err)
 		log_info("publishing to %s", TSCT_DEVICE_PATH);
 	else if (err == -ENOENT)
-		log_info("%s: no longer available; publishing to %s only",
+		log_info("%s: the module is no longer available; publishing to %s only",
 			 TSCT_DEVICE_PATH, instead);
 	else if (err == -EBUSY)
 		log_error("%s: another tsctraced publishes to this device; this "
@@ -142,8 +142,8 @@ int module_clock_set(struct module_clock *m, const char *instead,
 			  "(CAP_SYS_TIME is needed), or with --no-module",
 			  TSCT_DEVICE_PATH, strerror(-err));
 	else
-		log_error("%s: the module rejected the clock state: %s",
-			  TSCT_DEVICE_PATH, strerror(-err));
+		log_error("%s: the module rejected the clock state: %s; publishing to "
+			  "%s only", TSCT_DEVICE_PATH, strerror(-err), instead);
 	return err;
 }
 

@@ -82,7 +82,8 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 	int err = tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
 				disruption_since_restore_ns(d), ret);
 
-	/* After a restore, ClockBound's file is not read even if it is there. */
+	/* -ESTALE: ClockBound's file was not read, because of a restore: whether the file
+	 * exists is not known. */
 	if (look && ret->source != TSCT_UTC_CLOCKBOUND && err != -ESTALE)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
@@ -172,8 +173,9 @@ static int make_table(const struct tsct_check *check, double hz,
 			.error_cycles = width / 2 + (width & 1),
 		};
 		/* A CPU is skewed if the measured interval of its skew excludes every
-		 * skew within the limit. A wide interval, as between busy CPUs, proves
-		 * nothing. A proven skew within the limit is added to the bounds. */
+		 * skew within the limit. A wide interval, measured between busy CPUs for
+		 * example, proves nothing. A proven skew within the limit is added to the
+		 * bounds. */
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
@@ -413,7 +415,7 @@ int platform_open(struct platform *platform,
 	}
 	if (platform->disruption.vmclock)
 		log_info("%s: in use: the hypervisor reports migrations of this virtual "
-			 "machine in it", options->vmclock);
+			 "machine in this file", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
 		log_warning("%s: not a vmclock page; continuing without one; "
 			    "the default of --vmclock is " VMCLOCK_PATH,

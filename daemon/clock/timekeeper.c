@@ -207,6 +207,8 @@ static void set_skew(struct timekeeper *k, __u64 skew_cycles)
 }
 
 /*
+ * Applies the result of a CPU survey.
+ *
  * A new table of the CPUs' skews needs a new epoch, because counter readings taken in
  * the old epoch have to be converted with the old table. No new epoch is needed while
  * time is not published, or if neither the new nor the old table states a skew. A larger
@@ -227,8 +229,8 @@ static void take_survey(struct timekeeper *k,
 		timekeeper_change_source(k, result->source, epoch,
 					 k->uncalibrated ? state->cause :
 					 TSCT_CAUSE_CLOCKSOURCE, result->why);
-		/* The limit for skew, in cycles, depends on the frequency of the
-		 * clock's source. */
+		/* Surveys again: the limit for skew, in cycles, depends on the
+		 * frequency of the new source. */
 		k->survey_again = true;
 	} else if (!k->uncalibrated && (k->skewed || result->skewed || is_larger)) {
 		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,

@@ -196,7 +196,8 @@ void timekeeper_stop(struct timekeeper *k);
  * timekeeper_state - the published state, with the cluster's clock params
  *
  * Every call that publishes changes the state. The pointer remains valid as long as @k.
- * The status of CLOCK_REALTIME is the estimator's, see timekeeper_status().
+ * state->status is the estimator's status of CLOCK_REALTIME; timekeeper_status() returns
+ * the published one.
  */
 static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)

@@ -18,7 +18,8 @@
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
-#define REQUEST_MAX	128		/* size of the request buffer, bytes; includes newline or NUL */
+/* Size of the request buffer, bytes, including a newline or NUL */
+#define REQUEST_MAX	128
 /* Maximum number of events, and of new connections, per control_dispatch() */
 #define PER_DISPATCH	16
 /* Time between log lines of refused requests, which any user can cause, ns */

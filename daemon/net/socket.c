@@ -370,8 +370,9 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 		add_cmsg(&msg, SOL_SOCKET, SO_TIMESTAMPING, &tx_software,
 			 sizeof(tx_software));
 	/*
-	 * ECONNREFUSED is the error of an earlier packet, and then the present packet
-	 * was not sent. Whether the kernel numbered the present packet is not known.
+	 * ECONNREFUSED is due to an earlier packet; the present packet was not sent then.
+	 * After an error the numbering is restarted, because it is not known whether the
+	 * kernel numbered the present packet.
 	 */
 	do {
 		if (has_cookie || ret_before)

@@ -562,7 +562,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	if (!p->cluster)
 		fputs(PEERS_NO_NETWORK, to);
 	else if (parse_numbers(declared, &count, 1) != 1)
-		fprintf(to, "refused: join %s: not a number\n", declared);
+		fprintf(to, "refused: join %s: expected a number of processes\n", declared);
 	else if (tsct_participants_join(&b->participants, count, pid, &id, why,
 					sizeof(why)))
 		fprintf(to, "refused: %s\n", why);

@@ -174,8 +174,8 @@ static int start_network(struct peers *p)
 	}
 	err = link_monitor_open(&p->links);
 	if (err)
-		log_warning("rtnetlink: %s; changes of the network are not "
-			    "detected", strerror(-err));
+		log_warning("rtnetlink: not available: %s; changes of the network are "
+			    "not detected", strerror(-err));
 	set_sources(p);
 	/* Requests the publication of the cluster's time, see peers_urgent(). */
 	p->urgent = true;

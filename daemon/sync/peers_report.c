@@ -293,7 +293,7 @@ static json_t *report_logged(const struct peers *p, __u64 number)
  *	remote_error, session, flags, fitted, kept, node, host, master,
  *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
  *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, of its cluster time, name of the source
+ *	clock, epoch of its cluster time, name of the source
  *
  * Values of 64 bits are signed. The number of samples per report is limited: to get
  * the rest, pass the last reported number as @after.
@@ -401,7 +401,8 @@ static void answer_samples(const struct peers *p, const char *after, FILE *to)
 	__u64 number = strtoull(after, &end, 10);
 
 	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
-		fprintf(to, "error: samples: give the number of the last exchange received, or 0\n");
+		fprintf(to, "error: samples: give the number of the last exchange "
+			"received, or 0\n");
 	else
 		print_json(report_samples(p, number), 15, to);
 }

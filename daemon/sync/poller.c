@@ -176,7 +176,7 @@ static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 		return;
 	s->bad_turns_ns = now_ns;
 	log_warning("%s: session: a turn of %u us is outside 250 us to 1.024 s: %lld us are "
-		    "used; check that the master runs tsctraced, of a current version",
+		    "used; check that the master runs a current tsctraced",
 		    s->config.name, turn_us, (long long)turn_ns / 1000);
 }
 

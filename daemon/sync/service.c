@@ -13,7 +13,7 @@
 
 #define STRATUM		10		/* default of the directive `stratum` */
 #define REFID		0x54534354	/* NTP reference id "TSCT" */
-#define PRECISION	-25	/* precision in NTP: 2^PRECISION s per counter read */
+#define PRECISION	-25	/* precision of the clock as stated in answers, 2^n s */
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
@@ -112,7 +112,7 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 					cycles);
 }
 
-/* Returns the time for the rate limit: the same for all packets of a dispatch */
+/* Returns the time for the rate limit, us: the same for all packets of a dispatch */
 static __u64 now_us(void *ctx)
 {
 	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;

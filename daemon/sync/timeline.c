@@ -112,7 +112,8 @@ static void log_realtime(struct peers *p, bool known)
 			    "NTP daemon such as chronyd, or give the bound: "
 			    "'synced-cluster error NS'");
 	else if (p->logged_realtime)
-		log_info("synced-cluster: the bound of CLOCK_REALTIME's error is known");
+		log_info("synced-cluster: the bound of CLOCK_REALTIME's error is known "
+			 "again");
 	p->logged_realtime = logged;
 }
 
