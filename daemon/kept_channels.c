@@ -291,8 +291,8 @@ static void keep_channel(void *arg, const char *label, int memfd, bool is_kept)
 		err = send_to_holder(kept, text, is_kept ? memfd : -1);
 	}
 	if (err && is_kept)
-		log_warning("%s: cannot store this channel's memory: %s; a restart of tsctraced "
-			    "will end the channel", label, strerror(-err));
+		log_warning("%s: cannot store this channel's memory: %s; the channel will not "
+			    "survive a restart of tsctraced", label, strerror(-err));
 }
 
 static void restore_channel(struct kept_channels *kept, const char *label, int memfd,

@@ -20,8 +20,8 @@
 #define DENY		0x44454e59
 #define RSTR		0x52535452
 
-/* Limits of the mult in an answer, the length of a count of the server's counter: 1/64 ns
- * (64 GHz) and 100 ns (10 MHz) */
+/* Limits of the mult in an answer, which is the length of a cycle of the server's counter:
+ * 1/64 ns (64 GHz) and 100 ns (10 MHz) */
 #define MULT_MIN	(TSCT_NS_MULT / 64)
 #define MULT_MAX	(TSCT_NS_MULT * 100)
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
@@ -44,8 +44,8 @@ struct client_answer {
 	bool interleaved;	/* true: interleaved mode (RFC 9769): the answer has the
 				 * transmit time (t3) of the previous answer */
 	struct tsct_remote remote;
-	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
-				 * count */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per unit of
+				 * that counter */
 	struct tsct_exchange x;
 	bool has_t3;
 	bool has_done;		/* `done` is valid */
@@ -276,8 +276,8 @@ client_possible(const struct tsct_client *client,
 		return TSCT_CLIENT_IMPOSSIBLE;
 	if (!client->options.mult)
 		return TSCT_CLIENT_OK;
-	/* Counter values are rounded down, so an interval may be one count longer than
-	 * measured. */
+	/* Counter values are rounded down, so an interval may be one unit of the counter
+	 * longer than measured. */
 	here = (double)counts_after(x->t1, x->t4) + x->local_error + 1;
 	there = (double)counts_after(x->t2, x->t3) - x->remote_error - 1;
 	return there * (double)mult >

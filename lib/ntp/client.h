@@ -141,8 +141,8 @@ struct tsct_queued_exchange {
 	__u32 number;		/* number of the exchange's request */
 	__u64 nonce;		/* nonce of the request; for an NTP server: receive
 				 * timestamp of the answer */
-	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
-				 * count */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per unit of
+				 * that counter */
 };
 
 struct tsct_client {
@@ -188,7 +188,7 @@ struct tsct_client {
 	bool known;		/* true: last, last_error and last_sent are valid */
 	__u64 last;		/* newest value of the server's counter */
 	__u32 last_error;	/* error bound of the newest value of the server's
-				 * counter (`last`), counts of that counter */
+				 * counter (`last`), in units of that counter */
 	__u32 last_sent;	/* sequence number that the newest request had when the
 				 * field `last` was set */
 	__u8 backwards;		/* number of consecutive polls with the result

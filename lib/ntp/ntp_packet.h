@@ -99,7 +99,7 @@ struct tsct_extension {
 	__u64 prev_nonce;	/* reply: nonce of the previous request */
 	__u64 prev_tx;		/* reply: the kernel's transmit time of the
 				 * previous reply */
-	__u32 rx_error;		/* error bound of rx and prev_tx, counts */
+	__u32 rx_error;		/* error bound of rx and prev_tx, cycles */
 	__u32 turn_us;		/* reply: time until the next request, us */
 	__u32 barrier;		/* number of the barrier in tsct_timesync() */
 	__u32 sd_ps;		/* reply: standard deviation of the sender's cluster
