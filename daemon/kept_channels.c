@@ -22,23 +22,23 @@
 #include "lib/provider/store.h"
 
 #define SOCKET_FILE	"kept.sock"
-#define LISTENER	3		/* descriptor of the holder's socket */
+#define LISTENER	3		/* the holder's descriptor of its listening socket */
 #define CLIENTS_MAX	8
 #define ANSWER_MS	2000		/* timeout of the holder's answers, ms */
 
 struct kept_channels {
 	struct tsct_server *server;
 	bool has_supervisor;		/* systemd keeps the memfds */
-	int holder;			/* connection to the holder; -1: none runs */
+	int holder;			/* connection to the holder; -1: not connected */
 	char run_dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
 /* ---- messages between daemon and holder ---------------------------------- */
 
 /*
- * A message is a text, and a memfd with some. To the holder: "+LABEL" with a memfd: hold
- * it; "-LABEL": close it; "?": send all. From the holder: "LABEL" with a memfd, and after
- * the last one ".".
+ * A message is a text; some messages have a memfd. From the daemon to the holder: "+LABEL"
+ * with a memfd: hold the memfd; "-LABEL": close that memfd; "?": send all memfds. From the
+ * holder to the daemon, after "?": "LABEL" with a memfd, for each memfd, then ".".
  */
 static int send_text(int to, const char *text, int fd)
 {
@@ -50,7 +50,8 @@ static int send_text(int to, const char *text, int fd)
 	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Returns false at the end of the connection. *ret_fd: -1: no memfd came */
+/* Receives a message. Returns false if the connection has ended, or after an error.
+ * *ret_fd: the message's memfd; -1: none */
 static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 {
 	union tsct_fd_control control;
@@ -84,7 +85,7 @@ static struct {
 } held[TSCT_STORE_CHANNELS_MAX];
 static unsigned int nr_held;
 
-static void hold(const char *label, int memfd)
+static void hold_memfd(const char *label, int memfd)
 {
 	if (nr_held == TSCT_STORE_CHANNELS_MAX || strlen(label) >= TSCT_STORE_LABEL_MAX) {
 		close(memfd);
@@ -94,7 +95,7 @@ static void hold(const char *label, int memfd)
 	held[nr_held++].memfd = memfd;
 }
 
-static void release(const char *label)
+static void release_memfd(const char *label)
 {
 	unsigned int i;
 
@@ -107,7 +108,7 @@ static void release(const char *label)
 	}
 }
 
-/* Returns false at the end of the connection. */
+/* Handles one message of a daemon. Returns false if the connection is to be closed. */
 static bool serve_daemon(int fd)
 {
 	char text[TSCT_STORE_LABEL_MAX + 2];
@@ -117,13 +118,13 @@ static bool serve_daemon(int fd)
 	if (!receive_text(fd, text, sizeof(text), &memfd))
 		return false;
 	if (text[0] == '+' && memfd >= 0) {
-		hold(text + 1, memfd);
+		hold_memfd(text + 1, memfd);
 		return true;
 	}
 	if (memfd >= 0)
 		close(memfd);
 	if (text[0] == '-')
-		release(text + 1);
+		release_memfd(text + 1);
 	for (i = 0; text[0] == '?' && !err && i < nr_held; i++)
 		err = send_text(fd, held[i].label, held[i].memfd);
 	if (text[0] == '?' && !err)
@@ -162,7 +163,7 @@ int kept_channels_hold(const char *run_dir)
 	if (holder_addr(run_dir, &addr) || fcntl(LISTENER, F_SETFL, O_NONBLOCK))
 		return 1;
 	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
-	/* A daemon is in the socket's queue before this process starts. */
+	/* The loop does not end at once: a daemon connects before it starts this process. */
 	do {
 		if (poll(fds, nr, -1) < 0 && errno != EINTR)
 			return 1;
@@ -204,7 +205,8 @@ static int connect_holder(struct kept_channels *kept)
 	return 0;
 }
 
-/* The holder gets an environment and descriptors of its own, and no signal mask. */
+/* Starts the holder process, with an empty environment, no blocked signal, and of the
+ * daemon's descriptors only @listener. */
 static int spawn_holder(const char *run_dir, int listener)
 {
 	char *argv[] = { "tsctraced", "--hold-channels", "--run-dir", (char *)run_dir, NULL };
@@ -225,7 +227,7 @@ static int spawn_holder(const char *run_dir, int listener)
 	posix_spawn_file_actions_adddup2(&actions, 0, 1);
 	posix_spawn_file_actions_adddup2(&actions, 0, 2);
 	posix_spawn_file_actions_addclosefrom_np(&actions, LISTENER + 1);
-	/* The daemon does not wait for the holder, which outlives it. */
+	/* Ignores SIGCHLD: the holder outlives the daemon, which never waits for it. */
 	signal(SIGCHLD, SIG_IGN);
 	err = -posix_spawn(&pid, "/proc/self/exe", &actions, &attr, argv, none);
 	posix_spawn_file_actions_destroy(&actions);
@@ -242,7 +244,7 @@ static int start_holder(struct kept_channels *kept)
 		return err;
 	unlink(addr.sun_path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	/* Descriptors below LISTENER would be replaced in the holder. */
+	/* A descriptor below LISTENER is refused: the holder has /dev/null there. */
 	if (fd < 0 || fd < LISTENER || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    chmod(addr.sun_path, 0600) || listen(fd, CLIENTS_MAX))
 		err = -errno;
@@ -273,7 +275,7 @@ static int send_to_holder(struct kept_channels *kept, const char *text, int memf
 	return err;
 }
 
-static void keep(void *arg, const char *label, int memfd, bool is_kept)
+static void keep_channel(void *arg, const char *label, int memfd, bool is_kept)
 {
 	struct kept_channels *kept = arg;
 	char text[TSCT_STORE_LABEL_MAX + 64];
@@ -289,12 +291,12 @@ static void keep(void *arg, const char *label, int memfd, bool is_kept)
 		err = send_to_holder(kept, text, is_kept ? memfd : -1);
 	}
 	if (err && is_kept)
-		log_warning("%s: will not survive a restart of tsctraced: %s", label,
-			    strerror(-err));
+		log_warning("%s: cannot store this channel's memory: %s; the channel will not "
+			    "survive a restart of tsctraced", label, strerror(-err));
 }
 
-static void restore(struct kept_channels *kept, const char *label, int memfd,
-		    unsigned int *nr)
+static void restore_channel(struct kept_channels *kept, const char *label, int memfd,
+			    unsigned int *nr)
 {
 	int err = tsct_server_restore(kept->server, label, memfd);
 
@@ -302,11 +304,11 @@ static void restore(struct kept_channels *kept, const char *label, int memfd,
 		++*nr;
 		return;
 	}
-	log_warning("%s: not restored: %s", label, strerror(-err));
-	keep(kept, label, -1, false);
+	log_warning("%s: kept channel not restored: %s", label, strerror(-err));
+	keep_channel(kept, label, -1, false);
 }
 
-/* Takes channels from systemd. Other descriptors that it passes are closed. */
+/* Restores the kept channels that systemd passed. Closes all descriptors that it passed. */
 static void restore_passed(struct kept_channels *kept, unsigned int *nr)
 {
 	char **names = NULL;
@@ -314,7 +316,7 @@ static void restore_passed(struct kept_channels *kept, unsigned int *nr)
 
 	for (i = 0; i < passed; i++) {
 		if (names && !strncmp(names[i], "channel-", strlen("channel-")))
-			restore(kept, names[i], SD_LISTEN_FDS_START + i, nr);
+			restore_channel(kept, names[i], SD_LISTEN_FDS_START + i, nr);
 		close(SD_LISTEN_FDS_START + i);
 	}
 	for (i = 0; names && names[i]; i++)
@@ -337,13 +339,14 @@ static void restore_held(struct kept_channels *kept, unsigned int *nr)
 	while (!complete && receive_text(kept->holder, text, sizeof(text), &memfd)) {
 		complete = !strcmp(text, ".");
 		if (memfd >= 0) {
-			restore(kept, text, memfd, nr);
+			restore_channel(kept, text, memfd, nr);
 			close(memfd);
 		}
 	}
 	if (!complete)
-		log_warning("kept channels: no answer from the process that holds them");
-	/* It ends if it holds nothing. */
+		log_warning("kept channels: process tsctraced-kept does not answer; channels that "
+			    "it did not send are not restored");
+	/* Without a connection, the holder ends if it holds nothing. */
 	if (!*nr)
 		drop_holder(kept);
 }
@@ -351,7 +354,7 @@ static void restore_held(struct kept_channels *kept, unsigned int *nr)
 struct kept_channels *kept_channels_open(const char *run_dir, struct tsct_server *server)
 {
 	struct kept_channels *kept = calloc(1, sizeof(*kept));
-	struct tsct_fd_store fd_store = { .keep = keep, .arg = kept };
+	struct tsct_fd_store fd_store = { .keep = keep_channel, .arg = kept };
 	unsigned int nr = 0;
 
 	if (!kept)

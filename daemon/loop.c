@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The daemon's event loop. It blocks in ppoll() only, with two exceptions: a
- * calibration, at the start and after a disruption, sleeps for 15 ms; and at the start,
- * if the kernel's clocksource is not the TSC, the choice of the counter compares the
- * TSCs of all CPUs, for two seconds at most.
+ * The daemon's event loop. It blocks in ppoll() only, with two exceptions. A calibration
+ * (at the start, and after a disruption) sleeps for 15 ms. If the kernel's clocksource is
+ * not the TSC, the choice of the counter at the start compares the TSCs of all CPUs, which
+ * takes two seconds at most.
  *
  * The network's sockets are not in the epoll set: epoll's callback would run inside
  * each send, between the two transmit timestamps, and take longer for requests than for
@@ -71,8 +71,8 @@ static int watch_fd(struct loop *loop, int fd, enum event_kind kind)
 
 /* ---- timekeeper ticks --------------------------------------------------- */
 
-/* Schedules the next tick after one at this moment. Ticks missed while the process was
- * stopped are not repeated. */
+/* Schedules the timekeeper's next tick, counted from the present time. Ticks that were
+ * missed while the process was stopped are not made up for. */
 static void schedule_tick(struct loop *loop)
 {
 	const __s64 ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
@@ -98,7 +98,7 @@ static void timekeeper_acted(struct loop *loop, int err)
 	peers_tick(loop->peers);
 }
 
-static void tick(struct loop *loop)
+static void tick_timekeeper(struct loop *loop)
 {
 	control_tick(loop->control);
 	timekeeper_acted(loop, timekeeper_tick(loop->timekeeper));
@@ -171,12 +171,12 @@ static void on_signal(struct loop *loop)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void dispatch(struct loop *loop, enum event_kind kind)
+static void dispatch_event(struct loop *loop, enum event_kind kind)
 {
 	switch (kind) {
 	case EVENT_CLOCK_SET:
 		disruption_rearm(&loop->platform->disruption);
-		tick(loop);
+		tick_timekeeper(loop);
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);
@@ -190,7 +190,7 @@ static void dispatch(struct loop *loop, enum event_kind kind)
 	case EVENT_MODULE:
 		if (kernel_events_read(&loop->module_events,
 				timekeeper_state(loop->timekeeper)->epoch))
-			tick(loop);
+			tick_timekeeper(loop);
 		return;
 	case EVENT_SURVEY:
 		on_survey(loop);
@@ -198,8 +198,8 @@ static void dispatch(struct loop *loop, enum event_kind kind)
 	}
 }
 
-/* Publishes at once what answers of other nodes require to be known before the next
- * tick. */
+/* Publishes the cluster's time without waiting for the next tick, if answers of other
+ * nodes, or a new configuration, changed it: see peers_urgent(). */
 static void publish_urgent(struct loop *loop)
 {
 	int err;
@@ -213,7 +213,7 @@ static void publish_urgent(struct loop *loop)
 }
 
 /* Waits for events, at most until @until_ns of CLOCK_MONOTONIC. Returns 0 or -errno;
- * after -EINTR, @fds have no events. */
+ * after an error, the events in @fds are not set. */
 static int wait_until(__s64 until_ns, struct pollfd *fds, unsigned int nr)
 {
 	__s64 ns = until_ns - tsct_monotonic_ns();
@@ -246,7 +246,7 @@ static int run_once(struct loop *loop)
 	 * or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
 	for (i = 0; (int)i < got && !loop->err; i++)
-		dispatch(loop, (enum event_kind)events[i].data.u32);
+		dispatch_event(loop, (enum event_kind)events[i].data.u32);
 	peers_dispatch(loop->peers, fds + 1);
 	for (i = 1; i < nr; i++)
 		if (fds[i].revents)
@@ -254,7 +254,7 @@ static int run_once(struct loop *loop)
 					     peers_expects(loop->peers));
 	publish_urgent(loop);
 	if (!loop->err && tsct_monotonic_ns() >= tick_schedule_due(&loop->ticks))
-		tick(loop);
+		tick_timekeeper(loop);
 	return loop->err;
 }
 

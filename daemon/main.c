@@ -85,7 +85,7 @@ static const struct argp_option option_table[] = {
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
 	  "Host id reported to other nodes, for tests with several daemons on "
 	  "one machine (default: derived from the kernel's boot id)", 0 },
-	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },	/* as --help */
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },	/* -h: the same as --help */
 	{ "hold-channels", OPT_HOLD_CHANNELS, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Log every sample of the clock and every event of the module", 0 },
@@ -177,8 +177,8 @@ const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
 /* ---- check of the configuration file ------------------------------------ */
 
-/* Prints warnings on standard error: even after warnings, standard output ends with
- * "ok". */
+/* Prints an error on standard output, a warning on standard error: with warnings only,
+ * standard output is "ok". */
 static void print_report(bool is_error, const char *text)
 {
 	fprintf(is_error ? stdout : stderr, "%s\n", text);
@@ -186,8 +186,7 @@ static void print_report(bool is_error, const char *text)
 
 /*
  * Prints all errors of the configuration file, or "ok", on standard output. Returns the
- * exit status. @named: --config was given; otherwise the configuration file need not
- * exist
+ * exit status. @named: --config was given, so the configuration file must exist
  */
 static int check_config(const char *path, bool named)
 {
@@ -232,7 +231,8 @@ static int serve(struct platform *platform, struct peers *peers,
 			  strerror(-err), run_dir_fix(err));
 	if (!err) {
 		kept = kept_channels_open(run_dir, server);
-		/* Programs that run connect as soon as the loop serves them. */
+		/* Programs that are running already connect when the loop serves the
+		 * socket. */
 		tsct_programs_notify();
 		err = loop_run(&timekeeper, platform, server, peers, run_dir,
 			       interval_ms);
@@ -245,7 +245,7 @@ stop_timekeeper:
 	return err;
 }
 
-static int run(const struct options *options)
+static int run_daemon(const struct options *options)
 {
 	struct platform_options platform_options = {
 		.run_dir = options->run_dir ? options->run_dir : tsct_run_dir(),
@@ -301,7 +301,8 @@ int main(int argc, char **argv)
 	if (options.check_config)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
-	/* The daemon runs itself so, as the process that holds kept channels. */
+	/* The daemon starts its own program with --hold-channels: the holder process of
+	 * kept channels. */
 	if (options.hold_channels)
 		return kept_channels_hold(options.run_dir ? options.run_dir : "");
 	log_open(options.verbose);
@@ -315,5 +316,5 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	umask(022);
 	log_info("version %s", tsct_version());
-	return run(&options) ? 1 : 0;
+	return run_daemon(&options) ? 1 : 0;
 }

@@ -54,8 +54,8 @@ void clock_file_close(struct clock_file *file)
 /* ---- takeover and creation ---------------------------------------------- */
 
 /*
- * Maps an existing clock file, if the file has the size of a new one, only this user or
- * root may write the file, and readers may keep using it.
+ * Maps the existing clock file if it has the size of a new clock file, only this user or
+ * root can write it, and its content is valid for this boot. Returns 0 or -errno.
  */
 static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 {
@@ -201,7 +201,7 @@ void clock_file_revive(struct clock_file *file)
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* Committed state: copy 1 of the clock page, which only this process writes */
+/* Returns the committed state: copy 1 of the clock page, which only this process writes. */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;
@@ -242,9 +242,9 @@ int clock_file_stage(struct clock_file *file,
 }
 
 /*
- * Readers have converted with the old clock params, although the new params should have
- * begun. If now the new params give the same time as the old params, or at most SEAM_NS
- * more, readers see neither a jump nor time running backwards.
+ * Returns true if clock params that should have begun can be published late: if the new
+ * params give now the same time as the old params, or at most SEAM_NS more. Readers, who
+ * have used the old params, then see neither a jump nor time running backwards.
  */
 static bool is_seamless(const struct clock_file *file,
 			const struct tsct_clock_state *state)

@@ -18,16 +18,15 @@
 /* ---- comparison of two samples ------------------------------------------ */
 
 /*
- * Least change of the difference of two clocks that is a disruption, ns: truncation to
- * whole ns varies the difference of two clocks even if it is constant, and slewing
- * changes it slowly.
+ * Least change of the difference of two clocks that is a disruption, ns. Smaller changes
+ * may be due to the clocks' values, which are truncated to whole ns.
  */
 #define CONSTANT_NS	1000
 
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
 {
-	/* The count of restores decreases if the module is loaded again. */
+	/* A lower count of restores does not show a restore: the module was loaded again. */
 	if ((before->has_vmclock && now->has_vmclock &&
 	     (before->vm_marker != now->vm_marker ||
 	      before->vm_generation != now->vm_generation)) ||
@@ -67,7 +66,7 @@ void disruption_describe(const struct disruption *before,
 	case TSCT_CAUSE_MIGRATION:
 		if (now->restore_seq > before->restore_seq)
 			snprintf(text, size, "the virtual machine was restored: VM "
-				 "Generation ID, as the module reports");
+				 "Generation ID changed, as the module reports");
 		else
 			snprintf(text, size, "the virtual machine was "
 				 "migrated or restored: disruption marker %llu, "
@@ -108,7 +107,7 @@ void disruption_describe(const struct disruption *before,
  * most this far apart, ns. */
 #define COMPARE_GOOD_NS	200
 
-/* Lower and upper bound of a clock minus CLOCK_MONOTONIC, ns */
+/* Measures @clock minus CLOCK_MONOTONIC: lower and upper bound, ns. */
 static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 			      __s64 *ret_max_ns)
 {
@@ -128,8 +127,8 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	}
 }
 
-/* Takes over the module's count of restores. A module of an earlier version, or one that was
- * loaded since the last restore, reports 0: what is known of a restore stays. */
+/* Copies the module's count of restores and the time of the last one to @d. If the count is
+ * 0 (earlier version of the module, or no restore since it was loaded), @d's time stays. */
 static void take_restores(const struct tsct_clock_snapshot *snapshot,
 			  struct disruption *d)
 {
@@ -169,7 +168,7 @@ static void read_clocksource(struct disruption_reader *reader)
 
 	if (tsct_sysfs_file_line(&reader->clocksource, text, sizeof(text)) > 0)
 		copy_text(d->clocksource, sizeof(d->clocksource), text);
-	/* The kernel's clocksource is one of those it offers. */
+	/* The current clocksource is always available: no need to read the second file. */
 	if (!strcmp(d->clocksource, "tsc"))
 		d->tsc_unavailable = false;
 	else if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
@@ -193,7 +192,7 @@ static void read_cpus_online(struct disruption_reader *reader)
 
 /* ---- reading: the hypervisor -------------------------------------------- */
 
-/* Beginning of the vmclock page of QEMU and Linux; little endian */
+/* First part of the vmclock page, as QEMU and Linux define it; little endian */
 struct vmclock {
 	__u32 magic;
 	__u32 size;
@@ -238,8 +237,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
-		/* Between two looks the machine was migrated, or restored from a snapshot,
-		 * whose maxerror of adjtimex(2) says nothing of CLOCK_REALTIME now. */
+		/* The virtual machine was migrated or restored since the last read: maxerror
+		 * of adjtimex(2) is from before, and no bound of CLOCK_REALTIME's error. */
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;

@@ -33,30 +33,31 @@ struct disruption {
 	bool has_source_seq;	/* true: source_seq is valid */
 	__u32 source_seq;	/* kernel's count of clocksource changes */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
-				 * none, or no module that counts them */
-	bool restored;		/* a restore is known, by the module or by vmclock */
-	__s64 restored_ns;	/* CLOCK_MONOTONIC_COARSE at the last of them, ns */
+				 * no restore, or no module that counts restores */
+	bool restored;		/* true: the module or vmclock reported a restore */
+	__s64 restored_ns;	/* time of the last restore, CLOCK_MONOTONIC_COARSE, ns */
 };
 
 /*
  * disruption_compare - the cause (TSCT_CAUSE_*) of the disruption between two samples
  * of the indicators; TSCT_CAUSE_NONE: no disruption
  *
- * Of several disruptions, the one that invalidates most is returned: a suspend also
- * sets the clock.
+ * If there were several disruptions, returns the one that invalidates most: a suspend also
+ * sets the clock, for example, and is returned as suspend.
  */
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now);
 
 /*
- * disruption_describe - describe a disruption with figures, without a full stop
+ * disruption_describe - print what a disruption changed, with numbers; no full stop
  * @cause: result of disruption_compare() for the same samples
  */
 void disruption_describe(const struct disruption *before,
 			 const struct disruption *now, __u32 cause, char *text,
 			 size_t size);
 
-/* Returns the time since the virtual machine was restored, ns; TSCT_NOT_RESTORED */
+/* Returns the time since the virtual machine was restored, ns; TSCT_NOT_RESTORED: no
+ * restore is known. */
 __u64 disruption_since_restore_ns(const struct disruption *d);
 
 /* ---- reading the indicators --------------------------------------------- */
@@ -66,7 +67,7 @@ __u64 disruption_since_restore_ns(const struct disruption *d);
 struct disruption_reader {
 	struct disruption last;	/* latest sample of the indicators */
 	int clock_set_fd;	/* timer, readable after CLOCK_REALTIME was set */
-	/* current clocksource, available ones, and CPUs online, as the kernel states them */
+	/* files of the kernel: current clocksource, available clocksources, CPUs online */
 	struct tsct_sysfs_file clocksource, clocksources, cpus_online;
 	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
 	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno;
@@ -87,7 +88,7 @@ void disruption_close(struct disruption_reader *reader);
 /* Makes clock_set_fd unreadable, until CLOCK_REALTIME is set again. */
 void disruption_rearm(const struct disruption_reader *reader);
 
-/* Samples all indicators of disruptions, by two to ten system calls that do not block. */
+/* Samples all indicators of disruptions, with two to ten system calls that do not block. */
 void disruption_read(struct disruption_reader *reader, struct disruption *ret);
 
 #endif /* TSCTRACED_DISRUPTION_H */

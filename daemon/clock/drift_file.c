@@ -19,8 +19,8 @@
 
 /* ---- this machine's identity -------------------------------------------- */
 
-/* Prints the first line of @from, with '?' for unprintable characters; "unknown" if the
- * line is empty. */
+/* Copies the first line of @from to @text, with '?' in place of unprintable characters. If
+ * the line is empty, the text is "unknown". */
 static void copy_printable(char *text, size_t size, const char *from)
 {
 	size_t len = strcspn(from, "\n"), i;
@@ -144,8 +144,8 @@ static const char *find_difference(const char *text, const char *wanted)
 	return MALFORMED;
 }
 
-/* Parses a line of the drift file, @name and digits. Rejects the signs and blanks that
- * strtoull() accepts. */
+/* Parses the line at *@at, which must be @name and digits, and advances *@at to the next
+ * line. Rejects the signs and blanks that strtoull() accepts. */
 static bool parse_number(const char **at, const char *name, __u64 *ret)
 {
 	size_t len = strlen(name);
@@ -218,7 +218,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 	else if (err)
 		log_warning("%s: saved rate not used: %s", file->path, why);
 	else
-		log_info("%s: using the saved rate, known to %.6f ppm",
+		log_info("%s: using the saved rate, error bound %.6f ppm",
 			 file->path, (double)ret->rate_error_ppt / 1e6);
 	return err;
 }
@@ -228,8 +228,8 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = format_drift(file, now, drift, text, sizeof(text));
-	/* After a crash of the machine the boot id has changed, and the drift file is not
-	 * used: so it need not be on disk. */
+	/* The new file need not be on disk before it is renamed: a crash of the machine
+	 * changes the boot id, and the drift file of another boot is not used. */
 	int err = len < sizeof(text) ?
 		state_file_replace(file->path, text, len, false) : -EMSGSIZE;
 
@@ -238,7 +238,7 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 			    "be estimated anew after a restart", file->path,
 			    strerror(-err));
 	else if (!err && file->err)
-		log_info("%s: the counter's rate is saved again", file->path);
+		log_info("%s: saving works: the counter's rate is saved again", file->path);
 	file->err = err;
 	return err;
 }

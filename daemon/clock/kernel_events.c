@@ -11,7 +11,7 @@
 #include "module_clock.h"
 #include "daemon/config/log.h"
 
-#define MESSAGES_MAX	32	/* most messages per kernel_events_read() */
+#define MESSAGES_MAX	32	/* limit of messages per kernel_events_read() */
 
 static int to_errno(int libnl_err)
 {

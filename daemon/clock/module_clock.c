@@ -70,8 +70,8 @@ int module_clock_last(struct module_clock *m,
 
 /*
  * Locks a file in /run, to exclude other daemons: only one daemon at a time may set the
- * module's clock, whatever the daemons' --run-dir are. A lock on the device itself
- * would pin the module. A daemon that cannot write to /run, but has CAP_SYS_TIME,
+ * module's clock, whatever their --run-dir is. A lock on the device itself would keep the
+ * module from being unloaded. A daemon that cannot write to /run, but has CAP_SYS_TIME,
  * continues without the lock.
  */
 static int lock_module(struct module_clock *m)
@@ -131,7 +131,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 	if (!err)
 		log_info("publishing to %s", TSCT_DEVICE_PATH);
 	else if (err == -ENOENT)
-		log_info("%s: no longer available; publishing to %s only",
+		log_info("%s: the module is no longer available; publishing to %s only",
 			 TSCT_DEVICE_PATH, instead);
 	else if (err == -EBUSY)
 		log_error("%s: another tsctraced publishes to this device; this "
@@ -142,8 +142,8 @@ int module_clock_set(struct module_clock *m, const char *instead,
 			  "(CAP_SYS_TIME is needed), or with --no-module",
 			  TSCT_DEVICE_PATH, strerror(-err));
 	else
-		log_error("%s: the module rejected the clock state: %s",
-			  TSCT_DEVICE_PATH, strerror(-err));
+		log_error("%s: the module rejected the clock state: %s; publishing to "
+			  "%s only", TSCT_DEVICE_PATH, strerror(-err), instead);
 	return err;
 }
 

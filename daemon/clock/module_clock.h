@@ -13,9 +13,9 @@
 
 struct module_clock {
 	bool use;			/* false: the kernel module is not used */
-	bool absent;			/* true: there was no module when the device was
-					 * opened last; it is not opened again before
-					 * this is cleared */
+	bool absent;			/* true: the last attempt to open the device
+					 * found no module; the device is not opened
+					 * again while this flag is set */
 	int result;			/* last logged result of publishing, -errno */
 	int lock;			/* descriptor of the lock file that excludes
 					 * other daemons; -1: not locked */
@@ -57,21 +57,22 @@ struct nl_msg;
 /*
  * Receiver of the module's disruption events on generic netlink. The module's
  * family appears and disappears with the module; the generic netlink controller
- * ("nlctrl") notifies of that.
+ * ("nlctrl") reports both.
  */
 struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* module's netlink family id; 0: not registered */
 	__u32 epoch;		/* epoch published by this daemon; events of this epoch
 				 * are ignored */
-	bool news;		/* kernel_events_read()'s result: check the clock */
+	bool news;		/* result of kernel_events_read(); true: the clock is to be
+				 * checked for disruptions */
 };
 
 /*
  * kernel_events_open - subscribe to the module's disruption events
  *
- * Returns 0 or -errno, such as on a kernel without generic netlink. The daemon then
- * detects every disruption by timekeeper_tick(), up to --interval-ms later.
+ * Returns 0, or -errno, for example on a kernel without generic netlink. Without events,
+ * timekeeper_tick() detects every disruption, up to --interval-ms later.
  */
 int kernel_events_open(struct kernel_events *kernel);
 void kernel_events_close(struct kernel_events *kernel);

@@ -20,17 +20,17 @@
 #include "lib/provider/store.h"
 #include "platform_linux.h"
 
-/* Time after which a ClockBound that was not there is looked for again, ns */
+/* Time after ClockBound's file was not found until it is looked for again, ns */
 #define CLOCKBOUND_WAIT_NS	10000000000LL
 
-/* Limit of the skew between two CPUs; beyond it they are reported as skewed, ns */
+/* Largest skew between two CPUs that are not reported as skewed, ns */
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 /*
  * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
- * has not published these params. The file then rejects params that begin earlier, and
- * publish()'s caller tries params with a later begin. Params that the module has
- * published cannot be withdrawn, so no margin is required of these.
+ * has not published these params. clock_file_commit() then rejects params that begin
+ * earlier, and the caller of publish() tries again with params that begin later. Params
+ * that the module has published cannot be withdrawn, so they need no margin.
  */
 #define MARGIN_NS	200000
 
@@ -82,7 +82,8 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 	int err = tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
 				disruption_since_restore_ns(d), ret);
 
-	/* After a restore, ClockBound's file is not read even if it is there. */
+	/* -ESTALE: ClockBound's file was not read, because of a restore: whether the file
+	 * exists is not known. */
 	if (look && ret->source != TSCT_UTC_CLOCKBOUND && err != -ESTALE)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
@@ -172,12 +173,13 @@ static int make_table(const struct tsct_check *check, double hz,
 			.error_cycles = width / 2 + (width & 1),
 		};
 		/* A CPU is skewed if the measured interval of its skew excludes every
-		 * skew within the limit. A wide interval, as between busy CPUs, proves
-		 * nothing. A proven skew within the limit is added to the bounds. */
+		 * skew within the limit. A wide interval, measured between busy CPUs for
+		 * example, proves nothing. A proven skew within the limit is added to the
+		 * bounds. */
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
-	/* Other sources are the same on all CPUs. */
+	/* Sources other than the TSC have no counter per CPU, so their skew is 0. */
 	ret->result.skew_cycles = !skewed && ret->result.source == TSCT_SOURCE_TSC ?
 		tsct_skew_span(ret->table, ret->nr) : 0;
 	return 0;
@@ -257,7 +259,8 @@ static void *run_survey(void *arg)
 }
 
 /* Starts a survey from user space in a thread, which cannot be cancelled, but ends with
- * the process. survey_fd becomes readable when it is done. Returns 0 or -errno. */
+ * the process. survey_fd becomes readable when the survey is done. Returns 0 or
+ * -errno. */
 static int start_survey(struct platform *platform, double hz)
 {
 	struct cpu_survey_run *run = calloc(1, sizeof(*run));
@@ -329,7 +332,7 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;		/* the newest table of the CPUs' skews is published */
+		return;		/* the newest table of skews is published already */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->file, platform->published.table,
@@ -411,8 +414,8 @@ int platform_open(struct platform *platform,
 		goto close_disruption;
 	}
 	if (platform->disruption.vmclock)
-		log_info("%s: the hypervisor reports migrations of this virtual "
-			 "machine", options->vmclock);
+		log_info("%s: in use: the hypervisor reports migrations of this virtual "
+			 "machine in this file", options->vmclock);
 	else if (strcmp(options->vmclock, VMCLOCK_PATH))
 		log_warning("%s: not a vmclock page; continuing without one; "
 			    "the default of --vmclock is " VMCLOCK_PATH,

@@ -31,8 +31,8 @@ struct clock_file {
  * clock_file_open - take over the clock file of an earlier daemon, or create a file
  * @dir: run-time directory, locked by this process
  *
- * A clock file of this boot with the right layout and credible figures is repaired, and
- * readers keep their mapping of it. Any other file is replaced. @dir and
+ * A clock file of this boot with the right layout and credible values is repaired, so that
+ * readers keep their mappings of the file. Any other file is replaced. @dir and
  * @dir_path must remain valid until clock_file_close(). Returns 0 or -errno.
  */
 int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
@@ -44,7 +44,8 @@ void clock_file_close(struct clock_file *file);
  */
 void clock_file_revive(struct clock_file *file);
 
-/* The published state of the clock; without one: status UNKNOWN, epoch 0 */
+/* Gets the published state of the clock. If no state is published, the status is UNKNOWN
+ * and the epoch is 0. */
 void clock_file_last(const struct clock_file *file,
 		    struct tsct_clock_state *ret_state);
 
@@ -53,12 +54,12 @@ void clock_file_last(const struct clock_file *file,
  * clock_file_commit - publish the staged state, with one store
  * @margin_ns: least time from the last check of the counter to the start of new
  *	clock params; allows for a delay just before the store. 0: the module has
- *	published the state, so params that should have begun are published, too, if they
- *	give now nearly the same time as those in the file
+ *	published the state, so params that should have begun are committed, too, if they
+ *	and the params in the file give nearly the same time now
  *
- * A staged state that is not committed is replaced by the next one. Without a
- * file both succeed and do nothing. Return 0; -ETIME: new clock params should
- * have begun already; -EXDEV: the state does not continue the published state.
+ * A staged state that is not committed is replaced by the next staged state. Both functions
+ * return 0 (without a clock file they do nothing); -ETIME: new clock params should have
+ * begun already; -EXDEV: the state does not continue the published state.
  */
 int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);
@@ -120,8 +121,8 @@ void drift_file_forget(struct drift_file *file);
 
 /* ---- platform_linux.c ----------------------------------------------------- */
 
-/* Survey of all CPUs: the skew of their counters, as measured by the module, or by a
- * thread on every CPU, which takes about 0.2 s */
+/* CPU survey: the skews of the counters of all CPUs. The module measures them, or a thread
+ * on each CPU does, which takes about 0.2 s. */
 struct cpu_survey {
 	struct cpu_survey_result result;
 	__u32 nr;			/* number of entries in the table of skews */
@@ -144,8 +145,8 @@ struct platform {
 	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
 	int survey_fd;		/* eventfd, readable when the thread that surveys
 				 * the CPUs has a result */
-	__s64 clockbound_ns;	/* CLOCK_MONOTONIC from which on ClockBound's file is
-				 * looked for, ns */
+	__s64 clockbound_ns;	/* time from which on ClockBound's file is read if it
+				 * exists, CLOCK_MONOTONIC, ns */
 };
 
 struct platform_options {

@@ -16,9 +16,9 @@
 #define FAST_MS		100
 
 /*
- * Longest wait for the begin of clock params that the previous daemon published, ns.
- * The module rejects params that begin more than a second ahead; a tenth more allows
- * for another rate of the module's counter.
+ * Longest wait for the start of clock params that the previous daemon published, ns. The
+ * module rejects params that begin more than 1 s ahead; 0.1 s more allows for a different
+ * estimate of the counter's rate in the module.
  */
 #define RESUME_WAIT_MAX_NS 1100000000LL
 
@@ -30,19 +30,18 @@
 #define FIRST_PUBLISH_NS	5000000
 
 /*
- * Lead of new clock params, from now to their begin: the larger of LEAD_NS and
- * LEAD_TIMES times the recent latency of publications. A long lead costs accuracy: how
- * the kernel will steer the clock until then is not known.
+ * Lead (time from now to the start) of new clock params: the larger of LEAD_NS and
+ * LEAD_TIMES times the recent latency of publications. A long lead costs accuracy, because
+ * it is not known how the kernel will steer CLOCK_REALTIME until then.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
 /* Factor by which the lead of clock params grows from one try to the next */
 #define LEAD_GROWTH	4
 /*
- * Longest lead of clock params, from publication to begin. The module refuses clock
- * params that begin more than a second ahead, by its own frequency of the counter
- * (kmod/clockpage.c); a tenth less leaves room for the difference between the module's
- * and the estimated frequency.
+ * Longest lead of clock params, ns. The module refuses clock params that begin more than
+ * 1 s ahead, by its own frequency of the counter (kmod/clockpage.c); 0.1 s less leaves room
+ * for the difference between the module's and the estimated frequency.
  */
 #define LEAD_MAX_NS	900000000LL
 
@@ -53,8 +52,8 @@
 /* Largest number of calibrations in a row while disruptions continue */
 #define CALIBRATIONS	3
 
-/* Age at which the drift file is written again, unless the rate's error halved
- * before */
+/* Age at which the drift file is written again, ns. The drift file is written earlier if
+ * the rate's error has halved. */
 #define SAVE_NS		600000000000LL
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
@@ -64,7 +63,7 @@ __u64 timekeeper_cycles(const struct timekeeper *k)
 	return k->sampler.ops->cycles(k->sampler.ops->ctx, &cpu);
 }
 
-/* MONOTONIC_RAW now, ns */
+/* Returns the present CLOCK_MONOTONIC_RAW, ns. */
 static __s64 timekeeper_raw_ns(const struct timekeeper *k)
 {
 	return k->sampler.ops->clock_ns(k->sampler.ops->ctx,
@@ -149,7 +148,7 @@ static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Begins a new epoch of the clock. The epoch's number is already in k->est. */
+/* Begins a new epoch of the clock; k->est has the number and cause of the epoch already. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;
@@ -208,6 +207,8 @@ static void set_skew(struct timekeeper *k, __u64 skew_cycles)
 }
 
 /*
+ * Applies the result of a CPU survey.
+ *
  * A new table of the CPUs' skews needs a new epoch, because counter readings taken in
  * the old epoch have to be converted with the old table. No new epoch is needed while
  * time is not published, or if neither the new nor the old table states a skew. A larger
@@ -228,8 +229,8 @@ static void take_survey(struct timekeeper *k,
 		timekeeper_change_source(k, result->source, epoch,
 					 k->uncalibrated ? state->cause :
 					 TSCT_CAUSE_CLOCKSOURCE, result->why);
-		/* The limit for skew, in cycles, depends on the frequency of the
-		 * clock's source. */
+		/* Surveys again: the limit for skew, in cycles, depends on the
+		 * frequency of the new source. */
 		k->survey_again = true;
 	} else if (!k->uncalibrated && (k->skewed || result->skewed || is_larger)) {
 		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
@@ -287,7 +288,7 @@ static void timekeeper_survey_cpus(struct timekeeper *k, bool hold)
 			    "table of skews stays in use", strerror(-err));
 }
 
-/* True while a CPU survey delays publication; ends the delay at its timeout. */
+/* Returns true while a CPU survey delays publication; ends the delay after HOLD_NS. */
 static bool timekeeper_is_held(struct timekeeper *k)
 {
 	if (!k->hold_until_ns)
@@ -326,8 +327,8 @@ static void note_cluster_published(struct timekeeper *k,
 		tsct_cluster_published(k->cluster, &state->cluster);
 }
 
-/* Continues with cluster epochs later than that of the state @last, which was published
- * by another process or the module. */
+/* Makes the next cluster epoch later than the cluster epoch of @last, the state that
+ * another process or the module published. */
 static void timekeeper_join_cluster(struct timekeeper *k,
 				    const struct tsct_clock_state *last)
 {
@@ -401,7 +402,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 }
 
 /*
- * True if @state has the same clock params as the published state. Such a state cannot
+ * Returns true if @state has the same clock params as the published state. Such a state cannot
  * be late; if publishing it fails with -ETIME, another process published another state.
  */
 static bool has_published_params(const struct timekeeper *k,
@@ -418,7 +419,8 @@ static bool has_published_params(const struct timekeeper *k,
 /*
  * Composes and publishes a state. If the process was held up, so that publication
  * failed because the clock params should have begun by then (-ETIME), tries again with
- * a longer lead, up to LEAD_MAX_NS. Returns as ops->publish().
+ * a longer lead, up to LEAD_MAX_NS. Returns 0 or
+ * -errno, as ops->publish().
  */
 static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			 struct tsct_clock_state *ret_state)
@@ -461,7 +463,7 @@ static int timekeeper_publish_params(struct timekeeper *k)
 	if (!k->uncalibrated && !k->stopping &&
 	    timekeeper_has_params(&k->est.state) &&
 	    (__s64)(old->base_cycles - timekeeper_cycles(k)) > 0)
-		return 0;	/* clock params yet to begin cannot be continued */
+		return 0;	/* clock params can be continued only after their start */
 	if (!k->uncalibrated && timekeeper_is_held(k))
 		return 0;
 	if (!k->uncalibrated && k->survey_unpublished)
@@ -551,8 +553,8 @@ static int calibrate(struct timekeeper *k)
 		k->est.state.epoch = epoch;
 	}
 	if (event < 0) {
-		log_error("calibration failed: %s; check that the counter runs",
-			  strerror(-event));
+		log_error("calibration failed: cannot measure the counter's rate: %s; "
+			  "see 'trace-ctl check'", strerror(-event));
 		return event;
 	}
 	if (i == CALIBRATIONS) {
@@ -704,8 +706,8 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 	resumed = take_over(k, source);
 	event = tsct_sampler_start(&k->sampler, &k->est);
 	if (event < 0) {
-		log_error("calibration failed: %s; check that the counter runs",
-			  strerror(-event));
+		log_error("calibration failed: cannot measure the counter's rate: %s; "
+			  "see 'trace-ctl check'", strerror(-event));
 		return event;
 	}
 	if (event > 0) {
@@ -767,7 +769,8 @@ static int take_sample(struct timekeeper *k)
 	event = tsct_rate_feed(&k->est, &sample);
 	if (event < 0) {
 		k->stats.refused++;
-		log_warning("clock sample rejected: %s", strerror(-event));
+		log_warning("clock sample rejected: %s; the next update takes another "
+			    "sample", strerror(-event));
 		return 0;
 	}
 	k->stats.samples++;

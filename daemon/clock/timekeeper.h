@@ -19,11 +19,11 @@
  * holds */
 struct cpu_survey_result {
 	int source;		/* counter that this machine can use, TSCT_SOURCE_* */
-	bool skewed;		/* conversions need the CPU, since skews between CPUs are
-				 * beyond the limit */
+	bool skewed;		/* true: the skews are above the limit, so that converting
+				 * a counter value requires the CPU where it was read */
 	__u64 skew_cycles;	/* bound of the distance between the counters of two
-				 * CPUs, which all error bounds include; 0: all CPUs are
-				 * in step, or `skewed` */
+				 * CPUs, which all error bounds include; 0: no two are
+				 * known to differ, or `skewed` is true */
 	char why[256];		/* reason for the chosen source, no full stop */
 };
 
@@ -71,7 +71,8 @@ struct timekeeper_ops {
 	 */
 	int (*survey_cpus)(void *ctx, double hz, struct cpu_survey_result *ret);
 	void (*publish_cpus)(void *ctx);
-	/* Returns the skew_cycles of the table of skews that is published already. */
+	/* Returns the bound of the distance between the counters of two CPUs by the
+	 * published table of skews, cycles. */
 	__u64 (*published_skew)(void *ctx);
 	/* Reads the drift file. Returns 0, or -errno if no drift file is valid; logs
 	 * the reason. */
@@ -127,7 +128,8 @@ struct timekeeper {
 	 * status UNKNOWN and epoch 0 if no state was published */
 	struct tsct_clock_state predecessor;
 	struct tsct_cluster *cluster;	/* the cluster, not owned; NULL: no cluster */
-	__u32 cluster_epoch;		/* latest cluster epoch published by anyone */
+	__u32 cluster_epoch;		/* latest cluster epoch that this daemon, another
+					 * process or the module published */
 };
 
 /*
@@ -194,7 +196,8 @@ void timekeeper_stop(struct timekeeper *k);
  * timekeeper_state - the published state, with the cluster's clock params
  *
  * Every call that publishes changes the state. The pointer remains valid as long as @k.
- * The status of CLOCK_REALTIME is the estimator's, see timekeeper_status().
+ * state->status is the estimator's status of CLOCK_REALTIME; timekeeper_status() returns
+ * the published one.
  */
 static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)
@@ -206,19 +209,19 @@ timekeeper_state(const struct timekeeper *k)
  * timekeeper_status - the published status of CLOCK_REALTIME, TSCT_STATUS_*
  *
  * The estimator may know the time, and be synchronized, before any clock params of the
- * epoch are published: a CPU survey delays that, or publishing fails. Until then, the
- * published status is DISRUPTED, or UNKNOWN if nothing was published.
+ * epoch are published: a CPU survey delays the publication, or publishing fails. Until
+ * the publication, the published status is DISRUPTED, or UNKNOWN if nothing was published.
  */
 __u32 timekeeper_status(const struct timekeeper *k);
 
-/* Present value of the clock's counter, cycles */
+/* Returns the present value of the clock's counter, cycles. */
 __u64 timekeeper_cycles(const struct timekeeper *k);
 
-/* True if @state holds valid clock params of CLOCK_REALTIME. */
+/* Returns true if @state holds valid clock params of CLOCK_REALTIME. */
 bool timekeeper_has_params(const struct tsct_clock_state *state);
 
-/* True if disruptions of this @cause (TSCT_CAUSE_*) do not change the counter's rate
- * against MONOTONIC_RAW. */
+/* Returns true if disruptions of this @cause (TSCT_CAUSE_*) do not change the counter's
+ * rate against MONOTONIC_RAW. */
 bool timekeeper_keeps_rate(__u32 cause);
 
 /* Prints the clock's status, rate, error bound and epoch in one line; no full stop. */
@@ -227,17 +230,17 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 /* ---- tick_schedule.c ----------------------------------------------------- */
 
 /*
- * Times of the timekeeper's ticks. After a second of sleep, most of a tick's cost, and
- * of a packet's, is that caches are cold. So a tick that is due soon follows the packets
- * that woke the daemon; but not between the packets of a poll, which it would delay.
- * Pure: the time is an argument.
+ * Schedule of the calls of timekeeper_tick() (ticks). After a second of sleep, most of the
+ * time that a tick or a packet takes is due to cold caches. So a tick that is due soon
+ * runs right after the packets that woke the daemon; but not between the packets of a
+ * poll, because the tick would delay these. Pure: the time is an argument. Times are of
+ * CLOCK_MONOTONIC, ns. All members 0: the first tick is due at once.
  */
-/* Times are of CLOCK_MONOTONIC, ns. All members 0: the first tick is due at once. */
 struct tick_schedule {
 	__s64 last_ns;		/* time of the latest tick */
 	__s64 interval_ns;	/* nominal time from a tick to the next one */
 	__s64 quiet_ns;		/* time from which on no more packets are expected; 0:
-				 * none came since that tick */
+				 * no packet came since the latest tick */
 	bool had_packets;	/* packets came in the interval before the latest tick */
 };
 
@@ -245,14 +248,15 @@ struct tick_schedule {
 void tick_schedule_ticked(struct tick_schedule *schedule, __s64 now_ns,
 			  __s64 interval_ns);
 
-/* Records that a packet was received at @now_ns. @more: others may follow at once */
+/* Records that a packet was received at @now_ns. @more: more packets may follow at once */
 void tick_schedule_packet(struct tick_schedule *schedule, __s64 now_ns, bool more);
 
 /*
  * tick_schedule_due - time of the next tick, ns
  *
- * One interval after the latest tick; or, next to packets, between three quarters of an
- * interval and one and a quarter after it.
+ * Returns the time one interval after the latest tick. If packets came in this interval or
+ * the previous one: the time from which on no more packets are expected, if that is 3/4 to
+ * 5/4 of an interval after the latest tick; else 5/4 of an interval after the latest tick.
  */
 __s64 tick_schedule_due(const struct tick_schedule *schedule);
 

@@ -10,8 +10,8 @@
 #include "lib/base/array.h"
 #include "config.h"
 
-#define WORDS_MAX	32	/* most words in a line */
-#define LINE_MAX_SIZE	1024	/* line buffer, bytes, with newline and NUL */
+#define WORDS_MAX	32	/* limit of words per line */
+#define LINE_MAX_SIZE	1024	/* size of the line buffer, bytes; includes newline and NUL */
 #define KEY_MAX		0xffffffffLL
 
 /* Default poll intervals, 2^n s. NTP servers are polled less often, because many
@@ -27,7 +27,7 @@ struct config_reader {
 	struct config *config;
 	unsigned int line;		/* number of the line being read */
 	char *word[WORDS_MAX];
-	unsigned int nr, at;		/* words in the line; index of the next word */
+	unsigned int nr, at;		/* number of words in the line; index of the next one */
 	unsigned int errors;
 	char keyfile[4096];
 	unsigned int keyfile_line;	/* line of the directive keyfile; 0: none */
@@ -35,8 +35,8 @@ struct config_reader {
 
 /* ---- errors and warnings ------------------------------------------------- */
 
-/* Reports "FILE:LINE: ..." (line 0: "FILE: ..."). After an error the rest of the
- * line is skipped. */
+/* Reports an error or warning that begins with "FILE:LINE: ", or with "FILE: " if @line
+ * is 0. After an error the rest of the line is skipped. */
 __attribute__((format(printf, 4, 5)))
 static void report(struct config_reader *r, bool is_error, unsigned int line,
 		   const char *format, ...)
@@ -62,8 +62,9 @@ static void report(struct config_reader *r, bool is_error, unsigned int line,
 #define error(r, ...)	report(r, true, (r)->line, __VA_ARGS__)
 
 /*
- * Reports an invalid value; @word NULL: a missing one. The prefix is "port: ",
- * or "master: port: " for an option of a directive.
+ * Reports the invalid value @word of directive or option @what, or, if @word is NULL, a
+ * missing value. The text begins with "port: " for a directive, with "master: port: " for
+ * an option of a directive. @fix: advice to print
  */
 static void value_error(struct config_reader *r, const char *what,
 			const char *word, const char *fix)
@@ -79,8 +80,9 @@ static void value_error(struct config_reader *r, const char *what,
 
 /* ---- words of a line ----------------------------------------------------- */
 
-/* Splits a line into r->word. False: the line is empty, or has a reported error. */
-static bool split(struct config_reader *r, char *text)
+/* Splits a line into r->word. Returns false if the line has no word, or has an error,
+ * which was reported. */
+static bool split_line(struct config_reader *r, char *text)
 {
 	const unsigned char *c;
 	char *save, *word;
@@ -132,8 +134,8 @@ static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
 	return min;
 }
 
-/* Copies the next word. @fix: advice to print if the word is missing. False: an error
- * was reported */
+/* Copies the next word to @ret. @fix: advice to print if the word is missing. Returns
+ * false after reporting an error. */
 static bool next_text(struct config_reader *r, const char *what, const char *fix,
 		      char *ret, size_t size)
 {
@@ -149,8 +151,8 @@ static bool next_text(struct config_reader *r, const char *what, const char *fix
 	return false;
 }
 
-/* Parses the next word as an address, and copies the word to @name. False: an error was
- * reported */
+/* Parses the next word as an address, and copies the word to @name. Returns false
+ * after reporting an error. */
 static bool next_address(struct config_reader *r, struct tsct_address *ret,
 			 char *name, size_t size)
 {
@@ -356,8 +358,8 @@ static void take_source(struct config_reader *r)
 	}
 	if (r->errors != errors)
 		return;
-	/* If only minpoll or only maxpoll is given, and conflicts with the default of
-	 * the other, that default moves. */
+	/* If only one of minpoll and maxpoll is given, and conflicts with the default of
+	 * the other one, the other one gets the given value, too. */
 	if (has_min && !has_max && s.maxpoll < s.minpoll)
 		s.maxpoll = s.minpoll;
 	if (has_max && !has_min && s.minpoll > s.maxpoll)
@@ -371,7 +373,7 @@ static void take_source(struct config_reader *r)
 }
 
 /* Checks a child against the others: no two may have the same name, or the same address
- * and key. False: an error was reported */
+ * and key. Returns false after reporting an error. */
 static bool check_child(struct config_reader *r, const struct config_child *c)
 {
 	const struct config_child *o;
@@ -517,11 +519,11 @@ static int read_lines(struct config_reader *r, FILE *from)
 		r->line++;
 		len = strlen(text);
 		if ((!len || text[len - 1] != '\n') && !feof(from)) {
-			error(r, "longer than %d characters, or contains a NUL; "
-			      "split or remove it", LINE_MAX_SIZE - 2);
+			error(r, "the line is longer than %d characters, or contains a "
+			      "NUL byte; split the line, or remove the byte", LINE_MAX_SIZE - 2);
 			return -EINVAL;
 		}
-		if (split(r, text))
+		if (split_line(r, text))
 			take_directive(r, seen);
 	}
 	if (!ferror(from))
@@ -596,8 +598,8 @@ static void check_whole(struct config_reader *r)
 		report(r, true, 0, "serve: every client is denied; add 'allow "
 		       "PREFIX', or addresses of children");
 	if (config->synced_cluster && config->nr_sources)
-		report(r, true, config->source[0].line, "%s: conflicts with "
-		       "synced-cluster; remove one of them",
+		report(r, true, config->source[0].line, "source %s: conflicts "
+		       "with synced-cluster; remove one of the two directives",
 		       config->source[0].name);
 }
 

@@ -67,12 +67,12 @@ struct config {
 	struct tsct_ratelimit_options ratelimit;
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
-	/* bound of CLOCK_REALTIME's error to that of the other nodes of a synced-cluster,
-	 * by the configuration, ns; 0: the bound to UTC that the kernel states */
+	/* configured bound of the error of each node's CLOCK_REALTIME to the time of a
+	 * synced-cluster, ns; 0: use the bound to UTC that ClockBound or the kernel states */
 	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
-	int stratum;			/* configured NTP stratum of answers; 0: none:
-					 * the stratum is 10, or "unsynchronized" while
+	int stratum;			/* configured NTP stratum of answers; 0: not
+					 * configured: 10, or "unsynchronized" while
 					 * the kernel's clock is unsynchronized */
 };
 
@@ -91,10 +91,10 @@ int config_load(const char *path, config_report_fn *report,
 /* Frees a configuration. @config may be NULL. */
 void config_free(struct config *config);
 
-/* True: a directive of the configuration needs the network. */
+/* Returns true if a directive of the configuration needs the network. */
 bool config_has_network(const struct config *config);
 
-/* True: the node has no sources, so its counter defines the timeline. */
+/* Returns true if the node has no sources: then its counter defines the timeline. */
 bool config_is_master(const struct config *config);
 
 /* Returns the node's role as text for JSON reports. */

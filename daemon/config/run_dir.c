@@ -42,8 +42,9 @@ static int report_error(const char *path, int err)
 }
 
 /*
- * Opens the lock file, whose text is the pid of the process that holds the lock. The
- * kernel releases the lock when that process ends; the lock file stays.
+ * Opens and locks the lock file, whose text is the pid of the process that has the lock.
+ * The kernel releases the lock when that process ends; the lock file stays. Returns its
+ * descriptor, or -errno after logging the error.
  */
 static int take_lock(const char *path, int dir)
 {
@@ -75,7 +76,8 @@ static int take_lock(const char *path, int dir)
 	}
 	len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(lock, 0) || pwrite(lock, pid, (size_t)len, 0) != len)
-		log_warning("%s/%s: writing the pid failed: %s", path, LOCK_NAME,
+		log_warning("%s/%s: cannot write this process's pid: %s; the directory "
+			    "is locked nevertheless", path, LOCK_NAME,
 			    strerror(errno));
 	return lock;
 }

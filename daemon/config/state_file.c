@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Files of the state directory, which are kept over restarts: reading and replacing one;
- * the node id, in such a file; the host id, from the kernel's boot id */
+/* Reads and replaces files of the state directory, which stay over restarts; the node id,
+ * which is saved in such a file; the host id, made of the kernel's boot id */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ __u64 node_id(const char *state_dir)
 	__u64 id = 0;
 	int err;
 
-	/* 16 hexadecimal digits and a newline, in a file that only its owner can write */
+	/* The file's text is 16 hexadecimal digits and a newline. */
 	snprintf(path, sizeof(path), "%s/" NODE_ID_FILE, state_dir);
 	if (state_file_read(path, text, sizeof(text)) == 17)
 		id = strtoull(text, &end, 16);

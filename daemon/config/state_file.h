@@ -9,11 +9,11 @@
 #include <sys/types.h>
 
 /*
- * state_file_read - read a file as text; returns its length or -errno. -EACCES: also a
- *	file that other users can write; -ELOOP: a symbolic link
+ * state_file_read - read a file as text; returns the length of @text or -errno. -EACCES:
+ *	not readable, or other users can write the file; -ELOOP: a symbolic link
  *
- * state_file_replace - replace a file by a renamed new one; returns 0 or -errno
- * @sync: write it to disk before it is renamed
+ * state_file_replace - write @text to a new file, and rename that to @path; returns 0 or
+ *	-errno. @sync: write the new file to disk before it is renamed
  */
 ssize_t state_file_read(const char *path, char *text, size_t size);
 int state_file_replace(const char *path, const char *text, size_t len, bool sync);

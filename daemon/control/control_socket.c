@@ -18,8 +18,9 @@
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
-#define REQUEST_MAX	128		/* request buffer, bytes, with newline or NUL */
-/* Maximum number of connections per control_dispatch() */
+/* Size of the request buffer, bytes, including a newline or NUL */
+#define REQUEST_MAX	128
+/* Maximum number of events, and of new connections, per control_dispatch() */
 #define PER_DISPATCH	16
 /* Time between log lines of refused requests, which any user can cause, ns */
 #define REFUSED_NS	10000000000LL
@@ -27,13 +28,13 @@
 struct control_connection {
 	int fd;				/* descriptor of the connection; -1: free */
 	struct ucred cred;		/* credentials of the client process */
-	__s64 until_ns;			/* end of the connection, CLOCK_MONOTONIC, ns */
+	__s64 until_ns;			/* time of closing, CLOCK_MONOTONIC, ns */
 	char request[REQUEST_MAX];
 	size_t got;			/* received bytes of the request */
 	char *answer;			/* answer to send; NULL: request incomplete */
 	size_t len, sent;
-	__u32 participant;		/* id of the process that joined by the request;
-					 * 0: none */
+	__u32 participant;		/* id of the participant that joined by the
+					 * request; 0: none */
 };
 
 struct control {
@@ -46,15 +47,15 @@ struct control {
 	__s64 refused_ns;		/* time of the last log line about a refused
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
-	/* connections of processes that joined the collectives, after their answers */
+	/* connections of participants, from the time on at which their answers were sent */
 	struct control_connection participants[TSCT_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
 /* ---- connections --------------------------------------------------------- */
 
-static int watch(struct control *control, int op, int fd, __u32 events,
-		 void *owner)
+static int watch_fd(struct control *control, int op, int fd, __u32 events,
+		    void *owner)
 {
 	struct epoll_event event = { .events = events, .data.ptr = owner };
 
@@ -79,14 +80,14 @@ static void close_connection(struct control *control,
 		peers_leave(control->peers, id);
 }
 
-/* Keeps the connection of a participant, whose answer was sent, outside the limits of
- * number and life that other connections have. */
+/* Moves the connection of a participant, after its answer was sent, to
+ * control->participants: there it has no time limit, and is not closed for a new one. */
 static void keep_participant(struct control *control,
 			     struct control_connection *connection)
 {
 	struct control_connection *at = control->participants;
 
-	/* There are as many entries as participants. */
+	/* A free entry exists: the array is as long as the limit of participants. */
 	while (at->fd >= 0)
 		at++;
 	*at = (struct control_connection) {
@@ -94,7 +95,7 @@ static void keep_participant(struct control *control,
 		.participant = connection->participant,
 	};
 	free_connection(connection);
-	if (watch(control, EPOLL_CTL_MOD, at->fd, EPOLLIN, at))
+	if (watch_fd(control, EPOLL_CTL_MOD, at->fd, EPOLLIN, at))
 		close_connection(control, at);
 }
 
@@ -122,7 +123,7 @@ static void add_connection(struct control *control, int fd)
 	connection->fd = fd;
 	connection->until_ns = tsct_monotonic_ns() + CONNECTION_NS;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->cred, &len) ||
-	    watch(control, EPOLL_CTL_ADD, fd, EPOLLIN, connection))
+	    watch_fd(control, EPOLL_CTL_ADD, fd, EPOLLIN, connection))
 		close_connection(control, connection);
 }
 
@@ -141,12 +142,12 @@ static void accept_connections(struct control *control)
 	    errno == ECONNABORTED)
 		return;
 	/*
-	 * Out of descriptors or memory, the listening socket is not polled for a while:
-	 * waiting connections would make epoll_wait() return immediately, again and
-	 * again.
+	 * Descriptors or memory are exhausted: the listening socket is not polled until
+	 * control_tick(), as waiting connections would make each epoll_wait() return at
+	 * once.
 	 */
 	control->paused = true;
-	watch(control, EPOLL_CTL_DEL, control->listener, 0, NULL);
+	watch_fd(control, EPOLL_CTL_DEL, control->listener, 0, NULL);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -165,7 +166,7 @@ static void fake_disruption(struct control *control,
 		control->ops.fake_disruption(control->ops.ctx, to);
 		return;
 	}
-	fprintf(to, "error: only root may request this\n");
+	fprintf(to, "error: only root may request this, or the daemon's user\n");
 	if (control->refused_ns && now - control->refused_ns < REFUSED_NS)
 		return;
 	control->refused_ns = now;
@@ -173,10 +174,10 @@ static void fake_disruption(struct control *control,
 		    "it is not root", (int)cred->pid, (unsigned int)cred->uid);
 }
 
-/* True: the request is "timesync NUMBER ID CALL" with the id of a participant that is another
- * process. Ids are easy to guess: any process that repeats one could call for that process.
- * Users are compared only where the pid of both is that of no process here (0: another pid
- * namespace), as a process may change its user after it joined. */
+/* Returns true if the request is "timesync NUMBER ID CALL" with the id of a participant that
+ * is another process: ids are easy to guess, and a process must not call in the name of
+ * another. Compares users only if both pids are 0 (processes of another pid namespace).
+ * Otherwise pids are enough, and a process may change its user after it joined. */
 static bool is_for_another(const struct control *control,
 			   const struct control_connection *connection)
 {
@@ -218,7 +219,8 @@ static void answer_request(struct control *control,
 	}
 }
 
-/* Reads a request from a connection. True: the request is complete and answered. */
+/* Reads a request from a connection. Returns true if the request is complete, and
+ * connection->answer is ready to be sent. */
 static bool read_request(struct control *control,
 			 struct control_connection *connection)
 {
@@ -270,7 +272,7 @@ static void send_answer(struct control *control,
 	if (connection->sent == connection->len && connection->participant)
 		keep_participant(control, connection);
 	else if (connection->sent == connection->len ||
-		 watch(control, EPOLL_CTL_MOD, connection->fd, EPOLLOUT, connection))
+		 watch_fd(control, EPOLL_CTL_MOD, connection->fd, EPOLLOUT, connection))
 		close_connection(control, connection);
 }
 
@@ -293,8 +295,8 @@ void control_dispatch(struct control *control)
 
 		if (!connection || connection->fd < 0)
 			continue;
-		/* A participant has ended or left. It sends nothing: data, too, ends its
-		 * connection. */
+		/* A participant's connection is readable when the participant has ended
+		 * or left. Participants must not send data: that ends the connection, too. */
 		if (is_participant(control, connection))
 			close_connection(control, connection);
 		else if (connection->answer || read_request(control, connection))
@@ -315,8 +317,8 @@ void control_tick(struct control *control)
 		    control->connections[i].until_ns < now)
 			close_connection(control, &control->connections[i]);
 	if (control->paused)
-		control->paused = watch(control, EPOLL_CTL_ADD, control->listener,
-				      EPOLLIN, NULL);
+		control->paused = watch_fd(control, EPOLL_CTL_ADD, control->listener,
+					   EPOLLIN, NULL);
 }
 
 static int listen_at(struct control *control)
@@ -335,7 +337,7 @@ static int listen_at(struct control *control)
 	control->bound = true;
 	if (chmod(control->path, 0666) || listen(control->listener, SOMAXCONN))
 		return -errno;
-	return watch(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
+	return watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
 }
 
 int control_open(const char *dir_path, const struct control_ops *ops,

@@ -30,7 +30,7 @@ struct control;
 struct peers;
 
 /* Listens on the control socket in @dir_path, after removing the socket of an earlier
- * daemon. @peers: answer all requests that @ops do not. Returns 0 or -errno. */
+ * daemon. @peers answers the requests that @ops has no function for. Returns 0 or -errno. */
 int control_open(const char *dir_path, const struct control_ops *ops,
 		 struct peers *peers, struct control **ret_control);
 
@@ -56,7 +56,7 @@ struct metrics {
 	__u32 cause;			/* cause of the epoch, TSCT_CAUSE_* */
 	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
 	bool skewed;
-	/* The times, errors and rates below: NaN if unknown */
+	/* The times, errors and rates below are NaN if unknown. */
 	double error_s;			/* present bound of the clock's error, s */
 	double utc_error_s;		/* bound of CLOCK_REALTIME's error to UTC, s */
 	double growth;			/* growth of error_s, s per s */

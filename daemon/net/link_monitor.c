@@ -11,7 +11,7 @@
 
 #include "socket.h"
 
-#define MESSAGES_MAX	64	/* most messages per link_monitor_read() */
+#define MESSAGES_MAX	64	/* limit of messages per link_monitor_read() */
 
 struct link_monitor {
 	struct nl_sock *socket;

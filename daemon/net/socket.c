@@ -48,8 +48,8 @@ bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns
 	return true;
 }
 
-/* Returns the largest difference between the counter of any CPU and that by which the
- * clock params were made, cycles. */
+/* Returns the largest difference between the counter of any CPU and the counter by which
+ * the clock params were made, cycles. */
 static __u32 largest_skew(const struct packet_clock *c)
 {
 	const struct tsct_rate_estimator *est = &c->timekeeper->est;
@@ -370,8 +370,9 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 		add_cmsg(&msg, SOL_SOCKET, SO_TIMESTAMPING, &tx_software,
 			 sizeof(tx_software));
 	/*
-	 * ECONNREFUSED is the error of an earlier packet, and then the present packet
-	 * was not sent. Whether the kernel numbered the present packet is not known.
+	 * ECONNREFUSED is due to an earlier packet; the present packet was not sent then.
+	 * After an error the numbering is restarted, because it is not known whether the
+	 * kernel numbered the present packet.
 	 */
 	do {
 		if (has_cookie || ret_before)
@@ -422,7 +423,7 @@ static bool is_cmsg(const struct cmsghdr *c, int level, int type)
 }
 
 /* Fills in all fields of a packet except bytes and time. *ret_timestamp: time at which the
- * kernel received it; 0: not available */
+ * kernel received the packet; 0: not available */
 static void read_packet(struct mmsghdr *m, const union net_name *name,
 			struct net_packet *p, struct timespec *ret_timestamp)
 {
@@ -508,8 +509,8 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 
 /* ---- transmit times ------------------------------------------------------ */
 
-/* Reads the ancillary data of a transmit time. Returns the packet of which it is; NULL: of
- * none that awaits it */
+/* Reads the ancillary data of a message with a packet's transmit time. Returns that packet;
+ * NULL: it is not one that awaits its transmit time */
 static struct net_sent *read_sent(struct net_socket *s, struct msghdr *msg,
 				  struct timespec *ret_timestamp)
 {

@@ -19,7 +19,7 @@ struct sock_fprog;
 /* ---- packet clock ---------------------------------------------------------- */
 
 /*
- * Counter values of packets. The kernel timestamps packets by CLOCK_REALTIME; the clock
+ * Gives packets a counter value. The kernel timestamps packets by CLOCK_REALTIME; the clock
  * segments in the clock area convert such a timestamp to cycles, with an error bound.
  */
 struct packet_clock {
@@ -38,8 +38,8 @@ struct packet_clock {
  * packet_clock_refresh - update the packet clock from the published clock
  *
  * Call before each batch of packets. Checks that CLOCK_REALTIME agrees with the
- * published clock: if it was set just now, kernel timestamps cannot be
- * converted.
+ * published clock: if CLOCK_REALTIME was set just now, kernel timestamps cannot
+ * be converted.
  */
 void packet_clock_refresh(struct packet_clock *c);
 
@@ -66,7 +66,7 @@ struct net_socket {
 	bool v6;
 	__u64 empty;			/* cycles when the socket was last empty */
 	__u32 next_id;			/* SOF_TIMESTAMPING_OPT_ID of the next packet */
-	/* packets in sent[] that await a transmit time */
+	/* number of packets in sent[] that await a transmit time */
 	unsigned int nr_waiting;
 	struct net_sent {
 		__u32 id, cookie;
@@ -87,7 +87,7 @@ struct net_packet {
 /* Returns an unpredictable number. */
 __u64 net_random(void);
 
-/* True: the address is IPv4; false: IPv6 */
+/* Returns true if the address is IPv4, false if it is IPv6. */
 static inline bool net_is_v4(const struct tsct_address *address)
 {
 	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -172,9 +172,9 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 
 /*
  * net_sent - read the kernel's transmit time of a packet
- * @left: number of messages that may be read; counts down, to 0 at once if no packet
- *	awaits its time any more. The first message is read even if none does: it may be
- *	what makes the socket readable.
+ * @left: number of messages that may still be read; decremented with each message, and set
+ *	to 0 when no packet awaits a transmit time any more. The first message is read in
+ *	any case, as it may be what makes the socket readable.
  *
  * Returns false if no time is available.
  */
@@ -191,7 +191,7 @@ int link_monitor_open(struct link_monitor **ret_monitor);
 void link_monitor_close(struct link_monitor *monitor);
 int link_monitor_fd(const struct link_monitor *monitor);
 
-/* Reads up to 64 netlink messages. True: an address, link or route changed. */
+/* Reads up to 64 netlink messages. Returns true if an address, link or route changed. */
 bool link_monitor_read(struct link_monitor *monitor);
 
 #endif /* TSCTRACED_SOCKET_H */

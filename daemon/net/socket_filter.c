@@ -14,7 +14,7 @@
 #include "socket.h"
 
 #define LINEAR_MAX	4	/* maximum length of a list that the filter searches
-				 * linearly; longer lists are searched by halving */
+				 * linearly; longer lists get a binary search */
 #define DIGEST_CMAC	16	/* length of a CMAC, bytes */
 /* Length of a SHA1 digest, and of longer digests, which are truncated to it, bytes */
 #define DIGEST_CUT	20

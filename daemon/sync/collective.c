@@ -14,19 +14,20 @@
  *
  * A process may declare, by the request "join COUNT", that COUNT processes of this node
  * take part. The answer is "joined ID", and the connection stays open until the process
- * leaves or ends. Its requests are then "timesync N ID CALL" with the number CALL of the
- * call; "unknown 0" means that the process has to join again, as nobody has joined with that
- * id, or another process has. While there are
- * participants, this node has arrived when all of them wait and COUNT have joined, less
- * those that ended; other callers are released with them and are not waited for. If the
- * last participant ends while callers wait anywhere, this node counts as arrived until
- * the callers are released or leave, as nobody is left to arrive for this node.
+ * leaves or ends. The process's requests are then "timesync N ID CALL" with the number CALL
+ * of the call. The answer "unknown 0" means that the process has to join again, because no
+ * process, or another one, has joined with that id. While there are participants, this node
+ * has arrived when all of them wait and COUNT processes have joined, minus the participants
+ * that ended. Callers that did not join are released together with the participants, and
+ * are not waited for. If the last participant ends while callers wait on any node, this
+ * node counts as arrived until the callers are released or leave, because no process is
+ * left to arrive for this node.
  *
- * While any caller waits, requests carry the names of nodes below the sender
- * that keep it from having arrived, and answers carry the names of all missing
- * nodes, with the number and pids of their missing participants. An answer with the
- * flag GATHERING says that a caller waits; members that do not poll at that time get a
- * poll request, so that they can report their participants.
+ * While any caller waits, requests carry the names of the nodes below the sender that have
+ * not arrived, and answers carry the names of all missing nodes, with the number and pids
+ * of their missing participants. An answer with the flag GATHERING says that a caller
+ * waits; members that do not poll at that time get a poll request, so that they can report
+ * their participants.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,11 @@
 #define POLL_NS		(NS_PER_S / 10)	/* time between polls while a caller waits, ns */
 /* Time after which a member's report expires, ns; longer than the poll interval */
 #define MEMBER_WAITS_NS	NS_PER_S
-/* Time since callers wait until members get a poll request, ns. Most collectives end
- * before that. */
+/* Time for which callers wait before members get a poll request, ns. Most collectives end
+ * sooner. */
 #define POLL_MEMBERS_NS	(NS_PER_S / 5)
-/* Time after the end of the last participant in which the master's answer shows that
- * the participant ended while callers waited, ns */
+/* Time after the end of the last participant, ns. If an answer of the master shows within
+ * this time that callers wait, the participant ended while they waited. */
 #define ENDED_NS	NS_PER_S
 /* Time from a member's first report of a waiting caller until missing nodes are logged,
  * ns */
@@ -56,21 +57,22 @@
 #define RECENT		256
 
 struct barrier {
-	__u32 number;			/* barrier that a local caller waits in; 0:
-					 * none, or unknown */
+	__u32 number;			/* number of the barrier in which a local caller
+					 * waits; 0: none waits, or unknown */
 	__s64 waited_ns;		/* time of a local caller's last request */
 	__u32 released;			/* number of the latest released barrier */
-	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
-					 * waiting caller */
+	__s64 since_ns, member_ns;	/* times of the first and the last report of a
+					 * waiting caller by members, without a gap of
+					 * MEMBER_WAITS_NS */
 	/* time of a member's last report of a waiting caller since the last released
 	 * barrier; 0: none */
 	__s64 member_gathers_ns;
-	__s64 gathers_ns;		/* time since which callers wait anywhere; 0:
-					 * none waits */
+	__s64 gathers_ns;		/* time since which a caller waits on any node;
+					 * 0: no caller waits */
 	bool polled;			/* true: poll requests were sent to the members
 					 * since gathers_ns */
-	__u64 poller;			/* id of the member that reported a waiting caller
-					 * last, since gathers_ns; 0: none did */
+	__u64 poller;			/* id of the member that was the last to report a
+					 * waiting caller, since gathers_ns; 0: no member */
 	struct tsct_participants participants;	/* local processes that joined */
 	__s64 ended_ns;			/* time when the last participant ended; 0:
 					 * there are participants, or there was no
@@ -91,8 +93,9 @@ struct barrier *barrier_new(void)
 	return calloc(1, sizeof(struct barrier));
 }
 
-/* Returns the parent: the first source that answers, to which this node reports. NULL:
- * no parent, as this node is the master. */
+/* Returns the parent, the source to which this node reports: the first source that answers;
+ * if none answers, the first source. NTP servers are not parents. NULL: no parent, because
+ * this node is the master. */
 static const struct peer_source *parent(const struct peers *p)
 {
 	const struct peer_source *first = NULL;
@@ -187,8 +190,8 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 		((has_members(p) || b->participants.nr) && parent_gathers(p));
 }
 
-/* Advances the next poll of the source that will report the end of tsct_timesync(), if
- * a program on this node, or on a node that gets its time through this node, waits. */
+/* Advances the next poll of the parent if a program on this node, or on a node that gets
+ * its time through this node, waits: the parent's answer reports the release. */
 static void poll_parent(struct peers *p)
 {
 	__s64 soon_ns = tsct_monotonic_ns() + POLL_NS;
@@ -199,7 +202,7 @@ static void poll_parent(struct peers *p)
 			source_poll_at(&p->source[i], soon_ns);
 }
 
-static void release(struct peers *p)
+static void release_barrier(struct peers *p)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
 	struct barrier *b = p->barrier;
@@ -223,7 +226,7 @@ static void tick_as_master(struct peers *p)
 
 	if (!has_members(p)) {
 		if (waits_here(p))
-			release(p);
+			release_barrier(p);
 		return;
 	}
 	if (!tsct_schedule_released(schedule, p->barrier->number)) {
@@ -234,7 +237,7 @@ static void tick_as_master(struct peers *p)
 	}
 	if (!tsct_schedule_released(schedule, p->barrier->number))
 		return;
-	release(p);
+	release_barrier(p);
 	members_join_session(p);
 }
 
@@ -260,7 +263,7 @@ static void begin_barrier(struct peers *p, __u32 number)
 }
 
 /* Lets this node count as arrived if its last participant ended just now, while callers
- * wait: nobody is left on this node to arrive. Ends that when no caller waits. */
+ * wait: no process is left on this node to arrive. Undoes that when no caller waits. */
 static void stand_in(struct peers *p)
 {
 	struct barrier *b = p->barrier;
@@ -272,16 +275,16 @@ static void stand_in(struct peers *p)
 		b->waited_ns = 0;	/* the participant that ended may have waited */
 		if (!is_recent(b->logged_stand_in_ns, LOG_NS)) {
 			b->logged_stand_in_ns = tsct_monotonic_ns();
-			log_warning("no process that had joined is left: this "
-				    "node holds up the collective call no longer");
+			log_warning("collective call: no process that had joined is left on "
+				    "this node; callers no longer wait for this node");
 		}
 	}
 	if (b->stands_in && !b->number)
 		begin_barrier(p, 0);
 }
 
-/* Ends the waiting of local callers that sent no request for a while. */
-static void expire(struct peers *p)
+/* Stops waiting for the local callers if none sent a request within WAITS_NS. */
+static void expire_callers(struct peers *p)
 {
 	struct barrier *b = p->barrier;
 
@@ -319,9 +322,9 @@ static void poll_members(struct peers *p)
 
 /* ---- reports of members, answers of the parent --------------------------- */
 
-/* Notes whether a caller waits on or below a member. When no member reports one any more,
- * this node reports that at once, to its own source too: a node that stands in for processes
- * that ended does so for the callers of this barrier only. */
+/* Notes whether a caller waits on or below a member. If no member reports a caller any more,
+ * ends a state in which this node counts as arrived for processes that ended, and advances
+ * the next poll of the parent, which reports the change. */
 static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 {
 	struct barrier *b = p->barrier;
@@ -347,13 +350,14 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	/* Drops local callers that have left: they would still count as arrived, and
 	 * the arrival of the last member would release the barrier. */
 	if (gathers)
-		expire(p);
+		expire_callers(p);
 	note_member_caller(p, request->node, has_caller &&
 			   !tsct_schedule_released(p->members.schedule,
 						   request->barrier));
 	if (!has_caller)
 		return;
-	/* A member that lost the answer repeats its request. */
+	/* A member that did not receive the answer repeats its request: if that is for a
+	 * released barrier, it does not show a waiting caller. */
 	if (!tsct_schedule_released(p->members.schedule, request->barrier)) {
 		b->member_gathers_ns = now_ns;
 		b->poller = request->node;
@@ -368,14 +372,14 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	poll_parent(p);
 }
 
-/* Adds to the answer to a member that callers wait somewhere. */
+/* Sets the flag GATHERING in the answer to a member if a caller waits on any node. */
 void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 {
 	struct barrier *b = p->barrier;
 
 	if (b->number && !parent(p) &&
 	    tsct_schedule_released(p->members.schedule, b->number))
-		release(p);
+		release_barrier(p);
 	poll_members(p);
 	if (callers_gather(p))
 		reply->flags |= TSCT_EXT_GATHERING;
@@ -392,19 +396,19 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 		return;
 	if (b->number && r->barrier == b->number &&
 	    r->flags & TSCT_EXT_RELEASED)
-		release(p);
+		release_barrier(p);
 	else if (b->number && r->barrier)
 		b->number = r->barrier;
 	stand_in(p);
 	poll_members(p);
-	/* The answer may be the first one that says that callers wait. */
+	/* This answer may be the first one that shows that callers wait. */
 	poll_parent(p);
 }
 
 /* ---- names of missing nodes ---------------------------------------------- */
 
 /* Writes the text about missing participants of this node, which begins with a colon, as
- * tsct_schedule_set_blockers() expects; "": none is missing, or there are none */
+ * tsct_schedule_set_blockers() expects; "": no participant is missing */
 static void describe_processes(const struct peers *p, char *text, size_t size)
 {
 	char missing[TSCT_MISSING_TEXT - 2];
@@ -416,7 +420,8 @@ static void describe_processes(const struct peers *p, char *text, size_t size)
 		snprintf(text, size, ": %s", missing);
 }
 
-/* Writes the nodes that the schedule's barrier waits for. Returns their number. */
+/* Writes the names of the nodes for which the schedule's barrier waits. Returns the number
+ * of these nodes. */
 static unsigned int list_missing(const struct peers *p, char *names, size_t size)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
@@ -516,7 +521,7 @@ static void log_missing(struct peers *p)
 void barrier_tick(struct peers *p)
 {
 	log_missing(p);
-	expire(p);
+	expire_callers(p);
 	stand_in(p);
 	if (p->barrier->number && !parent(p))
 		tick_as_master(p);
@@ -525,8 +530,8 @@ void barrier_tick(struct peers *p)
 
 /* ---- requests of local processes ----------------------------------------- */
 
-/* Reads up to @max numbers with one blank between them. Returns how many; 0: other
- * text. */
+/* Reads up to @max numbers with one blank between them. Returns the number of numbers; 0:
+ * the text is anything else. */
 static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
 				  unsigned int max)
 {
@@ -557,7 +562,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	if (!p->cluster)
 		fputs(PEERS_NO_NETWORK, to);
 	else if (parse_numbers(declared, &count, 1) != 1)
-		fprintf(to, "refused: join %s: not a number\n", declared);
+		fprintf(to, "refused: join %s: expected a number of processes\n", declared);
 	else if (tsct_participants_join(&b->participants, count, pid, &id, why,
 					sizeof(why)))
 		fprintf(to, "refused: %s\n", why);
@@ -566,7 +571,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	log_debug("process %d joined: one of %u participants", (int)pid, count);
 	b->stands_in = false;
 	b->ended_ns = 0;
-	expire(p);
+	expire_callers(p);
 	poll_parent(p);
 	fprintf(to, "joined %u\n", id);
 	return id;
@@ -585,17 +590,17 @@ void peers_leave(struct peers *p, __u32 id)
 		return;
 	if (!b->participants.nr) {
 		b->ended_ns = tsct_monotonic_ns();
-		/* The processes that ended were callers perhaps. Any other caller sends
-		 * its next request within 20 ms. */
+		/* The last caller's request may be that of a participant which has ended.
+		 * Any other caller sends its next request within 20 ms. */
 		b->waited_ns = 0;
 	}
 	if (callers_gather(p) && !is_recent(b->logged_ended_ns, LOG_NS)) {
 		b->logged_ended_ns = tsct_monotonic_ns();
 		log_warning("process %d, which had joined, ended or left while "
-			    "callers of tsct_timesync() wait: they no longer wait "
-			    "for it", pid);
+			    "callers of tsct_timesync() wait; the callers no longer "
+			    "wait for this process", pid);
 	} else {
-		log_debug("process %d ended or left: no participant any more", pid);
+		log_debug("process %d ended or left: it is no participant any more", pid);
 	}
 	poll_parent(p);
 	barrier_tick(p);
@@ -631,8 +636,8 @@ void barrier_answer(struct peers *p, const char *request, FILE *to)
 	unsigned int nr = parse_numbers(request, numbers, 3);
 
 	if (nr != 1 && nr != 3) {
-		fprintf(to, "error: timesync %s: not a number, or numbers of "
-			"barrier, participant and call\n", request);
+		fprintf(to, "error: timesync %s: expected one number, or three: "
+			"barrier, participant, call\n", request);
 		return;
 	}
 	number = numbers[0];

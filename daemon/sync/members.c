@@ -68,7 +68,7 @@ static const struct config_child *child_by_name(const struct config *config,
  *
  * A member that is in both configurations stays in its session and in its calls of
  * tsct_timesync(), unless this node's name or the parameters of sessions changed.
- * Returns 0, -ENOMEM, or -errno of the schedule.
+ * Returns 0 or -errno.
  */
 int members_configure(struct peers *p, const struct config *old)
 {
@@ -141,7 +141,7 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 		return;
 	member = &m->table[at];
 	is_new = member->node != node;
-	/* A member whose name was changed has another entry than before. */
+	/* If the member's name was changed, frees its entry under the previous name. */
 	for (i = 0; is_new && i < TSCT_MEMBERS_MAX; i++)
 		if (m->table[i].node == node)
 			m->table[i].node = 0;

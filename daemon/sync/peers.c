@@ -18,8 +18,9 @@ static void log_config(bool is_error, const char *text)
 	log_message(is_error ? LOG_ERR : LOG_WARNING, "%s", text);
 }
 
-/* Loads the configuration file. *ret_config: NULL if the file does not exist */
-static int load(const struct peers_options *options, struct config **ret_config)
+/* Loads the configuration file. *ret_config: NULL if the file does not exist, and need not.
+ * Returns 0 or -errno, logged. */
+static int load_config(const struct peers_options *options, struct config **ret_config)
 {
 	int err;
 
@@ -91,7 +92,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 		return -ENOMEM;
 	peers->options = *options;
 	peers->barrier = barrier_new();
-	err = peers->barrier ? load(options, &peers->config) : -ENOMEM;
+	err = peers->barrier ? load_config(options, &peers->config) : -ENOMEM;
 	if (err) {
 		peers_close(peers);
 		return err;
@@ -102,8 +103,8 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 /* ---- updates after the timekeeper's ticks --------------------------------- */
 
-/* Polls all sources after a change of the network. Changes within a second after such a
- * poll are handled by the next peers_tick(). */
+/* Polls all sources after a change of the network. A change within a second after such a
+ * poll is handled by the first peers_tick() after that second. */
 static void links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();
@@ -173,15 +174,15 @@ static int start_network(struct peers *p)
 	}
 	err = link_monitor_open(&p->links);
 	if (err)
-		log_warning("rtnetlink: %s; changes of the network are not "
-			    "detected", strerror(-err));
+		log_warning("rtnetlink: not available: %s; changes of the network are "
+			    "not detected", strerror(-err));
 	set_sources(p);
-	/* requests publication of the cluster's time, see peers_urgent() */
+	/* Requests the publication of the cluster's time, see peers_urgent(). */
 	p->urgent = true;
-	log_info("node %016llx, host %016llx%s%s: %u sources%s",
+	log_info("node %016llx, host %016llx%s%s: %u source%s%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
-		 p->config->serve ? ", serving requests" : "");
+		 p->nr_sources == 1 ? "" : "s", p->config->serve ? ", serving requests" : "");
 	return 0;
 }
 
@@ -234,8 +235,8 @@ void peers_close(struct peers *p)
 
 /* ---- reload of the configuration ---------------------------------------- */
 
-/* Applies a new configuration. Sockets are closed before sockets are opened, because
- * the port may be the same; a session loses a packet or two. */
+/* Applies a new configuration. Closes the old sockets before it opens new ones, because
+ * the port may be the same; a session loses a packet or two by that. */
 static int apply_config(struct peers *p, struct config *config)
 {
 	struct config *old = p->config;
@@ -269,7 +270,7 @@ void peers_reload(struct peers *p)
 		log_info("SIGHUP: nothing to reload: no configuration file");
 		return;
 	}
-	if (load(&p->options, &config)) {
+	if (load_config(&p->options, &config)) {
 		log_error("SIGHUP: %s: rejected; the previous configuration "
 			  "stays in force",
 			  p->options.config);

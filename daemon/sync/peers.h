@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization with other nodes by the configuration file: sources, members
- * and the NTP service. Without a file, the network is not used. Not thread safe.
+ * Synchronization with other nodes, as the configuration file says: sources, members
+ * and the NTP service. Without a configuration file, the network is not used. Not thread
+ * safe.
  */
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
@@ -66,8 +67,8 @@ bool peers_expects(const struct peers *peers);
 void peers_tick(struct peers *peers);
 
 /* Returns true if the cluster's time is to be published now, without waiting for the
- * next timekeeper_tick(). True once after a new cluster epoch or timeline, the end of a
- * session, or a new configuration. */
+ * next timekeeper_tick(): returns true only once after a new cluster epoch or timeline, the
+ * end of a session, or a new configuration. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",
@@ -75,10 +76,10 @@ bool peers_urgent(struct peers *peers);
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
 /*
- * peers_join - answer the request "join @declared" of process @pid, which declares that
- *	this many processes of this node take part in collectives. Returns the id of the
- *	participant; 0: refused
- * peers_leave - a participant has ended, or joined no longer
+ * peers_join - answer the request "join @declared" of process @pid. @declared: number of
+ *	processes of this node that take part in collectives, as text. Returns the id of
+ *	the participant; 0: refused
+ * peers_leave - remove the participant @id, which has ended or left
  */
 __u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
 void peers_leave(struct peers *peers, __u32 id);

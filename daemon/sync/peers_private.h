@@ -2,8 +2,8 @@
 /*
  * Shared by the files of daemon/sync: the sources that this node sends requests
  * to, the members that synchronize with it, collectives, and the NTP service.
- * All of it belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC, unless
- * stated otherwise; 0: never.
+ * Only the loop's thread uses these objects. Times are of CLOCK_MONOTONIC, ns,
+ * unless stated otherwise; 0: never.
  */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
@@ -20,8 +20,8 @@
 
 struct peers;
 
-/* Number of polls in a burst. A burst begins at start, and after a change of the
- * network or a disruption. */
+/* Number of polls in a burst. A burst begins at the daemon's start, and after a change of
+ * the network or a disruption. */
 #define BURST		6
 
 /* ---- poller.c: servers that this node polls ------------------------------ */
@@ -36,18 +36,18 @@ struct peer_source {
 	__s64 due_ns;			/* time of the next request to the source */
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
-	/* begin time of the last burst of polls that was requested; before any, time of the
-	 * first answer; 0: neither. The burst at the start of a server that does not answer
-	 * yet does not count: a change of the network begins another. */
+	/* start time of the last requested burst of polls; if none was requested: time of
+	 * the first answer; 0: no answer either. The burst at the daemon's start is not a
+	 * requested one: if the server does not answer, it can get another burst soon. */
 	__s64 burst_ns;
 	unsigned int nr_single;		/* polls in a row that were a single request */
 	unsigned int further;		/* requests of the present poll that are still
 					 * to be sent, each after an answer */
-	/* true: exchanges with the source were passed to the cluster. The first ones
+	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
-	bool is_unsynced;		/* the server's last answer was unsynchronized,
-					 * which suspends bursts */
+	bool is_unsynced;		/* true: by its last answer, the server is not
+					 * synchronized; bursts are suspended */
 	unsigned int good;		/* fully answered polls since the poll interval
 					 * changed */
 	unsigned int lost;		/* polls not fully answered in time; each answer
@@ -55,21 +55,22 @@ struct peer_source {
 	__u32 session;			/* id of the master's session in which this node
 					 * takes part; 0: none */
 	__s64 sent_ns;			/* time of the last request */
-	__s64 rtt_ns;			/* longest round trip lately; 0: unknown */
+	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
 					 * limits of request_timing.h */
-	__s64 bad_turns_ns;		/* time of the last log line about such turns */
+	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
 					 * 0: none */
-	__s64 own_session_until_ns;	/* timeout of a session begun by this node */
-	bool reach_logged, is_reachable;	/* reachability of the source as last
-						 * logged */
+	__s64 own_session_until_ns;	/* latest end of a session begun by this node */
+	bool reach_logged, is_reachable;	/* reachability was logged; its last
+						 * logged value */
 	enum source_log_state logged;
-	/* reason for the kind of fit, as last logged, and when; fit_ns is 0 before that */
+	/* reason for the kind of fit as last logged, and time of that log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
-	unsigned int nr_states;		/* number of log lines since states_ns */
+	unsigned int nr_states;		/* changes of `logged` since states_ns, of which
+					 * STATES_MAX are logged */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */
@@ -81,7 +82,7 @@ void source_open(const struct peers *p, struct peer_source *s,
 		 const struct config_source *config);
 void source_close(struct peers *p, struct peer_source *s);
 
-/* Sends the requests to a source that are due. */
+/* Sends the source a request if one is due. */
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns);
 
 void source_dispatch(struct peers *p, struct peer_source *s);
@@ -110,10 +111,10 @@ void sources_log(struct peers *p);
  * source_poll_now - begin a burst of polls; for an NTP server at most once per poll
  *	interval
  * source_answer_until_ns - return the time until which the answer to an outstanding
- *	request is likely to come, ns; 0: none is outstanding. A request before that would
- *	give up the answer
- * source_poll_at - poll a source at @at_ns, if the next poll is later; but after an
- *	outstanding answer
+ *	request is likely to come, ns; 0: no request is outstanding. A request before that
+ *	time would give up the answer
+ * source_poll_at - advance the next poll of a source to @at_ns, but not to a time before
+ *	source_answer_until_ns(). An earlier next poll is left unchanged
  */
 __s64 source_poll_interval_ns(const struct peer_source *s, __u64 random);
 void source_lengthen_poll(struct peer_source *s);
@@ -145,8 +146,8 @@ struct logged_exchange {
  * for example when an epoch begins; the log keeps all exchanges.
  */
 struct exchange_log {
-	__u64 life;			/* random id of the log, in which exchange
-					 * numbers count from 1 */
+	__u64 life;			/* random id of this log; the first exchange in
+					 * a log has the number 1 */
 	__u64 last;			/* number of the newest exchange; 0: none */
 	/* exchange n is at index n % EXCHANGES_LOGGED */
 	struct logged_exchange entry[EXCHANGES_LOGGED];
@@ -172,7 +173,8 @@ struct members {
 	const struct net_packet *packet;	/* packet of the present request */
 	unsigned int socket;		/* index in struct service of the socket that
 					 * received `packet` */
-	__u32 session;			/* last session that sent poll requests */
+	__u32 session;			/* last session for which the members got poll
+					 * requests */
 };
 
 int members_configure(struct peers *p, const struct config *old);
@@ -191,7 +193,7 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 /*
  * members_request_poll - send a poll request to every node that synchronizes with this
  *	one
- * members_join_session - the same, once per open session
+ * members_join_session - call members_request_poll(), once for each session of this node
  */
 void members_request_poll(struct peers *p);
 void members_join_session(struct peers *p);
@@ -226,7 +228,7 @@ struct service {
 	struct tsct_timeline timeline;
 	/* Time of the last log line, by result of a request (TSCT_ANSWER_*) */
 	__s64 logged_ns[TSCT_ANSWER_NR];
-	__s64 now_ns;			/* begin time of the current dispatch */
+	__s64 now_ns;			/* start time of the current dispatch */
 	struct outbox *out;		/* answers that one system call will send */
 };
 
@@ -234,13 +236,13 @@ int service_open(struct peers *p, struct service *ret);
 void service_close(struct service *s);
 void service_dispatch(struct peers *p, unsigned int nr);
 
-/* Copies the clock as published now into the content of NTP answers. */
+/* Updates the content of NTP answers from the published clock. */
 void service_refresh(struct peers *p);
 
 /* ---- timeline.c ---------------------------------------------------------- */
 
-/* Begins a timeline if this node is a master that has none, or adds CLOCK_REALTIME as the
- * time of a synced cluster. */
+/* Begins a timeline if this node is a master that has none. With the directive
+ * synced-cluster: passes a sample of CLOCK_REALTIME to the estimate of the cluster's time. */
 void timeline_tick(struct peers *p);
 
 /* Logs a change of the cluster's state. */
@@ -283,13 +285,13 @@ struct peers {
 					 * new cluster epoch */
 	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
-	int logged_realtime;		/* synced-cluster: the bound of CLOCK_REALTIME's error
-					 * was logged as known, 1, or as unknown, -1 */
+	int logged_realtime;		/* synced-cluster: 1: the bound of CLOCK_REALTIME's
+					 * error was last logged as known; -1: as unknown */
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
 };
 
-/* The answer to requests that need the network */
+/* Answer to requests that need the network, if the configuration does not use it */
 #define PEERS_NO_NETWORK \
 	"error: no network is configured: see tsctraced.conf(5)\n"
 

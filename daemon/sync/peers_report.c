@@ -11,7 +11,7 @@
 #include "lib/fit/fit.h"
 
 #define CURVE_POINTS	64
-#define SAMPLES_MAX	256		/* most logged exchanges per answer */
+#define SAMPLES_MAX	256		/* limit of logged exchanges per answer */
 
 /* ---- JSON output --------------------------------------------------------- */
 
@@ -139,10 +139,12 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 /* ---- exchanges in the window of the fits --------------------------------- */
 
 /*
- * Exchanges and the curve of the fit are reported as offsets from a tangent of the fit,
- * which are small enough for a drawing. The array of an exchange ends with the times
+ * Exchanges and the curve of the fit are reported relative to a tangent of the fit, with
+ * differences small enough for a drawing. The array of an exchange ends with the times
  * t1 to t4 as measured.
  */
+
+/* Returns the time from the tangent's point to local counter value @local, s. */
 static double seconds(const struct tsct_tangent *t, __u64 local)
 {
 	return (double)(__s64)(local - t->at) * t->rate * t->ns / 1e9;
@@ -229,8 +231,8 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 /* ---- log of exchanges ---------------------------------------------------- */
 
 /*
- * True: the exchange is in the window of its source's fit. *ret_kept: the fit uses the
- * exchange.
+ * Returns true if the exchange is in the window of its source's fit. *ret_kept: true if the
+ * fit uses the exchange
  */
 static bool find_in_window(const struct peers *p,
 			   const struct logged_exchange *logged, bool *ret_kept)
@@ -281,19 +283,20 @@ static json_t *report_logged(const struct peers *p, __u64 number)
 }
 
 /*
- * Reports the exchanges of higher numbers than @after, which is less than UINT64_MAX.
+ * Reports the exchanges with numbers above @after, which is less than UINT64_MAX.
  *
- * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
- * and "last", the available numbers; and "samples", oldest first: arrays of
+ * JSON: ids of this node; "life", which changes when exchange numbers begin at 1
+ * again; "first" and "last" of the available numbers; and "samples", oldest first:
+ * arrays of
  *
- *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ *	number, cycles when the exchange was logged, t1, t2, t3, t4, local_error,
  *	remote_error, session, flags, fitted, kept, node, host, master,
  *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
  *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, of its cluster time, name of the source
+ *	clock, epoch of its cluster time, name of the source
  *
- * Values of 64 bits are signed. The number of samples per report is limited:
- * request the rest by its last number.
+ * Values of 64 bits are signed. The number of samples per report is limited: to get
+ * the rest, pass the last reported number as @after.
  */
 static json_t *report_samples(const struct peers *p, __u64 after)
 {
@@ -398,7 +401,8 @@ static void answer_samples(const struct peers *p, const char *after, FILE *to)
 	__u64 number = strtoull(after, &end, 10);
 
 	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
-		fprintf(to, "error: samples: missing or invalid number\n");
+		fprintf(to, "error: samples: give the number of the last exchange "
+			"received, or 0\n");
 	else
 		print_json(report_samples(p, number), 15, to);
 }

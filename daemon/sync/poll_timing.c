@@ -27,7 +27,7 @@ void source_poll_now(struct peer_source *s, __s64 now_ns)
 	__s64 due_ns = now_ns;
 
 	if (s->client.backoff)
-		return;			/* the server sent a kiss-o'-death */
+		return;			/* no burst: the server sent a kiss-o'-death */
 	s->poll = s->config.minpoll;
 	s->good = 0;
 	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {

@@ -14,7 +14,7 @@
 /* Least time between polls of a burst, ns */
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
-#define LOST_PORT	4	/* unanswered polls until the UDP port changes */
+#define LOST_PORT	4	/* number of unanswered polls until the UDP port changes */
 /* Least timeout of a request in a session, ns */
 #define LATE_NS		(50 * NS_PER_MS)
 #define SESSION_LOST	5		/* lost requests in a row that end a
@@ -22,19 +22,19 @@
 /* Time from an answer to the next request in a session that this node began, ns */
 #define SESSION_GAP_NS	NS_PER_MS
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
-#define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
+#define GOOD_ENOUGH	8	/* number of answered polls until the poll interval doubles */
 /* Number of completed exchanges with a new source before the first of them is used to
  * estimate the cluster's time */
 #define HELD		3
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
-/* Number of turns in a row outside the limits that are logged. Fewer are no fault: the first
- * turn of a session may be at once, and so may the one after a late request. */
+/* Least number of turns in a row outside the limits that is logged. Fewer are no fault: at
+ * the start of a session and after a late request, the turn may come at once. */
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
-/* Time between log lines "does not answer", per source, ns */
+/* Minimum time between log lines "does not answer", per source, ns */
 #define REACH_NS	(10 * NS_PER_S)
 
 /* ---- polls of all sources ------------------------------------------------ */
@@ -59,8 +59,8 @@ void sources_disrupt(struct peers *p)
 	sources_poll_now(p);
 }
 
-/* Returns the time from a request until it counts as lost and the next request is
- * sent. */
+/* Returns the time from a request until the request counts as lost and the next one is
+ * sent, ns. */
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
@@ -164,7 +164,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 }
 
 /* Counts the turns in a row that a master assigned outside the limits, and logs them, at most
- * once in LOG_NS. @turn_ns: time to the next request, within the limits */
+ * once in LOG_NS. @turn_ns: time until the next request, which is within the limits, ns */
 static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 {
 	const __u32 turn_us = s->client.remote.turn_us;
@@ -176,19 +176,19 @@ static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 		return;
 	s->bad_turns_ns = now_ns;
 	log_warning("%s: session: a turn of %u us is outside 250 us to 1.024 s: %lld us are "
-		    "used; check that the master runs tsctraced, of a current version",
+		    "used; check that the master runs a current tsctraced",
 		    s->config.name, turn_us, (long long)turn_ns / 1000);
 }
 
-/* Logs why the fit of a source is what it is, when that has changed; at most once in
- * LOG_NS, as it may change with each exchange. */
+/* Logs the reason for the kind of a source's fit, if the reason has changed; at most once in
+ * LOG_NS, because the reason may change with each exchange. */
 static void log_fit(struct peer_source *s, const struct tsct_source_state *state,
 		    __s64 now_ns)
 {
 	static const char *const texts[TSCT_FIT_REASON_NR] = {
-		[TSCT_FIT_EDGE] = "the hull has less variance, as where delays have a sharp minimum",
-		[TSCT_FIT_NOISE] = "the regression has less variance, as where errors "
-			"of packet times hide the minimum of delays",
+		[TSCT_FIT_EDGE] = "the hull has less variance: delays have a sharp minimum",
+		[TSCT_FIT_NOISE] = "the regression has less variance: errors of "
+			"packet times hide the minimum of delays",
 		[TSCT_FIT_BOTH] = "a mean of both, as it is unclear which is better",
 		[TSCT_FIT_FEW] = "a mean of both, as there are few exchanges",
 		[TSCT_FIT_CONTRADICTION] = "the hull is far from a robust line",
@@ -280,8 +280,8 @@ static void correct_times(const struct peers *p, const struct peer_source *s,
 	}
 }
 
-/* A new epoch of the cluster's time makes this node poll all sources, but at most once a
- * second, because a master may announce a new epoch in every answer. */
+/* Polls all sources because a new epoch of the cluster's time began; at most once a second,
+ * because a master may announce a new epoch in every answer. */
 static void epoch_began(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();
@@ -317,7 +317,7 @@ static void feed_complete(struct peers *p, struct peer_source *s)
 	}
 }
 
-static void flush(struct peers *p, struct peer_source *s)
+static void flush_exchanges(struct peers *p, struct peer_source *s)
 {
 	tsct_client_flush(&s->client);
 	feed_complete(p, s);
@@ -327,7 +327,7 @@ static void flush(struct peers *p, struct peer_source *s)
 
 static void end_session(struct peers *p, struct peer_source *s)
 {
-	flush(p, s);
+	flush_exchanges(p, s);
 	s->session = s->own_session = s->client.session = 0;
 	s->due_ns = NEVER;		/* end_session()'s caller sets the time of the
 					 * next request */
@@ -461,15 +461,15 @@ static int send_poll(struct peers *p, struct peer_source *s)
 	if (!err)
 		err = send_request(p, s, false);
 	if (err) {
-		/* Closes the socket, as the local address may be gone: the next socket
-		 * gets another local address. */
+		/* Closes the socket, because its local address may be gone: the next socket
+		 * gets the present local address. */
 		net_close(&s->socket);
 	}
 	return err;
 }
 
-/* Sends the next request of a poll, right after an answer, unless a session has begun. The
- * next poll waits for its answer, too. */
+/* Sends a further request of a poll, right after an answer, unless a session has begun. The
+ * next poll is not sent before the answer to that request is due. */
 static void send_further(struct peers *p, struct peer_source *s)
 {
 	if (s->own_session || s->client.remote.flags & TSCT_EXT_SESSION_OPEN)
@@ -477,8 +477,8 @@ static void send_further(struct peers *p, struct peer_source *s)
 	if (!s->further)
 		return;
 	s->further--;
-	/* If the request cannot be sent, the poll ends here: its first request was
-	 * sent. */
+	/* If the request cannot be sent, the poll ends without an error: its first request
+	 * was sent. */
 	if (send_request(p, s, true))
 		s->further = 0;
 	if (s->due_ns < source_answer_until_ns(s))
@@ -500,7 +500,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 	if (tsct_client_waits(&s->client)) {
 		/* An outstanding request means that the last poll was not fully
 		 * answered in time. */
-		flush(p, s);
+		flush_exchanges(p, s);
 		s->is_unsynced = false;
 		s->lost++;
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
@@ -520,8 +520,8 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		s->lost += !tsct_client_waits(&s->client);
 		source_lengthen_poll(s);
 		if (s->lost == 3)
-			log_warning("%s: cannot send requests: %s",
-				    s->config.name, strerror(-err));
+			log_warning("%s: cannot send requests: %s; check this node's "
+				    "routes to it", s->config.name, strerror(-err));
 	}
 	if (s->burst)
 		s->burst--;
@@ -554,7 +554,7 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 
 /* Ends sessions, and sets the time of the next request, after a kiss-o'-death or an
  * answer of an unsynchronized server. */
-static void postpone(struct peer_source *s, __s64 now_ns)
+static void postpone_request(struct peer_source *s, __s64 now_ns)
 {
 	s->session = s->client.session = s->own_session = 0;
 	s->good = 0;
@@ -594,14 +594,14 @@ static void receive(struct peers *p, struct peer_source *s,
 		on_good_answer(p, s, now_ns);
 	} else if (result == TSCT_CLIENT_KISS) {
 		s->burst = 0;
-		postpone(s, now_ns);
+		postpone_request(s, now_ns);
 	} else if (result == TSCT_CLIENT_UNSYNCED) {
 		/* The poll interval becomes short, as the server may be synchronized
 		 * soon. */
 		s->is_unsynced = true;
 		s->lost = 0;
 		s->poll = s->config.minpoll;
-		postpone(s, now_ns);
+		postpone_request(s, now_ns);
 	}
 	log_answer(s, result, now_ns);
 }
@@ -617,8 +617,7 @@ void source_dispatch(struct peers *p, struct peer_source *s)
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		receive(p, s, &p->batch[i], now_ns);
-	/* The socket may also be readable because of a transmit time that is no longer
-	 * expected. */
+	/* A transmit time that no packet awaits any more also makes the socket readable. */
 	if (got <= 0)
 		read_tx_times(p, s);
 	source_due(p, s, now_ns);

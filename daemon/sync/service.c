@@ -13,14 +13,14 @@
 
 #define STRATUM		10		/* default of the directive `stratum` */
 #define REFID		0x54534354	/* NTP reference id "TSCT" */
-#define PRECISION	-25	/* precision in NTP: 2^PRECISION s per counter read */
+#define PRECISION	-25	/* precision of the clock as stated in answers, 2^n s */
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
 /* Number of measurements of the time that the kernel needs to send a packet, after
  * which send_outbox() uses the shortest of these times */
 #define PACE_NR		64
-/* Time without such a measurement after which the measured times are dropped, ns */
+/* Age of the last measurement at which all measured times of sending are dropped, ns */
 #define PACE_NS		(10 * NS_PER_S)
 /* Minimum time between log lines about requests refused for the same reason, ns */
 #define LOG_NS		(10 * NS_PER_S)
@@ -36,7 +36,7 @@ struct send_pace {
 					 * present measurement period, cycles */
 	unsigned int nr;		/* number of measurements in the present
 					 * measurement period */
-	__s64 since_ns;			/* begin time of the measurement period, ns */
+	__s64 since_ns;			/* start time of the measurement period, ns */
 	__s64 seen_ns;			/* time of the last measurement, ns */
 };
 
@@ -112,7 +112,7 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 					cycles);
 }
 
-/* Returns the time for the rate limit: the same for all packets of a dispatch */
+/* Returns the time for the rate limit, us: the same for all packets of a dispatch */
 static __u64 now_us(void *ctx)
 {
 	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;
@@ -128,7 +128,7 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 	__u32 interval_us = p->config->ratelimit.interval_us;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* The sender may follow this node, whether it is a member or not. */
+	/* The sender may use this node as a source even if the sender is not a member. */
 	if (request->proven)
 		tsct_cluster_set_polled(p->cluster, timekeeper_cycles(p->timekeeper),
 					request->poll);
@@ -180,11 +180,11 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 }
 
 /*
- * Sends all waiting answers by one call. The kernel sends them one after another. The
- * transmit time in an answer must not be later than the time of sending, as clients
- * would see answers that arrived before they were sent. So the time between two answers
- * is taken as three quarters of the shortest time measured recently; 0 if no time was
- * measured.
+ * Sends all collected answers by one call. The kernel sends the answers one after another.
+ * The transmit time in an answer must not be later than the time of sending: otherwise
+ * clients could receive the answer before its transmit time. So the time between two
+ * answers is assumed to be three quarters of the shortest time measured recently; 0 if no
+ * time was measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
@@ -264,8 +264,8 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 	}
 	net_send(socket, packet, reply, len, ticket ? ticket : NET_NO_COOKIE,
 		 &p->clock, NULL);
-	/* Reads the answer's transmit time now: the kernel mostly has it already, and
-	 * if the same client sends the next request, the next answer has this time. */
+	/* Reads the answer's transmit time now: the kernel mostly has that time already,
+	 * and the next answer to the same client reports it. */
 	if (ticket)
 		read_tx_times(p, socket);
 }
@@ -287,8 +287,7 @@ void service_dispatch(struct peers *p, unsigned int nr)
 		answer_request(p, socket, &p->batch[i]);
 	if (p->service.out->nr)
 		send_outbox(p, socket);
-	/* The socket may also be readable because of a transmit time that is no longer
-	 * expected. */
+	/* A transmit time that no packet awaits any more also makes the socket readable. */
 	if (socket->nr_waiting || got <= 0)
 		read_tx_times(p, socket);
 }
@@ -296,9 +295,9 @@ void service_dispatch(struct peers *p, unsigned int nr)
 /* ---- sockets of the service ---------------------------------------------- */
 
 /*
- * Opens a second socket for packets of configured children, by the child's address or,
- * if none is configured, by key: however many packets other senders send, this socket's
- * buffer does not fill.
+ * Opens a second socket, which receives the packets of configured children only: packets
+ * from their addresses or, for children without an address, with their key ids. So
+ * packets of other senders cannot fill this socket's buffer.
  */
 static void add_filtered(struct peers *p, struct service *s,
 			 struct net_socket *server)

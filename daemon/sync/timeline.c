@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The cluster's timeline: its begin, if this node is the master, and log lines about
- * it */
+/* The cluster's timeline: begins or continues a timeline if this node is the master, and
+ * logs changes of the cluster's state */
 #include <string.h>
 
 #include "lib/clock/utc.h"
@@ -14,9 +14,9 @@
 /* ---- timeline of a master ------------------------------------------------ */
 
 /*
- * Continues the timeline that was published before the daemon started. False: that
- * timeline belongs to another node or counter, is no longer valid, or this node has
- * begun another timeline since.
+ * Continues the timeline that was published before the daemon started. Returns false if
+ * that timeline belongs to another node or counter, or is no longer valid, or if this node
+ * has begun another timeline since.
  */
 static bool continue_timeline(struct peers *p)
 {
@@ -81,8 +81,8 @@ static void tick_master(struct peers *p)
 }
 
 /*
- * Gets the bound of CLOCK_REALTIME's error to the cluster's time: the one in the
- * configuration, or the one to UTC that the published state has. False: unknown
+ * Gets the bound of CLOCK_REALTIME's error to the cluster's time: the configured bound, or
+ * else the bound to UTC in the published state. Returns false if no bound is known.
  */
 static bool realtime_bound(const struct peers *p, __u64 now, struct tsct_utc *ret)
 {
@@ -99,7 +99,7 @@ static bool realtime_bound(const struct peers *p, __u64 now, struct tsct_utc *re
 	return ret->source;
 }
 
-/* Logs whether the bound of CLOCK_REALTIME's error is known, when that has changed. */
+/* Logs whether the bound of CLOCK_REALTIME's error is known, if that has changed. */
 static void log_realtime(struct peers *p, bool known)
 {
 	const int logged = known ? 1 : -1;
@@ -112,7 +112,8 @@ static void log_realtime(struct peers *p, bool known)
 			    "NTP daemon such as chronyd, or give the bound: "
 			    "'synced-cluster error NS'");
 	else if (p->logged_realtime)
-		log_info("synced-cluster: the bound of CLOCK_REALTIME's error is known");
+		log_info("synced-cluster: the bound of CLOCK_REALTIME's error is known "
+			 "again");
 	p->logged_realtime = logged;
 }
 

@@ -52,7 +52,7 @@ struct tsct_keys {
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys without a type */
+	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys for which none is given */
 	{ "AES128", NULL, &nettle_cmac_aes128 },
 	{ "AES256", NULL, &nettle_cmac_aes256 },
 	{ "SHA256", &nettle_sha256, NULL },
@@ -134,9 +134,9 @@ void tsct_keys_free(struct tsct_keys *keys)
 	free(keys);
 }
 
-/* Makes room for another key. realloc() is not used, as it would leave copies of keys
- * behind. */
-static int reserve(struct tsct_keys *keys)
+/* Makes room for another key. realloc() is not used, as it would leave copies of keys in
+ * freed memory. Returns 0 or -ENOMEM. */
+static int reserve_key(struct tsct_keys *keys)
 {
 	unsigned int room = keys->room ? keys->room * 2 : 8;
 	struct tsct_key *more;
@@ -200,9 +200,10 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys)
 
 /* ---- a line of the key file --------------------------------------------- */
 
-/* Decodes a key in place, checks the key's size, and returns that size in *ret_size. */
-static int decode(struct key_reader *r, __u32 id,
-		  const struct tsct_key_type *type, char **key, size_t *ret_size)
+/* Decodes a key in place, and checks its size. *ret_size: size of the key, bytes. Returns 0
+ * or -EINVAL. */
+static int decode_key(struct key_reader *r, __u32 id,
+		      const struct tsct_key_type *type, char **key, size_t *ret_size)
 {
 	struct base16_decode_ctx hex;
 	bool ok;
@@ -252,7 +253,7 @@ static int add_key(struct key_reader *r, __u32 id,
 		if (!copy)
 			return -ENOMEM;
 	}
-	if (reserve(keys)) {
+	if (reserve_key(keys)) {
 		free(copy);
 		return -ENOMEM;
 	}
@@ -304,14 +305,14 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	if (nr == 2)
 		warn(r, "key %u has no type, which means MD5: use AES128 "
 		     "and a key of 128 bits", id);
-	ret = decode(r, id, type, &word[nr - 1], &size);
+	ret = decode_key(r, id, type, &word[nr - 1], &size);
 	return ret ? ret : add_key(r, id, type, word[nr - 1], size);
 }
 
 /* ---- the whole key file ------------------------------------------------- */
 
 /* Splits a line in place into up to four words; returns the number of words. */
-static unsigned int split(char *text, char *word[4])
+static unsigned int split_line(char *text, char *word[4])
 {
 	unsigned int nr = 0;
 
@@ -375,7 +376,7 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		ret = read_line(&r);
 		if (ret <= 0)
 			break;
-		nr = split(r.text, word);
+		nr = split_line(r.text, word);
 		ret = nr ? add_line(&r, word, nr) : 0;
 	} while (!ret);
 	explicit_bzero(r.text, sizeof(r.text));

@@ -22,14 +22,14 @@ struct tsct_keys;
  * tsct_keys_read - read a key file
  * @from: open key file, positioned at the start; must not have been read from
  * @name: name of the file, for messages
- * @why: on error the problem, with line number and remedy; on success a warning
- * (such as a key that can be guessed), or "". The text never contains a key.
- * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. An invalid line makes the
- * file invalid; a type that only chrony has is a warning.
+ * @why: after an error, the problem with its line number and what to do; else a warning
+ * (about a key that can be guessed, for example), or "". The text never contains a key.
+ * Returns 0; -EINVAL: a line is invalid; -ENOMEM; or -errno of reading. A key of a type
+ * that only chrony has causes a warning.
  */
 int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		   char *why, size_t size);
-/* Wipes and frees the keys; NULL is fine. */
+/* Wipes and frees the keys; @keys may be NULL. */
 void tsct_keys_free(struct tsct_keys *keys);
 
 bool tsct_keys_have(const struct tsct_keys *keys, __u32 id);
@@ -50,7 +50,7 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 /*
  * tsct_mac_check - verify the MAC of a packet
  *
- * Takes the same time at whatever byte the digests differ. Returns 0; -ENOKEY: @keys
+ * Takes the same time whichever byte of the digests differs. Returns 0; -ENOKEY: @keys
  * lack the key; -EBADMSG: the packet has no MAC, or a MAC of another length (as a
  * crypto-NAK has); -EKEYREJECTED: the MAC is wrong. The caller has to check that
  * packet->key_id is the expected key.

@@ -6,20 +6,22 @@
 #include "client.h"
 #include "lib/core/clock_params.h"
 
-/* Poll interval in the header of requests: 2^6 s, the real one to a node if that is longer */
+/* Poll interval in the header of requests, 2^n s. Requests to a node state the real poll
+ * interval if it is longer. */
 #define POLL_FIELD	6
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
-#define KISS_ANSWERS	16	/* answers after which the backoff decreases by 1 */
-/* Polls in a row that find the server's counter set back, until that is accepted */
+#define KISS_ANSWERS	16	/* number of answers until the backoff decreases by 1 */
+/* Number of polls in a row that must find the server's counter set back before the client
+ * accepts the lower value */
 #define SET_BACK	3
 
 #define RATE		0x52415445	/* kiss code "RATE" of RFC 5905 */
 #define DENY		0x44454e59
 #define RSTR		0x52535452
 
-/* Limits of the mult in an answer, the length of a count of the server's counter: 1/64 ns
- * (64 GHz) and 100 ns (10 MHz) */
+/* Limits of the mult in an answer, which is the length of a cycle of the server's counter:
+ * 1/64 ns (64 GHz) and 100 ns (10 MHz) */
 #define MULT_MIN	(TSCT_NS_MULT / 64)
 #define MULT_MAX	(TSCT_NS_MULT * 100)
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
@@ -39,15 +41,15 @@ struct client_answer {
 
 	struct tsct_ntp_packet packet;
 	unsigned int nr;	/* index of the request in client->outstanding */
-	bool interleaved;	/* interleaved mode (RFC 9769): t3 is the t3 of the
-				 * previous answer */
+	bool interleaved;	/* true: interleaved mode (RFC 9769): the answer has the
+				 * transmit time (t3) of the previous answer */
 	struct tsct_remote remote;
-	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
-				 * count */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per unit of
+				 * that counter */
 	struct tsct_exchange x;
 	bool has_t3;
 	bool has_done;		/* `done` is valid */
-	struct tsct_exchange done;	/* the previous exchange, completed */
+	struct tsct_exchange done;	/* the previous exchange, with its final t3 */
 };
 
 /* Returns the exchange that awaits the next answer, always the last in the queue; NULL:
@@ -62,8 +64,8 @@ client_pending(const struct tsct_client *client)
 		(struct tsct_queued_exchange *)last : NULL;
 }
 
-/* True: two remote states have the same node and timeline, so that their counter is the
- * same. */
+/* Returns true if two remote states have the same node and timeline: then their counter is
+ * the same. */
 static bool same_counter(const struct tsct_remote *a,
 				     const struct tsct_remote *b)
 {
@@ -101,8 +103,9 @@ static bool interleaves(const struct tsct_client *client)
 
 /* ---- checks: the request of an answer ------------------------------------ */
 
-/* An answer is interleaved if its origin is the rcv of a request that allowed
- * that mode. rcv and xmit are both random, so the modes cannot be confused. */
+/* Finds the request that an answer is for. The answer is in interleaved mode if its origin
+ * is the rcv of a request that allowed that mode. rcv and xmit are both random, so the
+ * modes cannot be confused. */
 static enum tsct_client_result find_request(const struct tsct_client *client,
 					    struct client_answer *a)
 {
@@ -157,7 +160,7 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-/* Reads the answer of an NTP server, whose counter is ns of its clock. */
+/* Reads the answer of an NTP server: its counter is its clock, in ns. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct client_answer *a)
 {
@@ -273,8 +276,8 @@ client_possible(const struct tsct_client *client,
 		return TSCT_CLIENT_IMPOSSIBLE;
 	if (!client->options.mult)
 		return TSCT_CLIENT_OK;
-	/* Counter values are rounded down, so an interval may be one count longer than
-	 * measured. */
+	/* Counter values are rounded down, so an interval may be one unit of the counter
+	 * longer than measured. */
 	here = (double)counts_after(x->t1, x->t4) + x->local_error + 1;
 	there = (double)counts_after(x->t2, x->t3) - x->remote_error - 1;
 	return there * (double)mult >
@@ -282,8 +285,8 @@ client_possible(const struct tsct_client *client,
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* True: the server may have received the answered request before sending its previous
- * answer. */
+/* Returns true if the server may have received the answered request before it sent its
+ * previous answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -291,8 +294,8 @@ static bool overlaps(const struct tsct_client *client,
 		       client->last_sent) <= 0;
 }
 
-/* Takes the kernel's transmit time of the previous answer from the present answer;
- * false: the present answer does not have that time. */
+/* Sets x->t3 to the kernel's transmit time of the previous answer. Returns false if the
+ * present answer does not have that time. */
 static bool better_t3(const struct tsct_client *client,
 		      const struct tsct_queued_exchange *pending,
 		      const struct client_answer *a,
@@ -318,7 +321,8 @@ static bool better_t3(const struct tsct_client *client,
 	return true;
 }
 
-/* Sets the final t3 of the exchange that was waiting for this answer. */
+/* Copies the exchange that was waiting for this answer to a->done, and sets and checks its
+ * final t3. */
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct client_answer *a)
 {
@@ -335,7 +339,8 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 	/* Rejects the kernel's transmit time of the previous answer if that time is
 	 * - earlier than the transmit time (t3) in the previous answer, or
 	 * - later than t2 of this answer; if the server may have received this answer's
-	 *   request before sending the previous answer: later than t3 of this one. */
+	 *   request before sending the previous answer: later than t3 of this
+	 *   answer. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     counts_after(pending->x.t3, a->done.t3) < -error) ||
@@ -429,7 +434,7 @@ client_check_answer(const struct tsct_client *client,
 /* Moves the oldest outstanding requests to client->past until @nr are outstanding.
  * @answered: the newest of the moved requests was answered. Answers to requests in
  * client->past are rejected from now on. */
-static void settle(struct tsct_client *client, unsigned int nr, bool answered)
+static void settle_requests(struct tsct_client *client, unsigned int nr, bool answered)
 {
 	while (client->nr_outstanding > nr) {
 		const struct tsct_client_outstanding *oldest =
@@ -486,7 +491,7 @@ void tsct_client_flush(struct tsct_client *client)
 
 void tsct_client_disrupt(struct tsct_client *client)
 {
-	settle(client, 0, false);
+	settle_requests(client, 0, false);
 	client->nr_queued = 0;
 }
 
@@ -560,11 +565,11 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	if (!len)
 		return 0;
 	if (!follows) {
-		settle(client, 0, false);
+		settle_requests(client, 0, false);
 		client->reach <<= 1;
 	}
 	one.number = (__u32)++client->sent;
-	settle(client, TSCT_CLIENT_REQUESTS - 1, false);
+	settle_requests(client, TSCT_CLIENT_REQUESTS - 1, false);
 	memmove(client->outstanding + 1, client->outstanding,
 		client->nr_outstanding * sizeof(client->outstanding[0]));
 	client->outstanding[0] = one;
@@ -625,8 +630,8 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 /* ---- processing answers ------------------------------------------------- */
 
-/* Drops the queue of exchanges if they are with another server or timeline than
- * @remote. */
+/* Sets client->remote. Drops all queued exchanges if they are with another server or
+ * timeline than @remote. */
 static void set_remote(struct tsct_client *client,
 		       const struct tsct_remote *remote)
 {
@@ -684,7 +689,7 @@ static void accept_answer(struct tsct_client *client,
 		client->since_kiss = 0;
 		client->backoff--;
 	}
-	settle(client, a->nr, true);
+	settle_requests(client, a->nr, true);
 }
 
 /* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and RSTR make
@@ -701,7 +706,7 @@ static void accept_kiss(struct tsct_client *client, __u32 code)
 	else if (client->backoff < TSCT_BACKOFF_MAX)
 		client->backoff++;
 	client->since_kiss = 0;
-	settle(client, 0, true);
+	settle_requests(client, 0, true);
 }
 
 /* Updates the client's state from the answer of a server that is not synchronized. Does
@@ -717,12 +722,12 @@ static void accept_unsynced(struct tsct_client *client,
 	client->last_tx = a->packet.ext.tx;
 	client->known = false;
 	drop_incomplete(client);
-	settle(client, a->nr, true);
+	settle_requests(client, a->nr, true);
 }
 
-/* Handles a server's counter that is behind its last value. If several polls in a row
- * find that, the server's clock was set back, and earlier exchanges are invalid; a
- * replayed packet is seen only once. */
+/* Handles a server's counter that is behind its last value. If SET_BACK polls in a row find
+ * the counter behind, the server's clock was set back, and earlier exchanges are invalid; a
+ * replayed packet has this effect only once. */
 static void accept_set_back(struct tsct_client *client,
 		     const struct client_answer *a)
 {
@@ -825,8 +830,8 @@ const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
 		"unexpected MAC: no key is configured for this server; configure "
 		"the key, or none on both sides" },
 	[TSCT_CLIENT_CRYPTO_NAK] = { "crypto_nak",
-		"crypto-NAK: the server rejected this node's MAC; it needs the "
-		"same key under the same number" },
+		"crypto-NAK: the server rejected this node's MAC; both sides need "
+		"the same key under the same number" },
 	[TSCT_CLIENT_NO_FIELD] = { "no_field",
 		"no tsctrace extension field: an NTP server, or another version; "
 		"for an NTP server write \"ntp ADDRESS\" in place of "

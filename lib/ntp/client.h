@@ -15,8 +15,8 @@
  * mode, RFC 9769, and tsctrace's extension field). So an exchange stays in the
  * queue until no better time can come. After a pause the first packets on a path
  * may be slower, and not by the same amount in both directions: exchanges of
- * further requests of a poll have the flag TSCT_EXCHANGE_FOLLOWS, by which a fit
- * compares them with the first one.
+ * further requests of a poll have the flag TSCT_EXCHANGE_FOLLOWS, so that a fit can
+ * compare them with the poll's first exchange.
  *
  * The exchanges bound the server's clock only if a program takes its own t1
  * before it sends, and its own t4 after it received.
@@ -59,15 +59,15 @@ struct tsct_remote {
 				 * server: how often its clock was set back */
 	__u32 status;		/* status of the server, TSCT_STATUS_* */
 	__u16 depth;		/* number of hops from server to master */
-	__u32 sd_ps;		/* standard deviation of the server's time, ps; 0: it
-				 * defines the timeline, or does not report it */
-	bool has_params;	/* params are the server's own; else the server is an
-				 * NTP server whose counter is ns of its clock, and
-				 * params have the root distance as error and 15 ppm as
-				 * growth */
+	__u32 sd_ps;		/* standard deviation of the server's time, ps; 0: the
+				 * server defines the timeline, or does not report it */
+	bool has_params;	/* true: the server sent params; false: the server is
+				 * not synchronized, or is an NTP server: then its counter
+				 * is its clock in ns, and params have the root distance
+				 * as error and 15 ppm as growth */
 	struct tsct_remote_params params;
-	bool shared;		/* the server uses this node's counter, and params apply
-				 * to local cycles without an exchange */
+	bool shared;		/* true: the server uses this node's counter, and params
+				 * apply to local cycles without an exchange */
 	__u8 leap, stratum;
 	__u32 refid;
 	/* State of sessions and collectives, by the last answer */
@@ -118,7 +118,7 @@ struct tsct_client_outstanding {
 	__u32 number;
 	__u32 joined;		/* the master's session that the request joins */
 	__u32 session;		/* value of client->session at the request */
-	bool follows;		/* further request of a poll */
+	bool follows;		/* true: not the first request of its poll */
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
@@ -128,7 +128,7 @@ struct tsct_client_outstanding {
 
 /* State of an exchange between its answer and tsct_client_next() */
 enum tsct_queued_state {
-	/* the next answer may have this exchange's t3 as the server's kernel took it */
+	/* awaits the next answer, which may have the t3 that the server's kernel took */
 	TSCT_QUEUED_AWAITS_TX,
 	TSCT_QUEUED_COMPLETE,	/* all times of the exchange are final; it is ready for
 				 * tsct_client_next() */
@@ -141,8 +141,8 @@ struct tsct_queued_exchange {
 	__u32 number;		/* number of the exchange's request */
 	__u64 nonce;		/* nonce of the request; for an NTP server: receive
 				 * timestamp of the answer */
-	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
-				 * count */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per unit of
+				 * that counter */
 };
 
 struct tsct_client {
@@ -188,7 +188,7 @@ struct tsct_client {
 	bool known;		/* true: last, last_error and last_sent are valid */
 	__u64 last;		/* newest value of the server's counter */
 	__u32 last_error;	/* error bound of the newest value of the server's
-				 * counter (`last`), counts of that counter */
+				 * counter (`last`), in units of that counter */
 	__u32 last_sent;	/* sequence number that the newest request had when the
 				 * field `last` was set */
 	__u8 backwards;		/* number of consecutive polls with the result

@@ -5,7 +5,8 @@
  *
  *   local   t1 -----------------------------> t4      cycles of this node
  *                \                        /
- *   remote         t2 ----------------> t3            counts of the other node
+ *   remote         t2 ----------------> t3            cycles of the other node, or
+ *                                                    ns of an NTP server's clock
  *
  * On any network, t1 is before t2, and t3 before t4. So for the increasing
  * function f() from the local to the remote counter:
@@ -37,7 +38,7 @@ struct tsct_exchange {
 				 * when the answer was sent: cycles, or ns of an NTP
 				 * server's clock */
 	__u32 local_error;	/* error bound of t1 and t4, local cycles */
-	__u32 remote_error;	/* error bound of t2 and t3, remote counts */
+	__u32 remote_error;	/* error bound of t2 and t3, in the same unit */
 	__u32 session;		/* number of the session; 0: background poll */
 	__u32 flags;
 };
@@ -49,16 +50,16 @@ struct tsct_exchange {
 struct tsct_remote_params {
 	__u64 base;		/* value of the remote counter at the base */
 	__s64 base_ns;		/* cluster time at base, ns */
-	__u64 mult;		/* rate, 2^-56 ns per count */
+	__u64 mult;		/* rate, 2^-56 ns per unit of the remote counter */
 	__u64 as_of;		/* remote counter value at which error_ps holds */
 	__u64 error_ps;		/* error bound at as_of, ps; 0: the node defines the
 				 * timeline */
 	__u64 growth;		/* growth of the error bound after as_of, 2^-32 ps per
-				 * count */
+				 * unit of the remote counter */
 };
 
-/* Round trip of an exchange without the remote node's processing, in local cycles.
- * @rate: remote counts per local cycle */
+/* Returns the round trip of an exchange without the remote node's processing time, local
+ * cycles. @rate: units of the remote counter per local cycle */
 static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 				       double rate)
 {

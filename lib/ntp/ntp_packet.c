@@ -15,7 +15,7 @@
 
 /* ---- NTP timestamps ----------------------------------------------------- */
 
-/* Converts ns to 2^-32 s since 1900, with the era, rounded to the nearest value. */
+/* Converts ns since 1970 to units of 2^-32 s since 1900, rounded to the nearest unit. */
 static tsct_s128 units(__s64 unix_ns)
 {
 	__s64 s = unix_ns / NS_PER_S, ns = unix_ns % NS_PER_S;
@@ -32,8 +32,8 @@ tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
 	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
-	/* Timestamp 0 means "not known", so the one instant in 136 years that is 0 is
-	 * sent as 1. */
+	/* Timestamp 0 means "not known", so the one instant in 136 years whose timestamp
+	 * is 0 is sent as 1. */
 	return stamp ? stamp : 1;
 }
 
@@ -164,8 +164,9 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* Parses an extension field. @at: the field, with checked length @len. Fields of other
- * programs with the same type, and later versions of tsctrace's field, are skipped. */
+/* Parses an extension field. @at: the field; its length @len was checked. Skips fields of
+ * other programs with the same type, and other versions of tsctrace's field. Returns NULL,
+ * or the reason for an error as text. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
@@ -191,8 +192,8 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* Parses the data after a version 4 header, from offset @at on; len - at is a multiple
- * of 4. */
+/* Parses the data after a version 4 header, from offset @at on; len - at is a multiple of
+ * 4. Returns NULL, or the reason for an error as text. */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)
 {

@@ -19,7 +19,7 @@
 #define TSCT_NTP_MODE_BROADCAST	5
 #define TSCT_NTP_UNSYNCED	3	/* leap indicator 3: clock not synchronized */
 
-/* NTP timestamp: 32.32 s since 1900, modulo 2^32 s. 0 means "not known". */
+/* NTP timestamp: s since 1900, 32.32 fixed point, modulo 2^32 s. 0 means "not known". */
 typedef __u64 tsct_ntp_timestamp;
 
 /* Converts ns to the nearest NTP timestamp, with an error of 0.12 ns at most; never
@@ -31,8 +31,8 @@ tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns);
  * a timestamp and back is unchanged; saturating.
  */
 __s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns);
-/* Convert NTP's short format, 16.16 s, from and to ns. Both conversions round up,
- * because the values are bounds, and saturate at 18 hours. */
+/* Convert ns to NTP's short format (s, 16.16 fixed point), and back. Both functions round
+ * up, because the values are bounds, and saturate at 18 hours. */
 __u32 tsct_ntp_short(__u64 ns);
 __u64 tsct_ntp_short_ns(__u32 value);
 
@@ -63,7 +63,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 
 /* Flags of tsctrace's extension field, struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
-#define TSCT_EXT_POLL_REQUEST	0x2	/* poll request: all members but ids are 0 */
+#define TSCT_EXT_POLL_REQUEST	0x2	/* poll request: all members except ids are 0 */
 #define TSCT_EXT_PARAMS		0x4	/* the member params is valid */
 #define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and is the kernel's time */
 #define TSCT_EXT_RX_KERNEL	0x10	/* rx is the kernel's timestamp */
@@ -71,7 +71,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 					 * the open session */
 #define TSCT_EXT_SESSION_OVER	0x40	/* reply: the client's last exchange in
 					 * the session */
-#define TSCT_EXT_JOIN		0x80	/* request: is part of the session */
+#define TSCT_EXT_JOIN		0x80	/* the request is part of the session */
 #define TSCT_EXT_ARRIVED	0x100	/* request: all callers on the client
 					 * wait in the barrier */
 #define TSCT_EXT_RELEASED	0x200	/* reply: the barrier is released */
@@ -84,7 +84,7 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 
 struct tsct_extension {
 	__u16 flags;
-	__u16 depth;		/* number of hops to the master; 0: is the master */
+	__u16 depth;		/* number of hops to the master; 0: it is the sender */
 	__u32 status;		/* status of the sender's cluster time, TSCT_STATUS_* */
 	__u64 node;		/* id of the sender; random, kept over restarts */
 	__u64 host;		/* host id, shared by all nodes on one counter */
@@ -99,7 +99,7 @@ struct tsct_extension {
 	__u64 prev_nonce;	/* reply: nonce of the previous request */
 	__u64 prev_tx;		/* reply: the kernel's transmit time of the
 				 * previous reply */
-	__u32 rx_error;		/* error bound of rx and prev_tx, counts */
+	__u32 rx_error;		/* error bound of rx and prev_tx, cycles */
 	__u32 turn_us;		/* reply: time until the next request, us */
 	__u32 barrier;		/* number of the barrier in tsct_timesync() */
 	__u32 sd_ps;		/* reply: standard deviation of the sender's cluster

@@ -111,8 +111,8 @@ void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit)
 /* The prefix ::ffff:0:0/96 of IPv6 addresses, to which IPv4 addresses are mapped */
 static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-/* Parses an IP address; IPv4 is mapped to ::ffff:0:0/96. *ret_bits: length of that
- * prefix, 96; 0 for IPv6 */
+/* Parses an IP address; IPv4 is mapped to ::ffff:0:0/96. *ret_bits: 96, the length of that
+ * prefix, for IPv4; 0 for IPv6. Returns 0 or -EINVAL. */
 static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 {
 	__u8 v4[4];
@@ -143,10 +143,10 @@ static int parse_number(const char *text, unsigned long max, __u32 *ret)
 	return 0;
 }
 
-/* Splits an address from a suffix that begins after the character @at; no such
- * character: the suffix is NULL. -EINVAL: too long for an address */
-static int split(const char *text, char at, char head[INET6_ADDRSTRLEN],
-		 const char **ret_tail)
+/* Splits a text at the character @at into an address and a suffix. *ret_tail: the suffix;
+ * NULL: no such character. Returns 0; -EINVAL: too long for an address */
+static int split_suffix(const char *text, char at, char head[INET6_ADDRSTRLEN],
+			const char **ret_tail)
 {
 	const char *mark = strchr(text, at);
 	size_t len = mark ? (size_t)(mark - text) : strlen(text);
@@ -167,7 +167,7 @@ int tsct_address_parse(const char *text, struct tsct_address *ret)
 	__u32 number = 0;
 	__u8 ip[16];
 
-	if (split(text, '%', head, &scope) || parse_ip(head, ip, &bits))
+	if (split_suffix(text, '%', head, &scope) || parse_ip(head, ip, &bits))
 		return -EINVAL;
 	/* A scope is accepted for IPv6 only, because IPv4 has no scopes. */
 	if (scope && (bits || parse_number(scope, ~0U, &number)))
@@ -217,7 +217,7 @@ static int parse_rule(const char *prefix, struct acl_rule *rule)
 		*rule = (struct acl_rule) { .last = ~(tsct_u128)0 };
 		return 0;
 	}
-	if (split(prefix, '/', head, &tail) || parse_ip(head, ip, &base))
+	if (split_suffix(prefix, '/', head, &tail) || parse_ip(head, ip, &base))
 		return -EINVAL;
 	bits = 128 - base;
 	if (tail && parse_number(tail, 128 - base, &bits))
@@ -235,7 +235,8 @@ static int compare_ranges(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Returns the decision of the rule with the longest prefix that contains an address. */
+/* Returns the decision of the rule with the longest prefix that contains the address @at;
+ * false if no rule contains it. */
 static bool decide(const struct acl *acl, tsct_u128 at)
 {
 	const struct acl_rule *rule, *best = NULL;
@@ -315,8 +316,8 @@ static bool acl_allows(const struct acl *acl, const __u8 ip[16])
 /* ---- configured children ------------------------------------------------ */
 
 /* Orders children by address; children without an address come first. */
-static int compare(const struct allowed_child *child,
-		   const struct tsct_address *to)
+static int compare_child(const struct allowed_child *child,
+			 const struct tsct_address *to)
 {
 	if (child->anywhere)
 		return -1;
@@ -324,14 +325,14 @@ static int compare(const struct allowed_child *child,
 }
 
 /* Returns the index of the first child whose address is not less than @to. */
-static unsigned int find(const struct tsct_ratelimit *ratelimit,
-			 const struct tsct_address *to)
+static unsigned int find_child(const struct tsct_ratelimit *ratelimit,
+			       const struct tsct_address *to)
 {
 	unsigned int low = 0, high = ratelimit->nr_children, middle;
 
 	while (low < high) {
 		middle = (low + high) / 2;
-		if (compare(&ratelimit->children[middle], to) < 0)
+		if (compare_child(&ratelimit->children[middle], to) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -339,12 +340,13 @@ static unsigned int find(const struct tsct_ratelimit *ratelimit,
 	return low;
 }
 
-/* True: @from is the child's address. A configured scope of 0 matches any scope. */
-static bool matches(const struct allowed_child *child,
-		    const struct tsct_address *from)
+/* Returns true if @from is the child's address. A configured scope of 0 matches any
+ * scope. */
+static bool child_matches(const struct allowed_child *child,
+			  const struct tsct_address *from)
 {
-	return !compare(child, from) && (!child->address.scope ||
-					 child->address.scope == from->scope);
+	return !compare_child(child, from) &&
+		(!child->address.scope || child->address.scope == from->scope);
 }
 
 int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
@@ -357,7 +359,7 @@ int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 		return -E2BIG;
 	if (address)
 		child.address = *address;
-	at = address ? find(ratelimit, address) : 0;
+	at = address ? find_child(ratelimit, address) : 0;
 	memmove(&ratelimit->children[at + 1], &ratelimit->children[at],
 		(ratelimit->nr_children - at) * sizeof(child));
 	ratelimit->children[at] = child;
@@ -372,9 +374,9 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	unsigned int i;
 	int ret = 0;
 
-	for (i = find(ratelimit, from); i < ratelimit->nr_children &&
-	     !compare(&ratelimit->children[i], from); i++) {
-		if (!matches(&ratelimit->children[i], from))
+	for (i = find_child(ratelimit, from); i < ratelimit->nr_children &&
+	     !compare_child(&ratelimit->children[i], from); i++) {
+		if (!child_matches(&ratelimit->children[i], from))
 			continue;
 		if (ratelimit->children[i].key_id == key_id)
 			return 1;
@@ -401,9 +403,9 @@ bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 
 	if (acl_allows(&ratelimit->acl, from->ip))
 		return true;
-	for (i = find(ratelimit, from); i < ratelimit->nr_children &&
-	     !compare(&ratelimit->children[i], from); i++)
-		if (matches(&ratelimit->children[i], from))
+	for (i = find_child(ratelimit, from); i < ratelimit->nr_children &&
+	     !compare_child(&ratelimit->children[i], from); i++)
+		if (child_matches(&ratelimit->children[i], from))
 			return true;
 	return false;
 }
@@ -461,8 +463,8 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 		bucket->level_us -= limit->interval_us;
 		return true;
 	}
-	/* The limit is exceeded: answers one request in 2^leak, chosen
-	 * unpredictably. */
+	/* The limit is exceeded: one request in 2^leak, chosen unpredictably, is
+	 * answered. */
 	if (!ratelimit->leak || ratelimit->leak > 31)
 		return false;
 	ratelimit->random++;

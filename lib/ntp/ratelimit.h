@@ -70,8 +70,8 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
  *	child's key
  * @key_id: key that the child must use; 0: no key
  *
- * If all children with a key have addresses, the key is rejected from other
- * addresses. Several children may share an address, with different keys.
+ * If all children with the same key have addresses, the key is rejected from
+ * other addresses. Several children may share an address, with different keys.
  * Returns 0; -E2BIG: too many children.
  */
 int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
@@ -88,9 +88,9 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 
 bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 		       const struct tsct_address *from);
-/* Takes a token of an address; false: the limit is exceeded. @trusted: the sender is a
- * known member, with a bucket of its own. @now_us: time by any clock that does not
- * step */
+/* Takes a token of an address. Returns true if a request from the address is to be answered:
+ * a token was left, or options.leak lets the request pass. @trusted: the sender is a member,
+ * with a bucket of its own. @now_us: time by any clock that does not step, us */
 bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
@@ -107,7 +107,7 @@ int tsct_address_parse(const char *text, struct tsct_address *ret);
 void tsct_address_print(const struct tsct_address *address, char *text,
 			size_t size);
 
-/* True: two addresses are the same host; ports are ignored. */
+/* Returns true if two addresses are the same; ports are ignored. */
 static inline bool tsct_address_same(const struct tsct_address *a,
 				     const struct tsct_address *b)
 {

@@ -2,7 +2,7 @@
 /*
  * The responder: checks requests and builds answers. Cheap checks come first. A packet
  * from an address that the access rules deny, or with a wrong MAC, is rejected before
- * the packet takes a token of the rate limit. Only a request that check() accepts
+ * the packet takes a token of the rate limit. Only a request that check_request() accepts
  * changes the client table.
  */
 #include <stdlib.h>
@@ -39,8 +39,8 @@ struct client_entry {
 		__u64 repeated_tx;	/* tx of an earlier answer, as repeated by the
 					 * request */
 	} past[TSCT_RESPONDER_PAST];
-	struct client_entry_past unverified;	/* a request that may
-							 * be a replay */
+	struct client_entry_past unverified;	/* the last request that
+							 * may be a replay */
 	struct tsct_extension last_reply;
 	tsct_ntp_timestamp receive;	/* receive timestamp in the last answer to an
 					 * NTP-only client */
@@ -84,8 +84,8 @@ static void client_table_init(struct client_table *table, __u64 seed)
 	TAILQ_INIT(&table->list[true]);
 }
 
-/* Takes an unused entry, or the entry of the oldest client that the new client may
- * replace; NULL: no such entry. */
+/* Returns an unused entry, or the entry of the oldest client that the new client may
+ * replace, removed from its lists; NULL: no such entry. */
 static struct client_entry *take_entry(struct client_table *table,
 					    bool member)
 {
@@ -152,7 +152,7 @@ static __u32 client_table_ticket(struct client_table *table,
 	return entry->ticket;
 }
 
-/* Finds the entry whose last ticket is @ticket; NULL: no entry */
+/* Returns the entry whose last ticket is @ticket; NULL: no such entry */
 static struct client_entry *client_table_of(struct client_table *table,
 						 __u32 ticket)
 {
@@ -184,7 +184,7 @@ struct responder_query {
 	bool again;		/* request was received before, or may be a replay */
 	bool repeat;		/* request is a duplicate of the last request, and gets
 				 * the same answer */
-	bool proven;		/* see struct tsct_responder_request */
+	bool proven;		/* request repeats the tx of one of the last answers */
 	struct client_entry_past *note;	/* record of the request; NULL:
 						 * not recorded */
 };
@@ -255,8 +255,8 @@ static enum tsct_answer check_key(struct tsct_responder *responder,
 	return TSCT_ANSWER_SENT;
 }
 
-static enum tsct_answer check(struct tsct_responder *responder,
-			      struct responder_query *request)
+static enum tsct_answer check_request(struct tsct_responder *responder,
+				      struct responder_query *request)
 {
 	const struct tsct_responder_ops *ops = &responder->ops;
 	struct tsct_ntp_packet *packet = &request->packet;
@@ -300,7 +300,7 @@ static bool is_recorded(const struct client_entry *entry, __u64 nonce)
 	return false;
 }
 
-/* True: @tx is that of one of the client's last answers. */
+/* Returns true if @tx is the tx of one of the client's last answers. */
 static bool repeats_answer(const struct client_entry *entry, __u64 tx)
 {
 	unsigned int i;
@@ -312,7 +312,7 @@ static bool repeats_answer(const struct client_entry *entry, __u64 tx)
 }
 
 /*
- * False: the request may be a replay.
+ * Returns false if a request may be a replay.
  *
  * @tx: tx of the last answer that the client had received, as repeated by the request
  *
@@ -335,8 +335,8 @@ static bool is_fresh(const struct client_entry *entry, __u64 tx)
 	return alike && alike < TSCT_CLIENT_REQUESTS;
 }
 
-static void record(struct client_entry *entry,
-		   struct client_entry_past past)
+static void record_past(struct client_entry *entry,
+			struct client_entry_past past)
 {
 	memmove(entry->past + 1, entry->past,
 		sizeof(entry->past) - sizeof(entry->past[0]));
@@ -370,14 +370,14 @@ static void record_request(struct tsct_responder *responder,
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
 		/* An answer contains the kernel's transmit time of the previous answer,
-		 * the one to the newest recorded request. Here record() makes the
+		 * the one to the newest recorded request. Here record_past() makes the
 		 * unverified request the newest, so the code discards the transmit time
 		 * of the previous answer (entry->tx), and gives the entry a new ticket
 		 * (number of an answer): a transmit time that the kernel reports later,
 		 * with the old ticket, is then ignored. */
 		entry->has_tx = false;
 		client_table_ticket(&responder->clients, entry);
-		record(entry, entry->unverified);
+		record_past(entry, entry->unverified);
 		entry->unverified.nonce = 0;
 	}
 	request->proven = repeats_answer(entry, ext->tx);
@@ -398,7 +398,7 @@ static void record_request(struct tsct_responder *responder,
 			if (entry->tx.error > reply->rx_error)
 				reply->rx_error = entry->tx.error;
 		}
-		record(entry, (struct client_entry_past) { 0 });
+		record_past(entry, (struct client_entry_past) { 0 });
 		request->note = &entry->past[0];
 	}
 	if (request->note) {
@@ -576,7 +576,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 	struct responder_query request = {
 		.from = from, .bytes = bytes, .len = len, .rx = rx,
 	};
-	enum tsct_answer answer = check(responder, &request);
+	enum tsct_answer answer = check_request(responder, &request);
 
 	*ret_len = 0;
 	*ret_ticket = 0;
@@ -641,7 +641,7 @@ const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_NO_MAC] = { "no_mac",
 		"request without a MAC, from a child for which a key is configured here" },
 	[TSCT_ANSWER_WRONG_KEY] = { "wrong_key",
-		"wrong key: it is configured for another node" },
+		"wrong key: this key is configured for another node" },
 	[TSCT_ANSWER_TOO_LONG] = { "too_long",
 		"too short: the answer would be longer than the request" },
 };

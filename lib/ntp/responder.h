@@ -5,13 +5,12 @@
  * to each client. An answer is never longer than the request. Pure (packets and times
  * come from the caller), and not thread-safe.
  *
- * Requests of mode 3 in NTP version 1 to 4 are answered; those of version 4 with
- * tsctrace's extension field get that field. Mode 1 (symmetric) is rejected, as
- * its sender expects a peer that also synchronizes with it. Mode 0, which
- * clients of version 1 sent, is rejected, as it cannot be told from an answer:
- * two servers would answer each other forever. A rejected request gets no
- * answer, neither kiss-o'-death nor crypto-NAK, as an attacker may have forged
- * its address.
+ * Requests of mode 3 in NTP version 1 to 4 are answered; answers to requests of
+ * version 4 with tsctrace's extension field have that field, too. Mode 1 (symmetric)
+ * is rejected, as its sender expects a peer that also synchronizes with it. Mode 0,
+ * which clients of version 1 sent, is rejected, as it cannot be told from an answer:
+ * two servers would answer each other forever. A rejected request gets no answer,
+ * neither kiss-o'-death nor crypto-NAK, as an attacker may have forged its address.
  */
 #ifndef TSCT_NTP_RESPONDER_H
 #define TSCT_NTP_RESPONDER_H
@@ -95,7 +94,7 @@ enum tsct_answer {
 };
 
 #define TSCT_RESPONDER_CLIENTS	1024	/* number of entries in the client table */
-#define TSCT_RESPONDER_PAST	16	/* requests recorded per client */
+#define TSCT_RESPONDER_PAST	16	/* number of requests recorded per client */
 
 struct tsct_responder;
 
@@ -143,7 +142,7 @@ void tsct_responder_disrupt(struct tsct_responder *responder);
  * tsct_client_poll_requested() handles it
  * @key_id: key of the packet's MAC; 0: no MAC
  * @bytes: room for a packet of TSCT_NTP_MAX bytes
- * Returns the length; 0: no such key.
+ * Returns the length in bytes; 0: no such key.
  */
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,

@@ -133,7 +133,7 @@ grep -q "^boot $(cat /proc/sys/kernel/random/boot_id)$" "$rate" || fail "boot"
 error=$(seen rate_error_ppb)
 rm "$file"		# deletes the clock file, too, which also has the rate
 start --state-dir "$work/state"
-wait_for "it uses the rate" logged 'using the saved rate, known to 0'
+wait_for "it uses the rate" logged 'using the saved rate, error bound 0'
 wait_for "a clock" is origin daemon
 # The rate of CLOCK_MONOTONIC_RAW, in ns, is exact.
 is source tsc && least=0.001 || least=0

@@ -71,7 +71,7 @@ TEST(test_save_and_load)
 	save();
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
-	ck_assert(was_logged("known to 0.007579 ppm"));
+	ck_assert(was_logged("error bound 0.007579 ppm"));
 	save();
 	ck_assert_int_eq(stat(file.path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0644);
