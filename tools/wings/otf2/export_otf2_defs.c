@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of an OTF2 export, written after all events. Readers need strings
- * before definitions that use them: so two passes are made, one to collect
- * strings, one to write the definitions.
+ * Definitions of an OTF2 export, written after all events. Readers need strings before the
+ * definitions that use them. So there are two passes: the first collects the strings, the
+ * second writes the definitions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -113,8 +113,8 @@ static void define_nodes(struct defining *d)
 		define_node(d, i);
 }
 
-/* Returns the string for a thread or process: its name, and its number if that is not there
- * already. */
+/* Returns the string for a thread or process: its name, with its number if the name does not
+ * contain it. */
 static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 {
 	char title[TSCT_THREAD_LABEL_MAX], name[TSCT_THREAD_LABEL_MAX + 16];
@@ -126,7 +126,7 @@ static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 	return string(d, name);
 }
 
-/* Returns the string for a process: its rank, with MPI, else that of a thread. */
+/* Returns the string for a process: "MPI Rank N" for a rank, else the string for a thread. */
 static __u32 process_string(struct defining *d, const struct tsct_thread *process)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
@@ -141,8 +141,8 @@ static __u32 process_string(struct defining *d, const struct tsct_thread *proces
 	return title_string(d, process);
 }
 
-/* Returns the location group of a location: its process, or if that is unknown, one that
- * stands for its node. */
+/* Returns the location group of a location: its process or, if the process is unknown, a
+ * group that stands for the node. */
 static __u32 group_of(const struct defining *d, const struct otf2_location *l)
 {
 	return l->thread->process ? l->thread->process->index :
@@ -280,7 +280,7 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* Returns the numbers of all locations, which the caller frees. */
+/* Returns a list of all locations, which the caller frees; NULL: out of memory */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
@@ -294,8 +294,8 @@ static uint64_t *list_locations(struct defining *d)
 }
 
 /*
- * Lists all locations in the order in which groups refer to them: those of MPI's ranks
- * first, by rank. @ret_index, of room for all, receives the place of each location.
+ * Returns all locations in the order in which groups refer to them: MPI ranks first, by
+ * rank. Sets ret_index[L] to the index of location L in this list.
  */
 static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 {
@@ -318,7 +318,7 @@ static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 	return list;
 }
 
-/* Defines a communicator of MPI, with number @ref. @index: place of each location */
+/* Defines the MPI communicator number @ref. @index: see order_locations() */
 static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
@@ -361,8 +361,8 @@ static void define_all_threads(struct defining *d, __u32 paradigm, __u32 all, __
 			OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-/* Defines a communicator of all threads, as messages are between any threads, and those
- * of MPI. */
+/* Defines the communicators: one of all threads, for messages between threads, and those of
+ * MPI. */
 static void define_comm(struct defining *d)
 {
 	__u32 name = string(d, "threads"), all = string(d, "");
@@ -424,8 +424,9 @@ static void define_strings(struct defining *d)
 /* ---- local definitions of locations ------------------------------------ */
 
 /*
- * Times are corrected already: the offset is 0, with the recording's bound as
- * its deviation. If the bound is unknown, there is no offset.
+ * Writes the clock offset of a location. Times in the archive are already corrected, so the
+ * offset is 0, and its deviation is the recording's error bound. If that bound is unknown,
+ * no clock offset is written.
  */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
@@ -458,7 +459,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					  text, true));
 }
 
-/* Stores the known ones of the largest errors of times. */
+/* Stores the largest errors of times as properties of the archive, if they are known. */
 static void set_errors(struct defining *d)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
@@ -476,8 +477,8 @@ static void set_errors(struct defining *d)
 	}
 }
 
-/* Stores numbers that identify the exported recordings as a property of the archive, so
- * that a later merge of archives can refuse duplicate recordings. */
+/* Stores the numbers of the exported recordings as a property of the archive, so that a
+ * later merge of archives can refuse a recording that it already has. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges OTF2 archives. libotf2 runs in a child process: it trusts lengths and counts
- * in files, so a corrupt file can make it access invalid memory. If the child crashes,
- * the parent prints an error and removes the output.
+ * Merges OTF2 archives. libotf2 runs in a child process: libotf2 trusts the lengths and
+ * counts in files, so a corrupt file can make it access invalid memory. If the child
+ * crashes, the parent prints an error and removes the output.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "tools/merge/cmd_merge.h"
 
 #define POLL_NS		100000000L
-/* Limit of the child's CPU time without progress (events, definitions, chunks), s */
+/* Largest CPU time of the child in which its counters of progress do not change, s */
 #define STUCK_S		30
 
 /*
@@ -48,7 +48,7 @@ static uint64_t size_of(int at, const char *name)
 	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Returns the size of all files of definitions of an archive, bytes */
+/* Returns the total size of the definition files of an archive, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
 	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
@@ -79,7 +79,8 @@ static uint64_t definitions_of(const char *anchor)
 
 /* No memory limit with AddressSanitizer, which reserves terabytes of address space */
 #ifndef __SANITIZE_ADDRESS__
-/* Limits the address space, so that a wrong count in a file cannot use all memory. */
+/* Limits the address space to @more bytes above that used now, against wrong counts in
+ * files. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -135,9 +136,9 @@ static int stop(pid_t child, int ret)
 }
 
 /*
- * Waits for the child, and shows the progress that the child writes to @s. Returns the
- * result of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
- * killed; -EBADMSG: the child crashed or made no progress; with the reason in s->why.
+ * Waits for the child, and shows the progress that the child writes to @s. Returns 0 or
+ * -errno of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
+ * killed; -EBADMSG: the child crashed or made no progress. The reason is in s->why.
  */
 static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_status *s,
 			  struct progress *progress)
@@ -213,8 +214,8 @@ static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *w
 /* ---- messages -------------------------------------------------------------------- */
 
 /*
- * Replaces the names of intermediate files in @text by the names of the inputs that
- * they were made from. Returns malloc'ed text, or NULL.
+ * Replaces, in @text, each name of an intermediate file by the name of the input from which
+ * the file was made. Returns malloc'ed text; NULL: out of memory
  */
 static char *named(const struct merge *m, const char *text)
 {
@@ -275,7 +276,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* The archive made from recordings is only temporary. */
+			/* Not the temporary archive that was made from the recordings */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",
@@ -398,14 +399,14 @@ int merge_archives(const struct merge *m)
 /* ---- recordings and archives ------------------------------------------------- */
 
 /*
- * Recordings and archives become an archive in three steps: merges the recordings into one
- * recording in cluster time; exports that recording as an archive with the time of day; merges
- * all archives. Intermediate files are in a hidden directory beside the output, and are removed
- * at the end.
+ * State of a merge of recordings and archives into one archive, in three steps: merge the
+ * recordings into one recording in cluster time; export that recording as an archive with
+ * the time of day; merge all archives. Intermediate files are in a hidden directory beside
+ * the output, and are removed at the end.
  */
 struct mixed {
 	const struct merge *m;
-	char recording[PATH_MAX], archive[PATH_MAX], anchor[PATH_MAX];	/* intermediate files */
+	char recording[PATH_MAX], archive[PATH_MAX], anchor[PATH_MAX];	/* temporary files */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
@@ -472,8 +473,8 @@ static int run_mixed(struct mixed *mixed, struct merge_input *input)
 	if (ret != EXIT_DONE)
 		return ret;
 	/*
-	 * The exported archive replaces the first recording among the inputs. Their
-	 * order matters: the output has the clock of the first archive.
+	 * The exported archive takes the place of the first recording in the list of inputs.
+	 * The order of inputs matters: the output has the clock of the first archive.
 	 */
 	for (i = 0, sub.nr = 0; i < m->nr; i++) {
 		if (m->input[i].kind == MERGE_RECORDING && at >= 0) {

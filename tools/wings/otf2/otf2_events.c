@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copies events: each location of an input to a file of its own. */
+/* Copies events: each location of each input gets its own file in the result. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,17 +9,17 @@
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
-/* Archives of 2012 have events that are deprecated in libotf2 now. */
+/* The oldest archives (2012) have events that libotf2 has deprecated since. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* State of copying the events of one location from one archive into another */
+/* State of copying one location's events from an input to the result */
 struct event_copy {
 	/* Fields set by the caller: */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
-	/* empty list of attributes, to be filled for each event */
+	/* list to which each event's attributes are added; empty before each event */
 	OTF2_AttributeList *attributes;
 	volatile uint64_t *beat;	/* counter of events, for a progress display */
 
@@ -27,19 +27,19 @@ struct event_copy {
 	uint64_t nr;			/* number of events copied */
 	/* first and last time in the result, if there are events */
 	uint64_t first, last;
-	/* number of events whose time was raised, so that times do not decrease */
+	/* number of events whose time was raised to the time of the event before */
 	uint64_t held;
 	int err;
-	char why[256];	/* text of the error, to follow the file's name */
+	char why[256];	/* text of the error; the message has the file's name before it */
 
 	/* State of the current event: */
 	const char *event;		/* name of the event's kind */
 	uint64_t at;			/* index of the event, from libotf2 */
 	uint64_t time;
-	OTF2_AttributeList *list;	/* attributes to be written with the event */
+	OTF2_AttributeList *list;	/* attributes to write with the event; NULL: none */
 };
 
-/* Sets the error of a copy, unless there was an error before. */
+/* Sets the error of a copy. Keeps an earlier error. */
 __attribute__((format(printf, 3, 4)))
 static void fail(struct event_copy *c, int err, const char *format, ...)
 {
@@ -75,9 +75,9 @@ static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Converts an input's rank in communicator or window @of to the result's: adds the
- * number that @by has for @of. OTF2's special root ranks, such as "none", are the
- * highest numbers, and are not changed. */
+/* Returns the rank in the result for @rank, an input's rank in the communicator or window
+ * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
+ * "none", are the highest numbers, and are not changed. */
 static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
@@ -140,9 +140,9 @@ static struct event_copy *begin(void *data, const char *event, uint64_t at,
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Event times must not decrease. The clock offset that is added to each time
-	 * may fall faster than the time grows, so a sum may decrease: raises such a
-	 * time. */
+	/* Event times must not decrease. But a time plus its clock offset can be lower than
+	 * the sum of the event before, if the offset falls faster than the time grows.
+	 * Raises such a time. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -167,11 +167,12 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * All kinds of events: E(name, arguments): OTF2's name, and the kind of each argument, both of
- * the callback that reads the event and of the function that writes it. A kind is (parameter,
- * what becomes of it) for argument n: references and ranks of the input become those of the
- * result. All else is kept: sizes, flags, and numbers that are local to the location or its
- * communicator. A RANK is of the event's COMM, a REMOTE one of its WIN.
+ * All kinds of events: E(name, arguments). name: OTF2's name. arguments: the kind of each
+ * argument of the callback that reads the event, and of the function that writes it. A kind
+ * of argument n is a pair: the parameter, and its value in the result. References and ranks
+ * of the input are converted to those of the result. All other values are kept: sizes,
+ * flags, and numbers that are local to the location or its communicator. A RANK is a rank in
+ * the event's COMM, a REMOTE is a rank in the event's WIN.
  */
 #define U8(n)		(uint8_t v##n, v##n)
 #define U32(n)		(uint32_t v##n, v##n)
@@ -275,7 +276,7 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 	E(IoReleaseLock, HANDLE, U8)					\
 	E(IoTryLock, HANDLE, U8)
 
-/* EACH(PARAMETER_, kinds), EACH(BECOMES_, kinds): of all arguments, each after a comma */
+/* EACH(PARAMETER_, kinds): list of parameters; EACH(BECOMES_, kinds): list of values */
 #define PARAMETER_(parameter, becomes)	parameter
 #define BECOMES_(parameter, becomes)	becomes
 #define EACH_0(m)
@@ -378,8 +379,8 @@ struct reading {
 };
 
 /*
- * Handles damage in a file of the input. With the option "salvage", adds a remark for
- * the user, counts @missing events as lost, and returns 0; else returns -EBADMSG.
+ * Handles damage in a file of the input. With --salvage, adds a remark for the user and
+ * @missing lost events, and returns 0. Otherwise returns -EBADMSG.
  */
 static int lose(struct reading *r, uint64_t missing)
 {
@@ -397,8 +398,8 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/* Counts the readable events of a location. @wanted: number of events by the location's
- * definition */
+/* Counts the readable events of a location. @wanted: number of events that the definition of
+ * the location states */
 static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_status *s = r->in->status;

@@ -15,7 +15,7 @@
 
 #define SUFFIX	".otf2"
 
-/* Sets the error from the error of libotf2. */
+/* Sets the merge's error to @what, with the text of libotf2's error. Returns -errno. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
@@ -256,7 +256,7 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 
 	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "clock offset %u is at time %llu, before the previous one at %llu",
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %llu, which is not after the one before, at %llu",
 				to->nr, (unsigned long long)time,
 				(unsigned long long)to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;

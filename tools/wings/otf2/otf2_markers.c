@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Markers: annotations by users and tools, in a file of their own beside a
- * trace.
+ * Copies markers: annotations by users and tools. An archive has its markers in a file
+ * beside the files of events.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	/* numbers of definitions in the result, by number in the input */
+	/* numbers of marker definitions in the result, by number in the input */
 	struct tsct_otf2_ids ids;
 	bool unsorted;
-	uint32_t next;	/* number of the next definition in the result */
+	uint32_t next;	/* number of the next marker definition in the result */
 	OTF2_ErrorCode code;		/* status of the last call of `writer` */
 	int err;
 };

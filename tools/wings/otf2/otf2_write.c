@@ -17,7 +17,7 @@
 static char why[512];
 static OTF2_ErrorCode heard;
 
-/* Removes the full stop at the end of libotf2's messages. */
+/* Removes punctuation and spaces at the end of a message of libotf2. */
 static void trim(char *text)
 {
 	size_t len = strlen(text);
@@ -135,9 +135,10 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * Allocates one chunk for libotf2, which writes the chunk out when full: by default
- * libotf2 collects 128 MiB per location. It fills each chunk with zeros; reusing memory
- * makes that cheap where locations are written one after another.
+ * Allocates one chunk for libotf2, which writes the chunk to the file when it is full.
+ * Without this callback, libotf2 collects 128 MiB per location. libotf2 fills each chunk
+ * with zeros, which is cheap in memory that was used before: so a freed chunk is kept for
+ * the next location.
  */
 static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
 		      void **own, uint64_t size)
@@ -184,9 +185,7 @@ static OTF2_FlushType flush(void *data, OTF2_FileType type,
 }
 
 static const OTF2_MemoryCallbacks memory = { allocate, free_all };
-/*
- * No callback after a flush: it would put events of our own between those of the trace.
- */
+/* No callback after a flush, with which libotf2 would write an event for each flush. */
 static const OTF2_FlushCallbacks flushes = { flush, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */
@@ -215,8 +214,8 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, const char *dir,
 	return code;
 }
 
-/* Converts an error of libotf2 to -errno: @code, or, if that is success, the error that
- * libotf2 reported only to the error callback. */
+/* Returns the -errno of @code. If @code is success, returns the -errno of the error that
+ * libotf2 reported only to the error callback; 0: there was none. */
 static int result(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
@@ -318,7 +317,7 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
 	err = result(code);
-	/* Closing writes the anchor, which must not exist after an error. */
+	/* OTF2_Archive_Close() writes the anchor file, which must not exist after an error. */
 	if (!err)
 		err = result(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_writer_abandon(writer);
