@@ -64,8 +64,8 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/* Sets the names of output and recording from the arguments: OUT.html RECORDING, -o
- * OUT.html RECORDING, or RECORDING alone. */
+/* Sets the names of output and recording from the arguments, which are one of: OUT.html
+ * RECORDING, -o OUT.html RECORDING, RECORDING. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -165,7 +165,7 @@ static const struct argp argp = {
 
 /* ---- report sync --------------------------------------------------------- */
 
-/* Returns the sync samples of a recording. Prints errors. NULL: failed */
+/* Returns a recording's sync samples as JSON. On failure, prints an error, returns NULL. */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;

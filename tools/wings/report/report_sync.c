@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl report sync: writes a page with the exchanges with each source, the fit,
- * and the error bound of the fit. Its data is the daemon's answer to "exchanges"; the
- * sync samples of a recording are first converted to the same form.
+ * trace-ctl report sync: writes a page that shows, for each source of time, the exchanges,
+ * the fit and the fit's error bound. The data is the daemon's answer to the request
+ * "exchanges"; sync samples of a recording are first converted to the same form.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,14 +15,13 @@
 #include "report.h"
 
 #define CURVE_POINTS	64
-/* limit of exchanges in a chart: the marks of more exchanges would overlap */
+/* largest number of exchanges in a chart; the marks of more exchanges would overlap */
 #define MARKS_MAX	4096
 
 
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples; offsets are relative to the tangent in the middle of the
- * fit */
+/* A series of sync samples. Offsets are relative to the tangent in the middle of the fit. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -35,8 +34,8 @@ static double seconds(const struct window *w, __u64 local)
 		sync_samples_hz(w->read->rec);
 }
 
-/* Returns points of the fitted function at equal distances, from the first exchange to
- * the last. A separate fit is computed for each point. */
+/* Returns points of the fitted function as JSON, equidistant from the first exchange to the
+ * last. Computes a separate fit for each point. */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;
@@ -150,8 +149,8 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Points of the two charts of one time source: the exchanges with the source, and the
- * curve fitted to these exchanges. x, curve_x: times in s, for the chart of offsets;
+/* Points of the two charts of one source of time: the exchanges with the source, and the
+ * curve fitted to these exchanges. Unit of x and curve_x: s, for the chart of offsets; of
  * offset, rtt, residual, curve, low, high: ns */
 struct series {
 	unsigned int nr, nr_curve;
@@ -168,7 +167,7 @@ static double element(const json_t *row, unsigned int i)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Returns the curve's value at time @x, interpolated between its equidistant points. */
+/* Returns the curve's value at time @x in s, interpolated between the curve's points. */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -184,7 +183,7 @@ static double curve_at(const struct series *s, double x)
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
-/* Reads the exchanges and the fitted curve of a source; the caller frees s->x and
+/* Reads the exchanges and the fitted curve of a source into @s. The caller frees s->x and
  * s->kept. Returns 0 or -ENOMEM. */
 static int read_series(const json_t *source, struct series *s)
 {
@@ -264,8 +263,8 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* Fit the y axis to the error bound at the curve's last point only: the larger
-	 * bounds of earlier points would make the offsets invisibly small. */
+	/* The y axis covers the error bound of the curve's last point only: with the larger
+	 * bounds of earlier points, the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
