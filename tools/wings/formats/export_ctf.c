@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet. Only one
- * packet of each file is in memory. Files are opened for each packet: a descriptor for
- * every CPU and channel would exceed the usual limit.
+ * Exports CTF 1.8 with times in ns: a file for each channel and CPU, written packet by
+ * packet. Only one packet of each file is in memory. Files are opened for each packet:
+ * descriptors for every CPU and channel would exceed the usual limit of open files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,8 +80,8 @@ static int flush(const struct tsct_export *x, struct stream *s)
 }
 
 /*
- * Begins a packet. The first one of a file is empty: readers count losses between
- * packets, so after an empty packet they count losses before the first event, too.
+ * Begins the first packet of a file. This packet stays empty: readers count losses between
+ * packets, so after an empty packet they also count losses before the first event.
  */
 static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 		 __u64 discarded)
@@ -96,7 +96,7 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
-		/* Losses before the selected part of the recording do not count. */
+		/* Losses before the selected part of the recording are not counted. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -257,7 +257,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 	tsct_tsdl_put_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
-	/* Writes an enum for each integer type that is shown as a system call. */
+	/* Writes an enum for each integer type that holds numbers of system calls. */
 	for (i = 0; i < TSCT_TYPE_NR; i++)
 		if (has_syscall(x, i))
 			put_syscall_enum(i, to);
@@ -280,8 +280,8 @@ static int finish(const struct tsct_export *x, struct stream *s)
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* Number of all events lost at this location. If the selected times end before
-	 * the recording's end: number of events lost up to the last exported event */
+	/* Number of events lost at this location: all; or, if the selected times end before
+	 * the recording does, only those lost up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
@@ -344,8 +344,8 @@ static int begin(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* The clock's offset is close to all times: readers that use doubles are exact
-	 * for small numbers only. */
+	/* The clock's offset is close to all times: readers that use doubles are exact only
+	 * for small numbers. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
 	/* An export is a trace of its own, with a UUID of its own. */
 	if (tsct_recording_random_uuid(c->uuid))

@@ -16,7 +16,7 @@
 struct folded {
 	struct tsct_stacks *stacks;
 	__u64 *events;		/* number of events, by index of the stack */
-	__u64 *unknown;		/* the same of events whose stack is unknown, by node */
+	__u64 *unknown;		/* number of events whose stack is unknown, by node */
 };
 
 static int begin(struct tsct_export *x)
@@ -49,14 +49,14 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Writes a name without the characters that separate names and lines. */
+/* Writes a name, and replaces the characters that separate names and lines. */
 static void put_name(FILE *to, const char *name)
 {
 	for (; *name; name++)
 		putc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '_' : *name, to);
 }
 
-/* Writes the line of a stack; @node: name of its node, or NULL */
+/* Writes the line of a stack. @node: name of the stack's node; NULL: not written */
 static void put_line(FILE *to, const char *node, const struct tsct_stack *stack, __u64 events)
 {
 	__u32 i;
@@ -83,7 +83,7 @@ static int compare_stacks(const void *a, const void *b)
 	return tsct_stacks_compare(one, two);
 }
 
-/* Writes the lines in order; different stacks may have the same functions. */
+/* Writes the lines, sorted. Stacks with the same functions get one line. */
 static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, __u32 nr)
 {
 	const struct folded *f = x->own;

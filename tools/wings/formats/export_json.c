@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Chrome's trace events. Each event is written immediately, so only one is in
- * memory. Threads of unknown processes are shown in a process that stands for the node.
+ * Exports Chrome's trace events (JSON). Each event is written immediately, so only one is in
+ * memory. Threads of unknown processes are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,12 +16,12 @@
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
 
-/* Thread id shown for the idle thread of CPU 0; other CPUs add their number. All idle
- * threads have id 0. */
+/* Thread id that is shown for the idle thread of CPU 0; that of CPU n is IDLE_TID + n. In
+ * the recording, all idle threads have id 0. */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
-	bool any;		/* flag: a trace event was written */
+	bool any;		/* flag: at least one trace event was written */
 	struct tsct_text line;	/* the trace event that is being written */
 };
 
@@ -64,7 +64,7 @@ static void put_error(struct json *j, const char *key, __u64 error_ns)
 	put(j, "null");
 }
 
-/* Writes a time in us with a resolution of 1 ns: more digits than a double has. */
+/* Writes a time in us with a resolution of 1 ns, as digits: a double has too few. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
 	struct json *j = x->own;
@@ -79,7 +79,7 @@ static void put_time(struct tsct_export *x, __s64 ns)
 	put(j, text);
 }
 
-/* Begins a trace event. @ns: its time; NULL: it has none */
+/* Begins a trace event. @ns: pointer to the event's time; NULL: the event has no time */
 static struct json *put_first(struct tsct_export *x, const __s64 *ns)
 {
 	struct json *j = x->own;
@@ -92,7 +92,7 @@ static struct json *put_first(struct tsct_export *x, const __s64 *ns)
 	return j;
 }
 
-/* Writes what is put so far, and @text. */
+/* Appends @text to the trace event, and writes the event to the file. */
 static int put_last(struct tsct_export *x, const char *text)
 {
 	struct json *j = x->own;
@@ -115,7 +115,7 @@ static __s64 pid_of(const struct tsct_export *x, const struct tsct_thread *threa
 	return tsct_export_pid(x, thread->node, thread->tgid);
 }
 
-/* Begins a trace event with the members that most have. */
+/* Begins a trace event with the members that most trace events have. */
 static struct json *put_frame(struct tsct_export *x, const struct tsct_export_event *ev,
 			      const char *phase, const char *name, const char *category)
 {
@@ -197,7 +197,7 @@ static bool is_number(const struct tsct_value *v)
 	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
 }
 
-/* Writes a value; values of system calls that have a text, as this text. */
+/* Writes a value. If it is an argument of a system call and has a text, writes that text. */
 static void put_value(struct json *j, const struct tsct_export *x,
 		      const struct tsct_export_event *ev, const struct tsct_value *v)
 {
@@ -228,7 +228,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 		put_value(j, x, ev, &v);
 		gap = ",";
 	}
-	/* Names with a dot are the exporter's own: field names are C identifiers. */
+	/* Field names are C identifiers, so names with a dot can only be the exporter's own. */
 	if (which != NUMBERS) {
 		put(j, gap);
 		put_integer(j, "\"tsctrace.cpu\":", ev->e->cpu);
@@ -258,7 +258,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_last(x, "}}");
 }
 
-/* Interrupts ("E") or continues ("B") a slice that is inside of the ending slice. */
+/* Interrupts ("E") or continues ("B") a slice that is still open inside the ending slice. */
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins)
 {
@@ -273,7 +273,7 @@ static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	return put_event(x, ev, "E");
 }
 
-/* Writes a message's end as an empty slice: viewers draw arrows between slices only. */
+/* Writes a send or receive as an empty slice: viewers draw arrows between slices only. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Names
- * are written once, in the first packet that needs them. Threads of unknown processes are in
- * a process that stands for the node.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Each
+ * name is written once, in the first packet that needs it. Threads whose process is unknown
+ * are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/stacks.h"
 
-/* Perfetto's flags of a packet: interned data was cleared; interned data is needed */
+/* Flags of a packet: clears Perfetto's interned data; needs the interned data */
 #define STATE_CLEARED	1
 #define STATE_NEEDED	2
 
@@ -42,8 +42,8 @@ struct perfetto {
 	bool *named;
 	bool *counted;	/* one flag per node and event definition: its tracks exist */
 	struct tsct_stacks *stacks;
-	bool *stack_named, *frame_named;	/* flags by index: written before */
-	/* Parts of the current packet: annotations, their texts, and names */
+	bool *stack_named, *frame_named;	/* flags by index: it was written */
+	/* Parts of the packet that is being composed: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
 	char *texts[TSCT_FIELDS_MAX + 2];
@@ -117,7 +117,7 @@ static int put_packet(struct tsct_export *x, packet *one)
 	return 0;
 }
 
-/* Writes a packet with names, stacks or frames, to which later packets refer. */
+/* Writes a packet with names, stacks or frames. Later packets refer to these by ID. */
 static int put_interned(struct tsct_export *x, TsctPerfetto__InternedData *interned)
 {
 	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
@@ -156,7 +156,7 @@ static int put_clock(struct tsct_export *x)
 	return put_packet(x, &one);
 }
 
-/* Returns a copy in valid UTF-8, malloc'ed, or NULL. */
+/* Returns a malloc'ed copy of a text, in valid UTF-8; NULL: out of memory */
 static char *clean(const char *text, size_t len)
 {
 	char *to = malloc(3 * len + 1);
@@ -186,8 +186,8 @@ static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
 	return put_packet(x, &one);
 }
 
-/* Describes the largest errors of all times: the format has no field for them, but viewers
- * show the labels of a process. Of nodes that were never compared, none is stated. */
+/* Describes the largest errors of all times, for the label of a process: the format has no
+ * field for errors. If nodes were never compared, all errors are "unknown". */
 static void label_errors(const struct tsct_export *x, char *text, size_t size)
 {
 	static const char *const names[TSCT_EXPORT_ERRORS] = {
@@ -212,7 +212,7 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
-/* The format has 31 bits for it: nodes after the 256th share numbers of processes. */
+/* Returns a process's number in the export, 31 bits: nodes after the 256th share numbers. */
 static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
 {
 	return (__s32)(tsct_export_pid(x, node, tgid) & INT32_MAX);
@@ -260,8 +260,8 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
 	return err;
 }
 
-/* Writes the track of a thread. All idle threads have the same id, which Perfetto does
- * not accept for threads. */
+/* Writes the track of a thread. An idle thread gets no thread descriptor: all idle threads
+ * have the same id, which Perfetto does not accept. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -334,8 +334,8 @@ static int put_nodes(struct tsct_export *x)
 
 /* ---- samples: stacks and their frames, once each ------------------------- */
 
-/* Writes a frame: its function, its file and the file's build id. Every frame has a mapping
- * of its own, which Perfetto joins: names are few in comparison with samples. */
+/* Writes a frame: its function, its file and the file's build id. Each frame gets a mapping
+ * of its own. Perfetto joins equal mappings, and frames are few in comparison with samples. */
 static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -380,7 +380,7 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	return err;
 }
 
-/* Writes a stack, once. */
+/* Writes a stack, unless it was written before. */
 static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -459,7 +459,7 @@ static void drop_notes(struct perfetto *p)
 		free(p->texts[--p->nr_notes]);
 }
 
-/* Sets the string value of an annotation, which then owns the text. */
+/* Sets the string value of an annotation. Takes ownership of the malloc'ed @text. */
 static int set_text(struct perfetto *p, annotation *note, char *text)
 {
 	p->texts[note - p->notes] = text;
@@ -492,7 +492,7 @@ static int set_integer(struct perfetto *p, annotation *note,
 		note->has_int_value = 1;
 		note->int_value = value;
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		/* Pointers are shown in hexadecimal by Perfetto. */
+		/* Perfetto shows pointers in hexadecimal. */
 		note->has_pointer_value = 1;
 		note->pointer_value = value;
 	} else {
@@ -544,7 +544,7 @@ static int note_fields(struct tsct_export *x,
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Writes an event of definition @def on the thread's track, with all annotations. */
+/* Writes an event with definition @def on the thread's track, with all annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
@@ -738,7 +738,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Writes the losses as an event at the end: viewers have no other place for losses. */
+/* Writes an event at the end that states the losses: the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =

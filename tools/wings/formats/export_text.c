@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Exports text: the same output as `trace-ctl dump --utc` */
+/* Exports text: the output is the same as that of `trace-ctl dump --utc`. */
 #include <errno.h>
 #include <stdlib.h>
 
