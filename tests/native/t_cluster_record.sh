@@ -68,7 +68,7 @@ done
 # --- two runs into one directory ---
 rm -rf "$work/o"
 cluster 1 -- true
-says 'o.nodes: another run writes there, or left its recordings'
+says 'o.nodes: another run writes there, or an earlier run left it'
 rm -rf "$work/o.nodes"
 mkdir "$work/shared"
 cluster 0 --shared "$work/shared" -- "$emit" 10

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster top: events, losses and clocks of all nodes, again at intervals */
+/* trace-ctl cluster top: shows events, losses and clocks of all nodes, at intervals */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@
 #include "tools/common/options.h"
 #include "tools/shared/top.h"
 
-#define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
+#define KEY_WAIT_NS	1000000LL	/* wait for the signal that a key causes, ns */
 
 enum { KEY_ONCE = CLUSTER_KEYS };
 
-/* The run is the first member: the display gets a pointer to it. */
+/* `r` must be the first member, because the display casts its address to this struct. */
 struct cluster_top {
 	struct cluster_run r;
 	enum top_table_key key;
 	unsigned long count;	/* number of refreshes before the end; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 	unsigned long done;
-	__s64 next_ns;		/* time of the next refresh; 0: none was yet */
+	__s64 next_ns;		/* time of the next refresh; 0: before the first */
 	struct top_table_row *rows;
 	bool failed;		/* the table could not be printed */
 };
@@ -111,7 +111,7 @@ static void refresh(struct cluster_top *t, __s64 now_ns)
 	err = t->r.json ? ctl_json_print_as(top_table_json(t->rows, t->r.c.nr),
 					    TSCT_JSON_LINE) :
 		print_table(t);
-	/* Flush, so that a program behind a pipe gets each table immediately. */
+	/* A program behind a pipe gets each table immediately. */
 	t->failed = err || fflush(stdout) || ferror(stdout);
 }
 

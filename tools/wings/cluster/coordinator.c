@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The states of a run and of its nodes */
+/* State machine of a run and of its nodes */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_FAILED] = "failed",
 };
 
-/* States in which the recorder of the node runs */
+/* Set of the states in which a node's recorder runs */
 #define RECORDER_RUNS	(IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING))
 
 static bool is_in(const struct cluster_node *n, unsigned int states)
@@ -34,7 +34,7 @@ static bool is_over(const struct cluster_node *n)
 	return is_in(n, IN(FAILED) | IN(DONE));
 }
 
-/* Returns true if @name has only letters, digits and some of @others, and is not too long */
+/* Returns true if @name has only letters, digits and bytes in @others, at most 255. */
 static bool consists_of(const char *name, const char *others)
 {
 	const char *at = name;
@@ -97,7 +97,7 @@ static void send_type(struct cluster_node *n, const char *type)
 	send_json(n, json_pack("{ss}", "type", type));
 }
 
-/* Ends the node's part. @keep: whether it leaves its recording where it is */
+/* Ends the node's part in the run. @keep: the node does not remove its recording */
 static void send_quit(struct cluster_node *n, bool keep)
 {
 	send_json(n, json_pack("{ss sb}", "type", "quit", "keep", keep));
@@ -122,7 +122,7 @@ static void print_text(struct cluster_node *n, const char *format, ...)
 
 /* ---- failures --------------------------------------------------------------- */
 
-/* Prints the reason, and ends the node's part, unless it has ended. */
+/* Unless the node is done or has failed: sets its state to FAILED and prints the reason. */
 __attribute__((format(printf, 2, 3)))
 static void fail_node(struct cluster_node *n, const char *format, ...)
 {
@@ -142,7 +142,7 @@ static void fail_node(struct cluster_node *n, const char *format, ...)
 		print_text(n, "%s", n->why);
 }
 
-/* The node answers, but not as it should: end the connection. */
+/* Fails a node that sent an invalid message, and ends the connection. */
 static void reject(struct cluster_node *n, const char *what, const char *type)
 {
 	fail_node(n, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
@@ -152,7 +152,7 @@ static void reject(struct cluster_node *n, const char *what, const char *type)
 
 /* ---- stages ------------------------------------------------------------------ */
 
-/* Ends the run before the recording: nodes remove what they made. */
+/* Ends the run before the recording. The nodes remove the files that they made. */
 static void abort_run(struct cluster *c)
 {
 	struct cluster_node *n;
@@ -187,7 +187,7 @@ static json_t *start_message(const struct cluster *c)
 				   "rate", (json_int_t)c->o->live_rate));
 }
 
-/* Brings the nodes that are in some states to another one, by a message, which is released. */
+/* Sends @message to nodes in a set of states, sets their state, and releases @message. */
 static void send_all(struct cluster *c, unsigned int states, enum cluster_state state,
 		     json_t *message)
 {
@@ -200,7 +200,7 @@ static void send_all(struct cluster *c, unsigned int states, enum cluster_state 
 	json_decref(message);
 }
 
-/* All nodes are checked: prints all problems, and starts the recorders. */
+/* Called when all nodes are checked: prints all problems, and starts the recorders. */
 static void end_checks(struct cluster *c)
 {
 	unsigned int problems = cluster_count(c, CLUSTER_FAILED);
@@ -231,7 +231,7 @@ static void end_checks(struct cluster *c)
 	send_all(c, IN(CHECKED), CLUSTER_STARTING, start_message(c));
 }
 
-/* All recorders are ready, or have failed since the checks: starts the commands. */
+/* Called when all recorders are ready or have failed: starts the commands. */
 static void end_start(struct cluster *c)
 {
 	if ((cluster_count(c, CLUSTER_FAILED) && !c->o->force) ||
@@ -246,7 +246,7 @@ static void end_start(struct cluster *c)
 		add_action(c->nodes, CLUSTER_COMMAND);
 }
 
-/* Ends the recordings. Sent again, it ends them even if commands still run. */
+/* Ends the recordings. The second call ends them even if commands still run. */
 static void stop_nodes(struct cluster *c)
 {
 	if (!c->stops++)
@@ -256,8 +256,8 @@ static void stop_nodes(struct cluster *c)
 		 json_pack("{ss}", "type", "stop"));
 }
 
-/* Stops the command that runs here, whose end will stop the nodes. False: there is none,
- * or it was stopped before. */
+/* Stops the command that runs here; its end will stop the nodes. Returns false if there is
+ * no such command, or if it was stopped before. */
 static bool stop_command(struct cluster *c)
 {
 	if (!c->o->here || !c->o->command || c->command_stopped)
@@ -267,7 +267,7 @@ static bool stop_command(struct cluster *c)
 	return true;
 }
 
-/* Begins the next stage if all nodes are ready for it. */
+/* Begins the next stage if all nodes have completed the present one. */
 static void end_stage(struct cluster *c)
 {
 	switch (c->stage) {
@@ -296,7 +296,7 @@ static void end_stage(struct cluster *c)
 	}
 }
 
-/* Goes on as far as possible: without nodes, several stages end at once. */
+/* Begins as many stages as possible: without nodes, several stages end at once. */
 static void advance(struct cluster *c)
 {
 	enum cluster_stage before;
@@ -373,7 +373,7 @@ static void on_progress(struct cluster_node *n, const struct control_message *m)
 	n->error_ns = json_is_integer(error) ? member(m->json, "error_ns") : UINT64_MAX;
 }
 
-/* Notes how the node's command ended. */
+/* Stores the exit status or the signal with which the node's command ended. */
 static void end_command(struct cluster_node *n, const json_t *json)
 {
 	n->command_ended = true;
@@ -407,7 +407,7 @@ static void on_summary(struct cluster_node *n, const struct control_message *m)
 		n->lost += member(lost, key);
 }
 
-/* The recorder has ended. */
+/* Processes "recorded": the node's recorder has ended. */
 static void on_recorded(struct cluster_node *n, const struct control_message *m)
 {
 	const bool started = !is_in(n, IN(STARTING) | IN(READY));
@@ -436,7 +436,7 @@ static void on_recorded(struct cluster_node *n, const struct control_message *m)
 	}
 }
 
-/* Passes on the bytes after a message. */
+/* Adds an action with the data that follow a message. */
 static struct cluster_action *pass_data(struct cluster_node *n,
 					enum cluster_action_type type,
 					const struct control_message *m)
@@ -470,11 +470,11 @@ static void on_file(struct cluster_node *n, const struct control_message *m)
 	struct cluster_action *a;
 
 	if (!cluster_file_valid(name)) {
-		reject(n, "it sends a file with an invalid name", name);
+		reject(n, "the node sends a file with an invalid name", name);
 		return;
 	}
 	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
-		reject(n, "it sends more than it announced: file", name);
+		reject(n, "the node sends more than it announced: file", name);
 		return;
 	}
 	n->files_begun += size;
@@ -497,16 +497,16 @@ static void on_gathered(struct cluster_node *n, const struct control_message *m)
 {
 
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
-		reject(n, "it sent less than it announced: message", m->type);
+		reject(n, "the node sent less than it announced: message", m->type);
 	else
 		add_action(n, CLUSTER_FILES_DONE);
 }
 
-/* Messages, and the states of the node in which they are valid */
+/* Types of messages, and the set of the node's states in which each is valid */
 static const struct {
 	const char *type;
 	unsigned int states;
-	/* NULL: the message only shows that the node lives */
+	/* called for the message; NULL: it only shows that the node lives */
 	void (*receive)(struct cluster_node *n, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
@@ -590,14 +590,14 @@ void cluster_command_ended(struct cluster *c, __s64 now_ns)
 	advance(c);
 }
 
-/* Ends the gathering: nodes that are not done leave their recordings where they are. */
+/* Ends the gathering. Nodes that are not done keep their recordings. */
 static void give_up(struct cluster *c)
 {
 	struct cluster_node *n;
 
 	c->gave_up = true;
 	for_each_node(c, n, IN(STOPPING) | IN(GATHERING)) {
-		fail_node(n, "its recording was not gathered: interrupted");
+		fail_node(n, "its recording was not gathered, because the run was interrupted");
 		send_quit(n, true);
 	}
 }
@@ -618,8 +618,8 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 	advance(c);
 }
 
-/* Disconnects a node that is silent for too long, else shows it from time to time that the
- * coordinator lives. */
+/* Disconnects a node that was silent for too long. Sends "alive" to the others, if it is
+ * due. */
 static void tick_node(struct cluster_node *n)
 {
 	const struct cluster *c = n->c;
@@ -633,8 +633,8 @@ static void tick_node(struct cluster_node *n)
 				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
 	} else if (n->state == CLUSTER_CHECKING &&
 		   c->now_ns - n->connected_ns > c->o->connect_ns) {
-		snprintf(why, sizeof(why), "it does not answer: its launcher must pass on"
-			 " standard input, too, which pdsh does not");
+		snprintf(why, sizeof(why), "the node does not answer; use a launcher that"
+			 " forwards standard input (ssh and srun do, pdsh does not)");
 	} else if (c->now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
 		snprintf(why, sizeof(why), "no message for %lld s",
 			 CLUSTER_SILENCE_NS / 1000000000);

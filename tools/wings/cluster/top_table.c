@@ -16,7 +16,7 @@ const char *const top_table_keys[TOP_TABLE_KEYS] = {
 
 /* ---- samples --------------------------------------------------------------------- */
 
-/* Returns a member that is not negative; @otherwise if it is missing. */
+/* Returns a member of a sample; @otherwise if the member is missing or negative. */
 static double figure(const json_t *json, const char *key, double otherwise)
 {
 	const double value = ctl_json_number(json, key);
@@ -65,7 +65,7 @@ void top_table_read(const struct cluster *c, __s64 now_ns, struct top_table_row 
 		read_row(&c->nodes[i], now_ns, row);
 		if (!row->sampled)
 			continue;
-		/* Comparisons with NaN are false. */
+		/* NaN marks unknown values; a comparison with NaN is false. */
 		if (row->error_ns > (widest ? widest->error_ns : 0))
 			widest = row;
 		if (row->delay_ns > (longest ? longest->delay_ns : 0))
@@ -115,8 +115,8 @@ void top_table_sort(struct top_table_row *rows, unsigned int nr, enum top_table_
 
 /* ---- text --------------------------------------------------------------------------- */
 
-/* Writes the state of a node in words: the failure, or what is wrong with its clock or its
- * channels, and whether its link is the slowest. */
+/* Writes the state of a node in words: the failure, or what is wrong with the node's clock
+ * or channels; and whether its link is the slowest. */
 static void format_state(const struct top_table_row *row, char *text, size_t size)
 {
 	if (row->state == CLUSTER_FAILED) {
@@ -184,7 +184,7 @@ static void format_head(const struct top_table_row *rows, unsigned int nr, char 
 		 view_format_rate(lost, true, lost_text, sizeof(lost_text)));
 }
 
-/* A node's text may have any bytes. */
+/* Prints a line, whose unprintable bytes become '?': a node may send any bytes. */
 static void print_clean(FILE *to, char *line, int width)
 {
 	char *at;
