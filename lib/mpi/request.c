@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests that complete later: receives, persistent sends and receives, and
- * MPI_Comm_idup. Sends are not here: a message is numbered when it is sent. With
- * tsct_mpi_lock() held.
+ * Requests that are followed until they complete: receives, persistent sends and receives,
+ * and MPI_Comm_idup. Other sends need no request, because a message is numbered when it is
+ * sent. All functions are called with tsct_mpi_lock() held.
  */
 #include <stdlib.h>
 
@@ -12,19 +12,19 @@
 struct tsct_mpi_request {
 	enum { RECEIVE, SEND, NEW_COMM } kind;
 	bool persistent;
-	bool active;		/* flag: started, and not complete */
+	bool active;		/* flag: started, but not complete */
 	struct tsct_mpi_comm *comm;
-	struct tsct_receive *receive;	/* of an active receive; NULL: not matched */
-	__s32 peer, tag;	/* of a persistent request */
+	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */
+	__s32 peer, tag;	/* arguments of a persistent request */
 	__u64 bytes;
-	__u64 base;		/* of a communicator that is made */
+	__u64 base;		/* id base of a communicator that is being made */
 	const MPI_Comm *new_comm;
-	__u64 handle;		/* key in the table; 0: not in it any more */
-	__u32 waiters;		/* calls that wait for it */
+	__u64 handle;		/* key in the table; 0: removed from the table */
+	__u32 waiters;		/* number of calls that wait for this request */
 };
 
-static struct tsct_index requests;	/* MPI_Request -> struct tsct_mpi_request */
-static struct tsct_index messages;	/* MPI_Message -> struct tsct_mpi_request */
+static struct tsct_index requests;	/* key: MPI_Request; value: struct tsct_mpi_request * */
+static struct tsct_index messages;	/* key: MPI_Message; value: struct tsct_mpi_request * */
 
 size_t tsct_mpi_requests(void)
 {
@@ -38,7 +38,7 @@ static struct tsct_mpi_request *find(MPI_Request handle)
 	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
 }
 
-/* Adds a request, with a use of its communicator. */
+/* Adds a copy of the request @from, which counts as a user of its communicator. */
 static void add(struct tsct_index *map, __u64 handle,
 		const struct tsct_mpi_request *from)
 {
@@ -54,7 +54,7 @@ static void add(struct tsct_index *map, __u64 handle,
 		free(request);
 }
 
-/* Frees a request that is neither in the table nor waited for. */
+/* Frees a request, unless it is in the table or a call waits for it. */
 static void put(struct tsct_mpi_request *request)
 {
 	if (request->handle || request->waiters)
@@ -169,8 +169,8 @@ void tsct_mpi_request_cancel(MPI_Request handle)
 }
 
 /*
- * A receive without a result: with a number, it keeps it. Without, no later number of
- * the communicator is certain.
+ * Frees a request; its receive stays without a result. If that receive has a number, it
+ * keeps it. If not, no number of a later receive that it could affect becomes certain.
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {
@@ -200,7 +200,7 @@ struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 		return NULL;
 	r = message->receive;
 	*ret_comm = message->comm;
-	tsct_mpi_comm_put(message->comm);	/* the receive uses it, too */
+	tsct_mpi_comm_put(message->comm);	/* the receive still uses the communicator */
 	free(message);
 	return r;
 }

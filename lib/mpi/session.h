@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Begin and end of an MPI program, with a synchronization of the nodes' clocks at each. */
+/* Functions for the begin and the end of an MPI program: both synchronize the nodes' clocks. */
 #ifndef TSCT_MPI_SESSION_H
 #define TSCT_MPI_SESSION_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-/* After MPI_Init. @thread_level: MPI_THREAD_* that MPI provides */
+/* Called after MPI_Init. @thread_level: MPI_THREAD_* that MPI provides */
 void tsct_mpi_begin(int thread_level);
 
-/* Before MPI_Finalize */
+/* Called before MPI_Finalize */
 void tsct_mpi_end(void);
 
 /*
