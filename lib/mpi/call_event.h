@@ -35,11 +35,11 @@ struct tsct_mpi_comm {
 	/* side of an intercommunicator: 1, 2 or TSCT_MPI_SIDE_UNKNOWN; 0: intracommunicator */
 	__u8 side;
 	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: the same */
-	struct tsct_receive *done;	/* receive in tsct_mpi_received(); else NULL */
-	__u32 users;		/* number of its receives and requests, + 1 for its handle */
+	struct tsct_receive *done;	/* receive that tsct_mpi_received() ends; else NULL */
+	__u32 users;		/* number of users: receives, requests, and the handle */
 };
 
-/* State that all files of this library share */
+/* State shared by all files of this library */
 struct tsct_mpi {
 	bool threaded;		/* flag: several threads call MPI at the same time */
 	pthread_mutex_t lock;	/* protects all communicators and requests */
@@ -133,7 +133,7 @@ struct tsct_mpi_message_fields {
 } __attribute__((packed));
 
 struct tsct_mpi_coll_fields {
-	__u64 number;		/* the same in all members */
+	__u64 number;		/* number of the collective call, the same in all members */
 	__u64 comm;
 	__s32 root;
 	__u64 sent, received;	/* bytes in this process's buffers */
@@ -207,7 +207,8 @@ size_t tsct_mpi_requests(void);
  */
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
 
-/* Called after that call. @status: status of the request; NULL: it is not complete */
+/* Called after a call that waited for the request or tested it. @status: status of the
+ * request; NULL: it is not complete */
 void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status);
 
 /* Adds the request of a receive @r that tsct_mpi_post() posted; NULL: adds nothing */

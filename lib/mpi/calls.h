@@ -162,7 +162,7 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 	tsct_mpi_unlock();
 }
 
-/* Called with the lock held. */
+/* Ends a call that starts a receive, such as MPI_Irecv. The lock must be held. */
 static inline void end_irecv(const struct posted *posted, const MPI_Request *request,
 			     int err)
 {

@@ -35,7 +35,7 @@
 /* A receive. It exists until its message is received and the message's number is known. */
 struct tsct_receive {
 	struct tsct_receive *next, *prev;	/* list in the order of posting */
-	__s32 source, tag;	/* as posted; once matched: those of the message */
+	__s32 source, tag;	/* as posted; once matched, those of the message */
 	__u64 number;		/* number of the message in its stream */
 	__u64 bytes;		/* for the caller: length of the message */
 	__u64 cycles;		/* for the caller: counter value at the receive */
@@ -47,7 +47,7 @@ struct tsct_receive {
 };
 
 struct tsct_message_order {
-	struct tsct_receive *first, *last;	/* incomplete or unnumbered receives */
+	struct tsct_receive *first, *last;	/* list of incomplete or unnumbered receives */
 	struct tsct_index sent;		/* per stream: number of the next send + 1 */
 	struct tsct_index received;	/* per stream: number of the next receive + 1 */
 	__u32 nr_unnumbered, nr_cancelling, nr_blocking;

@@ -203,7 +203,7 @@ static void kill_node(struct cluster_run *r, unsigned int i)
 	char *banner = l->in.banner;
 
 	if (!l->in.begun && *banner && l->launcher.out >= 0) {
-		banner[strlen(banner) - 1] = '\0';	/* without the last newline */
+		banner[strlen(banner) - 1] = '\0';	/* removes the last newline */
 		cluster_print(r, r->nodes[i], "its launcher printed: %s", banner);
 	}
 	kill_launcher(l, SIGTERM);

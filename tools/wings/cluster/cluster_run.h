@@ -27,7 +27,8 @@ struct cluster_link {
 	char last[256];			/* last line that the launcher printed */
 	struct receive_files *files;	/* recording that is being received; NULL: none */
 	bool closing;			/* close the launcher's input after `out` is sent */
-	__s64 ended_ns;			/* time at which the launcher had to exit; 0: not yet */
+	/* time since which the launcher should exit; 0: not yet */
+	__s64 ended_ns;
 };
 
 struct cluster_run;
@@ -154,7 +155,7 @@ struct top_table_row {
 	unsigned int channels, providers;
 	double events_per_s, bytes_per_s, lost_per_s;
 	double unread_percent;	/* fill of the fullest ring that is read, %; NaN: none */
-	__u64 events, lost;	/* since the channels were made */
+	__u64 events, lost;	/* number since the channels were made */
 	double offset_ns;	/* cluster time - the node's own time, ns; NaN: unknown */
 	double error_ns;	/* bound of cluster time, ns; NaN: unknown */
 	double delay_ns;	/* round trip to the source of cluster time, ns; NaN: none */

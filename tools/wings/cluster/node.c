@@ -2,8 +2,9 @@
 /*
  * trace-ctl cluster node: the part of a cluster recording that runs on a node. A launcher
  * starts it; its standard input and output are the connection to the coordinator. It
- * checks the node, runs the recorder, passes messages between the two, and sends the
- * recording. If the connection ends, the recording ends, whole, and stays.
+ * checks the node, runs the recorder, passes messages between coordinator and recorder, and
+ * sends the recording. If the connection ends, the recorder completes the recording, which
+ * stays on the node.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@
 #define QUEUE_MAX	(1 << 20)	/* limit of the bytes that wait for the coordinator */
 /* limit of the queue with live events, bytes: events in a longer queue would arrive too late */
 #define LIVE_QUEUE_MAX	(256 << 10)
-#define CHUNK		(64 << 10)	/* bytes that are read at once: a whole pipe */
+#define CHUNK		(64 << 10)	/* bytes that are read at once: the size of a pipe */
 /* Longest silence of the coordinator, which may be suspended, until it counts as lost, ns */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
 #define ANSWER_NS	300000000LL	/* limit of the wait for the daemon's answer, ns */

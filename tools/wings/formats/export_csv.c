@@ -28,7 +28,7 @@ struct csv {
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
 	struct tsct_text text;	/* text of a value */
-	struct tsct_error_cursor error_at;	/* error bound of the last event */
+	struct tsct_error_cursor error_at;	/* cursor in the recording's error bounds */
 };
 
 /* ---- columns ----------------------------------------------------------- */

@@ -42,7 +42,8 @@ struct perfetto {
 	bool *named;
 	bool *counted;	/* one flag per node and event definition: its tracks exist */
 	struct tsct_stacks *stacks;
-	bool *stack_named, *frame_named;	/* flags by index: it was written */
+	/* by index: this stack, this frame was written */
+	bool *stack_named, *frame_named;
 	/* Parts of the packet that is being composed: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];

@@ -77,7 +77,7 @@ struct tsct_mpi_waits {
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
-	__u32 nr_members;			/* members in all unfinished calls */
+	__u32 nr_members;			/* members of all unfinished collective calls */
 	struct tsct_index collectives;	/* key: number; value: struct open_collective * */
 	struct tsct_index sizes;		/* key: id of a communicator; value: its size */
 	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */

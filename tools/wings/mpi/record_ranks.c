@@ -33,7 +33,7 @@
 
 struct rank {
 	int connection;		/* -1: closed, after the rank received its channel */
-	int pidfd;		/* readable when the rank has ended; -1: was readable */
+	int pidfd;		/* pidfd, readable when the rank has ended; -1: closed then */
 };
 
 struct rank_place {

@@ -14,8 +14,8 @@
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 
-/* Largest number of locations that are written at the same time: for so many, libotf2 takes
- * 64 MiB */
+/* Largest number of locations that are written at the same time: for so many locations,
+ * libotf2 takes 64 MiB of memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */

@@ -35,7 +35,8 @@ struct otf2_mpi_comm {
 	__u32 size;		/* number of members; 0: some members are unknown */
 	__u32 name;		/* index of the communicator's name + 1; 0: it has no name */
 	__u32 seen;		/* position of the first event that names this communicator */
-	/* number in the archive; a parent's is lower than its children's; 0: not defined */
+	/* number of the communicator in the archive, above that of its parent; 0: not
+	 * defined */
 	__u32 ref;
 };
 
@@ -61,7 +62,7 @@ struct otf2_collective {
 	OTF2_CollectiveOp op;
 };
 
-/* Returns tsct_mpi_role_of(), but NONE if the field "comm" is needed and missing. */
+/* Returns the role of an event; NONE also if the field "comm" is needed and missing. */
 enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 
 /* Returns the role of an MPI call's region. @def: event definition of the call's begin */
@@ -75,9 +76,9 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 int tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
-/* Returns the archive's number of the communicator in an event's field "comm"; 0: none */
+/* Returns the archive's number of the communicator in the field "comm"; 0: not in it */
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e);
-/* Returns the archive's number of the communicator with the id @id; 0: none */
+/* Returns the archive's number of the communicator with the id @id; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
 
 /* Reads the begin event @e of a collective call. */
@@ -182,7 +183,7 @@ struct otf2 {
 	__u64 waiting_end;	/* size of the file `waiting`, bytes */
 	/* array: first OTF2 attribute and metric numbers of each event definition */
 	struct otf2_numbers *numbers;
-	FILE *peers;		/* file with a struct otf2_peer per end of a message */
+	FILE *peers;		/* file with a struct otf2_peer per send and receive */
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;

@@ -28,7 +28,7 @@
 #include "tools/merge/cmd_merge.h"
 
 #define POLL_NS		100000000L
-/* Largest CPU time of the child in which its counters of progress do not change, s */
+/* Limit of the CPU time that the child uses without progress (its counters do not change), s */
 #define STUCK_S		30
 
 /*

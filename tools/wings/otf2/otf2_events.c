@@ -25,7 +25,7 @@ struct event_copy {
 
 	/* Results of copying the events of the location: */
 	uint64_t nr;			/* number of events copied */
-	/* first and last time in the result, if there are events */
+	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;
 	/* number of events whose time was raised to the time of the event before */
 	uint64_t held;

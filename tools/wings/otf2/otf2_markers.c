@@ -20,7 +20,7 @@ struct marking {
 	struct tsct_otf2_ids ids;
 	bool unsorted;
 	uint32_t next;	/* number of the next marker definition in the result */
-	OTF2_ErrorCode code;		/* status of the last call of `writer` */
+	OTF2_ErrorCode code;		/* result of libotf2's last call with `writer` */
 	int err;
 };
 

@@ -236,7 +236,7 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	if (!next)
 		return 0;
 	prev = tsct_spans_open(&s->runs, cpu) ? NULL : task(s, threads, ev, "prev_tid");
-	if (prev)	/* prev has run since before the recording */
+	if (prev)	/* the thread ran since before the recording */
 		err = s->done(s->arg, &(struct span) {
 			.type = SPAN_RUN, .row = cpu, .name = prev->index,
 			.from_ns = s->origin_ns, .to_ns = ev->ns,

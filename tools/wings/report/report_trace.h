@@ -136,7 +136,7 @@ struct gap {
 
 /* State of the search for gaps in the file of a stream and a CPU */
 struct gap_cursor {
-	__u64 discarded;	/* lost events, by the packet of the last read event */
+	__u64 discarded;	/* number of lost events that the last read packet states */
 	__u64 behind;		/* offset in the file after the last read event, bytes */
 	__s64 last_ns;
 	bool begun, in_gap;
@@ -285,7 +285,7 @@ __u64 report_widest_ns(const struct report *r, __u32 node);
 
 /* Error bound of a node's times at one moment */
 struct report_bound {
-	__s64 ns;		/* the moment, since the Unix epoch */
+	__s64 ns;		/* the moment, ns since the Unix epoch */
 	__u64 error_ns;		/* UINT64_MAX: unknown */
 };
 

@@ -335,7 +335,7 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	text = tsct_json_format(line, TSCT_JSON_LINE);
 	json_decref(line);
 	fputc('{', to);
-	if (text && text[1] != '}')	/* prints it without its braces */
+	if (text && text[1] != '}')	/* prints the object without its braces */
 		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
 	free(text);
 	/* Writes numbers directly: a JSON tree of many events would be slow. A 64-bit number

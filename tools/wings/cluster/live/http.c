@@ -300,7 +300,7 @@ static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connecti
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-/* Returns the part of @path after "/TOKEN/"; NULL: wrong token, after a constant time */
+/* Returns the part of @path after "/TOKEN/"; NULL: wrong token. Compares in constant time. */
 static const char *after_token(const struct live_http *h, const char *path)
 {
 	const size_t len = sizeof(h->token) - 1;

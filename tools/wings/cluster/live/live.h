@@ -45,7 +45,7 @@ struct live_event {
 /* Events that arrived within a short time: at the latest `hold_ns` later, they are released */
 struct live_arrival {
 	__s64 arrived_ns;	/* time of the first arrival, CLOCK_MONOTONIC */
-	__s64 ns;		/* largest `ns` of these events */
+	__s64 ns;		/* largest `ns` of the events that arrived together */
 };
 
 /* Events that arrive within hold_ns / LIVE_ARRIVALS share one struct live_arrival. */
