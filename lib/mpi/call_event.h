@@ -25,7 +25,7 @@
 #define TSCT_MPI_SIDE_UNKNOWN	3
 
 struct tsct_mpi_comm {
-	struct tsct_message_order order;	/* first member: known() casts its address */
+	struct tsct_message_order order;	/* first member: record_receive() casts it */
 	__u64 id;		/* 0: unknown; then messages are not matched */
 	__u64 parent;		/* id of the communicator from which it was made; 0: none */
 	__u64 collectives;	/* number of collective calls so far */

@@ -109,7 +109,7 @@ static void register_events(void)
 	registered = true;
 }
 
-static void record(const struct session *s, __u32 number)
+static void record_session(const struct session *s, __u32 number)
 {
 	const __u32 timeline = (__u32)tsct_hash64(s->master.node) | 1;
 	/* Makes session numbers differ between programs, which may be in one recording. */
@@ -187,7 +187,7 @@ static __u64 cycles(void)
  * between polls, because the sender may need it (MPICH itself would poll forever). Returns 0
  * or an error code of MPI.
  */
-static int receive(void *to, int size, int from, int tag, MPI_Comm leaders)
+static int receive_message(void *to, int size, int from, int tag, MPI_Comm leaders)
 {
 	const double spin_end = PMPI_Wtime() + SPIN_S;
 	int arrived = 0, err;
@@ -223,7 +223,7 @@ static int answer_burst(MPI_Comm leaders, int child, int nr)
 
 	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_BURST, leaders);
 	for (i = 0; i < nr && !err; i++) {
-		err = receive(NULL, 0, child, TAG_REQUEST, leaders);
+		err = receive_message(NULL, 0, child, TAG_REQUEST, leaders);
 		if (err)
 			break;
 		t[0] = cycles();
@@ -234,7 +234,7 @@ static int answer_burst(MPI_Comm leaders, int child, int nr)
 }
 
 /* Puts @children, the ranks of the nodes' leaders, into random order. */
-static void shuffle(int *children, int nr, __u64 seed)
+static void shuffle_children(int *children, int nr, __u64 seed)
 {
 	int i, k, child;
 
@@ -255,7 +255,7 @@ static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 	int burst, i, err = 0;
 
 	for (burst = 0; burst < BURSTS && !err; burst++) {
-		shuffle(children, nr, tsct_mpi.job + (__u64)burst);
+		shuffle_children(children, nr, tsct_mpi.job + (__u64)burst);
 		for (i = 0; i < nr && !err; i++) {
 			if (burst && PMPI_Wtime() > end)
 				break;
@@ -276,14 +276,14 @@ static void run_child(MPI_Comm leaders, struct session *s)
 	__u64 t[2];
 
 	for (;;) {
-		err = receive(&burst, sizeof(burst), 0, TAG_BURST, leaders);
+		err = receive_message(&burst, sizeof(burst), 0, TAG_BURST, leaders);
 		if (err || !burst)
 			return;
 		for (; burst && s->nr < EXCHANGES_MAX; burst--) {
 			x = &s->x[s->nr];
 			x->t1 = cycles();
 			err = PMPI_Send(NULL, 0, MPI_BYTE, 0, TAG_REQUEST, leaders) ||
-				receive(t, sizeof(t), 0, TAG_ANSWER, leaders);
+				receive_message(t, sizeof(t), 0, TAG_ANSWER, leaders);
 			if (err)
 				return;
 			x->t4 = cycles();
@@ -349,7 +349,7 @@ bool tsct_mpi_exchange(MPI_Comm node, __u32 number, int limit_ms, char *why, siz
 		PMPI_Comm_free(&leaders);
 	compared = s.nr || (s.nr_nodes > 1 && s.node == s.master.node);
 	if (compared)
-		record(&s, number);
+		record_session(&s, number);
 	else
 		snprintf(why, size, "%s", nr < 2 ? "all processes are on one node" :
 			 "the clock of this node or of the master cannot be compared");

@@ -180,7 +180,7 @@ struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s
 }
 
 /* Called by message_order.c when a message was received and its number is known. */
-static void known(struct tsct_message_order *order, struct tsct_receive *r)
+static void record_receive(struct tsct_message_order *order, struct tsct_receive *r)
 {
 	struct tsct_mpi_comm *comm = (struct tsct_mpi_comm *)order;
 	const __u8 side = comm->side ? 3 - comm->side : 0;
@@ -227,13 +227,13 @@ void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r)
 
 /* ---- adding and removing --------------------------------------------------- */
 
-static struct tsct_mpi_comm *add(MPI_Comm handle)
+static struct tsct_mpi_comm *add_comm(MPI_Comm handle)
 {
 	struct tsct_mpi_comm *comm = calloc(1, sizeof(*comm));
 
 	if (!comm)
 		return NULL;
-	comm->order.known = known;
+	comm->order.known = record_receive;
 	comm->users = 1;
 	tsct_mpi_comm_remove(handle);
 	if (!tsct_index_put(&handles, (uintptr_t)handle, 0, (uintptr_t)comm)) {
@@ -243,7 +243,7 @@ static struct tsct_mpi_comm *add(MPI_Comm handle)
 	return comm;
 }
 
-static void describe(MPI_Comm handle, const struct tsct_mpi_comm *comm)
+static void record_comm(MPI_Comm handle, const struct tsct_mpi_comm *comm)
 {
 	char name[MPI_MAX_OBJECT_NAME + 1] = "";
 	int len;
@@ -266,7 +266,7 @@ __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm 
 
 	if (handle == MPI_COMM_NULL)
 		return 0;
-	comm = add(handle);
+	comm = add_comm(handle);
 	if (!comm)
 		return 0;
 	least = set_members(comm, handle);
@@ -276,7 +276,7 @@ __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm 
 	PMPI_Comm_test_inter(handle, &inter);
 	comm->side = !inter ? 0 : side ? side : parent ? parent->side : TSCT_MPI_SIDE_UNKNOWN;
 	if (comm->id)
-		describe(handle, comm);
+		record_comm(handle, comm);
 	return comm->id;
 }
 

@@ -83,7 +83,7 @@ static bool is_uncertain(const struct tsct_receive *r)
 }
 
 /* Numbers all receives whose number is certain; calls order->known() if they have a message. */
-static void settle(struct tsct_message_order *order)
+static void settle_numbers(struct tsct_message_order *order)
 {
 	struct tsct_receive *r, *next;
 
@@ -171,7 +171,7 @@ void tsct_receive_matched(struct tsct_message_order *order, struct tsct_receive 
 			  __s32 source, __s32 tag)
 {
 	take_match(order, r, source, tag);
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
@@ -187,7 +187,7 @@ void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
 		if (!was_cancelling && !order->nr_unnumbered)
 			return;
 	}
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_receive_cancelling(struct tsct_message_order *order, struct tsct_receive *r)
@@ -216,7 +216,7 @@ void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receiv
 				e->tag == r->tag;
 	}
 	unlink_receive(order, r);
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_message_order_free(struct tsct_message_order *order)

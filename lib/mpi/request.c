@@ -31,7 +31,7 @@ size_t tsct_mpi_requests(void)
 	return requests.nr;
 }
 
-static struct tsct_mpi_request *find(MPI_Request handle)
+static struct tsct_mpi_request *find_request(MPI_Request handle)
 {
 	const __u64 *request = tsct_index_get(&requests, (uintptr_t)handle, 0);
 
@@ -39,8 +39,8 @@ static struct tsct_mpi_request *find(MPI_Request handle)
 }
 
 /* Adds a copy of the request @from, which counts as a user of its communicator. */
-static void add(struct tsct_index *map, __u64 handle,
-		const struct tsct_mpi_request *from)
+static void add_request(struct tsct_index *map, __u64 handle,
+			const struct tsct_mpi_request *from)
 {
 	struct tsct_mpi_request *request = malloc(sizeof(*request));
 
@@ -55,7 +55,7 @@ static void add(struct tsct_index *map, __u64 handle,
 }
 
 /* Frees a request, unless it is in the table or a call waits for it. */
-static void put(struct tsct_mpi_request *request)
+static void release_request(struct tsct_mpi_request *request)
 {
 	if (request->handle || request->waiters)
 		return;
@@ -63,12 +63,12 @@ static void put(struct tsct_mpi_request *request)
 	free(request);
 }
 
-static void drop(struct tsct_mpi_request *request)
+static void remove_request(struct tsct_mpi_request *request)
 {
 	if (request->handle)
 		tsct_index_remove(&requests, request->handle, 0);
 	request->handle = 0;
-	put(request);
+	release_request(request);
 }
 
 void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
@@ -77,7 +77,7 @@ void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
 	if (!r)
 		return;
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = RECEIVE, .active = true, .comm = comm, .receive = r,
 	});
 }
@@ -86,7 +86,7 @@ void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
 				 bool is_send, __s32 peer, __s32 tag, __u64 bytes)
 {
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = is_send ? SEND : RECEIVE, .persistent = true, .comm = comm,
 		.peer = peer, .tag = tag, .bytes = bytes,
 	});
@@ -96,7 +96,7 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 			   const MPI_Comm *comm)
 {
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = NEW_COMM, .active = true, .comm = parent, .base = base,
 		.new_comm = comm,
 	});
@@ -104,7 +104,7 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 
 void tsct_mpi_request_start(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (!request || !request->persistent)
 		return;
@@ -136,7 +136,7 @@ static void receive_completed(struct tsct_mpi_request *request, const MPI_Status
 
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request)
 		request->waiters++;
@@ -155,14 +155,14 @@ void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status 
 	else if (completes && request->kind == NEW_COMM)
 		tsct_mpi_comm_add(*request->new_comm, request->base, request->comm, 0);
 	if (completes && !request->persistent)
-		drop(request);
+		remove_request(request);
 	else
-		put(request);
+		release_request(request);
 }
 
 void tsct_mpi_request_cancel(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request && request->receive)
 		tsct_receive_cancelling(&request->comm->order, request->receive);
@@ -174,17 +174,17 @@ void tsct_mpi_request_cancel(MPI_Request handle)
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request)
-		drop(request);
+		remove_request(request);
 }
 
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r)
 {
 	if (r)
-		add(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
+		add_request(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
 			.comm = comm, .receive = r,
 		});
 }

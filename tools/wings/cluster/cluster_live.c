@@ -83,7 +83,7 @@ static void update_status(struct cluster_run *r)
 		r->c.out_of_memory = true;
 }
 
-static void show(struct cluster_run *r, __s64 now_ns)
+static void show_live(struct cluster_run *r, __s64 now_ns)
 {
 	struct cluster_live *l = r->live;
 	unsigned int i;
@@ -100,7 +100,7 @@ static void show(struct cluster_run *r, __s64 now_ns)
 	cluster_show_nodes(r, now_ns);
 }
 
-static int receive(struct cluster_run *r, unsigned int i, const struct cluster_action *a)
+static int receive_live(struct cluster_run *r, unsigned int i, const struct cluster_action *a)
 {
 	return live_feed_receive(&r->live->feed, i, a->json, a->data, a->len,
 				 tsct_monotonic_ns());
@@ -130,7 +130,7 @@ static int open_page(struct cluster_run *r)
 }
 
 /* Sends the remaining events to the readers, for at most FINISH_NS. */
-static void finish(struct cluster_run *r)
+static void finish_live(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	const __s64 until = tsct_monotonic_ns() + FINISH_NS;
@@ -161,8 +161,8 @@ int cluster_live(int argc, char **argv)
 		children, NULL, NULL
 	};
 	const struct cluster_view view = {
-		.show = show, .live = receive, .turn_ms = TURN_MS,
-		.argp = &argp, .options = options, .open = open_page, .finish = finish,
+		.show = show_live, .live = receive_live, .turn_ms = TURN_MS,
+		.argp = &argp, .options = options, .open = open_page, .finish = finish_live,
 	};
 	struct cluster_live live = { .listen = NULL };
 	struct cluster_run r = { .view = &view, .live = &live };

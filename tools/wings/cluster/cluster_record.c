@@ -201,8 +201,8 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
  * other arguments before "--" go to the recorders, because only a recorder knows which of
  * its options have a value. Returns the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_settings *o,
-		 const struct argp_option *own)
+static int split_arguments(int argc, char **argv, struct cluster_settings *o,
+			   const struct argp_option *own)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;
@@ -374,7 +374,7 @@ static char *missing_option(const struct cluster_run *r, unsigned int i)
 }
 
 /* Merges the gathered recordings. Returns an exit status. */
-static int merge(struct cluster_run *r)
+static int merge_gathered(struct cluster_run *r)
 {
 	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
 	unsigned int i, nr = 0, first, last, given = 0;
@@ -437,7 +437,7 @@ static int end_discarded(struct cluster_run *r)
 }
 
 /* Records on the nodes, gathers their recordings and merges them. Returns an exit status. */
-static int run(struct cluster_run *r)
+static int record_and_merge(struct cluster_run *r)
 {
 	const struct cluster_node *n;
 	unsigned int i;
@@ -460,7 +460,7 @@ static int run(struct cluster_run *r)
 	}
 	if (r->settings.discard)
 		return end_discarded(r);
-	status = r->c.gave_up ? EXIT_FAILED : merge(r);
+	status = r->c.gave_up ? EXIT_FAILED : merge_gathered(r);
 	r->merged = status == EXIT_DONE || status == EXIT_LOST;
 	r->parts_missing = status == EXIT_LOST;
 	drop_nodes_dir(r, r->merged && !r->keep);
@@ -485,7 +485,7 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 	r->settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
 	if (!r->settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r->settings, r->view->options);
+	argc = split_arguments(argc, argv, &r->settings, r->view->options);
 	if (options_parse(r->view->argp, argc, argv, ARGP_IN_ORDER, r) ||
 	    check_record_options(r)) {
 		status = EXIT_USAGE;
@@ -493,7 +493,7 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 		r->settings.discard = !r->out;
 		if ((!r->out || !make_dirs(r)) && !cluster_run_open(r) &&
 		    (!r->view->open || !r->view->open(r)))
-			status = run(r);
+			status = record_and_merge(r);
 	}
 	if (status == EXIT_FAILED && r->nodes_dir)
 		rmdir(r->nodes_dir);

@@ -46,7 +46,7 @@ static char *launch_command(const struct cluster_run *r, const char *name)
 	return NULL;
 }
 
-static int launch(struct cluster_run *r, unsigned int i)
+static int start_launcher(struct cluster_run *r, unsigned int i)
 {
 	char *command = launch_command(r, r->nodes[i]);
 	char *argv[] = { "sh", "-c", command, NULL };
@@ -311,7 +311,7 @@ static void read_signals(struct cluster_run *r, __s64 now)
 }
 
 /* Kills launchers that outlive their nodes for long. Returns true if a launcher still runs. */
-static bool linger(struct cluster_run *r, __s64 now)
+static bool kill_lingering(struct cluster_run *r, __s64 now)
 {
 	struct cluster_link *l;
 	unsigned int i;
@@ -414,7 +414,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	if (!fds)
 		return -ENOMEM;
 	for (i = 0; i < r->c.nr; i++) {
-		err = launch(r, i);
+		err = start_launcher(r, i);
 		if (!err)
 			continue;
 		snprintf(why, sizeof(why), "its launcher cannot be started: %s",
@@ -423,7 +423,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	}
 	while (r->c.stage != CLUSTER_STAGE_OVER && !r->c.out_of_memory)
 		run_once(r, fds);
-	while (!r->c.out_of_memory && linger(r, tsct_monotonic_ns()))
+	while (!r->c.out_of_memory && kill_lingering(r, tsct_monotonic_ns()))
 		run_once(r, fds);
 	cluster_show_clear(r);
 	await_command(r);

@@ -143,7 +143,7 @@ static void fail_node(struct cluster_node *n, const char *format, ...)
 }
 
 /* Fails a node that sent an invalid message, and ends the connection. */
-static void reject(struct cluster_node *n, const char *what, const char *type)
+static void reject_message(struct cluster_node *n, const char *what, const char *type)
 {
 	fail_node(n, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
 		  type);
@@ -297,7 +297,7 @@ static void end_stage(struct cluster *c)
 }
 
 /* Begins as many stages as possible: without nodes, several stages end at once. */
-static void advance(struct cluster *c)
+static void advance_stages(struct cluster *c)
 {
 	enum cluster_stage before;
 
@@ -309,7 +309,7 @@ static void advance(struct cluster *c)
 
 /* ---- messages ---------------------------------------------------------------- */
 
-static __u64 member(const json_t *json, const char *key)
+static __u64 count_member(const json_t *json, const char *key)
 {
 	json_int_t n = json_integer_value(json_object_get(json, key));
 
@@ -320,7 +320,7 @@ static void on_hello(struct cluster_node *n, const struct control_message *m)
 {
 	const char *version = ctl_json_string(m->json, "version");
 
-	if (member(m->json, "protocol") != CLUSTER_PROTOCOL) {
+	if (count_member(m->json, "protocol") != CLUSTER_PROTOCOL) {
 		fail_node(n, "version %.40s of trace-ctl has another protocol; install the"
 			  " version that runs here, or name it with --remote-path", version);
 		add_action(n, CLUSTER_KILL);
@@ -365,12 +365,12 @@ static void on_progress(struct cluster_node *n, const struct control_message *m)
 {
 	const json_t *error = json_object_get(m->json, "error_ns");
 
-	n->events = member(m->json, "events");
-	n->bytes = member(m->json, "bytes");
-	n->lost = member(m->json, "lost");
+	n->events = count_member(m->json, "events");
+	n->bytes = count_member(m->json, "bytes");
+	n->lost = count_member(m->json, "lost");
 	n->has_offset = json_is_integer(json_object_get(m->json, "offset_ns"));
 	n->offset_ns = json_integer_value(json_object_get(m->json, "offset_ns"));
-	n->error_ns = json_is_integer(error) ? member(m->json, "error_ns") : UINT64_MAX;
+	n->error_ns = json_is_integer(error) ? count_member(m->json, "error_ns") : UINT64_MAX;
 }
 
 /* Stores the exit status or the signal with which the node's command ended. */
@@ -378,7 +378,7 @@ static void end_command(struct cluster_node *n, const json_t *json)
 {
 	n->command_ended = true;
 	n->exit_status = (int)json_integer_value(json_object_get(json, "exit_status"));
-	n->signal = (int)member(json, "signal");
+	n->signal = (int)count_member(json, "signal");
 }
 
 static void on_ended(struct cluster_node *n, const struct control_message *m)
@@ -400,11 +400,11 @@ static void on_summary(struct cluster_node *n, const struct control_message *m)
 	command = json_object_get(n->summary, "command");
 	if (json_is_false(json_object_get(command, "running")))
 		end_command(n, command);
-	n->events = member(n->summary, "events");
-	n->bytes = member(n->summary, "bytes");
+	n->events = count_member(n->summary, "events");
+	n->bytes = count_member(n->summary, "bytes");
 	n->lost = 0;
 	json_object_foreach(lost, key, value)
-		n->lost += member(lost, key);
+		n->lost += count_member(lost, key);
 }
 
 /* Processes "recorded": the node's recorder has ended. */
@@ -413,8 +413,8 @@ static void on_recorded(struct cluster_node *n, const struct control_message *m)
 	const bool started = !is_in(n, IN(STARTING) | IN(READY));
 
 	n->record_status = (int)json_integer_value(json_object_get(m->json, "status"));
-	n->nr_files = (unsigned int)member(m->json, "files");
-	n->files_bytes = member(m->json, "bytes");
+	n->nr_files = (unsigned int)count_member(m->json, "files");
+	n->files_bytes = count_member(m->json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
 	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
 		fail_node(n, "the recorder %s (exit status %d)",
@@ -450,7 +450,7 @@ static struct cluster_action *pass_data(struct cluster_node *n,
 
 static void on_output(struct cluster_node *n, const struct control_message *m)
 {
-	pass_data(n, CLUSTER_OUTPUT, m)->stream = member(m->json, "stream") == 1 ? 1 : 2;
+	pass_data(n, CLUSTER_OUTPUT, m)->stream = count_member(m->json, "stream") == 1 ? 1 : 2;
 }
 
 static void on_live(struct cluster_node *n, const struct control_message *m)
@@ -458,7 +458,7 @@ static void on_live(struct cluster_node *n, const struct control_message *m)
 	if (n->c->o->live)
 		pass_data(n, CLUSTER_LIVE, m)->json = json_incref(m->json);
 	else
-		reject(n, "unexpected message", m->type);
+		reject_message(n, "unexpected message", m->type);
 }
 
 /* ---- files -------------------------------------------------------------------- */
@@ -466,15 +466,15 @@ static void on_live(struct cluster_node *n, const struct control_message *m)
 static void on_file(struct cluster_node *n, const struct control_message *m)
 {
 	const char *name = ctl_json_string(m->json, "name");
-	const __u64 size = member(m->json, "size");
+	const __u64 size = count_member(m->json, "size");
 	struct cluster_action *a;
 
 	if (!cluster_file_valid(name)) {
-		reject(n, "the node sends a file with an invalid name", name);
+		reject_message(n, "the node sends a file with an invalid name", name);
 		return;
 	}
 	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
-		reject(n, "the node sends more than it announced: file", name);
+		reject_message(n, "the node sends more than it announced: file", name);
 		return;
 	}
 	n->files_begun += size;
@@ -490,14 +490,14 @@ static void on_data(struct cluster_node *n, const struct control_message *m)
 	if (n->files)
 		pass_data(n, CLUSTER_DATA, m);
 	else
-		reject(n, "unexpected message", m->type);
+		reject_message(n, "unexpected message", m->type);
 }
 
 static void on_gathered(struct cluster_node *n, const struct control_message *m)
 {
 
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
-		reject(n, "the node sent less than it announced: message", m->type);
+		reject_message(n, "the node sent less than it announced: message", m->type);
 	else
 		add_action(n, CLUSTER_FILES_DONE);
 }
@@ -525,7 +525,7 @@ static const struct {
 	{ "gathered", IN(GATHERING), on_gathered },
 };
 
-static void dispatch(struct cluster_node *n, const struct control_message *m)
+static void dispatch_message(struct cluster_node *n, const struct control_message *m)
 {
 	size_t k;
 
@@ -536,7 +536,7 @@ static void dispatch(struct cluster_node *n, const struct control_message *m)
 			messages[k].receive(n, m);
 		return;
 	}
-	reject(n, "unexpected message", m->type);
+	reject_message(n, "unexpected message", m->type);
 }
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -549,8 +549,8 @@ void cluster_receive(struct cluster *c, unsigned int i, const struct control_mes
 	if (is_over(n))
 		return;
 	c->now_ns = n->heard_ns = now_ns;
-	dispatch(n, m);
-	advance(c);
+	dispatch_message(n, m);
+	advance_stages(c);
 }
 
 void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
@@ -558,7 +558,7 @@ void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __
 	c->now_ns = now_ns;
 	fail_node(&c->nodes[i], "%s", why);
 	add_action(&c->nodes[i], CLUSTER_KILL);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
@@ -568,7 +568,7 @@ void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
 	c->now_ns = now_ns;
 	c->nodes[i].state = CLUSTER_DONE;
 	send_quit(&c->nodes[i], false);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
@@ -578,7 +578,7 @@ void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __
 	c->now_ns = now_ns;
 	fail_node(&c->nodes[i], "%s", why);
 	send_quit(&c->nodes[i], true);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_command_ended(struct cluster *c, __s64 now_ns)
@@ -587,7 +587,7 @@ void cluster_command_ended(struct cluster *c, __s64 now_ns)
 		return;
 	c->now_ns = now_ns;
 	stop_nodes(c);
-	advance(c);
+	advance_stages(c);
 }
 
 /* Ends the gathering. Nodes that are not done keep their recordings. */
@@ -615,7 +615,7 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 		stop_nodes(c);
 	else if (c->stage == CLUSTER_STAGE_STOP)
 		give_up(c);
-	advance(c);
+	advance_stages(c);
 }
 
 /* Disconnects a node that was silent for too long. Sends "alive" to the others, if it is
@@ -659,7 +659,7 @@ void cluster_tick(struct cluster *c, __s64 now_ns)
 	    now_ns - c->recording_ns >= o->duration_ns && !stop_command(c) &&
 	    (!o->here || now_ns - c->recording_ns >= o->duration_ns + CLUSTER_COMMAND_NS))
 		stop_nodes(c);
-	advance(c);
+	advance_stages(c);
 }
 
 int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,

@@ -216,7 +216,7 @@ static int start_recorder(struct node *n, const json_t *json)
 }
 
 /* Ends the connection after an error with the recording's files. The recording is kept. */
-static void lose(struct node *n, int err)
+static void lose_connection(struct node *n, int err)
 {
 	ctl_error("node: %s: %s", n->dir, strerror(-err));
 	n->lost = true;
@@ -229,7 +229,7 @@ static void send_recorded(struct node *n, int status)
 	int err = send_files_count(n->dir, &files, &bytes);
 
 	if (err && err != -ENOENT)
-		lose(n, err);
+		lose_connection(n, err);
 	send_message(n, json_pack("{ss si si sI}", "type", "recorded", "status", status,
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
@@ -426,7 +426,7 @@ static void on_message(struct node *n, const struct control_message *m)
 	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
 		err = send_files_open(n->dir, &n->files);
 		if (err)
-			lose(n, err);
+			lose_connection(n, err);
 	} else if (!strcmp(m->type, "quit")) {
 		n->quit = true;
 		n->keep = json_is_true(json_object_get(m->json, "keep"));
@@ -466,7 +466,7 @@ static void send_part(struct node *n)
 	if (ret > 0)
 		return;
 	if (ret < 0)
-		lose(n, ret);
+		lose_connection(n, ret);
 	send_files_close(n->files);
 	n->files = NULL;
 }

@@ -17,14 +17,14 @@ const char *const top_table_keys[TOP_TABLE_KEYS] = {
 /* ---- samples --------------------------------------------------------------------- */
 
 /* Returns a member of a sample; @otherwise if the member is missing or negative. */
-static double figure(const json_t *json, const char *key, double otherwise)
+static double read_number(const json_t *json, const char *key, double otherwise)
 {
 	const double value = ctl_json_number(json, key);
 
 	return value >= 0 ? value : otherwise;
 }
 
-static __u64 count(const json_t *json, const char *key)
+static __u64 read_count(const json_t *json, const char *key)
 {
 	const json_int_t value = json_integer_value(json_object_get(json, key));
 
@@ -39,17 +39,17 @@ static void read_row(const struct cluster_node *n, __s64 now_ns, struct top_tabl
 		.name = n->name, .state = n->state, .why = n->why ? n->why : "",
 		.silent_ns = now_ns - n->heard_ns,
 		.sampled = s && n->state != CLUSTER_FAILED,
-		.has_rates = figure(s, "seconds", 0) > 0,
-		.channels = (unsigned int)count(s, "channels"),
-		.providers = (unsigned int)count(s, "providers"),
-		.events_per_s = figure(s, "events_per_s", 0),
-		.bytes_per_s = figure(s, "bytes_per_s", 0),
-		.lost_per_s = figure(s, "lost_per_s", 0),
-		.unread_percent = figure(s, "unread_percent", NAN),
-		.events = count(s, "events"), .lost = count(s, "lost"),
+		.has_rates = read_number(s, "seconds", 0) > 0,
+		.channels = (unsigned int)read_count(s, "channels"),
+		.providers = (unsigned int)read_count(s, "providers"),
+		.events_per_s = read_number(s, "events_per_s", 0),
+		.bytes_per_s = read_number(s, "bytes_per_s", 0),
+		.lost_per_s = read_number(s, "lost_per_s", 0),
+		.unread_percent = read_number(s, "unread_percent", NAN),
+		.events = read_count(s, "events"), .lost = read_count(s, "lost"),
 		.offset_ns = ctl_json_number(s, "offset_ns"),
-		.error_ns = figure(s, "error_ns", NAN),
-		.delay_ns = figure(link, "delay_ns", NAN),
+		.error_ns = read_number(s, "error_ns", NAN),
+		.delay_ns = read_number(link, "delay_ns", NAN),
 		.source = ctl_json_string(link, "name"),
 		.clock = ctl_json_string(s, "clock"),
 	};
@@ -94,7 +94,7 @@ static double sort_value(const struct top_table_row *row, enum top_table_key key
 	return isnan(value) ? -1 : value;
 }
 
-static int compare(const void *left, const void *right, void *arg)
+static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct top_table_row *a = left, *b = right;
 	const enum top_table_key key = *(const enum top_table_key *)arg;
@@ -110,7 +110,7 @@ static int compare(const void *left, const void *right, void *arg)
 
 void top_table_sort(struct top_table_row *rows, unsigned int nr, enum top_table_key key)
 {
-	qsort_r(rows, nr, sizeof(*rows), compare, &key);
+	qsort_r(rows, nr, sizeof(*rows), compare_rows, &key);
 }
 
 /* ---- text --------------------------------------------------------------------------- */

@@ -94,7 +94,7 @@ static void put_header(struct csv *c, FILE *to)
 	putc('\n', to);
 }
 
-static int begin(struct tsct_export *x)
+static int begin_csv(struct tsct_export *x)
 {
 	struct csv *c = x->own = calloc(1, sizeof(*c));
 	int err;
@@ -214,7 +214,7 @@ static void put_fixed(struct csv *c, const struct tsct_export *x,
 	put_error(c, x, ev->e);
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_csv_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct csv *c = x->own;
 	struct tsct_value v;
@@ -237,5 +237,5 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 const struct tsct_export_format tsct_export_csv = {
 	.name = "csv", .suffix = ".csv", .relative = true,
-	.begin = begin, .event = event, .free = free_csv,
+	.begin = begin_csv, .event = write_csv_event, .free = free_csv,
 };

@@ -19,7 +19,7 @@ struct folded {
 	__u64 *unknown;		/* number of events whose stack is unknown, by node */
 };
 
-static int begin(struct tsct_export *x)
+static int begin_folded(struct tsct_export *x)
 {
 	struct folded *f = x->own = calloc(1, sizeof(*f));
 	int err;
@@ -34,7 +34,7 @@ static int begin(struct tsct_export *x)
 	return f->events && f->unknown ? 0 : -ENOMEM;
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int count_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct tsct_stack *stack;
 	struct folded *f = x->own;
@@ -101,7 +101,7 @@ static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, _
 	}
 }
 
-static int end(struct tsct_export *x)
+static int end_folded(struct tsct_export *x)
 {
 	struct folded *f = x->own;
 	const __u32 nr = tsct_stacks_count(f->stacks);
@@ -142,6 +142,7 @@ static void free_folded(struct tsct_export *x)
 }
 
 const struct tsct_export_format tsct_export_folded = {
-	.name = "folded", .suffix = ".folded", .begin = begin, .event = event, .end = end,
+	.name = "folded", .suffix = ".folded",
+	.begin = begin_folded, .event = count_event, .end = end_folded,
 	.free = free_folded,
 };

@@ -27,7 +27,7 @@ struct json {
 
 /* ---- writing ----------------------------------------------------------- */
 
-static void put(struct json *j, const char *text)
+static void put_raw(struct json *j, const char *text)
 {
 	tsct_text_add(&j->line, text, strlen(text));
 }
@@ -37,7 +37,7 @@ static void put_text(struct json *j, const char *key, const char *text)
 	const size_t len = strlen(text);
 	char *at;
 
-	put(j, key);
+	put_raw(j, key);
 	at = tsct_text_reserve(&j->line, TSCT_JSON_TEXT(len));
 	if (at)
 		j->line.len += (size_t)(tsct_json_put_text(at, text, len) - at);
@@ -47,7 +47,7 @@ static void put_integer(struct json *j, const char *key, __s64 value)
 {
 	char *at;
 
-	put(j, key);
+	put_raw(j, key);
 	at = tsct_text_reserve(&j->line, TSCT_JSON_NUMBER);
 	if (at)
 		j->line.len += (size_t)(tsct_json_put_signed(at, value) - at);
@@ -60,8 +60,8 @@ static void put_error(struct json *j, const char *key, __u64 error_ns)
 		put_integer(j, key, (__s64)error_ns);
 		return;
 	}
-	put(j, key);
-	put(j, "null");
+	put_raw(j, key);
+	put_raw(j, "null");
 }
 
 /* Writes a time in us with a resolution of 1 ns, as digits: a double has too few. */
@@ -76,7 +76,7 @@ static void put_time(struct tsct_export *x, __s64 ns)
 	size = ns < 0 ? -(__u64)ns : (__u64)ns;
 	snprintf(text, sizeof(text), "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
 		 (uint64_t)(size / 1000), (unsigned int)(size % 1000));
-	put(j, text);
+	put_raw(j, text);
 }
 
 /* Begins a trace event. @ns: pointer to the event's time; NULL: the event has no time */
@@ -85,7 +85,7 @@ static struct json *put_first(struct tsct_export *x, const __s64 *ns)
 	struct json *j = x->own;
 
 	j->line.len = 0;
-	put(j, j->any ? ",\n{" : "\n{");
+	put_raw(j, j->any ? ",\n{" : "\n{");
 	j->any = true;
 	if (ns)
 		put_time(x, *ns);
@@ -97,7 +97,7 @@ static int put_last(struct tsct_export *x, const char *text)
 {
 	struct json *j = x->own;
 
-	put(j, text);
+	put_raw(j, text);
 	if (j->line.failed)
 		return -ENOMEM;
 	fwrite_unlocked(j->line.at, 1, j->line.len, x->file);
@@ -134,7 +134,7 @@ static int put_name(struct tsct_export *x, const char *what, __s64 pid, __s64 ti
 {
 	struct json *j = put_first(x, NULL);
 
-	put(j, "\"ph\":\"M\"");
+	put_raw(j, "\"ph\":\"M\"");
 	put_integer(j, ",\"pid\":", pid);
 	put_integer(j, ",\"tid\":", tid);
 	put_text(j, ",\"name\":", what);
@@ -142,7 +142,7 @@ static int put_name(struct tsct_export *x, const char *what, __s64 pid, __s64 ti
 	return put_last(x, "}}");
 }
 
-static int begin(struct tsct_export *x)
+static int begin_json(struct tsct_export *x)
 {
 	__u32 i;
 	int err = 0;
@@ -224,13 +224,13 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 		if (which != ALL && is_number(&v) != (which == NUMBERS))
 			continue;
 		put_text(j, gap, v.field->name);
-		put(j, ":");
+		put_raw(j, ":");
 		put_value(j, x, ev, &v);
 		gap = ",";
 	}
 	/* Field names are C identifiers, so names with a dot can only be the exporter's own. */
 	if (which != NUMBERS) {
-		put(j, gap);
+		put_raw(j, gap);
 		put_integer(j, "\"tsctrace.cpu\":", ev->e->cpu);
 	}
 }
@@ -241,13 +241,13 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	struct json *j = put_frame(x, ev, phase, ev->e->def->name,
 				   x->rec->streams[ev->e->stream].name);
 
-	put(j, ",\"args\":{");
+	put_raw(j, ",\"args\":{");
 	put_fields(j, x, ev, *phase == 'C' ? NUMBERS : ALL);
 	if (ev->act == TSCT_ACT_ORPHAN)
 		put_text(j, ",\"tsctrace.kind\":", tsct_kind_names[ev->e->def->kind]);
 	switch (*phase) {
 	case 'C':
-		put(j, "},\"fields\":{");
+		put_raw(j, "},\"fields\":{");
 		put_fields(j, x, ev, OTHERS);
 		break;
 	case 'i':
@@ -283,11 +283,11 @@ static int put_message(struct tsct_export *x,
 	if (err || !ev->message)
 		return err;
 	snprintf(id, sizeof(id), ",\"id\":\"0x%016" PRIx64 "\"", (uint64_t)ev->message);
-	put(put_frame(x, ev, phase, "message", "message"), id);
+	put_raw(put_frame(x, ev, phase, "message", "message"), id);
 	return put_last(x, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_json_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	int err = put_thread(x, ev->thread);
 
@@ -313,7 +313,7 @@ static void put_moment(struct json *j, const char *key, __s64 ns)
 	put_text(j, key, text);
 }
 
-static int end(struct tsct_export *x)
+static int end_json(struct tsct_export *x)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
 	struct json *j = x->own;
@@ -331,7 +331,7 @@ static int end(struct tsct_export *x)
 	put_text(j, ",\"kernel\":", x->rec->nodes[0].kernel);
 	put_moment(j, ",\"begin_ns\":", x->begin_ns);
 	put_moment(j, ",\"end_ns\":", x->end_ns);
-	put(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
+	put_raw(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
 	put_integer(j, ",\"events\":", (__s64)x->events);
 	put_integer(j, ",\"lost\":", (__s64)tsct_trace_lost(x->trace));
 	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));
@@ -355,5 +355,5 @@ static void free_json(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_json = {
 	.name = "json", .suffix = ".json", .nests = true, .relative = true,
-	.begin = begin, .event = event, .end = end, .free = free_json,
+	.begin = begin_json, .event = write_json_event, .end = end_json, .free = free_json,
 };

@@ -158,7 +158,7 @@ static int put_clock(struct tsct_export *x)
 }
 
 /* Returns a malloc'ed copy of a text, in valid UTF-8; NULL: out of memory */
-static char *clean(const char *text, size_t len)
+static char *clean_text(const char *text, size_t len)
 {
 	char *to = malloc(3 * len + 1);
 
@@ -252,7 +252,7 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
 	process.process_labels = &label;
 	process.has_pid = 1;
 	process.pid = pid_of(x, node, 0);
-	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
+	process.process_name = clean_text(x->nodes[node], strlen(x->nodes[node]));
 	if (!process.process_name)
 		return -ENOMEM;
 	track.process = &process;
@@ -348,8 +348,8 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	__u8 id[TSCT_BUILD_ID_MAX];
 	struct perfetto *p = x->own;
 	const char *text = tsct_stacks_name(p->stacks, f);
-	char *tidy = clean(text, strlen(text));
-	char *file = clean(f->file, strlen(f->file));
+	char *tidy = clean_text(text, strlen(text));
+	char *file = clean_text(f->file, strlen(f->file));
 	uint64_t iid = (uint64_t)f->index + 1;
 	int err = -ENOMEM;
 
@@ -509,8 +509,8 @@ static int set_value(struct perfetto *p, annotation *note,
 	if (tsct_value_is_integer(v))
 		return set_integer(p, note, v);
 	if (tsct_value_is_text(v))
-		return set_text(p, note, clean((const char *)v->at,
-					       tsct_value_text_len(v)));
+		return set_text(p, note, clean_text((const char *)v->at,
+						    tsct_value_text_len(v)));
 	if (!tsct_value_is_float(v))
 		return set_bytes(p, note, v);
 	note->has_double_value = 1;
@@ -695,7 +695,7 @@ static int put_names(struct tsct_export *x)
 	return put_interned(x, &interned);
 }
 
-static int begin(struct tsct_export *x)
+static int begin_perfetto(struct tsct_export *x)
 {
 	struct perfetto *p = x->own = calloc(1, sizeof(*p));
 	int err;
@@ -722,7 +722,7 @@ static int begin(struct tsct_export *x)
 	return err ? err : put_nodes(x);
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	TsctPerfetto__TrackEvent__Type type = INSTANT;
 	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
@@ -765,7 +765,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	return put_packet(x, &one);
 }
 
-static int end(struct tsct_export *x)
+static int end_perfetto(struct tsct_export *x)
 {
 	__u64 lost = tsct_trace_lost(x->trace);
 	__u32 i;
@@ -798,5 +798,6 @@ static void free_perfetto(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_perfetto = {
 	.name = "perfetto", .suffix = ".pftrace", .nests = true,
-	.begin = begin, .event = event, .end = end, .free = free_perfetto,
+	.begin = begin_perfetto, .event = write_perfetto_event, .end = end_perfetto,
+	.free = free_perfetto,
 };

@@ -84,7 +84,7 @@ static unsigned int rank_tasks(const char *text, unsigned int node)
 }
 
 /* Returns the value of an environment variable; -1 if it is missing or not a number. */
-static long variable(const char *name)
+static long read_variable(const char *name)
 {
 	const char *text = getenv(name);
 	char *end;
@@ -106,15 +106,15 @@ static int rank_place(struct rank_place *ret)
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		local = variable(names[i][0]);
-		size = variable(names[i][1]);
+		local = read_variable(names[i][0]);
+		size = read_variable(names[i][1]);
 		if (local >= 0 && size > local) {
 			*ret = (struct rank_place){ (unsigned int)local, (unsigned int)size };
 			return 0;
 		}
 	}
-	local = variable("SLURM_LOCALID");
-	size = variable("SLURM_NODEID");
+	local = read_variable("SLURM_LOCALID");
+	size = read_variable("SLURM_NODEID");
 	size = tasks && size >= 0 ? rank_tasks(tasks, (unsigned int)size) : 0;
 	if (local < 0 || size <= local)
 		return -ENOENT;

@@ -379,7 +379,7 @@ static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 	return 0;
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_otf2_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct otf2 *o = x->own;
 	int err = 0;
@@ -460,7 +460,7 @@ static bool has_mpi(const struct tsct_export *x)
 	return false;
 }
 
-static int begin(struct tsct_export *x)
+static int begin_otf2(struct tsct_export *x)
 {
 	struct otf2 *o = x->own = calloc(1, sizeof(*o));
 	__u64 chunk;
@@ -498,7 +498,7 @@ static int begin(struct tsct_export *x)
 	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
-static int end(struct tsct_export *x)
+static int end_otf2(struct tsct_export *x)
 {
 	const __s64 begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 	const __s64 end_ns = x->end_ns < x->to_ns ? x->end_ns : x->to_ns;
@@ -558,5 +558,5 @@ static void free_otf2(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_otf2 = {
 	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
-	.begin = begin, .event = event, .end = end, .free = free_otf2,
+	.begin = begin_otf2, .event = write_otf2_event, .end = end_otf2, .free = free_otf2,
 };

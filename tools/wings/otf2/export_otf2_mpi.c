@@ -134,7 +134,7 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 
 /* ---- order ------------------------------------------------------------- */
 
-static int order(__u64 a, __u64 b)
+static int compare_numbers(__u64 a, __u64 b)
 {
 	return (a > b) - (a < b);
 }
@@ -143,40 +143,40 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct otf2_mpi_rank *x = a, *y = b;
 
-	return order(x->job, y->job) ?: order((__u32)x->rank, (__u32)y->rank);
+	return compare_numbers(x->job, y->job) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
 }
 
 static int by_member(const void *a, const void *b)
 {
 	const struct otf2_mpi_member *x = a, *y = b;
 
-	return order(x->comm, y->comm) ?: order((__u32)x->rank, (__u32)y->rank);
+	return compare_numbers(x->comm, y->comm) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
 }
 
 static int by_id(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = a, *y = b;
 
-	return order(x->id, y->id) ?: order(x->seen, y->seen);
+	return compare_numbers(x->id, y->id) ?: compare_numbers(x->seen, y->seen);
 }
 
 static int by_seen(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
 
-	return order(x->seen, y->seen);
+	return compare_numbers(x->seen, y->seen);
 }
 
 static int by_name(const void *a, const void *b)
 {
 	const struct otf2_mpi_name *x = a, *y = b;
 
-	return order(x->comm, y->comm) ?: order(x->order, y->order);
+	return compare_numbers(x->comm, y->comm) ?: compare_numbers(x->order, y->order);
 }
 
 static int with_id(const void *id, const void *comm)
 {
-	return order(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
+	return compare_numbers(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
 }
 
 static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)

@@ -114,8 +114,8 @@ static int put_away(struct tsct_export *x, struct otf2_wait *w)
 	return 0;
 }
 
-static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
-		  __u32 len)
+static int append_waiting(struct tsct_export *x, struct otf2_wait *w, const void *from,
+			  __u32 len)
 {
 	const struct otf2 *o = x->own;
 	__u32 most = WAITING_MAX / o->nr_locations;
@@ -166,7 +166,7 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 		sample = (struct sample) { op->types[i], op->values[i] };
 		memcpy(text + len, &sample, sizeof(sample));
 	}
-	return append(x, w, text, len);
+	return append_waiting(x, w, text, len);
 }
 
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
@@ -214,8 +214,8 @@ static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
 	});
 }
 
-static int replay(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
-		  __u32 len)
+static int replay_events(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
+			 __u32 len)
 {
 	const __u8 *at = text;
 	int err = 0;
@@ -239,12 +239,12 @@ int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
 		if (n < (ssize_t)e->len)
 			err = n < 0 ? (int)n : -EIO;
 		if (!err)
-			err = replay(x, l->events, text, e->len);
+			err = replay_events(x, l->events, text, e->len);
 		if (!err)
 			err = tsct_otf2_poll(x);
 	}
 	if (!err)
-		err = replay(x, l->events, w->text, w->len);
+		err = replay_events(x, l->events, w->text, w->len);
 	tsct_otf2_wait_free(w);
 	return err;
 }
@@ -289,7 +289,7 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	return file;
 }
 
-static void forget(struct otf2_strings *s)
+static void forget_strings(struct otf2_strings *s)
 {
 	size_t i;
 
@@ -301,7 +301,7 @@ static void forget(struct otf2_strings *s)
 
 void tsct_otf2_strings_free(struct otf2_strings *s)
 {
-	forget(s);
+	forget_strings(s);
 	if (s->spool)
 		fclose(s->spool);
 }
@@ -343,7 +343,7 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		return 0;
 	}
 	if (s->recent.nr >= STRINGS_MAX || s->bytes > BYTES_MAX) {
-		forget(s);
+		forget_strings(s);
 		key[1] = 0;
 	}
 	if (!tsct_index_put(&s->recent, key[0], key[1], (uintptr_t)new)) {

@@ -128,7 +128,7 @@ static void run_child(pid_t parent, const struct merge *m,
 	_exit(ret < 0 && ret > -256 ? -ret : ret ? EIO : 0);
 }
 
-static int stop(pid_t child, int ret)
+static int kill_child(pid_t child, int ret)
 {
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -154,7 +154,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	for (;;) {
 		sig = sigtimedwait(set, NULL, &pause);
 		if (sig > 0 && sig != SIGCHLD)
-			return stop(child, -EINTR);
+			return kill_child(child, -EINTR);
 		do
 			pid = waitpid(child, &how, WNOHANG);
 		while (pid < 0 && errno == EINTR);
@@ -167,7 +167,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 			beat_s = cpu.tv_sec;
 		}
 		if (cpu.tv_sec - beat_s > STUCK_S) {
-			stop(child, 0);
+			kill_child(child, 0);
 			snprintf(s->why, sizeof(s->why),
 				 "damaged: libotf2 makes no progress when it reads "
 				 "this archive");
@@ -217,7 +217,7 @@ static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *w
  * Replaces, in @text, each name of an intermediate file by the name of the input from which
  * the file was made. Returns malloc'ed text; NULL: out of memory
  */
-static char *named(const struct merge *m, const char *text)
+static char *replace_names(const struct merge *m, const char *text)
 {
 	char *whole = NULL;
 	const char *at;
@@ -246,7 +246,7 @@ static char *named(const struct merge *m, const char *text)
 
 static void print_named(const struct merge *m, const char *file, const char *what)
 {
-	char *name = named(m, file), *text = named(m, what);
+	char *name = replace_names(m, file), *text = replace_names(m, what);
 
 	merge_print("%s%s%s", name ? name : file, *file ? ": " : "", text ? text : what);
 	free(name);
@@ -327,7 +327,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
 }
 
-static int report(const struct merge *m, const struct tsct_otf2_status *s)
+static int report_result(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	const char *line = s->notes, *end;
 	bool partial = false;
@@ -363,7 +363,7 @@ static int merge_into(const struct merge *m, struct output_file *to,
 	int err = merge_in_child(m, &work);
 
 	if (!err)
-		return output_file_commit(to) ? EXIT_FAILED : report(m, s);
+		return output_file_commit(to) ? EXIT_FAILED : report_result(m, s);
 	if (err != -EINTR && *s->why && *s->file)
 		print_named(m, s->file, s->why);
 	else

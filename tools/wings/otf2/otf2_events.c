@@ -41,7 +41,7 @@ struct event_copy {
 
 /* Sets the error of a copy. Keeps an earlier error. */
 __attribute__((format(printf, 3, 4)))
-static void fail(struct event_copy *c, int err, const char *format, ...)
+static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -58,8 +58,8 @@ static void fail(struct event_copy *c, int err, const char *format, ...)
 
 /* ---- mapping of an event's fields ---------------------------------------- */
 
-static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
-		    uint64_t id)
+static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
+			      uint64_t id)
 {
 	const struct tsct_otf2_id *found;
 
@@ -68,18 +68,18 @@ static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
 	found = tsct_otf2_ids_find(&c->maps->space[space], id);
 	if (found)
 		return found->value;
-	fail(c, -EBADMSG, "%s %llu is not defined",
-	     tsct_otf2_spaces[space].name, (unsigned long long)id);
+	fail_copy(c, -EBADMSG, "%s %llu is not defined",
+		  tsct_otf2_spaces[space].name, (unsigned long long)id);
 	return id;
 }
 
-#define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
+#define MAP(space, id)	map_reference(c, TSCT_OTF2_SPACE_##space, id)
 
 /* Returns the rank in the result for @rank, an input's rank in the communicator or window
  * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
  * "none", are the highest numbers, and are not changed. */
-static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
-		      uint32_t of, uint32_t rank)
+static uint32_t shift_rank(struct event_copy *c, const struct tsct_otf2_ids *by,
+			   uint32_t of, uint32_t rank)
 {
 	const struct tsct_otf2_id *found;
 
@@ -87,7 +87,7 @@ static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
 		return rank;
 	found = tsct_otf2_ids_find(by, of);
 	if (found && found->value >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
-		fail(c, -EBADMSG, "rank %u is too large", rank);
+		fail_copy(c, -EBADMSG, "rank %u is too large", rank);
 	return rank + (found ? (uint32_t)found->value : 0);
 }
 
@@ -97,8 +97,9 @@ static uint64_t map_time(struct event_copy *c, uint64_t time)
 	uint64_t new = 0;
 
 	if (tsct_otf2_scale_time(c->scale, old, &new))
-		fail(c, -ERANGE, "time %llu is outside the range of the first archive's clock; name the archive that begins first as the first",
-		     (unsigned long long)time);
+		fail_copy(c, -ERANGE, "time %llu is outside the range of the first archive's"
+			  " clock; name the archive that begins first as the first",
+			  (unsigned long long)time);
 	return new;
 }
 
@@ -121,19 +122,19 @@ static void take_attributes(struct event_copy *c,
 			word = tsct_otf2_value_word(type, value);
 			space = tsct_otf2_type_space(type);
 			if (space != TSCT_OTF2_NONE)
-				word = map(c, space, word);
+				word = map_reference(c, space, word);
 			value = tsct_otf2_word_value(type, word);
 			code = OTF2_AttributeList_AddAttribute(c->list,
 							       MAP(ATTRIBUTE, id),
 							       type, value);
 		}
 		if (code)
-			fail(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_error_text());
+			fail_copy(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_error_text());
 	}
 }
 
-static struct event_copy *begin(void *data, const char *event, uint64_t at,
-				    uint64_t time, const OTF2_AttributeList *list)
+static struct event_copy *begin_event(void *data, const char *event, uint64_t at,
+				      uint64_t time, const OTF2_AttributeList *list)
 {
 	struct event_copy *c = data;
 
@@ -151,10 +152,10 @@ static struct event_copy *begin(void *data, const char *event, uint64_t at,
 	return c;
 }
 
-static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
+static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 {
 	if (code)
-		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
+		fail_copy(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
 	if (c->err)
 		return OTF2_CALLBACK_INTERRUPT;
 	if (!c->nr++)
@@ -182,9 +183,9 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 #define TYPES(n)	(const OTF2_Type *v##n, v##n)
 #define VALUES(n)	(const OTF2_MetricValue *v##n, v##n)
 #define COMM(n)		(uint32_t comm, MAP(COMM, comm))
-#define RANK(n)		(uint32_t v##n, shift(c, &c->maps->comm_shift, comm, v##n))
+#define RANK(n)		(uint32_t v##n, shift_rank(c, &c->maps->comm_shift, comm, v##n))
 #define WIN(n)		(uint32_t win, MAP(RMA_WIN, win))
-#define REMOTE(n)	(uint32_t v##n, shift(c, &c->maps->win_shift, win, v##n))
+#define REMOTE(n)	(uint32_t v##n, shift_rank(c, &c->maps->win_shift, win, v##n))
 #define REGION(n)	(uint32_t v##n, MAP(REGION, v##n))
 #define METRIC(n)	(uint32_t v##n, MAP(METRIC, v##n))
 #define PARAMETER(n)	(uint32_t v##n, MAP(PARAMETER, v##n))
@@ -297,10 +298,10 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 		OTF2_AttributeList *list_				\
 		EACH(PARAMETER_ __VA_OPT__(,) __VA_ARGS__))		\
 	{								\
-		struct event_copy *c = begin(data_, #name, at_, time_, list_);	\
+		struct event_copy *c = begin_event(data_, #name, at_, time_, list_);	\
 									\
 		(void)location_;					\
-		return end(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
+		return end_event(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
 				EACH(BECOMES_ __VA_OPT__(,) __VA_ARGS__)));	\
 	}
 ALL_EVENTS(COPY)
@@ -311,7 +312,7 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 					    OTF2_StringRef name, uint32_t nr,
 					    const OTF2_StringRef *arguments)
 {
-	struct event_copy *c = begin(data, "ProgramBegin", at, time, list);
+	struct event_copy *c = begin_event(data, "ProgramBegin", at, time, list);
 	OTF2_StringRef *mapped = calloc(nr + 1ul, sizeof(*mapped));
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	uint32_t i;
@@ -324,14 +325,14 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 						   MAP(STRING, name), nr,
 						   mapped);
 	else
-		fail(c, -ENOMEM, "out of memory");
+		fail_copy(c, -ENOMEM, "out of memory");
 	free(mapped);
-	return end(c, code);
+	return end_event(c, code);
 }
 
-static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
-				 uint64_t at, void *data,
-				 OTF2_AttributeList *list)
+static OTF2_CallbackCode copy_unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
+				      uint64_t at, void *data,
+				      OTF2_AttributeList *list)
 {
 	struct event_copy *c = data;
 
@@ -340,7 +341,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	(void)list;
 	c->at = at;
 	c->event = "of unknown kind";
-	fail(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");
+	fail_copy(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
@@ -352,7 +353,7 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 
 	if (!callbacks)
 		return NULL;
-	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, unknown);
+	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, copy_unknown);
 	if (!code)
 		code = OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
 							copy_program_begin);
@@ -382,7 +383,7 @@ struct reading {
  * Handles damage in a file of the input. With --salvage, adds a remark for the user and
  * @missing lost events, and returns 0. Otherwise returns -EBADMSG.
  */
-static int lose(struct reading *r, uint64_t missing)
+static int lose_events(struct reading *r, uint64_t missing)
 {
 	struct tsct_otf2_status *s = r->in->status;
 	size_t len = strlen(s->why);
@@ -415,7 +416,7 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (err && err != -EBADMSG) {
 		tsct_otf2_refuse(s, err, "%s; %llu events were expected",
 				 strerror(-err), (unsigned long long)wanted);
-		return err == -ENOENT ? lose(r, missing) : err;
+		return err == -ENOENT ? lose_events(r, missing) : err;
 	}
 	if (!err && extent.records == wanted)
 		return 0;
@@ -423,7 +424,7 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 		tsct_otf2_refuse(s, err, "%llu events, but the definition of the location has %llu",
 				 (unsigned long long)extent.records,
 				 (unsigned long long)wanted);
-	return lose(r, missing);
+	return lose_events(r, missing);
 }
 
 static int read_events(struct reading *r, uint64_t location, uint64_t nr)
@@ -456,7 +457,7 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 		tsct_otf2_refuse(r->in->status, 0, "damaged after event %llu: %s",
 			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
 			 tsct_otf2_error_text() : "the file ends before its last event");
-		err = lose(r, nr - copy->nr);
+		err = lose_events(r, nr - copy->nr);
 	}
 	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
 	return err;

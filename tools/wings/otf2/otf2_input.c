@@ -16,8 +16,8 @@
 #define SUFFIX	".otf2"
 
 /* Sets the merge's error to @what, with the text of libotf2's error. Returns -errno. */
-static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
-		    const char *what)
+static int fail_input(struct tsct_otf2_input *in, OTF2_ErrorCode code,
+		      const char *what)
 {
 	int err = tsct_otf2_errno(code);
 
@@ -66,7 +66,7 @@ static int read_ids(struct tsct_otf2_input *in)
 	int err;
 
 	if (OTF2_Reader_GetTraceId(in->reader, &id))
-		return complain(in, OTF2_ERROR_INVALID_DATA, "trace id");
+		return fail_input(in, OTF2_ERROR_INVALID_DATA, "trace id");
 	err = add_id(in, id);
 	if (err || OTF2_Reader_GetProperty(in->reader, TSCT_OTF2_INPUTS, &list))
 		return err;
@@ -101,7 +101,7 @@ static int open_anchor(struct tsct_otf2_input *in)
 					"empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
-		return complain(in, OTF2_SUCCESS, "cannot be opened");
+		return fail_input(in, OTF2_SUCCESS, "cannot be opened");
 	code = OTF2_Reader_SetSerialCollectiveCallbacks(in->reader);
 	if (!code)
 		code = OTF2_Reader_GetChunkSize(in->reader, &events, &defs);
@@ -109,7 +109,7 @@ static int open_anchor(struct tsct_otf2_input *in)
 		code = OTF2_Reader_GetNumberOfGlobalDefinitions(in->reader,
 								&in->nr_defs);
 	if (code)
-		return complain(in, code, "cannot be read");
+		return fail_input(in, code, "cannot be read");
 	in->event_chunk = events;
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
@@ -188,7 +188,7 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	reader = callbacks ? OTF2_Reader_GetGlobalDefReader(in->reader) : NULL;
 	if (!reader) {
 		OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
-		return complain(in, OTF2_SUCCESS, "cannot be read");
+		return fail_input(in, OTF2_SUCCESS, "cannot be read");
 	}
 	code = OTF2_Reader_RegisterGlobalDefCallbacks(in->reader, reader,
 						      callbacks, defs);
@@ -196,7 +196,7 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 		code = OTF2_Reader_ReadAllGlobalDefinitions(in->reader, reader,
 							    &nr);
 	if (!defs->err && code)
-		complain(in, code, "definitions cannot be read");
+		fail_input(in, code, "definitions cannot be read");
 	OTF2_Reader_CloseGlobalDefReader(in->reader, reader);
 	OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
 	if (defs->err)
@@ -291,7 +291,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 		return o.err;
 	reader = OTF2_Reader_GetDefReader(in->reader, location);
 	if (!reader)
-		return complain(in, OTF2_SUCCESS, "cannot be read");
+		return fail_input(in, OTF2_SUCCESS, "cannot be read");
 	callbacks = OTF2_DefReaderCallbacks_New();
 	code = callbacks ? OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
 							add_offset) :
@@ -303,7 +303,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
 							   &nr);
 	if (code && !o.err)
-		o.err = complain(in, code, "definitions cannot be read");
+		o.err = fail_input(in, code, "definitions cannot be read");
 	OTF2_DefReaderCallbacks_Delete(callbacks);
 	OTF2_Reader_CloseDefReader(in->reader, reader);
 	return o.err;

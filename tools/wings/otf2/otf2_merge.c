@@ -92,7 +92,7 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 
 /* ---- clocks ---------------------------------------------------------------------------- */
 
-static int align(struct tsct_otf2_merging *w, uint32_t i)
+static int align_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_clock *a = &w->input[0].clock;
 	const struct tsct_otf2_clock *b = &w->input[i].clock;
@@ -261,7 +261,7 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 
 /* Creates the output archive. Its chunks are as large as the largest of the inputs' chunks,
  * so that each event and definition of an input fits into a chunk. */
-static int create(struct tsct_otf2_merging *w)
+static int create_output(struct tsct_otf2_merging *w)
 {
 	uint64_t events = OTF2_CHUNK_SIZE_EVENTS_DEFAULT;
 	uint64_t defs = OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT;
@@ -329,7 +329,7 @@ static int write_defs(struct tsct_otf2_merging *w)
 	return tsct_otf2_errno(code);
 }
 
-static int finish(struct tsct_otf2_merging *w)
+static int finish_output(struct tsct_otf2_merging *w)
 {
 	int err;
 
@@ -348,7 +348,7 @@ static int finish(struct tsct_otf2_merging *w)
 	return err ? tsct_otf2_output_fail(w->m->status, err) : 0;
 }
 
-static int merge(struct tsct_otf2_merging *w)
+static int merge_inputs(struct tsct_otf2_merging *w)
 {
 	uint32_t i;
 	int err = 0;
@@ -356,14 +356,14 @@ static int merge(struct tsct_otf2_merging *w)
 	for (i = 0; i < w->m->nr && !err; i++)
 		err = open_input(w, i);
 	for (i = 0; i < w->m->nr && !err; i++)
-		err = align(w, i);
+		err = align_input(w, i);
 	if (!err)
-		err = create(w);
+		err = create_output(w);
 	for (i = 0; i < w->m->nr && !err; i++)
 		err = tsct_otf2_merge_events(w, i);
 	if (!err)
 		err = tsct_otf2_merge_markers(w);
-	return err ? err : finish(w);
+	return err ? err : finish_output(w);
 }
 
 int tsct_otf2_merge(const struct tsct_otf2_merge *m)
@@ -378,7 +378,7 @@ int tsct_otf2_merge(const struct tsct_otf2_merge *m)
 	int err;
 
 	tsct_otf2_error_capture();
-	err = w.input && w.maps && w.scale ? merge(&w) :
+	err = w.input && w.maps && w.scale ? merge_inputs(&w) :
 		tsct_otf2_fail(m->status, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; w.input && w.maps && i < m->nr; i++) {
 		tsct_otf2_input_close(&w.input[i]);

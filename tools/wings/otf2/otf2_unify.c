@@ -220,8 +220,8 @@ static int new_number(struct work *work, enum tsct_otf2_kind kind,
  * these is added as a definition of its own. @key: key from look_up(), under which look_up()
  * finds the definition from now on; NULL: look_up() never finds it
  */
-static int add(struct work *work, enum tsct_otf2_kind kind,
-	       uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
+static int add_def(struct work *work, enum tsct_otf2_kind kind,
+		   uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
 {
 	struct tsct_otf2_unified *all = work->all;
 	uint64_t *at = work->content + nr, *end = at + extra;
@@ -264,7 +264,7 @@ static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
 		return 0;
 	}
 	err = new_number(work, kind, ret_id);
-	return err ? err : add(work, kind, *ret_id, nr, extra, key);
+	return err ? err : add_def(work, kind, *ret_id, nr, extra, key);
 }
 
 /* Adds @def to the result, with the words in work->content, but not to the hash table: so no
@@ -273,7 +273,7 @@ static int add_own(struct work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
 
-	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return err ? err : add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 /* Adds @def, which is identified by a constant of OTF2, to the result, unless the result
@@ -289,7 +289,7 @@ static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 		return (int)extra;
 	same = look_up(work, def->kind, def->nr, 0, key);
 	if (!same)
-		return add(work, def->kind, 0, def->nr, 0, key);
+		return add_def(work, def->kind, 0, def->nr, 0, key);
 	if (work->force ||
 	    !memcmp(words_of(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
@@ -453,7 +453,7 @@ static int identify_comm(struct work *work, struct tsct_otf2_def *def)
 	for (i = 0; i < nr_groups; i++)
 		if (new[i] != UINT64_MAX)
 			work->content[1 + i] = new[i];
-	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 static int identify_own(struct work *work, struct tsct_otf2_def *def)
@@ -505,11 +505,11 @@ static int identify_location(struct work *work,
 	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
 		def->self, def->mapped, work->content[2], work->all->defs.nr,
 	};
-	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 /* Assigns a definition its number, after all definitions to which it refers. */
-static int identify(struct work *work, struct tsct_otf2_def *def)
+static int identify_def(struct work *work, struct tsct_otf2_def *def)
 {
 	int64_t extra;
 
@@ -662,7 +662,7 @@ static int find_ranks(struct work *work)
 
 /* ---- visiting definitions, after all to which they refer ----------------- */
 
-static int push(struct work *work, size_t def)
+static int push_step(struct work *work, size_t def)
 {
 	if (tsct_array_reserve(&work->stack, &work->room, work->depth + 1, sizeof(*work->stack)))
 		return -ENOMEM;
@@ -727,21 +727,21 @@ static int next_wanted(struct work *work, struct step *step,
 
 /* Visits a definition after all to which it refers. Uses a stack instead of recursion,
  * because chains of references may have any length. */
-static int take(struct work *work, size_t index)
+static int visit_def(struct work *work, size_t index)
 {
 	struct step *step;
 	size_t wanted = 0;
-	int ret = push(work, index);
+	int ret = push_step(work, index);
 
 	while (ret >= 0 && work->depth) {
 		step = &work->stack[work->depth - 1];
 		ret = next_wanted(work, step, &wanted);
 		if (ret > 0) {
-			ret = push(work, wanted);
+			ret = push_step(work, wanted);
 		} else if (!ret) {
 			work->depth--;
 			work->in->def[step->def].state = STATE_DONE;
-			ret = identify(work, &work->in->def[step->def]);
+			ret = identify_def(work, &work->in->def[step->def]);
 		}
 	}
 	return ret;
@@ -787,11 +787,11 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    def->state == STATE_NEW &&
 		    words_of(input, def)[1] ==
 		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
-			err = take(&work, i);
+			err = visit_def(&work, i);
 	}
 	for (i = 0; !err && i < input->nr; i++) {
 		if (input->def[i].state == STATE_NEW)
-			err = take(&work, i);
+			err = visit_def(&work, i);
 		if (input->beat)
 			++*input->beat;
 	}

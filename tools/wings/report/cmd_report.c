@@ -92,7 +92,7 @@ static void check_trace(struct argp_state *state, struct wanted *w)
 	w->o.output = w->default_output;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
 	char *end;
@@ -151,7 +151,7 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.children = children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
 	.doc = "Write a page of HTML, complete in one file, that needs no network. The page of"

@@ -286,7 +286,7 @@ static int take_span(void *arg, const struct span *span)
 	return 0;
 }
 
-static int take(struct tsct_export *x, const struct tsct_export_event *ev)
+static int collect_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct report *r = (struct report *)x;
 	bool taken;
@@ -310,21 +310,22 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the report as an export format ---------------------------------------- */
 
-static int begin(struct tsct_export *x)
+static int begin_pass(struct tsct_export *x)
 {
 	(void)x;
 	return 0;
 }
 
-static void end(struct tsct_export *x)
+static void end_pass(struct tsct_export *x)
 {
 	(void)x;
 }
 
-/* Export format of the second pass over the recording. It writes no file: take() collects
- * the events for the page. */
+/* Export format of the second pass over the recording. It writes no file:
+ * collect_event() collects the events for the page. */
 static const struct tsct_export_format as_format = {
-	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
+	.name = "report", .begin = begin_pass, .event = collect_event, .end = begin_pass,
+	.free = end_pass,
 };
 
 int report_take(struct report *r)

@@ -10,7 +10,7 @@
 /* ---- event rates over time ------------------------------------------------ */
 
 /* Joins each two neighboring bins into one, so that a bin covers twice the time. */
-static void fold(struct event_rate *rate)
+static void fold_bins(struct event_rate *rate)
 {
 	__u32 i;
 
@@ -29,9 +29,9 @@ static __u32 bin_of(struct report *r, __u64 time)
 
 	while (time >> r->rate_shift >= RATE_BINS) {
 		for (i = 0; i < r->x.nr_defs; i++)
-			fold(r->seen[i].rate);
+			fold_bins(r->seen[i].rate);
 		for (i = 0; i < r->x.nr_nodes; i++)
-			fold(r->nodes[i].rate);
+			fold_bins(r->nodes[i].rate);
 		r->rate_shift++;
 	}
 	return time >> r->rate_shift;
@@ -120,7 +120,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- choice of events drawn individually --------------------------------- */
 
-static int fewer(const void *a, const void *b)
+static int compare_fewer(const void *a, const void *b)
 {
 	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
 
@@ -139,7 +139,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 		return -ENOMEM;
 	for (i = 0; i < r->nr_groups; i++)
 		order[i] = &r->groups[i];
-	qsort(order, r->nr_groups, sizeof(*order), fewer);
+	qsort(order, r->nr_groups, sizeof(*order), compare_fewer);
 	for (i = 0; i < r->nr_groups; i++) {
 		group = order[i];
 		group->single = group->events <= *left_events &&
@@ -179,7 +179,7 @@ static void choose_length(struct report *r, __u64 events, __u64 bytes)
 
 /* ---- rows of the timeline -------------------------------------------------- */
 
-static int busier(const void *a, const void *b)
+static int compare_busier(const void *a, const void *b)
 {
 	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
 
@@ -203,7 +203,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	}
 	if (threads->nr)
 		memcpy(order, threads->all, threads->nr * sizeof(*order));
-	qsort(order, threads->nr, sizeof(*order), busier);
+	qsort(order, threads->nr, sizeof(*order), compare_busier);
 	r->nr_rows = threads->nr < ROWS_MAX ? threads->nr : ROWS_MAX;
 	for (i = 0; i < threads->nr; i++) {
 		t = order[i];

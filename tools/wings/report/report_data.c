@@ -351,7 +351,7 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 }
 
 /* Joins each @by neighboring bins into one, so that the strip takes fewer bytes. */
-static void coarsen(struct strip *s, __u32 by)
+static void coarsen_strip(struct strip *s, __u32 by)
 {
 	__u32 bin, k;
 
@@ -379,7 +379,7 @@ static void put_strips(const struct report *r, struct tsct_text *to)
 		if (to->len <= STRIP_BYTES_MAX)
 			break;
 		for (i = 0; i < r->strips.nr; i++)
-			coarsen(&r->strips.all[i], 4 * by);
+			coarsen_strip(&r->strips.all[i], 4 * by);
 	}
 }
 

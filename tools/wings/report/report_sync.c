@@ -160,7 +160,7 @@ struct series {
 	double *curve_x, *curve, *low, *high;
 };
 
-static double element(const json_t *row, unsigned int i)
+static double read_element(const json_t *row, unsigned int i)
 {
 	const json_t *value = json_array_get(row, i);
 
@@ -210,16 +210,16 @@ static int read_series(const json_t *source, struct series *s)
 	s->high = s->low + nr_curve;
 	for (i = 0; i < nr_curve; i++) {
 		row = json_array_get(curve, i);
-		s->curve_x[i] = element(row, 0);
-		s->curve[i] = element(row, 1);
-		s->low[i] = s->curve[i] - element(row, 2);
-		s->high[i] = s->curve[i] + element(row, 2);
+		s->curve_x[i] = read_element(row, 0);
+		s->curve[i] = read_element(row, 1);
+		s->low[i] = s->curve[i] - read_element(row, 2);
+		s->high[i] = s->curve[i] + read_element(row, 2);
 	}
 	for (i = 0; i < nr; i++) {
 		row = json_array_get(exchanges, i);
-		s->x[i] = element(row, 0);
-		s->offset[i] = element(row, 1);
-		s->rtt[i] = element(row, 2);
+		s->x[i] = read_element(row, 0);
+		s->offset[i] = read_element(row, 1);
+		s->rtt[i] = read_element(row, 2);
 		s->kept[i] = json_is_true(json_array_get(row, 3));
 		s->residual[i] = s->offset[i] - curve_at(s, s->x[i]);
 	}
@@ -228,8 +228,8 @@ static int read_series(const json_t *source, struct series *s)
 
 /* ---- drawing --------------------------------------------------------------- */
 
-static void widen(const double *v, unsigned int nr, const bool *only,
-		  double *min, double *max)
+static void widen_chart(const double *v, unsigned int nr, const bool *only,
+			double *min, double *max)
 {
 	unsigned int i;
 
@@ -267,12 +267,12 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 	 * bounds of earlier points, the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
-	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
-	widen(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
-	widen(s->low + late, s->nr_curve - late, NULL, &chart.y_min,
-	      &chart.y_max);
-	widen(s->high + late, s->nr_curve - late, NULL, &chart.y_min,
-	      &chart.y_max);
+	widen_chart(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
+	widen_chart(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen_chart(s->low + late, s->nr_curve - late, NULL, &chart.y_min,
+		    &chart.y_max);
+	widen_chart(s->high + late, s->nr_curve - late, NULL, &chart.y_min,
+		    &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);
@@ -291,8 +291,8 @@ static void draw_residuals(FILE *to, const struct series *s)
 		.y_max = -INFINITY,
 	};
 
-	widen(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
-	widen(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen_chart(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
+	widen_chart(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);

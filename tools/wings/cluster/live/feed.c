@@ -147,7 +147,7 @@ void live_feed_step(struct live_feed *f, __s64 now_ns)
 	}
 }
 
-static void push(struct live_feed *f, __u32 node, const struct live_record *r, __s64 now_ns)
+static void push_event(struct live_feed *f, __u32 node, const struct live_record *r, __s64 now_ns)
 {
 	const struct live_event e = {
 		.ns = r->ns, .error_ns = r->error_ns, .node = node, .cpu = r->cpu,
@@ -159,7 +159,7 @@ static void push(struct live_feed *f, __u32 node, const struct live_record *r, _
 	live_window_push(&f->window, &e, now_ns);
 }
 
-static bool get(const json_t *json, const char *key, __s64 *ret)
+static bool get_integer(const json_t *json, const char *key, __s64 *ret)
 {
 	const json_t *value = json_object_get(json, key);
 
@@ -173,7 +173,7 @@ static void note_age(struct live_feed_node *n, const json_t *json,
 {
 	__s64 now, age;
 
-	if (!get(json, "now_ns", &now) || __builtin_sub_overflow(now, first->ns, &age))
+	if (!get_integer(json, "now_ns", &now) || __builtin_sub_overflow(now, first->ns, &age))
 		return;
 	n->behind_ns = age;
 	if (age > n->behind_max_ns)
@@ -199,14 +199,14 @@ int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const
 		r = record_at(data, i);
 		if (!i)
 			note_age(n, json, &r);
-		push(f, node, &r, now_ns);
+		push_event(f, node, &r, now_ns);
 	}
 	n->received += nr;
-	if (get(json, "read", &value) && value > 0)
+	if (get_integer(json, "read", &value) && value > 0)
 		n->read = (__u64)value;
-	if (get(json, "lost", &value) && value > 0)
+	if (get_integer(json, "lost", &value) && value > 0)
 		n->lost = (__u64)value;
-	if (get(json, "passed_ns", &value))
+	if (get_integer(json, "passed_ns", &value))
 		live_window_pass(&f->window, node, value);
 	if (json_is_true(json_object_get(json, "end"))) {
 		n->ended = true;

@@ -255,7 +255,7 @@ static void note_thread(struct live_follow *f, __u32 tid)
 /* ---- messages ---------------------------------------------------------------------------- */
 
 /* Sends the collected events. @passed_ns: all events before this time were read */
-static void send(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
+static void send_events(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
 {
 	json_t *json = json_pack("{ss sI sI sI sI sO sO sb}", "type", "live",
 		"passed_ns", (json_int_t)passed_ns,
@@ -297,7 +297,7 @@ static void add_event(struct live_follow *f, const struct tsct_trace_event *e,
 	note_thread(f, e->tid);
 	f->last_ns = r->ns;
 	if (++f->nr == LIVE_RECORDS_MAX)
-		send(f, out, f->last_ns);
+		send_events(f, out, f->last_ns);
 }
 
 static void add_tokens(struct live_follow *f, __s64 now)
@@ -354,7 +354,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 			passed = f->last_ns;
 	}
 	if (f->nr || f->ended || now - f->sent_ns >= SEND_NS)
-		send(f, out, passed);
+		send_events(f, out, passed);
 	return f->sent_end ? 0 : more ? 2 : 1;
 }
 

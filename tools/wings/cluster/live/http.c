@@ -48,7 +48,7 @@ bool live_http_is_idle(const struct live_http *h)
 /* ---- addresses: this machine itself, and nothing else --------------------------------------- */
 
 /* Splits "HOST:PORT" or "HOST". *ret_port -1: no port. Returns false if that is impossible. */
-static bool split(const char *text, char *host, size_t size, int *ret_port)
+static bool split_address(const char *text, char *host, size_t size, int *ret_port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : strchrnul(text, ':');
 	char *last;
@@ -76,7 +76,7 @@ bool live_http_host_valid(const char *host)
 	char name[16];
 	int port;
 
-	return split(host, name, sizeof(name), &port) &&
+	return split_address(host, name, sizeof(name), &port) &&
 		(!strcasecmp(name, "localhost") || !strcmp(name, "127.0.0.1") ||
 		 !strcmp(name, "[::1]"));
 }
@@ -140,7 +140,7 @@ int live_http_listen(const char *listen, char *url, size_t size)
 
 	if (!strncmp(listen, "unix:", 5))
 		return listen_unix(listen + 5, url, size);
-	if (!live_http_host_valid(listen) || !split(listen, host, sizeof(host), &port) ||
+	if (!live_http_host_valid(listen) || !split_address(listen, host, sizeof(host), &port) ||
 	    port < 0)
 		return -EINVAL;
 	return listen_tcp(strcasecmp(host, "localhost") ? host : "127.0.0.1", port, url, size);
@@ -321,8 +321,10 @@ static struct MHD_Response *plain_text(const char *text)
 }
 
 /* Returns the response to a request, with its HTTP status in *status. */
-static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *connection,
-				    const char *path, const char *method, unsigned int *status)
+static struct MHD_Response *make_response(struct live_http *h,
+					  struct MHD_Connection *connection,
+					  const char *path, const char *method,
+					  unsigned int *status)
 {
 	const char *host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	const char *rest = after_token(h, path);
@@ -371,7 +373,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 	if (*data_size)
 		return MHD_NO;
-	response = respond(context, connection, path, method, &status);
+	response = make_response(context, connection, path, method, &status);
 	if (!response)
 		return MHD_NO;
 	mhd.add_response_header(response, "Content-Security-Policy", policy);
@@ -399,7 +401,7 @@ static int make_token(struct live_http *h)
 }
 
 /* Starts the HTTP server. Returns the server's epoll descriptor, or -errno. */
-static int start(struct live_http *h, const char *listen, char *text, size_t size)
+static int start_server(struct live_http *h, const char *listen, char *text, size_t size)
 {
 	char url[96];
 	int fd, err;
@@ -434,7 +436,7 @@ int live_http_open(const char *listen, const struct live_feed *feed, struct live
 
 	if (h) {
 		h->feed = feed;
-		fd = start(h, listen, text, size);
+		fd = start_server(h, listen, text, size);
 	}
 	if (fd >= 0) {
 		*ret = h;

@@ -71,31 +71,31 @@ static void take_waiting(struct live_window *w, struct live_event *ret)
 
 /* ---- times ------------------------------------------------------------------------- */
 
-static struct live_arrival *arrival(struct live_window *w, unsigned int i)
+static struct live_arrival *arrival_at(struct live_window *w, unsigned int i)
 {
 	return &w->arrivals[(w->first + i) % (LIVE_ARRIVALS + 2)];
 }
 
 /* Removes the arrivals whose events have waited long enough, and sets w->forced_ns. */
-static void force(struct live_window *w, __s64 now_ns)
+static void force_arrivals(struct live_window *w, __s64 now_ns)
 {
-	for (; w->nr_arrivals && now_ns - arrival(w, 0)->arrived_ns >= w->hold_ns;
+	for (; w->nr_arrivals && now_ns - arrival_at(w, 0)->arrived_ns >= w->hold_ns;
 	     w->nr_arrivals--) {
-		if (arrival(w, 0)->ns > w->forced_ns)
-			w->forced_ns = arrival(w, 0)->ns;
+		if (arrival_at(w, 0)->ns > w->forced_ns)
+			w->forced_ns = arrival_at(w, 0)->ns;
 		w->first = (w->first + 1) % (LIVE_ARRIVALS + 2);
 	}
 }
 
 static void add_arrival(struct live_window *w, __s64 ns, __s64 now_ns)
 {
-	struct live_arrival *last = w->nr_arrivals ? arrival(w, w->nr_arrivals - 1) : NULL;
+	struct live_arrival *last = w->nr_arrivals ? arrival_at(w, w->nr_arrivals - 1) : NULL;
 
 	if (last && now_ns - last->arrived_ns <= w->hold_ns / LIVE_ARRIVALS) {
 		last->ns = ns > last->ns ? ns : last->ns;
 		return;
 	}
-	force(w, now_ns);
+	force_arrivals(w, now_ns);
 	*arrival(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
 }
 
@@ -137,7 +137,7 @@ void live_window_leave(struct live_window *w, __u32 node)
 
 /* ---- release ------------------------------------------------------------------------ */
 
-static __s64 earliest(const struct live_event *e)
+static __s64 earliest_ns(const struct live_event *e)
 {
 	__s64 ns;
 
@@ -145,7 +145,7 @@ static __s64 earliest(const struct live_event *e)
 		__builtin_sub_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MIN : ns;
 }
 
-static __s64 latest(const struct live_event *e)
+static __s64 latest_ns(const struct live_event *e)
 {
 	__s64 ns;
 
@@ -158,12 +158,12 @@ static bool is_unsure(const struct live_window *w, const struct live_event *e)
 {
 	const struct live_reach *other = &w->reach[w->reach[0].node == e->node];
 
-	return other->ns != INT64_MIN && other->ns >= earliest(e);
+	return other->ns != INT64_MIN && other->ns >= earliest_ns(e);
 }
 
 static void note_reach(struct live_window *w, const struct live_event *e)
 {
-	const struct live_reach own = { .node = e->node, .ns = latest(e) };
+	const struct live_reach own = { .node = e->node, .ns = latest_ns(e) };
 
 	if (w->reach[0].ns == INT64_MIN || w->reach[0].node == e->node) {
 		if (own.ns > w->reach[0].ns)
@@ -182,7 +182,7 @@ bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *re
 	/* passed_ns is INT64_MAX if there is no node to wait for. */
 	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
-	force(w, now_ns);
+	force_arrivals(w, now_ns);
 	if (!w->order.nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
 		       !live_window_is_full(w)))
 		return false;
