@@ -55,7 +55,7 @@ static void check_mpi(void)
 {
 	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
 		return;
-	fputs(NAME ": the program uses another MPI; load " OTHER_NAME "\n", stderr);
+	fputs(NAME ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
 	exit(EXIT_FAILURE);
 }
 

@@ -217,7 +217,7 @@ rm -rf "$work/o" "$work/finish"
 	>"$work/out" 2>"$work/err" & track run
 wait_for "the command runs here" test -e "$work/begun"
 for i in alpha beta gamma; do kill -KILL "$(cat "$work/$i/pid")"; done
-until_in "$work/err" 'sh still runs, unrecorded'
+until_in "$work/err" 'sh still runs, but is not recorded'
 touch "$work/finish"
 ended 1
 [ -e "$work/finished" ] || fail "the command was left behind, or ended"

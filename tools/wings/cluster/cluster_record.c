@@ -414,7 +414,7 @@ static int merge_gathered(struct cluster_run *r)
 	} else if (pid < 0) {
 		cluster_print(r, NULL, "merge: %s", strerror(-pid));
 	} else {
-		cluster_print(r, NULL, "no node has a recording: there is no result");
+		cluster_print(r, NULL, "no node has a recording, so there is nothing to merge");
 	}
 	while (last > first)
 		free(argv[--last]);
@@ -452,7 +452,8 @@ static int record_and_merge(struct cluster_run *r)
 	if (!r->c.recording_ns) {
 		if (!r->c.interrupted)
 			cluster_print(r, NULL, "nothing was recorded%s", r->settings.force ? "" :
-				      "; fix this, or go on with the other nodes by --force");
+				      "; solve these problems, or record on the other nodes"
+				      " with --force");
 		drop_nodes_dir(r, false);
 		if (r->json)
 			cluster_show_summary(r);

@@ -394,7 +394,7 @@ static void await_command(struct cluster_run *r)
 {
 	if (!r->command)
 		return;
-	cluster_print(r, NULL, "%s still runs, unrecorded; waiting for its end",
+	cluster_print(r, NULL, "%s still runs, but is not recorded any more; waiting for its end",
 		      r->settings.command[0]);
 	if (!cluster_await(r, r->command, &r->command_status)) {
 		kill(r->command, SIGTERM);

@@ -636,7 +636,7 @@ static void tick_node(struct cluster_node *n)
 		snprintf(why, sizeof(why), "the node does not answer; use a launcher that"
 			 " forwards standard input (ssh and srun do, pdsh does not)");
 	} else if (c->now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
-		snprintf(why, sizeof(why), "no message for %lld s",
+		snprintf(why, sizeof(why), "no message for %lld s; check the node and its network",
 			 CLUSTER_SILENCE_NS / 1000000000);
 	} else if (c->now_ns >= c->alive_ns) {
 		send_type(n, "alive");

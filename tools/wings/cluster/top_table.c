@@ -128,7 +128,7 @@ static void format_state(const struct top_table_row *row, char *text, size_t siz
 	else if (!row->sampled)
 		snprintf(text, size, "%s", cluster_state_names[row->state]);
 	else if (!row->providers)
-		snprintf(text, size, "no channels: no module and no daemon");
+		snprintf(text, size, "no channels; start tsctraced on the node");
 	else
 		snprintf(text, size, "%.40s", *row->clock ? row->clock : "no cluster time");
 	if (row->widest || row->longest)

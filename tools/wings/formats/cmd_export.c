@@ -139,7 +139,7 @@ static void print_result(const struct tsct_export *x, const char *name)
 		ctl_error("%s: %" PRIu64 " events of %u"
 			" threads", name, (uint64_t)x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
-		ctl_error("%" PRIu64 " begins or ends"
+		ctl_error("%" PRIu64 " BEGIN or END events"
 			" have no counterpart or are nested too deeply, and are"
 			" shown as instants",
 			(uint64_t)x->orphans);

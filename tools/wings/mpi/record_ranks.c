@@ -409,7 +409,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (err)
 		return ctl_fail(err,
 				"--ranks: neither mpirun nor srun started this process; see"
-				" trace-ctl-record(1) for those that are known");
+				" trace-ctl-record(1) for the supported launchers");
 	if (place.local)
 		return run_rank(o, path);
 	r = o->ranks = calloc(1, sizeof(*r));
@@ -426,7 +426,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 	}
 	if (err)
 		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
-			     "another run records there" : strerror(-err));
+			     "another run records there; use another -o" : strerror(-err));
 	else
 		o->dir = r->dir;
 	return err;

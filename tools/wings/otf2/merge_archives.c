@@ -182,10 +182,11 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	/* The kernel sends SIGKILL to a process when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because memory was short");
+		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because"
+			 " memory was short; merge again with more free memory");
 		return -ENOMEM;
 	}
-	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",
+	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed when it read this archive (%s)",
 		 strsignal(WTERMSIG(how)));
 	return -EBADMSG;
 }
@@ -320,9 +321,9 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		    has_recordings ? "; in OTF2, an event without duration becomes two events:"
 		    " enter and leave" : "");
 	if (m->nr > 1)
-		merge_print("%u archive%s aligned by the time of day, %u by its beginning; how far"
-			    " times of two archives are apart is unknown", real,
-			    view_plural(real), (unsigned int)m->nr - real);
+		merge_print("archives aligned by the time of day: %u, by their beginning: %u;"
+			    " how far times of two archives are apart is unknown", real,
+			    (unsigned int)m->nr - real);
 	if (missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
 }

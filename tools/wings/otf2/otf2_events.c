@@ -98,7 +98,7 @@ static uint64_t map_time(struct event_copy *c, uint64_t time)
 
 	if (tsct_otf2_scale_time(c->scale, old, &new))
 		fail_copy(c, -ERANGE, "time %llu is outside the range of the first archive's"
-			  " clock; name the archive that begins first as the first",
+			  " clock; give the archive that begins first as the first argument",
 			  (unsigned long long)time);
 	return new;
 }
@@ -421,7 +421,7 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (!err && extent.records == wanted)
 		return 0;
 	if (!err)
-		tsct_otf2_refuse(s, err, "%llu events, but the definition of the location has %llu",
+		tsct_otf2_refuse(s, err, "has %llu events, but the definition of the location states %llu",
 				 (unsigned long long)extent.records,
 				 (unsigned long long)wanted);
 	return lose_events(r, missing);
@@ -503,7 +503,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_output_fail(r->w->m->status, err);
 	if (written != copy->nr)
-		return tsct_otf2_fail(r->w->m->status, "", -EIO, "%llu of %llu events were written",
+		return tsct_otf2_fail(r->w->m->status, "", -EIO, "only %llu of %llu events were written",
 					    (unsigned long long)written,
 					    (unsigned long long)copy->nr);
 	add_up(r, l);

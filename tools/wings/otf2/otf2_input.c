@@ -172,7 +172,7 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 
 	err = tsct_otf2_input_scan(in, false, &extent);
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "has %llu definitions, but its anchor file states %llu",
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %llu definitions, but its anchor file states %llu",
 			      (unsigned long long)extent.records,
 			      (unsigned long long)wanted);
 	return err;
@@ -220,7 +220,7 @@ static int check_clock(struct tsct_otf2_input *in,
 			      "the archive defines its clock more than once" :
 			      "the archive does not define its clock (ClockProperties), so its times have no unit");
 	if (!defs->clock.resolution)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "its clock has a resolution of 0");
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: its clock has a resolution of 0");
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
 	if (f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
 	    f->threads.nr || w->o.max_events)
-		argp_error(state, "sync: only --fit and --output apply to it");
+		argp_error(state, "sync: only the options --fit and --output apply");
 	if (w->o.fit >= 0 && !w->o.recording)
 		argp_error(state, "--fit applies to recordings; the daemon's fit is set in"
 			   " tsctraced.conf");

@@ -251,7 +251,7 @@ static void put_messages(const struct report *r, FILE *to)
 		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
 			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
 	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and"
-		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in"
+		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no counterpart in"
 		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
 		(uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
 	if (m->other_pairs || m->nr_pairs > PAIRS_SHOWN)

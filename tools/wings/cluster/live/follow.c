@@ -213,7 +213,7 @@ static void open_trace(struct live_follow *f)
 	if (tsct_trace_recording(f->trace)->timestamps < TSCT_TIMESTAMPS_SYSTEM &&
 	    !tsct_trace_follow(f->trace, f->dir))
 		return;
-	ctl_error("node: the recording cannot be followed; use"
+	ctl_error("node: live events need a recording with times of the TSC; use"
 		" --timestamps tsc");
 	tsct_trace_close(f->trace);
 	f->trace = NULL;

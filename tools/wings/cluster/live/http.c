@@ -345,7 +345,7 @@ static struct MHD_Response *make_response(struct live_http *h,
 	}
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (*rest && h->nr_streams >= LIVE_HTTP_READERS)
-		return plain_text("too many readers\n");
+		return plain_text("too many pages are open; close one of them\n");
 	*status = MHD_HTTP_OK;
 	if (*rest)
 		return open_stream(h, connection);
