@@ -12,7 +12,7 @@
 #include "tools/common/options.h"
 #include "tools/shared/top.h"
 
-#define KEY_WAIT_NS	1000000LL	/* wait for the signal that a key causes, ns */
+#define KEY_WAIT_NS	1000000LL	/* wait for a key or signal in each turn, ns */
 
 enum { KEY_ONCE = CLUSTER_KEYS };
 

@@ -186,7 +186,7 @@ static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
 }
 
 /* Sets the locations of a communicator's members, from member *at on, and sets comm->size to
- * their number; to 0 unless each of the ranks 0 to size - 1 occurs exactly once. */
+ * their number; to 0 unless each rank from 0 to size - 1 occurs once and has a location. */
 static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32 *at)
 {
 	struct otf2_mpi_member *member;
