@@ -187,7 +187,8 @@ __u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
 				   bool blocking);
 
-/* End the use of @comm by a receive: it got its message; it got no message. */
+/* End a receive, and its use of @comm. received(): it got its message; not_received(): it
+ * got none. */
 void tsct_mpi_received(struct tsct_mpi_comm *comm, struct tsct_receive *r, __s32 source,
 		       __s32 tag, __u64 bytes);
 void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);

@@ -139,7 +139,7 @@ static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 
 /* ---- messages --------------------------------------------------------------- */
 
-/* Returns the number that sender and receiver compute for a message. @side: the sender's */
+/* Returns the number that sender and receiver compute for a message. @side: sender's side */
 static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 source,
 			    __s32 dest, __s32 tag, __u64 number)
 {

@@ -21,9 +21,9 @@ void tsct_mpi_end(void);
  * @limit_ms: time after which no further burst of exchanges begins, ms
  * @why: reason for which this node has no exchange
  *
- * Collective over MPI_COMM_WORLD. Records events mpi_exchange, on the master's node
- * mpi_master, in each process: each may have a recording of its own. Returns true if this
- * node was compared, or is the master of one that was.
+ * Collective over MPI_COMM_WORLD. Each process records the events mpi_exchange, or mpi_master
+ * on the master's node, because each may have a recording of its own. Returns true if this
+ * node was compared with the master, or is the master and was compared with another node.
  */
 bool tsct_mpi_exchange(MPI_Comm node, __u32 session, int limit_ms, char *why, size_t size);
 

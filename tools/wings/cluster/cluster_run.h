@@ -43,7 +43,7 @@ struct cluster_view {
 	int turn_ms;		/* longest time between turns, ms */
 	/* The following members are used by record and live only: */
 	const struct argp *argp;
-	const struct argp_option *options;	/* additional ones; NULL: none */
+	const struct argp_option *options;	/* additional options; NULL: none */
 	/* open() is called before the run, and finish() after it; NULL: not called. open()
 	 * prints errors, and returns 0 or -errno. */
 	int (*open)(struct cluster_run *r);
@@ -52,7 +52,8 @@ struct cluster_view {
 
 struct cluster_run {
 	const struct cluster_view *view;
-	int view_fd;			/* further input of the main loop; -1: none */
+	/* another input descriptor of the main loop; -1: none */
+	int view_fd;
 	struct cluster_live *live;	/* state of 'cluster live'; NULL: another command */
 	struct cluster_settings settings;
 	struct cluster c;

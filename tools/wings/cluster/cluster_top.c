@@ -115,7 +115,7 @@ static void refresh_table(struct cluster_top *t, __s64 now_ns)
 	t->failed = err || fflush(stdout) || ferror(stdout);
 }
 
-/* Returns true if each node has sent rates or has failed, so that a table says all */
+/* Returns true if each node has sent rates or has failed, so that the table is complete. */
 static bool is_complete(const struct cluster *c)
 {
 	const struct cluster_node *n;

@@ -102,7 +102,8 @@ struct cluster {
 	unsigned int nr;
 	enum cluster_stage stage;
 	__s64 now_ns;		/* time of the last input */
-	__s64 begun_ns, recording_ns, stopped_ns;	/* start of run, recording, stop */
+	/* start times of run, recording, stop */
+	__s64 begun_ns, recording_ns, stopped_ns;
 	__s64 alive_ns;		/* time at which messages "alive" are due */
 	unsigned int stops;	/* number of "stop" messages to each node */
 	bool command_stopped;	/* the command that runs here was stopped */

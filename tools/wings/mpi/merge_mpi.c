@@ -57,7 +57,7 @@ static void abort_all(void *arg, int err)
 }
 
 /* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives those of @in from rank
- * @from; TSCT_RANK_NONE: not. */
+ * @from, unless that rank is TSCT_RANK_NONE. */
 static void trade_chunk(unsigned int to, const struct tsct_blob *out, unsigned int from,
 			struct tsct_blob *in, size_t at)
 {
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 	int rank, nr, threads;
 	sigset_t set;
 
-	/* Blocked also in MPI's threads: merge_recordings.c polls for these signals. */
+	/* Blocks these signals, also in MPI's threads: merge_recordings.c polls for them. */
 	merge_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* Other threads of this process do not call MPI. */

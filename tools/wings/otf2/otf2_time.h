@@ -76,7 +76,7 @@ struct tsct_otf2_offset {
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;
 	uint32_t nr;
-	/* segment of the last lookup; the next one starts there */
+	/* index of the segment of the last lookup; the next lookup starts there */
 	uint32_t now;
 };
 
