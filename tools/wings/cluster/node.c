@@ -94,9 +94,9 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 		return 0;
 	err = -errno;
 	if (err == -EEXIST)
-		snprintf(why, size, "%s exists: another run writes there, or an earlier run left it;"
-			 " give --shared another directory, or remove %s if no run uses it",
-			 n->dir, n->dir);
+		snprintf(why, size, "%s exists: another run writes there, or an earlier run left"
+			 " it; give --shared another directory, or remove this one if no run"
+			 " uses it", n->dir);
 	else
 		snprintf(why, size, "%s: %s; create it, or name another with %s", base,
 			 strerror(-err), n->shared ? "--shared" : "--node-dir");

@@ -105,10 +105,10 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 	reader = OTF2_Reader_GetMarkerReader(in->reader);
 	if (callbacks && reader)
 		code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks,
-								       define);
+								       define_marker);
 	if (!code)
 		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
-								    mark);
+								    copy_marker);
 	if (!code)
 		code = OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader,
 							   callbacks, k);

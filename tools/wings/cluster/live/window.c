@@ -96,7 +96,7 @@ static void add_arrival(struct live_window *w, __s64 ns, __s64 now_ns)
 		return;
 	}
 	force_arrivals(w, now_ns);
-	*arrival(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
+	*arrival_at(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
 }
 
 void live_window_push(struct live_window *w, const struct live_event *event, __s64 now_ns)
