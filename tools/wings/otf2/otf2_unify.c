@@ -727,7 +727,7 @@ static int next_wanted(struct work *work, struct step *step,
 
 /* Visits a definition after all to which it refers. Uses a stack instead of recursion,
  * because chains of references may have any length. */
-static int visit_def(struct work *work, size_t index)
+static int process_def(struct work *work, size_t index)
 {
 	struct step *step;
 	size_t wanted = 0;
@@ -787,11 +787,11 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    def->state == STATE_NEW &&
 		    words_of(input, def)[1] ==
 		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
-			err = visit_def(&work, i);
+			err = process_def(&work, i);
 	}
 	for (i = 0; !err && i < input->nr; i++) {
 		if (input->def[i].state == STATE_NEW)
-			err = visit_def(&work, i);
+			err = process_def(&work, i);
 		if (input->beat)
 			++*input->beat;
 	}
