@@ -95,7 +95,7 @@ bad gamma <<<'echo "Welcome to gamma"; exec sleep 100'
 bad beta <<<'sleep 100 | "$@"'
 refused 'gamma: no message after 5 s: .*standard input and output' --connect-timeout 5
 says 'gamma: its launcher printed: Welcome to gamma'
-says 'beta: it does not answer: .*standard input'
+says 'beta: the node does not answer; .*standard input'
 good beta
 
 bad gamma <<END_OF_BANNER
