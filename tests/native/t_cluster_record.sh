@@ -190,7 +190,7 @@ gap=$(stat_of "$work/o" 's["missing_nodes"]')
 "$ctl" stat "$work/o" >"$work/text" || [ $? = 3 ] || fail "stat of the result"
 grep -q '^MISSING *beta: MISSING: connection lost' "$work/text" || fail "stat names no missing node"
 "$ctl" report -q -o "$work/page.html" "$work/o" || [ $? = 3 ] || fail "report of the result"
-grep -q 'there is no recording: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
+grep -q 'no recording of these nodes of the run: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
 "$ctl" merge -q --salvage -o "$work/again" "$work/o" || [ $? = 3 ] || fail "merge of the result"
 [ "$(stat_of "$work/again" 's["missing_nodes"]')" = "$gap" ] || fail "a second merge forgot the gap"
 rm -rf "$work/again"
