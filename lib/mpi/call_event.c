@@ -49,13 +49,13 @@ TSCT_EVENT(mpi_error, TSCT_KIND_INSTANT, TSCT_S32(error));
 #define OTHER_NAME	"libtsctrace-mpi-openmpi.so"
 #endif
 
-/* Ends the program if it uses another MPI, whose handles this library would take for its
- * own. This library brings its own MPI; then the program has the other one in addition. */
+/* Ends the program if it uses another MPI library, whose handles this library would misread.
+ * Such a program has two MPI libraries, because this library is linked with one, too. */
 static void check_mpi(void)
 {
 	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
 		return;
-	fputs(NAME ": the program uses another MPI; load " OTHER_NAME "\n", stderr);
+	fputs(NAME ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
 	exit(EXIT_FAILURE);
 }
 

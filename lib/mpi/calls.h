@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The meanings of calls, for the wrappers that calls.awk makes. Each has three macros,
- * which refer to the call's parameters by name, to the call as call_ and, afterwards, to
- * its result as ret_:
+ * Meanings of calls, for the wrappers that calls.awk makes. Each meaning x has three macros.
+ * They refer to the call's parameters by name, to its struct tsct_mpi_call as call_ and, after
+ * the call, to its result as ret_:
  *
  *	SHAPES_x	the shapes of begin and end
  *	BEFORE_x(...)	before the call: records its begin
  *	AFTER_x(...)	after the call: records its end
  *
- * If the caller ignores a status that is needed here, the call gets one of ours.
+ * If the caller ignores a status that is needed here, the wrapper passes its own to MPI.
  */
 #ifndef TSCT_MPI_CALLS_H
 #define TSCT_MPI_CALLS_H
@@ -23,8 +23,9 @@
 /* ==== work before and after a call, for the macros below ======================== */
 
 /*
- * In a callback, MPI may hold a lock for which the holder of ours waits, in MPI_Irecv: so
- * a callback, which may send and receive nothing, does not wait.
+ * Returns the communicator of @handle. In a callback, does not wait for the lock, whose
+ * holder may wait in MPI_Irecv for a lock that MPI holds. This does no harm, because a
+ * callback may not send or receive.
  */
 static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 {
@@ -48,7 +49,7 @@ static inline void begin_on(const struct tsct_mpi_call *call, MPI_Comm handle)
 
 /* ---- sends ------------------------------------------------------------------- */
 
-/* Completes @peer and records the begin of a call. */
+/* Sets comm and world of @peer, and records the begin of a call. */
 static inline void begin_peer(const struct tsct_mpi_call *call, MPI_Comm handle,
 			      struct tsct_mpi_peer_fields *peer)
 {
@@ -84,7 +85,7 @@ static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *
 
 /* ---- receives ---------------------------------------------------------------- */
 
-/* A receive of a call; NULL: it is not matched */
+/* A posted receive; `receive` is NULL if it is not matched */
 struct posted {
 	struct tsct_mpi_comm *comm;
 	struct tsct_receive *receive;
@@ -150,7 +151,7 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 			       int err)
 {
 	tsct_mpi_lock();
-	posted->comm->users++;	/* the receive may be the last user of a freed communicator */
+	posted->comm->users++;	/* the receive may be the last user of comm */
 	if (err == MPI_SUCCESS)
 		tsct_mpi_received(posted->comm, posted->receive, status->MPI_SOURCE,
 				  status->MPI_TAG, tsct_mpi_status_bytes(status));
@@ -161,7 +162,7 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 	tsct_mpi_unlock();
 }
 
-/* With the lock held */
+/* Ends a call that starts a receive, such as MPI_Irecv. The lock must be held. */
 static inline void end_irecv(const struct posted *posted, const MPI_Request *request,
 			     int err)
 {
@@ -177,7 +178,7 @@ static inline void end_probe(const struct tsct_mpi_call *call, MPI_Comm handle,
 	end_message(call, known_comm(handle), found ? status : NULL);
 }
 
-/* A probe that takes the message has its number, as a receive would. */
+/* Ends MPI_Mprobe, whose message gets its number like in a receive. */
 static inline void end_mprobe(const struct posted *posted, const MPI_Message *message,
 			      const MPI_Status *status, bool found)
 {
@@ -216,11 +217,11 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* The known requests of a call; requests NULL: none is known */
+/* Requests for which a call waits; requests is NULL if none of them is followed */
 struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;
-	MPI_Status *statuses;	/* allocated ones, or NULL */
+	MPI_Status *statuses;	/* malloc'ed statuses, or NULL */
 	struct tsct_mpi_request *few_requests[FEW_REQUESTS];
 	MPI_Status few_statuses[FEW_REQUESTS];
 };
@@ -279,7 +280,7 @@ static inline void end_wait(const struct tsct_mpi_call *call, struct waiting_cal
 	free(w->statuses);
 }
 
-/* @index: of the request that is complete; negative: none */
+/* @index: index of the completed request; negative: none is complete */
 static inline void end_wait_one(const struct tsct_mpi_call *call, struct waiting_call *w,
 				int index, const MPI_Status *status, int err)
 {
@@ -288,7 +289,7 @@ static inline void end_wait_one(const struct tsct_mpi_call *call, struct waiting
 
 /* ---- collective calls -------------------------------------------------------- */
 
-#define NO_ROOT		INT32_MIN	/* as root: the call has none */
+#define NO_ROOT		INT32_MIN	/* value of root: the call has no root */
 
 static inline void begin_coll(const struct tsct_mpi_call *call, struct tsct_mpi_comm *comm,
 			      struct tsct_mpi_coll_fields *fields)
@@ -318,7 +319,7 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Not all members of the parent call: those of the group count what they made together. */
+/* Begins a call of the group's members only: they count what the group has made. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {
@@ -350,7 +351,7 @@ static inline void end_comm(const struct tsct_mpi_call *call, MPI_Comm from,
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* The communicator may be used when the request is complete. */
+/* Ends MPI_Comm_idup, whose communicator is valid only when the request is complete. */
 static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from,
 				 const MPI_Comm *to, const MPI_Request *request, __u64 base,
 				 int err)
@@ -364,7 +365,7 @@ static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* Both groups exchange their ids: the new one is made of both. */
+/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange. */
 static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm local,
 				 const MPI_Comm *to, __u64 base, int err)
 {
@@ -408,7 +409,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
-/* Counts are int, or MPI_Count in calls with large counts. */
+/* Size of several buffers, bytes. @counts: int, or MPI_Count in calls with large counts */
 #define nsum(nr, counts, type)						\
 ({									\
 	__u64 sum_ = 0;							\
@@ -428,22 +429,23 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	sum_;								\
 })
 
-/* Of all peers; of this process. */
+/* Sums over all peers; count of this process */
 #define sum(counts, type)	nsum(size, counts, type)
 #define sums(counts, types)	nsums(size, counts, types)
 #define OWN(counts)	(rank < 0 ? 0 : (counts)[rank])
 
 /*
- * Of the root; of all others; of those that send to a root or receive from it, which may be
- * one of them. On an intercommunicator these are the group without the root: in the root's
- * group, `root` is MPI_ROOT or MPI_PROC_NULL, both negative. Arguments that MPI ignores there
- * may be anything, so they are not read.
+ * ROOT(): n in the root, else 0. OTHERS(): n in all processes but the root. PEERS(): n in
+ * the processes that send to a root or receive from it; the root may be one of them. On an
+ * intercommunicator, the peers are the group without the root; in the root's group, `root`
+ * is MPI_ROOT or MPI_PROC_NULL, both negative. MPI ignores other arguments, which may then
+ * be invalid, so they are not read.
  */
 #define ROOT(n)		(root == root_rank ? (n) : 0)
 #define OTHERS(n)	(root == root_rank || root < 0 ? 0 : (n))
 #define PEERS(n)	(root < 0 ? 0 : (n))
 
-/* Of a buffer, unless the other one is used for both. */
+/* n, or 0 if the call uses only the other buffer (MPI_IN_PLACE) */
 #define SENT(n)		(sendbuf == MPI_IN_PLACE ? 0 : (n))
 #define RECEIVED(n)	(recvbuf == MPI_IN_PLACE ? 0 : (n))
 
@@ -512,7 +514,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	struct posted posted_ = begin_receive(call_, comm, &peer_, true);
 #define AFTER_recv()	end_receive(call_, &posted_, status, ret_);
 
-/* With threads, the lock is held, so that MPI sees the posting in the same order. */
+/* Holds the lock during the call: MPI sees the posts of all threads in the same order. */
 #define SHAPES_irecv	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_irecv()							\
 	struct tsct_mpi_peer_fields peer_ = PEER(source, tag, bytes(count, datatype)); \
@@ -631,8 +633,9 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	tsct_mpi_unlock();
 #define AFTER_request(what)	END_PLAIN();
 
-/* Completion of one of the requests, that with an index (negative: none), or of several:
- * that many, of which an array has the indices (NULL: the first ones). */
+/* wait_one: a call that completes one request; @done: its index, negative: none. wait_some:
+ * a call that completes several; @nr_done: their number; @indices: array of their indices,
+ * NULL: the first ones */
 #define SHAPES_wait_one		TSCT_MPI_COUNT, TSCT_MPI_COUNT
 #define BEFORE_wait_one(nr, requests, done)				\
 	STATUS()							\
@@ -662,7 +665,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	begin_coll(call_, comm_, &coll_);
 #define AFTER_coll(...)	END_PLAIN();
 
-/* With the neighbours of a topology: `in` send to this process, `out` receive from it. */
+/* Calls in a topology: @in neighbours send to this process, @out receive from it. */
 #define SHAPES_neighbours	SHAPES_coll
 #define BEFORE_neighbours(sent_, received_)				\
 	int in, out;							\

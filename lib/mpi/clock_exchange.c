@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions over MPI, for nodes whose daemons cannot compare their clocks: one process of
- * each node exchanges messages with one of rank 0's node, the master. The exchanges are
- * events of the program, from which a merge makes the samples that a daemon would have
- * recorded (Documentation/mpi.rst, Sessions over MPI).
+ * Sessions over MPI, for nodes whose daemons cannot compare their clocks. One process of
+ * each node (its leader) exchanges messages with the leader of rank 0's node, the master.
+ * The exchanges are recorded as events of the program. A merge makes the same samples from
+ * them as a daemon would have recorded (Documentation/mpi.rst, Sessions over MPI).
  */
 #include <sched.h>
 #include <stdio.h>
@@ -15,21 +15,21 @@
 #include "call_event.h"
 #include "session.h"
 
-/* Bursts of a node, and exchanges of a burst. A burst begins with a message of the master,
- * so its first exchange is not slower than the others. */
+/* Number of bursts per node, and of exchanges per burst. A burst begins with a message of
+ * the master that wakes the node, so its first exchange is as fast as the others. */
 #define BURSTS		16
 #define BURST		4
 #define EXCHANGES_MAX	(BURSTS * BURST)
 
-/* Time for which a process waits for a message without yielding the CPU, s */
+/* Time for which a process polls for a message before it yields the CPU, s */
 #define SPIN_S		100e-6
-/* Pause of a process that takes no part in the exchanges, ns */
+/* Sleep between polls of a process that takes no part in the exchanges, ns */
 #define PAUSE_NS	500000
 
 /* Tags of messages between the leaders of nodes */
 enum { TAG_BURST, TAG_REQUEST, TAG_ANSWER };
 
-/* Clock of a node's leader, as all leaders know it */
+/* What all leaders know about a leader's clock */
 struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
 };
@@ -37,21 +37,21 @@ struct leader_clock {
 /* The master's node and clock, as it sends them to all nodes */
 struct master_clock {
 	__u64 node;
-	__u64 base, mult;	/* clock params: time base_ns at cycles `base` */
+	__u64 base, mult;	/* clock params: the time is base_ns at cycles `base` */
 	__s64 base_ns;
 };
 
 struct exchange_times {
-	__u64 t1, t2, t3, t4;	/* as of struct tsct_exchange */
+	__u64 t1, t2, t3, t4;	/* cycles, as in struct tsct_exchange */
 };
 
-/* A session, as a leader sends it to the other processes of its node */
+/* A session; a leader sends it to the other processes of its node */
 struct session {
 	struct master_clock master;
 	__u64 node;		/* id of this node */
-	__u32 source;		/* TSCT_SOURCE_* of t1 and t4; of the master: of t2 and t3 */
-	__s32 nr_nodes;		/* nodes that can be compared, the master included */
-	__s32 nr;		/* exchanges; of the master: 0 */
+	__u32 source;		/* TSCT_SOURCE_* of this node's counter */
+	__s32 nr_nodes;		/* number of nodes that can be compared, with the master */
+	__s32 nr;		/* number of exchanges; on the master: 0 */
 	struct exchange_times x[EXCHANGES_MAX];
 };
 
@@ -97,7 +97,7 @@ static struct tsct_event_type master_event = {
 	.fields = master_field, .nr_fields = NR(master_field),
 };
 
-/* Defines the events, in the channels of programs that need them. */
+/* Defines the events when they are first needed, so that other programs' channels lack them. */
 static void register_events(void)
 {
 	static bool registered;
@@ -109,10 +109,10 @@ static void register_events(void)
 	registered = true;
 }
 
-static void record(const struct session *s, __u32 number)
+static void record_session(const struct session *s, __u32 number)
 {
 	const __u32 timeline = (__u32)tsct_hash64(s->master.node) | 1;
-	/* Sessions of different programs in one recording are not one session. */
+	/* Makes session numbers differ between programs, which may be in one recording. */
 	const __u32 session = (__u32)tsct_hash64(tsct_mpi.job + number) | 1;
 	struct exchange_fields f = {
 		.node = s->node, .master = s->master.node, .timeline = timeline,
@@ -137,8 +137,8 @@ static void record(const struct session *s, __u32 number)
 /* ---- clocks and names of nodes ------------------------------------------------ */
 
 /*
- * Gets the clock of this process. One whose CPUs need corrections cannot be compared, nor
- * one that has no time: own->boot stays 0.
+ * Reads the clock of this process. If its CPUs need corrections or if it has no time, the
+ * clock cannot be compared, and own->boot stays 0.
  */
 static void read_clock(struct leader_clock *own, struct session *s)
 {
@@ -158,10 +158,11 @@ static void read_clock(struct leader_clock *own, struct session *s)
 }
 
 /*
- * Gives a node its id: the hash of its boot, so that sessions of programs that run one
- * after another are of one timeline if they have the same master. Where several nodes of
- * the job have one boot id (containers on one host; virtual machines restored from one
- * snapshot, which have different counters), each gets an id of this job.
+ * Returns the id of node @i. It is the hash of the boot id, so that sessions of programs
+ * that run one after another are on one timeline if they have the same master. If several
+ * nodes of the job have the same boot id, each gets an id for this job only: they are
+ * containers on one host, or virtual machines restored from one snapshot, whose counters
+ * differ.
  */
 static __u64 name_node(const struct leader_clock *all, int nr, int i)
 {
@@ -182,11 +183,11 @@ static __u64 cycles(void)
 }
 
 /*
- * Receives a message: spins as long as most of them take, then yields the CPU, as another
- * process of the job may need it to send (MPICH spins forever). Returns 0 or an error of
- * MPI.
+ * Receives a message. Polls for SPIN_S, in which most messages arrive; then yields the CPU
+ * between polls, because the sender may need it (MPICH itself would poll forever). Returns 0
+ * or an error code of MPI.
  */
-static int receive(void *to, int size, int from, int tag, MPI_Comm leaders)
+static int receive_message(void *to, int size, int from, int tag, MPI_Comm leaders)
 {
 	const double spin_end = PMPI_Wtime() + SPIN_S;
 	int arrived = 0, err;
@@ -202,7 +203,7 @@ static int receive(void *to, int size, int from, int tag, MPI_Comm leaders)
 				     MPI_STATUS_IGNORE);
 }
 
-/* Waits until all processes of a node are here, and leaves the CPU to the exchanges. */
+/* Waits until all processes of a node have called this, and leaves the CPU to the exchanges. */
 static void wait_asleep(MPI_Comm node)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -214,7 +215,7 @@ static void wait_asleep(MPI_Comm node)
 		nanosleep(&pause, NULL);
 }
 
-/* The master answers @nr requests of a node. Returns 0 or an error of MPI. */
+/* On the master: announces @nr requests to a node, answers them. Returns 0 or MPI's error. */
 static int answer_burst(MPI_Comm leaders, int child, int nr)
 {
 	__u64 t[2];
@@ -222,7 +223,7 @@ static int answer_burst(MPI_Comm leaders, int child, int nr)
 
 	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_BURST, leaders);
 	for (i = 0; i < nr && !err; i++) {
-		err = receive(NULL, 0, child, TAG_REQUEST, leaders);
+		err = receive_message(NULL, 0, child, TAG_REQUEST, leaders);
 		if (err)
 			break;
 		t[0] = cycles();
@@ -232,8 +233,8 @@ static int answer_burst(MPI_Comm leaders, int child, int nr)
 	return err;
 }
 
-/* Sorts the nodes in random order: @children has their ranks. */
-static void shuffle(int *children, int nr, __u64 seed)
+/* Puts @children, the ranks of the nodes' leaders, into random order. */
+static void shuffle_children(int *children, int nr, __u64 seed)
 {
 	int i, k, child;
 
@@ -246,15 +247,15 @@ static void shuffle(int *children, int nr, __u64 seed)
 	}
 }
 
-/* The master has exchanges with all nodes, one at a time, so that none waits for another
- * one's: at least one burst of each, and further ones until the limit. */
+/* On the master: has exchanges with one node at a time, so that no exchange delays another.
+ * Each node gets at least one burst, and further ones until @limit_ms. */
 static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 {
 	const double end = PMPI_Wtime() + limit_ms * 1e-3;
 	int burst, i, err = 0;
 
 	for (burst = 0; burst < BURSTS && !err; burst++) {
-		shuffle(children, nr, tsct_mpi.job + (__u64)burst);
+		shuffle_children(children, nr, tsct_mpi.job + (__u64)burst);
 		for (i = 0; i < nr && !err; i++) {
 			if (burst && PMPI_Wtime() > end)
 				break;
@@ -267,7 +268,7 @@ static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 		answer_burst(leaders, children[i], 0);
 }
 
-/* A node has exchanges with the master, until that wants no further burst. */
+/* On other nodes: has exchanges with the master, until the master announces 0 exchanges. */
 static void run_child(MPI_Comm leaders, struct session *s)
 {
 	struct exchange_times *x;
@@ -275,14 +276,14 @@ static void run_child(MPI_Comm leaders, struct session *s)
 	__u64 t[2];
 
 	for (;;) {
-		err = receive(&burst, sizeof(burst), 0, TAG_BURST, leaders);
+		err = receive_message(&burst, sizeof(burst), 0, TAG_BURST, leaders);
 		if (err || !burst)
 			return;
 		for (; burst && s->nr < EXCHANGES_MAX; burst--) {
 			x = &s->x[s->nr];
 			x->t1 = cycles();
 			err = PMPI_Send(NULL, 0, MPI_BYTE, 0, TAG_REQUEST, leaders) ||
-				receive(t, sizeof(t), 0, TAG_ANSWER, leaders);
+				receive_message(t, sizeof(t), 0, TAG_ANSWER, leaders);
 			if (err)
 				return;
 			x->t4 = cycles();
@@ -295,7 +296,7 @@ static void run_child(MPI_Comm leaders, struct session *s)
 
 /* ---- sessions --------------------------------------------------------------------- */
 
-/* The leaders of all nodes: finds the clocks that can be compared, then compares them. */
+/* In the leaders of all nodes: finds the clocks that can be compared, and compares them. */
 static void run_leaders(MPI_Comm leaders, struct session *s, int limit_ms)
 {
 	struct leader_clock own = { 0 }, *all;
@@ -306,7 +307,7 @@ static void run_leaders(MPI_Comm leaders, struct session *s, int limit_ms)
 	all = calloc((size_t)nr, sizeof(*all));
 	children = calloc((size_t)nr, sizeof(*children));
 	if (!all || !children)
-		PMPI_Abort(MPI_COMM_WORLD, 1);	/* the others would wait */
+		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else, the other leaders would wait forever */
 	read_clock(&own, s);
 	PMPI_Allgather(&own, sizeof(own), MPI_BYTE, all, sizeof(own), MPI_BYTE, leaders);
 	s->master.node = name_node(all, nr, 0);
@@ -339,7 +340,7 @@ bool tsct_mpi_exchange(MPI_Comm node, __u32 number, int limit_ms, char *why, siz
 	PMPI_Bcast(&nr, 1, MPI_INT, 0, node);
 	if (!rank && nr > 1)
 		run_leaders(leaders, &s, limit_ms);
-	/* The other processes of the node wait here, and do not disturb the exchanges. */
+	/* All processes but the leader sleep here: they must not disturb the exchanges. */
 	if (nr > 1)
 		wait_asleep(node);
 	if (nr > 1)
@@ -348,7 +349,7 @@ bool tsct_mpi_exchange(MPI_Comm node, __u32 number, int limit_ms, char *why, siz
 		PMPI_Comm_free(&leaders);
 	compared = s.nr || (s.nr_nodes > 1 && s.node == s.master.node);
 	if (compared)
-		record(&s, number);
+		record_session(&s, number);
 	else
 		snprintf(why, size, "%s", nr < 2 ? "all processes are on one node" :
 			 "the clock of this node or of the master cannot be compared");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The communicators of a process, each with an id that all its members compute alike:
- * from the job's random number for MPI_COMM_WORLD, and for others from the parent's id,
- * the number of communicators that were made of the parent before, and the smallest rank
- * of a member in MPI_COMM_WORLD. Nothing is exchanged, except for MPI_Intercomm_create,
- * whose two groups have no parent in common.
+ * The communicators of a process, and their messages, which are events of the sender and the
+ * receiver with the same number.
  *
- * And the messages on them, as events of the sender and the receiver with one number.
+ * All members of a communicator compute the same id for it. For MPI_COMM_WORLD, the id comes
+ * from the job's random number; for others, from the parent's id, the number of
+ * communicators made from the parent before, and the smallest rank of a member in
+ * MPI_COMM_WORLD. Members exchange ids only in MPI_Intercomm_create, whose two groups have no
+ * common parent.
  */
 #include <stdlib.h>
 
@@ -14,10 +15,10 @@
 #include "call_event.h"
 #include "message_order.h"
 
-/* Before MPI_Init, and in a program with nothing but sessions, the thread level is unknown. */
+/* Before MPI_Init and in MPI's sessions, the thread level is unknown: assumes threads. */
 struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
-static struct tsct_index handles;	/* MPI_Comm -> struct tsct_mpi_comm */
+static struct tsct_index handles;	/* key: MPI_Comm; value: struct tsct_mpi_comm * */
 struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1,
 					  .side = TSCT_MPI_SIDE_UNKNOWN };
 static MPI_Group world_group;
@@ -32,7 +33,7 @@ TSCT_EVENT_AS(mpi_send, mpi_message, TSCT_KIND_SEND, TSCT_U64_HEX(number),
 TSCT_EVENT_AS(mpi_receive, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
 	      TSCT_U64(bytes));
-/* A message whose number became known later than it was received, by late_ns */
+/* A receive whose message got its number late_ns after the message was received */
 TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
 	      TSCT_U64(bytes), TSCT_S64(late_ns));
@@ -53,8 +54,8 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
 
 /* ---- members --------------------------------------------------------------- */
 
-/* Returns the ranks in MPI_COMM_WORLD of a group's members, malloc'ed, or NULL: no memory,
- * or a member is not in it, or it does not exist, as MPI_Init was not called. */
+/* Returns the malloc'ed ranks in MPI_COMM_WORLD of a group's members. NULL: out of memory,
+ * or a member is not in MPI_COMM_WORLD, or MPI_Init was not called. */
 static __s32 *world_ranks(MPI_Group group, __s32 *ret_size)
 {
 	__s32 *ranks, *world;
@@ -107,7 +108,7 @@ __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed)
 }
 
 /* Sets members and sizes of a new communicator. Returns the smallest rank of a member in
- * MPI_COMM_WORLD, or -1: one is not in it. */
+ * MPI_COMM_WORLD; -1: a member is not in it. */
 static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 {
 	__s32 *local, inter, least;
@@ -138,7 +139,7 @@ static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 
 /* ---- messages --------------------------------------------------------------- */
 
-/* Returns the number by which both ends know a message. @side: of the sender */
+/* Returns the number that sender and receiver compute for a message. @side: sender's side */
 static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 source,
 			    __s32 dest, __s32 tag, __u64 number)
 {
@@ -178,8 +179,8 @@ struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s
 	return r;
 }
 
-/* Called by message_order.c: the number of a received message is known. */
-static void known(struct tsct_message_order *order, struct tsct_receive *r)
+/* Called by message_order.c when a message was received and its number is known. */
+static void record_receive(struct tsct_message_order *order, struct tsct_receive *r)
 {
 	struct tsct_mpi_comm *comm = (struct tsct_mpi_comm *)order;
 	const __u8 side = comm->side ? 3 - comm->side : 0;
@@ -226,13 +227,13 @@ void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r)
 
 /* ---- adding and removing --------------------------------------------------- */
 
-static struct tsct_mpi_comm *add(MPI_Comm handle)
+static struct tsct_mpi_comm *add_comm(MPI_Comm handle)
 {
 	struct tsct_mpi_comm *comm = calloc(1, sizeof(*comm));
 
 	if (!comm)
 		return NULL;
-	comm->order.known = known;
+	comm->order.known = record_receive;
 	comm->users = 1;
 	tsct_mpi_comm_remove(handle);
 	if (!tsct_index_put(&handles, (uintptr_t)handle, 0, (uintptr_t)comm)) {
@@ -242,7 +243,7 @@ static struct tsct_mpi_comm *add(MPI_Comm handle)
 	return comm;
 }
 
-static void describe(MPI_Comm handle, const struct tsct_mpi_comm *comm)
+static void record_comm(MPI_Comm handle, const struct tsct_mpi_comm *comm)
 {
 	char name[MPI_MAX_OBJECT_NAME + 1] = "";
 	int len;
@@ -265,7 +266,7 @@ __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm 
 
 	if (handle == MPI_COMM_NULL)
 		return 0;
-	comm = add(handle);
+	comm = add_comm(handle);
 	if (!comm)
 		return 0;
 	least = set_members(comm, handle);
@@ -275,7 +276,7 @@ __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm 
 	PMPI_Comm_test_inter(handle, &inter);
 	comm->side = !inter ? 0 : side ? side : parent ? parent->side : TSCT_MPI_SIDE_UNKNOWN;
 	if (comm->id)
-		describe(handle, comm);
+		record_comm(handle, comm);
 	return comm->id;
 }
 

@@ -8,8 +8,8 @@ static __u64 stream_key(__s32 peer, __s32 tag)
 	return (__u64)(__u32)peer << 32 | (__u32)tag;
 }
 
-/* Takes the next number of a stream. Without memory all numbers are 0: they are wrong,
- * and the program goes on. */
+/* Returns the next number of a stream. If memory runs out, returns 0, which may be wrong, so
+ * that the program can go on. */
 static __u64 next_number(struct tsct_index *streams, __s32 peer, __s32 tag)
 {
 	const __u64 key = stream_key(peer, tag);
@@ -69,8 +69,8 @@ static void set_number(struct tsct_message_order *order, struct tsct_receive *r)
 	order->nr_unnumbered--;
 }
 
-/* Returns true if a receive that was posted before @r may or may not have taken a message
- * of its stream. */
+/* Returns true if it is unknown whether a receive that was posted before @r takes a message
+ * of @r's stream. */
 static bool is_uncertain(const struct tsct_receive *r)
 {
 	const struct tsct_receive *e;
@@ -82,8 +82,8 @@ static bool is_uncertain(const struct tsct_receive *r)
 	return false;
 }
 
-/* Numbers all receives that can be, and passes on those with a message. */
-static void settle(struct tsct_message_order *order)
+/* Numbers all receives whose number is certain; calls order->known() if they have a message. */
+static void settle_numbers(struct tsct_message_order *order)
 {
 	struct tsct_receive *r, *next;
 
@@ -110,15 +110,16 @@ void tsct_receive_post(struct tsct_message_order *order, struct tsct_receive *r,
 	link_before(order, r, NULL);
 	order->nr_blocking += r->blocking;
 	order->nr_unnumbered++;
-	/* Only earlier receives without a number can be uncertain, as a cancel of one with
-	 * a number takes its number back from later ones. */
+	/* Only earlier receives without a number make this one's uncertain: if one with a
+	 * number is cancelled, tsct_receive_cancelled() corrects the numbers of later ones. */
 	if (has_stream(r) && order->nr_unnumbered == 1)
 		set_number(order, r);
 }
 
 /* ---- messages -------------------------------------------------------------- */
 
-/* @r takes the place of @e, a receive of another thread that was noted before. */
+/* Puts @r before @e, an earlier receive of another thread. If @e has a number, both exchange
+ * numbers and places. */
 static void change_places(struct tsct_message_order *order, struct tsct_receive *e,
 			  struct tsct_receive *r)
 {
@@ -138,7 +139,7 @@ static void change_places(struct tsct_message_order *order, struct tsct_receive 
 	link_before(order, e, next);
 }
 
-/* Lets @r overtake blocking receives of other threads, which wait. */
+/* Lets @r overtake another thread's blocking receive that could have got this message. */
 static void overtake(struct tsct_message_order *order, struct tsct_receive *r)
 {
 	struct tsct_receive *e;
@@ -170,7 +171,7 @@ void tsct_receive_matched(struct tsct_message_order *order, struct tsct_receive 
 			  __s32 source, __s32 tag)
 {
 	take_match(order, r, source, tag);
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
@@ -186,7 +187,7 @@ void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
 		if (!was_cancelling && !order->nr_unnumbered)
 			return;
 	}
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_receive_cancelling(struct tsct_message_order *order, struct tsct_receive *r)
@@ -215,7 +216,7 @@ void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receiv
 				e->tag == r->tag;
 	}
 	unlink_receive(order, r);
-	settle(order);
+	settle_numbers(order);
 }
 
 void tsct_message_order_free(struct tsct_message_order *order)

@@ -1,91 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers of a communicator's messages, which sender and receiver compute without
- * exchanging anything. Messages of one stream (source, destination, tag) are received in
- * the order in which they are sent: MPI's messages do not overtake. So the sender counts
- * what it sends, and the receiver gives its receives the same numbers in the order in
- * which they are posted, each in the stream of the message that it gets.
+ * Numbers of a communicator's messages. Sender and receiver compute the same number without
+ * exchanging data: MPI delivers messages of one stream (source, destination, tag) in the
+ * order in which they were sent. So the sender counts the messages that it sends on each
+ * stream, and the receiver counts the receives that it posts on each stream. The stream of a
+ * receive is that of the message that it gets.
  *
- * A receive of any source or any tag has no stream until it is matched. Until then, a
- * later receive of a stream that it could take a message of has no number either, even if
- * it completes first:
+ * A receive from any source or with any tag has no stream until it is matched. Until then,
+ * later receives have no number either, even if they complete first, if it could take a
+ * message of their stream:
  *
  *	post A (any source)		stream unknown
  *	post B (source 1)		number 0 or 1 of source 1's messages
  *	B completes			no number yet
  *	A completes, by source 1	A has number 0, and B number 1
  *
- * A receive that is being cancelled is as uncertain: it takes a message, or none.
+ * A receive that is being cancelled is also uncertain: it takes a message, or none.
  *
- * Threads: a thread that is in a blocking receive may have noted it before or after MPI
- * did. So where another receive of the same stream completes first, the two change their
- * places. Then a number is never received before its message was sent, but two messages
- * that threads receive at the same time may have each other's number.
+ * Threads: this library and MPI may see the blocking receives of several threads in
+ * different orders. So if a later receive of a stream completes before a blocking one, the
+ * two change places. This ensures that no message is received before it was sent. But two
+ * messages that threads receive at the same time may have each other's number.
  *
- * Data in, data out: no MPI, no clock. The caller locks.
+ * Computation only, without MPI or clock. The caller must hold a lock.
  */
 #ifndef TSCT_MPI_MESSAGE_ORDER_H
 #define TSCT_MPI_MESSAGE_ORDER_H
 
 #include "lib/base/index.h"
 
-/* As source or tag of a receive: any */
+/* Source or tag of a receive that takes messages of any source or tag */
 #define TSCT_MPI_ANY	(-1)
 
-/* A receive, from its posting until its number is known and its message received */
+/* A receive. It exists until its message is received and the message's number is known. */
 struct tsct_receive {
-	struct tsct_receive *next, *prev;	/* in the order of posting */
-	__s32 source, tag;	/* those of the message, once it is matched */
+	struct tsct_receive *next, *prev;	/* list in the order of posting */
+	__s32 source, tag;	/* as posted; once matched, those of the message */
 	__u64 number;		/* number of the message in its stream */
 	__u64 bytes;		/* for the caller: length of the message */
-	__u64 cycles;		/* for the caller: when it was received */
-	bool blocking;		/* flag: a thread waits in this call */
-	bool matched;		/* flag: it has a message */
+	__u64 cycles;		/* for the caller: counter value at the receive */
+	bool blocking;		/* flag: a thread waits in the receiving call */
+	bool matched;		/* flag: the receive is matched with a message */
 	bool received;		/* flag: the message was received */
 	bool numbered;
-	bool cancelling;	/* flag: a cancel was requested, with unknown result */
+	bool cancelling;	/* flag: a cancel was requested, its result is unknown */
 };
 
 struct tsct_message_order {
-	struct tsct_receive *first, *last;	/* all receives without a result */
-	struct tsct_index sent;		/* next number + 1, by stream */
-	struct tsct_index received;	/* the same for receives */
+	struct tsct_receive *first, *last;	/* list of incomplete or unnumbered receives */
+	struct tsct_index sent;		/* per stream: number of the next send + 1 */
+	struct tsct_index received;	/* per stream: number of the next receive + 1 */
 	__u32 nr_unnumbered, nr_cancelling, nr_blocking;
-	/* Called for each received message when its number is known; frees @r. */
+	/* Called for each received message when its number is known; must free @r. */
 	void (*known)(struct tsct_message_order *order, struct tsct_receive *r);
 };
 
-/* tsct_message_sending - take the number of the next message that is sent to @dest. The
- * numbers are those of one source: the process itself */
+/* tsct_message_sending - get the number of the next message that this process sends to @dest
+ * with @tag */
 __u64 tsct_message_sending(struct tsct_message_order *order, __s32 dest, __s32 tag);
 
-/* tsct_message_not_sent - give back @number, the last of its stream: the call failed */
+/* tsct_message_not_sent - give back @number, the last one of its stream, after a failed send */
 void tsct_message_not_sent(struct tsct_message_order *order, __s32 dest, __s32 tag,
 			   __u64 number);
 
-/* tsct_receive_post - note that @r, all zero but for `blocking` and the caller's fields,
- * was posted with @source and @tag, which may be TSCT_MPI_ANY */
+/* tsct_receive_post - add a receive that was posted with @source and @tag (or TSCT_MPI_ANY).
+ * All members of @r must be zero, except `blocking`, `bytes` and `cycles`. */
 void tsct_receive_post(struct tsct_message_order *order, struct tsct_receive *r,
 		       __s32 source, __s32 tag);
 
-/* tsct_receive_matched - note that @r has a message of @source with @tag, which is not
+/* tsct_receive_matched - set the message of @r: it came from @source with @tag, and is not
  * received yet (MPI_Mprobe) */
 void tsct_receive_matched(struct tsct_message_order *order, struct tsct_receive *r,
 			  __s32 source, __s32 tag);
 
-/* tsct_receive_done - note that @r, posted or matched, has received its message. If all
- * numbers are known, calls order->known() before it returns. */
+/* tsct_receive_done - set @r (posted or matched) received. If its number is certain, calls
+ * order->known() before it returns. */
 void tsct_receive_done(struct tsct_message_order *order, struct tsct_receive *r,
 		       __s32 source, __s32 tag);
 
-/* tsct_receive_cancelling - note that a cancel of @r was requested */
+/* tsct_receive_cancelling - set that a cancel of @r was requested */
 void tsct_receive_cancelling(struct tsct_message_order *order, struct tsct_receive *r);
 
-/* tsct_receive_cancelled - note that @r has taken no message, and forget it; the caller
- * frees it */
+/* tsct_receive_cancelled - remove @r, which got no message; the caller frees @r */
 void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receive *r);
 
-/* Frees all memory but the receives, which the caller finds from order->first on. */
+/* Frees all memory except the receives, which the caller finds in the list order->first. */
 void tsct_message_order_free(struct tsct_message_order *order);
 
 #endif /* TSCT_MPI_MESSAGE_ORDER_H */

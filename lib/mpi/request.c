@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests that complete later: receives, persistent sends and receives, and
- * MPI_Comm_idup. Sends are not here: a message is numbered when it is sent. With
- * tsct_mpi_lock() held.
+ * Requests that are followed until they complete: receives, persistent sends and receives,
+ * and MPI_Comm_idup. Other sends need no request, because a message is numbered when it is
+ * sent. All functions are called with tsct_mpi_lock() held.
  */
 #include <stdlib.h>
 
@@ -12,35 +12,35 @@
 struct tsct_mpi_request {
 	enum { RECEIVE, SEND, NEW_COMM } kind;
 	bool persistent;
-	bool active;		/* flag: started, and not complete */
+	bool active;		/* flag: started, but not complete */
 	struct tsct_mpi_comm *comm;
-	struct tsct_receive *receive;	/* of an active receive; NULL: not matched */
-	__s32 peer, tag;	/* of a persistent request */
+	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */
+	__s32 peer, tag;	/* arguments of a persistent request */
 	__u64 bytes;
-	__u64 base;		/* of a communicator that is made */
+	__u64 base;		/* id base of a communicator that is being made */
 	const MPI_Comm *new_comm;
-	__u64 handle;		/* key in the table; 0: not in it any more */
-	__u32 waiters;		/* calls that wait for it */
+	__u64 handle;		/* key in the table; 0: removed from the table */
+	__u32 waiters;		/* number of calls that wait for this request */
 };
 
-static struct tsct_index requests;	/* MPI_Request -> struct tsct_mpi_request */
-static struct tsct_index messages;	/* MPI_Message -> struct tsct_mpi_request */
+static struct tsct_index requests;	/* key: MPI_Request; value: struct tsct_mpi_request * */
+static struct tsct_index messages;	/* key: MPI_Message; value: struct tsct_mpi_request * */
 
 size_t tsct_mpi_requests(void)
 {
 	return requests.nr;
 }
 
-static struct tsct_mpi_request *find(MPI_Request handle)
+static struct tsct_mpi_request *find_request(MPI_Request handle)
 {
 	const __u64 *request = tsct_index_get(&requests, (uintptr_t)handle, 0);
 
 	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
 }
 
-/* Adds a request, with a use of its communicator. */
-static void add(struct tsct_index *map, __u64 handle,
-		const struct tsct_mpi_request *from)
+/* Adds a copy of the request @from, which counts as a user of its communicator. */
+static void add_request(struct tsct_index *map, __u64 handle,
+			const struct tsct_mpi_request *from)
 {
 	struct tsct_mpi_request *request = malloc(sizeof(*request));
 
@@ -54,8 +54,8 @@ static void add(struct tsct_index *map, __u64 handle,
 		free(request);
 }
 
-/* Frees a request that is neither in the table nor waited for. */
-static void put(struct tsct_mpi_request *request)
+/* Frees a request, unless it is in the table or a call waits for it. */
+static void release_request(struct tsct_mpi_request *request)
 {
 	if (request->handle || request->waiters)
 		return;
@@ -63,12 +63,12 @@ static void put(struct tsct_mpi_request *request)
 	free(request);
 }
 
-static void drop(struct tsct_mpi_request *request)
+static void remove_request(struct tsct_mpi_request *request)
 {
 	if (request->handle)
 		tsct_index_remove(&requests, request->handle, 0);
 	request->handle = 0;
-	put(request);
+	release_request(request);
 }
 
 void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
@@ -77,7 +77,7 @@ void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
 	if (!r)
 		return;
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = RECEIVE, .active = true, .comm = comm, .receive = r,
 	});
 }
@@ -86,7 +86,7 @@ void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
 				 bool is_send, __s32 peer, __s32 tag, __u64 bytes)
 {
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = is_send ? SEND : RECEIVE, .persistent = true, .comm = comm,
 		.peer = peer, .tag = tag, .bytes = bytes,
 	});
@@ -96,7 +96,7 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 			   const MPI_Comm *comm)
 {
 	tsct_mpi_request_free(handle);
-	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = NEW_COMM, .active = true, .comm = parent, .base = base,
 		.new_comm = comm,
 	});
@@ -104,7 +104,7 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 
 void tsct_mpi_request_start(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (!request || !request->persistent)
 		return;
@@ -136,7 +136,7 @@ static void receive_completed(struct tsct_mpi_request *request, const MPI_Status
 
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request)
 		request->waiters++;
@@ -155,36 +155,36 @@ void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status 
 	else if (completes && request->kind == NEW_COMM)
 		tsct_mpi_comm_add(*request->new_comm, request->base, request->comm, 0);
 	if (completes && !request->persistent)
-		drop(request);
+		remove_request(request);
 	else
-		put(request);
+		release_request(request);
 }
 
 void tsct_mpi_request_cancel(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request && request->receive)
 		tsct_receive_cancelling(&request->comm->order, request->receive);
 }
 
 /*
- * A receive without a result: with a number, it keeps it. Without, no later number of
- * the communicator is certain.
+ * Frees a request; its receive stays without a result. If that receive has a number, it
+ * keeps it. If not, no number of a later receive that it could affect becomes certain.
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {
-	struct tsct_mpi_request *request = find(handle);
+	struct tsct_mpi_request *request = find_request(handle);
 
 	if (request)
-		drop(request);
+		remove_request(request);
 }
 
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r)
 {
 	if (r)
-		add(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
+		add_request(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
 			.comm = comm, .receive = r,
 		});
 }
@@ -200,7 +200,7 @@ struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 		return NULL;
 	r = message->receive;
 	*ret_comm = message->comm;
-	tsct_mpi_comm_put(message->comm);	/* the receive uses it, too */
+	tsct_mpi_comm_put(message->comm);	/* the receive still uses the communicator */
 	free(message);
 	return r;
 }

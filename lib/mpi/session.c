@@ -9,23 +9,23 @@
 #include "call_event.h"
 #include "session.h"
 
-/* Limit of a synchronization, seconds: the default; "no": none; "mpi": over MPI only */
+/* Limit of a synchronization, s; "no": none; "mpi": only over MPI; default: SYNC_SECONDS */
 #define SYNC_ENV	"TSCTRACE_MPI_SYNC"
 #define SYNC_SECONDS	10
 #define SYNC_SECONDS_MAX	86400
 
 TSCT_EVENT(mpi_rank, TSCT_KIND_INSTANT, TSCT_U64_HEX(job), TSCT_S32(rank),
 	   TSCT_S32(size), TSCT_S32(thread_level), TSCT_STRING(library));
-/* result: the reason for which the daemons did not synchronize, or nobody did; "": they did.
- * by: "daemons", "MPI", or "": this node's clock was not compared */
+/* result: reason why the daemons did not synchronize, or why nothing did; "": the daemons
+ * did. by: "daemons", "MPI", or "": this node's clock was not compared */
 TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
 TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result),
 	      TSCT_STRING(by));
 
-/* How to synchronize; the same in all processes: that of rank 0 */
+/* How to synchronize: rank 0's settings, which all processes use */
 struct sync_wanted {
-	int limit_ms;		/* 0: not at all */
-	int only_mpi;		/* flag: not by the daemons */
+	int limit_ms;		/* limit of a synchronization, ms; 0: none is made */
+	int only_mpi;		/* flag: only over MPI, not by the daemons */
 };
 
 static struct sync_wanted read_wanted(void)
@@ -37,7 +37,7 @@ static struct sync_wanted read_wanted(void)
 	if (text && !strcmp(text, "mpi")) {
 		wanted.only_mpi = 1;
 	} else if (text && *text) {
-		seconds = strtol(text, NULL, 10);	/* 0: "no" */
+		seconds = strtol(text, NULL, 10);	/* "no" gives 0 */
 		wanted.limit_ms = seconds <= 0 ? 0 :
 			(int)(seconds < SYNC_SECONDS_MAX ? seconds : SYNC_SECONDS_MAX) * 1000;
 	}
@@ -45,8 +45,8 @@ static struct sync_wanted read_wanted(void)
 	return wanted;
 }
 
-/* Number of processes of this node for tsct_timesync_join(); 0: as
- * $TSCTRACE_TIMESYNC_PROCESSES says, for containers that share memory, but no daemon */
+/* Returns the argument of tsct_timesync_join(): the number of processes on this node; 0: use
+ * $TSCTRACE_TIMESYNC_PROCESSES (for containers that share memory, but no daemon) */
 static unsigned int count_local(MPI_Comm node)
 {
 	const char *declared = secure_getenv("TSCTRACE_TIMESYNC_PROCESSES");
@@ -56,7 +56,7 @@ static unsigned int count_local(MPI_Comm node)
 	return declared && *declared ? 0 : (unsigned int)size;
 }
 
-/* Hash of the timeline that the daemon of this node has published; 0: none */
+/* Returns a hash of the timeline that this node's daemon publishes; 0: it publishes none. */
 static __u64 daemon_timeline(void)
 {
 	struct tsct_clock_state state;
@@ -70,10 +70,10 @@ static __u64 daemon_timeline(void)
 }
 
 /*
- * Returns the reason for which the nodes are not synchronized, after a call of
- * tsct_timesync() in each process, with result @err in this one. NULL: all succeeded, and
- * all daemons are on one timeline: each may have succeeded in a cluster of its own. The
- * same in all processes.
+ * Returns the reason why the nodes are not synchronized; NULL: they are. Called after
+ * tsct_timesync() in each process; @err: its result in this process. Nodes are synchronized
+ * if all calls succeeded and all daemons are on one timeline; else each node may be in a
+ * cluster of its own. The result is NULL in all processes, or in none.
  */
 static const char *find_failure(int err)
 {
@@ -88,13 +88,13 @@ static const char *find_failure(int err)
 }
 
 /*
- * Synchronizes by the daemons (tsct_timesync()): all processes of a node take part, and
- * none waits where one has no daemon. Returns true in all processes, or in none, with the
+ * Synchronizes by the daemons (tsct_timesync()) with all processes of a node. No process
+ * waits if a node has no daemon. Returns true in all processes, or false in all, with the
  * reason in @why.
  */
 static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t size)
 {
-	static bool gave_up;	/* a synchronization did not complete in time */
+	static bool gave_up;	/* an earlier synchronization did not complete */
 	const char *failure = "another process cannot take part";
 	int err, failed, any;
 
@@ -115,9 +115,9 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
 }
 
 /*
- * Synchronizes the clocks of all nodes: by the daemons, or else over MPI. A process whose
- * clock is not the daemon's knows no timeline of it: then it is done over MPI, too, and a
- * merge takes the samples of the daemons if these are of one cluster.
+ * Synchronizes the clocks of all nodes: by the daemons or, if that fails, over MPI. It also
+ * fails for a process whose clock is not the daemon's, because it knows no timeline. A merge
+ * then still uses the daemons' samples, if they are of one cluster.
  */
 static void synchronize(__u32 number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Begin and end of an MPI program, with a synchronization of the nodes' clocks at each. */
+/* Functions for the begin and the end of an MPI program: both synchronize the nodes' clocks. */
 #ifndef TSCT_MPI_SESSION_H
 #define TSCT_MPI_SESSION_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-/* After MPI_Init. @thread_level: MPI_THREAD_* that MPI provides */
+/* Called after MPI_Init. @thread_level: MPI_THREAD_* that MPI provides */
 void tsct_mpi_begin(int thread_level);
 
-/* Before MPI_Finalize */
+/* Called before MPI_Finalize */
 void tsct_mpi_end(void);
 
 /*
@@ -21,9 +21,9 @@ void tsct_mpi_end(void);
  * @limit_ms: time after which no further burst of exchanges begins, ms
  * @why: reason for which this node has no exchange
  *
- * Collective over MPI_COMM_WORLD. Records events mpi_exchange, on the master's node
- * mpi_master, in each process: each may have a recording of its own. Returns true if this
- * node was compared, or is the master of one that was.
+ * Collective over MPI_COMM_WORLD. Each process records the events mpi_exchange, or mpi_master
+ * on the master's node, because each may have a recording of its own. Returns true if this
+ * node was compared with the master, or is the master and was compared with another node.
  */
 bool tsct_mpi_exchange(MPI_Comm node, __u32 session, int limit_ms, char *why, size_t size);
 

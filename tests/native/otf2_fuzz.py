@@ -100,7 +100,7 @@ def main():
             print(f"otf2_fuzz: merge {' '.join(options)}: {why} after {took:.1f} s; "
                   f"see {folder}/x")
             sys.exit(1)
-        counts["crashed" if "crashed on it" in err else "stopped" if took > LIMIT_S
+        counts["crashed" if "libotf2 crashed" in err else "stopped" if took > LIMIT_S
                else f"status {status}"] += 1
     print(sum(counts.values()), "archives:",
           ", ".join(f"{what}: {nr}" for what, nr in sorted(counts.items())))

@@ -69,7 +69,7 @@ done
 # --- two runs into one directory ---
 rm -rf "$work/o"
 cluster 1 -- true
-says 'o.nodes: another run writes there, or left its recordings'
+says 'o.nodes: another run writes there, or an earlier run left it'
 rm -rf "$work/o.nodes"
 mkdir "$work/shared"
 cluster 0 --shared "$work/shared" -- "$emit" 10
@@ -96,7 +96,7 @@ bad gamma <<<'echo "Welcome to gamma"; exec sleep 100'
 bad beta <<<'sleep 100 | "$@"'
 refused 'gamma: no message after 5 s: .*standard input and output' --connect-timeout 5
 says 'gamma: its launcher printed: Welcome to gamma'
-says 'beta: it does not answer: .*standard input'
+says 'beta: the node does not answer; .*standard input'
 good beta
 
 bad gamma <<END_OF_BANNER
@@ -191,7 +191,7 @@ gap=$(stat_of "$work/o" 's["missing_nodes"]')
 "$ctl" stat "$work/o" >"$work/text" || [ $? = 3 ] || fail "stat of the result"
 grep -q '^MISSING *beta: MISSING: connection lost' "$work/text" || fail "stat names no missing node"
 "$ctl" report -q -o "$work/page.html" "$work/o" || [ $? = 3 ] || fail "report of the result"
-grep -q 'there is no recording: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
+grep -q 'no recording of these nodes of the run: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
 "$ctl" merge -q --salvage -o "$work/again" "$work/o" || [ $? = 3 ] || fail "merge of the result"
 [ "$(stat_of "$work/again" 's["missing_nodes"]')" = "$gap" ] || fail "a second merge forgot the gap"
 rm -rf "$work/again"
@@ -218,7 +218,7 @@ rm -rf "$work/o" "$work/finish"
 	>"$work/out" 2>"$work/err" & track run
 wait_for "the command runs here" test -e "$work/begun"
 for i in alpha beta gamma; do kill -KILL "$(cat "$work/$i/pid")"; done
-until_in "$work/err" 'sh still runs, unrecorded'
+until_in "$work/err" 'sh still runs, but is not recorded'
 touch "$work/finish"
 ended 1
 [ -e "$work/finished" ] || fail "the command was left behind, or ended"

@@ -36,7 +36,7 @@ for format in ctf otf2 perfetto json csv; do
 		[ "$format" != perfetto ] || grep -aq 'error bounds: CLOCK_REALTIME [0-9]* ns, UTC \([0-9]* ns\|unknown\)' \
 			"$work/a.$format" || fail "$format: no error bounds"
 		[ "$arrows" = 40 ] || fail "$format: $arrows messages, not 40"
-		says '20 begins or ends have no counterpart'
+		says '20 BEGIN or END events have no counterpart'
 		says '20 slices are split in two' ;;
 	esac
 done

@@ -94,7 +94,7 @@ END
 refused "f/traces.otf2: states no time of day of its start" --align real "$work/a" "$work/f"
 run 0 merge -o "$work/af" "$work/a" "$work/f"
 says "f starts at the same moment\|f/traces.otf2: states no time of day"
-says "1 archive aligned by the time of day, 1 by its beginning; how far times of two"
+says "archives aligned by the time of day: 1, by their beginning: 1; how far times of two"
 check_merge af text a f
 # A time that the first archive's clock cannot represent
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"
@@ -261,7 +261,7 @@ fi
 exits 1 "$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err"
 [ "$(wc -l <"$work/err")" = 1 ] || fail "more than one error line: $(cat "$work/err")"
 LD_PRELOAD=$helpers/otf2_shim.so OTF2_SHIM=crash \
-	refused 'b/traces/1.evt: damaged: libotf2 crashed on it (Segmentation fault)' "$work/b"
+	refused 'b/traces/1.evt: damaged: libotf2 crashed when it read this archive (Segmentation fault)' "$work/b"
 has_begun_to_read() { [ -n "$(find "$work" -path '*/.o.*/traces')" ]; }
 for signal in INT TERM; do
 	: >"$work/err"

@@ -162,6 +162,6 @@ done
 if [ $nr = 2 ]; then
 	! LD_PRELOAD=$out/lib/libtsctrace-mpi-openmpi.so "$work/program" ring 1 \
 		2>"$work/err" || fail "a program of another MPI runs"
-	says 'uses another MPI; load libtsctrace-mpi-mpich.so'
+	says 'uses another MPI library; load libtsctrace-mpi-mpich.so'
 fi
 [ $nr -gt 0 ] || skip "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"

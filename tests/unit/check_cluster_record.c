@@ -322,7 +322,7 @@ TEST(deaf)
 		cluster_tick(&c, now);
 		take_actions();
 	}
-	expect("n2: it does not answer: its launcher must pass on standard input");
+	expect("n2: the node does not answer; use a launcher that forwards standard input");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
 

@@ -175,7 +175,7 @@ LOOP_TEST(random_delays, 0, 10)
 		}
 		while (live_window_next(&w, now, &e))
 			done[nr++] = e;
-		ck_assert(!w.nr_arrivals || now - arrival(&w, 0)->arrived_ns < HOLD);
+		ck_assert(!w.nr_arrivals || now - arrival_at(&w, 0)->arrived_ns < HOLD);
 	}
 	for (node = 0; node < NODES; node++)
 		live_window_leave(&w, node);
@@ -187,9 +187,9 @@ LOOP_TEST(random_delays, 0, 10)
 		ck_assert_int_eq(done[i].ns < last, !!(done[i].flags & LIVE_LATE));
 		last = done[i].ns > last ? done[i].ns : last;
 		for (reach = INT64_MIN, k = 0; k < i; k++)
-			if (done[k].node != done[i].node && latest(&done[k]) > reach)
-				reach = latest(&done[k]);
-		ck_assert_int_eq(reach >= earliest(&done[i]),
+			if (done[k].node != done[i].node && latest_ns(&done[k]) > reach)
+				reach = latest_ns(&done[k]);
+		ck_assert_int_eq(reach >= earliest_ns(&done[i]),
 				 !!(done[i].flags & LIVE_UNSURE));
 	}
 	ck_assert_uint_eq(w.late, late);

@@ -165,6 +165,6 @@ TEST(hostile)
 	print(0, 0, SECOND);
 	expect("\033", false);
 	expect("FAILED: unexpected message 'ready'", true);
-	expect("no channels: no module and no daemon\n", true);
+	expect("no channels; start tsctraced on the node\n", true);
 	json_decref(top_table_json(rows, NR));
 }

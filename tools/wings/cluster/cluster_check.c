@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of versions, space, kernel events and clocks */
+/* Checks of nodes before a recording: versions, free space, kernel events and clocks */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ void cluster_check_version(struct cluster_node *n, const char *version)
 			    " --remote-path", version);
 }
 
-/* Returns true if the recorders get kernel events to record */
+/* Returns true if the options of the recorders select kernel events. */
 static bool wants_kernel_events(const struct cluster_settings *o)
 {
 	char **option;
@@ -66,8 +66,8 @@ void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *
 		add_problem(n, true, "kernel events: %s", ctl_json_string(kernel, "why"));
 	if (o->here && o->command && !wants_kernel_events(o) &&
 	    !strcmp(ctl_json_string(status, "programs_use"), "none"))
-		add_problem(n, true, "programs that are not started by the recorder cannot"
-			    " be recorded: no module and no daemon; start tsctraced");
+		add_problem(n, true, "programs that are not started by the recorder cannot be"
+			    " recorded without a module or a daemon; start tsctraced");
 	if (o->command && !o->here &&
 	    json_is_false(json_object_get(n->facts, "cwd_exists")))
 		add_problem(n, true, "%s: no such directory; create it, or start from a"
@@ -81,7 +81,7 @@ static const json_t *clock_of(const struct cluster_node *n)
 	return json_object_get(n->facts, "clock");
 }
 
-/* Returns the node's cluster time, an object; all else: there is none */
+/* Returns the node's cluster time; any value that is not a JSON object: it has none */
 static const json_t *cluster_time_of(const struct cluster_node *n)
 {
 	return json_object_get(clock_of(n), "cluster");
@@ -89,9 +89,9 @@ static const json_t *cluster_time_of(const struct cluster_node *n)
 
 /* Properties that the clocks of all checked nodes have in common */
 struct common {
-	bool boot;		/* all run on one boot of one machine */
-	bool master;		/* all are synchronized with one master */
-	bool utc;		/* none has cluster time, and all have a bound to UTC */
+	bool boot;		/* all nodes run on one boot of one machine */
+	bool master;		/* all nodes are synchronized with one master */
+	bool utc;		/* no node has cluster time, and all have a bound to UTC */
 };
 
 static struct common compare_clocks(const struct cluster *c)
@@ -130,8 +130,8 @@ static void check_timeline(struct cluster_node *n, const struct cluster_node *fi
 		return;
 	}
 	if (strcmp(status, "synchronized"))
-		add_problem(n, false, "cluster time is %s; wait until it is synchronized, see"
-			    " 'trace-ctl peers' there", *status ? status : "unknown");
+		add_problem(n, false, "cluster time is %s; wait until it is synchronized; see"
+			    " 'trace-ctl peers' on that node", *status ? status : "unknown");
 	if (!first)
 		return;
 	other = ctl_json_string(cluster_time_of(first), "master");
@@ -141,8 +141,8 @@ static void check_timeline(struct cluster_node *n, const struct cluster_node *fi
 			    *other ? other : "none");
 }
 
-/* Returns true if two nodes without cluster time are one machine, which its recording
- * would identify by boot and host */
+/* Returns true if two nodes without cluster time are the same node. A recording identifies
+ * such a node by its boot id and its host name. */
 static bool is_same_node(const struct cluster_node *a, const struct cluster_node *b)
 {
 	const char *boot = ctl_json_string(a->facts, "boot");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster live: what the coordinator does beside a recording */
+/* trace-ctl cluster live: shows the nodes' live events on a page during a recording */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,17 +11,17 @@
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 
-#define STATUS_NS	500000000LL	/* time between states of the nodes, ns */
-#define FINISH_NS	2000000000LL	/* longest time for readers to get the end, ns */
+#define STATUS_NS	500000000LL	/* time between updates of the nodes' states, ns */
+#define FINISH_NS	2000000000LL	/* longest wait for readers to receive the end, ns */
 #define TURN_MS		20
-#define RATE		5000		/* events per second of a node that are sent */
+#define RATE		5000		/* default limit of a node's sent events per second */
 #define RATE_MAX	100000
 
 struct cluster_live {
 	const char *listen;	/* address of the page */
 	struct live_feed feed;
 	struct live_http *http;
-	__s64 status_ns;	/* time of the next status, CLOCK_MONOTONIC */
+	__s64 status_ns;	/* time of the next update of states, CLOCK_MONOTONIC */
 };
 
 enum { KEY_LISTEN = 400, KEY_RATE };
@@ -83,7 +83,7 @@ static void update_status(struct cluster_run *r)
 		r->c.out_of_memory = true;
 }
 
-static void show(struct cluster_run *r, __s64 now_ns)
+static void show_live(struct cluster_run *r, __s64 now_ns)
 {
 	struct cluster_live *l = r->live;
 	unsigned int i;
@@ -100,7 +100,7 @@ static void show(struct cluster_run *r, __s64 now_ns)
 	cluster_show_nodes(r, now_ns);
 }
 
-static int receive(struct cluster_run *r, unsigned int i, const struct cluster_action *a)
+static int receive_live(struct cluster_run *r, unsigned int i, const struct cluster_action *a)
 {
 	return live_feed_receive(&r->live->feed, i, a->json, a->data, a->len,
 				 tsct_monotonic_ns());
@@ -108,7 +108,7 @@ static int receive(struct cluster_run *r, unsigned int i, const struct cluster_a
 
 /* ---- begin and end -------------------------------------------------------------------- */
 
-/* Listens, and prints the address. */
+/* Listens for readers, and prints the address of the page. Returns 0 or -errno. */
 static int open_page(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
@@ -129,8 +129,8 @@ static int open_page(struct cluster_run *r)
 	return 0;
 }
 
-/* Sends what is left to the readers. */
-static void finish(struct cluster_run *r)
+/* Sends the remaining events to the readers, for at most FINISH_NS. */
+static void finish_live(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	const __s64 until = tsct_monotonic_ns() + FINISH_NS;
@@ -161,8 +161,8 @@ int cluster_live(int argc, char **argv)
 		children, NULL, NULL
 	};
 	const struct cluster_view view = {
-		.show = show, .live = receive, .turn_ms = TURN_MS,
-		.argp = &argp, .options = options, .open = open_page, .finish = finish,
+		.show = show_live, .live = receive_live, .turn_ms = TURN_MS,
+		.argp = &argp, .options = options, .open = open_page, .finish = finish_live,
 	};
 	struct cluster_live live = { .listen = NULL };
 	struct cluster_run r = { .view = &view, .live = &live };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster record: options, the directories of a recording, and its merge */
+/* trace-ctl cluster record: its options, directories for recordings, and the merge */
 #include <argp.h>
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static const struct argp_option nodes_options[] = {
 	{ 0 }
 };
 
-/* Adds the names of a list, such as "n1,n2". */
+/* Adds the names of nodes in a list, such as "n1,n2", to r->nodes. */
 static void add_nodes(struct argp_state *state, struct cluster_run *r, char *list)
 {
 	unsigned int i, nr = 0;
@@ -149,8 +149,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Options of the recorders that are refused: the first two only if the events are live. Hidden,
- * so that completion does not offer them. */
+/* Options of 'trace-ctl record' that 'cluster record' refuses; of the first two, only
+ * 'cluster live'. They are hidden, so that completion does not offer them. */
 static const struct argp_option refused[] = {
 	{ "flight-recorder", 'f', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "timestamps", 0, "MODE", OPTION_HIDDEN, NULL, 0 },
@@ -180,7 +180,7 @@ const struct argp cluster_record_argp = {
 
 /* ---- command line ------------------------------------------------------------------- */
 
-/* Returns the option in the table @o that @arg is; NULL: none. */
+/* Returns the option of the table @o to which the argument @arg belongs; NULL: none */
 static const struct argp_option *find_option(const struct argp_option *o, const char *arg)
 {
 	size_t len = strcspn(arg, "=");
@@ -197,12 +197,12 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 }
 
 /*
- * Splits the command line: options of this command stay in @argv, also @own, which record has
- * not; all others before "--" go to the recorders. Those have values that only they can tell from arguments. Returns
- * the number of arguments that stay.
+ * Splits the command line. Options of this command, also those in @own, stay in @argv. All
+ * other arguments before "--" go to the recorders, because only a recorder knows which of
+ * its options have a value. Returns the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_settings *o,
-		 const struct argp_option *own)
+static int split_arguments(int argc, char **argv, struct cluster_settings *o,
+			   const struct argp_option *own)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;
@@ -232,7 +232,8 @@ static int split(int argc, char **argv, struct cluster_settings *o,
 	return nr;
 }
 
-/* Options of the recorders that cannot work on many nodes, or not live */
+/* Refuses options of the recorders that cannot work on many nodes, or with live events.
+ * Prints an error and returns -EINVAL, or returns 0. */
 static int check_record_options(struct cluster_run *r)
 {
 	char **option;
@@ -265,7 +266,7 @@ static bool is_empty(const char *dir)
 	return nr == 2;
 }
 
-/* Makes OUT.nodes, which also keeps other runs away. Prints errors. Returns 0 or -errno. */
+/* Makes OUT.nodes. Fails if another run made it. Prints errors. Returns 0 or -errno. */
 static int make_dirs(struct cluster_run *r)
 {
 	size_t len = strlen(r->out);
@@ -286,14 +287,15 @@ static int make_dirs(struct cluster_run *r)
 		return 0;
 	err = -errno;
 	cluster_print(r, NULL, "%s: %s", r->nodes_dir, err == -EEXIST ?
-		      "another run writes there, or left its recordings; use another -o" :
+		      "another run writes there, or an earlier run left it; use another -o" :
 		      strerror(-err));
 	free(r->nodes_dir);
 	r->nodes_dir = NULL;
 	return err;
 }
 
-/* Forgets OUT.nodes, after removing it with what is in it, or if it is empty. */
+/* Removes OUT.nodes: with @recordings, also the recordings in it; else only if it is empty.
+ * If it was removed, sets r->nodes_dir to NULL. */
 static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 {
 	char *path;
@@ -315,14 +317,14 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 
 /* ---- merge --------------------------------------------------------------------------- */
 
-/* Returns the directory in which the nodes' recordings are. */
+/* Returns the directory that contains the nodes' recordings. */
 static const char *recordings_dir(const struct cluster_run *r)
 {
 	return r->settings.shared ? r->settings.shared : r->nodes_dir;
 }
 
-/* Returns the path of a node's recording, malloc'ed; NULL: there is none. In a shared
- * directory, one of a node that made none is of an earlier run. */
+/* Returns the malloc'ed path of a node's recording; NULL: the node made no recording in this
+ * run. In a shared directory, such a node may have one that is left from an earlier run. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];
@@ -340,7 +342,7 @@ static char *recording_of(const struct cluster_run *r, unsigned int i)
 	return path;
 }
 
-/* Fails a node that is done, but whose recording is not here. */
+/* Sets the state of a finished node to FAILED because its recording is not here. */
 static void fail_missing(struct cluster_run *r, struct cluster_node *n)
 {
 	free(n->why);
@@ -352,14 +354,14 @@ static void fail_missing(struct cluster_run *r, struct cluster_node *n)
 	n->failed_ns = r->c.stopped_ns;
 }
 
-/* Returns true if the recording of a node may be incomplete */
+/* Returns true if the recording of a node may be incomplete. */
 static bool is_partial(const struct cluster_node *n)
 {
 	return n->state != CLUSTER_DONE || n->early || n->record_status == EXIT_FAILED ||
 		n->record_status > EXIT_LOST;
 }
 
-/* Returns the option of merge that names a node whose recording is missing, malloc'ed */
+/* Returns the malloc'ed option of 'trace-ctl merge' that states a node's missing recording. */
 static char *missing_option(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];
@@ -371,8 +373,8 @@ static char *missing_option(const struct cluster_run *r, unsigned int i)
 	return option;
 }
 
-/* Merges what was gathered. Returns an exit status. */
-static int merge(struct cluster_run *r)
+/* Merges the gathered recordings. Returns an exit status. */
+static int merge_gathered(struct cluster_run *r)
 {
 	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
 	unsigned int i, nr = 0, first, last, given = 0;
@@ -412,7 +414,7 @@ static int merge(struct cluster_run *r)
 	} else if (pid < 0) {
 		cluster_print(r, NULL, "merge: %s", strerror(-pid));
 	} else {
-		cluster_print(r, NULL, "no node has a recording: there is no result");
+		cluster_print(r, NULL, "no node has a recording, so there is nothing to merge");
 	}
 	while (last > first)
 		free(argv[--last]);
@@ -422,7 +424,7 @@ static int merge(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-/* Ends a live run that has no result. Returns an exit status. */
+/* Ends a run whose recordings are discarded: prints its summary. Returns an exit status. */
 static int end_discarded(struct cluster_run *r)
 {
 	bool missing = false;
@@ -434,8 +436,8 @@ static int end_discarded(struct cluster_run *r)
 	return cluster_show_summary(r) ? EXIT_FAILED : missing ? EXIT_LOST : EXIT_DONE;
 }
 
-/* Records, gathers and merges. Returns an exit status. */
-static int run(struct cluster_run *r)
+/* Records on the nodes, gathers their recordings and merges them. Returns an exit status. */
+static int record_and_merge(struct cluster_run *r)
 {
 	const struct cluster_node *n;
 	unsigned int i;
@@ -450,7 +452,8 @@ static int run(struct cluster_run *r)
 	if (!r->c.recording_ns) {
 		if (!r->c.interrupted)
 			cluster_print(r, NULL, "nothing was recorded%s", r->settings.force ? "" :
-				      "; fix this, or go on with the other nodes by --force");
+				      "; solve these problems, or record on the other nodes"
+				      " with --force");
 		drop_nodes_dir(r, false);
 		if (r->json)
 			cluster_show_summary(r);
@@ -458,7 +461,7 @@ static int run(struct cluster_run *r)
 	}
 	if (r->settings.discard)
 		return end_discarded(r);
-	status = r->c.gave_up ? EXIT_FAILED : merge(r);
+	status = r->c.gave_up ? EXIT_FAILED : merge_gathered(r);
 	r->merged = status == EXIT_DONE || status == EXIT_LOST;
 	r->parts_missing = status == EXIT_LOST;
 	drop_nodes_dir(r, r->merged && !r->keep);
@@ -483,7 +486,7 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 	r->settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
 	if (!r->settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r->settings, r->view->options);
+	argc = split_arguments(argc, argv, &r->settings, r->view->options);
 	if (options_parse(r->view->argp, argc, argv, ARGP_IN_ORDER, r) ||
 	    check_record_options(r)) {
 		status = EXIT_USAGE;
@@ -491,7 +494,7 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 		r->settings.discard = !r->out;
 		if ((!r->out || !make_dirs(r)) && !cluster_run_open(r) &&
 		    (!r->view->open || !r->view->open(r)))
-			status = run(r);
+			status = record_and_merge(r);
 	}
 	if (status == EXIT_FAILED && r->nodes_dir)
 		rmdir(r->nodes_dir);

@@ -16,15 +16,15 @@
 #include "lib/client/gettime.h"
 #include "send_files.h"
 
-#define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
-#define CHUNK		(64 << 10)	/* bytes that are read at once */
-#define REASON_NS	1000000000LL	/* wait for a launcher's end after its output's, ns */
-#define EXIT_NS		20000000000LL	/* wait for a node to remove what it made, ns */
+#define CONNECT_NS	20000000000LL	/* default limit of the time to connect, ns */
+#define CHUNK		(64 << 10)	/* largest number of bytes that are read at once */
+#define REASON_NS	1000000000LL	/* wait for a launcher's exit after its output ended, ns */
+#define EXIT_NS		20000000000LL	/* wait for a node to remove its temporary files, ns */
 
 /* ---- launchers ----------------------------------------------------------------- */
 
-/* Returns the shell command that starts trace-ctl on a node, malloc'ed: the launcher with
- * {} replaced by the name, which is valid, so the shell takes it literally. */
+/* Returns the malloc'ed shell command that starts trace-ctl on a node: the launcher with {}
+ * replaced by the node's name. A valid name has no special characters of the shell. */
 static char *launch_command(const struct cluster_run *r, const char *name)
 {
 	const char *at = r->launcher, *mark;
@@ -46,7 +46,7 @@ static char *launch_command(const struct cluster_run *r, const char *name)
 	return NULL;
 }
 
-static int launch(struct cluster_run *r, unsigned int i)
+static int start_launcher(struct cluster_run *r, unsigned int i)
 {
 	char *command = launch_command(r, r->nodes[i]);
 	char *argv[] = { "sh", "-c", command, NULL };
@@ -72,9 +72,9 @@ static void kill_launcher(struct cluster_link *l, int number)
 }
 
 /*
- * Reads what the launcher, or the login behind it, has printed on standard error: one read
- * takes all that a pipe holds. More reads might never end, as a node may print faster than
- * this terminal.
+ * Reads what the launcher or the login shell behind it printed on standard error. Reads once
+ * only, which empties the pipe: more reads might never end, because a node may print faster
+ * than this terminal.
  */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
@@ -109,19 +109,20 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 	}
 	if (ret < 0)
 		cluster_disconnected(&r->c, i, ret == -EPROTO ?
-				     "it sends something that is no message; its launcher must"
-				     " pass on its output unchanged" : strerror(-ret), now);
+				     "the node's output is not a message; use a launcher that"
+				     " passes on the output unchanged" : strerror(-ret), now);
 }
 
 static void write_messages(struct cluster_link *l)
 {
-	/* If the node does not read any more, its output ends, too. */
+	/* A node that does not read closes its output, too, which is reported. */
 	if (l->launcher.in >= 0 && (!byte_queue_write(&l->out, l->launcher.in) ||
 				    (l->closing && !byte_queue_len(&l->out))))
 		process_close_fd(&l->launcher.in);
 }
 
-/* Reports that a connection ended, with what the launcher said, when that is known. */
+/* Reports that a connection ended, with the last line that the launcher printed and its exit
+ * status; waits up to REASON_NS for that status. */
 static void report_end(struct cluster_run *r, unsigned int i, __s64 now)
 {
 	struct cluster_link *l = &r->links[i];
@@ -135,7 +136,7 @@ static void report_end(struct cluster_run *r, unsigned int i, __s64 now)
 		return;
 	read_errors(r, i);
 	if (l->launcher.pid)
-		snprintf(how, sizeof(how), "its launcher closed its output");
+		snprintf(how, sizeof(how), "the launcher closed its output");
 	else if (WIFSIGNALED(l->launcher.status))
 		snprintf(how, sizeof(how), "its launcher was ended by signal %d",
 			 WTERMSIG(l->launcher.status));
@@ -161,7 +162,7 @@ static char *node_path(const struct cluster_run *r, unsigned int i, const char *
 	return path;
 }
 
-/* Receives a part of a recording. */
+/* Receives one part of a node's recording: a file's name, data, or the end. */
 static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 {
 	struct cluster_link *l = &r->links[a->node];
@@ -192,7 +193,7 @@ static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 	if (!err)
 		return;
 	snprintf(why, sizeof(why), "its recording was not gathered: %s", err == -EPROTO ?
-		 "what it sent is damaged" : strerror(-err));
+		 "the data that the node sent are damaged" : strerror(-err));
 	cluster_write_failed(&r->c, a->node, why, tsct_monotonic_ns());
 }
 
@@ -202,7 +203,7 @@ static void kill_node(struct cluster_run *r, unsigned int i)
 	char *banner = l->in.banner;
 
 	if (!l->in.begun && *banner && l->launcher.out >= 0) {
-		banner[strlen(banner) - 1] = '\0';	/* the end of the last line */
+		banner[strlen(banner) - 1] = '\0';	/* removes the last newline */
 		cluster_print(r, r->nodes[i], "its launcher printed: %s", banner);
 	}
 	kill_launcher(l, SIGTERM);
@@ -252,7 +253,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 		cluster_command_ended(&r->c, tsct_monotonic_ns());
 		break;
 	case CLUSTER_COMMAND_STOP:
-		/* The terminal sends Ctrl-C to the command, too. */
+		/* Ctrl-C at the terminal also goes to the command itself. */
 		if (r->command && !r->from_terminal)
 			kill(r->command, SIGTERM);
 		break;
@@ -270,7 +271,7 @@ static void do_actions(struct cluster_run *r)
 
 /* ---- main loop --------------------------------------------------------------------- */
 
-/* Acts on Ctrl-C, or another signal that ends programs. */
+/* Handles Ctrl-C, SIGTERM, SIGHUP: ends the present stage, and prints the effect. */
 static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 {
 	static const char *const effects[] = {
@@ -309,8 +310,8 @@ static void read_signals(struct cluster_run *r, __s64 now)
 	}
 }
 
-/* Ends launchers whose nodes are done, but do not end. True: there are some. */
-static bool linger(struct cluster_run *r, __s64 now)
+/* Kills launchers that outlive their nodes for long. Returns true if a launcher still runs. */
+static bool kill_lingering(struct cluster_run *r, __s64 now)
 {
 	struct cluster_link *l;
 	unsigned int i;
@@ -388,12 +389,12 @@ bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status)
 	return true;
 }
 
-/* Waits for the command that runs here, if no node records it any more. A signal ends it. */
+/* Waits for the end of the command here, which is not recorded any more. A signal ends it. */
 static void await_command(struct cluster_run *r)
 {
 	if (!r->command)
 		return;
-	cluster_print(r, NULL, "%s still runs, unrecorded; waiting for its end",
+	cluster_print(r, NULL, "%s still runs, but is not recorded any more; waiting for its end",
 		      r->settings.command[0]);
 	if (!cluster_await(r, r->command, &r->command_status)) {
 		kill(r->command, SIGTERM);
@@ -413,7 +414,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	if (!fds)
 		return -ENOMEM;
 	for (i = 0; i < r->c.nr; i++) {
-		err = launch(r, i);
+		err = start_launcher(r, i);
 		if (!err)
 			continue;
 		snprintf(why, sizeof(why), "its launcher cannot be started: %s",
@@ -422,7 +423,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	}
 	while (r->c.stage != CLUSTER_STAGE_OVER && !r->c.out_of_memory)
 		run_once(r, fds);
-	while (!r->c.out_of_memory && linger(r, tsct_monotonic_ns()))
+	while (!r->c.out_of_memory && kill_lingering(r, tsct_monotonic_ns()))
 		run_once(r, fds);
 	cluster_show_clear(r);
 	await_command(r);
@@ -454,13 +455,13 @@ int cluster_run_open(struct cluster_run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	/* nohup makes this process ignore SIGHUP, and that must stay so. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* A connection has three descriptors. */
+	/* Raises the limit of open files, because each connection has three descriptors. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);

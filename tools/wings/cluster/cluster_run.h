@@ -8,73 +8,76 @@
 #include "coordinator.h"
 #include "process.h"
 
-#define LINE_SIZE	1024	/* longest line of a node that is printed in one piece */
+#define LINE_SIZE	1024	/* longest line that is printed in one piece, bytes */
 
-/* An unfinished line that a node or its launcher printed */
+/* The start of a line whose end a node or its launcher has not printed yet */
 struct cluster_line {
 	char text[LINE_SIZE];
 	size_t len;
 };
 
-/* The connection to one node */
+/* The connection to one node, through its launcher */
 struct cluster_link {
 	struct process launcher;
 	struct message_reader in;
 	struct byte_queue out;
-	/* output of the node's command, 1 and 2, and of the launcher, 0 */
+	/* unfinished lines of the launcher [0], and of the command's stdout [1] and stderr
+	 * [2] */
 	struct cluster_line lines[3];
 	char last[256];			/* last line that the launcher printed */
-	struct receive_files *files;	/* recording that is received; NULL: none */
-	bool closing;			/* end the input after `out` */
-	__s64 ended_ns;			/* time at which the launcher was to end; 0: not yet */
+	struct receive_files *files;	/* recording that is being received; NULL: none */
+	bool closing;			/* close the launcher's input after `out` is sent */
+	/* time since which the launcher should exit; 0: not yet */
+	__s64 ended_ns;
 };
 
 struct cluster_run;
 struct cluster_live;
 
-/* Functions in which the commands differ: record, live and top */
+/* Functions that differ between the commands record, live and top */
 struct cluster_view {
-	/* Called in each turn of the main loop, after all inputs. */
+	/* Called in each turn of the main loop, after all inputs were processed */
 	void (*show)(struct cluster_run *r, __s64 now_ns);
-	/* Takes a message "live" of node @i. -EPROTO: it is damaged; -ENOMEM */
+	/* Processes a message "live" of node @i. Returns 0, -ENOMEM; -EPROTO: damaged */
 	int (*live)(struct cluster_run *r, unsigned int i, const struct cluster_action *a);
 	int turn_ms;		/* longest time between turns, ms */
-	/* record and live only: */
+	/* The following members are used by record and live only: */
 	const struct argp *argp;
-	const struct argp_option *options;	/* those that record has not; NULL: none */
-	/* Called before and after the run; NULL: nothing to do. open() prints errors and
-	 * returns 0 or -errno. */
+	const struct argp_option *options;	/* additional options; NULL: none */
+	/* open() is called before the run, and finish() after it; NULL: not called. open()
+	 * prints errors, and returns 0 or -errno. */
 	int (*open)(struct cluster_run *r);
 	void (*finish)(struct cluster_run *r);
 };
 
 struct cluster_run {
 	const struct cluster_view *view;
-	int view_fd;			/* its input begins a turn of the main loop; -1: none */
-	struct cluster_live *live;	/* NULL: the command is another one than live */
+	/* another input descriptor of the main loop; -1: none */
+	int view_fd;
+	struct cluster_live *live;	/* state of 'cluster live'; NULL: another command */
 	struct cluster_settings settings;
 	struct cluster c;
 	struct cluster_link *links;
-	char **nodes;			/* names, NULL-terminated */
-	const char *out;		/* the result */
-	char *nodes_dir;		/* recordings of the nodes; NULL: not made */
+	char **nodes;			/* names of the nodes, NULL-terminated */
+	const char *out;		/* path of the merged recording; NULL: none is made */
+	char *nodes_dir;		/* directory OUT.nodes; NULL: not made */
 	const char *launcher, *remote_path;
 	bool keep, json, quiet;
-	pid_t command;			/* the command that runs here; 0: none */
-	bool no_linger;			/* do not wait for nodes to remove what they made */
+	pid_t command;			/* pid of the command that runs here; 0: none */
+	bool no_linger;			/* do not wait for nodes to remove their files */
 	bool from_terminal;		/* the last signal came from the terminal */
-	bool command_done;		/* it has ended */
-	int command_status;		/* its wait status */
-	int signals;			/* signalfd */
-	int rows;			/* rows of the display that are on the screen */
+	bool command_done;		/* the command has ended */
+	int command_status;		/* wait status of the command */
+	int signals;			/* signalfd() of this process */
+	int rows;			/* number of rows of the display on the screen */
 	__s64 shown_ns;
-	bool screen;			/* the terminal's alternate screen shows all */
+	bool screen;			/* the display uses the terminal's alternate screen */
 	bool merged, parts_missing;
 };
 
 /* ---- commands ------------------------------------------------------------------ */
 
-/* The arguments of each, as its help shows them */
+/* Arguments of each command, for its help */
 #define CLUSTER_RECORD_FORM \
 	"record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
 #define CLUSTER_LIVE_FORM \
@@ -84,53 +87,53 @@ struct cluster_run {
 int cluster_live(int argc, char **argv);
 int cluster_top(int argc, char **argv);
 
-/* Runs on each node, started by a launcher; the connection is standard input and
- * output. */
+/* Runs the part of a cluster command on a node, where a launcher starts it. Standard input
+ * and output are the connection to the coordinator. */
 int cluster_node(void);
 
 /* ---- options, recording: cluster_record.c -------------------------------------- */
 
-/* Options that name nodes and start trace-ctl there, as an argp child; the input is a
- * struct cluster_run. CLUSTER_KEYS: first key of other options */
+/* Options that name nodes and set how trace-ctl is started there, as an argp child whose
+ * input is a struct cluster_run. CLUSTER_KEYS: first key for other options */
 extern const struct argp cluster_nodes_argp;
 #define CLUSTER_KEYS	300
 
-/* Options of record; those of the recorders that live refuses */
+/* Options of 'cluster record', and options of the recorders that 'cluster live' refuses */
 extern const struct argp cluster_record_argp, cluster_refused_live_argp;
 
-/* Records; @r has its view, and what `live` needs. Returns an exit status. */
+/* Runs 'cluster record' or 'live', with r->view and r->live. Returns an exit status. */
 int cluster_record(int argc, char **argv, struct cluster_run *r);
 
 /* ---- connections: cluster_run.c ----------------------------------------------- */
 
-/* Begins a run after the options were parsed: signals become input, and the limit of open
- * files is raised. Returns 0 or -errno; cluster_run_close() is called in any case. */
+/* Begins a run after option parsing: makes signals input of the main loop, and raises the
+ * limit of open files. Returns 0 or -errno. Always call cluster_run_close() afterwards. */
 int cluster_run_open(struct cluster_run *r);
 void cluster_run_close(struct cluster_run *r);
 
-/* Runs the launchers, and all until each recording is here or its node has failed.
- * Prints errors. Returns 0 or -errno. */
+/* Runs the launchers and the main loop until each node is done or has failed. Prints errors.
+ * Returns 0 or -errno. */
 int cluster_run_nodes(struct cluster_run *r);
 
-/* Waits for the end of a child. Returns false if a signal came before, which is to end it. */
+/* Waits for a child's end. Returns false if a signal asks this process to end before. */
 bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status);
 
 /* ---- output: cluster_show.c ---------------------------------------------- */
 
-/* Returns what is missing of a node that has failed, and where it may be, malloc'ed;
- * NULL: no memory. */
+/* Returns a malloc'ed text about a failed node: which part of the recording is missing, and
+ * where it may be. NULL: out of memory */
 char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n);
 
-/* Prints "trace-ctl cluster: TEXT", with control characters escaped. @node: NULL, or
- * the name of the node that the text is about. Erases the display before. */
+/* Erases the display, and prints "trace-ctl cluster: TEXT" with control characters escaped.
+ * @node: name of the node that the text is about; NULL: no node */
 __attribute__((format(printf, 3, 4)))
 void cluster_print(struct cluster_run *r, const char *node, const char *format, ...);
 
-/* Prints the output of a node, in lines with its name. */
+/* Prints output of a node, each line with the node's name before it. */
 void cluster_show_output(struct cluster_run *r, unsigned int i, int stream,
 			 const char *data, size_t len);
 
-/* Updates the display of all nodes, if there is a terminal. */
+/* Updates the display of all nodes, if standard error is a terminal. */
 void cluster_show_nodes(struct cluster_run *r, __s64 now_ns);
 void cluster_show_clear(struct cluster_run *r);
 
@@ -139,38 +142,38 @@ int cluster_show_summary(struct cluster_run *r);
 
 /* ---- the table of top, as computation without I/O: top_table.c ------------------- */
 
-/* a node that sent nothing for longer has its silence in the table, ns */
+/* The table shows how long a node has been silent, if longer than this, ns */
 #define TOP_TABLE_SILENT_NS	3000000000LL
 
-/* A node, as a row of the table. Texts are those of the node, or of its last sample. */
+/* A row of the table, about one node. The texts belong to the node or to its last sample. */
 struct top_table_row {
 	const char *name;
 	enum cluster_state state;
 	const char *why;	/* reason of the failure; "": none */
-	__s64 silent_ns;	/* time since its last message, ns */
-	bool sampled;		/* there is a sample; all below is 0 or NaN without one */
-	bool has_rates;		/* there is one before it */
+	__s64 silent_ns;	/* time since the node's last message, ns */
+	bool sampled;		/* false: no sample; members below are 0, NaN or "" */
+	bool has_rates;		/* there is an earlier sample, so the rates are valid */
 	unsigned int channels, providers;
 	double events_per_s, bytes_per_s, lost_per_s;
-	double unread_percent;	/* fill of the fullest ring, %; NaN: none is read */
-	__u64 events, lost;	/* so far */
-	double offset_ns;	/* cluster time less the node's own, ns; NaN: unknown */
+	double unread_percent;	/* fill of the fullest ring that is read, %; NaN: none */
+	__u64 events, lost;	/* number since the channels were made */
+	double offset_ns;	/* cluster time - the node's own time, ns; NaN: unknown */
 	double error_ns;	/* bound of cluster time, ns; NaN: unknown */
-	double delay_ns;	/* round trip to its source of cluster time, ns; NaN: none */
-	const char *source;	/* name of that source; "": none */
-	const char *clock;	/* status of cluster time; "": there is none */
-	bool widest, longest;	/* of all nodes: the largest bound, the longest delay */
+	double delay_ns;	/* round trip to the source of cluster time, ns; NaN: none */
+	const char *source;	/* name of the source of cluster time; "": no source */
+	const char *clock;	/* status of cluster time; "": the node has none */
+	bool widest, longest;	/* this node has the largest bound, the longest delay */
 };
 
 enum top_table_key { TOP_TABLE_EVENTS, TOP_TABLE_BYTES, TOP_TABLE_LOST, TOP_TABLE_BOUND,
 		     TOP_TABLE_DELAY, TOP_TABLE_NAME, TOP_TABLE_KEYS };
 extern const char *const top_table_keys[TOP_TABLE_KEYS];
 
-/* Reads the rows of all nodes, @rows[0] to @rows[c->nr - 1], and marks the slowest
- * links. The samples are not trusted. */
+/* Sets @rows[0] to @rows[c->nr - 1] from the nodes, and marks the slowest links. Does not
+ * trust the samples. */
 void top_table_read(const struct cluster *c, __s64 now_ns, struct top_table_row *rows);
 
-/* Sorts rows: failed nodes first; then figures in descending order, names in ascending. */
+/* Sorts the rows: failed nodes first; then numbers in descending, names in ascending order. */
 void top_table_sort(struct top_table_row *rows, unsigned int nr, enum top_table_key key);
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */

@@ -37,7 +37,7 @@ void cluster_print(struct cluster_run *r, const char *node, const char *format, 
 	ctl_error_finish();
 }
 
-/* Prints a line of a node. Bytes of its command pass as they are. */
+/* Prints a line of a node. The bytes of a command's output are printed unchanged. */
 static void print_line(struct cluster_run *r, unsigned int i, int stream)
 {
 	struct cluster_link *l = &r->links[i];
@@ -109,7 +109,7 @@ static void print_row(const struct cluster_node *n, int width)
 	fprintf(stderr, "%.*s\033[K\n", width - 1, row);
 }
 
-/* Prints the nodes by state in one row, where there is no room for one of each. */
+/* Prints how many nodes are in each state, if there are too few rows for all nodes. */
 static void print_states(const struct cluster_run *r)
 {
 	__u64 events = 0, lost = 0;
@@ -158,8 +158,8 @@ static double seconds(const struct cluster *c)
 		(double)(c->stopped_ns - c->recording_ns) / 1e9 : 0;
 }
 
-/* Returns the time after the start of the recording at which a node's last message came,
- * s: nothing is known of it after that */
+/* Returns the time between the start of the recording and a node's last message, s. Nothing
+ * is known about the node after that. */
 static double heard_s(const struct cluster *c, const struct cluster_node *n)
 {
 	return c->recording_ns && n->heard_ns > c->recording_ns ?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster top: events, losses and clocks of all nodes, again at intervals */
+/* trace-ctl cluster top: shows events, losses and clocks of all nodes, at intervals */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@
 #include "tools/common/options.h"
 #include "tools/shared/top.h"
 
-#define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
+#define KEY_WAIT_NS	1000000LL	/* wait for a key or signal in each turn, ns */
 
 enum { KEY_ONCE = CLUSTER_KEYS };
 
-/* The run is the first member: the display gets a pointer to it. */
+/* `r` must be the first member, because the display casts its address to this struct. */
 struct cluster_top {
 	struct cluster_run r;
 	enum top_table_key key;
 	unsigned long count;	/* number of refreshes before the end; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 	unsigned long done;
-	__s64 next_ns;		/* time of the next refresh; 0: none was yet */
+	__s64 next_ns;		/* time of the next refresh; 0: before the first */
 	struct top_table_row *rows;
 	bool failed;		/* the table could not be printed */
 };
@@ -102,7 +102,7 @@ static int print_table(struct cluster_top *t)
 	return 0;
 }
 
-static void refresh(struct cluster_top *t, __s64 now_ns)
+static void refresh_table(struct cluster_top *t, __s64 now_ns)
 {
 	int err;
 
@@ -111,11 +111,11 @@ static void refresh(struct cluster_top *t, __s64 now_ns)
 	err = t->r.json ? ctl_json_print_as(top_table_json(t->rows, t->r.c.nr),
 					    TSCT_JSON_LINE) :
 		print_table(t);
-	/* Flush, so that a program behind a pipe gets each table immediately. */
+	/* A program behind a pipe gets each table immediately. */
 	t->failed = err || fflush(stdout) || ferror(stdout);
 }
 
-/* Returns true if each node has sent rates or has failed, so that a table says all */
+/* Returns true if each node has sent rates or has failed, so that the table is complete. */
 static bool is_complete(const struct cluster *c)
 {
 	const struct cluster_node *n;
@@ -128,7 +128,7 @@ static bool is_complete(const struct cluster *c)
 }
 
 /* Ends the run: all nodes end their part. */
-static void quit(struct cluster_top *t, __s64 now_ns)
+static void end_run(struct cluster_top *t, __s64 now_ns)
 {
 	if (t->r.screen)
 		top_term_close();
@@ -137,7 +137,7 @@ static void quit(struct cluster_top *t, __s64 now_ns)
 		cluster_interrupt(&t->r.c, now_ns);
 }
 
-static void show(struct cluster_run *r, __s64 now_ns)
+static void show_top(struct cluster_run *r, __s64 now_ns)
 {
 	struct cluster_top *t = (struct cluster_top *)r;
 	int key = r->screen ? top_term_wait(now_ns + KEY_WAIT_NS) : 0;
@@ -146,11 +146,11 @@ static void show(struct cluster_run *r, __s64 now_ns)
 
 	if (key == 'q' || t->failed || r->c.interrupted ||
 	    (t->next_ns && r->c.stage == CLUSTER_STAGE_OVER)) {
-		quit(t, now_ns);
+		end_run(t, now_ns);
 		return;
 	}
 	if (due || key)
-		refresh(t, now_ns);
+		refresh_table(t, now_ns);
 	if (due) {
 		t->next_ns = (t->next_ns ? t->next_ns : now_ns) + (__s64)(t->seconds * 1e9);
 		/* Skip refreshes that became due while the program was stopped. */
@@ -159,7 +159,7 @@ static void show(struct cluster_run *r, __s64 now_ns)
 		t->done++;
 	}
 	if (t->count && t->done >= t->count)
-		quit(t, now_ns);
+		end_run(t, now_ns);
 }
 
 /* ---- the run ------------------------------------------------------------------------ */
@@ -178,7 +178,7 @@ static int exit_status(const struct cluster_top *t)
 
 int cluster_top(int argc, char **argv)
 {
-	static const struct cluster_view view = { .show = show, .turn_ms = 100 };
+	static const struct cluster_view view = { .show = show_top, .turn_ms = 100 };
 	struct cluster_top t = {
 		.r = { .view = &view, .view_fd = -1, .settings = { .top = true } }, .seconds = 1,
 	};
@@ -197,7 +197,7 @@ int cluster_top(int argc, char **argv)
 		on_screen = t.r.screen;
 		if (!cluster_run_nodes(&t.r))
 			status = exit_status(&t);
-		quit(&t, tsct_monotonic_ns());
+		end_run(&t, tsct_monotonic_ns());
 		for (i = 0; on_screen && i < t.r.c.nr; i++)
 			if (t.r.c.nodes[i].state == CLUSTER_FAILED)
 				cluster_print(&t.r, t.r.nodes[i], "%s", t.r.c.nodes[i].why);

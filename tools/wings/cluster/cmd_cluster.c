@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster: which of its commands is meant */
+/* trace-ctl cluster: calls the command that the first argument names */
 #include <string.h>
 
 #include "cluster_run.h"

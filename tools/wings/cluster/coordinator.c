@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The states of a run and of its nodes */
+/* State machine of a run and of its nodes */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_FAILED] = "failed",
 };
 
-/* States in which the recorder of the node runs */
+/* Set of the states in which a node's recorder runs */
 #define RECORDER_RUNS	(IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING))
 
 static bool is_in(const struct cluster_node *n, unsigned int states)
@@ -34,7 +34,7 @@ static bool is_over(const struct cluster_node *n)
 	return is_in(n, IN(FAILED) | IN(DONE));
 }
 
-/* Returns true if @name has only letters, digits and some of @others, and is not too long */
+/* Returns true if @name has only letters, digits and bytes in @others, at most 255. */
 static bool consists_of(const char *name, const char *others)
 {
 	const char *at = name;
@@ -97,7 +97,7 @@ static void send_type(struct cluster_node *n, const char *type)
 	send_json(n, json_pack("{ss}", "type", type));
 }
 
-/* Ends the node's part. @keep: whether it leaves its recording where it is */
+/* Ends the node's part in the run. @keep: the node does not remove its recording */
 static void send_quit(struct cluster_node *n, bool keep)
 {
 	send_json(n, json_pack("{ss sb}", "type", "quit", "keep", keep));
@@ -122,7 +122,7 @@ static void print_text(struct cluster_node *n, const char *format, ...)
 
 /* ---- failures --------------------------------------------------------------- */
 
-/* Prints the reason, and ends the node's part, unless it has ended. */
+/* Unless the node is done or has failed: sets its state to FAILED and prints the reason. */
 __attribute__((format(printf, 2, 3)))
 static void fail_node(struct cluster_node *n, const char *format, ...)
 {
@@ -142,8 +142,8 @@ static void fail_node(struct cluster_node *n, const char *format, ...)
 		print_text(n, "%s", n->why);
 }
 
-/* The node answers, but not as it should: end the connection. */
-static void reject(struct cluster_node *n, const char *what, const char *type)
+/* Fails a node that sent an invalid message, and ends the connection. */
+static void reject_message(struct cluster_node *n, const char *what, const char *type)
 {
 	fail_node(n, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
 		  type);
@@ -152,7 +152,7 @@ static void reject(struct cluster_node *n, const char *what, const char *type)
 
 /* ---- stages ------------------------------------------------------------------ */
 
-/* Ends the run before the recording: nodes remove what they made. */
+/* Ends the run before the recording. The nodes remove the files that they made. */
 static void abort_run(struct cluster *c)
 {
 	struct cluster_node *n;
@@ -187,7 +187,7 @@ static json_t *start_message(const struct cluster *c)
 				   "rate", (json_int_t)c->o->live_rate));
 }
 
-/* Brings the nodes that are in some states to another one, by a message, which is released. */
+/* Sends @message to nodes in a set of states, sets their state, and releases @message. */
 static void send_all(struct cluster *c, unsigned int states, enum cluster_state state,
 		     json_t *message)
 {
@@ -200,7 +200,7 @@ static void send_all(struct cluster *c, unsigned int states, enum cluster_state 
 	json_decref(message);
 }
 
-/* All nodes are checked: prints all problems, and starts the recorders. */
+/* Called when all nodes are checked: prints all problems, and starts the recorders. */
 static void end_checks(struct cluster *c)
 {
 	unsigned int problems = cluster_count(c, CLUSTER_FAILED);
@@ -231,7 +231,7 @@ static void end_checks(struct cluster *c)
 	send_all(c, IN(CHECKED), CLUSTER_STARTING, start_message(c));
 }
 
-/* All recorders are ready, or have failed since the checks: starts the commands. */
+/* Called when all recorders are ready or have failed: starts the commands. */
 static void end_start(struct cluster *c)
 {
 	if ((cluster_count(c, CLUSTER_FAILED) && !c->o->force) ||
@@ -246,7 +246,7 @@ static void end_start(struct cluster *c)
 		add_action(c->nodes, CLUSTER_COMMAND);
 }
 
-/* Ends the recordings. Sent again, it ends them even if commands still run. */
+/* Ends the recordings. The second call ends them even if commands still run. */
 static void stop_nodes(struct cluster *c)
 {
 	if (!c->stops++)
@@ -256,8 +256,8 @@ static void stop_nodes(struct cluster *c)
 		 json_pack("{ss}", "type", "stop"));
 }
 
-/* Stops the command that runs here, whose end will stop the nodes. False: there is none,
- * or it was stopped before. */
+/* Stops the command that runs here; its end will stop the nodes. Returns false if there is
+ * no such command, or if it was stopped before. */
 static bool stop_command(struct cluster *c)
 {
 	if (!c->o->here || !c->o->command || c->command_stopped)
@@ -267,7 +267,7 @@ static bool stop_command(struct cluster *c)
 	return true;
 }
 
-/* Begins the next stage if all nodes are ready for it. */
+/* Begins the next stage if all nodes have completed the present one. */
 static void end_stage(struct cluster *c)
 {
 	switch (c->stage) {
@@ -296,8 +296,8 @@ static void end_stage(struct cluster *c)
 	}
 }
 
-/* Goes on as far as possible: without nodes, several stages end at once. */
-static void advance(struct cluster *c)
+/* Begins as many stages as possible: without nodes, several stages end at once. */
+static void advance_stages(struct cluster *c)
 {
 	enum cluster_stage before;
 
@@ -309,7 +309,7 @@ static void advance(struct cluster *c)
 
 /* ---- messages ---------------------------------------------------------------- */
 
-static __u64 member(const json_t *json, const char *key)
+static __u64 count_member(const json_t *json, const char *key)
 {
 	json_int_t n = json_integer_value(json_object_get(json, key));
 
@@ -320,7 +320,7 @@ static void on_hello(struct cluster_node *n, const struct control_message *m)
 {
 	const char *version = ctl_json_string(m->json, "version");
 
-	if (member(m->json, "protocol") != CLUSTER_PROTOCOL) {
+	if (count_member(m->json, "protocol") != CLUSTER_PROTOCOL) {
 		fail_node(n, "version %.40s of trace-ctl has another protocol; install the"
 			  " version that runs here, or name it with --remote-path", version);
 		add_action(n, CLUSTER_KILL);
@@ -365,20 +365,20 @@ static void on_progress(struct cluster_node *n, const struct control_message *m)
 {
 	const json_t *error = json_object_get(m->json, "error_ns");
 
-	n->events = member(m->json, "events");
-	n->bytes = member(m->json, "bytes");
-	n->lost = member(m->json, "lost");
+	n->events = count_member(m->json, "events");
+	n->bytes = count_member(m->json, "bytes");
+	n->lost = count_member(m->json, "lost");
 	n->has_offset = json_is_integer(json_object_get(m->json, "offset_ns"));
 	n->offset_ns = json_integer_value(json_object_get(m->json, "offset_ns"));
-	n->error_ns = json_is_integer(error) ? member(m->json, "error_ns") : UINT64_MAX;
+	n->error_ns = json_is_integer(error) ? count_member(m->json, "error_ns") : UINT64_MAX;
 }
 
-/* Notes how the node's command ended. */
+/* Stores the exit status or the signal with which the node's command ended. */
 static void end_command(struct cluster_node *n, const json_t *json)
 {
 	n->command_ended = true;
 	n->exit_status = (int)json_integer_value(json_object_get(json, "exit_status"));
-	n->signal = (int)member(json, "signal");
+	n->signal = (int)count_member(json, "signal");
 }
 
 static void on_ended(struct cluster_node *n, const struct control_message *m)
@@ -400,21 +400,21 @@ static void on_summary(struct cluster_node *n, const struct control_message *m)
 	command = json_object_get(n->summary, "command");
 	if (json_is_false(json_object_get(command, "running")))
 		end_command(n, command);
-	n->events = member(n->summary, "events");
-	n->bytes = member(n->summary, "bytes");
+	n->events = count_member(n->summary, "events");
+	n->bytes = count_member(n->summary, "bytes");
 	n->lost = 0;
 	json_object_foreach(lost, key, value)
-		n->lost += member(lost, key);
+		n->lost += count_member(lost, key);
 }
 
-/* The recorder has ended. */
+/* Processes "recorded": the node's recorder has ended. */
 static void on_recorded(struct cluster_node *n, const struct control_message *m)
 {
 	const bool started = !is_in(n, IN(STARTING) | IN(READY));
 
 	n->record_status = (int)json_integer_value(json_object_get(m->json, "status"));
-	n->nr_files = (unsigned int)member(m->json, "files");
-	n->files_bytes = member(m->json, "bytes");
+	n->nr_files = (unsigned int)count_member(m->json, "files");
+	n->files_bytes = count_member(m->json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
 	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
 		fail_node(n, "the recorder %s (exit status %d)",
@@ -436,7 +436,7 @@ static void on_recorded(struct cluster_node *n, const struct control_message *m)
 	}
 }
 
-/* Passes on the bytes after a message. */
+/* Adds an action with the data that follow a message. */
 static struct cluster_action *pass_data(struct cluster_node *n,
 					enum cluster_action_type type,
 					const struct control_message *m)
@@ -450,7 +450,7 @@ static struct cluster_action *pass_data(struct cluster_node *n,
 
 static void on_output(struct cluster_node *n, const struct control_message *m)
 {
-	pass_data(n, CLUSTER_OUTPUT, m)->stream = member(m->json, "stream") == 1 ? 1 : 2;
+	pass_data(n, CLUSTER_OUTPUT, m)->stream = count_member(m->json, "stream") == 1 ? 1 : 2;
 }
 
 static void on_live(struct cluster_node *n, const struct control_message *m)
@@ -458,7 +458,7 @@ static void on_live(struct cluster_node *n, const struct control_message *m)
 	if (n->c->o->live)
 		pass_data(n, CLUSTER_LIVE, m)->json = json_incref(m->json);
 	else
-		reject(n, "unexpected message", m->type);
+		reject_message(n, "unexpected message", m->type);
 }
 
 /* ---- files -------------------------------------------------------------------- */
@@ -466,15 +466,15 @@ static void on_live(struct cluster_node *n, const struct control_message *m)
 static void on_file(struct cluster_node *n, const struct control_message *m)
 {
 	const char *name = ctl_json_string(m->json, "name");
-	const __u64 size = member(m->json, "size");
+	const __u64 size = count_member(m->json, "size");
 	struct cluster_action *a;
 
 	if (!cluster_file_valid(name)) {
-		reject(n, "it sends a file with an invalid name", name);
+		reject_message(n, "the node sends a file with an invalid name", name);
 		return;
 	}
 	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
-		reject(n, "it sends more than it announced: file", name);
+		reject_message(n, "the node sends more than it announced: file", name);
 		return;
 	}
 	n->files_begun += size;
@@ -490,23 +490,23 @@ static void on_data(struct cluster_node *n, const struct control_message *m)
 	if (n->files)
 		pass_data(n, CLUSTER_DATA, m);
 	else
-		reject(n, "unexpected message", m->type);
+		reject_message(n, "unexpected message", m->type);
 }
 
 static void on_gathered(struct cluster_node *n, const struct control_message *m)
 {
 
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
-		reject(n, "it sent less than it announced: message", m->type);
+		reject_message(n, "the node sent less than it announced: message", m->type);
 	else
 		add_action(n, CLUSTER_FILES_DONE);
 }
 
-/* Messages, and the states of the node in which they are valid */
+/* Types of messages, and the set of the node's states in which each is valid */
 static const struct {
 	const char *type;
 	unsigned int states;
-	/* NULL: the message only shows that the node lives */
+	/* called for the message; NULL: it only shows that the node lives */
 	void (*receive)(struct cluster_node *n, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
@@ -525,7 +525,7 @@ static const struct {
 	{ "gathered", IN(GATHERING), on_gathered },
 };
 
-static void dispatch(struct cluster_node *n, const struct control_message *m)
+static void dispatch_message(struct cluster_node *n, const struct control_message *m)
 {
 	size_t k;
 
@@ -536,7 +536,7 @@ static void dispatch(struct cluster_node *n, const struct control_message *m)
 			messages[k].receive(n, m);
 		return;
 	}
-	reject(n, "unexpected message", m->type);
+	reject_message(n, "unexpected message", m->type);
 }
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -549,8 +549,8 @@ void cluster_receive(struct cluster *c, unsigned int i, const struct control_mes
 	if (is_over(n))
 		return;
 	c->now_ns = n->heard_ns = now_ns;
-	dispatch(n, m);
-	advance(c);
+	dispatch_message(n, m);
+	advance_stages(c);
 }
 
 void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
@@ -558,7 +558,7 @@ void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __
 	c->now_ns = now_ns;
 	fail_node(&c->nodes[i], "%s", why);
 	add_action(&c->nodes[i], CLUSTER_KILL);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
@@ -568,7 +568,7 @@ void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
 	c->now_ns = now_ns;
 	c->nodes[i].state = CLUSTER_DONE;
 	send_quit(&c->nodes[i], false);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
@@ -578,7 +578,7 @@ void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __
 	c->now_ns = now_ns;
 	fail_node(&c->nodes[i], "%s", why);
 	send_quit(&c->nodes[i], true);
-	advance(c);
+	advance_stages(c);
 }
 
 void cluster_command_ended(struct cluster *c, __s64 now_ns)
@@ -587,17 +587,17 @@ void cluster_command_ended(struct cluster *c, __s64 now_ns)
 		return;
 	c->now_ns = now_ns;
 	stop_nodes(c);
-	advance(c);
+	advance_stages(c);
 }
 
-/* Ends the gathering: nodes that are not done leave their recordings where they are. */
+/* Ends the gathering. Nodes that are not done keep their recordings. */
 static void give_up(struct cluster *c)
 {
 	struct cluster_node *n;
 
 	c->gave_up = true;
 	for_each_node(c, n, IN(STOPPING) | IN(GATHERING)) {
-		fail_node(n, "its recording was not gathered: interrupted");
+		fail_node(n, "its recording was not gathered, because the run was interrupted");
 		send_quit(n, true);
 	}
 }
@@ -615,11 +615,11 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 		stop_nodes(c);
 	else if (c->stage == CLUSTER_STAGE_STOP)
 		give_up(c);
-	advance(c);
+	advance_stages(c);
 }
 
-/* Disconnects a node that is silent for too long, else shows it from time to time that the
- * coordinator lives. */
+/* Disconnects a node that was silent for too long. Sends "alive" to the others, if it is
+ * due. */
 static void tick_node(struct cluster_node *n)
 {
 	const struct cluster *c = n->c;
@@ -633,10 +633,10 @@ static void tick_node(struct cluster_node *n)
 				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
 	} else if (n->state == CLUSTER_CHECKING &&
 		   c->now_ns - n->connected_ns > c->o->connect_ns) {
-		snprintf(why, sizeof(why), "it does not answer: its launcher must pass on"
-			 " standard input, too, which pdsh does not");
+		snprintf(why, sizeof(why), "the node does not answer; use a launcher that"
+			 " forwards standard input (ssh and srun do, pdsh does not)");
 	} else if (c->now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
-		snprintf(why, sizeof(why), "no message for %lld s",
+		snprintf(why, sizeof(why), "no message for %lld s; check the node and its network",
 			 CLUSTER_SILENCE_NS / 1000000000);
 	} else if (c->now_ns >= c->alive_ns) {
 		send_type(n, "alive");
@@ -659,7 +659,7 @@ void cluster_tick(struct cluster *c, __s64 now_ns)
 	    now_ns - c->recording_ns >= o->duration_ns && !stop_command(c) &&
 	    (!o->here || now_ns - c->recording_ns >= o->duration_ns + CLUSTER_COMMAND_NS))
 		stop_nodes(c);
-	advance(c);
+	advance_stages(c);
 }
 
 int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,

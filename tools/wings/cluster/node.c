@@ -2,8 +2,9 @@
 /*
  * trace-ctl cluster node: the part of a cluster recording that runs on a node. A launcher
  * starts it; its standard input and output are the connection to the coordinator. It
- * checks the node, runs the recorder, passes messages between the two, and sends the
- * recording. If the connection ends, the recording ends, whole, and stays.
+ * checks the node, runs the recorder, passes messages between coordinator and recorder, and
+ * sends the recording. If the connection ends, the recorder completes the recording, which
+ * stays on the node.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +36,13 @@
 #include "tools/common/json.h"
 #include "tools/shared/top.h"
 
-#define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
-/* the same for live events: what waits longer is late */
+#define QUEUE_MAX	(1 << 20)	/* limit of the bytes that wait for the coordinator */
+/* limit of the queue with live events, bytes: events in a longer queue would arrive too late */
 #define LIVE_QUEUE_MAX	(256 << 10)
-#define CHUNK		(64 << 10)	/* bytes that are read at once: all that a pipe holds */
-/* without a message for longer, the coordinator is lost, ns; it may have been suspended */
+#define CHUNK		(64 << 10)	/* bytes that are read at once: the size of a pipe */
+/* Longest silence of the coordinator, which may be suspended, until it counts as lost, ns */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
-#define ANSWER_NS	300000000LL	/* limit of the daemon's answer about its sources, ns */
+#define ANSWER_NS	300000000LL	/* limit of the wait for the daemon's answer, ns */
 
 struct node {
 	struct message_reader from_coordinator, from_recorder;
@@ -49,18 +50,18 @@ struct node {
 	struct process recorder;
 	int control_in, control_out;	/* pipes from and to the recorder; -1: none */
 	char dir[4096];			/* directory of the recording; "": none */
-	bool shared;			/* it is in a directory that all nodes share */
-	bool went;			/* recording was permitted: its files have a value */
-	bool stopped;			/* the recorder was to stop */
-	struct live_follow *live;	/* events that are sent meanwhile; NULL: none */
-	bool live_more;			/* there are more of them now */
-	bool discard;			/* the recording is not wanted, however this ends */
-	struct send_files *files;	/* files that are sent; NULL: none */
+	bool shared;			/* `dir` is in a directory that all nodes share */
+	bool went;			/* "go" was received: the recording is worth keeping */
+	bool stopped;			/* "stop" was sent to the recorder */
+	struct live_follow *live;	/* live events that are sent; NULL: none */
+	bool live_more;			/* more live events can be read now */
+	bool discard;			/* delete the recording, even if the run fails */
+	struct send_files *files;	/* recording that is being sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
-	bool quit, keep;		/* the coordinator has ended this node's part */
+	bool quit, keep;		/* the coordinator ended this node's part; keep `dir` */
 	__s64 heard_ns, alive_ns;
-	struct top_sample sample;	/* the last one for cluster top */
-	__s64 sample_ns;		/* time of the next one; 0: none is wanted */
+	struct top_sample sample;	/* last sample for cluster top */
+	__s64 sample_ns;		/* time of the next sample; 0: none is wanted */
 };
 
 static void send_message(struct node *n, json_t *json, const void *data, size_t len)
@@ -73,7 +74,7 @@ static void send_message(struct node *n, json_t *json, const void *data, size_t 
 
 /* ---- checks ------------------------------------------------------------------- */
 
-/* Makes the directory for the recording. Writes the reason to @why and returns -errno. */
+/* Makes the directory for the recording. Returns 0, or -errno with the reason in @why. */
 static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 {
 	const char *name = ctl_json_string(json, "name"), *tmp = getenv("TMPDIR"), *base;
@@ -93,8 +94,9 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 		return 0;
 	err = -errno;
 	if (err == -EEXIST)
-		snprintf(why, size, "%s exists: another run writes there, or left it; use"
-			 " another directory with --shared, or remove it", n->dir);
+		snprintf(why, size, "%s exists: another run writes there, or an earlier run left"
+			 " it; give --shared another directory, or remove this one if no run"
+			 " uses it", n->dir);
 	else
 		snprintf(why, size, "%s: %s; create it, or name another with %s", base,
 			 strerror(-err), n->shared ? "--shared" : "--node-dir");
@@ -102,7 +104,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	return err;
 }
 
-/* Runs a command of this program. Returns its JSON output; NULL: it failed */
+/* Runs a command of trace-ctl with --json. Returns its JSON output; NULL: it failed */
 static json_t *read_json(char *verb)
 {
 	char *argv[] = { "trace-ctl", verb, "--json", NULL };
@@ -125,7 +127,7 @@ static json_t *read_json(char *verb)
 	return json;
 }
 
-/* Returns the members of the command's JSON output that the coordinator uses */
+/* Returns those members of the output of 'trace-ctl status' that the coordinator uses. */
 static json_t *own_status(void)
 {
 	json_t *all = read_json("status");
@@ -160,7 +162,7 @@ static void on_check(struct node *n, const json_t *json)
 
 /* ---- the recorder -------------------------------------------------------------- */
 
-/* Returns the recorder's argv, malloc'ed, or NULL. Its texts belong to @json. */
+/* Returns a malloc'ed argv for the recorder; NULL: out of memory. Its texts belong to @json. */
 static char **recorder_argv(const struct node *n, const json_t *json, char *control)
 {
 	const json_t *options = json_object_get(json, "options");
@@ -213,8 +215,8 @@ static int start_recorder(struct node *n, const json_t *json)
 	return 0;
 }
 
-/* Ends the connection after an error with the recording, which stays. */
-static void lose(struct node *n, int err)
+/* Ends the connection after an error with the recording's files. The recording is kept. */
+static void lose_connection(struct node *n, int err)
 {
 	ctl_error("node: %s: %s", n->dir, strerror(-err));
 	n->lost = true;
@@ -227,13 +229,13 @@ static void send_recorded(struct node *n, int status)
 	int err = send_files_count(n->dir, &files, &bytes);
 
 	if (err && err != -ENOENT)
-		lose(n, err);
+		lose_connection(n, err);
 	send_message(n, json_pack("{ss si si sI}", "type", "recorded", "status", status,
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
 
-/* Passes on what the command or the recorder has printed: one read takes all that a pipe
- * holds. More reads might never end. */
+/* Sends output of the command or the recorder to the coordinator. Reads once only, which
+ * empties the pipe: more reads might never end. */
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
@@ -244,8 +246,8 @@ static void pass_output(struct node *n, int *fd, int stream)
 			     buffer, (size_t)len);
 }
 
-/* The recorder closed its connection: it ends. Descendants of the command may live on,
- * with its output. */
+/* Called when the recorder closes its connection: waits for its exit. Descendants of the
+ * command may still run, and write to the same output. */
 static void end_recorder(struct node *n)
 {
 	process_close_fd(&n->control_out);
@@ -274,7 +276,7 @@ static void read_recorder(struct node *n)
 	if (len <= 0 || message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
-		/* Output of the command is sent before the message of its end. */
+		/* The command's output must be sent before the message about its end. */
 		pass_output(n, &n->recorder.out, 1);
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
@@ -283,8 +285,8 @@ static void read_recorder(struct node *n)
 
 /* ---- samples for cluster top ------------------------------------------------------- */
 
-/* Returns the answer of the daemon about its sources; NULL: it does not run, or not with
- * a cluster. It is not an error, so nothing is printed. */
+/* Returns the daemon's answer about its sources of time; NULL: the daemon does not run, or
+ * has no cluster. Prints nothing, because that is not an error. */
 static json_t *read_peers(void)
 {
 	char *answer = NULL;
@@ -298,7 +300,7 @@ static json_t *read_peers(void)
 	return json;
 }
 
-/* Returns the source from which most of the time comes, among those with a round trip. */
+/* Returns the source of time with the largest weight, among sources with a known round trip. */
 static const json_t *main_source(const json_t *peers)
 {
 	const json_t *source, *best = NULL;
@@ -318,8 +320,8 @@ static const json_t *main_source(const json_t *peers)
 
 static void add_clock(json_t *json)
 {
-	/* One for all samples; not the default clock, which every start of trace-ctl would
-	 * open. */
+	/* A clock for all samples. The default clock is not used: every start of trace-ctl
+	 * would open it. */
 	static struct tsct_clock *clock;
 	struct tsct_clock_state state;
 	const json_t *source;
@@ -342,9 +344,9 @@ static void add_clock(json_t *json)
 }
 
 /*
- * Reads the counters of all channels, the clock and the link to the source of cluster
- * time. @last: the sample before, or zeroed; becomes this one. Returns the message
- * "sample", or NULL: out of memory.
+ * Reads the counters of all channels, the clock and the round trip to the source of cluster
+ * time. @last: the sample before, or zeroed; is replaced by this sample. Returns the message
+ * "sample"; NULL: out of memory
  */
 static json_t *read_sample(struct top_sample *last)
 {
@@ -373,7 +375,7 @@ static json_t *read_sample(struct top_sample *last)
 	return json;
 }
 
-/* Sends a sample if it is due. Without room, as the coordinator does not read, none. */
+/* Sends a sample if it is due, unless the coordinator does not read. */
 static void send_sample(struct node *n, __s64 now)
 {
 	if (!n->sample_ns || now < n->sample_ns)
@@ -414,7 +416,7 @@ static void on_message(struct node *n, const struct control_message *m)
 	} else if (!strcmp(m->type, "top")) {
 		n->sample_ns = tsct_monotonic_ns();
 	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
-		/* The recorder reads no message while it has the last sync session. */
+		/* The recorder reads no message during its last sync session. */
 		kill(n->recorder.pid, SIGINT);
 	} else if (!strcmp(m->type, "go") || !strcmp(m->type, "stop")) {
 		n->went = true;
@@ -424,7 +426,7 @@ static void on_message(struct node *n, const struct control_message *m)
 	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
 		err = send_files_open(n->dir, &n->files);
 		if (err)
-			lose(n, err);
+			lose_connection(n, err);
 	} else if (!strcmp(m->type, "quit")) {
 		n->quit = true;
 		n->keep = json_is_true(json_object_get(m->json, "keep"));
@@ -454,7 +456,7 @@ static void read_coordinator(struct node *n)
 
 /* ---- main loop -------------------------------------------------------------------- */
 
-/* Sends a part of the recording, if the coordinator takes it. */
+/* Adds parts of the recording to the queue to the coordinator, until it has QUEUE_MAX bytes. */
 static void send_part(struct node *n)
 {
 	int ret = 1;
@@ -464,12 +466,12 @@ static void send_part(struct node *n)
 	if (ret > 0)
 		return;
 	if (ret < 0)
-		lose(n, ret);
+		lose_connection(n, ret);
 	send_files_close(n->files);
 	n->files = NULL;
 }
 
-/* Returns the time until something is due, ms */
+/* Returns the longest time that the main loop may sleep, ms. */
 static int turn_ms(const struct node *n)
 {
 	const __s64 left = n->sample_ns - tsct_monotonic_ns();
@@ -522,8 +524,8 @@ static void run_once(struct node *n)
 	if (n->lost)
 		byte_queue_free(&n->to_coordinator);
 	if ((n->lost || n->quit) && n->control_out >= 0) {
-		/* Without its input, the recorder ends the recording; a signal ends a sync
-		 * session at the start, too. */
+		/* Closing the recorder's input ends the recording; the signal also ends a
+		 * sync session at its start. */
 		process_close_fd(&n->control_out);
 		if (!n->went)
 			kill(n->recorder.pid, SIGTERM);
@@ -541,7 +543,7 @@ int cluster_node(void)
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
 	n.heard_ns = tsct_monotonic_ns();
 	n.alive_ns = n.heard_ns + CLUSTER_ALIVE_NS;
-	/* An empty line ends a line that a login may have begun. */
+	/* An empty line ends an unfinished line that a login shell may have printed. */
 	byte_queue_add(&n.to_coordinator, "\n", 1);
 	send_message(&n, json_pack("{ss si ss}", "type", "hello", "protocol",
 				   CLUSTER_PROTOCOL, "version", TSCT_VERSION), NULL, 0);

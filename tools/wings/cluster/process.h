@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A child process; the descriptors are those of the parent, -1: closed */
+/* A child process; its descriptors are the parent's ends of pipes, -1: closed */
 struct process {
-	pid_t pid;		/* 0: none, or its end was collected */
-	int in, out, err;	/* pipes from and to descriptors 0, 1 and 2 of the child */
-	int status;		/* wait status, after its end */
+	pid_t pid;		/* 0: there is no child, or waitpid() has returned it */
+	int in, out, err;	/* pipes to and from descriptors 0, 1 and 2 of the child */
+	int status;		/* wait status, after the child has ended */
 };
 
 /*
@@ -25,15 +25,15 @@ struct process {
 int process_start(struct process *p, const char *path, char **argv, const int *inherit,
 		  bool input);
 
-/* Collects the child's end if it has ended. Returns true if there is no child (more). */
+/* Calls waitpid() without waiting. Returns true if no child runs (any more). */
 bool process_ended(struct process *p);
 void process_close(struct process *p);
 
-/* Starts a program that shares the terminal. Returns its pid or -errno. */
+/* Starts a program that uses the terminal of this process. Returns its pid or -errno. */
 pid_t process_spawn(const char *path, char **argv);
 
-/* Reads from a pipe. Returns the number of bytes; 0: none are there now; -1: there will be no
- * more, and the descriptor is closed, and becomes -1. */
+/* Reads from a pipe. Returns the number of bytes; 0: no data now; -1: end of data or an
+ * error, after which *fd is closed and set to -1. */
 ssize_t process_read(int *fd, char *buffer, size_t size);
 
 /* Closes a descriptor, unless it is -1, and sets it to -1. */

@@ -12,22 +12,22 @@
 
 #include "send_files.h"
 
-#define CHUNK		(128 << 10)	/* bytes that are read or compressed at once */
-/* With level 1, zlib is as fast as a network of 1 Gbit/s, and packets of events have
- * little that higher levels find. */
+#define CHUNK		(128 << 10)	/* largest number of bytes read or compressed at once */
+/* With level 1, zlib is as fast as a network of 1 Gbit/s. Higher levels make packets of
+ * events hardly smaller. */
 #define LEVEL		1
 
 /* ---- sending ------------------------------------------------------------------ */
 
 struct send_files {
-	int dirfd, fd;		/* the directory; the file that is sent, -1: none */
+	int dirfd, fd;		/* the directory; the file being sent, -1: none */
 	struct dirent **names;
-	int nr, at;		/* number of names; the next one */
+	int nr, at;		/* number of names; index of the next name */
 	z_stream z;
 	char in[CHUNK], out[CHUNK];
 };
 
-/* Selects files to send. Hidden ones only matter while the recorder runs. */
+/* Selects files to send: not hidden ones, which only a running recorder needs. */
 static int is_sent(const struct dirent *e)
 {
 	return *e->d_name != '.';
@@ -90,7 +90,7 @@ int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes)
 	return err;
 }
 
-/* Begins the next file, or ends with "gathered". */
+/* Begins the next file; if there is none, appends "gathered". See send_files_step(). */
 static int next_file(struct send_files *s, struct byte_queue *out)
 {
 	const char *name;
@@ -143,10 +143,10 @@ int send_files_step(struct send_files *s, struct byte_queue *out)
 /* ---- receiving ------------------------------------------------------------------ */
 
 struct receive_files {
-	char *path;		/* the directory; NULL: committed */
+	char *path;		/* path of the directory; NULL: committed */
 	int dirfd;
-	FILE *file;		/* that is received; NULL: none */
-	__u64 left;		/* bytes of the file that are missing */
+	FILE *file;		/* file that is being received; NULL: none */
+	__u64 left;		/* bytes of the file that are not received yet */
 	z_stream z;
 	char out[CHUNK];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording on its way between two nodes: its files, each as one zlib stream */
+/* Sends a recording from one node to another: each file is one zlib stream */
 #ifndef TSCT_TOOLS_SEND_FILES_H
 #define TSCT_TOOLS_SEND_FILES_H
 
@@ -13,28 +13,28 @@ struct send_files;
  * or -errno. */
 int send_files_count(const char *dir, unsigned int *ret_files, __u64 *ret_bytes);
 
-/* Returns 0 or -errno */
+/* Opens the directory @dir to send its files. Returns 0 or -errno. */
 int send_files_open(const char *dir, struct send_files **ret);
 void send_files_close(struct send_files *s);
 
 /*
  * send_files_step - append the next messages to a queue
  *
- * "file" begins a file; "data" have compressed bytes of it; "gathered" follows the last
- * file. Returns 1; 0: "gathered" was appended; -errno.
+ * Message "file" begins a file; "data" has compressed bytes of the file; "gathered" follows
+ * the last file. Returns 1: there are more; 0: "gathered" was appended; or -errno.
  */
 int send_files_step(struct send_files *s, struct byte_queue *out);
 
 struct receive_files;
 
-/* Receives into @path, a new directory. Returns 0 or -errno. */
+/* Begins to receive a recording into @path, a new directory. Returns 0 or -errno. */
 int receive_files_open(const char *path, struct receive_files **ret);
 
-/* Begins a file; the file before must be complete. Returns 0 or -errno. */
+/* Begins a file of @size bytes. The file before must be complete. Returns 0 or -errno. */
 int receive_files_begin(struct receive_files *r, const char *name, __u64 size);
 
-/* Adds compressed bytes. Returns 0 or -errno; -EPROTO: not a zlib stream, or longer than
- * the size */
+/* Adds compressed bytes to the file. Returns 0 or -errno; -EPROTO: the bytes are not a zlib
+ * stream, or the file is longer than the announced size */
 int receive_files_data(struct receive_files *r, const void *data, size_t len);
 
 /* Completes the recording and renames the directory to @path. Returns 0 or -errno. */
@@ -43,7 +43,7 @@ int receive_files_commit(struct receive_files *r, const char *path);
 /* Removes the directory, unless it was committed, and releases @r. */
 void receive_files_close(struct receive_files *r);
 
-/* Removes a directory and the files in it; it has no directories in it. */
+/* Removes a directory and the files in it, but no subdirectories. */
 void remove_recording(const char *dir);
 
 #endif /* TSCT_TOOLS_SEND_FILES_H */

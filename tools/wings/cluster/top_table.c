@@ -16,15 +16,15 @@ const char *const top_table_keys[TOP_TABLE_KEYS] = {
 
 /* ---- samples --------------------------------------------------------------------- */
 
-/* Returns a member that is not negative; @otherwise if it is missing. */
-static double figure(const json_t *json, const char *key, double otherwise)
+/* Returns a member of a sample; @otherwise if the member is missing or negative. */
+static double read_number(const json_t *json, const char *key, double otherwise)
 {
 	const double value = ctl_json_number(json, key);
 
 	return value >= 0 ? value : otherwise;
 }
 
-static __u64 count(const json_t *json, const char *key)
+static __u64 read_count(const json_t *json, const char *key)
 {
 	const json_int_t value = json_integer_value(json_object_get(json, key));
 
@@ -39,17 +39,17 @@ static void read_row(const struct cluster_node *n, __s64 now_ns, struct top_tabl
 		.name = n->name, .state = n->state, .why = n->why ? n->why : "",
 		.silent_ns = now_ns - n->heard_ns,
 		.sampled = s && n->state != CLUSTER_FAILED,
-		.has_rates = figure(s, "seconds", 0) > 0,
-		.channels = (unsigned int)count(s, "channels"),
-		.providers = (unsigned int)count(s, "providers"),
-		.events_per_s = figure(s, "events_per_s", 0),
-		.bytes_per_s = figure(s, "bytes_per_s", 0),
-		.lost_per_s = figure(s, "lost_per_s", 0),
-		.unread_percent = figure(s, "unread_percent", NAN),
-		.events = count(s, "events"), .lost = count(s, "lost"),
+		.has_rates = read_number(s, "seconds", 0) > 0,
+		.channels = (unsigned int)read_count(s, "channels"),
+		.providers = (unsigned int)read_count(s, "providers"),
+		.events_per_s = read_number(s, "events_per_s", 0),
+		.bytes_per_s = read_number(s, "bytes_per_s", 0),
+		.lost_per_s = read_number(s, "lost_per_s", 0),
+		.unread_percent = read_number(s, "unread_percent", NAN),
+		.events = read_count(s, "events"), .lost = read_count(s, "lost"),
 		.offset_ns = ctl_json_number(s, "offset_ns"),
-		.error_ns = figure(s, "error_ns", NAN),
-		.delay_ns = figure(link, "delay_ns", NAN),
+		.error_ns = read_number(s, "error_ns", NAN),
+		.delay_ns = read_number(link, "delay_ns", NAN),
 		.source = ctl_json_string(link, "name"),
 		.clock = ctl_json_string(s, "clock"),
 	};
@@ -65,7 +65,7 @@ void top_table_read(const struct cluster *c, __s64 now_ns, struct top_table_row 
 		read_row(&c->nodes[i], now_ns, row);
 		if (!row->sampled)
 			continue;
-		/* Comparisons with NaN are false. */
+		/* NaN marks unknown values; a comparison with NaN is false. */
 		if (row->error_ns > (widest ? widest->error_ns : 0))
 			widest = row;
 		if (row->delay_ns > (longest ? longest->delay_ns : 0))
@@ -94,7 +94,7 @@ static double sort_value(const struct top_table_row *row, enum top_table_key key
 	return isnan(value) ? -1 : value;
 }
 
-static int compare(const void *left, const void *right, void *arg)
+static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct top_table_row *a = left, *b = right;
 	const enum top_table_key key = *(const enum top_table_key *)arg;
@@ -110,13 +110,13 @@ static int compare(const void *left, const void *right, void *arg)
 
 void top_table_sort(struct top_table_row *rows, unsigned int nr, enum top_table_key key)
 {
-	qsort_r(rows, nr, sizeof(*rows), compare, &key);
+	qsort_r(rows, nr, sizeof(*rows), compare_rows, &key);
 }
 
 /* ---- text --------------------------------------------------------------------------- */
 
-/* Writes the state of a node in words: the failure, or what is wrong with its clock or its
- * channels, and whether its link is the slowest. */
+/* Writes the state of a node in words: the failure, or what is wrong with the node's clock
+ * or channels; and whether its link is the slowest. */
 static void format_state(const struct top_table_row *row, char *text, size_t size)
 {
 	if (row->state == CLUSTER_FAILED) {
@@ -128,7 +128,7 @@ static void format_state(const struct top_table_row *row, char *text, size_t siz
 	else if (!row->sampled)
 		snprintf(text, size, "%s", cluster_state_names[row->state]);
 	else if (!row->providers)
-		snprintf(text, size, "no channels: no module and no daemon");
+		snprintf(text, size, "no channels; start tsctraced on the node");
 	else
 		snprintf(text, size, "%.40s", *row->clock ? row->clock : "no cluster time");
 	if (row->widest || row->longest)
@@ -184,7 +184,7 @@ static void format_head(const struct top_table_row *rows, unsigned int nr, char 
 		 view_format_rate(lost, true, lost_text, sizeof(lost_text)));
 }
 
-/* A node's text may have any bytes. */
+/* Prints a line, whose unprintable bytes become '?': a node may send any bytes. */
 static void print_clean(FILE *to, char *line, int width)
 {
 	char *at;

@@ -17,7 +17,7 @@
 
 struct export_job {
 	struct tsct_export x;
-	const char *output;		/* name of the output, given with -o, or NULL */
+	const char *output;	/* name of the output that -o sets; NULL: no -o */
 	bool quiet;
 	struct output_file to;
 	struct progress progress;
@@ -46,7 +46,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* NULL: that of a wing that is not there */
+/* All export formats; an element is NULL if its part of the program was not built */
 static const struct tsct_export_format *const formats[] = {
 	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
 	&tsct_export_text, &tsct_export_csv, &tsct_export_folded,
@@ -63,7 +63,7 @@ static const struct tsct_export_format *find_format(const char *name)
 	return NULL;
 }
 
-/* Checks the format; takes it from the output's suffix if no format was given. */
+/* Checks the options. Without --format, derives the format from the output's suffix. */
 static void check_format(struct argp_state *state, struct export_job *j)
 {
 	size_t len = j->output ? trimmed_len(j->output) : 0, suffix, i;
@@ -139,7 +139,7 @@ static void print_result(const struct tsct_export *x, const char *name)
 		ctl_error("%s: %" PRIu64 " events of %u"
 			" threads", name, (uint64_t)x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
-		ctl_error("%" PRIu64 " begins or ends"
+		ctl_error("%" PRIu64 " BEGIN or END events"
 			" have no counterpart or are nested too deeply, and are"
 			" shown as instants",
 			(uint64_t)x->orphans);
@@ -165,7 +165,7 @@ static int write_output(struct export_job *j)
 	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
-		/* trace-ctl.c reports write errors of standard output at exit. */
+		/* trace-ctl.c prints write errors of standard output at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
 			output_error_print(j->to.name, j->x.why, err);
 		output_file_discard(&j->to);
@@ -179,8 +179,8 @@ static int write_output(struct export_job *j)
 }
 
 /*
- * Returns the name of the recording with the suffix of the format, malloc'ed. For "."
- * and "..", uses the name of the directory that they refer to.
+ * Returns the name of the recording with the suffix of the format, malloc'ed. If the
+ * recording is "." or "..", uses the name of that directory.
  */
 static char *default_output(const struct export_job *j)
 {

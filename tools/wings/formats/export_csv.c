@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports a table: a line for each event, a column for each field name. Quoted
- * as in RFC 4180, but lines end in \n.
+ * Exports a table in CSV: a line for each event, a column for each field name. Values are
+ * quoted as in RFC 4180, but lines end in \n.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,19 +21,19 @@ static const char *const fixed[] = {
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
 
 struct csv {
-	const char **columns;	/* names, of the recording's definitions */
+	const char **columns;	/* names of the columns, in the strings of event definitions */
 	__u32 nr_columns;
 	struct tsct_index column_of;	/* number of a column plus 1, by hash of its name */
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
-	struct tsct_text text;	/* of a value */
-	struct tsct_error_cursor error_at; /* place of the last event among the errors */
+	struct tsct_text text;	/* text of a value */
+	struct tsct_error_cursor error_at;	/* cursor in the recording's error bounds */
 };
 
 /* ---- columns ----------------------------------------------------------- */
 
-/* Finds or adds a column: fields of the same name share one. Returns 0 or -ENOMEM. */
+/* Finds or adds the column of the fields named @name. Returns 0 or -ENOMEM. */
 static int find_column(struct csv *c, const char *name, __u32 *ret_number)
 {
 	const __u64 hash = tsct_hash(0, name, strlen(name));
@@ -73,8 +73,8 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 }
 
 /*
- * Field names are C identifiers, so nothing is quoted; the exporter's own columns have
- * a name with a dot.
+ * Writes the names of the columns. None needs quotes, because field names are C identifiers.
+ * A field with the name of one of the exporter's own columns gets the prefix "field.".
  */
 static void put_header(struct csv *c, FILE *to)
 {
@@ -94,7 +94,7 @@ static void put_header(struct csv *c, FILE *to)
 	putc('\n', to);
 }
 
-static int begin(struct tsct_export *x)
+static int begin_csv(struct tsct_export *x)
 {
 	struct csv *c = x->own = calloc(1, sizeof(*c));
 	int err;
@@ -132,8 +132,8 @@ static void free_csv(struct tsct_export *x)
 /* ---- rows -------------------------------------------------------------- */
 
 /*
- * Text is quoted unless it is plain: some readers strip blanks at the ends, and
- * an empty text differs from an empty cell.
+ * Writes a text. Quotes it unless it is plain: some readers strip blanks at its ends, and an
+ * empty text differs from an empty cell.
  */
 static void put_text(FILE *to, const char *text, size_t len)
 {
@@ -184,7 +184,7 @@ static void put_value(struct csv *c, FILE *to, const struct tsct_value *v)
 		fprintf(to, "%" PRId64, (int64_t)tsct_value_integer(v));
 }
 
-/* Writes the error bound of an event's time; an unknown one is an empty cell. */
+/* Writes the error bound of an event's time; an empty cell if the bound is unknown. */
 static void put_error(struct csv *c, const struct tsct_export *x,
 		      const struct tsct_trace_event *e)
 {
@@ -214,7 +214,7 @@ static void put_fixed(struct csv *c, const struct tsct_export *x,
 	put_error(c, x, ev->e);
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_csv_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct csv *c = x->own;
 	struct tsct_value v;
@@ -237,5 +237,5 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 const struct tsct_export_format tsct_export_csv = {
 	.name = "csv", .suffix = ".csv", .relative = true,
-	.begin = begin, .event = event, .free = free_csv,
+	.begin = begin_csv, .event = write_csv_event, .free = free_csv,
 };

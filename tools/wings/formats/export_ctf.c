@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet. Only one
- * packet of each file is in memory. Files are opened for each packet: a descriptor for
- * every CPU and channel would exceed the usual limit.
+ * Exports CTF 1.8 with times in ns: a file for each channel and CPU, written packet by
+ * packet. Only one packet of each file is in memory. Files are opened for each packet:
+ * descriptors for every CPU and channel would exceed the usual limit of open files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ struct ctf {
 
 /* ---- packets ----------------------------------------------------------- */
 
-static int flush(const struct tsct_export *x, struct stream *s)
+static int flush_packet(const struct tsct_export *x, struct stream *s)
 {
 	const char *channel = x->rec->streams[s->stream].name;
 	const struct ctf *c = x->own;
@@ -80,11 +80,11 @@ static int flush(const struct tsct_export *x, struct stream *s)
 }
 
 /*
- * Begins a packet. The first one of a file is empty: readers count losses between
- * packets, so after an empty packet they count losses before the first event, too.
+ * Begins the first packet of a file. This packet stays empty: readers count losses between
+ * packets, so after an empty packet they also count losses before the first event.
  */
-static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
-		 __u64 discarded)
+static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
+			__u64 discarded)
 {
 	const struct ctf *c = x->own;
 	__s64 first = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
@@ -96,7 +96,7 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
-		/* Losses before the selected part of the recording do not count. */
+		/* Losses before the selected part of the recording are not counted. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -105,10 +105,10 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 		first = ns;
 	s->head.begin = s->head.end = first;
 	s->len = sizeof(s->head);
-	return flush(x, s);
+	return flush_packet(x, s);
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_ctf_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct ctf *c = x->own;
 	struct stream *s = &c->streams[ev->e->stream * x->rec->nr_locations +
@@ -120,10 +120,10 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	int err = 0;
 
 	if (!s->packet)
-		err = start(x, s, head.ns, ev->e->discarded);
+		err = start_packet(x, s, head.ns, ev->e->discarded);
 	else if (s->len >= FULL || (s->head.discarded != ev->e->discarded &&
 				    s->len > sizeof(s->head)))
-		err = flush(x, s);
+		err = flush_packet(x, s);
 	if (err)
 		return err;
 	if (s->len == sizeof(s->head))
@@ -257,7 +257,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 	tsct_tsdl_put_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
-	/* Writes an enum for each integer type that is shown as a system call. */
+	/* Writes an enum for each integer type that holds numbers of system calls. */
 	for (i = 0; i < TSCT_TYPE_NR; i++)
 		if (has_syscall(x, i))
 			put_syscall_enum(i, to);
@@ -274,30 +274,30 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 
 /* Writes the last packet of a stream. If events were lost after the last event of the
  * stream, also writes an empty packet that counts the lost events. */
-static int finish(const struct tsct_export *x, struct stream *s)
+static int finish_stream(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* Number of all events lost at this location. If the selected times end before
-	 * the recording's end: number of events lost up to the last exported event */
+	/* Number of events lost at this location: all; or, if the selected times end before
+	 * the recording does, only those lost up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
 	int err = 0;
 
 	if (!s->packet && more)
-		err = start(x, s, end, 0);
+		err = start_packet(x, s, end, 0);
 	else if (s->packet && s->len > sizeof(s->head))
-		err = flush(x, s);
+		err = flush_packet(x, s);
 	if (err || !more)
 		return err;
 	s->head.discarded = lost;
 	s->head.begin = s->head.end;
 	if ((__s64)(end - s->head.end) > 0)
 		s->head.begin = s->head.end = end;
-	return flush(x, s);
+	return flush_packet(x, s);
 }
 
 static int write_metadata(const struct tsct_export *x)
@@ -322,18 +322,18 @@ static int write_metadata(const struct tsct_export *x)
 	return err == -EIO && errno ? -errno : err;
 }
 
-static int end(struct tsct_export *x)
+static int end_ctf(struct tsct_export *x)
 {
 	const struct ctf *c = x->own;
 	__u32 i;
 	int err = 0;
 
 	for (i = 0; i < c->nr_streams && !err; i++)
-		err = finish(x, &c->streams[i]);
+		err = finish_stream(x, &c->streams[i]);
 	return err ? err : write_metadata(x);
 }
 
-static int begin(struct tsct_export *x)
+static int begin_ctf(struct tsct_export *x)
 {
 	const __u32 nr = x->rec->nr_locations;
 	struct ctf *c = x->own = calloc(1, sizeof(*c));
@@ -344,8 +344,8 @@ static int begin(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* The clock's offset is close to all times: readers that use doubles are exact
-	 * for small numbers only. */
+	/* The clock's offset is close to all times: readers that use doubles are exact only
+	 * for small numbers. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
 	/* An export is a trace of its own, with a UUID of its own. */
 	if (tsct_recording_random_uuid(c->uuid))
@@ -379,5 +379,5 @@ static void free_ctf(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_ctf = {
 	.name = "ctf", .suffix = ".ctf", .directory = true,
-	.begin = begin, .event = event, .end = end, .free = free_ctf,
+	.begin = begin_ctf, .event = write_ctf_event, .end = end_ctf, .free = free_ctf,
 };

@@ -16,10 +16,10 @@
 struct folded {
 	struct tsct_stacks *stacks;
 	__u64 *events;		/* number of events, by index of the stack */
-	__u64 *unknown;		/* the same of events whose stack is unknown, by node */
+	__u64 *unknown;		/* number of events whose stack is unknown, by node */
 };
 
-static int begin(struct tsct_export *x)
+static int begin_folded(struct tsct_export *x)
 {
 	struct folded *f = x->own = calloc(1, sizeof(*f));
 	int err;
@@ -34,7 +34,7 @@ static int begin(struct tsct_export *x)
 	return f->events && f->unknown ? 0 : -ENOMEM;
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int count_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct tsct_stack *stack;
 	struct folded *f = x->own;
@@ -49,14 +49,14 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Writes a name without the characters that separate names and lines. */
+/* Writes a name, and replaces the characters that separate names and lines. */
 static void put_name(FILE *to, const char *name)
 {
 	for (; *name; name++)
 		putc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '_' : *name, to);
 }
 
-/* Writes the line of a stack; @node: name of its node, or NULL */
+/* Writes the line of a stack. @node: name of the stack's node; NULL: not written */
 static void put_line(FILE *to, const char *node, const struct tsct_stack *stack, __u64 events)
 {
 	__u32 i;
@@ -83,7 +83,7 @@ static int compare_stacks(const void *a, const void *b)
 	return tsct_stacks_compare(one, two);
 }
 
-/* Writes the lines in order; different stacks may have the same functions. */
+/* Writes the lines, sorted. Stacks with the same functions get one line. */
 static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, __u32 nr)
 {
 	const struct folded *f = x->own;
@@ -101,7 +101,7 @@ static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, _
 	}
 }
 
-static int end(struct tsct_export *x)
+static int end_folded(struct tsct_export *x)
 {
 	struct folded *f = x->own;
 	const __u32 nr = tsct_stacks_count(f->stacks);
@@ -142,6 +142,7 @@ static void free_folded(struct tsct_export *x)
 }
 
 const struct tsct_export_format tsct_export_folded = {
-	.name = "folded", .suffix = ".folded", .begin = begin, .event = event, .end = end,
+	.name = "folded", .suffix = ".folded",
+	.begin = begin_folded, .event = count_event, .end = end_folded,
 	.free = free_folded,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Chrome's trace events. Each event is written immediately, so only one is in
- * memory. Threads of unknown processes are shown in a process that stands for the node.
+ * Exports Chrome's trace events (JSON). Each event is written immediately, so only one is in
+ * memory. Threads of unknown processes are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,18 +16,18 @@
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
 
-/* Thread id shown for the idle thread of CPU 0; other CPUs add their number. All idle
- * threads have id 0. */
+/* Thread id that is shown for the idle thread of CPU 0; that of CPU n is IDLE_TID + n. In
+ * the recording, all idle threads have id 0. */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
-	bool any;		/* flag: a trace event was written */
+	bool any;		/* flag: at least one trace event was written */
 	struct tsct_text line;	/* the trace event that is being written */
 };
 
 /* ---- writing ----------------------------------------------------------- */
 
-static void put(struct json *j, const char *text)
+static void put_raw(struct json *j, const char *text)
 {
 	tsct_text_add(&j->line, text, strlen(text));
 }
@@ -37,7 +37,7 @@ static void put_text(struct json *j, const char *key, const char *text)
 	const size_t len = strlen(text);
 	char *at;
 
-	put(j, key);
+	put_raw(j, key);
 	at = tsct_text_reserve(&j->line, TSCT_JSON_TEXT(len));
 	if (at)
 		j->line.len += (size_t)(tsct_json_put_text(at, text, len) - at);
@@ -47,7 +47,7 @@ static void put_integer(struct json *j, const char *key, __s64 value)
 {
 	char *at;
 
-	put(j, key);
+	put_raw(j, key);
 	at = tsct_text_reserve(&j->line, TSCT_JSON_NUMBER);
 	if (at)
 		j->line.len += (size_t)(tsct_json_put_signed(at, value) - at);
@@ -60,11 +60,11 @@ static void put_error(struct json *j, const char *key, __u64 error_ns)
 		put_integer(j, key, (__s64)error_ns);
 		return;
 	}
-	put(j, key);
-	put(j, "null");
+	put_raw(j, key);
+	put_raw(j, "null");
 }
 
-/* Writes a time in us with a resolution of 1 ns: more digits than a double has. */
+/* Writes a time in us with a resolution of 1 ns, as digits: a double has too few. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
 	struct json *j = x->own;
@@ -76,28 +76,28 @@ static void put_time(struct tsct_export *x, __s64 ns)
 	size = ns < 0 ? -(__u64)ns : (__u64)ns;
 	snprintf(text, sizeof(text), "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
 		 (uint64_t)(size / 1000), (unsigned int)(size % 1000));
-	put(j, text);
+	put_raw(j, text);
 }
 
-/* Begins a trace event. @ns: its time; NULL: it has none */
+/* Begins a trace event. @ns: pointer to the event's time; NULL: the event has no time */
 static struct json *put_first(struct tsct_export *x, const __s64 *ns)
 {
 	struct json *j = x->own;
 
 	j->line.len = 0;
-	put(j, j->any ? ",\n{" : "\n{");
+	put_raw(j, j->any ? ",\n{" : "\n{");
 	j->any = true;
 	if (ns)
 		put_time(x, *ns);
 	return j;
 }
 
-/* Writes what is put so far, and @text. */
+/* Appends @text to the trace event, and writes the event to the file. */
 static int put_last(struct tsct_export *x, const char *text)
 {
 	struct json *j = x->own;
 
-	put(j, text);
+	put_raw(j, text);
 	if (j->line.failed)
 		return -ENOMEM;
 	fwrite_unlocked(j->line.at, 1, j->line.len, x->file);
@@ -115,7 +115,7 @@ static __s64 pid_of(const struct tsct_export *x, const struct tsct_thread *threa
 	return tsct_export_pid(x, thread->node, thread->tgid);
 }
 
-/* Begins a trace event with the members that most have. */
+/* Begins a trace event with the members that most trace events have. */
 static struct json *put_frame(struct tsct_export *x, const struct tsct_export_event *ev,
 			      const char *phase, const char *name, const char *category)
 {
@@ -134,7 +134,7 @@ static int put_name(struct tsct_export *x, const char *what, __s64 pid, __s64 ti
 {
 	struct json *j = put_first(x, NULL);
 
-	put(j, "\"ph\":\"M\"");
+	put_raw(j, "\"ph\":\"M\"");
 	put_integer(j, ",\"pid\":", pid);
 	put_integer(j, ",\"tid\":", tid);
 	put_text(j, ",\"name\":", what);
@@ -142,7 +142,7 @@ static int put_name(struct tsct_export *x, const char *what, __s64 pid, __s64 ti
 	return put_last(x, "}}");
 }
 
-static int begin(struct tsct_export *x)
+static int begin_json(struct tsct_export *x)
 {
 	__u32 i;
 	int err = 0;
@@ -197,7 +197,7 @@ static bool is_number(const struct tsct_value *v)
 	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
 }
 
-/* Writes a value; values of system calls that have a text, as this text. */
+/* Writes a value. If it is an argument of a system call and has a text, writes that text. */
 static void put_value(struct json *j, const struct tsct_export *x,
 		      const struct tsct_export_event *ev, const struct tsct_value *v)
 {
@@ -224,13 +224,13 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 		if (which != ALL && is_number(&v) != (which == NUMBERS))
 			continue;
 		put_text(j, gap, v.field->name);
-		put(j, ":");
+		put_raw(j, ":");
 		put_value(j, x, ev, &v);
 		gap = ",";
 	}
-	/* Names with a dot are the exporter's own: field names are C identifiers. */
+	/* Field names are C identifiers, so names with a dot can only be the exporter's own. */
 	if (which != NUMBERS) {
-		put(j, gap);
+		put_raw(j, gap);
 		put_integer(j, "\"tsctrace.cpu\":", ev->e->cpu);
 	}
 }
@@ -241,13 +241,13 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	struct json *j = put_frame(x, ev, phase, ev->e->def->name,
 				   x->rec->streams[ev->e->stream].name);
 
-	put(j, ",\"args\":{");
+	put_raw(j, ",\"args\":{");
 	put_fields(j, x, ev, *phase == 'C' ? NUMBERS : ALL);
 	if (ev->act == TSCT_ACT_ORPHAN)
 		put_text(j, ",\"tsctrace.kind\":", tsct_kind_names[ev->e->def->kind]);
 	switch (*phase) {
 	case 'C':
-		put(j, "},\"fields\":{");
+		put_raw(j, "},\"fields\":{");
 		put_fields(j, x, ev, OTHERS);
 		break;
 	case 'i':
@@ -258,7 +258,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_last(x, "}}");
 }
 
-/* Interrupts ("E") or continues ("B") a slice that is inside of the ending slice. */
+/* Interrupts ("E") or continues ("B") a slice that is still open inside the ending slice. */
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins)
 {
@@ -273,7 +273,7 @@ static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	return put_event(x, ev, "E");
 }
 
-/* Writes a message's end as an empty slice: viewers draw arrows between slices only. */
+/* Writes a send or receive as an empty slice: viewers draw arrows between slices only. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
@@ -283,11 +283,11 @@ static int put_message(struct tsct_export *x,
 	if (err || !ev->message)
 		return err;
 	snprintf(id, sizeof(id), ",\"id\":\"0x%016" PRIx64 "\"", (uint64_t)ev->message);
-	put(put_frame(x, ev, phase, "message", "message"), id);
+	put_raw(put_frame(x, ev, phase, "message", "message"), id);
 	return put_last(x, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_json_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	int err = put_thread(x, ev->thread);
 
@@ -313,7 +313,7 @@ static void put_moment(struct json *j, const char *key, __s64 ns)
 	put_text(j, key, text);
 }
 
-static int end(struct tsct_export *x)
+static int end_json(struct tsct_export *x)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
 	struct json *j = x->own;
@@ -331,7 +331,7 @@ static int end(struct tsct_export *x)
 	put_text(j, ",\"kernel\":", x->rec->nodes[0].kernel);
 	put_moment(j, ",\"begin_ns\":", x->begin_ns);
 	put_moment(j, ",\"end_ns\":", x->end_ns);
-	put(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
+	put_raw(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
 	put_integer(j, ",\"events\":", (__s64)x->events);
 	put_integer(j, ",\"lost\":", (__s64)tsct_trace_lost(x->trace));
 	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));
@@ -355,5 +355,5 @@ static void free_json(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_json = {
 	.name = "json", .suffix = ".json", .nests = true, .relative = true,
-	.begin = begin, .event = event, .end = end, .free = free_json,
+	.begin = begin_json, .event = write_json_event, .end = end_json, .free = free_json,
 };

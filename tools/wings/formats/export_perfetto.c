@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Names
- * are written once, in the first packet that needs them. Threads of unknown processes are in
- * a process that stands for the node.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Each
+ * name is written once, in the first packet that needs it. Threads whose process is unknown
+ * are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/stacks.h"
 
-/* Perfetto's flags of a packet: interned data was cleared; interned data is needed */
+/* Flags of a packet: clears Perfetto's interned data; needs the interned data */
 #define STATE_CLEARED	1
 #define STATE_NEEDED	2
 
@@ -42,8 +42,9 @@ struct perfetto {
 	bool *named;
 	bool *counted;	/* one flag per node and event definition: its tracks exist */
 	struct tsct_stacks *stacks;
-	bool *stack_named, *frame_named;	/* flags by index: written before */
-	/* Parts of the current packet: annotations, their texts, and names */
+	/* by index: this stack, this frame was written */
+	bool *stack_named, *frame_named;
+	/* Parts of the packet that is being composed: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
 	char *texts[TSCT_FIELDS_MAX + 2];
@@ -117,7 +118,7 @@ static int put_packet(struct tsct_export *x, packet *one)
 	return 0;
 }
 
-/* Writes a packet with names, stacks or frames, to which later packets refer. */
+/* Writes a packet with names, stacks or frames. Later packets refer to these by ID. */
 static int put_interned(struct tsct_export *x, TsctPerfetto__InternedData *interned)
 {
 	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
@@ -156,8 +157,8 @@ static int put_clock(struct tsct_export *x)
 	return put_packet(x, &one);
 }
 
-/* Returns a copy in valid UTF-8, malloc'ed, or NULL. */
-static char *clean(const char *text, size_t len)
+/* Returns a malloc'ed copy of a text, in valid UTF-8; NULL: out of memory */
+static char *clean_text(const char *text, size_t len)
 {
 	char *to = malloc(3 * len + 1);
 
@@ -186,8 +187,8 @@ static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
 	return put_packet(x, &one);
 }
 
-/* Describes the largest errors of all times: the format has no field for them, but viewers
- * show the labels of a process. Of nodes that were never compared, none is stated. */
+/* Describes the largest errors of all times, for the label of a process: the format has no
+ * field for errors. If nodes were never compared, all errors are "unknown". */
 static void label_errors(const struct tsct_export *x, char *text, size_t size)
 {
 	static const char *const names[TSCT_EXPORT_ERRORS] = {
@@ -212,7 +213,7 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
-/* The format has 31 bits for it: nodes after the 256th share numbers of processes. */
+/* Returns a process's number in the export, 31 bits: nodes after the 256th share numbers. */
 static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
 {
 	return (__s32)(tsct_export_pid(x, node, tgid) & INT32_MAX);
@@ -251,7 +252,7 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
 	process.process_labels = &label;
 	process.has_pid = 1;
 	process.pid = pid_of(x, node, 0);
-	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
+	process.process_name = clean_text(x->nodes[node], strlen(x->nodes[node]));
 	if (!process.process_name)
 		return -ENOMEM;
 	track.process = &process;
@@ -260,8 +261,8 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
 	return err;
 }
 
-/* Writes the track of a thread. All idle threads have the same id, which Perfetto does
- * not accept for threads. */
+/* Writes the track of a thread. An idle thread gets no thread descriptor: all idle threads
+ * have the same id, which Perfetto does not accept. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -334,8 +335,8 @@ static int put_nodes(struct tsct_export *x)
 
 /* ---- samples: stacks and their frames, once each ------------------------- */
 
-/* Writes a frame: its function, its file and the file's build id. Every frame has a mapping
- * of its own, which Perfetto joins: names are few in comparison with samples. */
+/* Writes a frame: its function, its file and the file's build id. Each frame gets a mapping
+ * of its own. Perfetto joins equal mappings, and frames are few in comparison with samples. */
 static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -347,8 +348,8 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	__u8 id[TSCT_BUILD_ID_MAX];
 	struct perfetto *p = x->own;
 	const char *text = tsct_stacks_name(p->stacks, f);
-	char *tidy = clean(text, strlen(text));
-	char *file = clean(f->file, strlen(f->file));
+	char *tidy = clean_text(text, strlen(text));
+	char *file = clean_text(f->file, strlen(f->file));
 	uint64_t iid = (uint64_t)f->index + 1;
 	int err = -ENOMEM;
 
@@ -380,7 +381,7 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	return err;
 }
 
-/* Writes a stack, once. */
+/* Writes a stack, unless it was written before. */
 static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -459,7 +460,7 @@ static void drop_notes(struct perfetto *p)
 		free(p->texts[--p->nr_notes]);
 }
 
-/* Sets the string value of an annotation, which then owns the text. */
+/* Sets the string value of an annotation. Takes ownership of the malloc'ed @text. */
 static int set_text(struct perfetto *p, annotation *note, char *text)
 {
 	p->texts[note - p->notes] = text;
@@ -492,7 +493,7 @@ static int set_integer(struct perfetto *p, annotation *note,
 		note->has_int_value = 1;
 		note->int_value = value;
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		/* Pointers are shown in hexadecimal by Perfetto. */
+		/* Perfetto shows pointers in hexadecimal. */
 		note->has_pointer_value = 1;
 		note->pointer_value = value;
 	} else {
@@ -508,8 +509,8 @@ static int set_value(struct perfetto *p, annotation *note,
 	if (tsct_value_is_integer(v))
 		return set_integer(p, note, v);
 	if (tsct_value_is_text(v))
-		return set_text(p, note, clean((const char *)v->at,
-					       tsct_value_text_len(v)));
+		return set_text(p, note, clean_text((const char *)v->at,
+						    tsct_value_text_len(v)));
 	if (!tsct_value_is_float(v))
 		return set_bytes(p, note, v);
 	note->has_double_value = 1;
@@ -544,7 +545,7 @@ static int note_fields(struct tsct_export *x,
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Writes an event of definition @def on the thread's track, with all annotations. */
+/* Writes an event with definition @def on the thread's track, with all annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
@@ -694,7 +695,7 @@ static int put_names(struct tsct_export *x)
 	return put_interned(x, &interned);
 }
 
-static int begin(struct tsct_export *x)
+static int begin_perfetto(struct tsct_export *x)
 {
 	struct perfetto *p = x->own = calloc(1, sizeof(*p));
 	int err;
@@ -721,7 +722,7 @@ static int begin(struct tsct_export *x)
 	return err ? err : put_nodes(x);
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	TsctPerfetto__TrackEvent__Type type = INSTANT;
 	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
@@ -738,7 +739,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Writes the losses as an event at the end: viewers have no other place for losses. */
+/* Writes an event at the end that states the losses: the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -764,7 +765,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	return put_packet(x, &one);
 }
 
-static int end(struct tsct_export *x)
+static int end_perfetto(struct tsct_export *x)
 {
 	__u64 lost = tsct_trace_lost(x->trace);
 	__u32 i;
@@ -797,5 +798,6 @@ static void free_perfetto(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_perfetto = {
 	.name = "perfetto", .suffix = ".pftrace", .nests = true,
-	.begin = begin, .event = event, .end = end, .free = free_perfetto,
+	.begin = begin_perfetto, .event = write_perfetto_event, .end = end_perfetto,
+	.free = free_perfetto,
 };

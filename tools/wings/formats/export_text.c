@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Exports text: the same output as `trace-ctl dump --utc` */
+/* Exports text: the output is the same as that of `trace-ctl dump --utc`. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define CHUNK	65536	/* size of the chunks in which lines are written, bytes */
 
-static int begin(struct tsct_export *x)
+static int begin_text(struct tsct_export *x)
 {
 	struct tsct_event_text *lines = calloc(1, sizeof(*lines));
 
@@ -30,7 +30,7 @@ static void write_lines(struct tsct_export *x)
 	lines->len = 0;
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_text_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_event_text *lines = x->own;
 	int err = tsct_event_text_add(lines, ev->e, ev->ns);
@@ -40,7 +40,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-static int end(struct tsct_export *x)
+static int end_text(struct tsct_export *x)
 {
 	write_lines(x);
 	return 0;
@@ -55,5 +55,5 @@ static void free_text(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_text = {
 	.name = "text", .suffix = ".txt",
-	.begin = begin, .event = event, .end = end, .free = free_text,
+	.begin = begin_text, .event = write_text_event, .end = end_text, .free = free_text,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl-merge-mpi: trace-ctl merge of recordings, by the ranks of an MPI program. All
- * that is MPI's is here: how two ranks trade bytes.
+ * trace-ctl-merge-mpi: runs 'trace-ctl merge' in all ranks of an MPI program. This file has
+ * the only part that uses MPI: two ranks exchange bytes.
  */
 #include <argp.h>
 #include <errno.h>
@@ -17,20 +17,20 @@
 #include "tools/common/cmd.h"
 #include "tools/merge/cmd_merge.h"
 
-/* MPI counts bytes by an int. */
+/* Largest message, bytes: MPI takes the length as an int. */
 #define CHUNK		(1UL << 30)
 
-/* Pauses of a rank that waits for another one, ns: MPI itself would use the CPU that a
- * rank on the same CPU needs. */
+/* Pauses of a rank that waits for another one, ns. Without them, MPI would use the CPU that
+ * the other rank may need. */
 #define PAUSE_MIN_NS	10000
 #define PAUSE_MAX_NS	1000000
 
 static int my_stderr = STDERR_FILENO;
 
-/* Waits for up to two operations. */
+/* Waits until up to two operations have completed. */
 static void wait_for(MPI_Request request[2], int nr)
 {
-	MPI_Status status[2];	/* not used: MPI ends the program if one fails */
+	MPI_Status status[2];	/* unused: MPI ends the program after a failure */
 	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
 	int done = 0, turn;
 
@@ -56,7 +56,8 @@ static void abort_all(void *arg, int err)
 	_exit(1);
 }
 
-/* Sends and receives bytes @at to @at + CHUNK of both blobs, as far as they have them. */
+/* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives those of @in from rank
+ * @from, unless that rank is TSCT_RANK_NONE. */
 static void trade_chunk(unsigned int to, const struct tsct_blob *out, unsigned int from,
 			struct tsct_blob *in, size_t at)
 {
@@ -101,7 +102,7 @@ static void trade(void *arg, unsigned int to, const struct tsct_blob *out,
 		trade_chunk(to, out, from, ret_in, at);
 }
 
-/* Rank 0 prints for all. The others keep the standard error for abort_all(). */
+/* Discards the output of ranks other than 0, but keeps standard error for abort_all(). */
 static void be_silent(void)
 {
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -112,11 +113,11 @@ static void be_silent(void)
 	close(null);
 }
 
-/* Under a launcher of another MPI, each process is a world of its own: each would merge all
- * recordings, and write the same output. Ends such a process; the first one prints why. */
+/* Under the launcher of another MPI library, each process is alone in MPI_COMM_WORLD, and
+ * would write the same output. Ends such processes; the first one prints the reason. */
 static void check_world(void)
 {
-	/* Size and rank in the environment, by the launchers of Open MPI, MPICH and Slurm */
+	/* Environment variables with size and rank, of Open MPI, MPICH and Slurm */
 	static const char *const names[][2] = {
 		{ "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" }, { "PMI_SIZE", "PMI_RANK" },
 		{ "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
@@ -129,7 +130,7 @@ static void check_world(void)
 		size = getenv(names[i][0]);
 		if (!size || !getenv(names[i][1]))
 			continue;
-		if (atoi(size) == 1)	/* the inner one of nested launchers */
+		if (atoi(size) == 1)	/* the inner launcher of nested ones */
 			return;
 		if (atoi(size) > 1)
 			found = names[i];
@@ -144,7 +145,7 @@ static void check_world(void)
 	exit(EXIT_FAILED);
 }
 
-/* Also called where argp ends the program: after --help, or for wrong usage */
+/* Called at exit, also when argp ends the program after --help or wrong usage */
 static void finalize(void)
 {
 	MPI_Finalize();
@@ -156,10 +157,10 @@ int main(int argc, char **argv)
 	int rank, nr, threads;
 	sigset_t set;
 
-	/* MPI's threads inherit the mask: merge_recordings.c looks for the signals. */
+	/* Blocks these signals, also in MPI's threads: merge_recordings.c polls for them. */
 	merge_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Other threads only copy events. */
+	/* Other threads of this process do not call MPI. */
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nr);
@@ -170,13 +171,14 @@ int main(int argc, char **argv)
 	if (rank)
 		be_silent();
 	if (threads < MPI_THREAD_FUNNELED) {
-		fprintf(stderr, "trace-ctl-merge-mpi: this MPI has no MPI_THREAD_FUNNELED\n");
+		fprintf(stderr, "trace-ctl-merge-mpi: this MPI library does not"
+			" support MPI_THREAD_FUNNELED; use one with thread support\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	atexit(finalize);
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc)
 		argv[0] = "trace-ctl-merge-mpi";
-	program_invocation_name = "trace-ctl merge";	/* in messages */
+	program_invocation_name = "trace-ctl merge";	/* name in messages */
 	return merge_main(argc, argv, &ranks);
 }

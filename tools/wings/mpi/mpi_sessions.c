@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions over MPI: where the inputs are on no common timeline by their daemons' samples,
- * the exchanges that programs with MPI recorded in their own channels are the samples, and
- * the node of the process that answered is the master.
+ * Sessions over MPI. If the samples of the daemons put the inputs on no common timeline, the
+ * merge uses, as samples, the exchanges that MPI programs recorded in their own channels.
+ * The master is then the node of the process that answered the requests.
  */
 #include <stdlib.h>
 
@@ -10,18 +10,18 @@
 #include "lib/ctf/stream.h"
 #include "lib/merge/merge_private.h"
 
-/* Largest number of exchanges, and of different nodes and masters, that are read of an
- * input. A host with 128 ranks has 2^14 exchanges for each program. */
+/* Largest number of exchanges, and of different pairs of node and master, that are read from
+ * an input. Each program records 2^14 exchanges on a host with 128 ranks. */
 #define EXCHANGES_MAX	(1U << 20)
 #define SESSIONS_MAX	256
 
-/* The sessions of an input */
+/* Sessions that were read from an input */
 struct mpi_input {
-	struct tsct_mpi_session *session;	/* each node and master once */
+	struct tsct_mpi_session *session;	/* one per pair of node and master */
 	unsigned int nr_sessions;
-	struct tsct_sync_sample *sample;	/* while the input is read */
+	struct tsct_sync_sample *sample;	/* samples; only while the input is read */
 	unsigned int nr_samples;
-	struct tsct_series *series;	/* of the samples, each of which is there once */
+	struct tsct_series *series;	/* series of the samples, without duplicates */
 	unsigned int nr_series;
 	/* reason for which some events are not used; NULL: all are used */
 	const char *invalid;
@@ -46,7 +46,7 @@ static bool has_sessions(const struct tsct_stream_class *class)
 	return false;
 }
 
-/* Returns the epoch of the recording's counter at a tick. */
+/* Returns the epoch of the recording's counter at @tick. */
 static __u32 epoch_at(const struct tsct_recording *rec, __u64 tick)
 {
 	__u32 epoch = rec->epoch_first, i;
@@ -113,9 +113,9 @@ static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
 static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,
 		     struct tsct_stream_reader *s)
 {
-	/* Damage is not reported here, but when events are copied. */
+	/* Does not report damage: that is done when the events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
-	__u64 packet = ~0ULL;	/* its offset */
+	__u64 packet = ~0ULL;	/* offset of the packet in the file */
 	int ret = 1;
 
 	while (ret > 0) {
@@ -130,7 +130,7 @@ static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input
 	return ret;
 }
 
-/* A timeline of which an input has sessions, in MERGE_SESSIONS */
+/* An element of the list MERGE_SESSIONS: a timeline on which an input has a session */
 struct mpi_timeline {
 	__u64 master;
 	__u32 timeline, input;
@@ -150,8 +150,8 @@ static int list_timelines(struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/* Reads the events of an input's channels in which programs recorded sessions. A merged
- * input has its timeline. */
+/* Reads the sessions that programs recorded in an input's channels. If the input is a merged
+ * recording, adds its timeline. */
 static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
@@ -179,12 +179,12 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 		}
 		free(kinds);
 	}
-	/* All processes of a node record the same exchanges: series have each once. */
+	/* Removes duplicates: all processes of a node record the same exchanges. */
 	if (!err)
 		err = tsct_series_make(of->sample, of->nr_samples, &of->series,
 				       &of->nr_series);
 	if (err == -E2BIG) {
-		of->invalid = "of too many masters and epochs";
+		of->invalid = "they have too many different masters and epochs";
 		of->nr_invalid = of->nr_samples;
 		of->nr_sessions = 0;
 		err = 0;
@@ -199,7 +199,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- the common timeline -------------------------------------------------------- */
 
-/* Finds an input's session on a timeline: that of the master itself, if there is one. */
+/* Returns an input's session on a timeline, preferably the session of the master itself. */
 static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
 						   __u64 master, __u32 timeline)
 {
@@ -212,7 +212,7 @@ static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
 	return found;
 }
 
-/* Takes the timeline that all inputs have: of those of the first input, the first one. */
+/* Sets m->axis to the first timeline on which all inputs have sessions. False: there is none */
 static bool find_common(struct tsct_merge *m)
 {
 	const struct tsct_blob *list = &m->list[MERGE_SESSIONS];
@@ -234,7 +234,7 @@ static bool find_common(struct tsct_merge *m)
 	return false;
 }
 
-/* Gives an input the sync state and the samples of its sessions on a timeline. */
+/* Replaces an input's sync state and samples by those of its sessions on m->axis. */
 static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
@@ -270,10 +270,11 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Replaces the sync state and the samples of all inputs by those of sessions over MPI, if all
- * inputs have these, of one timeline.
+ * If all inputs have sessions over MPI on one timeline, replaces the sync state and the
+ * samples of all inputs by those of the sessions.
  *
- * Returns 1; 0: there is none, nothing was changed; or -errno after merge_fail().
+ * Returns 1; 0: there is no such timeline, and nothing was changed; or -errno after
+ * merge_fail().
  */
 int merge_use_mpi(struct tsct_merge *m)
 {

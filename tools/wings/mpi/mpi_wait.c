@@ -13,20 +13,20 @@
 #include "lib/query/threads.h"
 #include "lib/query/value_text.h"
 
-/* Limit of messages, and of collective calls, that are not complete: more are not
- * examined, as the file may be changed */
+/* Limit of unfinished messages, and of unfinished collective calls: in a damaged file they
+ * may never end. More of them are ignored. */
 #define OPEN_MAX	(1U << 20)
-/* Limit of the members of these calls together */
+/* Limit of the total number of members of unfinished collective calls */
 #define MEMBERS_MAX	(1U << 24)
 
 const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 	"late sender", "late receiver", "barrier", "collective",
 };
 
-/* Sends that may wait for the receive, and wait for nothing else */
+/* Send calls that may wait for the receive, and for nothing else */
 static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
-/* When a call began, and where */
+/* The moment at which a call began: tick, its bound, and the node */
 struct moment {
 	__u64 tick, error;
 	__u32 node;
@@ -37,27 +37,27 @@ struct mpi_thread {
 	__s32 rank;
 };
 
-/* The call that a thread is in. All calls have the same name of a span: those of MPI that a
- * call makes itself are not recorded. */
+/* The MPI call that a thread is in. All have the same span name: a thread is in one call
+ * only, because calls that MPI makes inside of a call are not recorded. */
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
 	struct moment begin;
 	__u64 sent;		/* number of the message that the call sends; 0: none */
-	/* begin of that message's receive; tick 0: not yet received */
+	/* begin of the call that receives this message; tick 0: not received yet */
 	struct moment receive;
 };
 
-/* A message that was sent, and not yet received */
+/* A message that was sent but not received yet */
 struct sent_message {
-	struct moment begin;	/* of the call that sends it */
-	__u64 end;		/* tick of the call's end; 0: it has not ended */
+	struct moment begin;	/* begin of the call that sends the message */
+	__u64 end;		/* tick of that call's end; 0: it has not ended */
 	__u32 thread;
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
 };
 
-/* A collective call that not all members have begun */
+/* A collective call that some members have begun, but not all */
 struct open_collective {
 	__u64 number, size;
 	bool is_barrier;
@@ -71,16 +71,16 @@ struct open_collective {
 
 struct tsct_mpi_waits {
 	const struct tsct_recording *rec;
-	__u8 **role;			/* by stream and definition */
+	__u8 **role;			/* enum tsct_mpi_role, by stream and definition */
 	struct tsct_threads ids;
-	struct mpi_thread *threads;	/* by index in ids */
-	size_t room;			/* of `threads`, elements */
-	struct tsct_spans calls;	/* struct open_mpi_call, by index in ids */
-	struct tsct_index messages;	/* number -> struct sent_message */
-	__u32 nr_members;			/* of all open collective calls */
-	struct tsct_index collectives;	/* number -> struct open_collective */
-	struct tsct_index sizes;		/* communicator -> size */
-	struct tsct_index row_of;		/* hash of rank, call, kind -> row + 1 */
+	struct mpi_thread *threads;	/* by the thread's index in ids */
+	size_t room;			/* number of allocated elements of `threads` */
+	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
+	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
+	__u32 nr_members;			/* members of all unfinished collective calls */
+	struct tsct_index collectives;	/* key: number; value: struct open_collective * */
+	struct tsct_index sizes;		/* key: id of a communicator; value: its size */
+	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
 	struct tsct_mpi_wait *rows;
 	__u32 nr_rows;
 };
@@ -199,7 +199,8 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 	return more;
 }
 
-/* Counts that a call of @thread began at @since, and what it needs at @until. */
+/* Counts a wait of @thread: its call began at @since, and what it waited for, at @until. If
+ * the bounds leave open whether it waited, counts it as unknown. */
 static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 		    enum tsct_mpi_wait_kind kind, const struct moment *since,
 		    const struct moment *until)
@@ -255,8 +256,8 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 	return 0;
 }
 
-/* A send may have waited for the receive if its call ended after that began: if it has not
- * ended yet, this is found out at its end. */
+/* Processes a receive. Its send may have waited for it, if the send call ended after the
+ * receive call began. If the send call has not ended yet, call_closed() decides this later. */
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
@@ -300,7 +301,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 
 /* ---- collective calls ------------------------------------------------------ */
 
-/* All members have begun: each waits for the last. */
+/* Called when all members have begun a collective call: each waited for the last one. */
 static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c)
 {
 	const struct collective_member *last = c->members;
@@ -365,7 +366,7 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 
 /* ---- events ---------------------------------------------------------------- */
 
-/* Returns a thread's index, UINT32_MAX: no memory */
+/* Returns a thread's index in w->ids; UINT32_MAX: out of memory */
 static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event *e)
 {
 	const struct tsct_thread *id = tsct_threads_get(&w->ids, e->node, e->tid, 0);
@@ -397,7 +398,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		t->rank = (__s32)tsct_value_integer_of(e, "rank");
 		return 0;
 	case TSCT_MPI_ROLE_COMM:
-		/* Of an intercommunicator both groups take part. */
+		/* Ignores intercommunicators, in which the members of two groups take part. */
 		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
 		    !tsct_index_put(&w->sizes, tsct_value_integer_of(e, "comm"), 0,
 				    tsct_value_integer_of(e, "size")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* record --mpi: the library that records the calls of MPI is loaded into the command */
+/* record --mpi: loads the library that records MPI calls into the command */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #define LIBRARY	"libtsctrace-mpi-%s.so"
 
 /*
- * Finds the library in the folder lib beside that of this program, as installed and as
- * built; elsewhere the dynamic linker looks for its name. Returns a path, malloc'ed, or
- * NULL: no memory.
+ * Returns the malloc'ed path of the library in the folder lib beside the folder of this
+ * program, where it is if installed or built. If it is not there, returns only its name,
+ * which the dynamic linker searches. NULL: out of memory
  */
 static char *library_path(const char *mpi)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks of a parallel program on one host, which a launcher (mpirun, srun) started as
- * "trace-ctl record --ranks". The lowest of them records; the others run their command
- * in its channel. They meet at an abstract Unix socket, whose name has the user and the
- * output directory.
+ * Ranks of a parallel program on one host, where a launcher (mpirun, srun) starts each as
+ * "trace-ctl record --ranks". The lowest rank records; the others run their commands with
+ * its channel. They meet at an abstract Unix socket, whose name is made from user and output
+ * directory.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,20 +28,20 @@
 #include "tools/record/cmd_record.h"
 #include "tools/record/record_mpi.h"
 
-#define WAIT_NS		60000000000LL	/* wait for the other ranks of the host, ns */
+#define WAIT_NS		60000000000LL	/* limit of the wait for other ranks of the host, ns */
 #define RETRY_US	20000		/* time between attempts to connect, us */
 
 struct rank {
-	int connection;		/* -1: closed, it has its channel */
-	int pidfd;		/* readable at its end; -1: it has ended */
+	int connection;		/* -1: closed, after the rank received its channel */
+	int pidfd;		/* pidfd, readable when the rank has ended; -1: closed then */
 };
 
 struct rank_place {
-	unsigned int local;	/* number among the ranks of this host, from 0 */
+	unsigned int local;	/* number of this rank among the host's ranks, from 0 */
 	unsigned int size;	/* number of ranks on this host */
 };
 
-/* The other ranks, as the one that records sees them */
+/* The other ranks of this host, in the rank that records */
 struct ranks {
 	int listener;
 	struct rank *at;
@@ -57,9 +57,8 @@ static const char *const variables[] = {
 /* ---- place ---------------------------------------------------------------------- */
 
 /*
- * Returns the number of tasks of a node in Slurm's notation, such as "4(x2),3"; 0 if the text
- * has no such node, or is not valid.
- * @node: number of the node, from 0
+ * Returns the number of tasks on a node from a list in Slurm's notation, such as "4(x2),3";
+ * 0 if the list is invalid or has no such node. @node: number of the node, from 0
  */
 static unsigned int rank_tasks(const char *text, unsigned int node)
 {
@@ -84,8 +83,8 @@ static unsigned int rank_tasks(const char *text, unsigned int node)
 	}
 }
 
-/* Returns the number in an environment variable, or -1 */
-static long variable(const char *name)
+/* Returns the value of an environment variable; -1 if it is missing or not a number. */
+static long read_variable(const char *name)
 {
 	const char *text = getenv(name);
 	char *end;
@@ -94,8 +93,8 @@ static long variable(const char *name)
 	return text && *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? n : -1;
 }
 
-/* Reads the place of this process from the launcher's environment. Returns 0; or
- * -ENOENT: there is none of a known launcher. */
+/* Reads this process's number on its host from the launcher's environment variables. Returns
+ * 0; -ENOENT: no known launcher set them */
 static int rank_place(struct rank_place *ret)
 {
 	static const char *const names[][2] = {
@@ -107,15 +106,15 @@ static int rank_place(struct rank_place *ret)
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		local = variable(names[i][0]);
-		size = variable(names[i][1]);
+		local = read_variable(names[i][0]);
+		size = read_variable(names[i][1]);
 		if (local >= 0 && size > local) {
 			*ret = (struct rank_place){ (unsigned int)local, (unsigned int)size };
 			return 0;
 		}
 	}
-	local = variable("SLURM_LOCALID");
-	size = variable("SLURM_NODEID");
+	local = read_variable("SLURM_LOCALID");
+	size = read_variable("SLURM_NODEID");
 	size = tasks && size >= 0 ? rank_tasks(tasks, (unsigned int)size) : 0;
 	if (local < 0 || size <= local)
 		return -ENOENT;
@@ -125,8 +124,8 @@ static int rank_place(struct rank_place *ret)
 
 /* ---- socket ----------------------------------------------------------------------- */
 
-/* Makes the socket's address from the user, the path of the directory, and what the
- * launcher calls the job. */
+/* Makes the socket's address from the user, the path of the directory, and the launcher's
+ * ids of the job. */
 static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 {
 	static const char *const job[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID" };
@@ -152,8 +151,8 @@ static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Any user may take the name of an abstract socket. Returns the peer's pid, or -EPERM if
- * it is another user's process. */
+/* Returns the peer's pid; -EPERM: the process is another user's (any user can bind the name
+ * of an abstract socket). */
 static pid_t check_peer(int fd)
 {
 	struct ucred peer;
@@ -185,8 +184,8 @@ static void ranks_close(struct ranks *ranks)
 	free(ranks);
 }
 
-/* Opens the socket. @dir: output directory. Returns 0 or -errno; -EADDRINUSE: another
- * run uses it. */
+/* Opens the socket for the other ranks. @dir: output directory. Returns 0 or -errno;
+ * -EADDRINUSE: another run uses this directory */
 static int ranks_listen(const char *dir, struct ranks **ret)
 {
 	struct ranks *ranks = calloc(1, sizeof(*ranks));
@@ -208,7 +207,7 @@ static int ranks_listen(const char *dir, struct ranks **ret)
 	return err;
 }
 
-/* Accepts a connection. Returns 0 or -errno. */
+/* Accepts the connection of a rank. Returns 0 or -errno. */
 static int accept_rank(struct ranks *ranks)
 {
 	int fd = accept4(ranks->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -228,7 +227,7 @@ static int accept_rank(struct ranks *ranks)
 		close(fd);
 		return -ENOMEM;
 	}
-	/* It is connected, so the pid is still its own. */
+	/* The peer is connected, so it still runs and the pid is not reused. */
 	*more = (struct rank){ fd, (int)syscall(SYS_pidfd_open, pid, 0) };
 	if (more->pidfd < 0) {
 		close(fd);
@@ -240,8 +239,8 @@ static int accept_rank(struct ranks *ranks)
 }
 
 /*
- * Waits until @nr ranks have connected. Returns 0; -ETIMEDOUT; -EINTR; or -errno.
- * @interrupted: set after a signal; then the wait ends
+ * Waits until @nr ranks have connected. Returns 0, -ETIMEDOUT, -EINTR or another -errno.
+ * @interrupted: becomes nonzero after a signal, which ends the wait
  */
 static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
 {
@@ -260,7 +259,7 @@ static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int 
 	return err;
 }
 
-/* Lets the ranks run their commands, with the channel of this process's environment. */
+/* Sends this process's channel variables to the other ranks, which start their commands. */
 static int ranks_release(struct ranks *ranks)
 {
 	json_t *json = json_pack("{ss}", "type", "channel");
@@ -276,7 +275,7 @@ static int ranks_release(struct ranks *ranks)
 	len = byte_queue_len(&q);
 	for (i = 0; !err && i < ranks->nr; i++) {
 		if (send(ranks->at[i].connection, q.at + q.begin, len, MSG_NOSIGNAL) < 0)
-			errno = 0;	/* it has ended, as its pidfd shows */
+			errno = 0;	/* the rank has ended, which its pidfd also shows */
 		close(ranks->at[i].connection);
 		ranks->at[i].connection = -1;
 	}
@@ -329,7 +328,7 @@ static int connect_to(const char *dir)
 	return fd;
 }
 
-/* Takes the variables of the message into the environment. */
+/* Sets the environment variables from a message; removes those that it does not have. */
 static void take_variables(const json_t *json)
 {
 	const char *value;
@@ -344,8 +343,8 @@ static void take_variables(const json_t *json)
 	}
 }
 
-/* On the other ranks: waits for the one that records, and takes over its channel.
- * Returns 0 or -errno. */
+/* In a rank that does not record: waits for the rank that records, and takes the variables
+ * of its channel. Returns 0 or -errno. */
 static int ranks_join(const char *dir)
 {
 	struct message_reader r = { 0 };
@@ -363,7 +362,7 @@ static int ranks_join(const char *dir)
 		n = read(fd, buffer, sizeof(buffer));
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Without a message, the recorder has failed. */
+		/* The recorder fails if it ends the connection without a message. */
 		ret = n <= 0 ? -ECONNRESET : message_reader_add(&r, buffer, (size_t)n);
 		if (!ret)
 			ret = message_next(&r, &m);
@@ -381,8 +380,8 @@ static int ranks_join(const char *dir)
 
 struct record_ranks {
 	unsigned int nr_others;
-	struct ranks *others;	/* NULL: not listening */
-	char *dir;		/* output directory of this host */
+	struct ranks *others;	/* NULL: the socket is not open */
+	char *dir;		/* directory of this host's recording */
 };
 
 /* Runs the command of a rank that does not record. Returns only after an error: -errno. */
@@ -391,8 +390,8 @@ static int run_rank(const struct record_options *o, const char *path)
 	int err = ranks_join(o->dir);
 
 	if (err)
-		return ctl_fail(err, "--ranks: waiting for the lowest rank of this host, which"
-				" records: %s", strerror(-err));
+		return ctl_fail(err, "--ranks: cannot wait for the lowest rank of this host, the"
+				" one that records: %s", strerror(-err));
 	err = o->mpi ? record_mpi_prepare(o->mpi) : 0;
 	if (err)
 		return err;
@@ -410,7 +409,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (err)
 		return ctl_fail(err,
 				"--ranks: neither mpirun nor srun started this process; see"
-				" trace-ctl-record(1) for those that are known");
+				" trace-ctl-record(1) for the supported launchers");
 	if (place.local)
 		return run_rank(o, path);
 	r = o->ranks = calloc(1, sizeof(*r));
@@ -427,7 +426,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 	}
 	if (err)
 		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
-			     "another run records there" : strerror(-err));
+			     "another run records there; use another -o" : strerror(-err));
 	else
 		o->dir = r->dir;
 	return err;
@@ -437,7 +436,7 @@ int record_ranks_await(const struct record_ranks *r)
 {
 	int err = ranks_await(r->others, r->nr_others, &stop_signals);
 
-	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
+	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host: %s",
 				   r->nr_others, strerror(-err));
 }
 
@@ -467,8 +466,8 @@ bool record_ranks_running(const struct record_ranks *r)
 
 void record_ranks_close(struct record_ranks *r)
 {
-	/* After an error, the other ranks end as soon as they lose their connection; some
-	 * may be on their way. */
+	/* After an error, waits until all ranks have connected: each ends when its
+	 * connection is closed. */
 	if (r->others)
 		ranks_await(r->others, r->nr_others, &stop_signals);
 	ranks_close(r->others);

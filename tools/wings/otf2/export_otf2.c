@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports OTF2: a location for each thread, slices as regions with enter and
- * leave, counters as metrics, messages as MPI messages, for which viewers draw
- * arrows, and everything else as regions of no length. Fields are attributes.
+ * Exports an OTF2 archive. A thread becomes a location; a slice: enter and leave of a
+ * region; a counter: a metric; a message: an MPI message, for which viewers draw an arrow;
+ * any other event: a region without duration. Fields become attributes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 
-/* Largest number of locations that are written at the same time: libotf2 takes 64 MiB
- * for them */
+/* Largest number of locations that are written at the same time: for so many locations,
+ * libotf2 takes 64 MiB of memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -32,7 +32,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Byte arrays, and numbers that are not shown as system call names */
+	/* A byte array, or a number that is not shown as a system call's name, becomes text. */
 	text = malloc(TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v->size));
 	err = text ? tsct_otf2_string(strings, text, (size_t)(tsct_value_format(text, v) - text),
 				      ret_ref) : -ENOMEM;
@@ -57,8 +57,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 
 	code = OTF2_AttributeList_AddUint32(o->attributes, TSCT_ATTRIBUTE_CPU,
 					    ev->e->cpu);
-	/* A begin or end without its counterpart is exported as a region of no length:
-	 * an attribute has the event's original kind. */
+	/* A BEGIN or END event without its counterpart becomes a region without duration. An
+	 * attribute states which of the two kinds it was. */
 	if (!code && ev->act == TSCT_ACT_ORPHAN) {
 		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
 		if (err)
@@ -175,12 +175,13 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* Writes a message between enter and leave of a region, if both its ends are known. */
+/* Writes a send or receive between the enter and the leave of its region, if the first pass
+ * found the matching event. */
 static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
 {
-	/* Viewers distinguish messages between the same locations by tag. */
+	/* Viewers use the tag to distinguish messages between the same two locations. */
 	const __u32 tag = ev->message ^ ev->message >> 32;
 	const struct otf2 *o = x->own;
 	struct otf2_peer peer;
@@ -198,7 +199,7 @@ static int write_message(struct tsct_export *x,
 	});
 }
 
-/* Writes an end of a message of MPI, in the call that sends or receives it. */
+/* Writes the send or the receive of an MPI message. The region of the MPI call is open then. */
 static int write_mpi_message(struct tsct_export *x, const struct tsct_export_event *ev,
 			     struct otf2_location *to, __u32 comm)
 {
@@ -263,9 +264,9 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 /* ---- messages ---------------------------------------------------------- */
 
 /*
- * A send must name its receiver, which comes later: the recording is read
- * twice. The first pass writes to a file the peer of each message end, in the
- * order in which the second pass meets them.
+ * In OTF2, a send must name the receiver, but the receive comes later in the recording. So
+ * the recording is read twice. The first pass writes the location of each send's and
+ * receive's counterpart to a file, in the order in which the second pass needs them.
  */
 
 /* Largest number of sends that wait for their receive at the same time */
@@ -282,8 +283,8 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* In the first pass, matches sends and receives. For a match, writes to the file of
- * peers the location of the receive, as the send's peer, and the reverse. */
+/* First pass: matches sends and receives. For each match, writes two peers to the file: the
+ * location of the receive for the send, and that of the send for the receive. */
 static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_message_end end = { .tick = ev->e->tick };
@@ -349,8 +350,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Extends o->peers with zeros to one entry for each send and receive: the last
-	 * sends and receives have no entry if they were not matched. */
+	/* Extends o->peers with zeros to one entry for each send and receive. The file ends
+	 * with the last match, so the entries of unmatched events after it are missing. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;
@@ -378,7 +379,7 @@ static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 	return 0;
 }
 
-static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+static int write_otf2_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct otf2 *o = x->own;
 	int err = 0;
@@ -399,7 +400,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* Slices that are open at the recording's end last until then. */
+/* Completes a location. Slices that are still open end at the recording's last event. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	struct otf2 *o = x->own;
@@ -459,7 +460,7 @@ static bool has_mpi(const struct tsct_export *x)
 	return false;
 }
 
-static int begin(struct tsct_export *x)
+static int begin_otf2(struct tsct_export *x)
 {
 	struct otf2 *o = x->own = calloc(1, sizeof(*o));
 	__u64 chunk;
@@ -483,8 +484,8 @@ static int begin(struct tsct_export *x)
 	if (err)
 		return err;
 	/*
-	 * libotf2 fills a chunk with zeros for each location, so chunks are no larger
-	 * than the longest definition: the group of locations that take part in
+	 * libotf2 fills a whole chunk with zeros for each location. So a chunk is only as
+	 * large as the longest definition needs: the group of locations that take part in
 	 * messages.
 	 */
 	chunk = 65536 + (__u64)o->nr_expected * 10;
@@ -497,7 +498,7 @@ static int begin(struct tsct_export *x)
 	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
-static int end(struct tsct_export *x)
+static int end_otf2(struct tsct_export *x)
 {
 	const __s64 begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 	const __s64 end_ns = x->end_ns < x->to_ns ? x->end_ns : x->to_ns;
@@ -506,7 +507,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Readers reject an archive without a location: one is added. */
+	/* Readers reject an archive without locations, so an idle one is added. */
 	if (!o->nr_locations) {
 		idle = tsct_threads_get(&x->threads, 0, 0, 0);
 		err = idle ? add_location(x, idle) : -ENOMEM;
@@ -557,5 +558,5 @@ static void free_otf2(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_otf2 = {
 	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
-	.begin = begin, .event = event, .end = end, .free = free_otf2,
+	.begin = begin_otf2, .event = write_otf2_event, .end = end_otf2, .free = free_otf2,
 };

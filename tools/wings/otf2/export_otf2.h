@@ -18,32 +18,34 @@
 struct otf2_mpi_rank {
 	__u64 job;
 	__s32 rank;
-	__u32 location;		/* of the thread that called MPI_Init */
+	__u32 location;		/* number of the location of the thread that called MPI_Init */
 };
 
-/* A member of a communicator, as the member itself reports it */
+/* A member of a communicator; the member's own event states these values */
 struct otf2_mpi_member {
 	__u64 comm, job;
 	__s32 rank, size, world;
-	__u32 location;		/* once all ranks are known; UINT32_MAX: unknown */
+	/* number of the member's location, or UINT32_MAX; set by tsct_otf2_mpi_settle() */
+	__u32 location;
 };
 
 struct otf2_mpi_comm {
 	__u64 id, parent;
-	__u32 first;		/* index of its first member, which are in order */
-	__u32 size;		/* number of members; 0: not all are known */
-	__u32 name;		/* index of the name + 1; 0: none */
-	__u32 seen;		/* position of the first event about it */
-	/* reference in the archive: a parent's is lower than its children's; 0: none */
+	__u32 first;		/* index of the first member in otf2_mpi.members */
+	__u32 size;		/* number of members; 0: some members are unknown */
+	__u32 name;		/* index of the communicator's name + 1; 0: it has no name */
+	__u32 seen;		/* position of the first event that names this communicator */
+	/* number of the communicator in the archive, above that of its parent; 0: not
+	 * defined */
 	__u32 ref;
 };
 
-/* All is collected first, and sorted by tsct_otf2_mpi_settle(). */
+/* Ranks and communicators that the first pass collects, and tsct_otf2_mpi_settle() sorts */
 struct otf2_mpi {
-	struct otf2_mpi_rank *ranks;		/* by job and rank */
-	struct otf2_mpi_member *members;	/* by communicator and rank */
-	struct otf2_mpi_comm *comms;		/* by id */
-	struct otf2_mpi_comm **refs;		/* those with a reference, by it */
+	struct otf2_mpi_rank *ranks;		/* sorted by job and rank */
+	struct otf2_mpi_member *members;	/* sorted by communicator and rank */
+	struct otf2_mpi_comm *comms;		/* sorted by id */
+	struct otf2_mpi_comm **refs;		/* communicators of the archive, by number */
 	struct otf2_mpi_name {
 		__u64 comm;
 		char *name;
@@ -54,59 +56,59 @@ struct otf2_mpi {
 
 /* A collective call, from its begin to its end */
 struct otf2_collective {
-	__u32 comm;		/* reference in the archive; 0: none */
+	__u32 comm;		/* number of the communicator in the archive; 0: none */
 	__u32 root;
 	__u64 sent, received;
 	OTF2_CollectiveOp op;
 };
 
-/* The same as tsct_mpi_role_of(), but NONE if the events name no communicator and have to */
+/* Returns the role of an event; NONE also if the field "comm" is needed and missing. */
 enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 
-/* Role of a call as a region, by the definition of its begin */
+/* Returns the role of an MPI call's region. @def: event definition of the call's begin */
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def);
 
-/* Collects an event. Returns 0 or -ENOMEM. */
+/* Collects an event's rank, communicator or name. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location);
 
-/* Sorts what was collected. Returns 0 or -ENOMEM. */
+/* Sorts what was collected, and numbers the communicators. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
-/* Reference of the communicator in field "comm" of an event; 0: none of MPI */
+/* Returns the archive's number of the communicator in the field "comm"; 0: not in it */
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e);
-/* Reference of the communicator with an id */
+/* Returns the archive's number of the communicator with the id @id; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
 
-/* Reads the begin of a collective call. */
+/* Reads the begin event @e of a collective call. */
 void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
 			      struct otf2_collective *ret);
 
-/* The name of a communicator; "": none */
+/* Returns the name of a communicator; "": it has no name */
 const char *tsct_otf2_mpi_name(const struct otf2_mpi *mpi, const struct otf2_mpi_comm *comm);
 
 /* ---- the archive ------------------------------------------------------------- */
 
 /*
- * Numbers of the OTF2 attributes for an event's CPU and kind; those of fields follow.
- * Readers prefer numbers without gaps.
+ * Numbers of the OTF2 attributes for an event's CPU and kind. The attributes for fields have
+ * the numbers after these: readers prefer numbers without gaps.
  */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
 
-/* For an event definition: lowest OTF2 id of its attributes, of its metric members, and
- * of its metric classes; the ids of each of these kinds are consecutive */
+/* Lowest OTF2 ids that belong to an event definition: those of its attributes, of its metric
+ * members, and of its metric classes. The ids of each of these kinds are consecutive. */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
 	enum tsct_mpi_role role;
 };
 
-/* For a send, the matching receive; for a receive, the matching send */
+/* Entry of the file of peers, about the event that matches a send or receive */
 struct otf2_peer {
 	/* number, plus 1, of the location of the matching event; 0: no such event */
 	__u32 location;
 	__u32 reserved;
-	__u64 bytes;		/* size of the message, by the sender's event */
+	__u64 bytes;		/* size of the message that the send states, bytes */
 };
 
 /*
@@ -116,11 +118,11 @@ struct otf2_peer {
 struct otf2_strings {
 	FILE *spool;		/* file of all strings, each with its NUL */
 	__u32 nr;
-	struct tsct_index recent;	/* struct otf2_string, by hash of the text */
-	size_t bytes;			/* size of the recent ones */
+	struct tsct_index recent;	/* pointers to struct otf2_string, by hash of the text */
+	size_t bytes;			/* total size of the strings in `recent`, bytes */
 };
 
-/* Kinds of operations that are written to a location */
+/* Kinds of event records that are written to a location */
 enum {
 	TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE,
 	TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
@@ -128,17 +130,18 @@ enum {
 
 struct otf2_op {
 	__u8 kind;
-	__u8 nr;		/* for METRIC: number of values */
-	/* number of the region or the metric; rank of the message's other end in `comm`, or
-	 * of the collective call's root */
+	__u8 nr;		/* number of values, if the kind is METRIC */
+	/* number of the region or the metric; or the rank of the message's other end in the
+	 * communicator `comm`; or the rank of the collective call's root */
 	__u32 ref;
 	__u32 comm;		/* number of the communicator; 0: all threads */
 	__u64 ns;
-	/* attributes; the list is empty after the event is written. NULL: none */
+	/* attributes of the record; writing the record empties the list. NULL: no attributes */
 	OTF2_AttributeList *attributes;
-	__u32 tag;		/* tag of the message; OTF2_CollectiveOp of the call */
-	__u64 bytes;		/* size of the message, or of what the call sent, bytes */
-	__u64 received;		/* size of what the call received, bytes */
+	__u32 tag;		/* message: tag; collective call: OTF2_CollectiveOp */
+	/* size of the message, or of the data that the collective call sent, bytes */
+	__u64 bytes;
+	__u64 received;		/* size of the data that the collective call received, bytes */
 	const OTF2_Type *types;
 	const OTF2_MetricValue *values;
 };
@@ -164,7 +167,7 @@ struct otf2_location {
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
 	uint64_t nr_events;
-	struct otf2_collective collective;	/* the open collective call */
+	struct otf2_collective collective;	/* collective call that is open now */
 };
 
 struct otf2 {
@@ -180,32 +183,32 @@ struct otf2 {
 	__u64 waiting_end;	/* size of the file `waiting`, bytes */
 	/* array: first OTF2 attribute and metric numbers of each event definition */
 	struct otf2_numbers *numbers;
-	FILE *peers;		/* file with a struct otf2_peer per end of a message */
+	FILE *peers;		/* file with a struct otf2_peer per send and receive */
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
 	struct otf2_mpi mpi;
-	/* times of the first and last written event, ns; first_ns U64_MAX: no event */
+	/* times of the first and last written event, ns; without events first_ns is U64_MAX */
 	__u64 first_ns, last_ns;
 };
 
 /* Sets x->why from libotf2's error. Returns @err, or libotf2's more specific error. */
 int tsct_otf2_export_fail(struct tsct_export *x, int err);
 
-/* Calls x->poll(), as completing many locations takes long. */
+/* Calls x->poll(): completing many locations takes long, and must be cancellable. */
 static inline int tsct_otf2_poll(struct tsct_export *x)
 {
 	return x->poll ? x->poll(x) : 0;
 }
 
-/* Opens a new unlinked file in x->dir. */
+/* Opens a new unlinked file in x->dir. Returns NULL with errno on failure. */
 FILE *tsct_otf2_spool(const struct tsct_export *x);
 
 int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		     __u32 *ret_ref);
 void tsct_otf2_strings_free(struct otf2_strings *s);
 
-/* Returns the OTF2 type for a field. */
+/* Returns the OTF2 type of the attribute for a field. */
 OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 
 /* Returns true if the field of a counter event is written as a metric. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of an OTF2 export, written after all events. Readers need strings
- * before definitions that use them: so two passes are made, one to collect
- * strings, one to write the definitions.
+ * Definitions of an OTF2 export, written after all events. Readers need strings before the
+ * definitions that use them. So there are two passes: the first collects the strings, the
+ * second writes the definitions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,18 +27,18 @@ struct defining {
 	int err;		/* first error; after an error nothing is written */
 };
 
-static void check(struct defining *d, OTF2_ErrorCode code)
+static void check_code(struct defining *d, OTF2_ErrorCode code)
 {
 	if (!d->err && code)
 		d->err = tsct_otf2_export_fail(d->x, tsct_otf2_errno(code));
 }
 
-static bool writes(const struct defining *d)
+static bool is_writing(const struct defining *d)
 {
 	return !d->collecting && !d->err;
 }
 
-static __u32 string(struct defining *d, const char *text)
+static __u32 add_string(struct defining *d, const char *text)
 {
 	__u32 ref = 0;
 	int err;
@@ -86,35 +86,35 @@ static void define_clock(struct defining *d)
 {
 	const struct otf2 *o = d->o;
 
-	check(d, OTF2_GlobalDefWriter_WriteClockProperties(d->to, NS_PER_S,
+	check_code(d, OTF2_GlobalDefWriter_WriteClockProperties(d->to, NS_PER_S,
 			o->first_ns, o->last_ns - o->first_ns, o->first_ns));
 }
 
 static void define_node(struct defining *d, __u32 node)
 {
-	__u32 name = string(d, d->x->nodes[node]), class = string(d, "node");
+	__u32 name = add_string(d, d->x->nodes[node]), class = add_string(d, "node");
 
-	if (!writes(d))
+	if (!is_writing(d))
 		return;
-	check(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, node + 1, name,
-							  class, 0));
-	check(d, OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(d->to, node + 1,
+	check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, node + 1, name,
+							       class, 0));
+	check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(d->to, node + 1,
 			OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
 }
 
 static void define_nodes(struct defining *d)
 {
-	__u32 i, name = string(d, "tsctrace"), class = string(d, "machine");
+	__u32 i, name = add_string(d, "tsctrace"), class = add_string(d, "machine");
 
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
 				class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 	for (i = 0; i < d->x->nr_nodes; i++)
 		define_node(d, i);
 }
 
-/* Returns the string for a thread or process: its name, and its number if that is not there
- * already. */
+/* Returns the string for a thread or process: its name, with its number if the name does not
+ * contain it. */
 static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 {
 	char title[TSCT_THREAD_LABEL_MAX], name[TSCT_THREAD_LABEL_MAX + 16];
@@ -123,10 +123,10 @@ static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 	snprintf(name, sizeof(name), "%s", title);
 	if (*thread->name && thread->tid)
 		snprintf(name, sizeof(name), "%s (%u)", title, thread->tid);
-	return string(d, name);
+	return add_string(d, name);
 }
 
-/* Returns the string for a process: its rank, with MPI, else that of a thread. */
+/* Returns the string for a process: "MPI Rank N" for a rank, else the string for a thread. */
 static __u32 process_string(struct defining *d, const struct tsct_thread *process)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
@@ -136,13 +136,13 @@ static __u32 process_string(struct defining *d, const struct tsct_thread *proces
 	for (i = 0; i < mpi->nr_ranks; i++)
 		if (d->o->locations[mpi->ranks[i].location].thread->process == process) {
 			snprintf(name, sizeof(name), "MPI Rank %d", mpi->ranks[i].rank);
-			return string(d, name);
+			return add_string(d, name);
 		}
 	return title_string(d, process);
 }
 
-/* Returns the location group of a location: its process, or if that is unknown, one that
- * stands for its node. */
+/* Returns the location group of a location: its process or, if the process is unknown, a
+ * group that stands for the node. */
 static __u32 group_of(const struct defining *d, const struct otf2_location *l)
 {
 	return l->thread->process ? l->thread->process->index :
@@ -151,8 +151,8 @@ static __u32 group_of(const struct defining *d, const struct otf2_location *l)
 
 static void define_group(struct defining *d, __u32 number, __u32 node, __u32 name)
 {
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, number, name,
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, number, name,
 				OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
 				OTF2_UNDEFINED_LOCATION_GROUP));
 }
@@ -175,7 +175,7 @@ static void define_groups(struct defining *d)
 			     process_string(d, processes->all[i]));
 	for (i = 0; i < d->x->nr_nodes; i++)
 		if (is_used[i])
-			define_group(d, processes->nr + i, i, string(d, d->x->nodes[i]));
+			define_group(d, processes->nr + i, i, add_string(d, d->x->nodes[i]));
 	free(is_used);
 }
 
@@ -184,8 +184,8 @@ static void define_location(struct defining *d, __u32 number)
 	const struct otf2_location *l = &d->o->locations[number];
 	const __u32 name = title_string(d, l->thread);
 
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, name,
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, name,
 				OTF2_LOCATION_TYPE_CPU_THREAD, l->nr_events,
 				group_of(d, l)));
 }
@@ -200,14 +200,14 @@ static void define_region(struct defining *d, __u32 slice)
 
 	snprintf(channel, sizeof(channel), "channel %s",
 		 d->x->rec->streams[def->stream].name);
-	name = string(d, def->def->name);
-	what = string(d, channel);
+	name = add_string(d, def->def->name);
+	what = add_string(d, channel);
 	for (i = 0; is_mpi && i < d->x->nr_defs; i++)
 		if (d->x->defs[i].def && d->x->defs[i].slice == slice &&
 		    d->x->defs[i].def->kind == TSCT_KIND_BEGIN)
 			role = tsct_otf2_mpi_region(d->x->defs[i].def);
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name, name, what,
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name, name, what,
 				role, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
 				OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING, 0, 0));
 }
@@ -215,10 +215,10 @@ static void define_region(struct defining *d, __u32 slice)
 static void define_attribute(struct defining *d, __u32 number, const char *name,
 			     const char *what, OTF2_Type type)
 {
-	__u32 name_ref = string(d, name), what_ref = string(d, what);
+	__u32 name_ref = add_string(d, name), what_ref = add_string(d, what);
 
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteAttribute(d->to, number,
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteAttribute(d->to, number,
 				name_ref, what_ref, type));
 }
 
@@ -247,12 +247,12 @@ static void define_member(struct defining *d, __u32 number,
 			  const struct tsct_field *f)
 {
 	char name[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
-	__u32 ref, none = string(d, "");
+	__u32 ref, none = add_string(d, "");
 
 	snprintf(name, sizeof(name), "%s.%s", def->name, f->name);
-	ref = string(d, name);
-	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteMetricMember(d->to, number,
+	ref = add_string(d, name);
+	if (is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteMetricMember(d->to, number,
 				ref, none, OTF2_METRIC_TYPE_USER,
 				OTF2_METRIC_ABSOLUTE_NEXT,
 				tsct_otf2_metric_type(f), OTF2_BASE_DECIMAL, 0,
@@ -273,14 +273,14 @@ static void define_metric(struct defining *d, __u32 number)
 		members[nr] = first->member + nr;
 		define_member(d, members[nr++], def, &def->fields[f]);
 	}
-	if (nr && writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteMetricClass(d->to,
+	if (nr && is_writing(d))
+		check_code(d, OTF2_GlobalDefWriter_WriteMetricClass(d->to,
 				first->metric, nr, members,
 				OTF2_METRIC_ASYNCHRONOUS,
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* Returns the numbers of all locations, which the caller frees. */
+/* Returns a list of all locations, which the caller frees; NULL: out of memory */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
@@ -294,8 +294,8 @@ static uint64_t *list_locations(struct defining *d)
 }
 
 /*
- * Lists all locations in the order in which groups refer to them: those of MPI's ranks
- * first, by rank. @ret_index, of room for all, receives the place of each location.
+ * Returns all locations in the order in which groups refer to them: MPI ranks first, by
+ * rank. Sets ret_index[L] to the index of location L in this list.
  */
 static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 {
@@ -318,16 +318,16 @@ static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 	return list;
 }
 
-/* Defines a communicator of MPI, with number @ref. @index: place of each location */
+/* Defines the MPI communicator number @ref. @index: see order_locations() */
 static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
 	const struct otf2_mpi_comm *comm = mpi->refs[ref - 1];
-	__u32 name = string(d, tsct_otf2_mpi_name(mpi, comm)), i;
+	__u32 name = add_string(d, tsct_otf2_mpi_name(mpi, comm)), i;
 	const __u32 parent = tsct_otf2_mpi_ref_of(mpi, comm->parent);
 	uint64_t *members;
 
-	if (!writes(d))
+	if (!is_writing(d))
 		return;
 	members = calloc(comm->size, sizeof(*members));
 	if (!members) {
@@ -336,10 +336,10 @@ static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index
 	}
 	for (i = 0; i < comm->size; i++)
 		members[i] = index[mpi->members[comm->first + i].location];
-	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM + ref, name,
+	check_code(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM + ref, name,
 			OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
 			OTF2_GROUP_FLAG_NONE, comm->size, members));
-	check(d, OTF2_GlobalDefWriter_WriteComm(d->to, ref, name, GROUP_COMM + ref,
+	check_code(d, OTF2_GlobalDefWriter_WriteComm(d->to, ref, name, GROUP_COMM + ref,
 			parent ? parent : OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 	free(members);
 }
@@ -349,31 +349,31 @@ static void define_all_threads(struct defining *d, __u32 paradigm, __u32 all, __
 {
 	const __u32 nr = d->o->nr_locations;
 
-	check(d, OTF2_GlobalDefWriter_WriteParadigm(d->to, OTF2_PARADIGM_MPI,
+	check_code(d, OTF2_GlobalDefWriter_WriteParadigm(d->to, OTF2_PARADIGM_MPI,
 			paradigm, OTF2_PARADIGM_CLASS_PROCESS));
-	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_ALL, all,
+	check_code(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_ALL, all,
 			OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
 			OTF2_GROUP_FLAG_NONE, nr, members));
-	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM, name,
+	check_code(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM, name,
 			OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
 			OTF2_GROUP_FLAG_NONE, nr, index));
-	check(d, OTF2_GlobalDefWriter_WriteComm(d->to, 0, name, GROUP_COMM,
+	check_code(d, OTF2_GlobalDefWriter_WriteComm(d->to, 0, name, GROUP_COMM,
 			OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-/* Defines a communicator of all threads, as messages are between any threads, and those
- * of MPI. */
+/* Defines the communicators: one of all threads, for messages between threads, and those of
+ * MPI. */
 static void define_comm(struct defining *d)
 {
-	__u32 name = string(d, "threads"), all = string(d, "");
-	__u32 paradigm = string(d, "messages");
+	__u32 name = add_string(d, "threads"), all = add_string(d, "");
+	__u32 paradigm = add_string(d, "messages");
 	uint64_t *index = calloc(d->o->nr_locations + 1, sizeof(*index));
 	uint64_t *members = index ? order_locations(d, index) : NULL;
 	__u32 i;
 
 	if (!members)
 		d->err = -ENOMEM;
-	if (members && writes(d))
+	if (members && is_writing(d))
 		define_all_threads(d, paradigm, all, name, members, index);
 	for (i = 0; members && i < d->o->mpi.nr_refs; i++)
 		define_mpi_comm(d, i + 1, index);
@@ -416,7 +416,7 @@ static void define_strings(struct defining *d)
 		if (getdelim(&text, &room, '\0', spool) < 0)
 			d->err = errno ? -errno : -EIO;
 		else
-			check(d, OTF2_GlobalDefWriter_WriteString(d->to, i, text));
+			check_code(d, OTF2_GlobalDefWriter_WriteString(d->to, i, text));
 	}
 	free(text);
 }
@@ -424,8 +424,9 @@ static void define_strings(struct defining *d)
 /* ---- local definitions of locations ------------------------------------ */
 
 /*
- * Times are corrected already: the offset is 0, with the recording's bound as
- * its deviation. If the bound is unknown, there is no offset.
+ * Writes the clock offset of a location. Times in the archive are already corrected, so the
+ * offset is 0, and its deviation is the recording's error bound. If that bound is unknown,
+ * no clock offset is written.
  */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
@@ -454,11 +455,11 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)value);
-	check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer), name,
-					  text, true));
+	check_code(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer), name,
+					       text, true));
 }
 
-/* Stores the known ones of the largest errors of times. */
+/* Stores the largest errors of times as properties of the archive, if they are known. */
 static void set_errors(struct defining *d)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
@@ -476,8 +477,8 @@ static void set_errors(struct defining *d)
 	}
 }
 
-/* Stores numbers that identify the exported recordings as a property of the archive, so
- * that a later merge of archives can refuse duplicate recordings. */
+/* Stores the numbers of the exported recordings as a property of the archive, so that a
+ * later merge of archives can refuse a recording that it already has. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;
@@ -493,18 +494,18 @@ static void set_inputs(struct defining *d)
 	if (list.failed)
 		d->err = -ENOMEM;
 	else if (list.len)
-		check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
-						  TSCT_OTF2_INPUTS, list.at, true));
+		check_code(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
+						       TSCT_OTF2_INPUTS, list.at, true));
 	free(list.at);
 }
 
-static void describe(struct defining *d)
+static void describe_archive(struct defining *d)
 {
 	OTF2_Archive *archive = tsct_otf2_writer_archive(d->o->writer);
 	struct tsct_export *x = d->x;
 
-	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
-	check(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
+	check_code(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
+	check_code(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
 	set_errors(d);
 	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_trace_lost(x->trace));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_corrupt_count(x->trace));
@@ -522,7 +523,7 @@ int tsct_otf2_define(struct tsct_export *x)
 	for (i = 0; i < o->nr_locations && !d.err; i++)
 		d.err = define_offsets(x, i) ?: tsct_otf2_poll(x);
 	if (!d.err)
-		describe(&d);
+		describe_archive(&d);
 	if (!d.err)
 		define_all(&d);
 	if (!d.err)

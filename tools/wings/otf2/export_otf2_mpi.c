@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * MPI in an OTF2 export: ranks and communicators, as the events of libtsctrace-mpi name
- * them. A communicator whose members are all known is a communicator of the archive, and
- * messages and collective calls on it are MPI's. Others remain messages between threads.
+ * MPI in an OTF2 export: ranks and communicators that events of libtsctrace-mpi name. A
+ * communicator is defined in the archive if all its members are known. Messages and
+ * collective calls on such a communicator become MPI messages and MPI collective calls. All
+ * other messages remain messages between threads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	struct otf2_mpi_member *member;
 	struct otf2_mpi_comm *comm;
 
-	/* Members of an intercommunicator are of two groups. */
+	/* Ignores members of an intercommunicator, because they form two groups. */
 	if (tsct_value_integer_of(e, "side"))
 		return 0;
 	member = tsct_array_next(&mpi->members, mpi->nr_members, sizeof(*member));
@@ -133,7 +134,7 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 
 /* ---- order ------------------------------------------------------------- */
 
-static int order(__u64 a, __u64 b)
+static int compare_numbers(__u64 a, __u64 b)
 {
 	return (a > b) - (a < b);
 }
@@ -142,40 +143,40 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct otf2_mpi_rank *x = a, *y = b;
 
-	return order(x->job, y->job) ?: order((__u32)x->rank, (__u32)y->rank);
+	return compare_numbers(x->job, y->job) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
 }
 
 static int by_member(const void *a, const void *b)
 {
 	const struct otf2_mpi_member *x = a, *y = b;
 
-	return order(x->comm, y->comm) ?: order((__u32)x->rank, (__u32)y->rank);
+	return compare_numbers(x->comm, y->comm) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
 }
 
 static int by_id(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = a, *y = b;
 
-	return order(x->id, y->id) ?: order(x->seen, y->seen);
+	return compare_numbers(x->id, y->id) ?: compare_numbers(x->seen, y->seen);
 }
 
 static int by_seen(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
 
-	return order(x->seen, y->seen);
+	return compare_numbers(x->seen, y->seen);
 }
 
 static int by_name(const void *a, const void *b)
 {
 	const struct otf2_mpi_name *x = a, *y = b;
 
-	return order(x->comm, y->comm) ?: order(x->order, y->order);
+	return compare_numbers(x->comm, y->comm) ?: compare_numbers(x->order, y->order);
 }
 
 static int with_id(const void *id, const void *comm)
 {
-	return order(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
+	return compare_numbers(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
 }
 
 static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
@@ -184,8 +185,8 @@ static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
 				       sizeof(*mpi->comms), with_id) : NULL;
 }
 
-/* Finds the locations of members, and the communicators whose ranks 0 to size - 1 are
- * there, once each. */
+/* Sets the locations of a communicator's members, from member *at on, and sets comm->size to
+ * their number; to 0 unless each rank from 0 to size - 1 occurs once and has a location. */
 static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32 *at)
 {
 	struct otf2_mpi_member *member;
@@ -219,7 +220,7 @@ static void find_names(struct otf2_mpi *mpi)
 	}
 }
 
-/* Gives references to the communicators whose members are known. */
+/* Numbers the communicators whose members are all known. */
 static int set_refs(struct otf2_mpi *mpi)
 {
 	__u32 i;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Passes events of a location to libotf2. libotf2 has a chunk of memory for each
- * location being written, and searches all chunks when a location is begun or ended. So
- * only some locations are written at a time; the events of all others wait in a file,
- * and are written one location after another at the end.
+ * Passes events of a location to libotf2. libotf2 has a chunk of memory for each location
+ * that is being written, and searches all chunks when a location is begun or ended. So only
+ * some locations are written at a time. The events of all other locations wait in a file,
+ * and are written at the end, one location after another.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "lib/ctf/whole_io.h"
 #include "lib/query/value_text.h"
 
-/* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
- * yet: limit for all locations together; for one location: smallest limit, largest limit */
+/* Memory for events of locations that have no libotf2 writer yet, bytes: limit for all
+ * locations together, and the smallest and largest limit for one location */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_MIN	1024U
 #define WAIT_MAX	65536U
@@ -35,7 +35,7 @@ struct sample {
 	OTF2_MetricValue value;
 } __attribute__((packed));
 
-/* An event in the file of waiting events; its attributes and values follow */
+/* An event in the file of waiting events; the event's attributes and metric values follow */
 struct waiting {
 	__u64 ns, bytes, received;
 	__u32 ref, comm, tag;
@@ -114,8 +114,8 @@ static int put_away(struct tsct_export *x, struct otf2_wait *w)
 	return 0;
 }
 
-static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
-		  __u32 len)
+static int append_waiting(struct tsct_export *x, struct otf2_wait *w, const void *from,
+			  __u32 len)
 {
 	const struct otf2 *o = x->own;
 	__u32 most = WAITING_MAX / o->nr_locations;
@@ -166,7 +166,7 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 		sample = (struct sample) { op->types[i], op->values[i] };
 		memcpy(text + len, &sample, sizeof(sample));
 	}
-	return append(x, w, text, len);
+	return append_waiting(x, w, text, len);
 }
 
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
@@ -214,8 +214,8 @@ static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
 	});
 }
 
-static int replay(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
-		  __u32 len)
+static int replay_events(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
+			 __u32 len)
 {
 	const __u8 *at = text;
 	int err = 0;
@@ -239,12 +239,12 @@ int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
 		if (n < (ssize_t)e->len)
 			err = n < 0 ? (int)n : -EIO;
 		if (!err)
-			err = replay(x, l->events, text, e->len);
+			err = replay_events(x, l->events, text, e->len);
 		if (!err)
 			err = tsct_otf2_poll(x);
 	}
 	if (!err)
-		err = replay(x, l->events, w->text, w->len);
+		err = replay_events(x, l->events, w->text, w->len);
 	tsct_otf2_wait_free(w);
 	return err;
 }
@@ -258,11 +258,11 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 
 /* ---- strings ------------------------------------------------------------- */
 
-/* Limits of the strings remembered so that each is defined once: number, bytes */
+/* Limits of the strings kept in memory, so that each is defined once: number, bytes */
 #define STRINGS_MAX	32768
 #define BYTES_MAX	(8U << 20)
 
-/* A remembered string */
+/* A string of the archive that is kept in memory */
 struct otf2_string {
 	__u32 ref;
 	char text[];
@@ -289,7 +289,7 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	return file;
 }
 
-static void forget(struct otf2_strings *s)
+static void forget_strings(struct otf2_strings *s)
 {
 	size_t i;
 
@@ -301,12 +301,13 @@ static void forget(struct otf2_strings *s)
 
 void tsct_otf2_strings_free(struct otf2_strings *s)
 {
-	forget(s);
+	forget_strings(s);
 	if (s->spool)
 		fclose(s->spool);
 }
 
-/* Finds a remembered string. Returns NULL, with @ret_key, under which it is to be added. */
+/* Returns the string with this text from memory; or NULL, with the key to add it in
+ * @ret_key. */
 static const struct otf2_string *look_up(const struct otf2_strings *s, const char *text,
 					 size_t len, __u64 ret_key[2])
 {
@@ -342,7 +343,7 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		return 0;
 	}
 	if (s->recent.nr >= STRINGS_MAX || s->bytes > BYTES_MAX) {
-		forget(s);
+		forget_strings(s);
 		key[1] = 0;
 	}
 	if (!tsct_index_put(&s->recent, key[0], key[1], (uintptr_t)new)) {

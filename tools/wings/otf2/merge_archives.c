@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges OTF2 archives. libotf2 runs in a child process: it trusts lengths and counts
- * in files, so a corrupt file can make it access invalid memory. If the child crashes,
- * the parent prints an error and removes the output.
+ * Merges OTF2 archives. libotf2 runs in a child process: libotf2 trusts the lengths and
+ * counts in files, so a corrupt file can make it access invalid memory. If the child
+ * crashes, the parent prints an error and removes the output.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "tools/merge/cmd_merge.h"
 
 #define POLL_NS		100000000L
-/* Limit of the child's CPU time without progress (events, definitions, chunks), s */
+/* Limit of the CPU time that the child uses without progress (its counters do not change), s */
 #define STUCK_S		30
 
 /*
@@ -48,7 +48,7 @@ static uint64_t size_of(int at, const char *name)
 	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Returns the size of all files of definitions of an archive, bytes */
+/* Returns the total size of the definition files of an archive, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
 	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
@@ -79,7 +79,8 @@ static uint64_t definitions_of(const char *anchor)
 
 /* No memory limit with AddressSanitizer, which reserves terabytes of address space */
 #ifndef __SANITIZE_ADDRESS__
-/* Limits the address space, so that a wrong count in a file cannot use all memory. */
+/* Limits the address space to @more bytes above that used now, against wrong counts in
+ * files. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -127,7 +128,7 @@ static void run_child(pid_t parent, const struct merge *m,
 	_exit(ret < 0 && ret > -256 ? -ret : ret ? EIO : 0);
 }
 
-static int stop(pid_t child, int ret)
+static int kill_child(pid_t child, int ret)
 {
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -135,9 +136,9 @@ static int stop(pid_t child, int ret)
 }
 
 /*
- * Waits for the child, and shows the progress that the child writes to @s. Returns the
- * result of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
- * killed; -EBADMSG: the child crashed or made no progress; with the reason in s->why.
+ * Waits for the child, and shows the progress that the child writes to @s. Returns 0 or
+ * -errno of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
+ * killed; -EBADMSG: the child crashed or made no progress. The reason is in s->why.
  */
 static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_status *s,
 			  struct progress *progress)
@@ -153,7 +154,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	for (;;) {
 		sig = sigtimedwait(set, NULL, &pause);
 		if (sig > 0 && sig != SIGCHLD)
-			return stop(child, -EINTR);
+			return kill_child(child, -EINTR);
 		do
 			pid = waitpid(child, &how, WNOHANG);
 		while (pid < 0 && errno == EINTR);
@@ -166,7 +167,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 			beat_s = cpu.tv_sec;
 		}
 		if (cpu.tv_sec - beat_s > STUCK_S) {
-			stop(child, 0);
+			kill_child(child, 0);
 			snprintf(s->why, sizeof(s->why),
 				 "damaged: libotf2 makes no progress when it reads "
 				 "this archive");
@@ -181,10 +182,11 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	/* The kernel sends SIGKILL to a process when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because memory was short");
+		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because"
+			 " memory was short; merge again with more free memory");
 		return -ENOMEM;
 	}
-	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",
+	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed when it read this archive (%s)",
 		 strsignal(WTERMSIG(how)));
 	return -EBADMSG;
 }
@@ -213,10 +215,10 @@ static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *w
 /* ---- messages -------------------------------------------------------------------- */
 
 /*
- * Replaces the names of intermediate files in @text by the names of the inputs that
- * they were made from. Returns malloc'ed text, or NULL.
+ * Replaces, in @text, each name of an intermediate file by the name of the input from which
+ * the file was made. Returns malloc'ed text; NULL: out of memory
  */
-static char *named(const struct merge *m, const char *text)
+static char *replace_names(const struct merge *m, const char *text)
 {
 	char *whole = NULL;
 	const char *at;
@@ -245,7 +247,7 @@ static char *named(const struct merge *m, const char *text)
 
 static void print_named(const struct merge *m, const char *file, const char *what)
 {
-	char *name = named(m, file), *text = named(m, what);
+	char *name = replace_names(m, file), *text = replace_names(m, what);
 
 	merge_print("%s%s%s", name ? name : file, *file ? ": " : "", text ? text : what);
 	free(name);
@@ -275,7 +277,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* The archive made from recordings is only temporary. */
+			/* Not the temporary archive that was made from the recordings */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",
@@ -319,14 +321,14 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		    has_recordings ? "; in OTF2, an event without duration becomes two events:"
 		    " enter and leave" : "");
 	if (m->nr > 1)
-		merge_print("%u archive%s aligned by the time of day, %u by its beginning; how far"
-			    " times of two archives are apart is unknown", real,
-			    view_plural(real), (unsigned int)m->nr - real);
+		merge_print("archives aligned by the time of day: %u, by their beginning: %u;"
+			    " how far times of two archives are apart is unknown", real,
+			    (unsigned int)m->nr - real);
 	if (missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
 }
 
-static int report(const struct merge *m, const struct tsct_otf2_status *s)
+static int report_result(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	const char *line = s->notes, *end;
 	bool partial = false;
@@ -362,7 +364,7 @@ static int merge_into(const struct merge *m, struct output_file *to,
 	int err = merge_in_child(m, &work);
 
 	if (!err)
-		return output_file_commit(to) ? EXIT_FAILED : report(m, s);
+		return output_file_commit(to) ? EXIT_FAILED : report_result(m, s);
 	if (err != -EINTR && *s->why && *s->file)
 		print_named(m, s->file, s->why);
 	else
@@ -398,14 +400,14 @@ int merge_archives(const struct merge *m)
 /* ---- recordings and archives ------------------------------------------------- */
 
 /*
- * Recordings and archives become an archive in three steps: merges the recordings into one
- * recording in cluster time; exports that recording as an archive with the time of day; merges
- * all archives. Intermediate files are in a hidden directory beside the output, and are removed
- * at the end.
+ * State of a merge of recordings and archives into one archive, in three steps: merge the
+ * recordings into one recording in cluster time; export that recording as an archive with
+ * the time of day; merge all archives. Intermediate files are in a hidden directory beside
+ * the output, and are removed at the end.
  */
 struct mixed {
 	const struct merge *m;
-	char recording[PATH_MAX], archive[PATH_MAX], anchor[PATH_MAX];	/* intermediate files */
+	char recording[PATH_MAX], archive[PATH_MAX], anchor[PATH_MAX];	/* temporary files */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
@@ -472,8 +474,8 @@ static int run_mixed(struct mixed *mixed, struct merge_input *input)
 	if (ret != EXIT_DONE)
 		return ret;
 	/*
-	 * The exported archive replaces the first recording among the inputs. Their
-	 * order matters: the output has the clock of the first archive.
+	 * The exported archive takes the place of the first recording in the list of inputs.
+	 * The order of inputs matters: the output has the clock of the first archive.
 	 */
 	for (i = 0, sub.nr = 0; i < m->nr; i++) {
 		if (m->input[i].kind == MERGE_RECORDING && at >= 0) {

@@ -6,7 +6,7 @@
 #include "lib/base/array.h"
 #include "otf2_defs.h"
 
-/* Archives of 2012 have definitions that are deprecated in libotf2 now. */
+/* The oldest archives (2012) have definitions that libotf2 has deprecated since. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {
@@ -152,8 +152,8 @@ static size_t value_size(OTF2_Type type)
 	}
 }
 
-/* Copies a value's bytes: all members begin at the union's first byte, and x86 is
- * little endian. */
+/* Returns the first 8 bytes of the value: all members begin at the union's first byte, and
+ * x86 is little-endian. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value)
 {
 	uint64_t word = 0;
@@ -208,8 +208,8 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 
 #define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
 
-/* Allocates the words of a definition: a copy of the @nr_head words at @head, then @nr
- * words of 0. NULL: out of memory */
+/* Allocates the words of a definition: a copy of the @nr_head words at @head, then @nr words
+ * of 0. Returns NULL if out of memory. */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
@@ -252,7 +252,7 @@ static OTF2_CallbackCode unknown(void *data)
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-/* A string is its length in bytes, then its bytes in words, the last one padded with 0. */
+/* Stores a string: a word with its length in bytes, then its bytes, padded with zeros. */
 static OTF2_CallbackCode read_String(void *data, OTF2_StringRef self, const char *text)
 {
 	uint64_t len = strlen(text);
@@ -340,8 +340,9 @@ static OTF2_CallbackCode read_CartCoordinate(void *data,
 }
 
 /*
- * The callback that reads definitions of a kind, read_NAME(), has these parameters, and keeps
- * them as words; ALL_n(PARAM) and ALL_n(WORD) are the n words, read and to be written.
+ * For each kind, read_NAME() is the callback that reads definitions of that kind and stores
+ * them as words. In the following macros, ALL_n(PARAM) lists the callback's n parameters,
+ * and ALL_n(WORD) lists the n words.
  */
 typedef uint8_t u8;
 typedef uint32_t u32;
@@ -464,7 +465,7 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
 {
 	uint64_t self = d->self;
-	/* all words of the definition but the first two */
+	/* all words of the definition except the first two */
 	uint32_t list[UINT8_MAX], nr_list = 0;
 
 	while (nr_list < UINT8_MAX && nr_list + 2 < d->nr) {

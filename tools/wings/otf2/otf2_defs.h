@@ -19,18 +19,18 @@
 /*
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.
  *
- * D(name, space, how, fields, types): as most
- * N(name, space, how, fields, types): definitions without a number
- * P(name, space, how, fields, types): properties: an owner, a name or number, and a value
- * S(name, space, how, fields): definitions of a special form
+ * D(name, space, how, fields, types): most kinds: a number, and fields with one value
+ * N(name, space, how, fields, types): kinds whose definitions have no number
+ * P(name, space, how, fields, types): properties: fields are owner, name or number, value
+ * S(name, space, how, fields): kinds with code of their own, for example with a list
  *
  * space: the number space of the definition's number. NONE: the definition has no
  *	number; its first field is the number of the definition that it extends, or
  *	(FIXED) a constant of OTF2
  * how: the way in which equal definitions are found
  *	VALUE	definitions with equal content are the same, also in another archive
- *	PART	like VALUE; the definition is a part of the one that it extends: two
- *		definitions with parts are equal only if their parts are equal, too
+ *	PART	like VALUE; the definition is a part of the definition that it extends:
+ *		two definitions with parts are equal only if their parts are equal, too
  *	PAIRED	like VALUE, but equal definitions within one archive are distinct
  *	OWN	always distinct: a process, a communicator
  *	FIXED	constants of OTF2 in the first fields identify the definition
@@ -41,7 +41,7 @@
  *	o	a metric's scope; the word before o is the scope's type
  *	u	a member of a group; the group's type decides what the member is
  *	other	a reference: TSCT_OTF2_SPACES has the number space of each letter
- * types: types of the number (D), and of each word, as libotf2 has them
+ * types: libotf2's types of the number (only D) and of each word
  */
 #define TSCT_OTF2_KINDS(D, N, P, S)					\
 	S(String,		STRING,		VALUE,	"*-")		\
@@ -160,11 +160,11 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;	/* STATE_* of otf2_unify.c */
+	uint8_t state;	/* STATE_* of otf2_unify.c: how far the definition is processed */
 	uint32_t nr;		/* number of the definition's words */
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */
-	uint64_t mapped; /* number of the definition in the result, when assigned */
+	uint64_t mapped; /* number of the definition in the result, once it is assigned */
 	/* used for definitions of inputs: if this definition extends a definition,
 	 * index + 1 of the next one that extends the same definition; 0: none */
 	size_t next;
@@ -194,8 +194,8 @@ struct tsct_otf2_defs {
 };
 
 /*
- * Appends a definition. Words are copied; if @words is NULL they are 0. Returns
- * NULL if out of memory.
+ * Appends a definition with a copy of @words; NULL: all its words are 0. Returns NULL if out
+ * of memory.
  */
 struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 enum tsct_otf2_kind kind, uint64_t self,
@@ -207,8 +207,8 @@ void tsct_otf2_defs_free(struct tsct_otf2_defs *defs);
 enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i);
 
-/* Returns the number space of the definition to which an attribute's value of type
- * @type refers; NONE if such a value is no reference. */
+/* Returns the number space to which attribute values of type @type refer; NONE if such
+ * values are not references. */
 enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type);
 
 /* Returns an attribute's value as a word; bits that its type does not use are 0. */
@@ -229,7 +229,7 @@ struct tsct_otf2_id {
 	__u64 id, value;
 };
 
-/* Map from numbers to 64-bit values; a value is found by binary search */
+/* Map from numbers to 64-bit values, searched by bisection */
 struct tsct_otf2_ids {
 	struct tsct_otf2_id *at;
 	size_t nr, room;
@@ -238,7 +238,7 @@ struct tsct_otf2_ids {
 int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value);
 
 /*
- * Sorts the map by number, which is necessary before the first find. Returns the first
+ * Sorts the map by number. Must be called before the first search. Returns the first
  * duplicate, or NULL.
  */
 const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids);

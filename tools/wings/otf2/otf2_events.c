@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copies events: each location of an input to a file of its own. */
+/* Copies events: each location of each input gets its own file in the result. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,39 +9,39 @@
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
-/* Archives of 2012 have events that are deprecated in libotf2 now. */
+/* The oldest archives (2012) have events that libotf2 has deprecated since. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* State of copying the events of one location from one archive into another */
+/* State of copying one location's events from an input to the result */
 struct event_copy {
 	/* Fields set by the caller: */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
-	/* empty list of attributes, to be filled for each event */
+	/* list to which each event's attributes are added; empty before each event */
 	OTF2_AttributeList *attributes;
 	volatile uint64_t *beat;	/* counter of events, for a progress display */
 
 	/* Results of copying the events of the location: */
 	uint64_t nr;			/* number of events copied */
-	/* first and last time in the result, if there are events */
+	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;
-	/* number of events whose time was raised, so that times do not decrease */
+	/* number of events whose time was raised to the time of the event before */
 	uint64_t held;
 	int err;
-	char why[256];	/* text of the error, to follow the file's name */
+	char why[256];	/* text of the error; the message has the file's name before it */
 
 	/* State of the current event: */
 	const char *event;		/* name of the event's kind */
 	uint64_t at;			/* index of the event, from libotf2 */
 	uint64_t time;
-	OTF2_AttributeList *list;	/* attributes to be written with the event */
+	OTF2_AttributeList *list;	/* attributes to write with the event; NULL: none */
 };
 
-/* Sets the error of a copy, unless there was an error before. */
+/* Sets the error of a copy. Keeps an earlier error. */
 __attribute__((format(printf, 3, 4)))
-static void fail(struct event_copy *c, int err, const char *format, ...)
+static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -58,8 +58,8 @@ static void fail(struct event_copy *c, int err, const char *format, ...)
 
 /* ---- mapping of an event's fields ---------------------------------------- */
 
-static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
-		    uint64_t id)
+static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
+			      uint64_t id)
 {
 	const struct tsct_otf2_id *found;
 
@@ -68,18 +68,18 @@ static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
 	found = tsct_otf2_ids_find(&c->maps->space[space], id);
 	if (found)
 		return found->value;
-	fail(c, -EBADMSG, "%s %llu is not defined",
-	     tsct_otf2_spaces[space].name, (unsigned long long)id);
+	fail_copy(c, -EBADMSG, "%s %llu is not defined",
+		  tsct_otf2_spaces[space].name, (unsigned long long)id);
 	return id;
 }
 
-#define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
+#define MAP(space, id)	map_reference(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Converts an input's rank in communicator or window @of to the result's: adds the
- * number that @by has for @of. OTF2's special root ranks, such as "none", are the
- * highest numbers, and are not changed. */
-static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
-		      uint32_t of, uint32_t rank)
+/* Returns the rank in the result for @rank, an input's rank in the communicator or window
+ * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
+ * "none", are the highest numbers, and are not changed. */
+static uint32_t shift_rank(struct event_copy *c, const struct tsct_otf2_ids *by,
+			   uint32_t of, uint32_t rank)
 {
 	const struct tsct_otf2_id *found;
 
@@ -87,7 +87,7 @@ static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
 		return rank;
 	found = tsct_otf2_ids_find(by, of);
 	if (found && found->value >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
-		fail(c, -EBADMSG, "rank %u is too large", rank);
+		fail_copy(c, -EBADMSG, "rank %u is too large", rank);
 	return rank + (found ? (uint32_t)found->value : 0);
 }
 
@@ -97,8 +97,9 @@ static uint64_t map_time(struct event_copy *c, uint64_t time)
 	uint64_t new = 0;
 
 	if (tsct_otf2_scale_time(c->scale, old, &new))
-		fail(c, -ERANGE, "time %llu is outside the range of the first archive's clock; name the archive that begins first as the first",
-		     (unsigned long long)time);
+		fail_copy(c, -ERANGE, "time %llu is outside the range of the first archive's"
+			  " clock; give the archive that begins first as the first argument",
+			  (unsigned long long)time);
 	return new;
 }
 
@@ -121,28 +122,28 @@ static void take_attributes(struct event_copy *c,
 			word = tsct_otf2_value_word(type, value);
 			space = tsct_otf2_type_space(type);
 			if (space != TSCT_OTF2_NONE)
-				word = map(c, space, word);
+				word = map_reference(c, space, word);
 			value = tsct_otf2_word_value(type, word);
 			code = OTF2_AttributeList_AddAttribute(c->list,
 							       MAP(ATTRIBUTE, id),
 							       type, value);
 		}
 		if (code)
-			fail(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_error_text());
+			fail_copy(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_error_text());
 	}
 }
 
-static struct event_copy *begin(void *data, const char *event, uint64_t at,
-				    uint64_t time, const OTF2_AttributeList *list)
+static struct event_copy *begin_event(void *data, const char *event, uint64_t at,
+				      uint64_t time, const OTF2_AttributeList *list)
 {
 	struct event_copy *c = data;
 
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Event times must not decrease. The clock offset that is added to each time
-	 * may fall faster than the time grows, so a sum may decrease: raises such a
-	 * time. */
+	/* Event times must not decrease. But a time plus its clock offset can be lower than
+	 * the sum of the event before, if the offset falls faster than the time grows.
+	 * Raises such a time. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -151,10 +152,10 @@ static struct event_copy *begin(void *data, const char *event, uint64_t at,
 	return c;
 }
 
-static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
+static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 {
 	if (code)
-		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
+		fail_copy(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
 	if (c->err)
 		return OTF2_CALLBACK_INTERRUPT;
 	if (!c->nr++)
@@ -167,11 +168,12 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * All kinds of events: E(name, arguments): OTF2's name, and the kind of each argument, both of
- * the callback that reads the event and of the function that writes it. A kind is (parameter,
- * what becomes of it) for argument n: references and ranks of the input become those of the
- * result. All else is kept: sizes, flags, and numbers that are local to the location or its
- * communicator. A RANK is of the event's COMM, a REMOTE one of its WIN.
+ * All kinds of events: E(name, arguments). name: OTF2's name. arguments: the kind of each
+ * argument of the callback that reads the event, and of the function that writes it. A kind
+ * of argument n is a pair: the parameter, and its value in the result. References and ranks
+ * of the input are converted to those of the result. All other values are kept: sizes,
+ * flags, and numbers that are local to the location or its communicator. A RANK is a rank in
+ * the event's COMM, a REMOTE is a rank in the event's WIN.
  */
 #define U8(n)		(uint8_t v##n, v##n)
 #define U32(n)		(uint32_t v##n, v##n)
@@ -181,9 +183,9 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 #define TYPES(n)	(const OTF2_Type *v##n, v##n)
 #define VALUES(n)	(const OTF2_MetricValue *v##n, v##n)
 #define COMM(n)		(uint32_t comm, MAP(COMM, comm))
-#define RANK(n)		(uint32_t v##n, shift(c, &c->maps->comm_shift, comm, v##n))
+#define RANK(n)		(uint32_t v##n, shift_rank(c, &c->maps->comm_shift, comm, v##n))
 #define WIN(n)		(uint32_t win, MAP(RMA_WIN, win))
-#define REMOTE(n)	(uint32_t v##n, shift(c, &c->maps->win_shift, win, v##n))
+#define REMOTE(n)	(uint32_t v##n, shift_rank(c, &c->maps->win_shift, win, v##n))
 #define REGION(n)	(uint32_t v##n, MAP(REGION, v##n))
 #define METRIC(n)	(uint32_t v##n, MAP(METRIC, v##n))
 #define PARAMETER(n)	(uint32_t v##n, MAP(PARAMETER, v##n))
@@ -275,7 +277,7 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 	E(IoReleaseLock, HANDLE, U8)					\
 	E(IoTryLock, HANDLE, U8)
 
-/* EACH(PARAMETER_, kinds), EACH(BECOMES_, kinds): of all arguments, each after a comma */
+/* EACH(PARAMETER_, kinds): list of parameters; EACH(BECOMES_, kinds): list of values */
 #define PARAMETER_(parameter, becomes)	parameter
 #define BECOMES_(parameter, becomes)	becomes
 #define EACH_0(m)
@@ -296,10 +298,10 @@ static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 		OTF2_AttributeList *list_				\
 		EACH(PARAMETER_ __VA_OPT__(,) __VA_ARGS__))		\
 	{								\
-		struct event_copy *c = begin(data_, #name, at_, time_, list_);	\
+		struct event_copy *c = begin_event(data_, #name, at_, time_, list_);	\
 									\
 		(void)location_;					\
-		return end(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
+		return end_event(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
 				EACH(BECOMES_ __VA_OPT__(,) __VA_ARGS__)));	\
 	}
 ALL_EVENTS(COPY)
@@ -310,7 +312,7 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 					    OTF2_StringRef name, uint32_t nr,
 					    const OTF2_StringRef *arguments)
 {
-	struct event_copy *c = begin(data, "ProgramBegin", at, time, list);
+	struct event_copy *c = begin_event(data, "ProgramBegin", at, time, list);
 	OTF2_StringRef *mapped = calloc(nr + 1ul, sizeof(*mapped));
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	uint32_t i;
@@ -323,14 +325,14 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 						   MAP(STRING, name), nr,
 						   mapped);
 	else
-		fail(c, -ENOMEM, "out of memory");
+		fail_copy(c, -ENOMEM, "out of memory");
 	free(mapped);
-	return end(c, code);
+	return end_event(c, code);
 }
 
-static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
-				 uint64_t at, void *data,
-				 OTF2_AttributeList *list)
+static OTF2_CallbackCode copy_unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
+				      uint64_t at, void *data,
+				      OTF2_AttributeList *list)
 {
 	struct event_copy *c = data;
 
@@ -339,7 +341,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	(void)list;
 	c->at = at;
 	c->event = "of unknown kind";
-	fail(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");
+	fail_copy(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
@@ -351,7 +353,7 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 
 	if (!callbacks)
 		return NULL;
-	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, unknown);
+	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, copy_unknown);
 	if (!code)
 		code = OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
 							copy_program_begin);
@@ -378,10 +380,10 @@ struct reading {
 };
 
 /*
- * Handles damage in a file of the input. With the option "salvage", adds a remark for
- * the user, counts @missing events as lost, and returns 0; else returns -EBADMSG.
+ * Handles damage in a file of the input. With --salvage, adds a remark for the user and
+ * @missing lost events, and returns 0. Otherwise returns -EBADMSG.
  */
-static int lose(struct reading *r, uint64_t missing)
+static int lose_events(struct reading *r, uint64_t missing)
 {
 	struct tsct_otf2_status *s = r->in->status;
 	size_t len = strlen(s->why);
@@ -397,8 +399,8 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/* Counts the readable events of a location. @wanted: number of events by the location's
- * definition */
+/* Counts the readable events of a location. @wanted: number of events that the definition of
+ * the location states */
 static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_status *s = r->in->status;
@@ -414,15 +416,15 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (err && err != -EBADMSG) {
 		tsct_otf2_refuse(s, err, "%s; %llu events were expected",
 				 strerror(-err), (unsigned long long)wanted);
-		return err == -ENOENT ? lose(r, missing) : err;
+		return err == -ENOENT ? lose_events(r, missing) : err;
 	}
 	if (!err && extent.records == wanted)
 		return 0;
 	if (!err)
-		tsct_otf2_refuse(s, err, "%llu events, but the definition of the location has %llu",
+		tsct_otf2_refuse(s, err, "has %llu events, but the definition of the location states %llu",
 				 (unsigned long long)extent.records,
 				 (unsigned long long)wanted);
-	return lose(r, missing);
+	return lose_events(r, missing);
 }
 
 static int read_events(struct reading *r, uint64_t location, uint64_t nr)
@@ -455,7 +457,7 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 		tsct_otf2_refuse(r->in->status, 0, "damaged after event %llu: %s",
 			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
 			 tsct_otf2_error_text() : "the file ends before its last event");
-		err = lose(r, nr - copy->nr);
+		err = lose_events(r, nr - copy->nr);
 	}
 	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
 	return err;
@@ -501,7 +503,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_output_fail(r->w->m->status, err);
 	if (written != copy->nr)
-		return tsct_otf2_fail(r->w->m->status, "", -EIO, "%llu of %llu events were written",
+		return tsct_otf2_fail(r->w->m->status, "", -EIO, "only %llu of %llu events were written",
 					    (unsigned long long)written,
 					    (unsigned long long)copy->nr);
 	add_up(r, l);

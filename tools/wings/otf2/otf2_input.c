@@ -15,9 +15,9 @@
 
 #define SUFFIX	".otf2"
 
-/* Sets the error from the error of libotf2. */
-static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
-		    const char *what)
+/* Sets the merge's error to @what, with the text of libotf2's error. Returns -errno. */
+static int fail_input(struct tsct_otf2_input *in, OTF2_ErrorCode code,
+		      const char *what)
 {
 	int err = tsct_otf2_errno(code);
 
@@ -66,7 +66,7 @@ static int read_ids(struct tsct_otf2_input *in)
 	int err;
 
 	if (OTF2_Reader_GetTraceId(in->reader, &id))
-		return complain(in, OTF2_ERROR_INVALID_DATA, "trace id");
+		return fail_input(in, OTF2_ERROR_INVALID_DATA, "trace id");
 	err = add_id(in, id);
 	if (err || OTF2_Reader_GetProperty(in->reader, TSCT_OTF2_INPUTS, &list))
 		return err;
@@ -101,7 +101,7 @@ static int open_anchor(struct tsct_otf2_input *in)
 					"empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
-		return complain(in, OTF2_SUCCESS, "cannot be opened");
+		return fail_input(in, OTF2_SUCCESS, "cannot be opened");
 	code = OTF2_Reader_SetSerialCollectiveCallbacks(in->reader);
 	if (!code)
 		code = OTF2_Reader_GetChunkSize(in->reader, &events, &defs);
@@ -109,7 +109,7 @@ static int open_anchor(struct tsct_otf2_input *in)
 		code = OTF2_Reader_GetNumberOfGlobalDefinitions(in->reader,
 								&in->nr_defs);
 	if (code)
-		return complain(in, code, "cannot be read");
+		return fail_input(in, code, "cannot be read");
 	in->event_chunk = events;
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
@@ -172,7 +172,7 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 
 	err = tsct_otf2_input_scan(in, false, &extent);
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "has %llu definitions, but its anchor file states %llu",
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %llu definitions, but its anchor file states %llu",
 			      (unsigned long long)extent.records,
 			      (unsigned long long)wanted);
 	return err;
@@ -188,7 +188,7 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	reader = callbacks ? OTF2_Reader_GetGlobalDefReader(in->reader) : NULL;
 	if (!reader) {
 		OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
-		return complain(in, OTF2_SUCCESS, "cannot be read");
+		return fail_input(in, OTF2_SUCCESS, "cannot be read");
 	}
 	code = OTF2_Reader_RegisterGlobalDefCallbacks(in->reader, reader,
 						      callbacks, defs);
@@ -196,7 +196,7 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 		code = OTF2_Reader_ReadAllGlobalDefinitions(in->reader, reader,
 							    &nr);
 	if (!defs->err && code)
-		complain(in, code, "definitions cannot be read");
+		fail_input(in, code, "definitions cannot be read");
 	OTF2_Reader_CloseGlobalDefReader(in->reader, reader);
 	OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
 	if (defs->err)
@@ -220,7 +220,7 @@ static int check_clock(struct tsct_otf2_input *in,
 			      "the archive defines its clock more than once" :
 			      "the archive does not define its clock (ClockProperties), so its times have no unit");
 	if (!defs->clock.resolution)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "its clock has a resolution of 0");
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: its clock has a resolution of 0");
 	return 0;
 }
 
@@ -256,7 +256,7 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 
 	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "clock offset %u is at time %llu, before the previous one at %llu",
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %llu, which is not after the one before, at %llu",
 				to->nr, (unsigned long long)time,
 				(unsigned long long)to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
@@ -291,7 +291,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 		return o.err;
 	reader = OTF2_Reader_GetDefReader(in->reader, location);
 	if (!reader)
-		return complain(in, OTF2_SUCCESS, "cannot be read");
+		return fail_input(in, OTF2_SUCCESS, "cannot be read");
 	callbacks = OTF2_DefReaderCallbacks_New();
 	code = callbacks ? OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
 							add_offset) :
@@ -303,7 +303,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
 							   &nr);
 	if (code && !o.err)
-		o.err = complain(in, code, "definitions cannot be read");
+		o.err = fail_input(in, code, "definitions cannot be read");
 	OTF2_DefReaderCallbacks_Delete(callbacks);
 	OTF2_Reader_CloseDefReader(in->reader, reader);
 	return o.err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Markers: annotations by users and tools, in a file of their own beside a
- * trace.
+ * Copies markers: annotations by users and tools. An archive has its markers in a file
+ * beside the files of events.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	/* numbers of definitions in the result, by number in the input */
+	/* numbers of marker definitions in the result, by number in the input */
 	struct tsct_otf2_ids ids;
 	bool unsorted;
-	uint32_t next;	/* number of the next definition in the result */
-	OTF2_ErrorCode code;		/* status of the last call of `writer` */
+	uint32_t next;	/* number of the next marker definition in the result */
+	OTF2_ErrorCode code;		/* result of libotf2's last call with `writer` */
 	int err;
 };
 
-static OTF2_CallbackCode fail(struct marking *k, const char *what, uint64_t id)
+static OTF2_CallbackCode fail_marker(struct marking *k, const char *what, uint64_t id)
 {
 	k->err = tsct_otf2_refuse(k->w->m->status, -EBADMSG,
 				  "a marker refers to undefined %s %llu",
@@ -32,9 +32,9 @@ static OTF2_CallbackCode fail(struct marking *k, const char *what, uint64_t id)
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-static OTF2_CallbackCode define(void *data, OTF2_MarkerRef self,
-				const char *group, const char *category,
-				OTF2_MarkerSeverity severity)
+static OTF2_CallbackCode define_marker(void *data, OTF2_MarkerRef self,
+				       const char *group, const char *category,
+				       OTF2_MarkerSeverity severity)
 {
 	struct marking *k = data;
 
@@ -49,10 +49,10 @@ static OTF2_CallbackCode define(void *data, OTF2_MarkerRef self,
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
-static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
-			      OTF2_TimeStamp duration, OTF2_MarkerRef marker,
-			      OTF2_MarkerScope scope, uint64_t of,
-			      const char *text)
+static OTF2_CallbackCode copy_marker(void *data, OTF2_TimeStamp time,
+				     OTF2_TimeStamp duration, OTF2_MarkerRef marker,
+				     OTF2_MarkerScope scope, uint64_t of,
+				     const char *text)
 {
 	struct marking *k = data;
 	static const uint8_t spaces[] = {
@@ -71,7 +71,7 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 	if (space != TSCT_OTF2_NONE) {
 		found = tsct_otf2_ids_find(&maps->space[space], of);
 		if (!found)
-			return fail(k, tsct_otf2_spaces[space].name, of);
+			return fail_marker(k, tsct_otf2_spaces[space].name, of);
 		of = found->value;
 	}
 	if (k->unsorted)
@@ -79,7 +79,7 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 	k->unsorted = false;
 	found = tsct_otf2_ids_find(&k->ids, marker);
 	if (!found)
-		return fail(k, "DefMarker", marker);
+		return fail_marker(k, "DefMarker", marker);
 	if (tsct_otf2_scale_time(scale, time, &time) ||
 	    tsct_otf2_scale_length(scale, duration, &duration)) {
 		k->err = tsct_otf2_refuse(k->w->m->status, -ERANGE,
@@ -105,10 +105,10 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 	reader = OTF2_Reader_GetMarkerReader(in->reader);
 	if (callbacks && reader)
 		code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks,
-								       define);
+								       define_marker);
 	if (!code)
 		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
-								    mark);
+								    copy_marker);
 	if (!code)
 		code = OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader,
 							   callbacks, k);

@@ -10,8 +10,8 @@
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/* Without --force, refuses an input with the same trace as an earlier input, or with
- * snapshots or thumbnails; with --force, drops snapshots and thumbnails. */
+/* Without --force, refuses an input that has snapshots or thumbnails, or a trace of an
+ * earlier input. With --force, drops snapshots and thumbnails. */
 static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
@@ -92,14 +92,14 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 
 /* ---- clocks ---------------------------------------------------------------------------- */
 
-static int align(struct tsct_otf2_merging *w, uint32_t i)
+static int align_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_clock *a = &w->input[0].clock;
 	const struct tsct_otf2_clock *b = &w->input[i].clock;
 	bool can = a->real_ns != TSCT_OTF2_NEVER && b->real_ns != TSCT_OTF2_NEVER, real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
-	/* All inputs are aligned with the first input, which needs no time of day. */
+	/* The first input is the reference: it is aligned even if it states no time of day. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
@@ -115,9 +115,9 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 }
 
 /*
- * Makes the clock of the result, with resolution and offset of the first input's clock,
- * up to the latest end of all clocks. The clock is extended to events outside of that
- * span, which occur if clocks are aligned by the time of day.
+ * Makes the clock of the result. Resolution and offset are those of the first input's clock;
+ * the length reaches the latest end of all inputs' clocks. Then extends the clock to events
+ * outside of that range, which occur if clocks are aligned by the time of day.
  */
 static int make_clock(struct tsct_otf2_merging *w)
 {
@@ -145,22 +145,22 @@ static int make_clock(struct tsct_otf2_merging *w)
 	s->clock.length = end - begin;
 	if (s->clock.real_ns == TSCT_OTF2_NEVER)
 		return 0;
-	/* Sets real_ns, the time of day of the result's begin, in ns since the Unix
-	 * epoch. */
+	/* Sets real_ns, the time of day at which the result's clock begins, in ns since the
+	 * Unix epoch. */
 	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
 			     .resolution = 1000000000,
 			     .offset = s->clock.real_ns },
 			     &w->input[0].clock, false);
 	if (tsct_otf2_scale_time(&to_ns, begin, &s->clock.real_ns))
 		return tsct_otf2_fail(w->m->status, w->m->path[0], -ERANGE,
-					    "the result would begin before 1970");
+					    "the result would begin before 1970, which OTF2 cannot represent");
 	return 0;
 }
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Returns true for a property that states something of an input's times which does not
- * hold for the result: how it was aligned, or error bounds (TSCTRACE::NODE_ERROR_NS). */
+/* Returns true for a property about an input's times that is not valid for the result: how
+ * the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
 static bool is_of_times(const char *name)
 {
 	static const char prefix[] = "TSCTRACE::", suffix[] = "_ERROR_NS";
@@ -172,7 +172,7 @@ static bool is_of_times(const char *name)
 		!strcmp(name + len - (sizeof(suffix) - 1), suffix);
 }
 
-/* Copies a property, unless an earlier input has the property with another value. */
+/* Copies a property of input @i, unless an earlier input has another value of this property. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
 {
@@ -194,8 +194,8 @@ free:
 	return code;
 }
 
-/* Writes the trace ids of all inputs to a property of the result, so that a later merge
- * detects an input that contains one of these traces again. */
+/* Writes the trace ids of all inputs to a property of the result, so that a later merge can
+ * detect that one of its inputs already contains a trace. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	OTF2_ErrorCode code = OTF2_ERROR_MEM_ALLOC_FAILED;
@@ -218,7 +218,7 @@ static OTF2_ErrorCode set_alignment(struct tsct_otf2_merging *w)
 {
 	uint32_t real = 0, i;
 
-	/* The first input is aligned with itself. */
+	/* Starts with the second input: the first is always aligned. */
 	for (i = 1; i < w->m->nr; i++)
 		real += w->m->status->input[i].real;
 	return OTF2_Archive_SetProperty(tsct_otf2_writer_archive(w->writer),
@@ -240,7 +240,7 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* Machine name and description are optional: errors are ignored. */
+	/* Machine name and description are optional, so errors are ignored. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
 	if (!code && w->m->nr > 1)
@@ -259,8 +259,9 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
-/* Creates the archive. A definition may be as large as the largest chunk of inputs. */
-static int create(struct tsct_otf2_merging *w)
+/* Creates the output archive. Its chunks are as large as the largest of the inputs' chunks,
+ * so that each event and definition of an input fits into a chunk. */
+static int create_output(struct tsct_otf2_merging *w)
 {
 	uint64_t events = OTF2_CHUNK_SIZE_EVENTS_DEFAULT;
 	uint64_t defs = OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT;
@@ -275,8 +276,8 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* A chunk must have room for the longest definition: a list of locations may be
-	 * longer than in any input. A word takes up to 9 bytes in the file. */
+	/* A chunk must also hold the longest definition: a list of locations may be longer
+	 * than in any input. In the file, a word takes up to 9 bytes. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;
@@ -287,7 +288,7 @@ static int create(struct tsct_otf2_merging *w)
 	return code ? tsct_otf2_output_fail(w->m->status, tsct_otf2_errno(code)) : 0;
 }
 
-/* Writes a file of definitions for each location, even empty: readers require it. */
+/* Writes a file of definitions for each location. The file is empty, but readers require it. */
 static int write_locals(struct tsct_otf2_merging *w)
 {
 	OTF2_DefWriter *defs;
@@ -328,7 +329,7 @@ static int write_defs(struct tsct_otf2_merging *w)
 	return tsct_otf2_errno(code);
 }
 
-static int finish(struct tsct_otf2_merging *w)
+static int finish_output(struct tsct_otf2_merging *w)
 {
 	int err;
 
@@ -347,7 +348,7 @@ static int finish(struct tsct_otf2_merging *w)
 	return err ? tsct_otf2_output_fail(w->m->status, err) : 0;
 }
 
-static int merge(struct tsct_otf2_merging *w)
+static int merge_inputs(struct tsct_otf2_merging *w)
 {
 	uint32_t i;
 	int err = 0;
@@ -355,14 +356,14 @@ static int merge(struct tsct_otf2_merging *w)
 	for (i = 0; i < w->m->nr && !err; i++)
 		err = open_input(w, i);
 	for (i = 0; i < w->m->nr && !err; i++)
-		err = align(w, i);
+		err = align_input(w, i);
 	if (!err)
-		err = create(w);
+		err = create_output(w);
 	for (i = 0; i < w->m->nr && !err; i++)
 		err = tsct_otf2_merge_events(w, i);
 	if (!err)
 		err = tsct_otf2_merge_markers(w);
-	return err ? err : finish(w);
+	return err ? err : finish_output(w);
 }
 
 int tsct_otf2_merge(const struct tsct_otf2_merge *m)
@@ -377,7 +378,7 @@ int tsct_otf2_merge(const struct tsct_otf2_merge *m)
 	int err;
 
 	tsct_otf2_error_capture();
-	err = w.input && w.maps && w.scale ? merge(&w) :
+	err = w.input && w.maps && w.scale ? merge_inputs(&w) :
 		tsct_otf2_fail(m->status, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; w.input && w.maps && i < m->nr; i++) {
 		tsct_otf2_input_close(&w.input[i]);

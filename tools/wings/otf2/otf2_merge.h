@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges OTF2 archives: times on the clock of the first archive, one set of
- * definitions, and the events of each location unchanged in a file of their own. Memory
- * grows with definitions and locations.
+ * Merges OTF2 archives. The result has the clock of the first archive, one set of
+ * definitions, and for each location a file of its events. The memory needed grows with the
+ * number of definitions and locations.
  */
 #ifndef TSCT_OTF2_MERGE_H
 #define TSCT_OTF2_MERGE_H
@@ -15,14 +15,14 @@
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* An archive is aligned with the first by the time of day at which their clocks
-	 * begin. If one of the two archives does not state that time, both clocks are
-	 * taken to begin at the same moment. */
+	/* Aligns an archive with the first one by the time of day at which their clocks
+	 * begin. If one of the two does not state that time, both clocks are assumed to
+	 * begin at the same moment. */
 	TSCT_OTF2_ALIGN_AUTO,
-	/* All archives are aligned by the time of day at which their clocks begin; if
-	 * an archive does not state that time, the merge fails. */
+	/* Aligns all archives by the time of day at which their clocks begin. The merge
+	 * fails if an archive does not state that time. */
 	TSCT_OTF2_ALIGN_REAL,
-	/* The clocks of all archives are taken to begin at the same moment. */
+	/* Assumes that the clocks of all archives begin at the same moment. */
 	TSCT_OTF2_ALIGN_TEXT,
 };
 
@@ -31,9 +31,9 @@ struct tsct_otf2_merged {
 	struct tsct_otf2_clock clock;
 	uint64_t definitions, locations, events;
 	uint64_t missing;	/* number of events that are not in the result */
-	/* number of events whose time was raised, so that times do not decrease */
+	/* number of events whose time was raised to the time of the event before */
 	uint64_t held;
-	/* first and last time in the result, if there are events */
+	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;
 	bool real; /* flag: the input's times were aligned by the time of day */
 	/* flag: the result lacks data of the input: part of a damaged file, a file of
@@ -42,12 +42,12 @@ struct tsct_otf2_merged {
 };
 
 /*
- * Progress and result. The struct has no pointers, so that it can lie in memory that
- * another process reads while it is filled, and after the process that filled it has
- * died.
+ * Progress and result of a merge. The struct has no pointers: it lies in memory that another
+ * process reads, even after the process that writes it has crashed.
  */
 struct tsct_otf2_status {
-	volatile uint64_t beat;		/* counter of steps, for a progress display */
+	/* counter of steps: it changes while the merge proceeds */
+	volatile uint64_t beat;
 	/* number of events copied so far, and number of events in all inputs */
 	volatile uint64_t done, total;
 	/* path of the current file, or of the file with the error */

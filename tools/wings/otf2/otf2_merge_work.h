@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading, unifying and copying the parts of archives that are merged */
+/* Parts of a merge of OTF2 archives: reading inputs, unifying definitions, copying events */
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
@@ -10,15 +10,15 @@
 
 /* ---- errors and remarks (otf2_status.c) --------------------------------------------- */
 
-/* Sets the error of a file, "": of the merged archive; or of the current one, status->file.
- * Returns @err. */
+/* Sets the error in @status and returns @err. @file: path of the file with the error; "":
+ * the merged archive. tsct_otf2_refuse(): the current file, status->file */
 __attribute__((format(printf, 4, 5)))
 int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
 		   const char *format, ...);
 #define tsct_otf2_refuse(status, err, ...) \
 	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
 
-/* Sets the error of writing the merged archive, and returns it. */
+/* Sets the error @err, which occurred when the merged archive was written, and returns it. */
 int tsct_otf2_output_fail(struct tsct_otf2_status *status, int err);
 
 __attribute__((format(printf, 2, 3)))
@@ -28,8 +28,8 @@ void tsct_otf2_note(struct tsct_otf2_status *status, const char *format, ...);
 
 struct tsct_otf2_extent {
 	uint64_t records;	/* number of complete records before the first damage */
-	/* in an event file: time of the first and of the last complete record, ticks; 0
-	 * if there is no record */
+	/* times of the first and the last complete record of an event file, ticks; 0 if
+	 * there is none */
 	uint64_t first, last;
 	uint64_t bytes;		/* file offset of the end of the last complete record */
 };
@@ -59,46 +59,46 @@ struct tsct_otf2_input {
 					 * traces merged into it */
 	size_t nr_ids;
 	struct tsct_otf2_clock clock;
-	struct tsct_otf2_status *status;	/* of the merge */
+	struct tsct_otf2_status *status;	/* progress and errors of the merge */
 };
 
-/* Opens an archive. All functions here return 0 or -errno, with the error in the status. They
- * name the file that libotf2 opens next there, so that a crash can be attributed to it. */
+/* Opens an archive. Functions with an int result return 0 or -errno, with the error in the
+ * status. They set status->file to the file that libotf2 opens next, for errors and crashes. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 struct tsct_otf2_status *status);
 
 /*
- * Returns the name of a part of the archive that a merged archive cannot hold; NULL:
- * none.
+ * Returns the kind of data ("snapshots", "thumbnails") that the archive has and a merged
+ * archive cannot have; NULL: none
  */
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in);
 
-/* Returns true if there is a file of markers, which is then the current one. */
+/* Returns true if the archive has a file of markers. Makes it the current file. */
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
 
-/* Reads all global definitions, and the clock to in->clock. */
+/* Reads all global definitions into @defs, and the clock into in->clock. */
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs);
 
 /*
- * Sets the current file to that of a location, by its suffix, such as ".evt". Call
- * it before reading definitions or events of another location.
+ * Sets the current file to a location's file with the suffix @suffix, such as ".evt". Must
+ * be called before definitions or events of another location are read.
  */
 void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 			   const char *suffix);
 
 /*
- * Reads a location's clock offsets. libotf2 itself applies mapping tables to
- * the location's events.
+ * Reads a location's clock offsets. Mapping tables are not read: libotf2 itself applies them
+ * to the location's events.
  */
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets);
 
-/* Counts the records of the current file (tsct_otf2_scan()). */
+/* Counts the records of the current file, status->file: see tsct_otf2_scan(). */
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret);
 
 /*
- * Finds an event file that belongs to no location.
- * Returns 1 with its number, 0 if there is none, or -errno.
+ * Finds an event file that belongs to no defined location. Returns 1 and the location number
+ * in the file's name; 0: there is no such file; or -errno.
  */
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 			  const struct tsct_otf2_ids *locations,
@@ -110,14 +110,15 @@ void tsct_otf2_input_close(struct tsct_otf2_input *in);
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	struct tsct_index index;	/* index in `defs` plus 1, by hash of the content */
+	/* 1 + index in `defs` of each definition, by hash of its content */
+	struct tsct_index index;
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	/* set of the ids (OTF2's references) of the result's locations */
+	/* the numbers (OTF2's references) that locations of the result have */
 	struct tsct_otf2_ids taken;
 	uint64_t next_location;
-	/* per paradigm: 1 + index in `defs` of the list of its locations; 0: none */
+	/* per paradigm: 1 + index in `defs` of the paradigm's list of locations; 0: no list */
 	size_t ranks[UINT8_MAX + 1];
-	/* per paradigm: 1 + index in `defs` of the group COMM_SELF of OTF2; 0: none */
+	/* per paradigm: 1 + index in `defs` of OTF2's group COMM_SELF; 0: no such group */
 	size_t self[UINT8_MAX + 1];
 	uint32_t inputs;
 };
@@ -128,12 +129,12 @@ struct tsct_otf2_location {
 	size_t def;	/* index of the location's definition in the result */
 };
 
-/* Maps from numbers in one input to numbers in the result */
+/* Maps from an input's numbers to the result's numbers */
 struct tsct_otf2_maps {
 	/* references to definitions, by number space */
 	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
-	/* numbers to add to ranks in events, by the input's reference to a communicator
-	 * (comm_shift) or RMA window (win_shift); no entry: the number is 0 */
+	/* numbers to add to ranks in events; the key is the input's reference to a
+	 * communicator (comm_shift) or RMA window (win_shift). No entry: add 0 */
 	struct tsct_otf2_ids comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
@@ -169,7 +170,7 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_writer *writer;
 };
 
-/* Copies the events of all locations of an input, one location after another. */
+/* Copies the events of all locations of input @i, one location after another. */
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i);
 
 /* Copies the markers of all inputs. */

@@ -2,8 +2,8 @@
 /*
  * Checks a file of an OTF2 archive before libotf2 reads it. libotf2 (3.0.2)
  * treats the rest of its buffer as data when a read was short: from a truncated
- * file it makes events out of old memory. So the records are counted here, by
- * their lengths alone, and no more than these are read.
+ * file it makes events out of old memory. So this scan counts the complete records, by
+ * their lengths alone, and libotf2 is then made to read no more than these.
  *
  * A file consists of chunks of the size in the anchor; the last one is shorter:
  *	u8 3, u8 byte order ('B': little endian, '#': big),
@@ -156,7 +156,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* Reads a chunk's header: its first record must follow the previous chunk's last. */
+/* Reads a chunk's header, and checks that its first record follows the chunk before. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -197,8 +197,8 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* Refuses two consecutive records of attributes: libotf2 reads each by
-		 * a recursive call, so a long row would overflow the stack. */
+		/* Refuses two consecutive records of attributes: libotf2 reads each by a
+		 * recursive call, so many in a row would overflow the stack. */
 		if (attributes && s->events && kind == ATTRIBUTES)
 			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;

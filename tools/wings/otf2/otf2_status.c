@@ -28,7 +28,7 @@ void tsct_otf2_note(struct tsct_otf2_status *s, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* If the remark does not fit into status->notes, discards all of the remark. */
+	/* If the remark does not fit into status->notes, discards the whole remark. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else

@@ -5,8 +5,8 @@
 #define PER_SECOND	1000000000ULL
 
 /*
- * Computes @d x @num / @den as a whole part and a remainder of at least 0, in units of
- * 1 / @den. -ERANGE: above 126 bits, so that a sum of two results cannot overflow.
+ * Computes @d x @num / @den: *ret_whole is rounded down, *ret_rest / @den is the remainder.
+ * Returns -ERANGE above 126 bits, so that a sum of two results cannot overflow.
  */
 static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 		    tsct_s128 *ret_whole, uint64_t *ret_rest)
@@ -38,7 +38,7 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* multiply() cannot fail: the ns between the clocks' begins and the ticks per
+	/* Here multiply() cannot fail: the ns between the clocks' begins and the ticks per
 	 * second are below 2^64, so their product / 10^9 is below 2^99. */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
@@ -110,8 +110,8 @@ tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time)
 	slope = (tsct_s128)a[1].offset - a[0].offset;
 	rise = (uint64_t)(slope < 0 ? -slope : slope);
 	/*
-	 * Only the magnitude of the product is computed: both factors are below 2^64,
-	 * but the signs would take a bit more.
+	 * Computes the magnitude of the product: both factors are below 2^64, so it fits in
+	 * 128 bits unsigned, but with its sign it would not.
 	 */
 	product = (tsct_u128)(time < a->time ? a->time - time : time - a->time) *
 		rise;

@@ -4,8 +4,8 @@
  *
  *	new = (old - offset of B) x resolution of A / resolution of B + offset of A
  *
- * plus the time between the two offsets, where both archives have a time of day.
- * The sum is rounded once, to the nearest tick, half a tick up.
+ * If both archives state a time of day, the time between the two offsets is added. The sum
+ * is rounded once, to the nearest tick; half a tick is rounded up.
  */
 #ifndef TSCT_OTF2_TIME_H
 #define TSCT_OTF2_TIME_H
@@ -18,7 +18,7 @@
 /* Clock of an archive: OTF2's ClockProperties */
 struct tsct_otf2_clock {
 	uint64_t resolution;	/* resolution of the clock, ticks per second */
-	uint64_t offset;	/* begin of the clock, ticks; no event is before it */
+	uint64_t offset;	/* start of the clock, ticks; no event is before it */
 	/* length of the clock, ticks; no event is after offset + length */
 	uint64_t length;
 	uint64_t real_ns; /* time of @offset in ns since the Unix epoch; ~0: unknown */
@@ -76,11 +76,12 @@ struct tsct_otf2_offset {
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;
 	uint32_t nr;
-	uint32_t now;	/* segment of the last lookup, where the next search starts */
+	/* index of the segment of the last lookup; the next lookup starts there */
+	uint32_t now;
 };
 
-/* Returns a location's clock offset at @time, ticks, rounded to the nearest, halves up.
- * The sum of @time and the offset is the corrected time. */
+/* Returns a location's clock offset at @time, ticks, rounded to the nearest tick (half a
+ * tick: up). @time plus the offset is the corrected time. */
 tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
 
 #endif /* TSCT_OTF2_TIME_H */

@@ -4,9 +4,9 @@
  * the result, other definitions get new numbers, and references are changed to match.
  *
  * Ranks: each paradigm has one list of the locations that take part in its
- * communication. A group lists its members as indices (ranks) into that list. So do
- * events, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS. The lists of all
- * inputs are concatenated: the lengths of earlier inputs' lists are added to ranks.
+ * communication. A group lists its members as indices (ranks) into that list. Ranks in
+ * events are such indices, too, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS.
+ * The lists of all inputs are concatenated: ranks grow by the lengths of earlier lists.
  *
  * An input's definitions are visited in such an order that each comes after the definitions
  * to which it refers. Each is then found in the result, or added there.
@@ -20,13 +20,13 @@
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
-/* Element of the stack by which references are followed */
+/* Element of the stack of definitions whose references are being followed */
 struct step {
 	size_t def;	/* index of the definition whose references are followed */
 	/* index + 1 of the definition whose words are being searched for references:
 	 * `def`, then each definition that extends `def`; 0: all were searched */
 	size_t part;
-	uint32_t i; /* next word of the definition `part` to check for a reference */
+	uint32_t i; /* index of the next word of `part` to check for a reference */
 };
 
 struct work {
@@ -36,14 +36,14 @@ struct work {
 	bool force;
 	/* one flag per paradigm: the input has a list of the paradigm's locations */
 	bool has_ranks[UINT8_MAX + 1];
-	/* per paradigm: number to add to the input's ranks, for ranks of the result */
+	/* per paradigm: number to add to a rank of the input, to get a rank of the result */
 	uint64_t base[UINT8_MAX + 1];
-	/* flag: a definition or event other than a communicator names a group */
+	/* flag: a definition or event that is not a communicator refers to a group */
 	bool names_groups;
 	struct step *stack;
 	size_t depth, room;
-	/* words of a definition, then words of the definitions that extend it, such as
-	 * properties; references are already those of the result */
+	/* words of a definition, then the words of the definitions that extend it, such as
+	 * properties; references in these words are those of the result */
 	uint64_t *content;
 	size_t content_room;
 	struct tsct_otf2_status *status;
@@ -61,8 +61,8 @@ static inline const uint64_t *words_of(const struct tsct_otf2_defs *defs,
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
-/* Returns how many of a definition's @nr words are compared: all; for Paradigm and
- * ParadigmProperty, the first ones, constants of OTF2 that identify the definition. */
+/* Returns how many of a definition's @nr words are compared: all words, or only the first
+ * ones (OTF2's constants) of Paradigm and ParadigmProperty. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -70,8 +70,8 @@ static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
 }
 
-/* Returns the result's definition that equals work->content, or NULL with @ret_key, the key
- * under which such a definition is to be added. */
+/* Returns the result's definition that equals work->content. If there is none, returns NULL
+ * and sets @ret_key to the key for adding such a definition. */
 static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind,
 				     uint32_t nr, uint32_t extra, uint64_t ret_key[2])
 {
@@ -114,16 +114,16 @@ static void map_words(struct work *work,
 		if (space == TSCT_OTF2_NONE ||
 		    words[i] == tsct_otf2_spaces[space].none)
 			continue;
-		/* The reference is always found: definitions are visited after all that
-		 * they refer to. */
+		/* The reference is always found: a definition is visited after all
+		 * definitions to which it refers. */
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
 		to[i] = work->in->def[found->value].mapped;
 	}
 }
 
-/* A definition that extends another, as stored in the content of the extended one: the
- * kind, the number of words, and all words but the first, which is the reference to the
- * extended definition */
+/* A definition that extends another one, in the form in which it is stored in the content of
+ * the extended one: its kind, its number of words, and all its words except the first, which
+ * is the reference to the extended definition */
 struct part {
 	size_t words;		/* number of 64-bit words at `at` */
 	uint64_t *at;
@@ -155,8 +155,8 @@ static int add_parts(struct work *work, const struct tsct_otf2_def *of,
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* Overwrites the first word of `def`, the reference to @of, with the
-		 * number of words of `def`: equal parts must have equal content. */
+		/* Overwrites the reference to @of, the first word, with the number of words
+		 * of `def`: equal parts of different definitions have equal content. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -173,7 +173,7 @@ static int add_parts(struct work *work, const struct tsct_otf2_def *of,
 	return i ? 0 : -ENOMEM;
 }
 
-/* Sets work->content to the words of @def, then the content of the definitions that
+/* Sets work->content to the words of @def, followed by the content of the definitions that
  * extend @def. Returns the number of words after those of @def, or -ENOMEM. */
 static int64_t fill_content(struct work *work,
 			    const struct tsct_otf2_def *def)
@@ -215,13 +215,13 @@ static int new_number(struct work *work, enum tsct_otf2_kind kind,
 }
 
 /*
- * Adds a definition to the result: the first @nr words of work->content. The @extra
- * words after them hold the definitions that extend it (see add_parts()): each of these
- * is added as a definition of its own.
- * @key: from look_up(), which will then find the definition; NULL: it is not entered
+ * Adds a definition to the result: the first @nr words of work->content. The @extra words
+ * after them are the content of the definitions that extend it (see add_parts()); each of
+ * these is added as a definition of its own. @key: key from look_up(), under which look_up()
+ * finds the definition from now on; NULL: look_up() never finds it
  */
-static int add(struct work *work, enum tsct_otf2_kind kind,
-	       uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
+static int add_def(struct work *work, enum tsct_otf2_kind kind,
+		   uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
 {
 	struct tsct_otf2_unified *all = work->all;
 	uint64_t *at = work->content + nr, *end = at + extra;
@@ -241,9 +241,8 @@ static int add(struct work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* work->content has a part's number of words in place of the part's
-		 * first word, the reference to the extended definition. Restores that
-		 * reference: @id. */
+		/* In work->content, a part's first word is its number of words, in place of
+		 * the reference to the extended definition. Restores that reference: @id. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -252,7 +251,7 @@ static int add(struct work *work, enum tsct_otf2_kind kind,
 	return 0;
 }
 
-/* Maps a definition to the equal one in the result, which is added if there is none. */
+/* Finds the result's definition that equals work->content, or adds it. *ret_id: its number */
 static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
 		      uint32_t nr, uint32_t extra, uint64_t *ret_id)
 {
@@ -265,21 +264,21 @@ static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
 		return 0;
 	}
 	err = new_number(work, kind, ret_id);
-	return err ? err : add(work, kind, *ret_id, nr, extra, key);
+	return err ? err : add_def(work, kind, *ret_id, nr, extra, key);
 }
 
-/* Adds @def to the result, with the words in work->content. The hash table does not get
- * the definition, so no other definition is mapped to it, even if equal. */
+/* Adds @def to the result, with the words in work->content, but not to the hash table: so no
+ * other definition is mapped to it, even if equal. */
 static int add_own(struct work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
 
-	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return err ? err : add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
-/* Adds @def, a definition that a constant of OTF2 identifies, to the result, unless the
- * result has a definition with that constant. Fails if the two differ, unless
- * forced. */
+/* Adds @def, which is identified by a constant of OTF2, to the result, unless the result
+ * already has a definition with that constant. If the two definitions differ, fails without
+ * --force, and keeps the result's definition with --force. */
 static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 {
 	int64_t extra = fill_content(work, def);
@@ -290,7 +289,7 @@ static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 		return (int)extra;
 	same = look_up(work, def->kind, def->nr, 0, key);
 	if (!same)
-		return add(work, def->kind, 0, def->nr, 0, key);
+		return add_def(work, def->kind, 0, def->nr, 0, key);
 	if (work->force ||
 	    !memcmp(words_of(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
@@ -321,9 +320,9 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* Adds a temporary definition, to allocate words for a longer list: the
-	 * result's list, and after it the locations of @def. Then makes these words the
-	 * result's list, and removes the temporary definition. */
+	/* Adds a temporary definition, which allocates words for a longer list: the result's
+	 * list, followed by the locations of @def. Then makes these words the result's list,
+	 * and removes the temporary definition. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -349,10 +348,10 @@ static const struct tsct_otf2_def *group_of(struct work *work,
 }
 
 /*
- * If group @old of this input lists all locations of a paradigm, finds or adds a group
- * of this input's ranks in the result, and sets *@group to that group's number.
- * References to @old must not become references to the result's list of locations, to
- * which the locations of all inputs are appended.
+ * If group @old of this input lists all locations of a paradigm, finds or adds, in the
+ * result, a group of this input's ranks, and sets *group to the number of that group. A
+ * reference to @old must not refer to the result's list of locations, because that list has
+ * the locations of all inputs.
  */
 static int all_ranks(struct work *work, uint64_t old, uint64_t *group)
 {
@@ -411,9 +410,9 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 
 /* ---- definitions that are always distinct -------------------------------- */
 
-/* Records the number to add to ranks in a communicator's events, which is the number of
- * the paradigm's locations in earlier inputs. Only if the group of the communicator has
- * OTF2_GROUP_FLAG_GLOBAL_MEMBERS are these ranks indices into the list of locations. */
+/* Records the number to add to the ranks in a communicator's events: the number of the
+ * paradigm's locations in earlier inputs. These ranks are indices into the list of locations
+ * only if the communicator's group has OTF2_GROUP_FLAG_GLOBAL_MEMBERS. */
 static int note_shift(struct work *work,
 		      const struct tsct_otf2_def *comm)
 {
@@ -454,7 +453,7 @@ static int identify_comm(struct work *work, struct tsct_otf2_def *def)
 	for (i = 0; i < nr_groups; i++)
 		if (new[i] != UINT64_MAX)
 			work->content[1 + i] = new[i];
-	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 static int identify_own(struct work *work, struct tsct_otf2_def *def)
@@ -496,7 +495,7 @@ static int identify_location(struct work *work,
 	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
 	if (!at)
 		return -ENOMEM;
-	/* A location keeps its number if free: files are named by the number. */
+	/* A location keeps its number if it is free: files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {
 		while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
@@ -506,11 +505,11 @@ static int identify_location(struct work *work,
 	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
 		def->self, def->mapped, work->content[2], work->all->defs.nr,
 	};
-	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+	return add_def(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
-/* Assigns a definition its number in the result; all to which it refers have one already. */
-static int identify(struct work *work, struct tsct_otf2_def *def)
+/* Assigns a definition its number, after all definitions to which it refers. */
+static int identify_def(struct work *work, struct tsct_otf2_def *def)
 {
 	int64_t extra;
 
@@ -577,8 +576,8 @@ static int not_there(struct work *work,
 				(unsigned long long)id);
 }
 
-/* Links definitions that extend another (kinds marked PART in otf2_defs.h) to the
- * extended one: two definitions are equal only if the same definitions extend them. */
+/* Links each definition that extends another one (kinds marked PART in otf2_defs.h) to the
+ * extended one: two definitions are equal only if equal definitions extend them. */
 static int own_parts(struct work *work)
 {
 	struct tsct_otf2_def *def, *owner;
@@ -605,8 +604,8 @@ static int own_parts(struct work *work)
 }
 
 /*
- * Returns true if anything except a communicator names a group, in definitions or
- * events.
+ * Returns true if @def, or an event that uses @def, refers to a group. Communicators do not
+ * count.
  */
 static bool names_group(struct work *work,
 			const struct tsct_otf2_def *def)
@@ -663,7 +662,7 @@ static int find_ranks(struct work *work)
 
 /* ---- visiting definitions, after all to which they refer ----------------- */
 
-static int push(struct work *work, size_t def)
+static int push_step(struct work *work, size_t def)
 {
 	if (tsct_array_reserve(&work->stack, &work->room, work->depth + 1, sizeof(*work->stack)))
 		return -ENOMEM;
@@ -726,28 +725,29 @@ static int next_wanted(struct work *work, struct step *step,
 	return 0;
 }
 
-/* Visits definitions with a stack of its own: chains of parents may have any length. */
-static int take(struct work *work, size_t index)
+/* Visits a definition after all to which it refers. Uses a stack instead of recursion,
+ * because chains of references may have any length. */
+static int process_def(struct work *work, size_t index)
 {
 	struct step *step;
 	size_t wanted = 0;
-	int ret = push(work, index);
+	int ret = push_step(work, index);
 
 	while (ret >= 0 && work->depth) {
 		step = &work->stack[work->depth - 1];
 		ret = next_wanted(work, step, &wanted);
 		if (ret > 0) {
-			ret = push(work, wanted);
+			ret = push_step(work, wanted);
 		} else if (!ret) {
 			work->depth--;
 			work->in->def[step->def].state = STATE_DONE;
-			ret = identify(work, &work->in->def[step->def]);
+			ret = identify_def(work, &work->in->def[step->def]);
 		}
 	}
 	return ret;
 }
 
-/* Replaces indices of the input's definitions by their numbers in the result. */
+/* In the maps, replaces indices of the input's definitions by their numbers in the result. */
 static void point_on(struct work *work)
 {
 	struct tsct_otf2_ids *ids;
@@ -780,18 +780,18 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		err = own_parts(&work);
 	if (!err)
 		err = find_ranks(&work);
-	/* Visits lists of locations first, as groups of ranks depend on them. */
+	/* Visits the lists of locations first, because groups of ranks depend on them. */
 	for (i = 0; i < input->nr && !err; i++) {
 		def = &input->def[i];
 		if (def->kind == TSCT_OTF2_Group &&
 		    def->state == STATE_NEW &&
 		    words_of(input, def)[1] ==
 		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
-			err = take(&work, i);
+			err = process_def(&work, i);
 	}
 	for (i = 0; !err && i < input->nr; i++) {
 		if (input->def[i].state == STATE_NEW)
-			err = take(&work, i);
+			err = process_def(&work, i);
 		if (input->beat)
 			++*input->beat;
 	}
@@ -811,9 +811,9 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 /* ---- the result ------------------------------------------------------------------------ */
 
 /*
- * Returns true for kinds whose definitions are written before all others. A list of
- * locations, stored with the first input, refers to locations of later inputs, too; a
- * definition must be written after all to which it refers.
+ * Returns true for kinds whose definitions are written before all others. A definition must
+ * be written after all definitions to which it refers; but a list of locations, stored with
+ * the first input, also refers to locations of later inputs.
  */
 static bool is_early(enum tsct_otf2_kind kind)
 {

@@ -17,8 +17,8 @@
 static char why[512];
 static OTF2_ErrorCode heard;
 
-/* Removes the full stop at the end of libotf2's messages. */
-static void trim(char *text)
+/* Removes punctuation and spaces at the end of a message of libotf2. */
+static void trim_message(char *text)
 {
 	size_t len = strlen(text);
 
@@ -26,9 +26,9 @@ static void trim(char *text)
 		text[--len] = '\0';
 }
 
-static OTF2_ErrorCode listen(void *data, const char *file, uint64_t line,
-			     const char *function, OTF2_ErrorCode code,
-			     const char *format, va_list args)
+static OTF2_ErrorCode keep_error(void *data, const char *file, uint64_t line,
+				 const char *function, OTF2_ErrorCode code,
+				 const char *format, va_list args)
 {
 	size_t len = 0;
 
@@ -41,18 +41,18 @@ static OTF2_ErrorCode listen(void *data, const char *file, uint64_t line,
 		return code;
 	if (format && *format)
 		vsnprintf(why, sizeof(why), format, args);
-	trim(why);
+	trim_message(why);
 	len = strlen(why);
 	snprintf(why + len, sizeof(why) - len, "%s%s", len ? ": " : "",
 		 OTF2_Error_GetDescription(code));
-	trim(why);
+	trim_message(why);
 	heard = code;
 	return code;
 }
 
 void tsct_otf2_error_capture(void)
 {
-	OTF2_Error_RegisterCallback(listen, NULL);
+	OTF2_Error_RegisterCallback(keep_error, NULL);
 	tsct_otf2_error_clear();
 }
 
@@ -135,12 +135,13 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * Allocates one chunk for libotf2, which writes the chunk out when full: by default
- * libotf2 collects 128 MiB per location. It fills each chunk with zeros; reusing memory
- * makes that cheap where locations are written one after another.
+ * Allocates one chunk for libotf2, which writes the chunk to the file when it is full.
+ * Without this callback, libotf2 collects 128 MiB per location. libotf2 fills each chunk
+ * with zeros, which is cheap in memory that was used before: so a freed chunk is kept for
+ * the next location.
  */
-static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
-		      void **own, uint64_t size)
+static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef location,
+			    void **own, uint64_t size)
 {
 	struct tsct_otf2_writer *w = data;
 	void **spare = &w->spare[type == OTF2_FILETYPE_EVENTS];
@@ -172,8 +173,8 @@ static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location,
 	*own = NULL;
 }
 
-static OTF2_FlushType flush(void *data, OTF2_FileType type,
-			    OTF2_LocationRef location, void *caller, bool final)
+static OTF2_FlushType flush_chunk(void *data, OTF2_FileType type,
+				  OTF2_LocationRef location, void *caller, bool final)
 {
 	(void)data;
 	(void)type;
@@ -183,11 +184,9 @@ static OTF2_FlushType flush(void *data, OTF2_FileType type,
 	return OTF2_FLUSH;
 }
 
-static const OTF2_MemoryCallbacks memory = { allocate, free_all };
-/*
- * No callback after a flush: it would put events of our own between those of the trace.
- */
-static const OTF2_FlushCallbacks flushes = { flush, NULL };
+static const OTF2_MemoryCallbacks memory = { allocate_chunk, free_all };
+/* No callback after a flush, with which libotf2 would write an event for each flush. */
+static const OTF2_FlushCallbacks flushes = { flush_chunk, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */
 
@@ -215,9 +214,9 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, const char *dir,
 	return code;
 }
 
-/* Converts an error of libotf2 to -errno: @code, or, if that is success, the error that
- * libotf2 reported only to the error callback. */
-static int result(OTF2_ErrorCode code)
+/* Returns the -errno of @code. If @code is success, returns the -errno of the error that
+ * libotf2 reported only to the error callback; 0: there was none. */
+static int result_errno(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
 
@@ -239,7 +238,7 @@ int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_
 			    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT);
 	if (code) {
 		tsct_otf2_writer_abandon(w);
-		return result(code);
+		return result_errno(code);
 	}
 	*ret_writer = w;
 	return 0;
@@ -266,7 +265,7 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 	code = OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events);
 	if (!code)
 		code = OTF2_Archive_CloseEvtWriter(writer->archive, events);
-	return result(code);
+	return result_errno(code);
 }
 
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
@@ -277,7 +276,7 @@ int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
 	code = OTF2_Archive_CloseEvtFiles(writer->archive);
 	if (!code)
 		code = OTF2_Archive_OpenDefFiles(writer->archive);
-	return result(code);
+	return result_errno(code);
 }
 
 int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
@@ -290,7 +289,7 @@ int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
 {
 	tsct_otf2_error_clear();
-	return result(OTF2_Archive_CloseDefWriter(writer->archive, defs));
+	return result_errno(OTF2_Archive_CloseDefWriter(writer->archive, defs));
 }
 
 int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
@@ -301,7 +300,7 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 
 	tsct_otf2_error_clear();
 	code = OTF2_Archive_CloseDefFiles(writer->archive);
-	err = result(code);
+	err = result_errno(code);
 	if (err)
 		return err;
 	writer->defs = OTF2_Archive_GetGlobalDefWriter(writer->archive);
@@ -317,10 +316,10 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 	if (writer->defs)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
-	err = result(code);
-	/* Closing writes the anchor, which must not exist after an error. */
+	err = result_errno(code);
+	/* OTF2_Archive_Close() writes the anchor file, which must not exist after an error. */
 	if (!err)
-		err = result(OTF2_Archive_Close(writer->archive));
+		err = result_errno(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_writer_abandon(writer);
 	return err;
 }

@@ -10,10 +10,10 @@
  *	tsct_otf2_writer_finish()
  *
  * Only the location being written has a chunk of events in memory. Definitions come
- * last, as they hold the number of events. All functions return 0 or -errno, with a
- * text in tsct_otf2_error_text(); after a failure only
- * tsct_otf2_writer_abandon() may be called. Nothing is visible as an archive before
- * tsct_otf2_writer_finish(), which writes the anchor file. One archive at a time.
+ * last, because they hold the number of events. All functions return 0 or -errno, with a
+ * text in tsct_otf2_error_text(); after a failure, only tsct_otf2_writer_abandon() may be
+ * called. Readers see no archive before tsct_otf2_writer_finish() writes the anchor file.
+ * A process can write only one archive at a time.
  */
 #ifndef TSCT_OTF2_WRITE_H
 #define TSCT_OTF2_WRITE_H
@@ -24,10 +24,10 @@
 
 /*
  * Name of the archive property that lists the traces in the archive, as numbers of 16
- * hexadecimal digits: the trace ids of archives, and tsct_otf2_number() of recordings.
+ * hexadecimal digits: an archive's trace id, or tsct_otf2_number() of a recording
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
-/* Name of the property that states how merged archives are aligned: "time of day",
+/* Name of the archive property that states how the inputs were aligned: "time of day",
  * "beginning" (each archive begins with the first one), or "both" */
 #define TSCT_OTF2_ALIGNMENT	"TSCTRACE::ALIGNMENT"
 
@@ -47,11 +47,10 @@ struct tsct_otf2_writer;
 int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer);
 
-/* Returns libotf2's archive, for OTF2_Archive_SetDescription(), SetProperty(),
- * GetMarkerWriter(). */
+/* Returns libotf2's archive object, for calls such as OTF2_Archive_SetDescription(). */
 OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer);
 
-/* Begins a location's events, whose times must not decrease. */
+/* Begins the events of a location. The times of its events must not decrease. */
 int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			     OTF2_EvtWriter **ret_events);
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
@@ -59,8 +58,8 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
 /*
- * Begins a location's definitions, which are clock offsets. Write a file for each
- * location, as readers require it.
+ * Begins the definitions of a location (its clock offsets). Call this for each location,
+ * even without definitions, because readers require the file.
  */
 int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			  OTF2_DefWriter **ret_defs);
@@ -70,19 +69,20 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);
 
 /*
- * Completes the archive, and frees @writer, also on failure. To have the archive on
- * disk, sync the directory afterwards.
+ * Completes the archive, and frees @writer, also on failure. The archive is on disk only
+ * after the caller has called fsync() for the directory.
  */
 int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
 
 /*
- * Abandons the archive: leaves the files without an anchor, and libotf2's own memory
- * allocated, as it cannot close an archive without writing it. @writer may be NULL.
+ * Abandons the archive: frees @writer, which may be NULL. The archive's files remain,
+ * without an anchor. libotf2's own memory remains allocated: only writing the archive would
+ * free it.
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 
-/* ---- libotf2's errors, as text and as errno. It has one error hook per process, so only one
- * thread at a time may work with archives. */
+/* ---- libotf2's errors, as text and as errno. libotf2 has one error hook per process, so only
+ * one thread at a time may work with archives. */
 
 /*
  * Installs libotf2's error hook: from now on libotf2 prints nothing, and the first
@@ -101,16 +101,15 @@ const char *tsct_otf2_error_text(void);
 void tsct_otf2_error_clear(void);
 
 /*
- * Returns 0 or the -errno of the first error. libotf2 (3.0.2) returns success
- * where a file could not be completed, but does call its error hook, which
+ * Returns the -errno of the first error; 0: there was none. When libotf2 (3.0.2) cannot
+ * complete a file, it returns success but calls its error hook, which
  * tsct_otf2_error_capture() installs.
  */
 int tsct_otf2_error_errno(void);
 
 /*
- * Returns the -errno of the file system if that made writing fail (if it is full, for
- * example); else 0. That error is clearer than libotf2's text, which names a temporary
- * file.
+ * Returns an error of the file system, such as -ENOSPC, if @err or libotf2's first error is
+ * one; else 0. Such an error is clearer than libotf2's text, which names a temporary file.
  */
 int tsct_otf2_error_of_place(int err);
 

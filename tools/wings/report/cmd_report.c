@@ -56,7 +56,7 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
 	if (f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
 	    f->threads.nr || w->o.max_events)
-		argp_error(state, "sync: only --fit and --output apply to it");
+		argp_error(state, "sync: only the options --fit and --output apply");
 	if (w->o.fit >= 0 && !w->o.recording)
 		argp_error(state, "--fit applies to recordings; the daemon's fit is set in"
 			   " tsctraced.conf");
@@ -64,8 +64,8 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/* Sets the names of output and recording from the arguments: OUT.html RECORDING, -o
- * OUT.html RECORDING, or RECORDING alone. */
+/* Sets the names of output and recording from the arguments, which are one of: OUT.html
+ * RECORDING, -o OUT.html RECORDING, RECORDING. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -92,7 +92,7 @@ static void check_trace(struct argp_state *state, struct wanted *w)
 	w->o.output = w->default_output;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
 	char *end;
@@ -151,7 +151,7 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_option,
 	.children = children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
 	.doc = "Write a page of HTML, complete in one file, that needs no network. The page of"
@@ -165,7 +165,7 @@ static const struct argp argp = {
 
 /* ---- report sync --------------------------------------------------------- */
 
-/* Returns the sync samples of a recording. Prints errors. NULL: failed */
+/* Returns a recording's sync samples as JSON. On failure, prints an error, returns NULL. */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML pages, each of which is one file with all its contents and needs no network */
+/* HTML pages. A page is one file that has all its contents and needs no network. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -10,10 +10,9 @@
 #include "lib/query/filter.h"
 
 /*
- * Write the head and the foot of a page. A content security policy in the head permits
- * only the page's own script, and no network access.
- * @of: subject of the page, any text
- * @script: whether the foot has the page's script, which reads data written before it
+ * Write the head and the foot of a page. A content security policy in the head permits only
+ * the page's own script, and no network access. @of: subject of the page, any text @script:
+ * the page has a script, which the foot contains; its data must be written before the foot
  */
 void report_begin(FILE *to, const char *title, const char *of, bool script);
 void report_end(FILE *to, bool script);
@@ -34,7 +33,7 @@ struct chart {
 	const char *title, *x_title, *y_title;
 };
 
-/* Begins an empty chart; later elements are drawn on top of earlier ones. */
+/* Begins an empty chart. Elements that are added later are drawn on top. */
 void chart_begin(const struct chart *chart);
 void chart_end(const struct chart *chart);
 
@@ -59,13 +58,13 @@ void chart_pad(double *min, double *max);
 struct sync_samples;
 
 /*
- * Returns a recording's sync samples, in the form of the daemon's answer to
- * "exchanges". NULL: out of memory
- * @kind: fit to compute, enum tsct_fit_kind; -1: the kind stored in the recording
+ * Returns a recording's sync samples as JSON of the form of the daemon's answer to the
+ * request "exchanges". NULL: out of memory @kind: fit to compute, enum tsct_fit_kind; -1:
+ * the kind that the recording states
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 
-/* Writes a page of sync samples and their fits. @window: the daemon's answer to
+/* Writes a page of sync samples and their fits. @window: the daemon's answer to the request
  * "exchanges", or the result of report_recording(). Returns 0 or -ENOMEM. */
 int report_sync(FILE *to, const json_t *window);
 
@@ -78,7 +77,7 @@ struct report_options {
 	struct tsct_filter filter;	/* events to show; freed by report_trace() */
 	/* limit of the number of events drawn individually; 0: EVENTS_DEFAULT */
 	unsigned long long max_events;
-	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
+	/* fit of sync samples, enum tsct_fit_kind; -1: the kind that the recording states */
 	int fit;
 	bool quiet;
 };

@@ -16,7 +16,7 @@
 /* Limit of the time by which a message's receive event may precede its send event */
 #define EARLY_MAX_NS	1000000000ULL
 
-/* Bytes between two events in a file, above which a packet's header is between them */
+/* A gap of more bytes than this between two events in a file contains a packet's header */
 #define HEADER_MIN	48
 
 /* Flags in a span's type if the begin or the end is missing; as in page/data.js */
@@ -27,7 +27,7 @@ enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE 
 
 /* ---- events drawn individually --------------------------------------------- */
 
-/* True while the data of individually drawn events is below EVENT_BYTES_MAX */
+/* Returns true while the individually drawn events need less than EVENT_BYTES_MAX bytes. */
 static bool has_room(const struct report *r)
 {
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
@@ -60,7 +60,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* Count the begin event and the end event in the bins of their times. */
+	/* Counts the span's begin event and end event in the bins of their times. */
 	s->count[from / width] += span->begin ? 1 : 0;
 	s->count[to / width] += span->end ? 1 : 0;
 	r->summed += span->events;
@@ -114,9 +114,9 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 /* ---- gaps: times of lost events --------------------------------------------- */
 
 /*
- * Updates the gaps from an event. Each packet of a file has the number of events that
- * were lost up to the packet's end. If that number has grown, events were lost between
- * the last event before the packet and the last event in the packet.
+ * Updates the gaps (time ranges of lost events) from an event. Each packet of a file states
+ * how many events were lost up to the packet's end. If that number has grown, events were
+ * lost between the last event before the packet and the last event in the packet.
  */
 static int note_gap(struct report *r, const struct tsct_export_event *ev)
 {
@@ -125,12 +125,12 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 	const bool packet = !p->begun || e->offset > p->behind + HEADER_MIN;
 	struct gap *more;
 
-	/* Events lost before the time --from are not in the page. */
+	/* With --from, does not count events lost before the first event read. */
 	if (!p->begun && r->x.filter.from)
 		p->discarded = e->discarded;
 	if (e->discarded > p->discarded) {
-		/* If the page has GAPS_MAX gaps (time ranges of lost events), extend
-		 * the last gap of this stream and CPU. */
+		/* Adds a gap; if the page already has GAPS_MAX gaps, extends the last gap of
+		 * this stream and CPU instead. */
 		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
 			more = tsct_array_next(&r->gaps, r->nr_gaps, sizeof(*more));
 			if (!more)
@@ -159,8 +159,8 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 /* ---- messages, as arrows ------------------------------------------------------ */
 
 /*
- * Prepares the matching of sends and receives. In a merged recording, a receive can
- * precede its send by up to a second: its arrow points backwards in time.
+ * Prepares the matching of sends and receives. In a merged recording, a receive can precede
+ * its send by up to EARLY_MAX_NS. The arrow of such a message points backwards in time.
  */
 static int begin_messages(struct report *r)
 {
@@ -178,8 +178,8 @@ static int begin_messages(struct report *r)
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
 
-/* Draws the arrow of a message. In a tsct_message_end, `number` is the time since the
- * page's beginning and `bytes` is the index of the event definition. */
+/* Adds the arrow of a message. Of a tsct_message_end, `number` is the time since the page's
+ * start in ns, and `bytes` is the index of the event definition. */
 static void put_arrow(struct report *r, const struct tsct_message_end *send,
 		      const struct tsct_message_end *receive)
 {
@@ -253,7 +253,7 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Called at the end of a span: writes the span itself, or adds it to the sums. */
+/* Callback at the end of a span: draws the span individually, or adds it to the sums. */
 static int take_span(void *arg, const struct span *span)
 {
 	struct report *r = arg;
@@ -286,13 +286,13 @@ static int take_span(void *arg, const struct span *span)
 	return 0;
 }
 
-static int take(struct tsct_export *x, const struct tsct_export_event *ev)
+static int collect_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct report *r = (struct report *)x;
 	bool taken;
 	int err;
 
-	/* Fail if the recording has grown or changed since the first pass. */
+	/* Fails if the recording has grown or changed since the first pass. */
 	if (ev->thread->index >= r->nr_row_of || ev->ns > r->end_ns ||
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "the recording is still being written;"
@@ -310,21 +310,22 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the report as an export format ---------------------------------------- */
 
-static int begin(struct tsct_export *x)
+static int begin_pass(struct tsct_export *x)
 {
 	(void)x;
 	return 0;
 }
 
-static void end(struct tsct_export *x)
+static void end_pass(struct tsct_export *x)
 {
 	(void)x;
 }
 
-/* Export format of the second pass over the recording: take() collects the events for
- * the page, no file is written. */
+/* Export format of the second pass over the recording. It writes no file:
+ * collect_event() collects the events for the page. */
 static const struct tsct_export_format as_format = {
-	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
+	.name = "report", .begin = begin_pass, .event = collect_event, .end = begin_pass,
+	.free = end_pass,
 };
 
 int report_take(struct report *r)
@@ -337,7 +338,7 @@ int report_take(struct report *r)
 		if (r->seen[i].events)
 			r->seen[i].index = nr++;
 	if (nr > KINDS_MAX)
-		return tsct_export_fail(&r->x, -E2BIG, "it has %u kinds of events, more than a"
+		return tsct_export_fail(&r->x, -E2BIG, "the recording has %u kinds of events, more than a"
 					" page can have (%u); use --event to select some",
 					nr, KINDS_MAX);
 	r->last_moment = r->last_span = r->origin_ns;

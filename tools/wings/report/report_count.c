@@ -9,8 +9,8 @@
 
 /* ---- event rates over time ------------------------------------------------ */
 
-/* Adds each pair of neighboring bins into one, so that bins are twice as long. */
-static void fold(struct event_rate *rate)
+/* Joins each two neighboring bins into one, so that a bin covers twice the time. */
+static void fold_bins(struct event_rate *rate)
 {
 	__u32 i;
 
@@ -20,8 +20,8 @@ static void fold(struct event_rate *rate)
 }
 
 /*
- * Returns the index of a time's bin. Widens the bins if they do not reach that far: the
- * length of the recording is unknown until it was read.
+ * Returns the index of the bin for a time. If the bins do not reach that time, widens them:
+ * the length of the recording is unknown until the recording has been read.
  */
 static __u32 bin_of(struct report *r, __u64 time)
 {
@@ -29,9 +29,9 @@ static __u32 bin_of(struct report *r, __u64 time)
 
 	while (time >> r->rate_shift >= RATE_BINS) {
 		for (i = 0; i < r->x.nr_defs; i++)
-			fold(r->seen[i].rate);
+			fold_bins(r->seen[i].rate);
 		for (i = 0; i < r->x.nr_nodes; i++)
-			fold(r->nodes[i].rate);
+			fold_bins(r->nodes[i].rate);
 		r->rate_shift++;
 	}
 	return time >> r->rate_shift;
@@ -49,8 +49,8 @@ static int count_in(struct event_rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* Returns the bin of a span of length @ns in the histogram of span lengths, which has
- * four bins per power of two */
+/* Returns the bin for spans of length @ns in the histogram of span lengths, which has four
+ * bins per power of two. */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -120,7 +120,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- choice of events drawn individually --------------------------------- */
 
-static int fewer(const void *a, const void *b)
+static int compare_fewer(const void *a, const void *b)
 {
 	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
 
@@ -128,8 +128,8 @@ static int fewer(const void *a, const void *b)
 		(x->events < y->events) : (x > y) - (x < y);
 }
 
-/* Chooses the groups of event definitions whose events are all drawn: groups with few
- * events first, as users search for rare events. */
+/* Chooses the groups of event definitions whose events are all drawn individually. Groups
+ * with few events come first, because users search for rare events. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
 	struct group **order = calloc(r->nr_groups + 1, sizeof(*order)), *group;
@@ -139,7 +139,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 		return -ENOMEM;
 	for (i = 0; i < r->nr_groups; i++)
 		order[i] = &r->groups[i];
-	qsort(order, r->nr_groups, sizeof(*order), fewer);
+	qsort(order, r->nr_groups, sizeof(*order), compare_fewer);
 	for (i = 0; i < r->nr_groups; i++) {
 		group = order[i];
 		group->single = group->events <= *left_events &&
@@ -153,8 +153,8 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Sets r->longer_ns: in groups that are not drawn completely, spans from this length on
- * are drawn individually. @events, @bytes: room that is left on the page */
+/* Sets r->longer_ns, the length from which on a span is drawn individually although its
+ * group is not. @events, @bytes: number of events and bytes that the page still has room for */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -179,7 +179,7 @@ static void choose_length(struct report *r, __u64 events, __u64 bytes)
 
 /* ---- rows of the timeline -------------------------------------------------- */
 
-static int busier(const void *a, const void *b)
+static int compare_busier(const void *a, const void *b)
 {
 	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
 
@@ -203,7 +203,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	}
 	if (threads->nr)
 		memcpy(order, threads->all, threads->nr * sizeof(*order));
-	qsort(order, threads->nr, sizeof(*order), busier);
+	qsort(order, threads->nr, sizeof(*order), compare_busier);
 	r->nr_rows = threads->nr < ROWS_MAX ? threads->nr : ROWS_MAX;
 	for (i = 0; i < threads->nr; i++) {
 		t = order[i];
@@ -220,7 +220,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	return 0;
 }
 
-/* Array whose elements report_order() sorts, and the size of an element */
+/* An array whose elements report_order() sorts, and the size of an element in bytes */
 struct counted {
 	const char *array;
 	size_t size;
@@ -271,8 +271,8 @@ static int prepare(struct report *r)
 		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
 		    x->defs[i].def->kind == TSCT_KIND_END)
 			seen->group = x->defs[i].slice;
-		/* sys_enter and sys_exit of a channel, the two ends of a span, are one
-		 * group, so that both are drawn in the same way. */
+		/* Puts sys_enter and sys_exit of a channel, the two ends of a system call,
+		 * into one group, so that both are drawn in the same way. */
 		for (k = 0; x->defs[i].kernel == TSCT_KERNEL_EXIT && k < x->nr_defs; k++)
 			if (x->defs[k].kernel == TSCT_KERNEL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)
@@ -281,8 +281,8 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* Sets the end of the report's time range: the end of the recording, or, if that is
- * unknown, the last event. */
+/* Sets the end of the report's time range: the end of the recording or, if that is unknown,
+ * the time of the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -299,7 +299,7 @@ static void set_end(struct report *r)
 	if (r->end_ns <= r->origin_ns)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
-	/* Events written after the first pass are left out of the second pass. */
+	/* The second pass leaves out events that are written after the first pass. */
 	r->x.to_ns = last < INT64_MAX ? last + 1 : last;
 }
 
@@ -329,8 +329,8 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	/* Let the second pass over the recording count slices without a begin (orphans)
-	 * and interrupted slices (cuts) again from 0. */
+	/* The second pass over the recording counts slices without a begin (orphans) and
+	 * interrupted slices (cuts) again. */
 	r->x.orphans = r->x.cuts = 0;
 	tsct_threads_free(&threads);
 	return err;

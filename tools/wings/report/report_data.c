@@ -9,7 +9,7 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define PAGE_TEXT	255	/* type of a field that the page has as text: data.js */
+#define PAGE_TEXT	255	/* in data.js: type of a field that the page stores as text */
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
@@ -38,7 +38,7 @@ void bytes_zigzag(struct tsct_text *b, __s64 value)
 	bytes_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
 }
 
-/* Writes an HTML element with bytes as base64. */
+/* Writes an HTML element that contains bytes as base64. */
 static void put_bytes(FILE *to, const char *id, const struct tsct_text *b)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,8 +71,8 @@ static json_t *number(__u64 value)
 /* ---- nodes ----------------------------------------------------------------- */
 
 /*
- * Returns a node's error bounds as points [time, bound], with straight lines between them;
- * no points if no bound is known. An unknown bound beside known ones is null.
+ * Returns a node's error bounds as points [time, bound] of a line; null: unknown bound. If
+ * no bound of the node is known, there are no points.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -264,9 +264,9 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 }
 
 /*
- * Returns event rates as JSON: [index, bins] of each of the first @max elements in
- * @order, and [-1, bins] for the sum of the others. The elements are event definitions, with
- * the indexes seen[].index, or nodes.
+ * Returns event rates as JSON: [index, bins] for each of the first @max elements in @order,
+ * and [-1, bins] for the sum of all others. @nodes: elements are nodes; else event
+ * definitions, whose indexes are seen[].index
  */
 static json_t *show_curves(const struct report *r, bool nodes, const __u32 *order, __u32 nr,
 			   __u32 max, __u32 nr_bins)
@@ -350,8 +350,8 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 	bytes_varint(to, 0);
 }
 
-/* Joins every @by bins into one bin, so that the strips take fewer bytes. */
-static void coarsen(struct strip *s, __u32 by)
+/* Joins each @by neighboring bins into one, so that the strip takes fewer bytes. */
+static void coarsen_strip(struct strip *s, __u32 by)
 {
 	__u32 bin, k;
 
@@ -379,7 +379,7 @@ static void put_strips(const struct report *r, struct tsct_text *to)
 		if (to->len <= STRIP_BYTES_MAX)
 			break;
 		for (i = 0; i < r->strips.nr; i++)
-			coarsen(&r->strips.all[i], 4 * by);
+			coarsen_strip(&r->strips.all[i], 4 * by);
 	}
 }
 

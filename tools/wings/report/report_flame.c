@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Flame graphs of the stacks of events: for each event and node, a picture whose boxes are
- * functions, as wide as their number of events, each above the function that called it
+ * Flame graphs of the stacks of events, one for each event and node. In the picture, a box
+ * is a function. It is as wide as its number of events, and is above the function that
+ * called it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,23 +13,23 @@
 #include "report.h"
 #include "report_trace.h"
 
-#define GRAPH_WIDTH	1200.0	/* width of a graph, in units of the picture */
+#define GRAPH_WIDTH	1200.0	/* width of a graph, SVG units */
 #define ROW_HEIGHT	17
-#define CHARACTER	6.6	/* width of a character of a name */
-#define BOX_MIN		0.6	/* narrower boxes are left out, with those above them */
-#define GRAPHS_MAX	200	/* graphs of a page */
+#define CHARACTER	6.6	/* width of a character, SVG units */
+#define BOX_MIN		0.6	/* width of the narrowest box that is drawn, SVG units */
+#define GRAPHS_MAX	200	/* largest number of graphs on a page */
 
-/* A function below the same functions, in all stacks of an event */
+/* A box: a function, in all stacks that have the same functions below it */
 struct flame_box {
 	const char *name;
 	__u64 events;
-	__u32 first, last;	/* index of boxes above; 0: none */
-	__u32 next;		/* index of a box beside; 0: none */
+	__u32 first, last;	/* indices of the first and last box above; 0: none */
+	__u32 next;		/* index of the next box with the same box below; 0: none */
 	bool kernel;
 };
 
 struct flame {
-	struct flame_box *boxes;	/* the first one is the base */
+	struct flame_box *boxes;	/* boxes[0] is the base, below all functions */
 	__u32 nr;
 	unsigned int depth;
 };
@@ -67,7 +68,7 @@ void report_flame_free(struct report *r)
 
 /* ---- boxes ------------------------------------------------------------------- */
 
-/* Adds a box. Returns its index, or 0: out of memory. */
+/* Adds a box. Returns the box's index; 0: out of memory, or the first box */
 static __u32 add_box(struct flame *f, const char *name, bool kernel)
 {
 	struct flame_box *more = tsct_array_next(&f->boxes, f->nr, sizeof(*more));
@@ -78,8 +79,8 @@ static __u32 add_box(struct flame *f, const char *name, bool kernel)
 	return f->nr++;
 }
 
-/* Finds the box of a function above another box, or adds it. Stacks come in order, so only
- * the last box can be that of the function. */
+/* Returns the index of the box of a function above the box @below. Adds the box if there is
+ * none. 0: out of memory. Stacks are sorted, so only the last box above @below can match. */
 static __u32 get_box(struct flame *f, __u32 below, const char *name, bool kernel)
 {
 	const __u32 last = f->boxes[below].last;
@@ -116,7 +117,7 @@ static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 even
 
 /* ---- pictures ------------------------------------------------------------------ */
 
-/* Writes as much of a name as fits into a box. */
+/* Writes as much of a function's name as fits into its box. */
 static void put_label(FILE *to, const char *name, double width)
 {
 	const int room = (int)(width / CHARACTER) - 1;
@@ -184,10 +185,11 @@ static const struct tsct_stack *stack_of(const struct report *r, const struct st
 	return tsct_stacks_at(r->stacks, c->stack - 1);
 }
 
-/* Order of the counts: by definition, those with most events first; by node; by names */
+/* Order of the counts: by event definition, those with most events first; then by node; then
+ * by the functions' names */
 struct count_order {
 	const struct report *r;
-	const __u32 *rank;	/* by definition */
+	const __u32 *rank;	/* rank of each definition by number of events; 0: most */
 };
 
 static int compare_counts(const void *a, const void *b, void *arg)
@@ -203,8 +205,8 @@ static int compare_counts(const void *a, const void *b, void *arg)
 	return tsct_stacks_compare(x, y);
 }
 
-/* Sorts the counts of the known stacks; the index is not valid any more. Returns the number
- * of events whose stack is unknown. */
+/* Sorts the counts of the known stacks, and drops those of unknown stacks. r->stack_index is
+ * invalid afterwards. Returns the number of events whose stack is unknown. */
 static __u64 sort_counts(struct report *r, const __u32 *rank)
 {
 	const struct count_order order = { r, rank };
@@ -225,8 +227,8 @@ static __u64 sort_counts(struct report *r, const __u32 *rank)
 	return unknown;
 }
 
-/* Makes the graph of the event and node of the counts from @from on, of which it returns
- * the end, or -ENOMEM. @to: NULL: it makes none */
+/* Writes the graph of an event and a node, whose counts begin at the index @from. @to NULL:
+ * only skips the counts. Returns the index after the last of these counts, or -ENOMEM. */
 static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 {
 	const struct stack_count *c = r->stack_counts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the spans of a recording, and reports each span when it ends: slices of
- * threads, system calls, and times in which a thread ran on a CPU. Memory grows with
- * the number of open spans.
+ * Finds the spans of a recording: slices of threads, system calls, and times in which a
+ * thread ran on a CPU. Reports each span when it ends. Memory grows with the number of open
+ * spans.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,16 +16,17 @@ struct spans {
 	struct tsct_export *x;
 	span_done *done;
 	void *arg;
-	const struct tsct_export_event *ev;	/* the present event */
+	const struct tsct_export_event *ev;	/* event being processed; NULL at the end */
 	__s64 origin_ns, end_ns;
-	/* Of struct open_span: the system call of each thread, and the thread of each CPU */
+	/* Open spans (struct open_span): system calls by thread, running threads by CPU */
 	struct tsct_spans calls, runs;
-	/* flag by thread: it had a system call */
+	/* flag per thread: a system call of the thread was read */
 	bool *called;
 	size_t nr_called;
 };
 
-/* Writes the fields of a system call as texts. Returns the length of all of them. */
+/* Writes the fields of a system call event as texts, each with its NUL, into @payload.
+ * Returns the length of all texts, which may exceed EDGE_KEPT. */
 static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call,
 			const struct tsct_trace_event *e)
 {
@@ -35,7 +36,7 @@ static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call
 	struct tsct_value v;
 
 	while (tsct_value_next(e, &nr, &pos, &v)) {
-		/* More of a long string than EDGE_KEPT is not shown. */
+		/* Cuts off long strings: only EDGE_KEPT bytes are shown. */
 		if (v.size > EDGE_KEPT)
 			v.size = EDGE_KEPT;
 		len = tsct_syscall_format(text, call, e, &v) - text;
@@ -67,8 +68,9 @@ void edge_make(struct edge *edge, const struct tsct_export *x,
 
 /* ---- open spans ----------------------------------------------------------- */
 
-/* Returns the nesting depth of a thread's new slice or call: below the open slices, the first
- * @nr, as these may end in any order, and below the open @call, or NULL. */
+/* Returns the nesting depth of a new slice or system call: one more than the largest depth
+ * of the thread's first @nr open slices and of the open @call (NULL: none). All slices are
+ * compared because they may end in any order. */
 static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 			const struct open_span *call)
 {
@@ -83,7 +85,7 @@ static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 	return depth;
 }
 
-/* Reports a span at its end. @end: the event that ends it; NULL: it is not recorded */
+/* Reports a span at its end. @end: the event that ends the span; NULL: not recorded */
 static int report_span(const struct spans *s, enum span_type type, __u32 row,
 		       const struct open_span *open, const struct edge *end, bool ended)
 {
@@ -142,7 +144,7 @@ void spans_free(struct spans *s)
 
 /* ---- slices --------------------------------------------------------------- */
 
-/* A slice is in x->slices, which the export has opened and will close. */
+/* Processes a begin or end of a slice. The export has opened it in x->slices and closes it. */
 static int note_slice(const struct spans *s, const struct tsct_export_event *ev)
 {
 	const __u32 thread = ev->thread->index;
@@ -179,7 +181,7 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	if (!call_number(ev, &number))
 		return 0;
 	*taken = s->called[thread] = true;
-	/* The previous call is still open if its exit event was lost. */
+	/* Also ends a previous call that is still open because its exit event was lost. */
 	err = tsct_spans_begin(&s->calls, thread, number, ev->e);
 	if (err)
 		return err;
@@ -189,7 +191,8 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	return 0;
 }
 
-/* Ends a system call. A thread's first call may have begun before the recording. */
+/* Ends a system call. If it is the first one of its thread, it may have begun before the
+ * recording; then the span begins at the recording's start. */
 static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
 	const __u32 thread = ev->thread->index;
@@ -233,7 +236,7 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	if (!next)
 		return 0;
 	prev = tsct_spans_open(&s->runs, cpu) ? NULL : task(s, threads, ev, "prev_tid");
-	if (prev)	/* it ran since before the recording */
+	if (prev)	/* the thread ran since before the recording */
 		err = s->done(s->arg, &(struct span) {
 			.type = SPAN_RUN, .row = cpu, .name = prev->index,
 			.from_ns = s->origin_ns, .to_ns = ev->ns,

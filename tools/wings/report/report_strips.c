@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counts and values of the events that are not drawn individually, by row, event
+/* Strips: counts and values of events that are not drawn individually, by row, event
  * definition and bin of time */
 #include <errno.h>
 #include <stdlib.h>

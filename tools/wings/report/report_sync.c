@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl report sync: writes a page with the exchanges with each source, the fit,
- * and the error bound of the fit. Its data is the daemon's answer to "exchanges"; the
- * sync samples of a recording are first converted to the same form.
+ * trace-ctl report sync: writes a page that shows, for each source of time, the exchanges,
+ * the fit and the fit's error bound. The data is the daemon's answer to the request
+ * "exchanges"; sync samples of a recording are first converted to the same form.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,14 +15,13 @@
 #include "report.h"
 
 #define CURVE_POINTS	64
-/* limit of exchanges in a chart: the marks of more exchanges would overlap */
+/* largest number of exchanges in a chart; the marks of more exchanges would overlap */
 #define MARKS_MAX	4096
 
 
 /* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of sync samples; offsets are relative to the tangent in the middle of the
- * fit */
+/* A series of sync samples. Offsets are relative to the tangent in the middle of the fit. */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -35,8 +34,8 @@ static double seconds(const struct window *w, __u64 local)
 		sync_samples_hz(w->read->rec);
 }
 
-/* Returns points of the fitted function at equal distances, from the first exchange to
- * the last. A separate fit is computed for each point. */
+/* Returns points of the fitted function as JSON, equidistant from the first exchange to the
+ * last. Computes a separate fit for each point. */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;
@@ -150,8 +149,8 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Points of the two charts of one time source: the exchanges with the source, and the
- * curve fitted to these exchanges. x, curve_x: times in s, for the chart of offsets;
+/* Points of the two charts of one source of time: the exchanges with the source, and the
+ * curve fitted to these exchanges. Unit of x and curve_x: s, for the chart of offsets; of
  * offset, rtt, residual, curve, low, high: ns */
 struct series {
 	unsigned int nr, nr_curve;
@@ -161,14 +160,14 @@ struct series {
 	double *curve_x, *curve, *low, *high;
 };
 
-static double element(const json_t *row, unsigned int i)
+static double read_element(const json_t *row, unsigned int i)
 {
 	const json_t *value = json_array_get(row, i);
 
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Returns the curve's value at time @x, interpolated between its equidistant points. */
+/* Returns the curve's value at time @x in s, interpolated between the curve's points. */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -184,7 +183,7 @@ static double curve_at(const struct series *s, double x)
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
-/* Reads the exchanges and the fitted curve of a source; the caller frees s->x and
+/* Reads the exchanges and the fitted curve of a source into @s. The caller frees s->x and
  * s->kept. Returns 0 or -ENOMEM. */
 static int read_series(const json_t *source, struct series *s)
 {
@@ -211,16 +210,16 @@ static int read_series(const json_t *source, struct series *s)
 	s->high = s->low + nr_curve;
 	for (i = 0; i < nr_curve; i++) {
 		row = json_array_get(curve, i);
-		s->curve_x[i] = element(row, 0);
-		s->curve[i] = element(row, 1);
-		s->low[i] = s->curve[i] - element(row, 2);
-		s->high[i] = s->curve[i] + element(row, 2);
+		s->curve_x[i] = read_element(row, 0);
+		s->curve[i] = read_element(row, 1);
+		s->low[i] = s->curve[i] - read_element(row, 2);
+		s->high[i] = s->curve[i] + read_element(row, 2);
 	}
 	for (i = 0; i < nr; i++) {
 		row = json_array_get(exchanges, i);
-		s->x[i] = element(row, 0);
-		s->offset[i] = element(row, 1);
-		s->rtt[i] = element(row, 2);
+		s->x[i] = read_element(row, 0);
+		s->offset[i] = read_element(row, 1);
+		s->rtt[i] = read_element(row, 2);
 		s->kept[i] = json_is_true(json_array_get(row, 3));
 		s->residual[i] = s->offset[i] - curve_at(s, s->x[i]);
 	}
@@ -229,8 +228,8 @@ static int read_series(const json_t *source, struct series *s)
 
 /* ---- drawing --------------------------------------------------------------- */
 
-static void widen(const double *v, unsigned int nr, const bool *only,
-		  double *min, double *max)
+static void widen_chart(const double *v, unsigned int nr, const bool *only,
+			double *min, double *max)
 {
 	unsigned int i;
 
@@ -264,16 +263,16 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* Fit the y axis to the error bound at the curve's last point only: the larger
-	 * bounds of earlier points would make the offsets invisibly small. */
+	/* The y axis covers the error bound of the curve's last point only: with the larger
+	 * bounds of earlier points, the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
-	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
-	widen(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
-	widen(s->low + late, s->nr_curve - late, NULL, &chart.y_min,
-	      &chart.y_max);
-	widen(s->high + late, s->nr_curve - late, NULL, &chart.y_min,
-	      &chart.y_max);
+	widen_chart(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
+	widen_chart(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen_chart(s->low + late, s->nr_curve - late, NULL, &chart.y_min,
+		    &chart.y_max);
+	widen_chart(s->high + late, s->nr_curve - late, NULL, &chart.y_min,
+		    &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);
@@ -292,8 +291,8 @@ static void draw_residuals(FILE *to, const struct series *s)
 		.y_max = -INFINITY,
 	};
 
-	widen(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
-	widen(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen_chart(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
+	widen_chart(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);

@@ -124,7 +124,7 @@ static void put_cards(const struct report *r, FILE *to)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
 			  "largest error of a time to the cluster's time" :
 			  "largest error of a time to the common time of the nodes");
-	/* Of nodes that were never compared, no number is shown. */
+	/* Nodes that were never compared have no known error, so no number is shown. */
 	if (rec->nr_nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
 		put_error(to, errors.clock_ns, rec->nr_nodes > 1 ?
 			  "largest error of a time to its node's CLOCK_REALTIME" :
@@ -156,7 +156,7 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " nodes are apart is unknown, and so is the order of their events.</p>\n",
 		      to);
 	if (rec->missing_nodes) {
-		fputs("<p class=\"warn\">Nodes ran of which there is no recording: ", to);
+		fputs("<p class=\"warn\">There is no recording of these nodes of the run: ", to);
 		report_text(to, rec->missing_nodes);
 		fputs(".</p>\n", to);
 	}
@@ -243,7 +243,7 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- lost events -------------------------------------------------------------- */
 
-/* Writes the time range in which events were lost and, if known, the number of gaps. */
+/* Writes when events of a stream were lost on a CPU and, if known, in how many gaps. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
@@ -375,7 +375,7 @@ static void put_threads(const struct report *r, FILE *to)
 	char title[TSCT_THREAD_LABEL_MAX];
 	__u32 i;
 
-	/* The rows of the timeline are sorted by number of events, as is this table. */
+	/* This table has the order of the timeline's rows: by number of events. */
 	for (i = 0; i < all->nr && i < r->nr_row_of; i++)
 		if (r->row_of[i] < nr)
 			order[r->row_of[i]] = all->all[i];

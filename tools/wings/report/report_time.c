@@ -31,7 +31,8 @@ static void add_point(const struct report *r, __u64 tick, __u64 error_ns,
 	to->nr_known += error_ns != UINT64_MAX;
 }
 
-/* Adds the bounds of a merged recording: between two points the larger one holds. */
+/* Adds the bounds of a node of a merged recording. Between two points of the recording, the
+ * larger of their bounds is valid. */
 static void add_merged(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
@@ -47,8 +48,8 @@ static void add_merged(const struct report *r, __u32 node, struct report_bounds 
 	}
 }
 
-/* Adds the bounds at both ends of each piece, and of each gap between two. In a piece of
- * one tick the bound is below those around it, so it is left out. */
+/* Adds the bounds at both ends of each piece of the recording error, and of each gap between
+ * two pieces. Leaves out pieces of one tick: their bound is below those around them. */
 static void add_pieces(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -79,7 +80,7 @@ static void add_pieces(const struct report *r, __u32 node, struct report_bounds 
 int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *ret)
 {
 	const struct tsct_recording *rec = r->x.rec;
-	/* two points for each interval between bounds, or for each piece and each gap */
+	/* merged: two points per interval between bounds; else: two per piece and per gap */
 	const size_t room = 2 * TSCT_RECORDED_BOUNDS_MAX + 4 * (rec->errors.nr_pieces + 1);
 
 	*ret = (struct report_bounds) { .points = calloc(room, sizeof(*ret->points)) };
@@ -92,8 +93,8 @@ int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *
 	return 0;
 }
 
-/* Converts known bounds to points of a chart: x in s since the recording began, y in units
- * of @unit_ns. Returns the number of points. */
+/* Converts the known bounds to points of a chart: x in s since the recording began, y in
+ * units of @unit_ns. Returns the number of points. */
 static unsigned int chart_points(const struct report *r, const struct report_bounds *b,
 				 double unit_ns, double *x, double *y)
 {
@@ -108,8 +109,8 @@ static unsigned int chart_points(const struct report *r, const struct report_bou
 	return nr;
 }
 
-/* Draws the error bounds of a node; with @style NULL, only widens the chart's axes to them.
- * Returns 0 or -ENOMEM. */
+/* Draws the error bounds of a node. With @style NULL, only widens the chart's ranges to
+ * them. Returns 0 or -ENOMEM. */
 static int draw_node(struct chart *chart, const struct report *r, __u32 node, double unit_ns,
 		     const char *style)
 {
@@ -250,7 +251,7 @@ static void put_messages(const struct report *r, FILE *to)
 		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
 			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
 	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and"
-		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in"
+		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no counterpart in"
 		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
 		(uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
 	if (m->other_pairs || m->nr_pairs > PAIRS_SHOWN)

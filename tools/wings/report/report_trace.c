@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The report page of a recording: reads the recording in two passes, writes the page */
+/* The report page of a recording: reads the recording in two passes, then writes the page */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "tools/common/view.h"
 
 struct job {
-	struct report r;	/* first member: callbacks get a pointer to it */
+	struct report r;	/* first member: callbacks cast its address to struct job */
 	struct progress progress;
 	struct output_file to;
 };
@@ -36,7 +36,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes how many events are only summed up, and which are drawn individually. */
+/* Writes how many events are drawn individually, and how many are only summed up. */
 static void put_summary(const struct report *r, FILE *to)
 {
 	if (!r->summed) {
@@ -232,8 +232,8 @@ int report_trace(struct report_options *o)
 		err = tsct_export_prepare(x);
 		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))
 			err = tsct_export_fail(x, -ENOENT, "--fit: the recording has no sync"
-					       " samples; for merged recordings, use it with"
-					       " merge");
+					       " samples; for merged recordings, use --fit"
+					       " with merge");
 		if (err)
 			output_error_print(o->recording, x->why, err);
 		else

@@ -16,7 +16,7 @@
 
 /* ---- spans: report_spans.c --------------------------------------------------- */
 
-#define EDGE_KEPT	256	/* bytes of a payload that are shown on the page */
+#define EDGE_KEPT	256	/* largest number of a payload's bytes that the page shows */
 
 /* The event that begins or ends a span */
 struct edge {
@@ -40,13 +40,13 @@ struct span {
 	__s64 from_ns, to_ns;
 	/* event that begins the span; NULL: the span began before the recording */
 	const struct edge *begin;
-	/* event that ends the span; NULL: end not recorded, or `type` is SPAN_RUN */
+	/* event that ends the span; NULL: not recorded, or `type` is SPAN_RUN */
 	const struct edge *end;
-	bool no_end;		/* end not recorded: to_ns is not the span's end */
-	__u32 events;		/* number of events that begin or end the span */
+	bool no_end;		/* the end is not recorded, so to_ns is not the span's end */
+	__u32 events;		/* number of recorded events that begin or end it: 0 to 2 */
 };
 
-/* An open span; also the elements of x->slices */
+/* An open span; the elements of x->slices have this type, too */
 struct open_span {
 	struct tsct_span span;
 	__u32 depth;
@@ -80,16 +80,16 @@ void spans_free(struct spans *spans);
 
 #define RATE_BINS	512
 #define STRIP_BINS	512
-#define LENGTHS		256	/* bins of span lengths: four per power of two, ns */
+#define LENGTHS		256	/* bins of span lengths in ns: four per power of two */
 /* Largest number of rows that show one thread each. The remaining threads of a node
  * share one row. */
 #define ROWS_MAX	1500
 #define GAPS_MAX	20000
-#define KINDS_MAX	20000	/* limit of event definitions */
+#define KINDS_MAX	20000	/* largest number of event definitions */
 #define EVENTS_DEFAULT	200000
 
-/* Limits of a page's data, bytes before base64: events drawn individually; sums of all
- * other events */
+/* Limits of a page's data before base64, bytes: for events drawn individually, and for sums
+ * of all other events */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
@@ -99,7 +99,7 @@ struct event_rate {
 
 /* Number and size of the events of an event definition */
 struct seen {
-	/* number of events; must be the first member, as report_order() sorts arrays by
+	/* number of events; must be the first member, because report_order() sorts arrays by
 	 * the first 8 bytes of each element */
 	__u64 events;
 	struct event_rate *rate;	/* NULL: no events */
@@ -110,21 +110,21 @@ struct seen {
 
 /* Number of the events of a node */
 struct node_seen {
-	__u64 events;		/* the first member, as in struct seen */
+	__u64 events;		/* must be the first member, as in struct seen */
 	struct event_rate *rate;	/* NULL: no events */
-	/* its less busy threads, which share one row, and the number of their events */
+	/* number of the node's less busy threads, which share one row, and of their events */
 	__u64 other_threads, other_events;
-	__u32 other_row;	/* index of that row */
+	__u32 other_row;	/* index of the row that the less busy threads share */
 };
 
-/* Event definitions that are drawn in the same way, such as a begin and its end */
+/* Event definitions that are drawn in the same way, such as the begin and the end of a slice */
 struct group {
 	__u64 events;		/* number of events of all definitions in the group */
 	/* upper limit of the space that the group's events take in the HTML file,
 	 * bytes */
 	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
-	bool single;		/* whether all events are drawn individually */
+	bool single;		/* flag: all events of the group are drawn individually */
 };
 
 /* A time range in which events of a stream were lost on a CPU */
@@ -134,10 +134,10 @@ struct gap {
 	__u64 events;
 };
 
-/* State of the search for gaps in the file of a stream and CPU */
+/* State of the search for gaps in the file of a stream and a CPU */
 struct gap_cursor {
-	__u64 discarded;	/* number of lost events, as of the last event */
-	__u64 behind;		/* offset in the file behind the last event */
+	__u64 discarded;	/* number of lost events that the last read packet states */
+	__u64 behind;		/* offset in the file after the last read event, bytes */
 	__s64 last_ns;
 	bool begun, in_gap;
 	__u32 gap;
@@ -150,23 +150,23 @@ struct strip {
 	__u32 def;		/* index of the event definition on the page, plus 1;
 				 * 0: several event definitions share the strip */
 	__u32 *count;
-	float *busy;		/* by bin: length of all spans / length of the bin,
-				 * or a counter's last value */
-	float *low, *high;	/* by bin: smallest and largest value of a counter */
+	/* per bin: total time of spans / bin's length; or a counter's last value */
+	float *busy;
+	float *low, *high;	/* per bin: smallest and largest value of a counter */
 };
 
 struct strips {
 	struct strip *all;
 	__u32 nr;
-	struct tsct_index index;	/* by type and row, definition and field */
+	struct tsct_index index;	/* index in `all` by type, row, definition, field */
 };
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
-/* Number of events of a definition with a stack */
+/* Number of events with the same definition and stack */
 struct stack_count {
 	__u32 def;
-	__u32 stack;		/* its index + 1; 0: unknown */
+	__u32 stack;		/* index of the stack + 1; 0: the stack is unknown */
 	__u64 events;
 };
 
@@ -174,9 +174,9 @@ struct report {
 	struct tsct_export x;	/* state of the export; must be the first member:
 				 * callbacks cast its address to struct report * */
 	__u64 max_events;
-	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
+	/* fit of sync samples, enum tsct_fit_kind; -1: the kind that the recording states */
 	int fit;
-	bool looking;		/* whether this is the first pass over the recording */
+	bool looking;		/* flag: this is the first pass over the recording */
 	struct tsct_threads *threads;	/* threads found in the current pass */
 	struct spans *tracker;
 
@@ -184,11 +184,11 @@ struct report {
 	__u64 events;
 	__s64 origin_ns, end_ns;
 	bool has_origin;
-	struct seen *seen;		/* counts of each event definition */
+	struct seen *seen;		/* one element per event definition */
 	struct node_seen *nodes;
 	struct group *groups;
 	__u32 nr_groups;
-	unsigned int rate_shift;	/* log2 of a rate bin's width in ns */
+	unsigned int rate_shift;	/* log2 of the width of a rate bin in ns */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
 	__s64 longer_ns;		/* minimum length of the spans that are all
@@ -197,7 +197,7 @@ struct report {
 	/* State of the second pass over the recording: */
 	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
-	/* number of events drawn individually; number of events summed up in strips */
+	/* number of events drawn individually, and of those summed up in strips */
 	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
@@ -208,7 +208,7 @@ struct report {
 	struct tsct_stacks *stacks;
 	struct stack_count *stack_counts;	/* NULL: no event has a stack */
 	__u32 nr_stack_counts;
-	struct tsct_index stack_index;	/* of stack_counts, by definition and stack */
+	struct tsct_index stack_index;	/* index in stack_counts, by definition and stack */
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
@@ -216,7 +216,7 @@ static inline bool report_single(const struct report *r, __u32 def)
 	return r->groups[r->seen[def].group].single;
 }
 
-/* Returns the time from the report's origin (origin_ns) to @ns, in ns, at least 0 */
+/* Returns the time from the report's origin to @ns, in ns; 0 if @ns is before the origin. */
 static inline __u64 report_time(const struct report *r, __s64 ns)
 {
 	return ns > r->origin_ns ? (__u64)ns - (__u64)r->origin_ns : 0;
@@ -234,7 +234,7 @@ static inline __u64 report_bin_ns(const struct report *r)
 	return report_span_ns(r) / STRIP_BINS + 1;
 }
 
-/* True for a row that several threads of a node share */
+/* Returns true for a row that several threads of a node share. */
 static inline bool report_row_is_shared(__u32 row)
 {
 	return row >= ROWS_MAX;
@@ -253,9 +253,8 @@ __u32 *report_order(const void *array, size_t size, __u32 nr);
 /* Runs the second pass over the recording (report_collect.c). Returns 0 or -errno. */
 int report_take(struct report *r);
 
-/* Returns the strip (sums over time) of the events of one definition in one row of the
- * page; creates the strip if absent. NULL: out of memory or, with errno ENOSPC, too
- * many counters */
+/* Returns the strip (sums over time) of the events of one definition in one row of the page;
+ * adds it if there is none. NULL: out of memory or, with errno ENOSPC, too many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
 void report_strips_free(struct strips *strips);
@@ -267,8 +266,8 @@ void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 
-/* Flame graphs (report_flame.c): count the stack of an event; write the section, if there
- * are stacks. Return 0 or -ENOMEM. */
+/* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
+ * section, if there are stacks. Both return 0 or -ENOMEM. */
 int report_flame_note(struct report *r, const struct tsct_export_event *ev);
 int report_flame_put(struct report *r, FILE *to);
 void report_flame_free(struct report *r);
@@ -278,19 +277,20 @@ void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
 void report_put_count(FILE *to, __u64 n);
 void report_put_length(FILE *to, double ns);
-void report_put_head(FILE *to, const char *text);	/* writes a row's first cell */
+/* writes the first cell of a table's row */
+void report_put_head(FILE *to, const char *text);
 void report_put_cell(FILE *to, const char *text);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
-/* Error bound of a node's times at a moment */
+/* Error bound of a node's times at one moment */
 struct report_bound {
-	__s64 ns;		/* since the Unix epoch */
+	__s64 ns;		/* the moment, ns since the Unix epoch */
 	__u64 error_ns;		/* UINT64_MAX: unknown */
 };
 
-/* Error bounds of a node's times, in order; straight lines between them are above the bound
- * of each event */
+/* Error bounds of a node's times, in the order of time. The straight lines between these
+ * points are nowhere below the bound of an event. */
 struct report_bounds {
 	struct report_bound *points;	/* malloc'ed */
 	unsigned int nr, nr_known;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The live events of all nodes for the page: messages of nodes go in, text for any number
- * of readers comes out. Computation without I/O.
+ * Collects the live events of all nodes for the page: takes messages of nodes, and writes
+ * text for any number of readers. Computation without I/O.
  *
- * Events go through the window into a history of bounded size. Each reader has
- * a place in it; a reader that falls behind skips events, which are counted.
+ * Events go through the window into a history of bounded size. Each reader has a position in
+ * the history; a reader that falls behind skips events, and their number is counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +16,9 @@
 #include "lib/query/value_text.h"
 #include "live.h"
 
-#define WINDOW_ROOM	(1 << 18)	/* events that wait at most */
-#define LINE_EVENTS	2048		/* events in a line at most */
-#define NAMES_MAX	65535		/* names of events of all nodes */
+#define WINDOW_ROOM	(1 << 18)	/* largest number of waiting events */
+#define LINE_EVENTS	2048		/* largest number of events in a line */
+#define NAMES_MAX	65535		/* largest number of event names of all nodes */
 
 int live_feed_init(struct live_feed *f, char *const *names, unsigned int nr)
 {
@@ -58,7 +58,7 @@ void live_feed_free(struct live_feed *f)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-/* Returns the index of a new name of an event; 0, "other", if there is no room. */
+/* Adds an event's name. Returns its index; 0 ("other"): no room. */
 static __u32 add_name(struct live_feed *f, const char *name)
 {
 	char *copy = f->nr_names < NAMES_MAX ? strndup(name, LIVE_NAME_MAX - 1) : NULL;
@@ -110,7 +110,7 @@ static int add_threads(struct live_feed *f, __u32 node, const json_t *threads)
 	return 0;
 }
 
-/* The data may be at any address. */
+/* Copies the record, because the data may be unaligned. */
 static struct live_record record_at(const void *data, size_t i)
 {
 	struct live_record r;
@@ -119,7 +119,7 @@ static struct live_record record_at(const void *data, size_t i)
 	return r;
 }
 
-/* Returns 0; -EPROTO: the data are no events of a node with @nr_names names */
+/* Returns 0; -EPROTO: the data are not valid events of a node with @nr_names names */
 static int check_records(const void *data, size_t len, unsigned int nr_names)
 {
 	struct live_record r;
@@ -147,7 +147,7 @@ void live_feed_step(struct live_feed *f, __s64 now_ns)
 	}
 }
 
-static void push(struct live_feed *f, __u32 node, const struct live_record *r, __s64 now_ns)
+static void push_event(struct live_feed *f, __u32 node, const struct live_record *r, __s64 now_ns)
 {
 	const struct live_event e = {
 		.ns = r->ns, .error_ns = r->error_ns, .node = node, .cpu = r->cpu,
@@ -159,7 +159,7 @@ static void push(struct live_feed *f, __u32 node, const struct live_record *r, _
 	live_window_push(&f->window, &e, now_ns);
 }
 
-static bool get(const json_t *json, const char *key, __s64 *ret)
+static bool get_integer(const json_t *json, const char *key, __s64 *ret)
 {
 	const json_t *value = json_object_get(json, key);
 
@@ -167,13 +167,13 @@ static bool get(const json_t *json, const char *key, __s64 *ret)
 	return json_is_integer(value);
 }
 
-/* Notes how old the oldest event was when it was sent. */
+/* Stores the age of the message's oldest event at the time when the node sent the message. */
 static void note_age(struct live_feed_node *n, const json_t *json,
 		     const struct live_record *first)
 {
 	__s64 now, age;
 
-	if (!get(json, "now_ns", &now) || __builtin_sub_overflow(now, first->ns, &age))
+	if (!get_integer(json, "now_ns", &now) || __builtin_sub_overflow(now, first->ns, &age))
 		return;
 	n->behind_ns = age;
 	if (age > n->behind_max_ns)
@@ -199,14 +199,14 @@ int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const
 		r = record_at(data, i);
 		if (!i)
 			note_age(n, json, &r);
-		push(f, node, &r, now_ns);
+		push_event(f, node, &r, now_ns);
 	}
 	n->received += nr;
-	if (get(json, "read", &value) && value > 0)
+	if (get_integer(json, "read", &value) && value > 0)
 		n->read = (__u64)value;
-	if (get(json, "lost", &value) && value > 0)
+	if (get_integer(json, "lost", &value) && value > 0)
 		n->lost = (__u64)value;
-	if (get(json, "passed_ns", &value))
+	if (get_integer(json, "passed_ns", &value))
 		live_window_pass(&f->window, node, value);
 	if (json_is_true(json_object_get(json, "end"))) {
 		n->ended = true;
@@ -295,8 +295,8 @@ static void add_counts(const struct live_feed *f, json_t *line)
 	json_object_set_new(line, "status", f->status ? json_incref(f->status) : json_null());
 }
 
-/* An event: number, node, time after the base in ns, bound in ns, CPU, thread, kind, name,
- * flags */
+/* Writes an event: number, node, time since f->base_ns in ns, bound in ns, CPU, thread,
+ * kind, name, flags. */
 static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 {
 	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
@@ -335,11 +335,11 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	text = tsct_json_format(line, TSCT_JSON_LINE);
 	json_decref(line);
 	fputc('{', to);
-	if (text && text[1] != '}')	/* without its braces */
+	if (text && text[1] != '}')	/* prints the object without its braces */
 		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
 	free(text);
-	/* Events are many, and of numbers only: they need no tree. A number of 64 bits,
-	 * which is no number of JavaScript, is a text. */
+	/* Writes numbers directly: a JSON tree of many events would be slow. A 64-bit number
+	 * is written as text, because JavaScript's numbers cannot represent it. */
 	fprintf(to, "\"base_ns\":\"%" PRId64 "\",\"skipped\":%" PRIu64 ",\"events\":[",
 		(int64_t)f->base_ns, (uint64_t)r->skipped);
 	for (; r->next < end; r->next++) {

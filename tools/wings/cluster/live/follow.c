@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The node's part of a live view: follows the recording that is being written, and sends
- * its events, up to a rate */
+/* The node's part of a live view: reads the recording while it is being written, and sends
+ * its events, up to a limit per second */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -19,52 +19,52 @@
 #include "live.h"
 #include "tools/common/error.h"
 
-#define STEP_NS		10000000LL	/* longest time of a step, ns */
-#define STEP_EVENTS	1024		/* events between looks at the time */
-#define SEND_NS		100000000LL	/* time after which a message is sent without events */
-#define FINISH_NS	5000000000LL	/* longest time for the rest of a recording, ns */
-#define THREADS_MAX	16384		/* threads whose names are sent */
+#define STEP_NS		10000000LL	/* longest duration of a step, ns */
+#define STEP_EVENTS	1024		/* number of events between reads of the clock */
+#define SEND_NS		100000000LL	/* time until a message without events is sent, ns */
+#define FINISH_NS	5000000000LL	/* limit of the time to send a recording's rest, ns */
+#define THREADS_MAX	16384		/* largest number of threads whose names are sent */
 
 enum live_time {
-	LIVE_TIME_CLUSTER,	/* that of the cluster's master */
+	LIVE_TIME_CLUSTER,	/* cluster time: the time of the cluster's master */
 	LIVE_TIME_CLOCK,	/* CLOCK_REALTIME of one machine */
 	LIVE_TIME_UTC,		/* CLOCK_REALTIME, with its bound to UTC */
-	LIVE_TIME_NONE,		/* CLOCK_REALTIME; nodes do not compare */
+	LIVE_TIME_NONE,		/* CLOCK_REALTIME; times of nodes do not compare */
 	LIVE_TIME_NR,
 };
 
-#define PARAMS		64	/* parameters of cluster time that are kept */
+#define PARAMS		64	/* number of params of cluster time that are kept */
 
 /*
- * Times of a node's events on the timeline that all nodes share, soon after the events.
- * The clock has the cluster's parameters in force and those before; of an event that was
- * written to a file and read again, they may be older, so some more are kept here.
+ * Converts times of a node's events to the timeline that all nodes share. The clock has the
+ * present params of cluster time and some earlier ones. An event that was written to a file
+ * and read again may be older than those, so `params` has more of them.
  */
 struct timeline {
 	enum live_time kind;
 	struct tsct_clock *clock;
-	/* ring of the cluster's parameters that were in force; none if CPUs are skewed */
+	/* ring of params of cluster time that were in force; empty if CPUs are skewed */
 	struct tsct_clock_params params[PARAMS];
-	unsigned int nr_params;		/* number of those that there were */
-	__u32 epoch;			/* cluster epoch of all of them */
-	__u64 utc_error_ns;		/* for LIVE_TIME_UTC */
+	unsigned int nr_params;		/* number of params that were added to the ring */
+	__u32 epoch;			/* cluster epoch of all params in the ring */
+	__u64 utc_error_ns;		/* LIVE_TIME_UTC: bound to UTC, ns */
 };
 
 struct live_follow {
 	char *dir;
 	struct timeline timeline;
-	struct tsct_trace *trace;	/* NULL: not open yet */
+	struct tsct_trace *trace;	/* NULL: the recording is not open yet */
 	char why[256];
 	bool ended, sent_end;
-	/* numbers of names, by channel and event; numbers of threads */
+	/* number of each event name, by channel and event; number of each thread, by id */
 	struct tsct_index names, threads;
-	json_t *new_names, *new_threads;	/* to be sent */
+	json_t *new_names, *new_threads;	/* names for the next message */
 	struct live_record records[LIVE_RECORDS_MAX];
 	unsigned int nr;
 	__u64 read;			/* number of events read */
-	__u64 rate;			/* events per second that are sent */
-	double tokens;			/* events that may be sent now */
-	__s64 tokens_ns;		/* time of the last addition to them */
+	__u64 rate;			/* limit of sent events per second */
+	double tokens;			/* number of events that may be sent now (rate limit) */
+	__s64 tokens_ns;		/* time at which tokens were last added */
 	__s64 last_ns;			/* time of the last event read, on the timeline */
 	__s64 sent_ns;			/* time of the last message, CLOCK_MONOTONIC */
 };
@@ -90,21 +90,21 @@ static void note_params(struct timeline *t)
 		t->params[t->nr_params++ % PARAMS] = state.cluster;
 }
 
-/* Notes the state of the clock: call it more often than ten times a second. */
+/* Reads the clock's present params and bound. Call it at least ten times a second. */
 static void timeline_sample(struct timeline *t)
 {
 	struct tsct_time now;
 	struct tsct_utc utc;
 
-	tsct_clock_now(t->clock, &now);	/* a clock of this process takes its samples here */
+	tsct_clock_now(t->clock, &now);	/* an in-process clock takes samples in this call */
 	if (t->kind == LIVE_TIME_CLUSTER)
 		note_params(t);
 	if (t->kind == LIVE_TIME_UTC)
 		t->utc_error_ns = tsct_clock_utc(t->clock, &utc) ? UINT64_MAX : utc.error_ns;
 }
 
-/* @t: all zero; @name: "cluster", "clock", "utc" or "none". Returns 0, -EINVAL, or an error of
- * tsct_clock_open(). */
+/* Opens a clock. @t: must be zeroed; @name: "cluster", "clock", "utc" or "none". Returns 0,
+ * -EINVAL, or an error of tsct_clock_open(). */
 static int timeline_init(struct timeline *t, const char *name)
 {
 	static const char *const names[LIVE_TIME_NR] = {
@@ -125,7 +125,7 @@ static int timeline_init(struct timeline *t, const char *name)
 	return 0;
 }
 
-/* Converts by the last parameters that began before. False: there are none */
+/* Converts by the newest params of cluster time that begin before. False: there are none */
 static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_time *time)
 {
 	const struct tsct_clock_params *p;
@@ -142,8 +142,8 @@ static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_tim
 	return false;
 }
 
-/* Converts cycles of the last second. Returns false if that fails: then, the time is that
- * of the node's own clock, or the present one, and the bound is unknown, UINT64_MAX. */
+/* Converts cycles of the last second. Returns false on failure: then the time is that of the
+ * node's own clock, or else the present time, and the bound is UINT64_MAX (unknown). */
 static bool timeline_time(const struct timeline *t, __u64 cycles, __u32 cpu,
 			  __s64 *ret_ns, __u64 *ret_error_ns)
 {
@@ -205,7 +205,7 @@ void live_follow_close(struct live_follow *f)
 	free(f);
 }
 
-/* Opens the recording as soon as it is there. */
+/* Opens the recording, if the recorder has created it already. */
 static void open_trace(struct live_follow *f)
 {
 	if (tsct_trace_open(f->dir, NULL, NULL, &f->trace, f->why, sizeof(f->why)))
@@ -213,7 +213,7 @@ static void open_trace(struct live_follow *f)
 	if (tsct_trace_recording(f->trace)->timestamps < TSCT_TIMESTAMPS_SYSTEM &&
 	    !tsct_trace_follow(f->trace, f->dir))
 		return;
-	ctl_error("node: the recording cannot be followed; use"
+	ctl_error("node: live events need a recording with times of the TSC; use"
 		" --timestamps tsc");
 	tsct_trace_close(f->trace);
 	f->trace = NULL;
@@ -222,7 +222,7 @@ static void open_trace(struct live_follow *f)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* Returns the number of an event's name, which is sent if it is new. */
+/* Returns the number of an event's name. Adds a new name to the next message. */
 static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 {
 	const __u32 nr = f->names.nr;
@@ -236,7 +236,7 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 	return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
 }
 
-/* Sends the name of a thread when its first event comes: it is likely to live still. */
+/* Adds a new thread's name to the message; at its first event, the thread likely still runs. */
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;
@@ -254,8 +254,8 @@ static void note_thread(struct live_follow *f, __u32 tid)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* @passed_ns: all events before were read */
-static void send(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
+/* Sends the collected events. @passed_ns: all events before this time were read */
+static void send_events(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
 {
 	json_t *json = json_pack("{ss sI sI sI sI sO sO sb}", "type", "live",
 		"passed_ns", (json_int_t)passed_ns,
@@ -278,7 +278,7 @@ static void send(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
 	f->sent_ns = tsct_monotonic_ns();
 }
 
-/* Adds an event, unless there were too many. */
+/* Adds an event to the next message, unless the limit per second or of the queue is reached. */
 static void add_event(struct live_follow *f, const struct tsct_trace_event *e,
 		      struct byte_queue *out, size_t queue_max)
 {
@@ -297,7 +297,7 @@ static void add_event(struct live_follow *f, const struct tsct_trace_event *e,
 	note_thread(f, e->tid);
 	f->last_ns = r->ns;
 	if (++f->nr == LIVE_RECORDS_MAX)
-		send(f, out, f->last_ns);
+		send_events(f, out, f->last_ns);
 }
 
 static void add_tokens(struct live_follow *f, __s64 now)
@@ -308,8 +308,8 @@ static void add_tokens(struct live_follow *f, __s64 now)
 	f->tokens_ns = now;
 }
 
-/* Reads events until there are no more now, or until the time @until. Returns 1: no more
- * now; 0: there may be more */
+/* Reads events until there are no more now, or until the time @until. Returns 1: there are
+ * no more now; 0: there may be more */
 static int read_events(struct live_follow *f, struct byte_queue *out, size_t queue_max,
 		       __s64 until)
 {
@@ -354,7 +354,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 			passed = f->last_ns;
 	}
 	if (f->nr || f->ended || now - f->sent_ns >= SEND_NS)
-		send(f, out, passed);
+		send_events(f, out, passed);
 	return f->sent_end ? 0 : more ? 2 : 1;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The page of a live view, and its events as a stream, by HTTP on loopback or a Unix
- * socket. A random token in the path keeps other users of the machine away; the Host
- * header must name the machine itself, so that no page of a foreign name can be resolved
- * to it (DNS rebinding).
+ * Serves the page of a live view and a stream of its events, by HTTP on loopback or a Unix
+ * socket. The path has a random token, so that other users of the machine cannot read the
+ * page. The Host header must name the machine itself: this defeats DNS rebinding, in which a
+ * foreign name resolves to this machine.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -34,10 +34,10 @@ struct live_http {
 	struct live_stream *streams;
 	unsigned int nr_streams;
 	char token[2 * TOKEN_BYTES + 1];
-	char *path;		/* of the Unix socket, malloc'ed; NULL: none */
+	char *path;		/* path of the Unix socket, malloc'ed; NULL: TCP */
 	char *page;
 	size_t page_len;
-	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
+	__s64 next_ns;		/* time at which streams send again, CLOCK_MONOTONIC */
 };
 
 bool live_http_is_idle(const struct live_http *h)
@@ -47,8 +47,8 @@ bool live_http_is_idle(const struct live_http *h)
 
 /* ---- addresses: this machine itself, and nothing else --------------------------------------- */
 
-/* Splits "HOST:PORT" or "HOST". *ret_port: -1: none. False: no such form */
-static bool split(const char *text, char *host, size_t size, int *ret_port)
+/* Splits "HOST:PORT" or "HOST". *ret_port -1: no port. Returns false if that is impossible. */
+static bool split_address(const char *text, char *host, size_t size, int *ret_port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : strchrnul(text, ':');
 	char *last;
@@ -76,12 +76,12 @@ bool live_http_host_valid(const char *host)
 	char name[16];
 	int port;
 
-	return split(host, name, sizeof(name), &port) &&
+	return split_address(host, name, sizeof(name), &port) &&
 		(!strcasecmp(name, "localhost") || !strcmp(name, "127.0.0.1") ||
 		 !strcmp(name, "[::1]"));
 }
 
-/* Returns a descriptor or -errno. The socket belongs to this user alone from the start. */
+/* Returns a listening socket or -errno. From its creation on, only this user can connect. */
 static int listen_unix(const char *path, char *url, size_t size)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -140,7 +140,7 @@ int live_http_listen(const char *listen, char *url, size_t size)
 
 	if (!strncmp(listen, "unix:", 5))
 		return listen_unix(listen + 5, url, size);
-	if (!live_http_host_valid(listen) || !split(listen, host, sizeof(host), &port) ||
+	if (!live_http_host_valid(listen) || !split_address(listen, host, sizeof(host), &port) ||
 	    port < 0)
 		return -EINVAL;
 	return listen_tcp(strcasecmp(host, "localhost") ? host : "127.0.0.1", port, url, size);
@@ -150,25 +150,25 @@ int live_http_listen(const char *listen, char *url, size_t size)
 
 #ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
-#define IDLE_S		30		/* a connection without a request for longer ends, s */
+#define IDLE_S		30		/* longest time of a connection without a request, s */
 #define SEND_NS		50000000LL	/* time between lines of a stream, ns */
 
-/* The events of one reader */
+/* A stream of events to one reader */
 struct live_stream {
 	struct live_http *http;
 	struct MHD_Connection *connection;
 	struct live_reader reader;
-	char *text;		/* what is sent, malloc'ed; NULL: nothing */
-	size_t len, at;		/* bytes of it; those that were sent */
-	bool suspended;		/* it has got all, and waits */
+	char *text;		/* text being sent, malloc'ed; NULL: none */
+	size_t len, at;		/* size of the text; part that was sent, bytes */
+	bool suspended;		/* the reader has all events, and waits for new ones */
 	struct live_stream *next;
 };
 
 /* ---- the library -------------------------------------------------------------------------- */
 
 /*
- * It is loaded when it is used: it takes with it ten others, which each start of trace-ctl
- * would load, and which nodes do not need.
+ * The library is loaded only when it is needed: it loads ten other libraries, which would
+ * slow down each start of trace-ctl, and nodes do not need it.
  */
 #define FUNCTIONS(f) \
 	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
@@ -181,7 +181,7 @@ static struct {
 	FUNCTIONS(DECLARE)
 } mhd;
 
-/* Returns 0 or -ENOPKG. */
+/* Loads libmicrohttpd. Returns 0 or -ENOPKG. */
 static int load_library(void)
 {
 	void *library = dlopen(TSCT_MICROHTTPD, RTLD_NOW);
@@ -225,7 +225,7 @@ static int make_page(struct live_http *h)
 
 /* ---- streams ------------------------------------------------------------------------------ */
 
-/* Makes the next line of the stream. Returns 0 or -ENOMEM. */
+/* Writes new events into the text of the stream. Returns 0 or -ENOMEM. */
 static int make_line(struct live_stream *s)
 {
 	FILE *to;
@@ -242,7 +242,7 @@ static int make_line(struct live_stream *s)
 	return fclose(to) ? -ENOMEM : 0;
 }
 
-/* Sends what there is; without anything, stops until live_http_run() resumes it. */
+/* Callback: sends text; if there is none, suspends until live_http_run() resumes. */
 static ssize_t read_stream(void *context, uint64_t pos, char *buffer, size_t max)
 {
 	struct live_stream *s = context;
@@ -300,7 +300,7 @@ static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connecti
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-/* Takes the same time for each wrong token. Returns what follows "/TOKEN/", or NULL. */
+/* Returns the part of @path after "/TOKEN/"; NULL: wrong token. Compares in constant time. */
 static const char *after_token(const struct live_http *h, const char *path)
 {
 	const size_t len = sizeof(h->token) - 1;
@@ -320,9 +320,11 @@ static struct MHD_Response *plain_text(const char *text)
 					       MHD_RESPMEM_PERSISTENT);
 }
 
-/* Returns the response to a request, and its status. */
-static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *connection,
-				    const char *path, const char *method, unsigned int *status)
+/* Returns the response to a request, with its HTTP status in *status. */
+static struct MHD_Response *make_response(struct live_http *h,
+					  struct MHD_Connection *connection,
+					  const char *path, const char *method,
+					  unsigned int *status)
 {
 	const char *host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	const char *rest = after_token(h, path);
@@ -343,7 +345,7 @@ static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *
 	}
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (*rest && h->nr_streams >= LIVE_HTTP_READERS)
-		return plain_text("too many readers\n");
+		return plain_text("too many pages are open; close one of them\n");
 	*status = MHD_HTTP_OK;
 	if (*rest)
 		return open_stream(h, connection);
@@ -364,14 +366,14 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 	(void)version;
 	(void)data;
-	/* The first call comes before the body. No request has one. */
+	/* The first call for a request comes before its body. No valid request has a body. */
 	if (!*state) {
 		*state = &begun;
 		return MHD_YES;
 	}
 	if (*data_size)
 		return MHD_NO;
-	response = respond(context, connection, path, method, &status);
+	response = make_response(context, connection, path, method, &status);
 	if (!response)
 		return MHD_NO;
 	mhd.add_response_header(response, "Content-Security-Policy", policy);
@@ -398,8 +400,8 @@ static int make_token(struct live_http *h)
 	return 0;
 }
 
-/* Returns the descriptor of the daemon, or -errno. */
-static int start(struct live_http *h, const char *listen, char *text, size_t size)
+/* Starts the HTTP server. Returns the server's epoll descriptor, or -errno. */
+static int start_server(struct live_http *h, const char *listen, char *text, size_t size)
 {
 	char url[96];
 	int fd, err;
@@ -434,7 +436,7 @@ int live_http_open(const char *listen, const struct live_feed *feed, struct live
 
 	if (h) {
 		h->feed = feed;
-		fd = start(h, listen, text, size);
+		fd = start_server(h, listen, text, size);
 	}
 	if (fd >= 0) {
 		*ret = h;
@@ -455,7 +457,7 @@ void live_http_close(struct live_http *h)
 
 	if (!h)
 		return;
-	/* A daemon with suspended connections cannot be stopped. */
+	/* A server with suspended connections cannot be stopped, so all are resumed. */
 	for (s = h->streams; s; s = s->next) {
 		if (s->suspended)
 			mhd.resume_connection(s->connection);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events of several nodes in the order of time, while they arrive: computation without
- * I/O. An event waits until all nodes have sent all that is earlier, but at most a given
- * time after its arrival; an event that arrives later still is late.
+ * Sorts events of several nodes by time while they arrive: computation without I/O. An event
+ * waits until all nodes have sent their earlier events, but at most a given time after its
+ * arrival. An event that arrives too late for this order is marked as late.
  *
- * Times are on one timeline, each with a bound. The order of two events of different
+ * All times are on one timeline, each with a bound. The order of two events of different
  * nodes is known if their times differ by more than the sum of both bounds.
  */
 #include <errno.h>
@@ -59,7 +59,7 @@ static void add_waiting(struct live_window *w, const struct live_event *event)
 	tsct_order_add(&w->order, &cursor);
 }
 
-/* Takes the earliest event. Its place is free again. */
+/* Takes the earliest event, and frees its element of `waiting`. */
 static void take_waiting(struct live_window *w, struct live_event *ret)
 {
 	const __u32 place = w->cursors[0].index;
@@ -71,32 +71,32 @@ static void take_waiting(struct live_window *w, struct live_event *ret)
 
 /* ---- times ------------------------------------------------------------------------- */
 
-static struct live_arrival *arrival(struct live_window *w, unsigned int i)
+static struct live_arrival *arrival_at(struct live_window *w, unsigned int i)
 {
 	return &w->arrivals[(w->first + i) % (LIVE_ARRIVALS + 2)];
 }
 
-/* Takes the arrivals whose events have waited long enough. */
-static void force(struct live_window *w, __s64 now_ns)
+/* Removes the arrivals whose events have waited long enough, and sets w->forced_ns. */
+static void force_arrivals(struct live_window *w, __s64 now_ns)
 {
-	for (; w->nr_arrivals && now_ns - arrival(w, 0)->arrived_ns >= w->hold_ns;
+	for (; w->nr_arrivals && now_ns - arrival_at(w, 0)->arrived_ns >= w->hold_ns;
 	     w->nr_arrivals--) {
-		if (arrival(w, 0)->ns > w->forced_ns)
-			w->forced_ns = arrival(w, 0)->ns;
+		if (arrival_at(w, 0)->ns > w->forced_ns)
+			w->forced_ns = arrival_at(w, 0)->ns;
 		w->first = (w->first + 1) % (LIVE_ARRIVALS + 2);
 	}
 }
 
 static void add_arrival(struct live_window *w, __s64 ns, __s64 now_ns)
 {
-	struct live_arrival *last = w->nr_arrivals ? arrival(w, w->nr_arrivals - 1) : NULL;
+	struct live_arrival *last = w->nr_arrivals ? arrival_at(w, w->nr_arrivals - 1) : NULL;
 
 	if (last && now_ns - last->arrived_ns <= w->hold_ns / LIVE_ARRIVALS) {
 		last->ns = ns > last->ns ? ns : last->ns;
 		return;
 	}
-	force(w, now_ns);
-	*arrival(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
+	force_arrivals(w, now_ns);
+	*arrival_at(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
 }
 
 void live_window_push(struct live_window *w, const struct live_event *event, __s64 now_ns)
@@ -137,7 +137,7 @@ void live_window_leave(struct live_window *w, __u32 node)
 
 /* ---- release ------------------------------------------------------------------------ */
 
-static __s64 earliest(const struct live_event *e)
+static __s64 earliest_ns(const struct live_event *e)
 {
 	__s64 ns;
 
@@ -145,7 +145,7 @@ static __s64 earliest(const struct live_event *e)
 		__builtin_sub_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MIN : ns;
 }
 
-static __s64 latest(const struct live_event *e)
+static __s64 latest_ns(const struct live_event *e)
 {
 	__s64 ns;
 
@@ -153,17 +153,17 @@ static __s64 latest(const struct live_event *e)
 		__builtin_add_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MAX : ns;
 }
 
-/* Returns true if an event of another node was released that may be later than @e */
+/* Returns true if a released event of another node may be later than @e. */
 static bool is_unsure(const struct live_window *w, const struct live_event *e)
 {
 	const struct live_reach *other = &w->reach[w->reach[0].node == e->node];
 
-	return other->ns != INT64_MIN && other->ns >= earliest(e);
+	return other->ns != INT64_MIN && other->ns >= earliest_ns(e);
 }
 
 static void note_reach(struct live_window *w, const struct live_event *e)
 {
-	const struct live_reach own = { .node = e->node, .ns = latest(e) };
+	const struct live_reach own = { .node = e->node, .ns = latest_ns(e) };
 
 	if (w->reach[0].ns == INT64_MIN || w->reach[0].node == e->node) {
 		if (own.ns > w->reach[0].ns)
@@ -179,10 +179,10 @@ static void note_reach(struct live_window *w, const struct live_event *e)
 bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
 {
 	const __s64 ns = w->order.nr ? w->waiting[w->cursors[0].index].ns : INT64_MAX;
-	/* INT64_MAX: there is no node to wait for */
+	/* passed_ns is INT64_MAX if there is no node to wait for. */
 	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
-	force(w, now_ns);
+	force_arrivals(w, now_ns);
 	if (!w->order.nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
 		       !live_window_is_full(w)))
 		return false;
