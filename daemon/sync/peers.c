@@ -71,7 +71,7 @@ static void set_sources(struct peers *p)
 	p->nr_sources = config->nr_sources;
 }
 
-/* Creates the schedule and table of members, and opens the server's sockets. @old: the
+/* Opens the server's sockets, and creates or updates schedule and table of members. @old: the
  * previous configuration; NULL: none */
 static int open_network(struct peers *p, const struct config *old)
 {
@@ -79,8 +79,10 @@ static int open_network(struct peers *p, const struct config *old)
 
 	if (!config_has_network(p->config))
 		return 0;
-	err = members_configure(p, old);
-	return err ? err : service_open(p, &p->service);
+	/* Members are updated last: after an error, the previous configuration finds them
+	 * again. */
+	err = service_open(p, &p->service);
+	return err ? err : members_configure(p, old);
 }
 
 int peers_open(const struct peers_options *options, struct peers **ret_peers)
@@ -146,7 +148,8 @@ void peers_tick(struct peers *p)
 
 /* ---- start of synchronization ------------------------------------------- */
 
-static int start_network(struct peers *p)
+/* @old: the previous configuration; NULL: none */
+static int start_network(struct peers *p, const struct config *old)
 {
 	struct tsct_cluster_options options = {
 		.fit.kind = p->config->fit,
@@ -166,12 +169,9 @@ static int start_network(struct peers *p)
 	}
 	p->log->life = net_random() >> 1;
 	timekeeper_use_cluster(p->timekeeper, p->cluster);
-	err = open_network(p, NULL);
-	if (err) {
-		members_close(p);
-		service_close(&p->service);
+	err = open_network(p, old);
+	if (err)
 		return err;
-	}
 	err = link_monitor_open(&p->links);
 	if (err)
 		log_warning("rtnetlink: not available: %s; changes of the network are "
@@ -197,7 +197,7 @@ int peers_start(struct peers *p, struct timekeeper *timekeeper,
 		.clock.forever = true,
 	};
 	if (config_has_network(p->config))
-		err = start_network(p);
+		err = start_network(p, NULL);
 	if (!err)
 		peers_tick(p);
 	return err;
@@ -212,7 +212,6 @@ void peers_stop(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++)
 		source_close(p, &p->source[i]);
 	p->nr_sources = 0;
-	members_close(p);
 	service_close(&p->service);
 	link_monitor_close(p->links);
 	p->links = NULL;
@@ -228,6 +227,7 @@ void peers_close(struct peers *p)
 {
 	if (!p)
 		return;
+	members_close(p);
 	config_free(p->config);
 	free(p->barrier);
 	free(p);
@@ -252,10 +252,12 @@ static int apply_config(struct peers *p, struct config *config)
 			   old->synced_cluster != config->synced_cluster))
 		peers_stop(p);
 	p->config = config;
-	if (!config_has_network(config))
+	if (!config_has_network(config)) {
+		members_close(p);
 		return 0;
+	}
 	if (!p->cluster)
-		return start_network(p);
+		return start_network(p, old);
 	err = open_network(p, old);
 	if (!err)
 		set_sources(p);

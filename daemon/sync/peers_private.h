@@ -159,7 +159,6 @@ struct peer_member {
 	__u64 node;			/* id of the member's node; 0: a free entry */
 	struct tsct_address address;	/* source address of the last request */
 	struct tsct_address ours;	/* destination address of the last request */
-	unsigned int socket;		/* index of the socket in struct service */
 	__u32 key;			/* key id of the last request; 0: no key */
 	__s64 seen_ns;			/* time of the member's last request */
 	const struct config_child *child;	/* configured child; NULL: unknown
@@ -171,8 +170,6 @@ struct members {
 	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; indices are
 					 * those of the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
-	unsigned int socket;		/* index in struct service of the socket that
-					 * received `packet` */
 	__u32 session;			/* last session for which the members got poll
 					 * requests */
 };
@@ -180,10 +177,9 @@ struct members {
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Returns the configured child that sent the request; NULL: none */
-const struct config_child *
-members_find_child(const struct config *config,
-		   const struct tsct_responder_request *request);
+/* Returns the configured child that sends from an address with a key; NULL: none */
+const struct config_child *members_find_child(const struct config *config,
+					      const struct tsct_address *from, __u32 key_id);
 
 /* Records a request from a node that synchronizes with this one. @child: NULL: unknown
  * node */
@@ -235,6 +231,9 @@ struct service {
 int service_open(struct peers *p, struct service *ret);
 void service_close(struct service *s);
 void service_dispatch(struct peers *p, unsigned int nr);
+
+/* Returns a socket that can send from a local address of this node; NULL: none */
+struct net_socket *service_socket(struct service *s, const struct tsct_address *ours);
 
 /* Updates the content of NTP answers from the published clock. */
 void service_refresh(struct peers *p);

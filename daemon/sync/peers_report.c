@@ -369,9 +369,18 @@ static json_t *report_cluster(const struct peers *p)
 
 static json_t *report_session(const struct peers *p)
 {
-	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
+	json_t *participants = json_array();
+	unsigned int at = 0;
+	__u32 exchanges;
+	const char *name;
+
+	while (p->members.schedule &&
+	       tsct_schedule_participant(p->members.schedule, &at, &name, &exchanges))
+		json_array_append_new(participants, json_pack("{s:s, s:I}", "name", name,
+			"exchanges", (json_int_t)exchanges));
+	return json_pack("{s:b, s:I, s:I, s:o}", "busy", (int)peers_busy(p),
 		"last", (json_int_t)p->members.session,
-		"over", (json_int_t)p->nr_sessions);
+		"over", (json_int_t)p->nr_sessions, "participants", participants);
 }
 
 static json_t *report_all(const struct peers *p)

@@ -124,7 +124,8 @@ static __u64 now_us(void *ctx)
 static void member_request(void *ctx, const struct tsct_responder_request *request)
 {
 	struct peers *p = ctx;
-	const struct config_child *child = members_find_child(p->config, request);
+	const struct config_child *child = members_find_child(p->config, request->from,
+							      request->key_id);
 	__u32 interval_us = p->config->ratelimit.interval_us;
 	__s64 now_ns = tsct_monotonic_ns();
 
@@ -245,7 +246,6 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 	__u32 ticket = 0;
 
 	p->members.packet = packet;
-	p->members.socket = (unsigned int)(socket - s->socket);
 	result = tsct_responder_answer(s->responder, &s->timeline,
 				       &packet->from, packet->bytes,
 				       packet->len, packet->time, reply, &len,
@@ -293,6 +293,16 @@ void service_dispatch(struct peers *p, unsigned int nr)
 }
 
 /* ---- sockets of the service ---------------------------------------------- */
+
+struct net_socket *service_socket(struct service *s, const struct tsct_address *ours)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++)
+		if (s->socket[i].v6 == !net_is_v4(ours))
+			return &s->socket[i];
+	return NULL;
+}
 
 /*
  * Opens a second socket, which receives the packets of configured children only: packets

@@ -25,6 +25,7 @@ struct schedule_member {
 				 * field `present` is true */
 	/* true: the open session waits for turns of this member */
 	bool counted;
+	bool invited;		/* the last session begun is for this member */
 	__u32 session;		/* number of the member's session; 0: none */
 	bool over;		/* true: the member has no more turns in its session */
 	bool has_turn;		/* true: turn_us is valid */
@@ -84,6 +85,16 @@ tsct_schedule_new(const struct tsct_schedule_options *options)
 
 	if (!schedule)
 		return NULL;
+	tsct_schedule_configure(schedule, options);
+	schedule->first = options->first ? options->first : 1;
+	schedule->barrier = schedule->first;
+	schedule->session = schedule->first == 1 ? ~0U : schedule->first - 1;
+	return schedule;
+}
+
+void tsct_schedule_configure(struct tsct_schedule *schedule,
+			     const struct tsct_schedule_options *options)
+{
 	schedule->options = *options;
 	if (!schedule->options.max_messages)
 		schedule->options.max_messages = 100;
@@ -94,10 +105,6 @@ tsct_schedule_new(const struct tsct_schedule_options *options)
 	snprintf(schedule->name, sizeof(schedule->name), "%s",
 		 options->name ? options->name : "the master");
 	schedule->options.name = schedule->name;
-	schedule->first = options->first ? options->first : 1;
-	schedule->barrier = schedule->first;
-	schedule->session = schedule->first == 1 ? ~0U : schedule->first - 1;
-	return schedule;
 }
 
 void tsct_schedule_free(struct tsct_schedule *schedule)
@@ -217,7 +224,7 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 	if (!member)
 		return;
 	reset_member(schedule, member);
-	member->expected = false;
+	member->expected = member->invited = false;
 	member->last_us = 0;	/* makes the entry the first to be reused */
 	schedule->nr_expected--;
 }
@@ -277,11 +284,26 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us)
 	schedule->begin_us = now_us;
 	schedule->free_us = now_us;
 	for (i = 0; i < schedule->nr; i++) {
-		schedule->members[i].session = 0;
-		set_counted(schedule, &schedule->members[i],
-		      is_present(&schedule->members[i], now_us));
+		struct schedule_member *member = &schedule->members[i];
+
+		member->session = member->messages = 0;
+		set_counted(schedule, member, is_present(member, now_us));
+		member->invited = member->counted || member->expected;
 	}
 	return schedule->session;
+}
+
+bool tsct_schedule_participant(const struct tsct_schedule *schedule, unsigned int *at,
+			       const char **ret_name, __u32 *ret_exchanges)
+{
+	while (*at < schedule->nr && !schedule->members[*at].invited)
+		++*at;
+	if (*at == schedule->nr)
+		return false;
+	*ret_name = schedule->members[*at].name;
+	*ret_exchanges = schedule->members[*at].messages;
+	++*at;
+	return true;
 }
 
 static bool is_in_session(const struct tsct_schedule *schedule,
@@ -337,7 +359,7 @@ static void answer_session(struct tsct_schedule *schedule,
 		member->over = false;
 		member->has_turn = false;
 		member->messages = 0;
-		schedule->joined = true;
+		schedule->joined = member->invited = true;
 		set_counted(schedule, member, true);
 	}
 	update_turn(schedule, member, request, now_us);

@@ -48,6 +48,10 @@ struct tsct_schedule *
 tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
 
+/* Applies new options, except @first, to a schedule. Its members, and an open session, stay. */
+void tsct_schedule_configure(struct tsct_schedule *schedule,
+			     const struct tsct_schedule_options *options);
+
 /*
  * tsct_schedule_member - note a request from a member, and add it if it is new
  * @node: node id of the member, not 0
@@ -73,6 +77,15 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 /* Returns the number of the open session, or 0. */
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
+
+/*
+ * Returns the nodes that the last session is or was for, one per call, until it returns false:
+ * the configured members, and the nodes that were present or joined. @at: 0 for the first
+ * call. *ret_exchanges: number of the node's exchanges in that session; 0: it did not take
+ * part
+ */
+bool tsct_schedule_participant(const struct tsct_schedule *schedule, unsigned int *at,
+			       const char **ret_name, __u32 *ret_exchanges);
 
 /* Processes a node's request: in the reply to a member, sets session, turn_us, barrier and
  * flags; in the reply to another node, barrier only. */

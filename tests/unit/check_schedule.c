@@ -139,6 +139,41 @@ TEST(test_turns)
 	ck_assert_uint_eq(tsct_schedule_begin(r, now + 10), s + 1);
 }
 
+/* The nodes of a session are the configured members and the present ones, with their exchanges.
+ * New options leave members and session as they are. */
+TEST(test_participants)
+{
+	const struct tsct_schedule_options options = { .max_messages = 2, .name = "other" };
+	unsigned int at = 0;
+	__u32 s, exchanges;
+	const char *name;
+
+	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_int_eq(tsct_schedule_expect(r, "alpha"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "beta"), 0);
+	member(1, "alpha", 0);
+	s = tsct_schedule_begin(r, 10);
+	join(1, s, 20);
+	join(1, s, 20);
+	at = 0;
+	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_str_eq(name, "alpha");
+	ck_assert_uint_eq(exchanges, 1);
+	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_str_eq(name, "beta");
+	ck_assert_uint_eq(exchanges, 0);
+	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	tsct_schedule_configure(r, &options);
+	ck_assert_uint_eq(tsct_schedule_open(r, 30), s);
+	join(1, s, 2000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	tsct_schedule_dismiss(r, "alpha");
+	at = 0;
+	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_str_eq(name, "beta");
+	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+}
+
 /* A member that sends before its turn gets no additional turn, and takes no turn from
  * others. */
 TEST(test_early_member)

@@ -231,11 +231,10 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that got requests after @before, but sent no valid answer. Returns
- * EXIT_DONE if there are none, EXIT_FAILED if all sources were silent, EXIT_LOST otherwise. */
-static int check_sources(const json_t *before, const json_t *peers)
+/* Prints the sources that sent no valid answer after @before. Returns their number. */
+static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
-	const json_t *sources = json_object_get(peers, "sources"), *source, *then;
+	const json_t *source, *then;
 	const char *name, *why;
 	size_t i, silent = 0;
 
@@ -243,19 +242,54 @@ static int check_sources(const json_t *before, const json_t *peers)
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
 		/* A member that is missing gives NaN, with which each comparison is false. */
-		if (!then || !(ctl_json_number(source, "sent") >
-			       ctl_json_number(then, "sent")) ||
-		    !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
-		      ctl_json_number(json_object_get(then, "answers"), "taken")))
+		if (!then || !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
+			       ctl_json_number(json_object_get(then, "answers"), "taken")))
 			continue;
 		silent++;
 		why = ctl_json_string(source, "why");
-		ctl_error("%s: no answer%s%s",
-			*name ? name : "a source", *why ? ": " : "", why);
+		ctl_error("%s: no %s%s%s", *name ? name : "a source",
+			  ctl_json_number(source, "sent") > ctl_json_number(then, "sent") ?
+			  "answer" : "request was sent: it was polled a moment ago, it limits "
+			  "requests, or there is no route to it; try again in a minute",
+			  *why ? ": " : "", why);
 	}
-	if (!silent)
-		return EXIT_DONE;
-	return silent < json_array_size(sources) ? EXIT_LOST : EXIT_FAILED;
+	return silent;
+}
+
+/* Prints the nodes that did not take part in this master's session. Returns their number. */
+static size_t print_absent_members(const json_t *participants)
+{
+	const json_t *member;
+	size_t i, absent = 0;
+
+	json_array_foreach(participants, i, member) {
+		if (ctl_json_number(member, "exchanges") > 0)
+			continue;
+		absent++;
+		ctl_error("%s: did not take part in the session: it sent no request; check that "
+			  "tsctraced runs there, and has this node as its master",
+			  ctl_json_string(member, "name"));
+	}
+	return absent;
+}
+
+/* Prints who did not take part in the session. Returns EXIT_DONE if all nodes took part,
+ * EXIT_FAILED if none did, EXIT_LOST otherwise. */
+static int check_session(const json_t *before, const json_t *peers)
+{
+	const json_t *sources = json_object_get(peers, "sources");
+	const json_t *participants = json_object_get(json_object_get(peers, "session"),
+						     "participants");
+	size_t all = json_array_size(sources) + json_array_size(participants);
+	size_t silent = print_silent_sources(before, sources) +
+		print_absent_members(participants);
+
+	if (!all)
+		ctl_error("no node took part in the session: this node has no source, and no "
+			  "node synchronizes with it; see 'trace-ctl peers'");
+	if (silent == all)
+		return EXIT_FAILED;
+	return silent ? EXIT_LOST : EXIT_DONE;
 }
 
 static int cmd_sync(int argc, char **argv)
@@ -281,7 +315,7 @@ static int cmd_sync(int argc, char **argv)
 		json = await_session_end(o.timeout_s);
 	}
 	if (json) {
-		ret = check_sources(before, json);
+		ret = check_session(before, json);
 		if (!o.json)
 			print_peers(json);
 		else if (ctl_json_print(json_incref(json)))
