@@ -244,10 +244,13 @@ static int start_holder(struct kept_channels *kept)
 		return err;
 	unlink(addr.sun_path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	/* A descriptor below LISTENER is refused: the holder has /dev/null there. */
-	if (fd < 0 || fd < LISTENER || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    chmod(addr.sun_path, 0600) || listen(fd, CLIENTS_MAX))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    fchmodat(AT_FDCWD, addr.sun_path, 0600, AT_SYMLINK_NOFOLLOW) ||
+	    listen(fd, CLIENTS_MAX))
 		err = -errno;
+	/* A descriptor below LISTENER is refused: the holder has /dev/null there. */
+	else if (fd < LISTENER)
+		err = -EBADF;
 	if (!err)
 		err = connect_holder(kept);
 	if (!err)

@@ -2,6 +2,7 @@
 /* The run-time directory: created, checked and locked */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,6 +16,17 @@
 #include "run_dir.h"
 
 #define LOCK_NAME	"tsctraced.pid"
+#define USER_NAME	"tsctrace"	/* system/sysusers.conf */
+
+bool run_dir_trusts(uid_t uid)
+{
+	const struct passwd *user;
+
+	if (!uid || uid == geteuid())
+		return true;
+	user = geteuid() ? NULL : getpwnam(USER_NAME);
+	return user && user->pw_uid == uid;
+}
 
 const char *run_dir_fix(int err)
 {
@@ -42,18 +54,42 @@ static int report_error(const char *path, int err)
 }
 
 /*
+ * Checks that no other user can write to the directory: it could make the daemon lock, map or
+ * replace files of its choice. Returns 0 or -EPERM, logged.
+ */
+static int check_owner(const char *path, const struct stat *st)
+{
+	if (!run_dir_trusts(st->st_uid))
+		log_error("%s: owned by another user (uid %u), who can replace files there; start "
+			  "tsctraced as that user, or set --run-dir to a directory that only root "
+			  "or you can write to", path, st->st_uid);
+	else if (st->st_mode & 022)
+		log_error("%s: other users can write to it, by its mode %o; run 'chmod go-w' on "
+			  "it, or set --run-dir to a directory that only root or you can write to",
+			  path, st->st_mode & 07777);
+	else
+		return 0;
+	return -EPERM;
+}
+
+/*
  * Opens and locks the lock file, whose text is the pid of the process that has the lock.
  * The kernel releases the lock when that process ends; the lock file stays. Returns its
  * descriptor, or -errno after logging the error.
  */
-static int take_lock(const char *path, int dir)
+static int take_lock(const char *path, int dir, uid_t owner)
 {
-	int lock = openat(dir, LOCK_NAME,
-			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+	int lock = openat(dir, LOCK_NAME, flags | O_EXCL, 0600);
 	char pid[32] = "";
 	ssize_t len;
 	int err;
 
+	/* The directory's owner may start the next daemon. */
+	if (lock >= 0 && owner != geteuid() && fchown(lock, owner, (gid_t)-1))
+		log_debug("%s/%s: cannot change its owner: %s", path, LOCK_NAME, strerror(errno));
+	if (lock < 0)
+		lock = openat(dir, LOCK_NAME, flags, 0600);
 	if (lock < 0)
 		return report_error(path, -errno);
 	/* The lock file's mode is set to 0600: any process that can open the file can
@@ -99,18 +135,9 @@ int run_dir_open(const char *path, int *ret_dir, int *ret_lock)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return report_error(path, -errno);
-	/* Other users with write access to the run-time directory could make the daemon
-	 * lock, map or replace files of their choice. */
-	if (fstat(dir, &st)) {
-		lock = report_error(path, -errno);
-	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
-		   st.st_mode & 022) {
-		log_error("%s: other users can write to it; set --run-dir to a "
-			  "directory that only root or you can write to", path);
-		lock = -EPERM;
-	} else {
-		lock = take_lock(path, dir);
-	}
+	lock = fstat(dir, &st) ? report_error(path, -errno) : check_owner(path, &st);
+	if (!lock)
+		lock = take_lock(path, dir, st.st_uid);
 	if (lock < 0) {
 		close(dir);
 		return lock;

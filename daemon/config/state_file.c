@@ -12,6 +12,7 @@
 
 #include "lib/clock/sysfs_read.h"
 #include "log.h"
+#include "run_dir.h"
 #include "state_file.h"
 
 #define NODE_ID_FILE	"node"
@@ -26,7 +27,7 @@ ssize_t state_file_read(const char *path, char *text, size_t size)
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_mode & 022 ||
-	    (st.st_uid != 0 && st.st_uid != geteuid())) {
+	    !run_dir_trusts(st.st_uid)) {
 		len = -EACCES;
 	} else {
 		len = read(fd, text, size - 1);

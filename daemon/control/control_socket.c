@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The control socket: connections, requests and answers */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,7 +336,8 @@ static int listen_at(struct control *control)
 	    bind(control->listener, (struct sockaddr *)&addr, sizeof(addr)))
 		return -errno;
 	control->bound = true;
-	if (chmod(control->path, 0666) || listen(control->listener, SOMAXCONN))
+	if (fchmodat(AT_FDCWD, control->path, 0666, AT_SYMLINK_NOFOLLOW) ||
+	    listen(control->listener, SOMAXCONN))
 		return -errno;
 	return watch_fd(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, NULL);
 }

@@ -451,7 +451,8 @@ static int listen_at_path(struct tsct_server *server)
 	if (server->listener < 0 ||
 	    bind(server->listener, (struct sockaddr *)&server->addr,
 		 sizeof(server->addr)) < 0 ||
-	    chmod(path, 0666) < 0 || listen(server->listener, SOMAXCONN) < 0)
+	    fchmodat(AT_FDCWD, path, 0666, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    listen(server->listener, SOMAXCONN) < 0)
 		return -errno;
 	return watch_fd(server, server->listener, &server->listener);
 }

@@ -227,7 +227,8 @@ wait_for "the socket with the longest path is there" test -S \
 stop TERM 0
 mkdir -m 777 "$work/open"
 chmod 777 "$work/open"
-refused 1 'other users can write' "$daemon" --no-module --run-dir "$work/open"
+refused 1 'other users can write to it, by its mode 777; run .chmod go-w' "$daemon" --no-module \
+	--run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
 	chmod 755 "$work"
@@ -237,6 +238,31 @@ if [ "$(id -u)" = 0 ]; then
 	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$work/tsctraced" --no-module \
 		--run-dir "$work/root"
+
+	# The run directory of a package belongs to the user tsctrace: root's daemon starts
+	# there, and after it that user's. A directory of any other user is refused.
+	cp /etc/passwd "$work/passwd"
+	echo 'tsctrace:x:64321:64321::/:/bin/false' >>"$work/passwd"
+	mkdir -m 755 "$work/package" "$work/other"
+	chown 64321 "$work/package"
+	chown 64322 "$work/other"
+	# Runs a command where the user tsctrace exists.
+	# shellcheck disable=SC2016
+	with_user=(unshare -m sh -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$work/passwd")
+	starts() {	# COMMAND...
+		rm -f "$work/package/control.sock"
+		"$@" --no-module --no-network --run-dir "$work/package" 2>"$work/err" & track pid
+		wait_for "the daemon is up in the package's directory" has_started
+		stop TERM 0
+	}
+	has_started() {
+		! has_ended "$pid" || fail "it has ended: $(cat "$work/err")"
+		[ -S "$work/package/control.sock" ]
+	}
+	starts "${with_user[@]}" "$daemon"
+	starts "${with_user[@]}" setpriv --reuid 64321 --regid 64321 --clear-groups "$work/tsctraced"
+	refused 1 'other: owned by another user (uid 64322)' "${with_user[@]}" "$daemon" --no-module \
+		--run-dir "$work/other"
 fi
 echo "migration: new epoch after $noticed ms, synchronized after $recovered ms"
 echo "$ns +- $bound in [$before, $after]"
