@@ -50,6 +50,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	if (!err)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
+	if (!err)
+		tsct_series_set_run(in->series, in->nr_series, rec);
 	/* A recorder that was killed wrote no end: the last sample is a lower bound of the
 	 * recording's end. */
 	if (!err && !rec->complete && in->nr_samples &&

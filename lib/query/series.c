@@ -147,6 +147,15 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr)
 	free(series);
 }
 
+void tsct_series_set_run(struct tsct_series *series, unsigned int nr,
+			 const struct tsct_recording *rec)
+{
+	const __u64 session = rec->nodes[0].sync.start.begin;
+
+	while (nr--)
+		series[nr].run_begin = session ? session : rec->begin;
+}
+
 /* ---- functions -------------------------------------------------------------- */
 
 double tsct_series_ns(const struct tsct_series *s)
@@ -172,16 +181,31 @@ int tsct_series_near(const struct tsct_series *s, enum tsct_fit_kind kind,
 			       ret_fit, NULL);
 }
 
+static bool has_session_since(const struct tsct_series *s, __u64 since)
+{
+	unsigned int i;
+
+	for (i = s->nr; i && s->x[i - 1].t1 >= since; i--)
+		if (s->x[i - 1].session)
+			return true;
+	return false;
+}
+
 int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 		    double hz, __u64 from, __u64 to, __u64 at,
 		    struct tsct_fit *ret_fit, bool *keep)
 {
-	const struct tsct_fit_options options = {
+	struct tsct_fit_options options = {
 		.kind = kind, .hz = hz, .at = at,
 		.wander_ppb = s->has_params ? 0 : STEERED_PPB,
 	};
 	unsigned int first = 0, end = s->nr;
+	int err;
 
+	if (kind == TSCT_FIT_ITC && has_session_since(s, s->run_begin))
+		from = from > s->run_begin ? from : s->run_begin;
+	else if (kind == TSCT_FIT_ITC)
+		options.kind = TSCT_FIT_LINEAR;
 	while (first < s->nr && s->x[first].t1 < from)
 		first++;
 	while (end > first && s->x[end - 1].t1 > to)
@@ -190,9 +214,11 @@ int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 		memset(keep, 0, s->nr * sizeof(*keep));
 	if (first == end)
 		return -ENODATA;
-	return tsct_fit_make(s->x + first, end - first, &options,
-			     1e9 / tsct_series_ns(s), ret_fit,
-			     keep ? keep + first : NULL);
+	err = tsct_fit_make(s->x + first, end - first, &options, 1e9 / tsct_series_ns(s),
+			    ret_fit, keep ? keep + first : NULL);
+	if (!err && kind == TSCT_FIT_ITC)
+		ret_fit->kind = kind;
+	return err;
 }
 
 __s64 tsct_series_time(const struct tsct_series *s, const struct tsct_fit *fit,

@@ -28,6 +28,9 @@ struct tsct_series {
 	unsigned int nr_kept;
 	/* number of sessions to which the exchanges belong */
 	unsigned int nr_sessions;
+	/* cycles at which the recording's own run began: earlier sessions belong to other
+	 * runs; 0: all exchanges are of this run */
+	__u64 run_begin;
 };
 
 /* Largest number of series: more than the sources and epochs of any real cluster make,
@@ -43,12 +46,21 @@ int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);
 void tsct_series_free(struct tsct_series *series, unsigned int nr);
 
+/* Sets run_begin of all series of a recording: its recorder's session at the start, else the
+ * recording's begin. */
+void tsct_series_set_run(struct tsct_series *series, unsigned int nr,
+			 const struct tsct_recording *rec);
+
 /*
  * tsct_series_fit - fit the function from this node's counter to the polled node's
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
  * @keep: NULL, or room for series->nr flags: the fit used the exchange.
+ *
+ * TSCT_FIT_ITC is for the sessions of one run: it uses those since run_begin. If there are none,
+ * it is TSCT_FIT_LINEAR. All other kinds also use the exchanges before the run.
+ *
  * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
  * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
  */

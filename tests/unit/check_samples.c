@@ -227,6 +227,45 @@ TEST(test_series_fit)
 	tsct_series_free(series, 1);
 }
 
+/* Fit itc uses the sessions since the run began; without one it is linear. Spline uses all. */
+TEST(test_series_of_a_run)
+{
+	struct tsct_series *series;
+	unsigned int i, nr, used;
+	struct tsct_fit fit;
+	bool keep[100];
+
+	make_small(100);
+	read_small(NULL);
+	ck_assert_int_eq(tsct_series_make(samples, nr_samples, &series, &nr), 0);
+	for (i = 0; i < 100; i++)
+		series->x[i].session = i / 20 + 1;
+	rec.nodes[0].sync.start.begin = series->x[60].t1;
+	tsct_series_set_run(series, nr, &rec);
+	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_ITC, HZ, 0, UINT64_MAX, 0, &fit,
+					 keep), 0);
+	for (i = used = 0; i < 100; i++) {
+		ck_assert(i >= 60 || !keep[i]);
+		used += keep[i];
+	}
+	/* Two sessions of 20, each without a tenth; through two sessions, a straight line */
+	ck_assert_uint_eq(used, 36);
+	ck_assert_uint_eq(fit.nr_pieces, 1);
+	tsct_fit_free(&fit);
+	ck_assert_int_eq(tsct_series_near(series, TSCT_FIT_SPLINE, HZ, 0, &fit), 0);
+	ck_assert_uint_eq(fit.nr_kept, 90);
+	ck_assert_uint_eq(fit.nr_pieces, 6);
+	tsct_fit_free(&fit);
+	series->run_begin = series->x[99].t1 + 1;
+	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_ITC, HZ, 0, UINT64_MAX, 0, &fit,
+					 keep), 0);
+	ck_assert_uint_eq(fit.nr_kept, 90);
+	ck_assert_uint_eq(fit.nr_pieces, 1);
+	ck_assert_int_eq(fit.kind, TSCT_FIT_ITC);
+	tsct_fit_free(&fit);
+	tsct_series_free(series, nr);
+}
+
 /* Samples of each epoch, node and address form a separate series, in order and without
  * duplicates. */
 TEST(test_series_are_separate)

@@ -38,8 +38,10 @@ int sync_samples_open(const char *dir, struct sync_samples *r)
 				       &r->nr_series);
 	}
 	free(samples);
-	if (!err)
+	if (!err) {
+		tsct_series_set_run(r->series, r->nr_series, r->rec);
 		return 0;
+	}
 	if (err == -E2BIG)
 		ctl_error("%s: sync samples of more than %d sources and epochs: the recording"
 			  " is corrupt", dir, TSCT_SERIES_MAX);
