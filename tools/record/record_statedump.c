@@ -34,6 +34,10 @@
 #define START_SLACK_NS	10000000ULL
 /* time between two reads of the same thread's state in /proc, ns */
 #define RECHECK_NS	1000000000LL
+/* time between two reads of a thread's name, ns: as long as all names together take a hundredth
+ * of a CPU, from NAME_NS to RECHECK_NS */
+#define NAME_NS		2000000LL
+#define NAME_EACH_NS	500000LL
 /* limit of the time for reading states from /proc after a pass over the rings, ns */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL	/* like READ_NS, but after a pass with many events, ns */
@@ -59,6 +63,7 @@ struct record_statedump {
 	__s64 last_pid_ns, written_pid_ns;
 	struct known_thread *threads;	/* threads whose state was written */
 	struct tsct_index thread_index;	/* finds a member of `threads` by thread ID */
+	__u32 next_name;		/* index in `threads` of the next name to be read */
 	struct tsct_index cgroups;	/* IDs of the cgroups whose path was written */
 	struct tsct_tid_notes *notes;	/* threads of the events that were written */
 };
@@ -346,6 +351,8 @@ struct known_thread {
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of the last read of the state */
 	/* a BPF program reported the state, and will report changes */
 	bool reported;
+	bool ended;
+	__s64 named_ns;			/* CLOCK_MONOTONIC of the last read of the name */
 	__u64 pid_position;			/* dump->pid_position at the time of `state` */
 };
 
@@ -407,6 +414,7 @@ static void add_thread(struct record_session *s, __u64 cycles,
 		    !may_be_another(s->statedump, known))
 			return;
 		known->reported = reported;
+		known->ended = false;
 		known->state = *state;
 		known->pid_position = s->statedump->pid_position;
 	}
@@ -496,6 +504,56 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 	}
 }
 
+/* Takes the next thread whose name is to be read at @now, and copies what is known of it. Returns
+ * false if no name is due. */
+static bool take_name(struct record_statedump *dump, __s64 now, struct known_thread *ret)
+{
+	const __s64 all_ns = dump->thread_index.nr * NAME_EACH_NS;
+	struct known_thread *known;
+
+	if (!dump->thread_index.nr)
+		return false;
+	known = &dump->threads[dump->next_name % dump->thread_index.nr];
+	if (now - known->named_ns < (all_ns < NAME_NS ? NAME_NS :
+				     all_ns < RECHECK_NS ? all_ns : RECHECK_NS))
+		return false;
+	known->named_ns = now;
+	dump->next_name = (__u32)(known - dump->threads) + 1;
+	*ret = *known;
+	return true;
+}
+
+/* Reads the names of the known threads again, in turn, and the state of a thread whose name has
+ * changed: a thread may set its name after it has connected or written events. */
+static void read_names(struct record_session *s)
+{
+	struct record_statedump *dump = s->statedump;
+	const __s64 begin = tsct_monotonic_ns();
+	char path[64], name[32];
+	struct known_thread known;
+	bool due = true;
+
+	while (due && tsct_monotonic_ns() - begin < READ_BUSY_NS) {
+		pthread_mutex_lock(&dump->lock);
+		due = take_name(dump, begin, &known);
+		pthread_mutex_unlock(&dump->lock);
+		if (!due || known.reported || known.ended || !known.state.tgid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%u/comm", known.state.tid);
+		name[0] = '\0';
+		if (!kill((pid_t)known.state.tid, 0) || errno != ESRCH)
+			read_file(AT_FDCWD, path, name, sizeof(name));
+		name[strcspn(name, "\n")] = '\0';
+		if (*name && strncmp(name, known.state.name, sizeof(known.state.name)))
+			read_thread(s, known.state.tid);
+		if (*name)
+			continue;
+		pthread_mutex_lock(&dump->lock);
+		find_thread(dump, known.state.tid)->ended = true;
+		pthread_mutex_unlock(&dump->lock);
+	}
+}
+
 /* ---- passes ----------------------------------------------------------------- */
 
 __u64 record_statedump_start_pass(struct record_session *s, bool is_last)
@@ -512,8 +570,10 @@ __u64 record_statedump_start_pass(struct record_session *s, bool is_last)
 void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
 	/* Take the waiting records of BPF programs first: they may have the same threads. */
-	if (!s->other_numbers && !more)
+	if (!s->other_numbers && !more) {
 		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
+		read_names(s);
+	}
 	if (!s->writer)
 		return;
 	pthread_mutex_lock(&s->statedump->lock);
