@@ -80,8 +80,7 @@ static int init_stream(struct stat_figures *s, __u32 stream)
 		s->meaning[stream][i] = (struct stat_meaning) {
 			.kernel = tsct_kernel_event(s->rec, stream, c->defs[i]),
 			/* exit() never returns: do not count it as a call without an end. */
-			.call = call && call->result != TSCT_RESULT_NONE ?
-				(int)tsct_syscall_number(call) : -1,
+			.call = call && call->result != TSCT_RESULT_NONE ? call : NULL,
 		};
 	}
 	return 0;

@@ -51,6 +51,7 @@ enum statedump_kind {
 	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
 	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
 	STATEDUMP_STACK,	/* struct stack_head, then the frames */
+	STATEDUMP_THREAD_END,	/* u32 tid */
 };
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
