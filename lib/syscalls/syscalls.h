@@ -5,7 +5,8 @@
  *
  * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as fields,
  * and an END event with the field `ret`. If a condition on the result decides whether the
- * call is recorded, it is one INSTANT event at the call's end, with all these fields. The
+ * call is recorded, or if seccomp refuses the call, it is one INSTANT event at the call's end,
+ * with all these fields. The
  * events of 32-bit programs are sys32_NAME; the arguments of these calls are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
