@@ -413,6 +413,8 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 {
 	const struct tsct_identity_thread *who;
 	const struct tsct_identity_end *end;
+	struct tsct_trace_event e = { 0 };
+	struct tsct_export_event ev;
 	int err = 0;
 
 	for (; !err && *next < x->identity.nr_ends; ++*next) {
@@ -420,16 +422,16 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 		if (end->tick >= tick || time_of(x, end->tick) >= x->to_ns)
 			break;
 		who = tsct_identity_find(&x->identity, end->node, end->tid, end->tick);
-		const struct tsct_export_event ev = {
-			.e = &(struct tsct_trace_event) { .tick = end->tick },
-			.ns = time_of(x, end->tick), .node = end->node,
+		e.tick = end->tick;
+		ev = (struct tsct_export_event) {
+			.e = &e, .ns = time_of(x, end->tick), .node = end->node,
 			.thread = tsct_threads_find(threads, end->node, end->tid,
 						    who ? who->generation : 0),
 		};
 		if (!ev.thread)
 			continue;
 		err = x->ended ? x->ended(x, &ev) : 0;
-		err = err ?: tsct_spans_leave(&x->slices, ev.thread->index, TSCT_SPAN_OPEN, ev.e);
+		err = err ?: tsct_spans_leave(&x->slices, ev.thread->index, TSCT_SPAN_OPEN, &e);
 	}
 	return err;
 }

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "lib/query/spans.h"
-#include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
 #include "lib/statedump/stacks.h"
@@ -80,7 +79,8 @@ struct threads {
 /* Meaning of an event definition */
 struct stat_meaning {
 	enum tsct_kernel_event kernel;
-	const struct tsct_syscall *call;	/* system call that the event records; NULL: none */
+	/* number of the system call that the event records, and tsct_syscall_pair(); -1: none */
+	__s64 call, pair;
 };
 
 /* Initializes @all. @identity must exist until threads_free(). Returns 0 or -ENOMEM. */

@@ -155,8 +155,8 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 {
 	__u32 *recent = &all->recent[e->location], at = *recent;
 	struct thread *t = &all->table[at];
+	__s64 call = meaning->call, pair = meaning->pair, id;
 	struct open_call *open;
-	__s64 number, id;
 
 	/* Try the thread of the CPU's previous event first: usually this event has the same
 	 * thread. */
@@ -176,21 +176,20 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	}
 	if (t == &all->rest)
 		return;
-	if (meaning->call)
-		number = tsct_syscall_number(meaning->call);
-	else if (meaning->kernel != TSCT_KERNEL_OTHER && tsct_value_find_integer(e, "id", &id))
-		number = tsct_syscall_event_number((__u64)id);
-	else
+	if (call < 0) {
+		if (meaning->kernel == TSCT_KERNEL_OTHER || !tsct_value_find_integer(e, "id", &id))
+			return;
+		call = pair = tsct_syscall_event_number((__u64)id);
+	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* the whole call */
+		count_call(all, call, e);
 		return;
-	id = meaning->call ? tsct_syscall_pair(meaning->call) : number;
+	}
 	/* A system call whose begin was not recorded began before the recording. */
-	if (meaning->call && e->def->kind == TSCT_KIND_INSTANT)
-		count_call(all, number, e);
-	else if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT)
-		tsct_spans_end(&all->in_call, at, id, e);
-	else if (!tsct_spans_begin(&all->in_call, at, id, e)) {
+	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
+		tsct_spans_end(&all->in_call, at, pair, e);
+	} else if (!tsct_spans_begin(&all->in_call, at, pair, e)) {
 		open = tsct_span_last(&all->in_call, at);
-		open->number = number;
+		open->number = call;
 	}
 }
 

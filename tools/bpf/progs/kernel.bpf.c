@@ -30,6 +30,7 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
+const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
@@ -417,7 +418,7 @@ static __always_inline struct held_call *call_under_seccomp(void)
  * there was no sys_enter, and the registers still have the arguments. NULL: another call */
 static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
 {
-	struct held_call *held = call_under_seccomp();
+	struct held_call *held = has_sys_enter ? call_under_seccomp() : NULL;
 	bool refused;
 
 	if (!held)
