@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
 
