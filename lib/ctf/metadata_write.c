@@ -10,7 +10,6 @@
 #include <tsctrace/version.h>
 
 #include "metadata_keys.h"
-#include "lib/syscalls/syscalls.h"
 #include "samples.h"
 #include "stream.h"
 #include "ticks.h"
@@ -549,7 +548,7 @@ static void put_unknown(FILE *to, __s64 first, __u64 last)
 
 static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 {
-	const unsigned int limit = tsct_syscalls_limit();
+	const unsigned int limit = tsct_syscall_limit();
 	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
 	unsigned int nr, next;
 

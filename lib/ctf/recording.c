@@ -8,7 +8,6 @@
 
 #include "lib/base/array.h"
 #include "lib/core/event_def.h"
-#include "lib/syscalls/syscalls.h"
 #include "recording.h"
 #include "ticks.h"
 
@@ -397,12 +396,22 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 
 /* ---- system calls ------------------------------------------------------------ */
 
+static const char *const syscall_names[] = {
+#define SYSCALL(number, name, result, args)	[number] = #name,
+#include "lib/syscalls/syscall_list.h"
+#undef SYSCALL
+};
+
 const char *tsct_syscall_name(__s64 number)
 {
-	const struct tsct_syscall *call = number < 0 || number >= tsct_syscalls_limit() ? NULL :
-		tsct_syscall_by_number((unsigned int)number);
+	if (number < 0 || number >= (__s64)tsct_syscall_limit())
+		return NULL;
+	return syscall_names[number];
+}
 
-	return call ? call->name : NULL;
+unsigned int tsct_syscall_limit(void)
+{
+	return sizeof(syscall_names) / sizeof(syscall_names[0]);
 }
 
 /* ---- fields of an event ----------------------------------------------------- */

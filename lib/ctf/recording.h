@@ -888,6 +888,8 @@ extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
 /* Returns the name of an x86-64 system call; NULL: no such system call. */
 const char *tsct_syscall_name(__s64 number);
+/* Returns the highest number of an x86-64 system call, plus 1. */
+unsigned int tsct_syscall_limit(void);
 
 /* ---- progress of a live recording --------------------------------------------- */
 

@@ -196,7 +196,7 @@ static void put_syscall_enum(__u32 type, FILE *to)
 	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
 	const __s64 max = t->size == 8 ? INT64_MAX :
 		(1LL << (8 * t->size - t->is_signed)) - 1;
-	const __s64 nr_max = tsct_syscalls_limit();
+	const __s64 nr_max = tsct_syscall_limit();
 	__s64 next = t->is_signed ? -max - 1 : 0, nr;
 
 	fprintf(to, "enum syscall_%s : %s_t {", t->name, t->name);

@@ -220,7 +220,7 @@ static json_t *show_calls(const struct report *r)
 		for (k = 0; def && k < def->nr_fields; k++)
 			used |= def->fields[k].format == TSCT_FORMAT_SYSCALL;
 	}
-	for (i = 0; used && i < tsct_syscalls_limit(); i++) {
+	for (i = 0; used && i < tsct_syscall_limit(); i++) {
 		name = tsct_syscall_name(i);
 		json_array_append_new(calls, name ? json_string(name) : json_null());
 	}
