@@ -9,13 +9,14 @@ need_first_pid_namespace
 export TSCTRACE_PROVIDER=embedded
 cd "$work"
 needs_kernel_events
+python=$(python3 -c 'import sys; print(sys.executable)')
 
 cat >ends.py <<'END'
 import ctypes, mmap, os, signal, struct, sys, threading, time
 
 libc = ctypes.CDLL(None)
 real = os.path.realpath(sys.executable)
-SLEEP = 2
+SLEEP = 1
 
 def ends():			# a thread ends, and the process goes on
     t = threading.Thread(target=lambda: None)
@@ -62,7 +63,7 @@ globals()[sys.argv[1]]()
 END
 
 record() {	# NAME OPTION...
-	run 0 record -q -e syscalls "${@:2}" -o "$1" -- python3 ends.py "${1%-*}"
+	run 0 record -q -e syscalls "${@:2}" -o "$1" -- "$python" ends.py "${1%-*}"
 }
 
 # --- ends that cannot come -----------------------------------------------------
@@ -88,8 +89,8 @@ for e in events:
 left = [e for row in open_.values() for e in row]
 assert not left, left
 assert "sys_exit_group" in names
-if sys.argv[2] == "other":	# the program sleeps for 2 s
-    assert longest["sys_execve"] < 1.5e6, longest
+if sys.argv[2] == "other":	# the program sleeps for 1 s
+    assert longest["sys_execve"] < .9e6, longest
 END
 }
 record ends
@@ -110,7 +111,7 @@ for line in open(sys.argv[1]):
     if m and m[1] == "ENTER":
         begun[m[2]] = int(m[3])
     elif m:
-        assert int(m[3]) - begun.pop(m[2]) < 1_500_000_000, line
+        assert int(m[3]) - begun.pop(m[2]) < 900_000_000, line
 assert not begun
 END
 fi

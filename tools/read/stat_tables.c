@@ -36,7 +36,7 @@ static __s64 integer(const json_t *row, const char *key)
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
-	{ "calls", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
+	{ "calls", '+' }, { "timed", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
 	{ "switched_in", '+' },
 };
 
