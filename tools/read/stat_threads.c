@@ -44,7 +44,7 @@ static struct call *count_call(struct threads *all, __s64 number,
 }
 
 /* An open system call; span.name is tsct_syscall_pair() of its number */
-struct open_call {
+struct counted_call {
 	struct tsct_span span;
 	__s64 number;
 };
@@ -60,7 +60,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	all->unfinished += why == TSCT_SPAN_OPEN;
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
-	c = count_call(all, ((struct open_call *)span)->number, e);
+	c = count_call(all, ((struct counted_call *)span)->number, e);
 	if (!c)
 		return 0;
 	c->timed++;
@@ -76,7 +76,7 @@ int threads_init(struct threads *all, const struct tsct_identity *identity,
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
 	all->in_call = (struct tsct_spans) {
-		.size = sizeof(struct open_call), .closed = call_closed, .arg = all,
+		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
 	};
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
 	return all->recent ? 0 : -ENOMEM;
@@ -156,7 +156,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	__u32 *recent = &all->recent[e->location], at = *recent;
 	struct thread *t = &all->table[at];
 	__s64 call = meaning->call, pair = meaning->pair, id;
-	struct open_call *open;
+	struct counted_call *open;
 
 	/* Try the thread of the CPU's previous event first: usually this event has the same
 	 * thread. */
