@@ -309,6 +309,9 @@ static int select_events(struct kernel_source *source, const char *const *events
 	make_filter(source, select);
 	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
+	if (!error && source->probes)
+		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots,
+						  why, size);
 	return error ?: check_stacks(source, *set, why, size);
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/* Functions whose names mean several places, or none. Compiled twice into one program, so that
+ * it has two functions with the name `helper`. */
+#include <string.h>
+#include <unistd.h>
+#define ONCE __attribute__((weak, noinline))
+
+static __attribute__((noinline)) void helper(void)
+{
+	__asm__ volatile("");
+}
+
+static __attribute__((constructor)) void call_helper(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		helper();
+}
+
+ONCE void plain(void)
+{
+	__asm__ volatile("");
+}
+
+ONCE void made(void) __asm__("made.constprop.0");
+void made(void)
+{
+	plain();
+}
+
+static void (*resolve(void))(void)
+{
+	return plain;
+}
+
+void chosen(void) __attribute__((weak, ifunc("resolve")));
+__attribute__((weak)) long number;
+__attribute__((weak)) void *(*volatile copy)(void *to, const void *from, size_t len) = memcpy;
+__attribute__((weak)) size_t (*volatile length)(const char *text) = strlen;
+
+/* With an argument: waits for standard input, then calls plain() 5 times. */
+ONCE int main(int argc, char **argv)
+{
+	char text[8] = "text", other[8];
+	int i;
+
+	(void)argv;
+	if (argc > 1 && read(0, other, 1) < 0)
+		return 1;
+	for (i = 0; i < 5; i++)
+		plain();
+	for (i = 0; argc == 1 && i < 100; i++)
+		copy(other, text, length(text));
+	return 0;
+}
