@@ -29,12 +29,13 @@ void made(void)
 	plain();
 }
 
-static void (*resolve(void))(void)
+static __attribute__((used)) void (*resolve(void))(void)
 {
 	return plain;
 }
 
-void chosen(void) __attribute__((weak, ifunc("resolve")));
+/* The compiler makes no weak IFUNC. */
+__asm__(".weak chosen\n.type chosen, @gnu_indirect_function\n.set chosen, resolve");
 __attribute__((weak)) long number;
 __attribute__((weak)) void *(*volatile copy)(void *to, const void *from, size_t len) = memcpy;
 __attribute__((weak)) size_t (*volatile length)(const char *text) = strlen;
