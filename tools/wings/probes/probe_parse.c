@@ -212,7 +212,7 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 static int read_probe(struct probe *probe, const char *text, const char *at,
 		      const char *syntax, struct probe **ret_probes, char *why, size_t size)
 {
-	char fields[sizeof(probe->fields.text)], path[sizeof(probe->path)];
+	char fields[sizeof(probe->fields.text)], path[sizeof(probe->path) - 2];
 	const char *open, *colon, *close;
 	bool has_fields;
 	int err = 0;
