@@ -159,6 +159,7 @@ TEST(test_metadata_round_trip)
 		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
 	rec.complete = 1;
 	rec.nodes[0].provider_gone = 1;
+	rec.nodes[0].statedump_lost = 90;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
 	rec.streams[1].counts[2] = (struct tsct_file_counts) { 3, 12345, 2 };

@@ -381,7 +381,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
-		.statedump = -1, .statedump_lost = -1,
+		.statedump = -1, .statedump_counts = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -425,7 +425,12 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 
 unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
 {
-	return statedump_ring_lost(source->statedump);
+	return statedump_ring_count(source->statedump, STATEDUMP_LOST);
+}
+
+unsigned long kernel_source_refused(const struct kernel_source *source)
+{
+	return statedump_ring_count(source->statedump, STATEDUMP_REFUSED);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
