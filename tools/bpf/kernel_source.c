@@ -423,14 +423,10 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count)
 {
-	return statedump_ring_count(source->statedump, STATEDUMP_LOST);
-}
-
-unsigned long kernel_source_refused(const struct kernel_source *source)
-{
-	return statedump_ring_count(source->statedump, STATEDUMP_REFUSED);
+	return statedump_ring_count(source->statedump, count);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
