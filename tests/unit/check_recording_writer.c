@@ -185,6 +185,7 @@ TEST(test_metadata_round_trip)
 	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
 		      "%s", why);
 	ck_assert_str_eq(again.nodes[0].command, rec.nodes[0].command);
+	ck_assert_uint_eq(again.nodes[0].statedump_lost, 90);
 	ck_assert_uint_eq(again.snapshot, 1);
 	ck_assert_uint_eq(again.skew_ns, 345);
 	ck_assert_uint_eq(again.timestamps, TSCT_TIMESTAMPS_TSC_256);
