@@ -384,7 +384,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
-		.statedump = -1, .statedump_lost = -1,
+		.statedump = -1, .statedump_counts = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -426,9 +426,10 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count)
 {
-	return statedump_ring_lost(source->statedump);
+	return statedump_ring_count(source->statedump, count);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
