@@ -373,8 +373,8 @@ __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node)
 {
 	const struct tsct_recorded_node *n = &rec->nodes[node];
 
-	return n->requests[TSCT_REQUEST_RATE_LIMIT] && (!rec->complete || n->cut_off) ?
-		UINT64_MAX : n->limited;
+	return !n->limited && n->requests[TSCT_REQUEST_RATE_LIMIT] &&
+		(!rec->complete || n->cut_off) ? UINT64_MAX : n->limited;
 }
 
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,

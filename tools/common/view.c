@@ -193,7 +193,8 @@ json_t *view_json_limited(const struct tsct_recorded_node *node)
 
 	while (rest && *rest) {
 		event = strsep(&rest, ",");
-		rest += rest && *rest == ' ';
+		if (rest && *rest == ' ')
+			rest++;
 		number = strrchr(event, ' ');
 		if (number)
 			*number++ = '\0';
