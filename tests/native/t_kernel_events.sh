@@ -79,7 +79,7 @@ says "[0-9] published or dropped = .* + 0 lost + $dropped dropped by the rate li
 run_shows 0 "^sum .* + 0 lost + $dropped dropped by the rate limit$" stat limited
 shows "^rate limit $dropped kernel events dropped: sys_"
 shows '^requested  events: syscalls; processes: the command; rate_limit: 50$'
-run 0 report -o page.html limited
+run 0 report page.html limited
 sed 's/&#8239;//g' page.html >page
 grep -q "The rate limit dropped $dropped kernel events on .*: sys_" page &&
 	grep -q 'No other event was lost' page && grep -q 'rate_limit: 50<' page ||
