@@ -210,7 +210,7 @@ struct tsct_recorded_cpu {
 };
 
 /* Selections that were requested of a recorder: options, in the words of its command line */
-enum tsct_request {
+enum tsct_requested {
 	/* kernel events, groups and probes; "user": only events of programs */
 	TSCT_REQUEST_EVENTS,
 	/* processes of which kernel events were recorded, with their descendants: "all", "the
@@ -239,7 +239,7 @@ struct tsct_recorded_node {
 	char *kernel;
 	char *command;		/* recorded command; "": none */
 	char *provider;
-	/* selections, by enum tsct_request; NULL: not requested, or of an older version */
+	/* selections, by enum tsct_requested; NULL: not requested, or of an older version */
 	char *requests[TSCT_REQUEST_NR];
 	/* number of kernel events that the rate limit dropped, known when the recording is
 	 * complete; and these numbers by event, "sys_read/begin 3, sys_read/end 4", of the

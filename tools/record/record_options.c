@@ -116,7 +116,7 @@ static void set_sync_mode(struct argp_state *state, struct record_options *o,
 }
 
 /* Adds an argument to those that the recording's metadata repeats. */
-static void add_request(struct argp_state *state, enum tsct_request request, const char *arg)
+static void add_request(struct argp_state *state, enum tsct_requested request, const char *arg)
 {
 	struct record_words *words = &((struct record_options *)state->input)->requests[request];
 
