@@ -86,13 +86,13 @@ grep -q "The rate limit dropped $dropped kernel events on .*: sys_" page &&
 	fail "the page, with a rate limit"
 cp -r named other	# of another machine
 sed -i 's/\(boot_id = "\)......../\100000000/' other/metadata
-run 0 merge -o merged limited other
-"$ctl" record -q -a -e syscalls --rate-limit 50 -o killed 2>err & track recorder
-until_on_disk killed 0
+run 0 merge --force -o merged limited other
+"$ctl" record -q -a -e syscalls --rate-limit 50 -o cut 2>err & track recorder
+until_on_disk cut 0
 kill -9 $recorder
 wait $recorder || true
-for recording in limited running named merged killed; do
-	"$ctl" stat --json $recording >$recording.json 2>err || [ $recording = killed ]
+for recording in limited running named merged cut; do
+	"$ctl" stat --json $recording >$recording.json 2>err || [ $recording = cut ]
 done
 python3 - "$dropped" $shell <<'END' || fail "stat --json"
 import json, sys
@@ -109,7 +109,7 @@ for node in nodes("named") + nodes("merged")[1:]:
 		"cpus": "0", "where": "'sys_syncfs:fd >= 0'"}, node
 	assert node["dropped_by_rate_limit"] == 0 and node["rate_limited"] == []
 assert nodes("running")[0]["requested"]["processes"] == sys.argv[2]
-assert nodes("killed")[0]["dropped_by_rate_limit"] is None
+assert nodes("cut")[0]["dropped_by_rate_limit"] is None
 END
 
 # --- the end ------------------------------------------------------------------
