@@ -177,7 +177,10 @@ run_live "$work/live8.out" close
 sleep 0.2
 stop_daemon -9
 start
-has_socket() { "$ctl" events list -p "$program" >"$work/out" 2>&1; }
+has_socket() {
+	grep -q " @tsctrace/program/$program\." /proc/net/unix || return 1
+	! has_wing events || "$ctl" events list -p "$program" >"$work/out" 2>&1
+}
 wait_for "its socket is there again" has_socket
 until_holders default 1
 end_live
