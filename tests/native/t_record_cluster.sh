@@ -181,9 +181,10 @@ wait_for "samples are on disk" recorded
 kill -KILL $rec
 wait $rec || true
 run_on 3 beta dump --sync "$work/k"
-says 'k: its recorder was killed'
+says 'its recorder was killed'
 if has_wing report; then
 	run_on 3 beta report sync "$work/k" -o "$work/k.html"
+	says 'k: its recorder was killed'
 	[ -s "$work/k.html" ] || fail "the samples are not drawn"
 fi
 
