@@ -247,5 +247,5 @@ number() {	# NAME FILE
 
 # Leaves out the events that the recorder itself wrote, from the text of babeltrace.
 without_statedump() {
-	grep -aEv ' (thread|last_pid|exec|cgroup|frame|stack): \{' || true
+	grep -aEv ' (thread|thread_end|last_pid|exec|cgroup|frame|stack): \{' || true
 }
