@@ -64,6 +64,9 @@ static int take_record(void *context, unsigned int kind, uint64_t cycles, const 
 		if (s->stacks)
 			record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
 		break;
+	case STATEDUMP_THREAD_END:
+		record_statedump_add(s, TSCT_STATEDUMP_THREAD_END, cycles, payload, (__u32)size);
+		break;
 	case STATEDUMP_STACK:
 		if (s->stacks)
 			record_stacks_take(s, cycles, payload, size);
@@ -126,7 +129,8 @@ void record_kernel_flush(struct record_session *s)
 
 	if (!s->source)
 		return;
-	s->statedump_lost += kernel_source_statedump_lost(s->source);
+	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
+	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
 		/* Drain only the kernel channel, and only up to the recording's end: later
