@@ -38,6 +38,7 @@
 typedef struct tsct_recording recording;
 typedef struct tsct_recorded_node node;
 typedef struct tsct_recorded_timeline timeline;
+typedef struct tsct_loss loss;
 typedef struct tsct_message_stats messages;
 typedef struct tsct_message_pair_stats message_pair;
 typedef struct tsct_clock_params params;
@@ -420,6 +421,14 @@ static const struct tsct_metadata_key correction_keys[] = {
 
 /* ---- streams ---------------------------------------------------------------------- */
 
+/* The cause `refused` has a key of its own: older readers reject unknown causes in `lost`, and
+ * ignore unknown keys. */
+static const struct tsct_metadata_key loss_keys[] = {
+	{ "lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX, .omit_zero = true },
+	{ "refused_", NUMBER(loss, cause[TSCT_LOSS_REFUSED]), .max = TSCT_COUNT_MAX,
+	  .omit_zero = true },
+};
+
 static const struct tsct_metadata_item stream_items[] = {
 	ITEM(stream_class, "name", name),
 	ITEM(stream_class, "policy", policy, .max = TSCT_POLICY_OVERWRITE),
@@ -503,9 +512,7 @@ const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = 
 		ONE_KEY(.name = "event_", .type = TSCT_METADATA_EVENT) },
 	[TSCT_METADATA_RING] = { .nr_indices = 2,
 		ONE_KEY("ring_", ITEMS(ring_items), .omit_zero = true) },
-	[TSCT_METADATA_LOST] = { .nr_indices = 2,
-		ONE_KEY("lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX,
-			.omit_zero = true) },
+	[TSCT_METADATA_LOST] = { .nr_indices = 2, KEYS(loss_keys) },
 	[TSCT_METADATA_HOLDS] = { .nr_indices = 2,
 		ONE_KEY("holds_", ITEMS(holds_items), .omit_zero = true) },
 	[TSCT_METADATA_STATEDUMP] = {

@@ -13,7 +13,7 @@
 #include "ticks.h"
 
 const char *const tsct_loss_names[TSCT_LOSS_NR] = {
-	"full", "too_big", "nested", "aborted", "overrun", "broken",
+	"full", "too_big", "nested", "aborted", "refused", "overrun", "broken",
 	"undefined", "malformed", "disorder", "unwritten",
 	"truncated", "damaged",
 };

@@ -15,10 +15,11 @@
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,	/* the causes FULL to ABORTED are TSCT_LOST_* of abi.h */
+	TSCT_LOSS_FULL,	/* the causes FULL to REFUSED are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
+	TSCT_LOSS_REFUSED,
 	TSCT_LOSS_OVERRUN,	/* event overwritten before the recorder read it */
 	TSCT_LOSS_BROKEN,	/* no valid record at the event's place in the ring */
 	TSCT_LOSS_UNDEFINED,	/* event with an ID that has no definition */
@@ -56,7 +57,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
- * This difference plus the events lost by FULL, TOO_BIG, NESTED and ABORTED is the number
+ * This difference plus the events lost by FULL to REFUSED is the number
  * of attempts to write an event.
  */
 struct tsct_ring_figures {
@@ -782,7 +783,7 @@ struct tsct_balance {
 	__u64 published;	/* number of events published during the recording */
 	__u64 recorded;		/* number of published events that are in the files */
 	__u64 lost;	/* number of published events that are known to be missing */
-	/* number of events never published: FULL, TOO_BIG, NESTED, ABORTED */
+	/* number of events never published: FULL to REFUSED */
 	__u64 refused;
 	/* number of events that the rate limit dropped before they were published; 0 in
 	 * the sums of one channel */

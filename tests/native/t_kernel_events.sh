@@ -217,6 +217,42 @@ sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function
 "$ctl" dump probes --event sched_process_exec >dump
 [ "$(grep -c 'filename="./target"' dump)" = 1 ] || fail "tracepoint"
 
+# --- time namespaces ----------------------------------------------------------------
+
+# Kernel events have right times, and none is missing, if the recorder is in a time namespace:
+# the first event of a thread comes soon after its execve. If the offsets cannot be read,
+# events that cannot have their times are counted.
+real=$ctl
+inside() {	# OFFSET BEFORE: makes trace-ctl run in a time namespace, after the command BEFORE
+	printf '#!/bin/sh\nexec unshare --mount --time --monotonic %s --boottime %s --fork %s\n' \
+		"$1" "$1" "sh -c '$2; exec \"\$@\"' - $real \"\$@\"" >inside
+	chmod 755 inside
+	ctl=./inside
+}
+for offset in 600 -20 86400; do
+	inside "$offset" true
+	run_says 0 'recorded + 0 lost$' record -e sched_switch -e syscalls -o "offset$offset" -- "$emit" 5
+	"$real" dump --json "offset$offset" | python3 -c '
+import json, sys
+begun, first = {}, {}
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["event"] == "sys_execve" and e["kind"] == "end":
+        begun[e["tid"]] = int(e["time_ns"])
+    elif e["channel"] == "default":
+        first.setdefault(e["tid"], int(e["time_ns"]))
+assert first and all(0 <= t - begun[tid] < 10e9 for tid, t in first.items()), (begun, first)
+' || fail "times with an offset of $offset s"
+done
+for offset in 600 -600; do
+	[ "$(cut -d. -f1 /proc/uptime)" -gt 700 ] || continue	# CLOCK_MONOTONIC is positive
+	inside "$offset" 'mount --bind /dev/null /proc/$$/timens_offsets'
+	run_says 3 'kernel events not recorded: their times are before the recording' \
+		record -e syscalls -o "hidden$offset" -- true
+	says 'LOST: refused [1-9]'
+done
+ctl=$real
+
 # --- a place that does not exist --------------------------------------------
 
 refuse() {	# PATTERN PROBE

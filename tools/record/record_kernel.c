@@ -11,6 +11,7 @@
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
+#include "tools/common/view.h"
 
 int record_kernel_open(struct record_session *s, pid_t root)
 {
@@ -123,7 +124,7 @@ void record_kernel_stop(struct record_session *s)
 
 void record_kernel_flush(struct record_session *s)
 {
-	unsigned long missing;
+	unsigned long missing, refused;
 	__u64 taken;
 	int moved;
 
@@ -142,6 +143,13 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	s->unmoved = moved < 0 || missing;
+	refused = kernel_source_refused(s->source);
+	if (refused)
+		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
+			  " or in the future, as in a time namespace (time_namespaces(7)) whose"
+			  " /proc/self/timens_offsets cannot be read; mount /proc, or run"
+			  " trace-ctl outside", refused, view_plural(refused));
 	record_kernel_close(s);
 }
 

@@ -123,7 +123,8 @@ static void print_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	bool has_old = false;
-	__u64 no_ring = 0;
+	__u64 no_ring = 0, refused = 0;
+	__u32 cpu;
 	unsigned int i;
 
 	if (!tsct_recording_lossy(&s->rec))
@@ -132,6 +133,8 @@ static void print_lost(const struct record_session *s)
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		no_ring += s->rec.streams[i].lost_no_ring;
 		has_old |= i < s->nr_channels && s->has_old[i];
+		for (cpu = 0; i < s->nr_programs && cpu < s->rec.nr_locations; cpu++)
+			refused += s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_REFUSED];
 	}
 	fputs("  LOST: ", stderr);
 	record_print_causes(&loss, no_ring);
@@ -142,6 +145,10 @@ static void print_lost(const struct record_session *s)
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
+	if (refused)
+		fprintf(stderr, "  (%" PRIu64 " event%s of programs refused: definitions do not"
+			" fit; use fewer event types, or several channels)\n",
+			(uint64_t)refused, view_plural(refused));
 }
 
 static void print_limited(const struct record_session *s)
@@ -567,7 +574,7 @@ int record_show_summary(const struct record_session *s,
 		return EXIT_FAILED;
 	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
 	 * events may be of processes that are not recorded. */
-	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
+	if (!ret && (lossy || !b.exact || s->untracked || s->unmoved || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	tsct_recording_writer_written(s->writer, &w);
