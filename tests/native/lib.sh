@@ -204,6 +204,9 @@ steadily() {	# COMMAND...
 
 # --- trace-ctl and its output ---------------------------------------------------------------
 
+# True if trace-ctl was built with tools/wings/NAME: `make CORE=1` leaves out all wings.
+has_wing() { grep -q "/tools/wings/$1/" "$out/tools/objects"; }	# NAME
+
 # Runs a command, which may be a function or wait.
 exits() {	# WANTED-STATUS COMMAND...
 	local got=0
