@@ -171,6 +171,17 @@ void members_join_session(struct peers *p)
 	members_request_poll(p);
 }
 
+/* Returns a socket that can send from a local address of this node; NULL: none */
+static struct net_socket *socket_from(struct service *s, const struct tsct_address *ours)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++)
+		if (s->socket[i].v6 == !net_is_v4(ours))
+			return &s->socket[i];
+	return NULL;
+}
+
 void members_request_poll(struct peers *p)
 {
 	const struct tsct_timeline *timeline = &p->service.timeline;
@@ -183,7 +194,7 @@ void members_request_poll(struct peers *p)
 
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
 		const struct peer_member *member = &m->table[i];
-		struct net_socket *socket = service_socket(&p->service, &member->ours);
+		struct net_socket *socket = socket_from(&p->service, &member->ours);
 
 		if (!member->node || now_ns - member->seen_ns >= EXPIRE_NS || !socket)
 			continue;

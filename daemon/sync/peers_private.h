@@ -232,9 +232,6 @@ int service_open(struct peers *p, struct service *ret);
 void service_close(struct service *s);
 void service_dispatch(struct peers *p, unsigned int nr);
 
-/* Returns a socket that can send from a local address of this node; NULL: none */
-struct net_socket *service_socket(struct service *s, const struct tsct_address *ours);
-
 /* Updates the content of NTP answers from the published clock. */
 void service_refresh(struct peers *p);
 

@@ -294,16 +294,6 @@ void service_dispatch(struct peers *p, unsigned int nr)
 
 /* ---- sockets of the service ---------------------------------------------- */
 
-struct net_socket *service_socket(struct service *s, const struct tsct_address *ours)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr; i++)
-		if (s->socket[i].v6 == !net_is_v4(ours))
-			return &s->socket[i];
-	return NULL;
-}
-
 /*
  * Opens a second socket, which receives the packets of configured children only: packets
  * from their addresses or, for children without an address, with their key ids. So
