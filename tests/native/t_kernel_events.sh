@@ -156,6 +156,34 @@ sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function
 "$ctl" dump probes --event sched_process_exec >dump
 [ "$(grep -c 'filename="./target"' dump)" = 1 ] || fail "tracepoint"
 
+# --- many tracepoints ---------------------------------------------------------
+
+# All kinds of events begin with the recording, although attaching takes seconds: the ends of
+# calls, which are attached last, are as many as the starts. The limit of descriptors is too low
+# for all programs; the recorder raises it, but not that of the command.
+python3 -c 'import os, time
+open("calling", "w")
+while True:
+	os.getppid()
+	time.sleep(0.002)' & track caller
+until [ -e calling ]; do sleep 0.1; done
+many=(-e raw_syscalls:sys_enter -e 'irq:*' -e 'timer:*' -e 'sched:*' -e raw_syscalls:sys_exit)
+(ulimit -Sn 100 && run 0 record -v --json "${many[@]}" -p $caller --duration 1 -o many) || exit 1
+! grep -q '^attaching ' "$work/err" || {	# not on a machine that takes less than half a second
+	sed -n '/^attaching /,$p' "$work/err" | grep -q '^recording: ' || fail "progress"
+	! sed '1,/^recording: /d' "$work/err" | grep '^attaching ' || fail "attached too late"
+}
+kill $caller
+[ "$(number lost_no_ring "$work/out")" = 0 ] || fail "lost events"
+starts=$(count many sys_enter) ends=$(count many sys_exit)
+[ "$starts" -gt 10 ] && [ $((starts - ends)) -le 1 ] && [ $((ends - starts)) -le 1 ] ||
+	fail "$starts starts of calls, $ends ends"
+(ulimit -Sn 100 && run 0 record "${many[@]}" -o limit -- sh -c 'ulimit -Sn >limited') || exit 1
+[ "$(cat limited)" = 100 ] || fail "the command has another limit: $(cat limited)"
+(ulimit -n 100 && run_says 1 'too many open files; raise the limit' \
+	record "${many[@]}" -o refused -- true) || exit 1
+[ ! -e refused ] || fail "a directory was made"
+
 # --- a place that does not exist --------------------------------------------
 
 refuse() {	# PATTERN PROBE

@@ -36,6 +36,7 @@ struct cpu_ring {
 	struct held *held;	/* the events in `bytes`, sorted by time, oldest first */
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
+	__u64 full, nested;	/* numbers of events lost before the recording's begin */
 	int err;
 };
 
@@ -48,7 +49,8 @@ struct bpf_rings {
 	int map, counts_map;
 	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
-	__u64 end;			/* end of the recording, cycles */
+	/* begin and end of the recording, cycles; begin UINT64_MAX: it has not begun */
+	__u64 begin, end;
 };
 
 /* ---- from the ring buffer ---------------------------------------------- */
@@ -133,8 +135,8 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back into the channel, or leaves it out if it is later
- * than the recording's end. Returns false if the ring is full. */
+/* Moves an event that was held back into the channel, or leaves it out if it is earlier than
+ * the recording's begin or later than its end. Returns false if the ring is full. */
 static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	const struct cpu_ring *cpu = &rings->cpus[number];
@@ -142,8 +144,9 @@ static bool move_event(struct bpf_rings *rings, unsigned int number, const struc
 
 	memcpy(&header, cpu->bytes + held->at, sizeof(header));
 	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
-	return header.cycles > rings->end || fill_ring(rings->channel, number, &header,
-			      cpu->bytes + held->at + sizeof(header));
+	return header.cycles < rings->begin || header.cycles > rings->end ||
+		fill_ring(rings->channel, number, &header,
+			  cpu->bytes + held->at + sizeof(header));
 }
 
 /* Removes the oldest @nr events from those that are held back. */
@@ -189,10 +192,15 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 		until = cpu->held[cpu->nr_held / 2].ns > until ?
 			cpu->held[cpu->nr_held / 2].ns : until;
 	moved = move_until(rings, number, until);
+	if (rings->begin == UINT64_MAX) {
+		cpu->full = READ_ONCE(rings->counts[number].full);
+		cpu->nested = READ_ONCE(rings->counts[number].nested);
+		return (int)moved;
+	}
 	set_lost(rings->channel, number, TSCT_LOST_FULL,
-		 READ_ONCE(rings->counts[number].full));
+		 READ_ONCE(rings->counts[number].full) - cpu->full);
 	set_lost(rings->channel, number, TSCT_LOST_NESTED,
-		 READ_ONCE(rings->counts[number].nested));
+		 READ_ONCE(rings->counts[number].nested) - cpu->nested);
 	return (int)moved;
 }
 
@@ -213,6 +221,11 @@ int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end)
 		moved += nr;
 	}
 	return moved;
+}
+
+void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin)
+{
+	rings->begin = begin;
 }
 
 uint64_t bpf_rings_missing(const struct bpf_rings *rings)
@@ -287,6 +300,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		return -ENOMEM;
 	rings->channel = channel;
 	rings->clock = clock;
+	rings->begin = UINT64_MAX;
 	rings->map = rings->counts_map = -1;
 	rings->nr_cpus = header->nr_cpus;
 	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));

@@ -212,9 +212,9 @@ int record_session_prepare(struct record_session *s);
 /* Initializes the session, opens its channels and calls record_session_prepare(). */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/* Creates the recording's files (in flight mode, record_session_end() creates them),
- * and enables kernel events of process @root and its descendants, or of all processes
- * if @root is 0 or --all is given. */
+/* Enables kernel events of process @root and its descendants, or of all processes if @root is
+ * 0 or --all is given. Then begins the recording, and creates its files (in flight mode,
+ * record_session_end() creates them). */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Returns the number of events lost so far, for all causes */
@@ -222,6 +222,10 @@ __u64 record_figure_lost(const struct record_session *s);
 
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
+
+/* Updates the line with the number of events whose BPF programs are attached, @done of @nr; if
+ * there are no more, erases it. */
+void record_show_attaching(const struct record_session *s, unsigned int done, unsigned int nr);
 
 /* Prints a message once when the provider of the rings has ended, and when it runs again. */
 void record_session_watch(struct record_session *s);
@@ -242,8 +246,11 @@ void record_session_close(struct record_session *s);
  * record_kernel_statedump() reads threads' states from /proc. */
 
 /* Enables the kernel events of process @root and its descendants, or of all processes if
- * @root is 0 or --all is given. */
+ * @root is 0 or --all is given. Events before record_kernel_begin() are discarded. */
 int record_kernel_open(struct record_session *s, pid_t root);
+
+/* Begins the recording at s->started: notes what BPF programs missed and dropped before. */
+void record_kernel_begin(struct record_session *s);
 
 /*
  * record_kernel_statedump - take new data on threads, processes and cgroups, from BPF

@@ -104,13 +104,14 @@ static int open_drains(struct record_session *s)
 
 int record_session_begin(struct record_session *s, pid_t root)
 {
-	int err = 0;
+	int err = record_kernel_open(s, root);
 
+	if (err)
+		return err;
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
+	record_kernel_begin(s);
 	record_clock_begin(s);
-	if (!s->o->flight)
-		err = open_drains(s);
-	return err ? err : record_kernel_open(s, root);
+	return s->o->flight ? 0 : open_drains(s);
 }
 
 /* ---- during the recording ---------------------------------------------- */
@@ -128,23 +129,37 @@ __u64 record_figure_lost(const struct record_session *s)
 	return sum;
 }
 
+/* Prints a line of progress, on a terminal in place of the line before; there, "" erases it. */
+static void print_progress(const struct record_session *s, const char *line)
+{
+	const bool tty = isatty(STDERR_FILENO);
+
+	if (s->o->quiet || (!tty && (!s->o->verbose || !*line)))
+		return;
+	fprintf(stderr, "%s%s%s", tty ? "\r" : "", line, tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
+
 void record_show_progress(const struct record_session *s, bool last)
 {
-	bool tty = isatty(STDERR_FILENO);
 	struct tsct_written w;
+	char line[128] = "";
 
-	if (s->o->quiet || (!tty && !s->o->verbose))
-		return;
-	if (last && tty) {
-		fputs("\r\033[K", stderr);
-		return;
-	}
 	tsct_recording_writer_written(s->writer, &w);
-	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
-		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
-		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
-		tty ? "\033[K" : "\n");
-	fflush(stderr);
+	if (!last || !isatty(STDERR_FILENO))
+		snprintf(line, sizeof(line), "recording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
+			 " lost", (uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
+			 (uint64_t)record_figure_lost(s));
+	print_progress(s, line);
+}
+
+void record_show_attaching(const struct record_session *s, unsigned int done, unsigned int nr)
+{
+	char line[128] = "";
+
+	if (done < nr)
+		snprintf(line, sizeof(line), "attaching %u events: %u done", nr, done);
+	print_progress(s, line);
 }
 
 /* Connects to a restarted daemon, and gives the channels back to it, unless a program has
