@@ -91,6 +91,35 @@ awk -v end="[$end]" '/^\[/ && $1 > end { n++ } END { exit n > 0 }' events ||
 	fail "an event of the statedump after $end: $(tail -n 1 events)"
 grep -q 'name = "other"' events || fail "a name"
 
+# --- snapshots of a flight recorder ----------------------------------------------
+
+"$ctl" record -q -f -a --comm sync -e syscalls -o flown 2>err & track recorder
+has_recorder() { "$ctl" status | grep -q "^record -f .* at $work/user/tsctrace-"; }
+wait_for "there is a flight recorder" has_recorder
+# A snapshot has the events up to its start, also those that were only in ring buffers of BPF.
+has_calls() {	# NUMBER
+	rm -rf snapped
+	run_says 0 'channel record-' snapshot -o snapped
+	[ "$(count snapped sys_syncfs/begin)" = "$1" ] && [ "$(count snapped sys_syncfs/end)" -ge "$1" ]
+}
+has_begun() { ./sync </dev/null; ! has_calls 0; }
+wait_for "a snapshot has a call" has_begun
+before=$(count snapped sys_syncfs/begin)
+for i in 1 2 3; do
+	./sync </dev/null
+	steadily has_calls $((before + i)) ||
+		fail "$(count snapped sys_syncfs/begin) of $((before + i)) calls"
+done
+"$ctl" record -q -f -a --comm sync -e syscalls -o other 2>err & track other
+is_refused() { rm -rf snapped && ! "$ctl" snapshot -q -o snapped 2>"$work/err"; }
+wait_for "snapshot refuses to choose" is_refused
+says '2 recorders have kernel events of flight recorders; set $TSCTRACE_SOCKET'
+kill -INT $other $recorder
+wait $other || fail "the other recorder"
+wait $recorder || fail "the flight recorder"
+[ "$(count flown sys_syncfs/begin)" = $((before + 3)) ] || fail "calls at the end"
+run_says 1 'no provider of channels' snapshot -o "$work/none"
+
 # --- probes -----------------------------------------------------------------
 
 # --- strings that are not in memory when a call begins -------------------------

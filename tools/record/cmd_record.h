@@ -160,6 +160,8 @@ struct record_session {
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
 	bool ended;			/* the recording has ended, at rec.end */
+	/* a snapshot ends at `started`: later events may still be in ring buffers of BPF */
+	bool ends_at_start;
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;

@@ -215,7 +215,7 @@ int record_session_end(struct record_session *s)
 	__u32 cpu;
 
 	record_session_watch(s);
-	s->rec.end = tsct_clock_cycles(s->clock);
+	s->rec.end = s->ends_at_start ? s->started : tsct_clock_cycles(s->clock);
 	s->ended = true;
 	record_kernel_stop(s);
 	/* The BPF programs are detached, so the number of their records is limited. */
