@@ -82,7 +82,7 @@ wait_for "the first one is back" is status synchronized
 
 # The daemon does not prevent rmmod, and detects unloading and loading.
 wait_for "rmmod works" try_rmmod
-wait_for "it misses the module" logged '/dev/tsctrace: no longer available'
+wait_for "it misses the module" logged '/dev/tsctrace: the module is no longer available'
 wait_for "its file serves on" is origin daemon
 insmod $ko
 wait_for "the module is found again" is origin module

@@ -166,6 +166,6 @@ refused() {	# PROBE WORDS
 	[ ! -e refused ] || fail "$1: a directory was made"
 }
 refused 'kprobe:*' ': [0-9]* functions match, at most 64 can be recorded'
-refused 'kprobe:nosuch_*' 'nosuch_\*: no function'
+refused 'kprobe:nosuch_*' 'nosuch_\*: this kernel has no matching function'
 # The kernel forbids to probe the path of events.
 refused kprobe:tsct_emit_by_handle 'tsct_emit_by_handle'

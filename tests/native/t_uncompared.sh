@@ -78,7 +78,7 @@ grep -q 'unknown</b><span>largest error of a time to the common' "$work/ab.html"
 	fail "report states an error"
 
 # --- both kernels state a bound to UTC: the sum of both errors ---------------------------
-run_says 0 'states to be within 7000.000 us of UTC' merge -o "$work/cd" "$work/c" "$work/d"
+run_says 0 'state that each is within 7000.000 us of UTC' merge -o "$work/cd" "$work/c" "$work/d"
 run 0 stat --json "$work/cd"
 python3 - "$work/out" <<'END' || fail "stat --json by UTC"
 import json, sys

@@ -248,7 +248,7 @@ TEST(test_own_clocks)
 					 * time, which is UTC. */
 	merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
-	ck_assert_ptr_nonnull(strstr(notes, "states to be within 16.000 us of UTC"));
+	ck_assert_ptr_nonnull(strstr(notes, "state that each is within 16.000 us of UTC"));
 	ck_assert_uint_eq(tsct_merge_result(m)->compared, TSCT_COMPARED_UTC);
 	tsct_recording_errors(tsct_merge_result(m), EPOCH + LENGTH, &errors);
 	check_ns(errors.clock_ns, 5000);
@@ -571,7 +571,7 @@ TEST(test_synced_cluster)
 		write_node(&n, (char[]) { 'f' + i, 0 });
 	}
 	merge_to("fg", "p");
-	ck_assert_ptr_nonnull(strstr(notes, "states to be within 1.000 us of UTC"));
+	ck_assert_ptr_nonnull(strstr(notes, "state that each is within 1.000 us of UTC"));
 	check_result("p", 4 * EVENTS, 1);
 }
 
