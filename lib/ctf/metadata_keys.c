@@ -304,6 +304,8 @@ static const struct tsct_metadata_key node_keys[] = {
 	{ "command", TEXT(node, command), .required = true },
 	{ "provider", TEXT(node, provider), .required = true },
 	{ "provider_gone", FLAG(node, provider_gone), .omit_zero = true },
+	{ "statedump_lost", NUMBER(node, statedump_lost), .max = UINT64_MAX,
+	  .omit_zero = true },
 	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
 	{ "utc", LIST(node, utc, nr_utc, utc_items), .omit_zero = true },

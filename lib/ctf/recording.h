@@ -222,6 +222,7 @@ struct tsct_recorded_node {
 	char *provider;
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
+	__u64 statedump_lost;	/* number of events of the statedump that are missing */
 	__u32 cut_off;	/* flag, if merged: the node's recording was incomplete */
 	/* flag, if merged: the node's clock was disrupted while recording */
 	__u32 disrupted;

@@ -101,7 +101,7 @@ struct tsct_export {
 	void *arg;
 
 	/* Results of the export: */
-	char why[256];
+	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
 	/* tick of the recording's start, or of an event read so far that is earlier */

@@ -225,7 +225,7 @@ refuse 'nowhere: No such file' uprobe:nowhere:main
 refuse "'n': not a field" "uprobe:./target:work(n)"
 refuse "'n': not a field" "uprobe:./target:work(n=%zz)"
 refuse "'u65' is not a type" "uprobe:./target:work(n=%di:u65)"
-refuse 'missing: ' uprobe:./target:missing
+refuse "./target: no function 'missing'" uprobe:./target:missing
 refuse "not a probe; use SYSTEM:EVENT" a:b:c
 
 # A killed recorder leaves nothing attached.

@@ -244,6 +244,9 @@ TEST(test_unknown)
 	where_check_used(&list, why, sizeof(why));
 	ck_assert_ptr_nonnull(strstr(why, "there are u8a, s16a, u64a, name, f, raw, text"));
 	ck_assert_ptr_nonnull(strstr(why, "did you mean 'u8a'?"));
+	apply("nothing == 1", &c);
+	where_check_used(&list, why, sizeof(why));
+	ck_assert_ptr_nonnull(strstr(why, "have no such field; there are u8a, s16a, u64a, "));
 	apply("event_b:u8a == 1", &c);
 	where_check_used(&list, why, sizeof(why));
 	ck_assert_ptr_nonnull(strstr(why, "no event of -e is named 'event_b'"));

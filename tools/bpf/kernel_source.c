@@ -310,6 +310,9 @@ static int select_events(struct kernel_source *source, const char *const *events
 	make_filter(source, select);
 	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
+	if (!error && source->probes)
+		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots,
+						  why, size);
 	return error ?: check_stacks(source, *set, why, size);
 }
 
@@ -383,7 +386,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	source->channel = channel;
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
-		.statedump = -1, .statedump_lost = -1,
+		.statedump = -1, .statedump_counts = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -442,9 +445,10 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count)
 {
-	return statedump_ring_lost(source->statedump);
+	return statedump_ring_count(source->statedump, count);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)

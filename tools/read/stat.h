@@ -124,16 +124,15 @@ struct stat_figures;
 
 struct stat_stacks {
 	struct tsct_stacks *table;	/* NULL: no statedump, or it cannot be read */
-	__u64 events;			/* number of events with a stack */
-	__u64 missing;			/* number of events whose stack is unknown */
-	__u64 of_program;		/* number of events with functions of a program */
-	/* number of events with at most one function of the program in the stack */
-	__u64 of_one_function;
+	struct tsct_stack_counts counts;
 };
 
 void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);
 void stat_stacks_print(const struct stat_figures *s);
 json_t *stat_stacks_json(const struct stat_figures *s);
+
+/* Returns the number of reports of the statedump that are missing. */
+__u64 stat_statedump_lost(const struct stat_figures *s);
 
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 

@@ -256,7 +256,7 @@ json_t *stat_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -276,6 +276,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
+		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }

@@ -169,7 +169,8 @@ struct record_session {
 	struct record_owner owner;	/* properties of the command */
 	/* BPF programs use the thread IDs of another pid namespace than this process's /proc */
 	bool other_numbers;
-	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
+	/* number of events with a stack of which the kernel refused a part */
+	unsigned long refused;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
 	/* number of processes that were not recorded, because too many ran together */

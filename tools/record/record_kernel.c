@@ -218,7 +218,8 @@ void record_kernel_flush(struct record_session *s)
 
 	if (!s->source)
 		return;
-	s->statedump_lost += kernel_source_statedump_lost(s->source);
+	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
+	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
 		/* Drain only the kernel channel, and only up to the recording's end: later

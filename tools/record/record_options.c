@@ -128,7 +128,7 @@ static void add_event(struct record_options *o, const char *event)
 		ctl_error("-e %s: no such event; use one of:", event);
 		fputs("user             events of programs; always recorded\n", stderr);
 		built_in_list(stderr);
-		exit(EXIT_USAGE);
+		exit(EXIT_FAILED);
 	}
 	/* o->events has argc + 1 elements, so each -e option finds a free element. */
 	o->events[o->nr_events++] = event;

@@ -240,15 +240,19 @@ static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
+	const __u64 lost = s->rec.nodes[0].statedump_lost;
 
 	if (s->untracked)
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
-	if (s->statedump_lost)
-		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", s->statedump_lost,
-			view_plural(s->statedump_lost));
+	if (lost)
+		fprintf(stderr, "  %" PRIu64 " report%s about threads or stacks missing: names,"
+			" processes and stacks may be unknown\n", (uint64_t)lost,
+			view_plural(lost));
+	if (s->refused)
+		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
+			s->refused, view_plural(s->refused));
 	if (s->threads_unseen)
 		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
 			" names and processes are unknown\n", s->threads_unseen,
@@ -522,7 +526,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	summary = json_pack(
-		"{so so sI sI sf so so so so sI sI sb sI so sI sI so s{sf sf sI} ss sb "
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI so s{sf sf sI} ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
@@ -535,7 +539,8 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"kernel_misses_counted", !s->missed_uncounted,
 		"processes_untracked", (json_int_t)s->untracked,
 		"rate_limited", json_limited(s),
-		"statedump_lost", (json_int_t)s->statedump_lost,
+		"statedump_lost", (json_int_t)rec->nodes[0].statedump_lost,
+		"stacks_refused", (json_int_t)s->refused,
 		"threads_unseen", (json_int_t)s->threads_unseen,
 		"sync", json_sync(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,

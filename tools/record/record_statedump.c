@@ -76,7 +76,7 @@ static void add_event(struct record_session *s, __u32 id, __u64 cycles, const vo
 
 	if (dump->used + size > HELD_MAX ||
 	    tsct_array_reserve(&dump->held, &dump->room, dump->used + size, 1)) {
-		s->statedump_lost++;
+		s->rec.nodes[0].statedump_lost++;
 		return;
 	}
 	memcpy(dump->held + dump->used, &header, sizeof(header));

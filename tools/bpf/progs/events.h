@@ -53,6 +53,13 @@ enum statedump_kind {
 	STATEDUMP_STACK,	/* struct stack_head, then the frames */
 };
 
+/* Indices in the map `statedump_counts` */
+enum statedump_count {
+	STATEDUMP_LOST,		/* records for which there was no room, or no buffer */
+	STATEDUMP_REFUSED,	/* events with a stack of which the kernel refused a part */
+	STATEDUMP_COUNTS,
+};
+
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
 #define STRING_SHORT	64	/* maximum size of a short name with its NUL, bytes */
 #define BUFFER_PAYLOAD	4096	/* a payload of this size, or more, gets no more fields, bytes */
@@ -141,7 +148,11 @@ struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
 	u32 tgid;
 	u16 kernel_bytes, user_bytes;
+	u64 refused;		/* STACK_*_REFUSED: parts that the kernel did not give */
 };
+/* As in lib/statedump/statedump.h */
+#define STACK_KERNEL_REFUSED	1
+#define STACK_USER_REFUSED	2
 
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {

@@ -97,15 +97,30 @@ int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_bu
 		  char *why, size_t size)
 {
 	struct probe *probes;
-	int nr = probe_parse(text, &probes, why, size), error;
+	int nr = probe_parse(text, &probes, why, size), error = 0;
 
 	if (nr < 0)
 		return nr;
-	if (!*set)
+	if (nr && (probes->type == PROBE_KPROBE || probes->type == PROBE_KRETPROBE))
+		error = probe_functions_check(why, size);
+	if (!error && !*set)
 		*set = calloc(1, sizeof(**set));
-	error = *set ? add_probes(*set, probes, nr, ret_built_in) : -ENOMEM;
+	if (!error && (!*set || add_probes(*set, probes, nr, ret_built_in)))
+		error = bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	free(probes);
-	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
+	return error;
+}
+
+int probe_set_check_processes(const struct probe_set *set, const pid_t *pids, unsigned int nr,
+			      char *why, size_t size)
+{
+	unsigned int i, j;
+	int error = 0;
+
+	for (i = 0; i < set->nr; i++)
+		for (j = 0; !error && set->probes[i].type >= PROBE_UPROBE && j < nr; j++)
+			error = program_check_process(set->probes[i].path, pids[j], why, size);
+	return error;
 }
 
 /* Returns true if @patterns match a probe's event name, or its text of -e without fields. */

@@ -147,6 +147,10 @@ static void put_warnings(const struct report *r, FILE *to)
 	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
 	__u32 i;
 
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (rec->nodes[i].statedump_lost)
+			put_node_warning(rec, to, i, "reports about threads or stacks are missing:"
+					 " names, processes and stacks may be unknown.");
 	if (!rec->complete)
 		fputs("<p class=\"warn\">The recorder was killed, or the disk was"
 		      " full: the last events may be missing, and the number of lost events"
