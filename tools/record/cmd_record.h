@@ -87,6 +87,10 @@ static inline uint32_t record_policy(const struct record_options *o)
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
 
+/* Prints a line of progress on standard error: on a terminal in place of the line before, where
+ * "" erases it; elsewhere only with -v. record_progress.c */
+void record_print_progress(const struct record_options *o, const char *line);
+
 /* ---- control by another process: record_control.c ----------------------- */
 
 /* Opens the control connection. @fds: numbers of the descriptors to read from and to write
@@ -225,10 +229,6 @@ __u64 record_figure_lost(const struct record_session *s);
 
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
-
-/* Updates the line with the number of events whose BPF programs are attached, @done of @nr; if
- * there are no more, erases it. */
-void record_show_attaching(const struct record_session *s, unsigned int done, unsigned int nr);
 
 /* Prints a message once when the provider of the rings has ended, and when it runs again. */
 void record_session_watch(struct record_session *s);

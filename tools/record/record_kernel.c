@@ -56,6 +56,7 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 {
 	__s64 shown = tsct_monotonic_ns(), now;
 	unsigned int nr = 0;
+	char line[64];
 	int left, err = 0;
 
 	while (!err && (left = kernel_source_attach(s->source, why, size)) > 0) {
@@ -71,11 +72,13 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 		now = tsct_monotonic_ns();
 		if (now - shown < QUIET_NS)
 			continue;
-		record_show_attaching(s, nr - (unsigned int)left, nr);
+		snprintf(line, sizeof(line), "attaching %u events: %u done", nr,
+			 nr - (unsigned int)left);
+		record_print_progress(s->o, line);
 		shown = now;
 	}
 	if (nr)
-		record_show_attaching(s, nr, nr);
+		record_print_progress(s->o, "");
 	return err ? bpf_errors_fail(err, why, size, "reading the rings failed: %s",
 				     strerror(-err)) : left;
 }

@@ -129,17 +129,6 @@ __u64 record_figure_lost(const struct record_session *s)
 	return sum;
 }
 
-/* Prints a line of progress, on a terminal in place of the line before; there, "" erases it. */
-static void print_progress(const struct record_session *s, const char *line)
-{
-	const bool tty = isatty(STDERR_FILENO);
-
-	if (s->o->quiet || (!tty && (!s->o->verbose || !*line)))
-		return;
-	fprintf(stderr, "%s%s%s", tty ? "\r" : "", line, tty ? "\033[K" : "\n");
-	fflush(stderr);
-}
-
 void record_show_progress(const struct record_session *s, bool last)
 {
 	struct tsct_written w;
@@ -150,16 +139,7 @@ void record_show_progress(const struct record_session *s, bool last)
 		snprintf(line, sizeof(line), "recording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
 			 " lost", (uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
 			 (uint64_t)record_figure_lost(s));
-	print_progress(s, line);
-}
-
-void record_show_attaching(const struct record_session *s, unsigned int done, unsigned int nr)
-{
-	char line[128] = "";
-
-	if (done < nr)
-		snprintf(line, sizeof(line), "attaching %u events: %u done", nr, done);
-	print_progress(s, line);
+	record_print_progress(s->o, line);
 }
 
 /* Connects to a restarted daemon, and gives the channels back to it, unless a program has
