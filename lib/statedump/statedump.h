@@ -18,6 +18,7 @@ enum tsct_statedump_id {
 	TSCT_STATEDUMP_FRAME,
 	TSCT_STATEDUMP_STACK,
 	TSCT_STATEDUMP_LAST_PID,
+	TSCT_STATEDUMP_THREAD_END,
 };
 
 /* State of a thread, from the time of the event on. Recorded when the recording begins,
@@ -38,6 +39,10 @@ struct tsct_statedump_thread {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
+
+/* The thread with this number ended, or executed a program in a process whose first thread it
+ * was not: it then has the number of the first thread. Recorded with kernel events only. */
+#define TSCT_STATEDUMP_THREAD_END_FIELDS	"tid:u32"
 
 /* Program that a process runs from the time of the event on */
 #define TSCT_STATEDUMP_EXEC_FIELDS	"tgid:u32,filename:string"

@@ -49,6 +49,7 @@ run_says 1 'no such field; there are .*, \.\.\.$' \
 }
 if [ ! -e /sys/bus/event_source/devices/kprobe ] && [ ! -e /sys/kernel/tracing/kprobe_events ]; then
 	refuse 'this kernel has no kprobes; .*CONFIG_KPROBES' kprobe:vfs_read
+	refuse 'this kernel has no kprobes; .*CONFIG_KPROBES' 'kretprobe:vfs_*'
 	run_says 1 'this kernel has no kprobes; .*CONFIG_KPROBES' list 'kprobe:vfs_*'
 fi
 

@@ -254,6 +254,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	for (i = 0; source->where && i < source->where->nr; i++)
 		where_value(&source->where->where[i], (void *)&bpf->rodata->call_where[i]);
 	bpf->rodata->nr_call_where = i;
+	bpf->rodata->has_sys_enter = set & 1u << SYS_ENTER;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];

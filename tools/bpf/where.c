@@ -245,8 +245,10 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 	c->size = type->size;
 	c->is_signed = field->type >= TSCT_TYPE_S8;
 	if (!where->is_number)
-		return fail_type(where, def, type->name, ", an integer, but the value is a "
-				 "text", why, size);
+		return fail_type(where, def, type->name, tsct_syscall_constant ?
+				 ", an integer, but the value is a text" : ", an integer, but the "
+				 "value is a text; for names of constants, "
+				 TSCT_WING_MISSING("strace"), why, size);
 	/* A condition on many events is not checked: the field may be wider in other events. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))

@@ -81,7 +81,8 @@ static int init_stream(struct stat_figures *s, __u32 stream)
 			.kernel = tsct_kernel_event(s->rec, stream, c->defs[i]),
 			/* exit() never returns: do not count it as a call without an end. */
 			.call = call && call->result != TSCT_RESULT_NONE ?
-				(int)tsct_syscall_number(call) : -1,
+				(__s64)tsct_syscall_number(call) : -1,
+			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,
 		};
 	}
 	return 0;

@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
 
@@ -153,19 +154,20 @@ static json_t *json_events(const struct stat_figures *s)
 
 static json_t *json_calls(const struct stat_figures *s)
 {
-	const struct call *c = s->threads.calls;
 	json_t *calls = json_array();
-	const char *name;
-	int i;
+	const struct tsct_syscall *call;
+	const struct call *c;
 
-	for (i = 0; i < THREADS_CALLS && c->count; i++, c++) {
-		name = tsct_syscall_name(c->number);
-		json_array_append_new(calls, json_pack("{si ss? sI sI sI sI sI}",
-			"number", (int)c->number, "name", name,
-			"calls", (json_int_t)c->count,
+	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
+		call = tsct_syscall_by_number((unsigned int)c->number);
+		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI sI sI sI}",
+			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
+			"name", call ? call->name : NULL,
+			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
+			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
 			"errors", (json_int_t)c->errors,
 			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
-			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / c->count),
+			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / (c->timed ?: 1)),
 			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));
 	}
 	return calls;

@@ -36,7 +36,7 @@ static __s64 integer(const json_t *row, const char *key)
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
-	{ "calls", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
+	{ "calls", '+' }, { "timed", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
 	{ "switched_in", '+' },
 };
 
@@ -254,13 +254,18 @@ static void put_call(const json_t *row, struct tsct_text *cell)
 	if (*name)
 		tsct_text_print(cell, "%s", name);
 	else
-		tsct_text_print(cell, "%" PRId64, (int64_t)integer(row, "number"));
+		tsct_text_print(cell, "syscall_%#" PRIx64, (int64_t)integer(row, "number"));
+	if (json_is_true(json_object_get(row, "compat")))
+		tsct_text_print(cell, " (32-bit)");
 }
 
 static void put_mean_us(const json_t *row, struct tsct_text *cell)
 {
-	tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
-			(double)integer(row, "calls"));
+	const __s64 timed = integer(row, "timed");
+
+	if (timed)
+		tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
+				(double)timed);
 }
 
 static const struct tsct_column call_columns[] = {

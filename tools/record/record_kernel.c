@@ -137,6 +137,9 @@ static int take_record(void *context, unsigned int kind, uint64_t cycles, const 
 		if (s->stacks)
 			record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
 		break;
+	case STATEDUMP_THREAD_END:
+		record_statedump_add(s, TSCT_STATEDUMP_THREAD_END, cycles, payload, (__u32)size);
+		break;
 	case STATEDUMP_STACK:
 		if (s->stacks)
 			record_stacks_take(s, cycles, payload, size);

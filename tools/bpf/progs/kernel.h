@@ -144,6 +144,10 @@ struct thread_info {
 	__u32 status;
 };
 
+struct seccomp {
+	int mode;	/* 0: no filter */
+};
+
 struct ns_common {
 	unsigned int inum;
 };
@@ -195,6 +199,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct css_set *cgroups;
+	struct seccomp seccomp;
 };
 
 struct linux_binprm {

@@ -97,15 +97,16 @@ int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_bu
 		  char *why, size_t size)
 {
 	struct probe *probes;
-	int nr = probe_parse(text, &probes, why, size), error = 0;
+	int nr, error = 0;
 
+	if (!strncmp(text, "kprobe:", 7) || !strncmp(text, "kretprobe:", 10))
+		error = probe_functions_check(why, size);
+	nr = error ?: probe_parse(text, &probes, why, size);
 	if (nr < 0)
 		return nr;
-	if (nr && (probes->type == PROBE_KPROBE || probes->type == PROBE_KRETPROBE))
-		error = probe_functions_check(why, size);
-	if (!error && !*set)
+	if (!*set)
 		*set = calloc(1, sizeof(**set));
-	if (!error && (!*set || add_probes(*set, probes, nr, ret_built_in)))
+	if (!*set || add_probes(*set, probes, nr, ret_built_in))
 		error = bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	free(probes);
 	return error;
