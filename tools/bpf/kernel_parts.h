@@ -48,6 +48,8 @@ void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin);
 
 /* Returns the number of recorded events that were not moved into the channel. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);
+/* Returns the number of events that were left out because they cannot have their times. */
+uint64_t bpf_rings_refused(const struct bpf_rings *rings);
 
 /* ---- ring buffer of the statedump: statedump_ring.c --------------------------- */
 

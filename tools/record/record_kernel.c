@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "lib/core/event_def.h"
@@ -16,6 +15,7 @@
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
+#include "tools/common/view.h"
 
 /* time without a report on progress while programs are attached, ns */
 #define QUIET_NS	500000000LL
@@ -165,32 +165,24 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 
 /* ---- begin and end of the recording ---------------------------------------- */
 
-/* Adds to the summary how many events of one kernel event the rate limit dropped, at the end;
- * subtracts it at the begin of the recording. Events of several probes may have one name. */
+#define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
+
+/* Stores how many events of one kernel event the rate limit dropped. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
-	struct record_session *s = context;
-	struct record_limited *more;
-	char name[sizeof(more->event)];
-	unsigned int i;
+	struct tsct_recorded_node *node = &((struct record_session *)context)->rec.nodes[0];
+	char *last = node->limited_events;
 
-	snprintf(name, sizeof(name), "%s%s%s", event, kind == TSCT_KIND_INSTANT ? "" : "/",
-		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
-	for (i = 0; i < s->nr_limited && strcmp(s->limited[i].event, name); i++)
-		;
-	more = i < s->nr_limited ? &s->limited[i] :
-		tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
-	if (!more) {
-		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
+	node->limited += dropped;
+	if (last && strlen(last) > LIMITED_MAX)
 		return;
-	}
-	if (i == s->nr_limited) {
-		s->nr_limited++;
-		more->dropped = 0;
-		memcpy(more->event, name, sizeof(name));
-	}
-	more->dropped += s->ended ? dropped : -dropped;
+	if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "", last ? ", " : "",
+		     event, kind == TSCT_KIND_INSTANT ? "" : "/",
+		     kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind], dropped) < 0)
+		node->limited_events = last;
+	else
+		free(last);
 }
 
 void record_kernel_begin(struct record_session *s)
@@ -199,7 +191,6 @@ void record_kernel_begin(struct record_session *s)
 		return;
 	kernel_source_begin(s->source, s->started);
 	s->missed = kernel_source_missed(s->source);
-	kernel_source_limited(s->source, add_limited, s);
 }
 
 void record_kernel_stop(struct record_session *s)
@@ -218,7 +209,7 @@ void record_kernel_stop(struct record_session *s)
 
 void record_kernel_flush(struct record_session *s)
 {
-	unsigned long missing;
+	unsigned long missing, refused;
 	__u64 taken;
 	int moved;
 
@@ -237,6 +228,13 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	s->unmoved = moved < 0 || missing;
+	refused = kernel_source_refused(s->source);
+	if (refused)
+		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
+			  " or in the future, as in a time namespace (time_namespaces(7)) whose"
+			  " /proc/self/timens_offsets cannot be read; mount /proc, or run"
+			  " trace-ctl outside", refused, view_plural(refused));
 	record_kernel_close(s);
 }
 
