@@ -133,5 +133,21 @@ says '[0-9]* events lost: the ring was full'
 run 0 channel remove small
 unset TSCTRACE_CHANNEL
 
+# --- definitions that do not fit --------------------------------------------------------
+# Each event is recorded, or counted as refused by the program and by the recorder.
+seq 2000 | sed 's/.*/ev& n=&/' >"$work/lines"
+export TSCTRACE_PROVIDER=embedded
+run 3 record -o "$work/types" -- "$ctl" emit --stdin <"$work/lines"
+says 'emit exited with status 3\|trace-ctl exited with status 3'
+refused=$(sed -n 's/^trace-ctl emit: \([0-9]*\) events refused: the definitions .* do not fit.*/\1/p' \
+	"$work/err")
+[ "${refused:-0}" -gt 0 ] || fail "refused: $(cat "$work/err")"
+says "LOST: refused $refused\$"
+says "definitions do not fit; use fewer event types"
+says " $((2000 - refused)) published = $((2000 - refused)) recorded + 0 lost; $refused events were never"
+grep -q "refused_0_[0-9]* = [0-9]" "$work/types/metadata" || fail "the metadata has no refused events"
+run 3 stat --json "$work/types"
+[ "$(number never_published "$work/out")" = "$refused" ] || fail "stat has other refused events"
+export TSCTRACE_PROVIDER=daemon
 kill "$server"
 echo "events and emit: fine"

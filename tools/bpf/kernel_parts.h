@@ -43,6 +43,8 @@ int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
 
 /* Returns the number of recorded events that were not moved into the channel. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);
+/* Returns the number of events that were left out because they cannot have their times. */
+uint64_t bpf_rings_refused(const struct bpf_rings *rings);
 
 /* ---- ring buffer of the statedump: statedump_ring.c --------------------------- */
 

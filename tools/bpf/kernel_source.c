@@ -438,6 +438,11 @@ unsigned long kernel_source_missing(const struct kernel_source *source)
 	return source->rings ? bpf_rings_missing(source->rings) : 0;
 }
 
+unsigned long kernel_source_refused(const struct kernel_source *source)
+{
+	return source->rings ? bpf_rings_refused(source->rings) : 0;
+}
+
 unsigned long kernel_source_untracked(const struct kernel_source *source)
 {
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);

@@ -87,6 +87,8 @@ unsigned long kernel_source_statedump_count(const struct kernel_source *source,
 
 /* Returns the number of events in ring buffers of BPF that were not moved into the channel. */
 unsigned long kernel_source_missing(const struct kernel_source *source);
+/* Returns the number of events that were not recorded because they cannot have their times. */
+unsigned long kernel_source_refused(const struct kernel_source *source);
 
 /*
  * Calls @take with the name of each event that the rate limit dropped, and the number of
