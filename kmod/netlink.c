@@ -74,6 +74,7 @@ static int netlink_put_lost(struct sk_buff *skb, int type, const u64 *lost,
 		[TSCT_LOST_TOO_BIG] = TSCT_GENL_LOST_TOO_BIG,
 		[TSCT_LOST_NESTED] = TSCT_GENL_LOST_NESTED,
 		[TSCT_LOST_ABORTED] = TSCT_GENL_LOST_ABORTED,
+		[TSCT_LOST_REFUSED] = TSCT_GENL_LOST_REFUSED,
 	};
 	struct nlattr *nest = nla_nest_start(skb, type);
 	int i;

@@ -65,7 +65,7 @@ static int print_unknown(char *title, const char *name)
 	for (c = ctl_commands; *name && *c; c++) {
 		d = strncmp(name, (*c)->name, strlen(name)) ?
 			near_name_distance(name, (*c)->name) : 1;
-		if (d < least && (*c)->summary && d < (int)strlen((*c)->name)) {
+		if (d < least && (*c)->summary && (d == 1 || near_name(name, (*c)->name))) {
 			least = d;
 			near = *c;
 		}

@@ -79,6 +79,7 @@ void tsct_channel_free(struct tsct_channel *channel)
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel->opening);
+	free(channel->refusing);
 	free(channel);
 }
 

@@ -155,6 +155,16 @@ struct tsct_channel *tsct_channel_new(void)
 	return channel;
 }
 
+struct tsct_channel *tsct_channel_refusing(struct tsct_channel *channel)
+{
+	if (!channel->refusing) {
+		channel->refusing = tsct_channel_new();
+		if (channel->refusing)
+			channel->refusing->target = channel;
+	}
+	return channel->refusing;
+}
+
 void tsct_channel_use_header(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;

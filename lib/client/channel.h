@@ -65,6 +65,9 @@ struct tsct_channel {
 	struct tsct_channel *target;
 	struct tsct_channel *replaced;	/* of a target: the target before it, to which
 					 * events may still be written; NULL: none */
+	/* Handle whose target is this channel, and whose events are all refused; NULL: no typed
+	 * event was refused */
+	struct tsct_channel *refusing;
 	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
 					 * its ids for these events; NULL: none */
 	pthread_mutex_t ids_lock;	/* protects `ids` of a handle and of its target */
@@ -194,6 +197,9 @@ int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason 
 /* Allocates a handle without a provider, which tsct_channel_close() frees. Returns NULL if
  * there is no memory. */
 struct tsct_channel *tsct_channel_new(void);
+/* Returns a handle by which @channel refuses and counts events; NULL: there is no memory. The
+ * caller holds the lock of typed events. */
+struct tsct_channel *tsct_channel_refusing(struct tsct_channel *channel);
 /* Copies the geometry and the source from channel->header to the handle's own members. */
 void tsct_channel_use_header(struct tsct_channel *channel);
 

@@ -312,18 +312,33 @@ static int count_dropped(struct tsct_channel *channel, int err)
 }
 
 /*
- * Counts an event as lost in the ring of the CPU on which the thread runs. The addition is
- * atomic, as the thread may be preempted or run on another CPU by now. Returns @err.
+ * Counts an event as lost in the ring of the CPU on which the thread runs, if it has one. The
+ * addition is atomic, as the thread may be preempted or run on another CPU by now.
  */
-static int count_lost(struct tsct_channel *channel, unsigned int cause, int err)
+static bool add_lost(struct tsct_channel *channel, unsigned int cause)
 {
 	const __u32 cpu = sched_getcpu();
 
 	if (!tsct_ring_ready(channel, cpu))
-		return count_dropped(channel, err);
+		return false;
 	__atomic_fetch_add(&tsct_ring_producer(channel, cpu)->lost[cause], 1,
 			   __ATOMIC_RELAXED);
-	return err;
+	return true;
+}
+
+static int count_lost(struct tsct_channel *channel, unsigned int cause, int err)
+{
+	return add_lost(channel, cause) ? err : count_dropped(channel, err);
+}
+
+/* Counts an event without a definition, for the program and, in the ring, for the recorder.
+ * Returns @err. */
+static __attribute__((noinline, cold)) int count_refused(struct tsct_channel *channel, int err)
+{
+	channel = tsct_channel_target(channel);
+	if (channel->provider != TSCT_PROVIDER_NONE && channel->roles & TSCT_ROLE_WRITE)
+		add_lost(channel, TSCT_LOST_REFUSED);
+	return count_dropped(channel, err);
 }
 
 static __u32 payload_len(const struct emit_request *event)
@@ -424,7 +439,6 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
 	};
 	struct tsct_producer *producer;
-	struct timespec now;
 
 	ret_seen->cpu = sched_getcpu();
 	if (ret_seen->cpu >= channel->fast.nr_cpus)
@@ -435,12 +449,8 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
 	/* Read the clock after the head, so that the ring's cycles do not decrease. */
-	if (channel->source == TSCT_SOURCE_TSC) {
-		ret_seen->cycles = tsct_tsc_read();
-	} else {
-		tsct_gettime(clocks[channel->source], &now);
-		ret_seen->cycles = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	}
+	ret_seen->cycles = channel->source == TSCT_SOURCE_TSC ? tsct_tsc_read() :
+		(__u64)tsct_gettime_ns(clocks[channel->source]);
 	return &channel->fast.refs[ret_seen->cpu];
 }
 
@@ -582,7 +592,7 @@ static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 
 	id = tsct_channel_id(target, id);
 	if (!id)
-		return count_dropped(channel, -ENOSPC);
+		return count_refused(channel, -ENOSPC);
 	return ordered ? tsct_emitv(target, id, iov, nr) :
 		tsct_emitv_unordered(target, id, iov, nr);
 }
@@ -672,7 +682,7 @@ emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
 	int result;
 
 	if (unlikely(!is_event_id(id)))
-		return -EINVAL;
+		return count_refused(channel, -EINVAL);
 	if (unlikely(!tid || len > channel->fast.payload_max))
 		return emit_one_untried(channel, id, payload, len, ordered);
 	header = make_header(id, len, tid);
@@ -712,7 +722,7 @@ emit_iov(struct tsct_channel *channel, unsigned int id, const struct iovec *iov,
 	int result;
 
 	if (unlikely(!is_event_id(id)))
-		return -EINVAL;
+		return count_refused(channel, -EINVAL);
 	if (unlikely(!tid || len > channel->fast.payload_max))
 		return emit_untried(channel, id, iov, nr, ordered);
 	header = make_header(id, len, tid);

@@ -21,6 +21,8 @@
 #define BOUND		0x1
 /* the event is to be enabled as soon as its channel can be opened */
 #define WANTED		0x2
+/* the event has no definition in its channel: events are counted as refused */
+#define REFUSED		0x4
 
 #define SEPARATORS	", \t\n"
 
@@ -361,55 +363,64 @@ static bool is_selected(const char *patterns, const char *name)
 
 static void set_state(struct tsct_event_type *event, bool on)
 {
-	const uint64_t state = event->channel ?
-		(uintptr_t)tsct_channel_target(event->channel) |
-		(uint64_t)event->id << 48 : 0;
+	struct tsct_channel *to = event->channel ? tsct_channel_target(event->channel) : NULL;
+	uint64_t state;
 
+	if (on && to && event->flags & REFUSED)
+		to = tsct_channel_refusing(to);
+	state = on && to ? (uintptr_t)to | (uint64_t)event->id << 48 : 0;
 	/*
 	 * Stores the event's state by release, so that an emit that reads the state
 	 * also reads a complete channel.
 	 */
-	__atomic_store_n(&event->state, on ? state : 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&event->state, state, __ATOMIC_RELEASE);
 }
 
 static void leave_channel(struct tsct_event_type *event)
 {
 	set_state(event, false);
 	event->channel = NULL;
-	event->flags &= ~(BOUND | WANTED);
+	event->flags &= ~(BOUND | WANTED | REFUSED);
 }
 
-/* Defines the event in @channel, and leaves it disabled. Returns 0 or -errno. */
-static int define_event(struct tsct_event_type *event, struct tsct_channel *channel)
+/* Defines the event in @target. Returns its id or -errno. */
+static int define_in_target(const struct tsct_event_type *event, struct tsct_channel *target)
 {
-	struct tsct_channel *target = tsct_channel_target(channel);
 	struct tsct_event_def def = {
 		.size = TSCT_EVENT_DEF_SIZE(event->nr_fields),
 		.kind = event->kind,
 		.nr_fields = event->nr_fields,
 	};
-	int id;
 
-	set_state(event, false);
-	event->channel = NULL;
+	/* The state has 48 bits for a channel's address. Higher addresses are unusual, and
+	 * are rejected. */
+	if ((uintptr_t)target >> 48)
+		return -EFAULT;
 	if (strlen(event->name) >= sizeof(def.name) ||
 	    event->nr_fields > TSCT_FIELDS_MAX)
 		return -EINVAL;
 	strcpy(def.name, event->name);
 	memcpy(def.fields, event->fields,
 	       event->nr_fields * sizeof(def.fields[0]));
-	id = define_by_provider(target, &def);
-	if (id < 0)
-		return id;
-	/*
-	 * The state has 48 bits for a channel's address. Higher addresses are unusual, and
-	 * are rejected.
-	 */
-	if ((uintptr_t)target >> 48)
-		return -EFAULT;
-	event->id = id;
-	event->channel = channel;
-	return 0;
+	return define_by_provider(target, &def);
+}
+
+/*
+ * Defines the event in @channel, and leaves it disabled. Returns 0, or -errno: if the channel
+ * has a provider, the event is refused, and counted, each time that it is emitted while it is
+ * enabled.
+ */
+static int define_event(struct tsct_event_type *event, struct tsct_channel *channel)
+{
+	struct tsct_channel *target = tsct_channel_target(channel);
+	const int id = define_in_target(event, target);
+	const bool refused = id < 0 && target->provider != TSCT_PROVIDER_NONE;
+
+	set_state(event, false);
+	event->flags = (event->flags & ~REFUSED) | (refused ? REFUSED : 0);
+	event->channel = id > 0 || refused ? channel : NULL;
+	event->id = refused ? TSCT_ID_MAX : id;	/* the refusing handle has no ids */
+	return id < 0 ? id : 0;
 }
 
 static int check_writable(const struct tsct_channel *channel)
@@ -428,12 +439,10 @@ static int apply_patterns(struct tsct_event_type *event)
 
 	if (event->flags & BOUND)
 		return 0;
-	if (event->channel != enabled_channel)
+	if (event->channel != enabled_channel || event->flags & REFUSED)
 		err = define_event(event, enabled_channel);
-	if (err)
-		return err;
 	set_state(event, on);
-	return on;
+	return err ? err : on;
 }
 
 /* ---- exports ------------------------------------------------------------- */
@@ -557,10 +566,8 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 		event->flags |= BOUND | WANTED;
 	} else if (channel) {
 		err = define_event(event, channel);
-		if (!err) {
-			event->flags |= BOUND;
-			set_state(event, true);
-		}
+		event->flags |= event->channel ? BOUND : 0;
+		set_state(event, true);
 	} else if (enabled_channel) {
 		apply_patterns(event);
 		set_state(event, false);
@@ -582,12 +589,12 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 		if (event->channel == channel && (target || event->flags & WANTED)) {
 			/* If the event cannot be defined now, the next call tries again. */
 			event->flags &= ~WANTED;
-			if (!define_event(event, channel))
-				set_state(event, on);
-			else if (event->flags & BOUND)
+			if (define_event(event, channel) && event->flags & BOUND)
 				event->flags |= WANTED;
+			set_state(event, on);
 			event->channel = event->flags & WANTED ? channel : event->channel;
-		} else if (enabled_channel == channel && !event->channel) {
+		} else if (enabled_channel == channel &&
+			   (!event->channel || event->flags & REFUSED)) {
 			apply_patterns(event);
 		}
 	}
@@ -603,7 +610,8 @@ static void describe_event(const struct tsct_event_type *event, FILE *to)
 	const struct tsct_field *field = event->fields;
 	unsigned int i;
 
-	fprintf(to, "%s\t%s\t%s\t%s\t", event->state ? "on" : header ? "off" : "none",
+	fprintf(to, "%s\t%s\t%s\t%s\t", !header ? "none" : !event->state ? "off" :
+		event->flags & REFUSED ? "refused" : "on",
 		event->kind < TSCT_KIND_NR ? tsct_kind_names[event->kind] : "?",
 		header ? header->name : "", event->name);
 	for (i = 0; i < event->nr_fields; i++, field++) {

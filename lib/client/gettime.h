@@ -28,13 +28,35 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 	return clock_gettime(clock, ret_time);
 }
 
-/* Returns a clock's time in ns; 0: this kernel has no such clock. */
+/*
+ * Offsets of this process's time namespace, ns: its clock minus the host's. `known` is false
+ * until tsct_time_namespace_read() has set the others.
+ */
+struct tsct_time_namespace {
+	bool known;
+	__s64 monotonic_ns, boottime_ns;
+};
+
+extern struct tsct_time_namespace tsct_time_namespace;
+void tsct_time_namespace_read(void);
+
+/*
+ * Returns a clock's time in ns; 0: this kernel has no such clock. In a time namespace, the time
+ * is the host's, which the kernel, the daemon and programs in other namespaces use.
+ */
 static inline __s64 tsct_gettime_ns(clockid_t clock)
 {
-	struct timespec now = { 0 };
+	const struct tsct_time_namespace *own = &tsct_time_namespace;
+	struct timespec now;
 
-	tsct_gettime(clock, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
+	if (tsct_gettime(clock, &now))
+		return 0;
+	if (__builtin_expect(!__atomic_load_n(&own->known, __ATOMIC_ACQUIRE), 0))
+		tsct_time_namespace_read();
+	return now.tv_sec * 1000000000LL + now.tv_nsec -
+		(clock == CLOCK_BOOTTIME ? own->boottime_ns :
+		 clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW ||
+		 clock == CLOCK_MONOTONIC_COARSE ? own->monotonic_ns : 0);
 }
 
 /* Returns CLOCK_MONOTONIC in ns, for timeouts: setting the clock does not affect it. */

@@ -74,8 +74,8 @@ static __s64 answer_limit(__s64 until)
 }
 
 /* Explains why there is no answer. Returns @err, or 1 if a later request may succeed:
- * the daemon had no room for the connection, is stopped, or, after its first answer, is
- * restarting. */
+ * the daemon had no room for the connection, is stopped, or, after its first answer to this
+ * call or to a join, is restarting. */
 static int explain_connection(struct collective *c, int err)
 {
 	if (err == -ECONNREFUSED)
@@ -85,7 +85,7 @@ static int explain_connection(struct collective *c, int err)
 		err == -ETIMEDOUT ? "no answer; check that tsctraced is not stopped" :
 		strerror(-err));
 	return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
-		(err == -ENOENT && *c->state) ? 1 : err;
+		(err == -ENOENT && (*c->state || c->id)) ? 1 : err;
 }
 
 /* Explains an answer that is not the expected one. Returns -errno. */

@@ -43,7 +43,7 @@
  * with a number would take it for a constant.
  */
 #define TSCT_SOURCE_NR		(TSCT_SOURCE_REALTIME + 1)
-#define TSCT_LOST_NR		(TSCT_LOST_ABORTED + 1)
+#define TSCT_LOST_NR		(TSCT_LOST_REFUSED + 1)
 #define TSCT_KIND_NR		(TSCT_KIND_RECEIVE + 1)
 #define TSCT_TYPE_NR		(TSCT_TYPE_CHARS + 1)
 #define TSCT_FORMAT_NR		(TSCT_FORMAT_SYSCALL + 1)

@@ -38,6 +38,7 @@
 typedef struct tsct_recording recording;
 typedef struct tsct_recorded_node node;
 typedef struct tsct_recorded_timeline timeline;
+typedef struct tsct_loss loss;
 typedef struct tsct_message_stats messages;
 typedef struct tsct_message_pair_stats message_pair;
 typedef struct tsct_clock_params params;
@@ -297,6 +298,9 @@ static const struct tsct_metadata_item utc_items[] = {
 	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
 };
 
+#define REQUEST(name, request) \
+	{ "requested_" name, TEXT(node, requests[TSCT_REQUEST_##request]), .omit_zero = true }
+
 static const struct tsct_metadata_key node_keys[] = {
 	{ "hostname", TEXT(node, host), .max = TSCT_NODE_NAME_MAX - 1,
 	  .required = true },
@@ -304,8 +308,21 @@ static const struct tsct_metadata_key node_keys[] = {
 	{ "command", TEXT(node, command), .required = true },
 	{ "provider", TEXT(node, provider), .required = true },
 	{ "provider_gone", FLAG(node, provider_gone), .omit_zero = true },
+	{ "statedump_lost", NUMBER(node, statedump_lost), .max = UINT64_MAX,
+	  .omit_zero = true },
 	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
+	REQUEST("events", EVENTS),
+	REQUEST("processes", PROCESSES),
+	REQUEST("comm", COMM),
+	REQUEST("cgroup", CGROUP),
+	REQUEST("cpus", CPUS),
+	REQUEST("where", WHERE),
+	REQUEST("rate_limit", RATE_LIMIT),
+	REQUEST("stacks", STACKS),
+	REQUEST("user_events", USER_EVENTS),
+	{ "limited", NUMBER(node, limited), .max = TSCT_COUNT_MAX, .omit_zero = true },
+	{ "limited_events", TEXT(node, limited_events), .omit_zero = true },
 	{ "utc", LIST(node, utc, nr_utc, utc_items), .omit_zero = true },
 };
 
@@ -404,6 +421,14 @@ static const struct tsct_metadata_key correction_keys[] = {
 
 /* ---- streams ---------------------------------------------------------------------- */
 
+/* The cause `refused` has a key of its own: older readers reject unknown causes in `lost`, and
+ * ignore unknown keys. */
+static const struct tsct_metadata_key loss_keys[] = {
+	{ "lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX, .omit_zero = true },
+	{ "refused_", NUMBER(loss, cause[TSCT_LOSS_REFUSED]), .max = TSCT_COUNT_MAX,
+	  .omit_zero = true },
+};
+
 static const struct tsct_metadata_item stream_items[] = {
 	ITEM(stream_class, "name", name),
 	ITEM(stream_class, "policy", policy, .max = TSCT_POLICY_OVERWRITE),
@@ -487,9 +512,7 @@ const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = 
 		ONE_KEY(.name = "event_", .type = TSCT_METADATA_EVENT) },
 	[TSCT_METADATA_RING] = { .nr_indices = 2,
 		ONE_KEY("ring_", ITEMS(ring_items), .omit_zero = true) },
-	[TSCT_METADATA_LOST] = { .nr_indices = 2,
-		ONE_KEY("lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX,
-			.omit_zero = true) },
+	[TSCT_METADATA_LOST] = { .nr_indices = 2, KEYS(loss_keys) },
 	[TSCT_METADATA_HOLDS] = { .nr_indices = 2,
 		ONE_KEY("holds_", ITEMS(holds_items), .omit_zero = true) },
 	[TSCT_METADATA_STATEDUMP] = {

@@ -345,7 +345,7 @@ static int read_loss(const char *at, struct tsct_loss *loss)
 		if (at > begin && *at != ' ')
 			return -EINVAL;
 		name = at + (at > begin);
-		if (!parse_name(&name, tsct_loss_names[i]))
+		if (i == TSCT_LOSS_REFUSED || !parse_name(&name, tsct_loss_names[i]))
 			continue;
 		at = name;
 		if (!parse_u64(&at, &loss->cause[i]) ||

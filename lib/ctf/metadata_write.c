@@ -200,7 +200,7 @@ static void write_loss(FILE *to, const struct tsct_loss *loss)
 	int i;
 
 	for (i = 0; i < TSCT_LOSS_NR; i++) {
-		if (!loss->cause[i])
+		if (!loss->cause[i] || i == TSCT_LOSS_REFUSED)	/* has a key of its own */
 			continue;
 		fprintf(to, "%s%s=%" PRIu64, gap, tsct_loss_names[i],
 			(uint64_t)loss->cause[i]);
@@ -314,7 +314,8 @@ static bool is_zero(const struct tsct_metadata_key *key, const char *object)
 	case TSCT_METADATA_TEXT:
 		return !*(char *const *)value;
 	case TSCT_METADATA_LOSS:
-		return !tsct_loss_total((const struct tsct_loss *)value);
+		return tsct_loss_total((const struct tsct_loss *)value) ==
+			((const struct tsct_loss *)value)->cause[TSCT_LOSS_REFUSED];
 	case TSCT_METADATA_LIST:
 		return !load_number(value + key->nr_at, TSCT_METADATA_U32);
 	case TSCT_METADATA_ITEMS:

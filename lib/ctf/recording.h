@@ -15,10 +15,11 @@
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,	/* the causes FULL to ABORTED are TSCT_LOST_* of abi.h */
+	TSCT_LOSS_FULL,	/* the causes FULL to REFUSED are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
+	TSCT_LOSS_REFUSED,
 	TSCT_LOSS_OVERRUN,	/* event overwritten before the recorder read it */
 	TSCT_LOSS_BROKEN,	/* no valid record at the event's place in the ring */
 	TSCT_LOSS_UNDEFINED,	/* event with an ID that has no definition */
@@ -56,7 +57,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
- * This difference plus the events lost by FULL, TOO_BIG, NESTED and ABORTED is the number
+ * This difference plus the events lost by FULL to REFUSED is the number
  * of attempts to write an event.
  */
 struct tsct_ring_figures {
@@ -209,6 +210,25 @@ struct tsct_recorded_cpu {
 	__u32 memory_node, package, core;
 };
 
+/* Selections that were requested of a recorder: options, in the words of its command line */
+enum tsct_requested {
+	/* kernel events, groups and probes; "user": only events of programs */
+	TSCT_REQUEST_EVENTS,
+	/* processes of which kernel events were recorded, with their descendants: "all", "the
+	 * command", or ids */
+	TSCT_REQUEST_PROCESSES,
+	TSCT_REQUEST_COMM,
+	TSCT_REQUEST_CGROUP,
+	TSCT_REQUEST_CPUS,
+	TSCT_REQUEST_WHERE,
+	TSCT_REQUEST_RATE_LIMIT,
+	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all that can have one */
+	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
+	TSCT_REQUEST_NR,
+};
+
+extern const char *const tsct_request_names[TSCT_REQUEST_NR];
+
 /*
  * A machine whose events are in the recording. A recorder describes the machine on
  * which it runs; a merged recording has the machines of all inputs.
@@ -218,10 +238,18 @@ struct tsct_recorded_node {
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
-	char *command;		/* recorded command; "": the whole system */
+	char *command;		/* recorded command; "": none */
 	char *provider;
+	/* selections, by enum tsct_requested; NULL: not requested, or of an older version */
+	char *requests[TSCT_REQUEST_NR];
+	/* number of kernel events that the rate limit dropped, known when the recording is
+	 * complete; and these numbers by event, "sys_read/begin 3, sys_read/end 4", of the
+	 * first events if there are many (NULL: none) */
+	__u64 limited;
+	char *limited_events;
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
+	__u64 statedump_lost;	/* number of events of the statedump that are missing */
 	__u32 cut_off;	/* flag, if merged: the node's recording was incomplete */
 	/* flag, if merged: the node's clock was disrupted while recording */
 	__u32 disrupted;
@@ -734,6 +762,14 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
+/* Returns the selections of a node, such as "events: sched syscalls; rate_limit: 50",
+ * malloc'ed; NULL: none is known, or out of memory. */
+char *tsct_recorded_requests(const struct tsct_recorded_node *node);
+
+/* Returns the number of events that the rate limit dropped on a node; UINT64_MAX: unknown,
+ * because the recorder was killed. */
+__u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node);
+
 /* Sums up the known losses of all channels and locations. */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
@@ -747,8 +783,11 @@ struct tsct_balance {
 	__u64 published;	/* number of events published during the recording */
 	__u64 recorded;		/* number of published events that are in the files */
 	__u64 lost;	/* number of published events that are known to be missing */
-	/* number of events never published: FULL, TOO_BIG, NESTED, ABORTED */
+	/* number of events never published: FULL to REFUSED */
 	__u64 refused;
+	/* number of events that the rate limit dropped before they were published; 0 in
+	 * the sums of one channel */
+	__u64 limited;
 	/* number of places in rings with an invalid record or wrong count of events */
 	__u64 broken_places;
 	bool exact;		/* flag: published = recorded + lost, for every ring */

@@ -285,6 +285,22 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 				   tsct_value_text_len(&comm));
 }
 
+/* Returns the index of the execve() or execveat(), of any ABI, that a thread is in; -1: none */
+static __s64 find_exec(const struct tsct_export *x, __u32 thread)
+{
+	const struct tsct_syscall *call;
+	const struct tsct_span *slice;
+	__s64 i;
+
+	for (i = (__s64)tsct_spans_open(&x->slices, thread) - 1; i >= 0; i--) {
+		slice = tsct_span_at(&x->slices, thread, (__u32)i);
+		call = x->defs[x->slice_defs[slice->name]].call;
+		if (call && tsct_syscall_is_exec(call))
+			break;
+	}
+	return i;
+}
+
 /* Sets ev->act, the way in which viewers draw the event. */
 static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
@@ -295,12 +311,18 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 
 	switch (ev->e->def->kind) {
 	case TSCT_KIND_BEGIN:
+		if (def->call && def->call->result == TSCT_RESULT_NONE) {
+			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
+			break;
+		}
 		err = tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? 0 : err;
 	case TSCT_KIND_END:
 		frame = tsct_spans_find(&x->slices, thread, def->slice);
+		if (frame < 0 && def->call && tsct_syscall_is_exec(def->call))
+			frame = find_exec(x, thread);
 		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
 		x->orphans += frame < 0;
 		if (frame < 0)
@@ -359,8 +381,6 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 }
 
 int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
-		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
-				 __u32 slice, bool begins),
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
 {
 	const __u32 nr = tsct_spans_open(&x->slices, ev->thread->index);
@@ -368,11 +388,51 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 	int err = 0;
 
 	for (i = nr - 1; i > ev->frame && !err; i--)
-		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
+		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
 	if (!err)
 		err = end(x, ev);
 	for (i = ev->frame + 1; i < nr && !err; i++)
-		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), true);
+		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), true);
+	return err;
+}
+
+/* Callback of formats: ends the open slices of a thread. */
+static int cut_slices(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = tsct_spans_open(&x->slices, ev->thread->index); i > 0 && !err; i--)
+		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i - 1), false);
+	return err;
+}
+
+/* Ends the slices of threads that ended before @tick. *next: number of threads that have ended */
+static int end_threads(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
+		       size_t *next)
+{
+	const struct tsct_identity_thread *who;
+	const struct tsct_identity_end *end;
+	struct tsct_trace_event e = { 0 };
+	struct tsct_export_event ev;
+	int err = 0;
+
+	for (; !err && *next < x->identity.nr_ends; ++*next) {
+		end = &x->identity.ends[*next];
+		if (end->tick >= tick || time_of(x, end->tick) >= x->to_ns)
+			break;
+		who = tsct_identity_find(&x->identity, end->node, end->tid, end->tick);
+		e.tick = end->tick;
+		ev = (struct tsct_export_event) {
+			.e = &e, .ns = time_of(x, end->tick), .node = end->node,
+			.thread = tsct_threads_find(threads, end->node, end->tid,
+						    who ? who->generation : 0),
+		};
+		if (!ev.thread)
+			continue;
+		err = x->ended ? x->ended(x, &ev) : 0;
+		err = err ?: tsct_spans_leave(&x->slices, ev.thread->index, TSCT_SPAN_OPEN, &e);
+	}
 	return err;
 }
 
@@ -384,6 +444,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
 	const __u64 done_bytes = x->done_bytes;
+	size_t ended = 0;
 	int ret = 0, err = 0;
 
 	tsct_spans_free(&x->slices);
@@ -393,6 +454,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
 			.node = e.node,
 		};
+		err = end_threads(x, threads, e.tick, &ended);
 		if (ev.ns >= x->to_ns) {
 			ret = 0;
 			break;
@@ -405,7 +467,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, &e, "prev_tid", "prev_comm");
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
-		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
+		if (!err && ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
 			err = pass_event(x, threads, &ev, event);
 		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
 			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
@@ -413,6 +475,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		}
 	}
 	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
+	if (!err && !ret)
+		err = end_threads(x, threads, tsct_export_last_tick(x) + 1, &ended);
 	return err ? err : ret;
 }
 
@@ -442,6 +506,7 @@ int tsct_export_run(struct tsct_export *x)
 	int err;
 
 	err = x->format->begin(x);
+	x->ended = x->format->cut ? cut_slices : NULL;
 	if (!err)
 		err = tsct_export_walk(x, x->trace, &x->threads, format_event);
 	errno = 0;

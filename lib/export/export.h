@@ -65,6 +65,13 @@ struct tsct_export_format {
 	bool nests;
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
+	/*
+	 * Interrupts or ends (@begins false), or continues, the open slice number @slice at the
+	 * time of @ev, for tsct_export_close() and when a thread ends. NULL: the format does not
+	 * draw slices
+	 */
+	int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
+		   bool begins);
 	/* called after the last event; may be NULL */
 	int (*end)(struct tsct_export *x);
 	/* frees the format's state, also if begin() failed */
@@ -99,9 +106,14 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
+	/*
+	 * Called when a thread ends that has had events: its slices that are still open in
+	 * x->slices end, too. Members e->tick, ns, node and thread of @ev are set. May be NULL.
+	 */
+	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
 	/* Results of the export: */
-	char why[256];
+	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
 	/* tick of the recording's start, or of an event read so far that is earlier */
@@ -168,13 +180,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 
 /*
  * tsct_export_close - end a slice, for TSCT_ACT_CLOSE
- * @cut: callback that interrupts (@begins false) or continues slice number @slice: called for
- *	each slice that was opened later, before and after @end, so that slices nest
- * @end: callback that ends the slice itself
+ * @end: callback that ends the slice itself. Before and after it, the format's cut() is called
+ *	for each slice that was opened later, so that slices nest.
  */
 int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
-		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
-				 __u32 slice, bool begins),
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev));
 
 /* Returns the slice number of a thread's open slice. @at: index among the open slices */

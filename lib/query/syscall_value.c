@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "spans.h"
 #include "syscall_value.h"
 #include "value_text.h"
 
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,
 					   const struct tsct_event_def *def)
 {
-	if (!rec->streams[stream].kernel ||
+	/* sys_exit is the end of any call, not a call exit(). */
+	if (!rec->streams[stream].kernel || tsct_kernel_event(rec, stream, def) ||
 	    (def->kind != TSCT_KIND_BEGIN && def->kind != TSCT_KIND_END &&
 	     def->kind != TSCT_KIND_INSTANT))
 		return NULL;

@@ -43,6 +43,15 @@ struct tsct_threads {
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
 						__u32 tid, __u32 cpu, __u32 generation);
 
+/* Returns the thread, not an idle one, with that number and generation; NULL: not in the table */
+static inline struct tsct_thread *tsct_threads_find(const struct tsct_threads *threads,
+						    __u32 node, __u32 tid, __u32 generation)
+{
+	const __u32 at = tsct_index_find(&threads->index, (__u64)node << 32 | tid, generation);
+
+	return at == TSCT_INDEX_NONE ? NULL : threads->all[at];
+}
+
 static inline struct tsct_thread *tsct_threads_get(struct tsct_threads *threads, __u32 node,
 						   __u32 tid, __u32 cpu)
 {

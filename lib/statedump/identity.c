@@ -66,6 +66,16 @@ static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_
 	return 0;
 }
 
+static int add_end(struct tsct_identity *identity, const struct tsct_trace_event *e)
+{
+	if (!tsct_array_next(&identity->ends, identity->nr_ends, sizeof(*identity->ends)))
+		return -ENOMEM;
+	identity->ends[identity->nr_ends++] = (struct tsct_identity_end) {
+		.node = e->node, .tid = (__u32)tsct_value_integer_of(e, "tid"), .tick = e->tick,
+	};
+	return 0;
+}
+
 static int by_thread(const void *a, const void *b)
 {
 	const struct tsct_identity_thread *x = a, *y = b;
@@ -201,7 +211,8 @@ static int add_event(void *identity, const struct tsct_trace_event *e)
 {
 	return !strcmp(e->def->name, "thread") ? add_thread(identity, e) :
 		!strcmp(e->def->name, "cgroup") ? add_cgroup(identity, e) :
-		!strcmp(e->def->name, "last_pid") ? add_last_pid(identity, e) : 0;
+		!strcmp(e->def->name, "last_pid") ? add_last_pid(identity, e) :
+		!strcmp(e->def->name, "thread_end") ? add_end(identity, e) : 0;
 }
 
 int tsct_identity_read(const char *dir, struct tsct_identity *ret)
@@ -229,6 +240,7 @@ void tsct_identity_free(struct tsct_identity *identity)
 	free(identity->cgroups);
 	free(identity->threads);
 	free(identity->last_pids);
+	free(identity->ends);
 	memset(identity, 0, sizeof(*identity));
 }
 

@@ -33,12 +33,20 @@ struct tsct_identity_last_pid {
 	__u64 position;		/* position of that ID, see tsct_pid_position() */
 };
 
+/* The thread with number @tid ended at a tick. */
+struct tsct_identity_end {
+	__u32 node, tid;
+	__u64 tick;
+};
+
 /* All zero: nothing is known */
 struct tsct_identity {
 	struct tsct_identity_thread *threads;	/* sorted by node, tid, tick */
 	size_t nr_threads;
 	struct tsct_identity_last_pid *last_pids;	/* sorted by node, tick */
 	size_t nr_last_pids;
+	struct tsct_identity_end *ends;	/* sorted by tick */
+	size_t nr_ends;
 	struct tsct_identity_cgroup *cgroups;
 	size_t nr_cgroups;
 };

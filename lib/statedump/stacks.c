@@ -152,6 +152,7 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	const __u64 kernel = tsct_value_integer_of(e, "kernel");
 	const __u64 number = tsct_value_integer_of(e, "stack");
 	struct tsct_stack *stack;
+	__s64 refused;
 	int err;
 
 	err = add_entry(&s->stack_index, e->node, number, &s->stacks,
@@ -162,6 +163,8 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	*stack = (struct tsct_stack) {
 		.node = e->node, .number = number, .index = s->stack_index.nr - 1,
 		.nr_kernel = kernel < UINT8_MAX ? (__u32)kernel : UINT8_MAX,
+		.refused = tsct_value_find_integer(e, "refused", &refused) ?
+			(__s32)refused & 3 : -1,
 		.numbers = strdup(numbers),
 	};
 	return stack->numbers ? 0 : -ENOMEM;
@@ -390,4 +393,61 @@ void tsct_stacks_text(struct tsct_stacks *s, struct tsct_stack_frame *f,
 	else
 		snprintf(text, TSCT_STACK_FRAME_TEXT, "%.*s+0x%" PRIx64 "]",
 			 len < 600 ? len : 600, name, (uint64_t)f->address);
+}
+
+/* ---- what the stacks of events have ---------------------------------------- */
+
+/* Returns how many of the stack's addresses are functions of the program. Addresses that lie
+ * in no file are not counted. */
+static __u32 program_functions(const struct tsct_stack *stack)
+{
+	__u32 i, nr = 0;
+
+	for (i = stack->nr_kernel; i < stack->nr; i++)
+		nr += *stack->frames[i]->file || *stack->frames[i]->symbol;
+	return nr;
+}
+
+void tsct_stack_counts_add(struct tsct_stack_counts *c, const struct tsct_stack *stack,
+			   __u64 events)
+{
+	if (!stack) {
+		c->missing += events;
+		return;
+	}
+	c->events += events;
+	c->untold += stack->refused < 0 ? events : 0;
+	c->refused += stack->refused > 0 ? events : 0;
+	if (stack->refused > 0 && stack->refused & TSCT_STACK_USER_REFUSED)
+		return;
+	if (stack->nr == stack->nr_kernel) {
+		c->absent += events;
+		return;
+	}
+	c->of_program += events;
+	c->of_one_function += program_functions(stack) <= 1 ? events : 0;
+}
+
+bool tsct_stack_counts_text(const struct tsct_stack_counts *c, unsigned int i,
+			    char text[TSCT_STACK_SENTENCE_MAX], bool *ret_warn)
+{
+	const __u64 all[TSCT_STACK_SENTENCES] = {
+		c->of_one_function, c->untold ? 0 : c->absent, c->refused, c->missing
+	};
+	static const char *const rest[TSCT_STACK_SENTENCES] = {
+		"", "of threads without a user stack: kernel threads, idle CPUs, exits",
+		"with a stack of which the kernel refused a part, which reads [refused]",
+		"without a stack in the recording",
+	};
+
+	*ret_warn = i > 1;
+	if (i)
+		snprintf(text, TSCT_STACK_SENTENCE_MAX, "%" PRIu64 " event%s %s",
+			 (uint64_t)all[i], all[i] == 1 ? "" : "s", rest[i]);
+	else if (all[0])
+		snprintf(text, TSCT_STACK_SENTENCE_MAX, "%.1f %% of the stacks of programs end"
+			 " after one function%s", 100.0 * (double)c->of_one_function /
+			 (double)c->of_program, 2 * c->of_one_function > c->of_program ?
+			 ": no frame pointers, see trace-ctl-record(1), STACKS" : "");
+	return all[i] != 0;
 }

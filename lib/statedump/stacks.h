@@ -33,6 +33,7 @@ struct tsct_stack {
 	__u64 number;
 	__u32 index;		/* index among all stacks */
 	__u32 nr, nr_kernel;	/* number of frames; the first nr_kernel are of the kernel */
+	__s32 refused;		/* TSCT_STACK_*_REFUSED; -1: unknown, of an older version */
 	struct tsct_stack_frame **frames;	/* innermost first */
 	char *numbers;		/* text of the frames' numbers; NULL: `frames` is set */
 };
@@ -86,5 +87,30 @@ int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 #define TSCT_STACK_FRAME_TEXT	1024
 void tsct_stacks_text(struct tsct_stacks *stacks, struct tsct_stack_frame *frame,
 		      char text[TSCT_STACK_FRAME_TEXT]);
+
+/* ---- what the stacks of events have ------------------------------------------ */
+
+/* Numbers of events by what their stacks have */
+struct tsct_stack_counts {
+	__u64 events;		/* with a stack */
+	__u64 missing;		/* whose stack is not in the recording */
+	__u64 of_program;	/* with functions of a program */
+	__u64 of_one_function;	/* with at most one function of the program in the stack */
+	__u64 absent;		/* of threads without a user stack */
+	__u64 refused;		/* with a stack of which the kernel refused a part */
+	/* of older versions, in which refused user stacks look like absent ones */
+	__u64 untold;
+};
+
+/* Counts @events events with a stack; NULL: it is unknown. */
+void tsct_stack_counts_add(struct tsct_stack_counts *counts, const struct tsct_stack *stack,
+			   __u64 events);
+
+/* Writes sentence @i, without a full stop, on the stacks that are not complete. Returns false
+ * if there is nothing to say; *ret_warn: something is unknown. */
+#define TSCT_STACK_SENTENCES	4
+#define TSCT_STACK_SENTENCE_MAX	160
+bool tsct_stack_counts_text(const struct tsct_stack_counts *counts, unsigned int i,
+			    char text[TSCT_STACK_SENTENCE_MAX], bool *ret_warn);
 
 #endif /* TSCT_STACKS_H */

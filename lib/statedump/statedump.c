@@ -12,6 +12,7 @@ static const struct {
 	{ "frame", TSCT_STATEDUMP_FRAME_FIELDS },
 	{ "stack", TSCT_STATEDUMP_STACK_FIELDS },
 	{ "last_pid", TSCT_STATEDUMP_LAST_PID_FIELDS },
+	{ "thread_end", TSCT_STATEDUMP_THREAD_END_FIELDS },
 };
 
 int tsct_statedump_add(struct tsct_recording *rec)

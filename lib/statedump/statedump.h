@@ -18,6 +18,7 @@ enum tsct_statedump_id {
 	TSCT_STATEDUMP_FRAME,
 	TSCT_STATEDUMP_STACK,
 	TSCT_STATEDUMP_LAST_PID,
+	TSCT_STATEDUMP_THREAD_END,
 };
 
 /* State of a thread, from the time of the event on. Recorded when the recording begins,
@@ -39,6 +40,10 @@ struct tsct_statedump_thread {
 
 _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
 
+/* The thread with this number ended, or executed a program in a process whose first thread it
+ * was not: it then has the number of the first thread. Recorded with kernel events only. */
+#define TSCT_STATEDUMP_THREAD_END_FIELDS	"tid:u32"
+
 /* Program that a process runs from the time of the event on */
 #define TSCT_STATEDUMP_EXEC_FIELDS	"tgid:u32,filename:string"
 
@@ -55,8 +60,13 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
 
 /* A stack. stack: its number, which events have in their field `stack`. frames: numbers
  * of its frames, innermost first, in decimal with blanks between them; the first `kernel`
- * ones are in the kernel. */
-#define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string"
+ * ones are in the kernel. refused: TSCT_STACK_*_REFUSED, parts that the kernel did not give,
+ * in whose place is a frame of the file "[refused]"; older versions do not have this field. A
+ * stack without frames of a program, and without refused ones, is that of a thread without a
+ * user stack: a kernel thread, the idle task, or a thread that exits. */
+#define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string,refused:u8"
+#define TSCT_STACK_KERNEL_REFUSED	1
+#define TSCT_STACK_USER_REFUSED		2
 
 /*
  * The thread ID that the kernel gave last, and the event's time by CLOCK_BOOTTIME, ns.

@@ -74,6 +74,17 @@ unsigned int tsct_syscall_number(const struct tsct_syscall *call)
 		(unsigned int)(call - syscalls);
 }
 
+bool tsct_syscall_is_exec(const struct tsct_syscall *call)
+{
+	return !strcmp(call->name, "execve") || !strcmp(call->name, "execveat");
+}
+
+unsigned int tsct_syscall_pair(const struct tsct_syscall *call)
+{
+	return tsct_syscall_number(tsct_syscall_is_exec(call) ?
+				   tsct_syscall_by_event("sys_execve") : call);
+}
+
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])
 {
 	snprintf(name, TSCT_SYSCALL_EVENT_MAX, tsct_syscall_is_compat(call) ? "sys32_%s" :

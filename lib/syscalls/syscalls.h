@@ -5,7 +5,8 @@
  *
  * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as fields,
  * and an END event with the field `ret`. If a condition on the result decides whether the
- * call is recorded, it is one INSTANT event at the call's end, with all these fields. The
+ * call is recorded, or if seccomp refuses the call, it is one INSTANT event at the call's end,
+ * with all these fields. The
  * events of 32-bit programs are sys32_NAME; the arguments of these calls are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
@@ -133,6 +134,16 @@ const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 /* Returns the number of a call of the table. */
 unsigned int tsct_syscall_number(const struct tsct_syscall *call);
 
+/*
+ * tsct_syscall_is_exec - true for execve() and execveat() of both ABIs
+ * tsct_syscall_pair - number by which the begin and the end of a call are matched
+ *
+ * The kernel has the end of a successful execveat() as that of execve(), and if the new program
+ * has the other ABI, as that of the other ABI's execve().
+ */
+bool tsct_syscall_is_exec(const struct tsct_syscall *call);
+unsigned int tsct_syscall_pair(const struct tsct_syscall *call);
+
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 
@@ -168,6 +179,13 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
+
+/* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
+ * @id: the event's field `id`, in which 32-bit calls have bit 32 */
+static inline unsigned int tsct_syscall_event_number(__u64 id)
+{
+	return (unsigned int)id | (id == (__u32)id || id >> 33 ? 0 : TSCT_SYSCALL_COMPAT);
+}
 
 /* Returns true for events of the 15 calls that programs make most often. They get short
  * IDs in a file, of which there are 32: at least 2 are left for other events. */

@@ -71,6 +71,7 @@ static void check_channel(const struct nl_message *m,
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_UNREAD) == info->unread);
 	for (i = 0; i < TSCT_LOST_NR; i++)
 		t_check(nl_nested_u64(m, TSCT_GENL_CHANNEL_LOST,
+				      i == TSCT_LOST_REFUSED ? TSCT_GENL_LOST_REFUSED :
 				      TSCT_GENL_LOST_FULL + i) == info->lost[i]);
 	t_check(nl_nested_u64(m, TSCT_GENL_CHANNEL_LOST, TSCT_GENL_LOST_NO_RING) ==
 		info->lost_no_ring);
@@ -113,6 +114,7 @@ static void see_channel_cpu(const struct nl_message *m, void *arg)
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_CPU_OVERWRITTEN) == cpu.overwritten);
 	for (i = 0; i < TSCT_LOST_NR; i++)
 		t_check(nl_nested_u64(m, TSCT_GENL_CHANNEL_CPU_LOST,
+				      i == TSCT_LOST_REFUSED ? TSCT_GENL_LOST_REFUSED :
 				      TSCT_GENL_LOST_FULL + i) == cpu.lost[i]);
 	t_check(!nl_find_in(nl_value(nl_find(m, TSCT_GENL_CHANNEL_CPU_LOST)),
 			    nl_value_len(nl_find(m, TSCT_GENL_CHANNEL_CPU_LOST)),

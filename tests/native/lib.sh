@@ -204,6 +204,9 @@ steadily() {	# COMMAND...
 
 # --- trace-ctl and its output ---------------------------------------------------------------
 
+# True if trace-ctl was built with tools/wings/NAME: `make CORE=1` leaves out all wings.
+has_wing() { grep -q "/tools/wings/$1/" "$out/tools/objects"; }	# NAME
+
 # Runs a command, which may be a function or wait.
 exits() {	# WANTED-STATUS COMMAND...
 	local got=0
@@ -244,5 +247,5 @@ number() {	# NAME FILE
 
 # Leaves out the events that the recorder itself wrote, from the text of babeltrace.
 without_statedump() {
-	grep -aEv ' (thread|last_pid|exec|cgroup|frame|stack): \{' || true
+	grep -aEv ' (thread|thread_end|last_pid|exec|cgroup|frame|stack): \{' || true
 }

@@ -41,7 +41,7 @@ for action in 'create a' 'remove a' list; do
 	refused 1 'no provider of channels (.*tsctraced.sock: .*load the module or start tsctraced' $action
 done
 TSCTRACE_PROVIDER=none refused 1 "TSCTRACE_PROVIDER is 'none'" list
-run_says 1 'trace-ctl top: no provider of channels' top --once
+! has_wing watch || run_says 1 'trace-ctl top: no provider of channels' top --once
 run_says 1 'trace-ctl snapshot: no provider of channels' snapshot -o "$work/x"
 [ ! -e "$work/x" ] || fail "a directory was made"
 

@@ -188,7 +188,7 @@ run_says 1 'dump: --from is later than --to$' dump --from +2 --to +1 "$work/a"
 for number in 2026 20260131 1769862600 0; do
 	run 2 dump --from $number "$work/a"
 	says "--from: '$number' is not a time: .* have 19 digits; write a date as 2026-01-31"
-	run_says 2 "--to: '$number' is not a time: " export -f json --to $number "$work/a"
+	run_says 2 "--to: '$number' is not a time: " dump --to $number "$work/a"
 done
 run 0 dump --from 2026ns "$work/a"
 [ -s "$work/out" ] || fail "--from 2026ns"

@@ -39,8 +39,9 @@ if $bpf; then
 fi
 
 # Formats group threads by their processes.
-"$ctl" export -f json -o out.json embedded 2>err || fail "export"
-python3 - out.json embedded.txt <<'END' || fail "processes in JSON"
+if has_wing formats; then
+	"$ctl" export -f json -o out.json embedded 2>err || fail "export"
+	python3 - out.json embedded.txt <<'END' || fail "processes in JSON"
 import json, sys
 wanted = {}
 for line in open(sys.argv[2]):
@@ -57,18 +58,22 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
         known += 1
 assert known
 END
+fi
 
 # stat and report have the process of each thread, as has OTF2, whose location groups are
 # processes.
 "$ctl" stat --json embedded >stat.json 2>err || fail "stat"
-"$ctl" report -q -o report.html embedded 2>err || fail "report"
-groups=()
-if command -v otf2-print >/dev/null; then
+report=() groups=()
+if has_wing report; then
+	"$ctl" report -q -o report.html embedded 2>err || fail "report"
+	report=(report.html)
+fi
+if has_wing formats && command -v otf2-print >/dev/null; then
 	"$ctl" export -q -f otf2 -o out.otf2 embedded 2>err || fail "export to OTF2"
 	otf2-print -G out.otf2/traces.otf2 >groups
 	groups=(groups)
 fi
-python3 - embedded.txt stat.json report.html "${groups[@]}" <<'END' || fail "processes of threads"
+python3 - embedded.txt stat.json "${report[@]}" "${groups[@]}" <<'END' || fail "processes of threads"
 import json, re, sys
 wanted = {}
 for line in open(sys.argv[1]):
@@ -80,16 +85,14 @@ for t in json.load(open(sys.argv[2]))["threads"]:
         assert wanted[f"{t['name']} ({t['tid']})"] == t["pid"] and t["events"] == 1, t
         known += 1
 assert known
-known = 0
-for name, tid, process in re.findall(
-        r"<tr><th[^>]*>([^<]*)</th><td>(\d+)</td><td class=.left.>([^<]*)</td>",
-        open(sys.argv[3]).read()):
-    if f"{name} ({tid})" in wanted:
-        assert process, (name, tid)
-        known += 1
-assert known
-for path in sys.argv[4:]:
+for path in sys.argv[3:]:
     known = 0
+    for name, tid, process in re.findall(
+        r"<tr><th[^>]*>([^<]*)</th><td>(\d+)</td><td class=.left.>([^<]*)</td>",
+        open(path).read()):
+        if f"{name} ({tid})" in wanted:
+            assert process, (name, tid)
+            known += 1
     for line in open(path):
         found = re.match(r'LOCATION  .*Name: "(.* \(\d+\))".*Group: ".* \((\d+)\)"', line)
         if found:

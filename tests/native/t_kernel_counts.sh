@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The numbers of kernel events, with those that were lost, left out by --where or dropped by
 # --rate-limit, agree with what perf counts in the same run.
+# test-wing: probes
 . "$(dirname "$0")/record.sh"
 
 export TSCTRACE_PROVIDER=embedded

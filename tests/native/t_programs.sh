@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # trace-ctl events and emit: typed events of running programs are listed and switched, by
-# their user and root alone; events from a shell, with the types of their values; and the
-# reasons that record gives when it has no events.
+# their user and root alone; events from a shell, with the types of their values.
 # test-fast: yes
+# test-wing: events
 . "$(dirname "$0")/record.sh"
 
 live=$helpers/live
@@ -133,48 +133,21 @@ says '[0-9]* events lost: the ring was full'
 run 0 channel remove small
 unset TSCTRACE_CHANNEL
 
-# --- record says why ------------------------------------------------------------------
-# Programs of other tests, which may run at the same time, are named in place of that.
-names_none() {
-	run 0 record -f -o "$work/n1" --duration 0.1
-	grep -q 'no events: no program wrote to channel default; no running program has it open: programs look for .*/tsctraced.sock' "$work/err"
-}
-wait_for "no program is named" names_none
-run 0 record -o "$work/n2" -- true
-says 'no events: .*; true is not instrumented, could not reach .*/tsctraced.sock (chroot, container), ran as another user, or wrote to another channel'
-launch "$work/quiet" env TSCTRACE_EVENTS=none_such TSCTRACE_CHANNEL=quiet "$live"
-# The program attaches in the background.
-try=0
-names_quiet() {
-	run 0 record -o "$work/n3.$((try++))" --duration 0.1
-	grep -q 'programs use channel quiet' "$work/err"
-}
-wait_for "the program has attached" names_quiet
-says 'no events: .*; running programs use channel quiet: record it with -c'
-kill "$program"
-wait "$program" || fail "the quiet program"
-run 3 record --require-events -o "$work/n4" --duration 0.1
-says 'require-events: nothing was recorded'
-run 0 record --require-events -o "$work/n5" -- "$emit" 5
-run 0 channel create flight --policy overwrite
-run 1 record -c flihgt -o "$work/n6" --duration 0.1
-says "channel flihgt: does not exist; did you mean 'flight'"
-[ ! -e "$work/n6" ] || fail "a directory was made"
-run_says 1 'channel 4711: no such id or name' record -c 4711 -o "$work/n6" --duration 0.1
-run 0 record -c flihgt --create -o "$work/n6" --duration 0.1
-run 0 record -c flihgt -o "$work/n7" -- "$emit" 5
-id=$("$ctl" channel list | awk '$2 == "flight" { print $1 }')
-"$ctl" emit -c flight here n=1
-run 0 record -c "$id" --unread -f --require-events -o "$work/n8" --duration 0.1
-says '^  channel flight: 1 event'
-run 0 channel remove flight
-if [ "$(id -u)" = 0 ]; then
-	run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
-	says 'no events: .*; setpriv ran as user nobody, who has other channels'
-	mkdir "$work/root"
-	cp /bin/busybox "$work/root/" 2>/dev/null || cp "$(command -v busybox)" "$work/root/"
-	run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3
-	says 'no events: .*; chroot changed its root directory, where .*tsctraced.sock must exist, too'
-fi
+# --- definitions that do not fit --------------------------------------------------------
+# Each event is recorded, or counted as refused by the program and by the recorder.
+seq 2000 | sed 's/.*/ev& n=&/' >"$work/lines"
+export TSCTRACE_PROVIDER=embedded
+run 3 record -o "$work/types" -- "$ctl" emit --stdin <"$work/lines"
+says 'emit exited with status 3\|trace-ctl exited with status 3'
+refused=$(sed -n 's/^trace-ctl emit: \([0-9]*\) events refused: the definitions .* do not fit.*/\1/p' \
+	"$work/err")
+[ "${refused:-0}" -gt 0 ] || fail "refused: $(cat "$work/err")"
+says "LOST: refused $refused\$"
+says "definitions do not fit; use fewer event types"
+says " $((2000 - refused)) published = $((2000 - refused)) recorded + 0 lost; $refused events were never"
+grep -q "refused_0_[0-9]* = [0-9]" "$work/types/metadata" || fail "the metadata has no refused events"
+run 3 stat --json "$work/types"
+[ "$(number never_published "$work/out")" = "$refused" ] || fail "stat has other refused events"
+export TSCTRACE_PROVIDER=daemon
 kill "$server"
-echo "events, emit and record: fine"
+echo "events and emit: fine"

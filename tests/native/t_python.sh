@@ -102,6 +102,16 @@ if not pid:
     os._exit(0)
 assert tsctrace.dropped() == 0 and tsctrace.provider() == "embedded"
 END
+# Events whose definitions do not fit into the channel are counted.
+cat >"$work/types.py" <<'END'
+import tsctrace
+for i in range(2000):
+    tsctrace.event(f"ev{i}", n=i)
+print(tsctrace.dropped())
+END
+run_says 3 'exited with status 0' record -o "$work/types" -- $python "$work/types.py"
+[ "$(cat "$work/out")" -gt 0 ] || fail "dropped(): $(cat "$work/out")"
+says "LOST: refused $(cat "$work/out")\$"
 run_says 0 'exited with status 0' record --require-events -o "$work/all" -- $python "$work/all.py"
 "$ctl" dump "$work/all" | sed 's/^[^ ]* \[[0-9]*\] *[0-9]* //; s/  */ /g' >"$work/got"
 grep -v '^job' "$work/got" | sed 's/x\{1000\}/x*1000/' >"$work/few"

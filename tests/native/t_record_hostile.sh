@@ -29,7 +29,10 @@ sed 's/.*thread=\([0-9]*\) nr=\([0-9]*\)$/\1 \2/' "$work/out" | awk '
 # Names of files reach a terminal escaped, whichever verb prints the error.
 cd "$work"
 hostile=$'no\e[31m\\such'
-for args in dump stat 'report -o page' 'export -f json -o x' 'merge -o x' 'record -o x --'; do
+verbs=(dump stat 'merge -o x' 'record -o x --')
+! has_wing report || verbs+=('report -o page')
+! has_wing formats || verbs+=('export -f json -o x')
+for args in "${verbs[@]}"; do
 	# shellcheck disable=SC2086
 	! "$ctl" $args "./$hostile" >out 2>err || fail "$args of a file that does not exist: status 0"
 	grep -qF './no\x1b[31m\\such' err || fail "$args: $(cat -v err)"

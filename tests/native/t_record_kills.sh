@@ -11,6 +11,8 @@ export TSCTRACE_PROVIDER=daemon
 PATH=$PATH:/usr/sbin
 cd "$work"
 needs_kernel_events
+kernel_events=(-e sched -e syscalls)
+! has_wing probes || kernel_events+=(-e 'irq:*')
 RANDOM=${SEED:-$((RANDOM + 1))}
 echo "seed ${SEED:-random}; ${KILLS:=9} kills"
 
@@ -70,10 +72,10 @@ until_written default 100
 bpf_objects >before
 events=0 recorders=0 daemons=0
 for ((round = 0; round < KILLS; round++)); do
-	"$ctl" record -q -a -e sched -e syscalls -e 'irq:*' -o "r$round" 2>err.record & track recorder
+	"$ctl" record -q -a "${kernel_events[@]}" -o "r$round" 2>err.record & track recorder
 	sleep "0.$((RANDOM % 9))$((RANDOM % 9 + 1))"
 	if ((RANDOM % 3)); then
-		kill -9 "$recorder"
+		kill -9 "$recorder" || fail "the recorder has ended: $(cat err.record)"
 		wait "$recorder" 2>/dev/null || true
 		recorders=$((recorders + 1)) daemon_killed=0
 	else

@@ -58,7 +58,7 @@ if [ "$(id -u)" = 0 ]; then
 	nothing
 fi
 
-refused 2 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
+refused 1 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
 says '^user '
 says '^sched_switch '
 refused 2 'is not a power of two' --blocks=many -o x -- touch ran

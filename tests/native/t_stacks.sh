@@ -74,7 +74,31 @@ grep -A1 '^stacks  *40 events with 1 different stack$' text | grep -q '^  *100.0
 "$ctl" stat --json lone.rec | python3 -c 'import json, sys
 s = json.load(sys.stdin)["stacks"]
 assert s == {"events": 40, "missing": 0, "different": 1, "of_program": 40,
-             "of_one_function": 40}, s' || fail "JSON of stat"
+             "of_one_function": 40, "absent": 0, "refused": 0}, s' || fail "JSON of stat"
+"$ctl" report -q -o lone.html lone.rec
+grep -q '>100.0 % of the stacks of programs end after one function: no frame' lone.html ||
+	fail "one function on the page"
+
+# Kernel threads, idle CPUs and threads that exit have no user stack: nothing is missing.
+# shellcheck disable=SC2016 # for the other shell
+run 0 record --stack -e sched -a -o idle -- sh -c \
+	'i=0; while [ $i -lt 20 ]; do sleep 0.02; i=$((i + 1)); done'
+! grep 'reports\? about threads or stacks missing\|refused' err || fail "idle: a false report"
+"$ctl" stat --json idle | python3 -c 'import json, sys
+all = json.load(sys.stdin); s = all["stacks"]
+assert all["statedump_lost"] == s["missing"] == s["refused"] == 0, s
+assert s["absent"] >= 20 and s["absent"] + s["of_program"] == s["events"], s' ||
+	fail "idle: JSON of stat"
+"$ctl" stat idle | grep -q '^  *[0-9]* events of threads without a user stack' || fail "idle: stat"
+"$ctl" report -q -o idle.html idle
+grep -q '[0-9]* events of threads without a user stack' idle.html || fail "idle: page"
+
+# No stacks: one sentence each
+run 0 record -e syscalls -o bare -- true
+run_says 0 'bare: no exported event has a stack; ' export -f folded -o - bare
+[ ! -s out ] || fail "folded stacks of nothing"
+"$ctl" report -q -o bare.html bare
+grep -q 'No event of this page has a stack; ' bare.html || fail "page without stacks"
 
 # The function to which a signal handler returns is named: nothing is in front of it.
 run 0 record --stack=sys_getppid -e syscalls -o handled -- "$helpers/traced/handler"
@@ -204,6 +228,9 @@ sleep 1.5
 kill -INT $pid
 wait $pid || [ $? = 3 ] || fail "record full"
 grep -q 'about threads or stacks missing' err || fail "no lost stacks"
+"$ctl" stat full >text
+[ "$(grep -o '[0-9]* reports about' text)" = "$(grep -o '[0-9]* reports about' err)" ] ||
+	fail "lost stacks are not in the recording: $(cat text)"
 expect full sys_getppid/begin '(odd|even)_call' 65536
 expect full sys_getppid/begin '\[unknown\]' 0
 

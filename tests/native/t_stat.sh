@@ -67,7 +67,7 @@ for want in '"begin_ns":"1767225610000000000"' '"end_ns":"1767225620000000000"' 
 		'"events":11' '"rate_hz":1000000000.0' '"error_ns":1501' \
 		'"timestamps":"tsc","sync_every":0,"sync_every_ns":0,"sync_every_bytes":0,"bytes":602,"payload_bytes":188,' \
 		'"most_on_tick":1}' '"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
-		'{"number":1,"name":"write","calls":1,"errors":0,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","calls":2,"errors":0,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
+		'{"number":1,"name":"write","compat":false,"calls":1,"timed":1,"errors":0,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","compat":false,"calls":2,"timed":2,"errors":0,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
 		'{"channel":"kernel","event":"never","kind":"counter","count":0,'; do
 	grep -qF -- "$want" "$work/flat" || fail "JSON without $want"
 done

@@ -43,7 +43,7 @@ until_status "the clock is fresh again" '"status": "synchronized"'
 [ -e /dev/tsctrace ] ||
 	shows '^clock  *synchronized, epoch 2 (after fake), source '
 
-"$out/examples/jobs" 1000000000000 1 >/dev/null 2>&1 & track jobs
+"$emit" 100000000 1 1000 >/dev/null & track program
 until_status "a channel appears" '^      "name": "default"'
 until_status "something is unread" '^      "unread": [1-9]'
 for want in '"provider": "daemon"' "\"uid\": $(id -u)" '"policy": "discard"' \
@@ -54,9 +54,8 @@ shows "^ *[0-9]* default  *daemon  *$(id -un)  *discard "
 "$ctl" status --metrics >"$work/out" || fail "status --metrics fails"
 shows '^tsctrace_channels 1$'
 shows '^tsctrace_channel_bytes [1-9]'
-kill -9 "$jobs"
-wait "$jobs" || true
-jobs=''
+kill -9 "$program"
+wait "$program" || true
 until_status "the channel is removed" '"channels": \[\]'
 
 kill "$server"

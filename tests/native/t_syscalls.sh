@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # System calls in recordings read as strace prints them, in dump, report and exports;
 # the same values of a program's own events are plain numbers.
+# test-wing: strace
 . "$(dirname "$0")/record.sh"
 
 calls=$helpers/calls

@@ -6,8 +6,10 @@
 . "$(dirname "$0")/record.sh"
 need mount unshare
 
-grep -h 'not in the headers' "$out"/gen/symbols_*.c >"$work/absent" && fail "$(cat "$work/absent")"
-[ "$(grep -c '^SYMBOLS(' "$out/gen/symbols_files.c")" -gt 40 ] || fail "symbols_files.c"
+if has_wing strace; then
+	grep -h 'not in the headers' "$out"/gen/symbols_*.c >"$work/absent" && fail "$(cat "$work/absent")"
+	[ "$(grep -c '^SYMBOLS(' "$out/gen/symbols_files.c")" -gt 40 ] || fail "symbols_files.c"
+fi
 
 "$helpers/calls" --table >"$work/table"
 

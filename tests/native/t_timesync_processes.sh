@@ -309,12 +309,21 @@ END
 	# The daemon of gamma polls a restarted beta soon.
 	sed -i 's/minpoll 4 maxpoll 4/minpoll -3 maxpoll -2/' "$work/gamma/conf"
 	reload gamma
+	# beta.1 calls while there is no daemon.
 	for node in gamma beta; do
-		run $node.2 60000 1 2 late
 		others=$(twos $all | tr ' ' '\n' | grep -v "$node.2")
-		for i in $others; do run $i 60000 1 2; done
+		late=$node.2
+		[ $node = gamma ] || late+=" beta.1"
+		for i in $(twos $all); do
+			[[ " $late " = *" $i "* ]] && run $i 60000 1 2 late || run $i 60000 1 2
+		done
 		for i in $node.2 $others; do wait_for "$i has joined" is_joined $i; done
 		slay $node
+		if [ $node = beta ]; then
+			kill -USR1 ${pid_of[beta.1]}
+			wait_for "beta.1 has called" has_called beta.1
+			sleep 0.2
+		fi
 		start $node $((++host))
 		wait_for "$node is synchronized again" synced $node
 		wait_for "gamma is synchronized again" synced gamma

@@ -315,10 +315,18 @@ TEST(test_definition_area_full)
 			break;
 	}
 	ck_assert_int_eq(got, -ENOSPC);
+	ck_assert_int_eq(tsct_emit(t, got, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_events_enable(t, NULL), -ENOSPC);
-	ck_assert(!ev_none_enabled());
+	ck_assert_int_eq(ev_none_emit(), -ENOSPC);
+	ck_assert_int_eq(ev_text_emit_unordered("one", 1, "", ""), -ENOSPC);
+	ck_assert_int_eq(emit_ints(false), -ENOSPC);
 	ck_assert_int_eq(tsct_event_bind(&ev_none_event, t), -ENOSPC);
+	ck_assert_int_eq(ev_none_emit(), -ENOSPC);
+	ck_assert_uint_eq(lost(TSCT_LOST_REFUSED), 5);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 5);
+	tsct_events_disable(t);
 	ck_assert_int_eq(ev_none_emit(), 0);
+	ck_assert_uint_eq(lost(TSCT_LOST_REFUSED), 5);
 	expect_none();
 }
 

@@ -83,6 +83,26 @@ TEST(test_threads)
 	ck_assert_ptr_null(tsct_identity_find(&identity, 1, 300, rec.begin));
 }
 
+/* The end of a thread is known by the number, also if the number is used again. */
+TEST(test_ends)
+{
+	const __u32 first = 300, other = 200;
+
+	put_thread(1000, 300, 200, 5000000000, "first");
+	put(TSCT_STATEDUMP_THREAD_END, 2000, &first, sizeof(first));
+	put(TSCT_STATEDUMP_THREAD_END, 3000, &other, sizeof(other));
+	put_thread(4000, 300, 300, 6000000000, "again");
+	put(TSCT_STATEDUMP_THREAD_END, 5000, &first, sizeof(first));
+	end();
+	ck_assert_uint_eq(identity.nr_ends, 3);
+	ck_assert_uint_eq(identity.ends[0].tid, 300);
+	ck_assert_uint_eq(identity.ends[0].tick, rec.begin + 2000);
+	ck_assert_uint_eq(identity.ends[1].tid, 200);
+	ck_assert_uint_eq(identity.ends[2].tick, rec.begin + 5000);
+	ck_assert_uint_eq(find(300, 2000)->generation, 1);
+	ck_assert_uint_eq(find(300, 5000)->generation, 2);
+}
+
 #define BOOT_NS	1000000000000ULL	/* CLOCK_BOOTTIME when the recording begins */
 
 /* A tick is a nanosecond here. */

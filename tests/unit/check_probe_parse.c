@@ -60,6 +60,58 @@ int probe_functions_find(const char *pattern, struct probe **ret_probes, char *t
 	return 2;
 }
 
+/* A file with all names that have no parentheses, and with one that has */
+int program_open(const char *path, struct program_file **ret, char *to, size_t size)
+{
+	(void)path;
+	(void)to;
+	(void)size;
+	*ret = NULL;
+	return 0;
+}
+
+void program_close(struct program_file *file)
+{
+	(void)file;
+}
+
+bool program_has(const struct program_file *file, const char *text)
+{
+	(void)file;
+	return !strchr(text, '(') || !strcmp(text, "main.(*T).F");
+}
+
+int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset,
+		 char *to, size_t size)
+{
+	(void)file;
+	(void)to;
+	(void)size;
+	*ret_offset = strlen(text);
+	return 0;
+}
+
+bool program_is_go(const struct program_file *file)
+{
+	(void)file;
+	return false;
+}
+
+size_t program_path_len(const char *text)
+{
+	return strncmp(text, FILE_PATH, strlen(FILE_PATH)) ? 0 : strlen(FILE_PATH);
+}
+
+int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
+			void *context, char *to, size_t size)
+{
+	(void)to;
+	(void)size;
+	if (!strstr(pattern, "absent"))
+		print(context, pattern);
+	return 0;
+}
+
 static void before(void)
 {
 	ck_assert_ptr_nonnull(realpath(FILE_PATH, real_path));
@@ -110,11 +162,24 @@ TEST(test_programs)
 
 	ck_assert_str_eq(probe->path, real_path);
 	ck_assert_uint_eq(probe->offset, 4);
+	ck_assert_uint_eq(probe->start, strlen("main"));
+	/* Names with parentheses, without and with fields */
+	parse("uprobe:" FILE_PATH ":main.(*T).F", PROBE_UPROBE, "main.(*T).F", "main___T__F");
+	probe = parse("uprobe:" FILE_PATH ":main.(*T).F+8(a=+8(%di):u8)", PROBE_UPROBE,
+		      "main.(*T).F", "main___T__F");
+	ck_assert_str_eq(asked, "a=+8(%di):u8");
+	ck_assert_uint_eq(probe->offset, 8);
+	parse("uprobe:" FILE_PATH ":0x10(a=arg1)", PROBE_UPROBE, "0x10", "_x10");
+	ck_assert_str_eq(asked, "a=arg1");
 	parse("uretprobe:" FILE_PATH ":_ZN1aC2Ev", PROBE_URETPROBE, "_ZN1aC2Ev",
 	      "_ZN1aC2Ev_return");
 	probe = parse("usdt:" FILE_PATH ":libc:setjmp", PROBE_USDT, "setjmp", "setjmp");
 	ck_assert_str_eq(probe->group, "libc");
 	ck_assert_str_eq(probe->path, real_path);
+	after();
+	probes = NULL;
+	ck_assert_int_eq(probe_parse("usdt:" FILE_PATH ":libc:absent", &probes, why, sizeof(why)),
+			 -ENOENT);
 }
 
 TEST(test_tracepoints)
@@ -173,7 +238,7 @@ LOOP_TEST(test_malformed, 0, ROWS(malformed))
 TEST(test_sizes)
 {
 	const size_t room = sizeof(probes->name);
-	char text[1024] = "kretprobe:";
+	static char text[2 * PROBE_NAME_MAX] = "kretprobe:";
 	const size_t start = strlen(text);
 
 	memset(text + start, 'f', room - 1);

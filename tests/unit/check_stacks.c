@@ -254,7 +254,7 @@ static void put_frame(__u32 frame, __u64 address, const char *id, const char *fi
 	put_event(TSCT_STATEDUMP_FRAME, payload, len);
 }
 
-static void put_stack(__u64 number, __u8 kernel, const char *frames)
+static void put_refused(__u64 number, __u8 kernel, const char *frames, __u8 refused)
 {
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0;
@@ -262,7 +262,13 @@ static void put_stack(__u64 number, __u8 kernel, const char *frames)
 	tsct_statedump_put(payload, &len, &number, sizeof(number));
 	tsct_statedump_put(payload, &len, &kernel, sizeof(kernel));
 	tsct_statedump_put_text(payload, &len, frames);
+	tsct_statedump_put(payload, &len, &refused, sizeof(refused));
 	put_event(TSCT_STATEDUMP_STACK, payload, len);
+}
+
+static void put_stack(__u64 number, __u8 kernel, const char *frames)
+{
+	put_refused(number, kernel, frames, 0);
 }
 
 static void begin_recording(void)
@@ -319,6 +325,61 @@ TEST(test_table)
 	ck_assert_uint_eq(tsct_stacks_find(s, 0, 9)->nr_kernel, 1);
 	ck_assert_ptr_null(tsct_stacks_find(s, 1, 7));
 	ck_assert_ptr_null(tsct_stacks_find(s, 0, 0));
+	tsct_stacks_free(s);
+	tsct_recording_free(&rec);
+}
+
+/* Refused user stacks, absent ones, and those that end after one function are told apart. */
+TEST(test_counts)
+{
+	static const char *const sentences[] = {
+		"66.7 % of the stacks of programs end after one function: no frame pointers, see"
+		" trace-ctl-record(1), STACKS",
+		"4 events of threads without a user stack: kernel threads, idle CPUs, exits",
+		"24 events with a stack of which the kernel refused a part, which reads [refused]",
+		"1 event without a stack in the recording",
+	};
+	struct tsct_stack_counts counts = { 0 };
+	char text[TSCT_STACK_SENTENCE_MAX];
+	struct tsct_stack old = { 0 };
+	struct tsct_stacks *s;
+	unsigned int i;
+	bool warn;
+
+	begin_recording();
+	put_frame(1, 1, "", "[kernel]", "schedule+0x1c");
+	put_frame(2, 1, "", "/bin/true", "main+0x1");
+	put_frame(3, 0, "", "[refused]", "");
+	put_stack(1, 1, "1 2");
+	put_stack(2, 1, "1 2 2");
+	put_stack(3, 1, "1");
+	put_refused(4, 1, "1 3", TSCT_STACK_USER_REFUSED);
+	put_refused(5, 1, "3 2", TSCT_STACK_KERNEL_REFUSED);
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
+	ck_assert_str_eq(frame_text(s, tsct_stacks_find(s, 0, 4), 1), "[refused+0x0]");
+	for (i = 1; i <= 5; i++)
+		tsct_stack_counts_add(&counts, tsct_stacks_find(s, 0, i), i == 2 ? 9 :
+				      i == 3 ? 4 : i == 4 ? 7 : i == 5 ? 17 : 1);
+	tsct_stack_counts_add(&counts, NULL, 1);
+	ck_assert_uint_eq(counts.events, 38);
+	ck_assert_uint_eq(counts.of_program, 27);
+	ck_assert_uint_eq(counts.of_one_function, 18);
+	ck_assert_uint_eq(counts.absent, 4);
+	ck_assert_uint_eq(counts.refused, 24);
+	ck_assert_uint_eq(counts.missing, 1);
+	for (i = 0; i < TSCT_STACK_SENTENCES; i++) {
+		ck_assert(tsct_stack_counts_text(&counts, i, text, &warn));
+		ck_assert_str_eq(text, sentences[i]);
+		ck_assert_int_eq(warn, i > 1);
+	}
+	/* Older versions did not tell: nothing is said. */
+	old.refused = -1;
+	counts = (struct tsct_stack_counts) { 0 };
+	tsct_stack_counts_add(&counts, &old, 3);
+	ck_assert_uint_eq(counts.untold, 3);
+	for (i = 0; i < TSCT_STACK_SENTENCES; i++)
+		ck_assert(!tsct_stack_counts_text(&counts, i, text, &warn));
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
 }

@@ -304,6 +304,15 @@ TEST(test_joins_again)
 	ck_assert_str_eq(requests[6], "timesync 7 1 1\n");
 }
 
+/* A daemon that is restarted has answered a process that joined, though not its call. */
+TEST(test_joined_before_restart)
+{
+	BEGIN("joined 5\n", LEAVE);
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_int_eq(call(1000), -ETIMEDOUT);
+	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
+}
+
 static void *call_for_ever(void *unused)
 {
 	char text[256];

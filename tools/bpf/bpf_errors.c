@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "bpf_errors.h"
@@ -80,6 +81,7 @@ static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
 		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
+		"libbpf: permission error while running as root",	/* guesses at a limit */
 		"-- END PROG", "-- BEGIN PROG", "processed ", "\n",
 	};
 	size_t i;
@@ -112,6 +114,24 @@ static const char *last_log_reason(void)
 	return line;
 }
 
+/* Returns true if the kernel loads a program of a type that does nothing. @function: that of
+ * the kernel to which it could be attached */
+static bool is_loaded(enum bpf_attach_type attach, const char *function)
+{
+	const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach);
+	const int id = libbpf_find_vmlinux_btf_id(function, attach);
+	int fd;
+
+	options.attach_btf_id = id > 0 ? (__u32)id : 0;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "tsct_nothing", "GPL", nothing, 2, &options);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 {
 	if (error == -EPERM) {
@@ -120,6 +140,12 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 				    "no permission to %s BPF programs; run as "
 				    "root (CAP_BPF, CAP_PERFMON and "
 				    "CAP_SYS_ADMIN)", step);
+		if (!strcmp(step, "load") && is_loaded(BPF_TRACE_RAW_TP, "sched_switch") &&
+		    !is_loaded(BPF_TRACE_FENTRY, "vfs_read"))
+			return bpf_errors_fail(error, why, size,
+				    "this kernel refuses programs of fentry and fexit, also of "
+				    "root (%s), but not those of tracepoints; record other events "
+				    "than net, fentry: and fexit:", strerror(-error));
 		return bpf_errors_fail(error, why, size,
 			    "the kernel does not permit root to %s BPF programs: "
 			    "%s; check if this is a container, and see "

@@ -12,6 +12,7 @@
 #include "lib/base/array.h"
 #include "kernel_parts.h"
 #include "lib/client/channel.h"
+#include "lib/client/gettime.h"
 #include "lib/core/port.h"
 #include "tools/common/monotonic.h"
 #include "tools/bpf/progs/events.h"
@@ -36,6 +37,7 @@ struct cpu_ring {
 	struct held *held;	/* the events in `bytes`, sorted by time, oldest first */
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
+	__u64 refused;		/* of these, with a time before the ring buffer or in the future */
 	int err;
 };
 
@@ -49,6 +51,8 @@ struct bpf_rings {
 	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
 	__u64 end;			/* end of the recording, cycles */
+	/* CLOCK_MONOTONIC, ns: when the ring buffers were made, and of the present pump */
+	__u64 opened_ns, now_ns;
 };
 
 /* ---- from the ring buffer ---------------------------------------------- */
@@ -133,13 +137,19 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back into the channel, or leaves it out if it is later
- * than the recording's end. Returns false if the ring is full. */
+/* Moves an event that was held back into the channel, or leaves it out if it is later than
+ * the recording's end, or counts it as refused if it cannot have this time. Returns false if
+ * the ring is full. */
 static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
-	const struct cpu_ring *cpu = &rings->cpus[number];
+	struct cpu_ring *cpu = &rings->cpus[number];
 	struct tsct_record header;
 
+	if (held->ns < rings->opened_ns ||
+	    (held->ns > rings->now_ns && held->ns > (__u64)tsct_monotonic_ns())) {
+		cpu->refused++;
+		return true;
+	}
 	memcpy(&header, cpu->bytes + held->at, sizeof(header));
 	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
 	return header.cycles > rings->end || fill_ring(rings->channel, number, &header,
@@ -193,6 +203,7 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 		 READ_ONCE(rings->counts[number].full));
 	set_lost(rings->channel, number, TSCT_LOST_NESTED,
 		 READ_ONCE(rings->counts[number].nested));
+	set_lost(rings->channel, number, TSCT_LOST_REFUSED, cpu->refused);
 	return (int)moved;
 }
 
@@ -206,6 +217,7 @@ int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end)
 	nr = monotonic_follow(&rings->monotonic, rings->clock, &now);
 	if (nr <= 0)
 		return nr;
+	rings->now_ns = (__u64)now.ns;
 	for (cpu = 0; cpu < rings->nr_cpus; cpu++) {
 		nr = pump_cpu(rings, cpu, is_last ? UINT64_MAX : now.ns - HOLD_NS);
 		if (nr < 0)
@@ -224,6 +236,16 @@ uint64_t bpf_rings_missing(const struct bpf_rings *rings)
 		missing += READ_ONCE(rings->counts[cpu].published) -
 			rings->cpus[cpu].taken + rings->cpus[cpu].nr_held;
 	return missing;
+}
+
+uint64_t bpf_rings_refused(const struct bpf_rings *rings)
+{
+	uint64_t refused = 0;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < rings->nr_cpus; cpu++)
+		refused += rings->cpus[cpu].refused;
+	return refused;
 }
 
 /* ---- the ring buffers -------------------------------------------------- */
@@ -287,6 +309,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		return -ENOMEM;
 	rings->channel = channel;
 	rings->clock = clock;
+	rings->opened_ns = (__u64)tsct_monotonic_ns();
 	rings->map = rings->counts_map = -1;
 	rings->nr_cpus = header->nr_cpus;
 	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));

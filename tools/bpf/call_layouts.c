@@ -33,8 +33,9 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 			layout->where[condition.field < call->nr_args ? condition.field :
 				      CALL_RESULT] |= 1u << i;
 	}
+	layout->whole_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);
 	if (layout->where[CALL_RESULT])
-		layout->exit_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);
+		layout->exit_id = layout->whole_id;
 	return 0;
 }
 

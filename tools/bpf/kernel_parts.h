@@ -43,6 +43,8 @@ int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
 
 /* Returns the number of recorded events that were not moved into the channel. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);
+/* Returns the number of events that were left out because they cannot have their times. */
+uint64_t bpf_rings_refused(const struct bpf_rings *rings);
 
 /* ---- ring buffer of the statedump: statedump_ring.c --------------------------- */
 
@@ -50,7 +52,7 @@ uint64_t bpf_rings_missing(const struct bpf_rings *rings);
  * cgroups and stacks */
 struct statedump_ring;
 
-/* Makes the maps `statedump` and `statedump_lost` of @shared. @clock must outlive the ring
+/* Makes the maps `statedump` and `statedump_counts` of @shared. @clock must outlive the ring
  * buffer. */
 int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *shared,
 			struct statedump_ring **ret);
@@ -64,8 +66,8 @@ void statedump_ring_close(struct statedump_ring *ring);
  */
 int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take, void *context);
 
-/* Returns the number of records for which the ring buffer had no room. */
-unsigned long statedump_ring_lost(const struct statedump_ring *ring);
+/* Returns a number that BPF programs count. @count: enum statedump_count */
+unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned int count);
 
 /* ---- system calls: call_layouts.c --------------------------------------------- */
 

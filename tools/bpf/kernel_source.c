@@ -253,6 +253,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	for (i = 0; source->where && i < source->where->nr; i++)
 		where_value(&source->where->where[i], (void *)&bpf->rodata->call_where[i]);
 	bpf->rodata->nr_call_where = i;
+	bpf->rodata->has_sys_enter = set & 1u << SYS_ENTER;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
@@ -309,6 +310,9 @@ static int select_events(struct kernel_source *source, const char *const *events
 	make_filter(source, select);
 	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
+	if (!error && source->probes)
+		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots,
+						  why, size);
 	return error ?: check_stacks(source, *set, why, size);
 }
 
@@ -381,7 +385,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
-		.statedump = -1, .statedump_lost = -1,
+		.statedump = -1, .statedump_counts = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -423,14 +427,20 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count)
 {
-	return statedump_ring_lost(source->statedump);
+	return statedump_ring_count(source->statedump, count);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
 {
 	return source->rings ? bpf_rings_missing(source->rings) : 0;
+}
+
+unsigned long kernel_source_refused(const struct kernel_source *source)
+{
+	return source->rings ? bpf_rings_refused(source->rings) : 0;
 }
 
 unsigned long kernel_source_untracked(const struct kernel_source *source)

@@ -77,15 +77,18 @@ typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
 /*
  * Calls @take with each record that BPF programs have sent for the statedump since the
  * last call, in the order of arrival. To be called before and after kernel_source_stop().
- * Returns 0 or -errno. kernel_source_statedump_lost() returns the number of records for
- * which the ring buffer had no room.
+ * Returns 0 or -errno. kernel_source_statedump_count() returns a number that the programs
+ * count; @count: enum statedump_count.
  */
 int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 			    void *context);
-unsigned long kernel_source_statedump_lost(const struct kernel_source *source);
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count);
 
 /* Returns the number of events in ring buffers of BPF that were not moved into the channel. */
 unsigned long kernel_source_missing(const struct kernel_source *source);
+/* Returns the number of events that were not recorded because they cannot have their times. */
+unsigned long kernel_source_refused(const struct kernel_source *source);
 
 /*
  * Calls @take with the name of each event that the rate limit dropped, and the number of

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "lib/base/wing.h"
 #include "where.h"
@@ -33,6 +34,11 @@ static inline bool probe_is_probe(const char *text)
  */
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in, char *why, size_t size);
+
+/* Checks that no process that runs already has another file than that of a probe under its path:
+ * no event would be recorded of it. Returns 0, or -errno with the reason in @why. */
+TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
+					unsigned int nr, char *why, size_t size);
 
 /* Returns true if a probe is selected by @patterns, see `stacks` of struct kernel_select. */
 TSCT_WING bool probe_set_matches(const struct probe_set *set, const char *patterns);

@@ -21,8 +21,8 @@ struct statedump_ring {
 	const struct tsct_clock *clock;
 	struct monotonic monotonic;
 	struct ring_buffer *buffer;
-	int map, lost_map;
-	__u64 *lost;		/* mapped from lost_map */
+	int map, counts_map;
+	__u64 *counts;		/* by enum statedump_count; mapped from counts_map */
 	/* set in the present call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;
@@ -66,25 +66,26 @@ int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *share
 	if (!ring)
 		return -ENOMEM;
 	ring->clock = clock;
-	ring->lost = MAP_FAILED;
-	ring->lost_map = -1;
+	ring->counts = MAP_FAILED;
+	ring->counts_map = -1;
 	ring->map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_statedump", 0, 0,
 				   RING_BYTES, NULL);
 	if (ring->map >= 0)
-		ring->lost_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_sd_lost",
-						sizeof(__u32), sizeof(__u64), 1, &options);
-	if (ring->lost_map >= 0)
+		ring->counts_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_sd_counts",
+						  sizeof(__u32), sizeof(__u64),
+						  STATEDUMP_COUNTS, &options);
+	if (ring->counts_map >= 0)
 		ring->buffer = ring_buffer__new(ring->map, take_next, ring, NULL);
 	if (ring->buffer)
-		ring->lost = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
-				  ring->lost_map, 0);
-	if (ring->lost == MAP_FAILED) {
+		ring->counts = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
+				    ring->counts_map, 0);
+	if (ring->counts == MAP_FAILED) {
 		err = -errno;
 		statedump_ring_close(ring);
 		return err;
 	}
 	shared->statedump = ring->map;
-	shared->statedump_lost = ring->lost_map;
+	shared->statedump_counts = ring->counts_map;
 	*ret = ring;
 	return 0;
 }
@@ -93,17 +94,17 @@ void statedump_ring_close(struct statedump_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->lost != MAP_FAILED)
-		munmap(ring->lost, TSCT_PAGE_SIZE);
+	if (ring->counts != MAP_FAILED)
+		munmap(ring->counts, TSCT_PAGE_SIZE);
 	ring_buffer__free(ring->buffer);
-	if (ring->lost_map >= 0)
-		close(ring->lost_map);
+	if (ring->counts_map >= 0)
+		close(ring->counts_map);
 	if (ring->map >= 0)
 		close(ring->map);
 	free(ring);
 }
 
-unsigned long statedump_ring_lost(const struct statedump_ring *ring)
+unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned int count)
 {
-	return READ_ONCE(*ring->lost);
+	return READ_ONCE(ring->counts[count]);
 }

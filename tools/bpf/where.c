@@ -185,19 +185,34 @@ static bool is_event(const struct where *where, const char *system, const char *
 		(*system && !fnmatch(where->event, full, 0));
 }
 
+/* Returns true if a name is one of a list, which are separated by ", ". */
+static bool is_listed(const char *list, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (; *list; list += strcspn(list, " "), list += *list == ' ')
+		if (!strncmp(list, name, len) && (!list[len] || list[len] == ','))
+			return true;
+	return false;
+}
+
 /* Notes the fields of an event that lacks the condition's field, for the error message. */
 static void note_fields(struct where *where, const struct tsct_event_def *def)
 {
-	size_t used = strlen(where->fields);
+	const size_t room = sizeof(where->fields) - sizeof(", ...");
+	const char *name;
 	unsigned int i;
+	size_t used;
 
 	for (i = 0; i < def->nr_fields; i++) {
-		if (near_name(where->field, def->fields[i].name))
-			memcpy(where->near, def->fields[i].name, sizeof(where->near));
-		if (*where->event && used + TSCT_FIELD_NAME_MAX + 2 < sizeof(where->fields) &&
-		    !strstr(where->fields, def->fields[i].name))
-			used += (size_t)sprintf(where->fields + used, "%s%s",
-						used ? ", " : "", def->fields[i].name);
+		name = def->fields[i].name;
+		if (near_name(where->field, name))
+			memcpy(where->near, name, sizeof(where->near));
+		used = strlen(where->fields);
+		if (is_listed(where->fields, name) || is_listed(where->fields, "..."))
+			continue;
+		snprintf(where->fields + used, sizeof(where->fields) - used, "%s%s",
+			 used ? ", " : "", used + strlen(name) + 2 < room ? name : "...");
 	}
 }
 
@@ -230,8 +245,10 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 	c->size = type->size;
 	c->is_signed = field->type >= TSCT_TYPE_S8;
 	if (!where->is_number)
-		return fail_type(where, def, type->name, ", an integer, but the value is a "
-				 "text", why, size);
+		return fail_type(where, def, type->name, tsct_syscall_constant ?
+				 ", an integer, but the value is a text" : ", an integer, but the "
+				 "value is a text; for names of constants, "
+				 TSCT_WING_MISSING("strace"), why, size);
 	/* A condition on many events is not checked: the field may be wider in other events. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))

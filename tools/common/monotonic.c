@@ -10,14 +10,6 @@
 /* largest difference between a known and a measured offset, beyond their errors, ns */
 #define SLACK_NS	1000
 
-static int64_t read_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	tsct_gettime(clock, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 /*
  * Returns CLOCK_REALTIME - CLOCK_MONOTONIC, ns. The kernel updates both coarse clocks in the
  * same timer interrupt, so their difference is exact if no such interrupt came between the
@@ -25,13 +17,13 @@ static int64_t read_ns(clockid_t clock)
  */
 static int64_t exact_offset(void)
 {
-	int64_t before, real, after = read_ns(CLOCK_MONOTONIC_COARSE);
+	int64_t before, real, after = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
 	int tries;
 
 	for (tries = 0; tries < COARSE_TRIES; tries++) {
 		before = after;
-		real = read_ns(CLOCK_REALTIME_COARSE);
-		after = read_ns(CLOCK_MONOTONIC_COARSE);
+		real = tsct_gettime_ns(CLOCK_REALTIME_COARSE);
+		after = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
 		if (before == after)
 			break;
 	}
@@ -46,9 +38,9 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
 
 	ret->error_ns = UINT64_MAX;
 	for (tries = 0; tries < TRIES; tries++) {
-		before = read_ns(CLOCK_MONOTONIC);
+		before = tsct_gettime_ns(CLOCK_MONOTONIC);
 		cycles = tsct_clock_cycles(clock);
-		after = read_ns(CLOCK_MONOTONIC);
+		after = tsct_gettime_ns(CLOCK_MONOTONIC);
 		if ((uint64_t)(after - before) >= ret->error_ns)
 			continue;
 		ret->error_ns = after - before;

@@ -11,6 +11,7 @@ static const char *const lost_names[TSCT_LOST_NR] = {
 	[TSCT_LOST_TOO_BIG] = "too big",
 	[TSCT_LOST_NESTED] = "nested",
 	[TSCT_LOST_ABORTED] = "aborted",
+	[TSCT_LOST_REFUSED] = "refused",
 };
 
 static const char *const lost_keys[TSCT_LOST_NR] = {
@@ -18,6 +19,7 @@ static const char *const lost_keys[TSCT_LOST_NR] = {
 	[TSCT_LOST_TOO_BIG] = "too_big",
 	[TSCT_LOST_NESTED] = "nested",
 	[TSCT_LOST_ABORTED] = "aborted",
+	[TSCT_LOST_REFUSED] = "refused",
 };
 
 /* ---- fields -------------------------------------------------------------- */

@@ -171,13 +171,16 @@ static void write_lines(struct dump *d)
 
 static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
-	const struct tsct_syscall *call;
+	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
+	enum tsct_kernel_event kernel;
 	int err;
 
 	d->shown++;
-	call = d->strace ? tsct_event_text_syscall(&d->lines, e) : NULL;
+	kernel = d->strace && !call ? tsct_kernel_event(d->rec, e->stream, e->def) :
+		TSCT_KERNEL_OTHER;
 	err = d->json ? dump_json_add(d, e, ns) :
-		call ? dump_call_add(d, call, e, ns) :
+		d->strace && (call || kernel == TSCT_KERNEL_ENTER || kernel == TSCT_KERNEL_EXIT) ?
+			dump_call_add(d, call, e, ns) :
 		tsct_event_text_add(&d->lines, e, ns) ?:
 			dump_stack_add(d, dump_stack_of(d, e));
 	if (d->lines.len + d->json_lines.len >= CHUNK)

@@ -62,7 +62,8 @@ char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
-/* Adds an event of a system call to the lines of calls. Returns 0 or -ENOMEM. */
+/* Adds an event of a system call to the lines of calls. @call: NULL for the events sys_enter
+ * and sys_exit of any call. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 

@@ -50,8 +50,9 @@ struct thread {
 };
 
 struct call {
-	__s64 number;
-	__u64 count;
+	__s64 number;		/* with TSCT_SYSCALL_COMPAT for a 32-bit call */
+	__u64 count;		/* number of calls that have ended */
+	__u64 timed;		/* number of those whose begin was recorded, too */
 	__u64 errors;		/* number of calls that returned an error */
 	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
 };
@@ -67,18 +68,19 @@ struct threads {
 	struct tsct_spans in_call;	/* open system calls, by index of the thread */
 	struct thread rest;	/* sum of all threads for which there was no memory for an entry in
 				 * `table` */
-	/* system calls; the index is the call's number, until threads_finish() sorts */
+	/* system calls; at the same index as in `call_index`, until threads_finish() sorts */
 	struct call *calls;
+	__u32 nr_calls;
+	struct tsct_index call_index;	/* finds a call by its number */
 	/* number of threads whose last system call has no return event */
 	__u64 unfinished;
 };
 
-#define THREADS_CALLS	1024	/* limit of system call numbers */
-
 /* Meaning of an event definition */
 struct stat_meaning {
 	enum tsct_kernel_event kernel;
-	int call;		/* number of the system call that the event records; -1: none */
+	/* number of the system call that the event records, and tsct_syscall_pair(); -1: none */
+	__s64 call, pair;
 };
 
 /* Initializes @all. @identity must exist until threads_free(). Returns 0 or -ENOMEM. */
@@ -124,16 +126,15 @@ struct stat_figures;
 
 struct stat_stacks {
 	struct tsct_stacks *table;	/* NULL: no statedump, or it cannot be read */
-	__u64 events;			/* number of events with a stack */
-	__u64 missing;			/* number of events whose stack is unknown */
-	__u64 of_program;		/* number of events with functions of a program */
-	/* number of events with at most one function of the program in the stack */
-	__u64 of_one_function;
+	struct tsct_stack_counts counts;
 };
 
 void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);
 void stat_stacks_print(const struct stat_figures *s);
 json_t *stat_stacks_json(const struct stat_figures *s);
+
+/* Returns the number of reports of the statedump that are missing. */
+__u64 stat_statedump_lost(const struct stat_figures *s);
 
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 

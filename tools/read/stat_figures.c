@@ -198,66 +198,60 @@ __u64 stat_errors_median_ns(const struct stat_errors *errors)
 
 /* ---- stacks --------------------------------------------------------------- */
 
-/* Returns how many of the stack's addresses are functions of the program. Addresses that lie
- * in no file are not counted. */
-static __u32 program_functions(const struct tsct_stack *stack)
-{
-	__u32 i, nr = 0;
-
-	for (i = stack->nr_kernel; i < stack->nr; i++)
-		nr += *stack->frames[i]->file || *stack->frames[i]->symbol;
-	return nr;
-}
-
 void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e)
 {
 	struct stat_stacks *t = &s->stacks;
-	const struct tsct_stack *stack;
 
-	if (!t->table || !tsct_stacks_has(s->rec, e))
-		return;
-	stack = tsct_stacks_of(t->table, s->rec, e);
-	if (!stack) {
-		t->missing++;
-		return;
-	}
-	t->events++;
-	if (stack->nr == stack->nr_kernel)
-		return;
-	t->of_program++;
-	t->of_one_function += program_functions(stack) <= 1;
+	if (t->table && tsct_stacks_has(s->rec, e))
+		tsct_stack_counts_add(&t->counts, tsct_stacks_of(t->table, s->rec, e), 1);
+}
+
+__u64 stat_statedump_lost(const struct stat_figures *s)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_nodes; i++)
+		sum = tsct_add_saturating(sum, s->rec->nodes[i].statedump_lost);
+	return sum;
 }
 
 void stat_stacks_print(const struct stat_figures *s)
 {
-	const struct stat_stacks *t = &s->stacks;
+	const struct tsct_stack_counts *c = &s->stacks.counts;
+	const __u64 lost = stat_statedump_lost(s);
+	char text[TSCT_STACK_SENTENCE_MAX];
+	unsigned int i;
+	bool warn;
 
-	if (!t->events && !t->missing)
+	if (lost)
+		printf("%-10s %" PRIu64 " report%s about threads or stacks missing: names,"
+		       " processes and stacks may be unknown\n", "statedump", (uint64_t)lost,
+		       view_plural(lost));
+	if (!c->events && !c->missing)
 		return;
-	printf("%-10s %" PRIu64 " event%s with %" PRIu32 " different stack%s", "stacks",
-	       (uint64_t)t->events, view_plural(t->events), tsct_stacks_count(t->table),
-	       view_plural(tsct_stacks_count(t->table)));
-	if (t->missing)
-		printf(", %" PRIu64 " without", (uint64_t)t->missing);
-	putchar('\n');
-	if (t->of_one_function)
-		printf("           %.1f %% of the stacks of programs end after one function%s\n",
-		       100.0 * (double)t->of_one_function / (double)t->of_program,
-		       2 * t->of_one_function > t->of_program ?
-		       ": no frame pointers, see trace-ctl-record(1), STACKS" : "");
+	printf("%-10s %" PRIu64 " event%s with %" PRIu32 " different stack%s\n", "stacks",
+	       (uint64_t)c->events, view_plural(c->events), tsct_stacks_count(s->stacks.table),
+	       view_plural(tsct_stacks_count(s->stacks.table)));
+	for (i = 0; i < TSCT_STACK_SENTENCES; i++)
+		if (tsct_stack_counts_text(c, i, text, &warn))
+			printf("           %s\n", text);
 }
 
 json_t *stat_stacks_json(const struct stat_figures *s)
 {
-	const struct stat_stacks *t = &s->stacks;
+	const struct tsct_stack_counts *c = &s->stacks.counts;
 
-	if (!t->events && !t->missing)
+	if (!c->events && !c->missing)
 		return json_null();
-	return json_pack("{sI sI sI sI sI}", "events", (json_int_t)t->events,
-			 "missing", (json_int_t)t->missing,
-			 "different", (json_int_t)tsct_stacks_count(t->table),
-			 "of_program", (json_int_t)t->of_program,
-			 "of_one_function", (json_int_t)t->of_one_function);
+	return json_pack("{sI sI sI sI sI so so}", "events", (json_int_t)c->events,
+			 "missing", (json_int_t)c->missing,
+			 "different", (json_int_t)tsct_stacks_count(s->stacks.table),
+			 "of_program", (json_int_t)c->of_program,
+			 "of_one_function", (json_int_t)c->of_one_function,
+			 "absent", c->untold ? json_null() : json_integer((json_int_t)c->absent),
+			 "refused", c->untold ? json_null() :
+			 json_integer((json_int_t)c->refused));
 }
 
 /* ---- wait states of a program with MPI ------------------------------------ */

@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
 
@@ -47,6 +48,23 @@ static json_t *json_event_errors(const struct stat_errors *errors)
 			 "unknown", (json_int_t)errors->nr_unknown);
 }
 
+/* Returns what was requested of the recorder; null: nothing is known. */
+static json_t *json_requests(const struct tsct_recorded_node *node)
+{
+	json_t *json = json_null();
+	__u32 i;
+
+	for (i = 0; i < TSCT_REQUEST_NR; i++) {
+		if (!node->requests[i])
+			continue;
+		if (!json_is_object(json))
+			json = json_object();
+		json_object_set_new(json, tsct_request_names[i],
+				    ctl_json_text(node->requests[i]));
+	}
+	return json;
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -58,11 +76,15 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so so so ss so sI sb sb so}", "name",
+			"{so so so so so so so ss so so so ss so sI sb sb so}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
+			"requested", json_requests(node),
+			"dropped_by_rate_limit",
+			ctl_json_error(tsct_recording_limited(s->rec, i)),
+			"rate_limited", view_json_limited(node),
 			"fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
@@ -153,19 +175,20 @@ static json_t *json_events(const struct stat_figures *s)
 
 static json_t *json_calls(const struct stat_figures *s)
 {
-	const struct call *c = s->threads.calls;
 	json_t *calls = json_array();
-	const char *name;
-	int i;
+	const struct tsct_syscall *call;
+	const struct call *c;
 
-	for (i = 0; i < THREADS_CALLS && c->count; i++, c++) {
-		name = tsct_syscall_name(c->number);
-		json_array_append_new(calls, json_pack("{si ss? sI sI sI sI sI}",
-			"number", (int)c->number, "name", name,
-			"calls", (json_int_t)c->count,
+	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
+		call = tsct_syscall_by_number((unsigned int)c->number);
+		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI sI sI sI}",
+			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
+			"name", call ? call->name : NULL,
+			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
+			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
 			"errors", (json_int_t)c->errors,
 			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
-			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / c->count),
+			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / (c->timed ?: 1)),
 			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));
 	}
 	return calls;
@@ -222,10 +245,11 @@ json_t *stat_json(const struct stat_figures *s)
 	__u32 i;
 
 	if (stat_is_counted(s, &b))
-		sum = json_pack("{sI sI sI sI sb}",
+		sum = json_pack("{sI sI sI so sI sb}",
 			"published", (json_int_t)b.published,
 			"recorded", (json_int_t)b.recorded,
 			"lost", (json_int_t)b.lost,
+			"dropped_by_rate_limit", tsct_json_count(b.limited),
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
 	clock = json_pack("{ss so ss sf sI so so so so so si ss sb}",
@@ -256,7 +280,7 @@ json_t *stat_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -276,6 +300,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
+		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }

@@ -36,7 +36,7 @@ static __s64 integer(const json_t *row, const char *key)
 static const struct { const char *key; char how; } sums[] = {
 	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
 	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
-	{ "calls", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
+	{ "calls", '+' }, { "timed", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
 	{ "switched_in", '+' },
 };
 
@@ -141,11 +141,21 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 
 static void put_node(const json_t *row, struct tsct_text *cell)
 {
-	const char *command = ctl_json_string(row, "command");
+	const char *command = ctl_json_string(row, "command"), *name;
+	const json_t *dropped = json_object_get(row, "dropped_by_rate_limit");
+	json_t *text;
 
-	if (json_object_get(row, "host"))
-		tsct_text_print(cell, " %s, %s%s%s", ctl_json_string(row, "host"),
-				ctl_json_string(row, "kernel"), *command ? ", " : "", command);
+	if (!json_object_get(row, "host"))
+		return;
+	tsct_text_print(cell, " %s, %s%s%s", ctl_json_string(row, "host"),
+			ctl_json_string(row, "kernel"), *command ? ", " : "", command);
+	json_object_foreach(json_object_get(row, "requested"), name, text)
+		tsct_text_print(cell, "; %s: %s", name, json_string_value(text));
+	if (json_is_null(dropped))
+		tsct_text_print(cell, "; an unknown number dropped by the rate limit");
+	else if (json_integer_value(dropped))
+		tsct_text_print(cell, "; %" JSON_INTEGER_FORMAT " dropped by the rate limit",
+				json_integer_value(dropped));
 }
 
 static const struct tsct_column node_columns[] = {
@@ -156,7 +166,7 @@ static const struct tsct_column node_columns[] = {
 	/* Older versions did not store the residual of a node's fit. */
 	TSCT_COLUMN("residual ns", "residual_ns", 12, .decimals = 1),
 	TSCT_COLUMN("fit", "fit", -10, .unknown = "-"),
-	{ " host, kernel, command", .text = put_node },
+	{ " host, kernel, command; requested", .text = put_node },
 };
 static const struct list nodes = LIST(node_columns, "name", TOP_NODES);
 
@@ -254,13 +264,18 @@ static void put_call(const json_t *row, struct tsct_text *cell)
 	if (*name)
 		tsct_text_print(cell, "%s", name);
 	else
-		tsct_text_print(cell, "%" PRId64, (int64_t)integer(row, "number"));
+		tsct_text_print(cell, "syscall_%#" PRIx64, (int64_t)integer(row, "number"));
+	if (json_is_true(json_object_get(row, "compat")))
+		tsct_text_print(cell, " (32-bit)");
 }
 
 static void put_mean_us(const json_t *row, struct tsct_text *cell)
 {
-	tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
-			(double)integer(row, "calls"));
+	const __s64 timed = integer(row, "timed");
+
+	if (timed)
+		tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
+				(double)timed);
 }
 
 static const struct tsct_column call_columns[] = {

@@ -21,21 +21,49 @@ void tally_add(struct tally *sum, const struct tally *t)
 	sum->bytes += t->bytes;
 }
 
+/* Counts a system call that has ended. Returns it; NULL: out of memory */
+static struct call *count_call(struct threads *all, __s64 number,
+			       const struct tsct_trace_event *e)
+{
+	const __u32 at = tsct_index_add(&all->call_index, (__u64)number, 0);
+	struct call *c;
+	__s64 ret;
+
+	if (at == TSCT_INDEX_NONE)
+		return NULL;
+	if (at == all->nr_calls) {
+		if (!tsct_array_next(&all->calls, at, sizeof(*c)))
+			return NULL;
+		all->calls[all->nr_calls++] = (struct call) { .number = number };
+	}
+	c = &all->calls[at];
+	c->count++;
+	c->errors += tsct_value_find_integer(e, "ret", &ret) &&
+		tsct_syscall_error(tsct_syscall_by_number((unsigned int)number), ret);
+	return c;
+}
+
+/* An open system call; span.name is tsct_syscall_pair() of its number */
+struct counted_call {
+	struct tsct_span span;
+	__s64 number;
+};
+
 /* Callback of tsct_spans: counts a system call that has ended. */
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
 	struct threads *all = arg;
-	struct call *c = &all->calls[span->name];
-	__s64 ret;
+	struct call *c;
 
 	(void)thread;
 	all->unfinished += why == TSCT_SPAN_OPEN;
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
-	c->count++;
-	c->errors += tsct_value_find_integer(e, "ret", &ret) &&
-		tsct_syscall_error(tsct_syscall_by_number(span->name), ret);
+	c = count_call(all, ((struct counted_call *)span)->number, e);
+	if (!c)
+		return 0;
+	c->timed++;
 	c->total += e->tick - span->begin;
 	if (e->tick - span->begin > c->max)
 		c->max = e->tick - span->begin;
@@ -48,11 +76,10 @@ int threads_init(struct threads *all, const struct tsct_identity *identity,
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
 	all->in_call = (struct tsct_spans) {
-		.size = sizeof(struct tsct_span), .closed = call_closed, .arg = all,
+		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
 	};
-	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
-	return all->calls && all->recent ? 0 : -ENOMEM;
+	return all->recent ? 0 : -ENOMEM;
 }
 
 void threads_free(struct threads *all)
@@ -60,6 +87,7 @@ void threads_free(struct threads *all)
 	tsct_threads_free(&all->ids);
 	free(all->table);
 	free(all->calls);
+	tsct_index_free(&all->call_index);
 	free(all->recent);
 	tsct_spans_free(&all->in_call);
 }
@@ -127,8 +155,8 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 {
 	__u32 *recent = &all->recent[e->location], at = *recent;
 	struct thread *t = &all->table[at];
-	bool begins = e->def->kind == TSCT_KIND_BEGIN;
-	__s64 call = meaning->call;
+	__s64 call = meaning->call, pair = meaning->pair, id;
+	struct counted_call *open;
 
 	/* Try the thread of the CPU's previous event first: usually this event has the same
 	 * thread. */
@@ -148,15 +176,21 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	}
 	if (t == &all->rest)
 		return;
-	if (call < 0 && (meaning->kernel == TSCT_KERNEL_OTHER ||
-			 !tsct_value_find_integer(e, "id", &call)))
+	if (call < 0) {
+		if (meaning->kernel == TSCT_KERNEL_OTHER || !tsct_value_find_integer(e, "id", &id))
+			return;
+		call = pair = tsct_syscall_event_number((__u64)id);
+	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* the whole call */
+		count_call(all, call, e);
 		return;
-	begins = begins || meaning->kernel == TSCT_KERNEL_ENTER;
+	}
 	/* A system call whose begin was not recorded began before the recording. */
-	if (!begins)
-		tsct_spans_end(&all->in_call, at, call, e);
-	else if (call >= 0 && call < THREADS_CALLS)
-		tsct_spans_begin(&all->in_call, at, call, e);
+	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
+		tsct_spans_end(&all->in_call, at, pair, e);
+	} else if (!tsct_spans_begin(&all->in_call, at, pair, e)) {
+		open = tsct_span_last(&all->in_call, at);
+		open->number = call;
+	}
 }
 
 static int by_total(const void *a, const void *b)
@@ -195,8 +229,9 @@ static void identify_thread(struct thread *t, const struct tsct_identity *identi
 	t->cgroup = tsct_identity_cgroup(identity, t->node, who->state.cgroup);
 	who = tsct_identity_find(identity, t->node, t->tgid,
 				 t->tally.events ? t->tally.last : who->tick);
-	if (t->tgid && who)
-		memcpy(t->process, who->name, sizeof(t->process));
+	/* As in exports, a process whose first thread is unknown has the name of the thread. */
+	if (t->tgid)
+		memcpy(t->process, who && *who->name ? who->name : t->comm, sizeof(t->process));
 }
 
 void threads_finish(struct threads *all)
@@ -206,9 +241,8 @@ void threads_finish(struct threads *all)
 	tsct_spans_finish(&all->in_call);
 	for (i = 0; i < all->nr; i++)
 		identify_thread(&all->table[i], all->identity);
-	for (i = 0; i < THREADS_CALLS; i++)
-		all->calls[i].number = i;
-	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);
+	if (all->nr_calls)
+		qsort(all->calls, all->nr_calls, sizeof(*all->calls), by_total);
 	if (all->nr)
 		qsort(all->table, all->nr, sizeof(*all->table), by_events);
 }

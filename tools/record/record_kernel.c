@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/core/event_def.h"
 #include "record_mpi.h"
@@ -12,6 +11,7 @@
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
+#include "tools/common/view.h"
 
 int record_kernel_open(struct record_session *s, pid_t root)
 {
@@ -63,6 +63,9 @@ static int take_record(void *context, unsigned int kind, uint64_t cycles, const 
 		if (s->stacks)
 			record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
 		break;
+	case STATEDUMP_THREAD_END:
+		record_statedump_add(s, TSCT_STATEDUMP_THREAD_END, cycles, payload, (__u32)size);
+		break;
 	case STATEDUMP_STACK:
 		if (s->stacks)
 			record_stacks_take(s, cycles, payload, size);
@@ -88,22 +91,24 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 
 /* ---- end ------------------------------------------------------------------ */
 
-/* Stores, for the summary, how many events of one kernel event the rate limit dropped. */
+#define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
+
+/* Stores how many events of one kernel event the rate limit dropped. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
-	struct record_session *s = context;
-	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
+	struct tsct_recorded_node *node = &((struct record_session *)context)->rec.nodes[0];
+	char *last = node->limited_events;
 
-	if (!more) {
-		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
+	node->limited += dropped;
+	if (last && strlen(last) > LIMITED_MAX)
 		return;
-	}
-	s->nr_limited++;
-	more->dropped = dropped;
-	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
-		 kind == TSCT_KIND_INSTANT ? "" : "/",
-		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
+	if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "", last ? ", " : "",
+		     event, kind == TSCT_KIND_INSTANT ? "" : "/",
+		     kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind], dropped) < 0)
+		node->limited_events = last;
+	else
+		free(last);
 }
 
 void record_kernel_stop(struct record_session *s)
@@ -119,13 +124,14 @@ void record_kernel_stop(struct record_session *s)
 
 void record_kernel_flush(struct record_session *s)
 {
-	unsigned long missing;
+	unsigned long missing, refused;
 	__u64 taken;
 	int moved;
 
 	if (!s->source)
 		return;
-	s->statedump_lost += kernel_source_statedump_lost(s->source);
+	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
+	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
 		/* Drain only the kernel channel, and only up to the recording's end: later
@@ -137,6 +143,13 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	s->unmoved = moved < 0 || missing;
+	refused = kernel_source_refused(s->source);
+	if (refused)
+		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
+			  " or in the future, as in a time namespace (time_namespaces(7)) whose"
+			  " /proc/self/timens_offsets cannot be read; mount /proc, or run"
+			  " trace-ctl outside", refused, view_plural(refused));
 	record_kernel_close(s);
 }
 

@@ -123,7 +123,8 @@ static void print_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	bool has_old = false;
-	__u64 no_ring = 0;
+	__u64 no_ring = 0, refused = 0;
+	__u32 cpu;
 	unsigned int i;
 
 	if (!tsct_recording_lossy(&s->rec))
@@ -132,6 +133,8 @@ static void print_lost(const struct record_session *s)
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		no_ring += s->rec.streams[i].lost_no_ring;
 		has_old |= i < s->nr_channels && s->has_old[i];
+		for (cpu = 0; i < s->nr_programs && cpu < s->rec.nr_locations; cpu++)
+			refused += s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_REFUSED];
 	}
 	fputs("  LOST: ", stderr);
 	record_print_causes(&loss, no_ring);
@@ -142,22 +145,18 @@ static void print_lost(const struct record_session *s)
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
+	if (refused)
+		fprintf(stderr, "  (%" PRIu64 " event%s of programs refused: definitions do not"
+			" fit; use fewer event types, or several channels)\n",
+			(uint64_t)refused, view_plural(refused));
 }
 
 static void print_limited(const struct record_session *s)
 {
-	unsigned long sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_limited; i++)
-		sum += s->limited[i].dropped;
-	if (!sum)
+	if (!s->rec.nodes[0].limited)
 		return;
-	fprintf(stderr, "  rate limit: %lu kernel event%s dropped: ", sum, view_plural(sum));
-	for (i = 0; i < s->nr_limited; i++)
-		fprintf(stderr, "%s%s %lu", i ? ", " : "", s->limited[i].event,
-			s->limited[i].dropped);
-	fputc('\n', stderr);
+	fputs("  rate limit: ", stderr);
+	view_print_limited(stderr, &s->rec);
 }
 
 static void print_channels(const struct record_session *s)
@@ -227,28 +226,27 @@ static void print_balance(const struct record_session *s, bool quiet)
 	record_figure_balance(s, &b);
 	if (quiet || !b.exact)
 		return;
-	fprintf(stderr, "  %" PRIu64 " published = %" PRIu64 " recorded + %"
-		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
-		(uint64_t)b.lost);
-	if (b.refused)
-		fprintf(stderr, "; %" PRIu64 " event%s never published",
-			(uint64_t)b.refused, b.refused == 1 ? " was" : "s were");
-	fputc('\n', stderr);
+	fputs("  ", stderr);
+	view_print_sum(stderr, &b);
 }
 
 static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
+	const __u64 lost = s->rec.nodes[0].statedump_lost;
 
 	if (s->untracked)
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
-	if (s->statedump_lost)
-		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", s->statedump_lost,
-			view_plural(s->statedump_lost));
+	if (lost)
+		fprintf(stderr, "  %" PRIu64 " report%s about threads or stacks missing: names,"
+			" processes and stacks may be unknown\n", (uint64_t)lost,
+			view_plural(lost));
+	if (s->refused)
+		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
+			s->refused, view_plural(s->refused));
 	if (s->threads_unseen)
 		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
 			" names and processes are unknown\n", s->threads_unseen,
@@ -455,18 +453,6 @@ static json_t *json_channels(const struct record_session *s)
 	return channels;
 }
 
-static json_t *json_limited(const struct record_session *s)
-{
-	json_t *list = json_array();
-	unsigned int i;
-
-	for (i = 0; i < s->nr_limited; i++)
-		json_array_append_new(list, json_pack("{ss sI}", "event",
-				s->limited[i].event, "dropped",
-				(json_int_t)s->limited[i].dropped));
-	return list;
-}
-
 static json_t *json_sync(const struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
@@ -522,7 +508,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	summary = json_pack(
-		"{so so sI sI sf so so so so sI sI sb sI so sI sI so s{sf sf sI} ss sb "
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI so s{sf sf sI} ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
@@ -534,8 +520,9 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"kernel_misses", (json_int_t)s->missed,
 		"kernel_misses_counted", !s->missed_uncounted,
 		"processes_untracked", (json_int_t)s->untracked,
-		"rate_limited", json_limited(s),
-		"statedump_lost", (json_int_t)s->statedump_lost,
+		"rate_limited", view_json_limited(&rec->nodes[0]),
+		"statedump_lost", (json_int_t)rec->nodes[0].statedump_lost,
+		"stacks_refused", (json_int_t)s->refused,
 		"threads_unseen", (json_int_t)s->threads_unseen,
 		"sync", json_sync(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
@@ -587,7 +574,7 @@ int record_show_summary(const struct record_session *s,
 		return EXIT_FAILED;
 	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
 	 * events may be of processes that are not recorded. */
-	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
+	if (!ret && (lossy || !b.exact || s->untracked || s->unmoved || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	tsct_recording_writer_written(s->writer, &w);

@@ -76,7 +76,7 @@ static void add_event(struct record_session *s, __u32 id, __u64 cycles, const vo
 
 	if (dump->used + size > HELD_MAX ||
 	    tsct_array_reserve(&dump->held, &dump->room, dump->used + size, 1)) {
-		s->statedump_lost++;
+		s->rec.nodes[0].statedump_lost++;
 		return;
 	}
 	memcpy(dump->held + dump->used, &header, sizeof(header));
@@ -211,7 +211,6 @@ static void note_last_pid(struct record_session *s, bool force)
 	struct tsct_statedump_last_pid now = { 0 };
 	const __s64 now_ns = tsct_monotonic_ns();
 	const __u64 cycles = tsct_clock_cycles(s->clock);
-	struct timespec boottime;
 	char text[128];
 	ssize_t len;
 
@@ -219,8 +218,7 @@ static void note_last_pid(struct record_session *s, bool force)
 	    (!force && now_ns - dump->last_pid_ns < LAST_PID_NS))
 		return;
 	dump->last_pid_ns = now_ns;
-	clock_gettime(CLOCK_BOOTTIME, &boottime);
-	now.boottime_ns = boottime.tv_sec * 1000000000ULL + boottime.tv_nsec;
+	now.boottime_ns = (__u64)tsct_gettime_ns(CLOCK_BOOTTIME);
 	len = pread(dump->loadavg, text, sizeof(text) - 1, 0);
 	text[len > 0 ? len : 0] = '\0';
 	if (strrchr(text, ' '))
@@ -278,7 +276,8 @@ static bool parse_stat(const char *stat, struct tsct_statedump_thread *ret)
 		at = strchr(at + 1, ' ');
 	if (at)
 		ret->start_ns = strtoull(at, NULL, 10) *
-			(1000000000ULL / (__u64)sysconf(_SC_CLK_TCK));
+			(1000000000ULL / (__u64)sysconf(_SC_CLK_TCK)) -
+			(__u64)tsct_time_namespace.boottime_ns;
 	return true;
 }
 

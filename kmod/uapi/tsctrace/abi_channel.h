@@ -241,6 +241,8 @@ struct tsct_block {
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
+/* the channel has no room for the event's definition, or the event's time is impossible */
+#define TSCT_LOST_REFUSED	4
 #define TSCT_LOST_MAX		8	/* room for causes; unused ones are 0 */
 
 /* First page of a ring. Only writers of the ring write it. */

@@ -99,6 +99,7 @@
 #define TSCT_GENL_LOST_NESTED		3
 #define TSCT_GENL_LOST_ABORTED		4
 #define TSCT_GENL_LOST_NO_RING		5
+#define TSCT_GENL_LOST_REFUSED		6
 
 /* Attributes of the CPU check as a whole */
 #define TSCT_GENL_CHECK_FLAGS		1

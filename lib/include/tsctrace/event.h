@@ -78,8 +78,9 @@ struct tsct_event_type {
  * Returns the number of events that are on. With nothing changed: -EINVAL: malformed
  * patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role; -ENOMEM.
  * -ENODEV: @channel has no provider; if it gets one later, the patterns apply then.
- * -ENOSPC, or another error of the provider: it rejected some definitions; those events
- * are off, the others on. Thread safe, not signal safe.
+ * -ENOSPC, or another error of the provider: it rejected some definitions; the others are on.
+ * Emitting an event whose definition was rejected returns -ENOSPC, and counts it as refused,
+ * see tsct_channel_dropped(). Thread safe, not signal safe.
  */
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 

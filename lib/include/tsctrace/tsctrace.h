@@ -119,8 +119,8 @@ const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel);
 
 /* Returns the number of events that this process dropped without a count in a ring: for
- * lack of a provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module.
- * Signal safe. */
+ * lack of a provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module; and of
+ * those that have no definition, which the ring counts, too: TSCT_LOST_REFUSED. Signal safe. */
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
@@ -160,8 +160,8 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  *
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
  * larger than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role; -EAGAIN:
- * restarted too often, and no module to write the event. Returns -EINVAL, without a count,
- * if @id is out of range.
+ * restarted too often, and no module to write the event; -EINVAL: @id is out of range, as if
+ * it is the error of tsct_event_define(), so that a program need not check for that.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);

@@ -13,7 +13,6 @@
 #include <tsctrace/event.h>
 
 #define SITES		1024		/* entries of the cache of call sites */
-#define EVENTS_MAX	4096		/* registered events; a channel has room for fewer */
 #define PAYLOAD_INLINE	184		/* largest payload stored in a span itself, bytes */
 #define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
 
@@ -210,9 +209,7 @@ static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *
 	event->type.fields = event->fields;
 	event->type.kind = kind;
 	event->type.nr_fields = nr;
-	/* Events beyond the limit are not registered, so they stay disabled. */
-	if (PyDict_GET_SIZE(events) < EVENTS_MAX)
-		tsct_event_register(&event->type);
+	tsct_event_register(&event->type);
 	return event;
 }
 
@@ -566,7 +563,7 @@ static PyMethodDef module_methods[] = {
 	  "dropped." },
 	{ "dropped", py_dropped, METH_NOARGS,
 	  "dropped()\n\nReturns the number of events that this process dropped without "
-	  "counting them in a ring." },
+	  "counting them in a ring, or because the channel has no room for their definitions." },
 	{ 0 }
 };
 

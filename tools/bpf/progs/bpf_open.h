@@ -24,7 +24,7 @@ struct bpf_shared {
 	int stacks;		/* map of the stacks that were sent; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
-	int statedump, statedump_lost;
+	int statedump, statedump_counts;
 	uint64_t channel_handle;
 	uint64_t hash_secret;	/* random factor of hashes, odd */
 	struct kernel_filter filter;
@@ -72,8 +72,8 @@ static int name##_open(const struct bpf_shared *shared, struct name##_bpf **ret_
 			bpf_share_map(object->maps.tracked, shared->tracked) ?:	\
 			bpf_share_map(object->maps.cgroup, shared->cgroup) ?:	\
 			bpf_share_map(object->maps.statedump, shared->statedump) ?: \
-			bpf_share_map(object->maps.statedump_lost,		\
-				      shared->statedump_lost);			\
+			bpf_share_map(object->maps.statedump_counts,		\
+				      shared->statedump_counts);		\
 	}									\
 	if (err)								\
 		name##_bpf__destroy(object);					\

@@ -51,6 +51,14 @@ enum statedump_kind {
 	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
 	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
 	STATEDUMP_STACK,	/* struct stack_head, then the frames */
+	STATEDUMP_THREAD_END,	/* u32 tid */
+};
+
+/* Indices in the map `statedump_counts` */
+enum statedump_count {
+	STATEDUMP_LOST,		/* records for which there was no room, or no buffer */
+	STATEDUMP_REFUSED,	/* events with a stack of which the kernel refused a part */
+	STATEDUMP_COUNTS,
 };
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
@@ -82,6 +90,7 @@ struct event_limit {
  */
 struct call_layout {
 	u16 enter_id, exit_id;	/* ids of the events at its start and its end */
+	u16 whole_id;		/* id of the one event of a whole call, at its end */
 	u8 ret_size;		/* size of the result, bytes */
 	u8 nr_args;
 	/* size of each argument, bytes: 1 to 8: integer; STRING_SHORT: string of at most
@@ -98,10 +107,14 @@ struct call_layout {
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
 /* The present system call of a thread. Kept only if conditions or a rate limit may leave
- * out the call, or if a string could not be read at the start of the call. */
+ * out the call, if a string could not be read at the start of the call, or if the thread has a
+ * filter of seccomp. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
+	/* of a thread with a filter of seccomp. followed: 1 after the first end of a call;
+	 * begun: 1: the start of the present call was seen */
+	u32 followed, begun;
 	u32 size;		/* size of the arguments in `payload`, bytes */
 	u64 missing;		/* 1: a string in `payload` could not be read */
 	struct record record;
@@ -141,7 +154,11 @@ struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
 	u32 tgid;
 	u16 kernel_bytes, user_bytes;
+	u64 refused;		/* STACK_*_REFUSED: parts that the kernel did not give */
 };
+/* As in lib/statedump/statedump.h */
+#define STACK_KERNEL_REFUSED	1
+#define STACK_USER_REFUSED	2
 
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {

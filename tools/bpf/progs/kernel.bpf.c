@@ -30,6 +30,7 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
+const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
@@ -403,15 +404,45 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* Records a call as one event at its end, with the result and the arguments of its start. */
+/* Returns the present call of a thread with a filter of seccomp; NULL: the thread has none. */
+static __always_inline struct held_call *call_under_seccomp(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->seccomp.mode) || !task->seccomp.mode)
+		return NULL;
+	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Returns the present call at its end if seccomp has refused it, or has answered it: then
+ * there was no sys_enter, and the registers still have the arguments. NULL: another call */
+static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
+{
+	struct held_call *held = has_sys_enter ? call_under_seccomp() : NULL;
+	bool refused;
+
+	if (!held)
+		return NULL;
+	/* The filter may be new in this call, as may the thread: then nothing is known of the
+	 * call's start. After a successful execve(), the registers are those of the program. */
+	refused = held->followed && !held->begun &&
+		(ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT));
+	held->followed = 1;
+	held->begun = 0;
+	return refused ? held : NULL;
+}
+
+/* Records a call as one event at its end, with the result and the arguments of its start.
+ * @has_args: the arguments were taken at the start; false: they are still in the registers */
 static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
-					long ret)
+					long ret, bool compat, bool has_args)
 {
 	u64 size;
 
-	if (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret))
-		held->size = append_args(call, regs, false, false, held->payload, &held->missing);
+	if (!has_args || (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret)))
+		held->size = append_args(call, regs, compat, false, held->payload,
+					 &held->missing);
 	/* Load the size again, because older verifiers lose track of it otherwise. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
@@ -421,29 +452,31 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 	opaque(size);
 	if (size > CALL_ARGS_MAX + 8 || !within_rate(&call->limit))
 		return;
-	if (syscall_stacks && call->exit_id & SYSCALL_ID_STACK)
+	if (syscall_stacks && call->whole_id & SYSCALL_ID_STACK)
 		size += append_integer(held->payload + size, take_stack(context, false), 8);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX + 16)
-		emit(call->exit_id, &held->record, size);
+		emit(call->whole_id, &held->record, size);
 }
 
-/* Returns true if the end of a call is to be recorded as an event of its own. Records a
- * call with a condition on its result as one event. */
+/* Returns true if the end of a call is to be recorded as an event of its own. Records a call
+ * with a condition on its result, or the @refused one (NULL: not refused), as one event. */
 static __always_inline bool end_wanted(void *context, struct call_layout *call,
-				       const struct pt_regs *regs, long ret)
+				       const struct pt_regs *regs, long ret, bool compat,
+				       struct held_call *refused)
 {
-	struct held_call *held;
+	struct held_call *held = refused;
 	__u32 state = CALL_RECORDED;
 
-	if (!CALLS_SELECTED)
+	if (!refused && !CALLS_SELECTED)
 		return true;
-	held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL, 0);
+	if (!held)
+		held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL, 0);
 	if (held) {
-		state = held->state;
+		state = refused ? CALL_HELD : held->state;
 		held->state = CALL_RECORDED;
 		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
-			record_held(context, call, regs, held, ret);
+			record_held(context, call, regs, held, ret, compat, !refused);
 	}
 	if (state == CALL_LIMITED)
 		__sync_fetch_and_add(&call->dropped_ends, 1);
@@ -489,6 +522,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 {
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
 	struct { struct record record; s64 ret; } known = { .ret = ret };
+	struct held_call *refused = refused_call(regs, ret);
 	struct call_layout *call;
 	bool compat;
 
@@ -499,7 +533,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		if (!end_wanted(context, call, regs, ret))
+		if (!end_wanted(context, call, regs, ret, compat, refused))
 			return;
 		if (end_has_strings(regs, ret))
 			record_end_with_strings(call, regs, ret);
@@ -516,8 +550,12 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 static __always_inline void record_enter(void *context, const struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
+	struct held_call *held = call_under_seccomp();
 	struct call_layout *call;
 	bool compat;
+
+	if (held)
+		held->begun = 1;
 
 	compat = compat_call();
 	call = layout_of(id, compat);

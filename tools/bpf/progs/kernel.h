@@ -123,10 +123,10 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
+	__uint(max_entries, STATEDUMP_COUNTS);
 	__type(key, __u32);
 	__type(value, u64);
-} statedump_lost SEC(".maps");
+} statedump_counts SEC(".maps");
 
 /*
  * An element of skb_shared_info.frags. Kernels before 6.7 name the members differently
@@ -142,6 +142,10 @@ struct fragment {
 			     apply_to = record)
 struct thread_info {
 	__u32 status;
+};
+
+struct seccomp {
+	int mode;	/* 0: no filter */
 };
 
 struct ns_common {
@@ -189,10 +193,13 @@ struct task_struct {
 	u64 self_exec_id;	/* number of execve() calls of the process */
 	u64 start_boottime;
 	char comm[16];
+	unsigned int flags;
+	struct mm_struct *mm;
 	struct pid *thread_pid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct css_set *cgroups;
+	struct seccomp seccomp;
 };
 
 struct linux_binprm {
@@ -298,13 +305,13 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		emit_to_ring(id, record, size);
 }
 
-static __always_inline void count_statedump_lost(void)
+/* @count: enum statedump_count */
+static __always_inline void count_statedump(__u32 count)
 {
-	const __u32 zero = 0;
-	u64 *lost = bpf_map_lookup_elem(&statedump_lost, &zero);
+	u64 *nr = bpf_map_lookup_elem(&statedump_counts, &count);
 
-	if (lost)
-		__sync_fetch_and_add(lost, 1);
+	if (nr)
+		__sync_fetch_and_add(nr, 1);
 }
 
 /* Adds a record to the statedump. @record: a header, which need not be set, then @size
@@ -318,7 +325,7 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	if (!bpf_ringbuf_output(&statedump, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		return true;
-	count_statedump_lost();
+	count_statedump(STATEDUMP_LOST);
 	return false;
 }
 

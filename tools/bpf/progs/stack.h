@@ -10,6 +10,8 @@
 
 #include "buffers.h"
 
+#define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread, idle task */
+
 /* Hashes of the stacks that were sent to the recorder last; all BPF programs share this map */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -59,14 +61,15 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
 	return 0;
 }
 
-/* Returns the hash of frames, which is never 0. @kernel, @user: sizes of the frames,
- * bytes. An address among the user frames has a meaning only in one program of one
- * process, so the hash then also depends on the process and on the number of its execve()
- * calls. */
+/* Returns the hash of a stack, which is never 0. @kernel, @user: sizes of the frames,
+ * bytes. @refused: STACK_*_REFUSED. An address among the user frames has a meaning only in
+ * one program of one process, so the hash then also depends on the process and on the number
+ * of its execve() calls. */
 static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
-				       bool of_kernel)
+				       u64 refused, bool of_kernel)
 {
-	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
+	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel,
+				.hash = hash_word(hash_secret, refused) };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
 	/* Verifiers reject a program with a callback that is never called. */
@@ -93,37 +96,48 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 
 /*
  * Returns the size of the frames that bpf_get_stack() found, bytes; 0: none. @size: its result,
- * negative while other programs use all of the CPU's buffers for stacks: counts a lost stack.
+ * negative while other programs use all of the CPU's buffers for stacks: notes @part, which
+ * is STACK_*_REFUSED.
  */
-static __always_inline u64 frames_size(long size, u64 max)
+static __always_inline u64 frames_size(struct stack_head *head, long size, u64 max, u64 part)
 {
 	u64 bytes = size < 0 ? 0 : size;
 
 	if (size < 0)
-		count_statedump_lost();
+		head->refused |= part;
 	opaque(bytes);
 	return bytes > max ? 0 : bytes;
+}
+
+/* Returns false for the idle task, kernel threads, and threads that have left their memory. */
+static __always_inline bool may_have_user_stack(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->mm && !(task->flags & PF_KTHREAD);
 }
 
 static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, bool of_kernel)
 {
 	struct stack_head *head = (void *)buffer->payload;
 	char *frames = buffer->payload + sizeof(*head);
-	u64 kernel = 0, user, size;
+	u64 kernel = 0, user = 0, size;
 
+	head->refused = 0;
 	if (of_kernel) {
-		kernel = frames_size(bpf_get_stack(context, frames, STACK_KERNEL_BYTES, 0),
-				     STACK_KERNEL_BYTES);
+		kernel = frames_size(head, bpf_get_stack(context, frames, STACK_KERNEL_BYTES, 0),
+				     STACK_KERNEL_BYTES, STACK_KERNEL_REFUSED);
 		opaque(kernel);
 		if (kernel > STACK_KERNEL_BYTES)
 			return 0;
 	}
-	user = frames_size(bpf_get_stack(context, frames + kernel, STACK_USER_BYTES,
-					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID),
-			   STACK_USER_BYTES);
-	if (!kernel && !user)
-		return 0;
-	head->stack = hash_frames(frames, kernel, user, of_kernel);
+	if (may_have_user_stack())
+		user = frames_size(head, bpf_get_stack(context, frames + kernel, STACK_USER_BYTES,
+						       BPF_F_USER_STACK | BPF_F_USER_BUILD_ID),
+				   STACK_USER_BYTES, STACK_USER_REFUSED);
+	if (head->refused)
+		count_statedump(STATEDUMP_REFUSED);
+	head->stack = hash_frames(frames, kernel, user, head->refused, of_kernel);
 	head->tgid = bpf_get_current_pid_tgid() >> 32;
 	head->kernel_bytes = kernel;
 	head->user_bytes = user;
@@ -135,7 +149,7 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
 }
 
 /*
- * Sends the stack to the recorder if it is new. Returns its hash; 0: no stack.
+ * Sends the stack to the recorder if it is new. Returns its hash; 0: no buffer was free.
  * @context: context of the BPF program
  * @of_kernel: take the kernel's frames, too. At the start and the end of a system call
  *	these are always the same, and to walk them costs as much as the rest.
@@ -146,7 +160,7 @@ static __always_inline u64 take_stack(void *context, bool of_kernel)
 	u64 stack;
 
 	if (!buffer) {
-		count_statedump_lost();
+		count_statedump(STATEDUMP_LOST);
 		return 0;
 	}
 	stack = take_stack_in(context, buffer, of_kernel);

@@ -98,6 +98,21 @@ int BPF_PROG(report_rename, struct task_struct *task, const char *name)
 	return 0;
 }
 
+static __always_inline void report_end(u32 tid)
+{
+	struct { struct record record; u32 tid; } all = { .tid = tid };
+
+	emit_statedump(STATEDUMP_THREAD_END, &all.record, sizeof(all.tid));
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(report_exit, struct task_struct *task)
+{
+	if (is_wanted(task->tgid))
+		report_end(task->pid);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 	     struct linux_binprm *binprm)
@@ -106,6 +121,9 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 
 	if (!is_wanted(task->tgid))
 		return 0;
+	/* A thread that is not the first of its process gets the number of the first one. */
+	if (old_tid != task->pid)
+		report_end(old_tid);
 	all.tgid = task->tgid;
 	report_text(STATEDUMP_EXEC, &all.record, sizeof(all.tgid), all.filename,
 		    binprm->filename);

@@ -3,6 +3,7 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ struct emit_session {
 	struct tsct_channel *channel;
 	struct emit_event *events;
 	unsigned int line;		/* number of the line of standard input; 0: command line */
-	unsigned long emitted, lost, failed;
+	unsigned long emitted, lost, refused, failed;
 };
 
 /* Returns the kind with a name, or -1. Messages are left out: a shell sends and receives none. */
@@ -105,8 +106,8 @@ static const struct argp argp = {
 	" (u64), 1.5 is a float (f64), all else is text. KEY:TYPE=VALUE with s64, u64, f64 or"
 	" string sets the type, so that it does not depend on the value. In lines of standard"
 	" input, quotes (\") are around a value with blanks, and \\ before a quote."
-	"\n\nExit status: 0: success; 1: failure; 2: usage; 3: a ring was full, and events were"
-	" lost.", NULL, NULL, NULL
+	"\n\nExit status: 0: success; 1: failure; 2: usage; 3: events were lost, because a ring"
+	" was full or the channel had no room for the events' definitions.", NULL, NULL, NULL
 };
 
 /* ---- one event ----------------------------------------------------------- */
@@ -256,13 +257,16 @@ static void emit_words(struct emit_session *s, unsigned int kind, char **words, 
 	if (id == -EINVAL)
 		print_error(s, "'%s': invalid event or field name, or one that is there"
 			    " twice; use C identifiers", words[0]);
-	else if (id < 0)
+	else if (id < 0 && id != -ENOSPC)
 		print_error(s, "'%s': cannot be defined: %s", words[0], strerror(-id));
-	if (id < 0)
+	if (id < 0 && id != -ENOSPC)
 		return;
+	/* An event without a definition is counted as refused. */
 	err = tsct_emit(s->channel, (unsigned int)id, r.payload, r.used);
 	if (!err)
 		s->emitted++;
+	else if (id < 0)
+		s->refused++;
 	else if (err == -ENOSPC)
 		s->lost++;
 	else
@@ -369,13 +373,18 @@ static int cmd_emit(int argc, char **argv)
 	if (s.lost)
 		ctl_error("%lu event%s lost: the ring was full", s.lost,
 			view_plural(s.lost));
+	if (s.refused)
+		ctl_error("%lu event%s refused: the definitions of all events of the channel do"
+			" not fit into %" PRIu64 " KiB; use fewer event types, or several channels",
+			s.refused, view_plural(s.refused),
+			(uint64_t)tsct_channel_info(s.channel)->defs_size / 1024);
 	tsct_channel_close(s.channel);
 	for (; s.events; s.events = next) {
 		next = s.events->next;
 		free(s.events);
 	}
 	free(o.words);
-	return s.failed ? EXIT_FAILED : s.lost ? EXIT_LOST : EXIT_DONE;
+	return s.failed ? EXIT_FAILED : s.lost || s.refused ? EXIT_LOST : EXIT_DONE;
 }
 
 COMMAND(60, emit, "write events from a shell");

@@ -154,11 +154,10 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 			continue;
 		if (o->json) {
 			json_array_append_new(result->json, json_pack(
-				"{si so so ss ss so so}", "pid", (int)pid,
+				"{si so so so ss so so}", "pid", (int)pid,
 				"command", ctl_json_text(command),
 				"name", ctl_json_text(field[3]),
-				"state", strcmp(field[0], "on") ? strcmp(field[0], "off") ?
-				"none" : "off" : "on", "kind", field[1],
+				"state", ctl_json_text(field[0]), "kind", field[1],
 				"channel", *field[2] ? ctl_json_text(field[2]) : json_null(),
 				"fields", ctl_json_text(field[4])));
 		} else {

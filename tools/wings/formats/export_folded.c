@@ -17,6 +17,7 @@ struct folded {
 	struct tsct_stacks *stacks;
 	__u64 *events;		/* number of events, by index of the stack */
 	__u64 *unknown;		/* number of events whose stack is unknown, by node */
+	bool any;		/* an event has a stack */
 };
 
 static int begin_folded(struct tsct_export *x)
@@ -41,6 +42,7 @@ static int count_event(struct tsct_export *x, const struct tsct_export_event *ev
 
 	if (!tsct_stacks_has(x->rec, ev->e))
 		return 0;
+	f->any = true;
 	stack = tsct_stacks_of(f->stacks, x->rec, ev->e);
 	if (stack)
 		f->events[stack->index]++;
@@ -126,7 +128,8 @@ static int end_folded(struct tsct_export *x)
 		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->nr_nodes > 1 ? ";" : "",
 			(uint64_t)f->unknown[i]);
 	}
-	return 0;
+	return f->any ? 0 : tsct_export_fail(x, 0, "no exported event has a stack; 'trace-ctl"
+					     " record --stack' records stacks of kernel events");
 }
 
 static void free_folded(struct tsct_export *x)

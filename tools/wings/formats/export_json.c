@@ -238,7 +238,10 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	struct json *j = put_frame(x, ev, phase, ev->e->def->name,
+	/* Viewers match the end of a slice with its begin by the name. */
+	const struct tsct_event_def *def = ev->act != TSCT_ACT_CLOSE ? ev->e->def :
+		x->defs[x->slice_defs[tsct_export_open_slice(x, ev->thread, ev->frame)]].def;
+	struct json *j = put_frame(x, ev, phase, def->name,
 				   x->rec->streams[ev->e->stream].name);
 
 	put_raw(j, ",\"args\":{");
@@ -295,7 +298,7 @@ static int write_json_event(struct tsct_export *x, const struct tsct_export_even
 		return err;
 	switch (ev->act) {
 	case TSCT_ACT_OPEN: return put_event(x, ev, "B");
-	case TSCT_ACT_CLOSE: return tsct_export_close(x, ev, put_cut, put_end);
+	case TSCT_ACT_CLOSE: return tsct_export_close(x, ev, put_end);
 	case TSCT_ACT_COUNT: return put_event(x, ev, "C");
 	case TSCT_ACT_SEND: return put_message(x, ev, "s");
 	case TSCT_ACT_RECEIVE: return put_message(x, ev, "f");
@@ -355,5 +358,6 @@ static void free_json(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_json = {
 	.name = "json", .suffix = ".json", .nests = true, .relative = true,
-	.begin = begin_json, .event = write_json_event, .end = end_json, .free = free_json,
+	.begin = begin_json, .event = write_json_event, .cut = put_cut, .end = end_json,
+	.free = free_json,
 };

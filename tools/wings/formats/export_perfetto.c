@@ -730,7 +730,7 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 	if (err)
 		return err;
 	if (ev->act == TSCT_ACT_CLOSE)
-		return tsct_export_close(x, ev, put_cut, put_end);
+		return tsct_export_close(x, ev, put_end);
 	if (ev->act == TSCT_ACT_COUNT)
 		return put_counts(x, ev);
 	if (ev->act == TSCT_ACT_OPEN)
@@ -798,6 +798,6 @@ static void free_perfetto(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_perfetto = {
 	.name = "perfetto", .suffix = ".pftrace", .nests = true,
-	.begin = begin_perfetto, .event = write_perfetto_event, .end = end_perfetto,
-	.free = free_perfetto,
+	.begin = begin_perfetto, .event = write_perfetto_event, .cut = put_cut,
+	.end = end_perfetto, .free = free_perfetto,
 };

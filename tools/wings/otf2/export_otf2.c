@@ -131,7 +131,7 @@ static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	}
 	return err ?: add_fields(x, ev) ?:
 		put_slice(x, to, TSCT_OP_LEAVE, o->attributes, ev->ns,
-			  x->defs[ev->def].slice);
+			  tsct_export_open_slice(x, ev->thread, ev->frame));
 }
 
 static int write_counts(struct tsct_export *x,
@@ -238,7 +238,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 	int err;
 
 	if (ev->act == TSCT_ACT_CLOSE)
-		return tsct_export_close(x, ev, write_cut, write_end);
+		return tsct_export_close(x, ev, write_end);
 	err = add_fields(x, ev);
 	if (err)
 		return err;
@@ -558,5 +558,5 @@ static void free_otf2(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_otf2 = {
 	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
-	.begin = begin_otf2, .event = write_otf2_event, .end = end_otf2, .free = free_otf2,
+	.begin = begin_otf2, .event = write_otf2_event, .cut = write_cut, .end = end_otf2, .free = free_otf2,
 };

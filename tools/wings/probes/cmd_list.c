@@ -111,7 +111,8 @@ static int cmd_list(int argc, char **argv)
 		err = program_probes_each(o.pattern, print_name, &o, why, sizeof(why));
 	else if (o.pattern && (!strncmp(o.pattern, "kprobe:", 7) ||
 			       !strncmp(o.pattern, "fentry:", 7)))
-		err = probe_functions_each(o.pattern, print_probe, &o, why, sizeof(why));
+		err = (*o.pattern == 'k' ? probe_functions_check(why, sizeof(why)) : 0) ?:
+			probe_functions_each(o.pattern, print_probe, &o, why, sizeof(why));
 	else
 		err = list_tracepoints(&o, why, sizeof(why));
 	if (o.found)

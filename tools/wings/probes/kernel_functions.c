@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tracefs.h>
 
@@ -13,7 +14,7 @@
 
 /* Names of functions: first in the order of the kernel's list, by address, then sorted */
 struct names {
-	char (*all)[sizeof(((struct probe *)0)->name)];
+	char (*all)[512];	/* KSYM_NAME_LEN */
 	unsigned int nr;
 };
 
@@ -103,4 +104,18 @@ int probe_functions_find(const char *pattern, struct probe **ret_probes, char *w
 	free(names.all);
 	*ret_probes = probes;
 	return ret;
+}
+
+int probe_functions_check(char *why, size_t size)
+{
+	char *path = tracefs_get_tracing_file("kprobe_events");
+	const bool usable = !access("/sys/bus/event_source/devices/kprobe", F_OK) ||
+		(path && !access(path, F_OK));
+
+	tracefs_put_tracing_file(path);
+	if (usable)
+		return 0;
+	snprintf(why, size, "this kernel has no kprobes; boot one built with CONFIG_KPROBES=y and "
+		 "CONFIG_KPROBE_EVENTS=y, or record tracepoints");
+	return -EOPNOTSUPP;
 }

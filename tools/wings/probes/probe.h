@@ -5,7 +5,8 @@
  *	SYSTEM:EVENT		tracepoints of the kernel; * and ? stand for others
  *	kprobe:FUNCTION[+OFFSET], kretprobe:FUNCTION
  *	fentry:FUNCTION, fexit:FUNCTION		* and ? as in tracepoints
- *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL
+ *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL	SYMBOL: NAME, 0xADDRESS,
+ *		or NAME@0xADDRESS
  *	usdt:FILE:PROVIDER:NAME
  *
  * All but tracepoints may be followed by fields in parentheses, as "(count=%dx:u64,
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <tsctrace/abi.h>
 
@@ -40,13 +42,16 @@ struct probe_fields {
 	unsigned int fixed;	/* size of all fields of fixed size, bytes */
 };
 
+#define PROBE_NAME_MAX	4096	/* C++ has long names */
+
 struct probe {
 	enum probe_type type;
 	/* system of a tracepoint; provider of a USDT probe */
 	char group[64];
-	char name[256];		/* tracepoint, function, symbol, or USDT probe */
-	char path[4096];	/* file of uprobe, uretprobe and usdt, absolute */
+	char name[PROBE_NAME_MAX];	/* tracepoint, function, symbol, or USDT probe */
+	char path[4096];	/* file of uprobe, uretprobe and usdt */
 	uint64_t offset;	/* bytes from the function's start */
+	uint64_t start;		/* of uprobe, uretprobe: the function's start, offset in the file */
 	char event[TSCT_EVENT_NAME_MAX];	/* name of the event */
 	unsigned int kind;	/* TSCT_KIND_* of the event */
 	struct probe_fields fields;
@@ -133,6 +138,59 @@ unsigned long probe_missed(const struct probe_program *program);
  * names of the probes. Returns the number of functions, or -errno; -E2BIG: too many match. */
 int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
 			 size_t size);
+
+/* Checks that the kernel has kprobes. Returns 0, or -EOPNOTSUPP with the reason in @why. */
+int probe_functions_check(char *why, size_t size);
+
+/* ---- functions of programs: program_functions.c --------------------------- */
+
+struct program_file;		/* an ELF file and its symbols */
+
+struct program_symbol {
+	char *name;		/* without its version */
+	uint64_t address;	/* as nm prints it */
+	unsigned int type;	/* STT_FUNC, STT_GNU_IFUNC or STT_OBJECT */
+	bool is_defined;	/* in this file */
+	bool is_old;		/* not the default version of its name */
+};
+
+/* Returns the length of the longest path of a file at the beginning of a text that ends, or is
+ * followed by a colon; 0: there is none. Paths and names of functions may have colons. */
+size_t program_path_len(const char *text);
+
+/* Reads the symbols of a file; *ret is to be closed, also after an error. @path must remain.
+ * Returns 0, or -errno with the reason in @why. */
+int program_open(const char *path, struct program_file **ret, char *why, size_t size);
+void program_close(struct program_file *file);
+
+/* Returns the file for libelf. */
+struct Elf *program_elf(struct program_file *file);
+
+/* Returns the next function, from *at, which is 0 before the first; NULL: there is none.
+ * *ret_is_only: its name alone means this function */
+const struct program_symbol *program_next(const struct program_file *file, size_t *at,
+					  bool *ret_is_only);
+
+/* Finds a function's start, as an offset in the file. Returns false if it has none. */
+bool program_place(const struct program_file *file, const struct program_symbol *symbol,
+		   uint64_t *ret_offset);
+
+/* Returns true if a text may be NAME, 0xADDRESS or NAME@0xADDRESS of a symbol. */
+bool program_has(const struct program_file *file, const char *text);
+
+/* Finds the start of the function that such a text means, as an offset in the file. Returns 0,
+ * or -errno with the reason and the remedy in @why. */
+int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset,
+		 char *why, size_t size);
+
+/* Returns true for a Go program, which dies of a return address that was changed. */
+bool program_is_go(const struct program_file *file);
+
+/* ---- programs that run: program_process.c ----------------------------------- */
+
+/* Checks that a process which has a file of this path mapped has the one that is there now.
+ * Returns 0, or -ENOENT with the reason and the path of the process's file in @why. */
+int program_check_process(const char *path, pid_t pid, char *why, size_t size);
 
 /* ---- functions and USDT probes of programs: program_probes.c -------------- */
 

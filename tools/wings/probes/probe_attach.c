@@ -59,7 +59,7 @@ static struct bpf_link *attach_program(const struct probe *probe, struct bpf_pro
 {
 	LIBBPF_OPTS(bpf_kprobe_opts, in_kernel, .offset = probe->offset,
 		    .retprobe = probe->type == PROBE_KRETPROBE);
-	LIBBPF_OPTS(bpf_uprobe_opts, in_program, .func_name = probe->name,
+	LIBBPF_OPTS(bpf_uprobe_opts, in_program,
 		    .retprobe = probe->type == PROBE_URETPROBE);
 
 	switch (probe->type) {
@@ -71,7 +71,8 @@ static struct bpf_link *attach_program(const struct probe *probe, struct bpf_pro
 	case PROBE_UPROBE:
 	case PROBE_URETPROBE:
 		return bpf_program__attach_uprobe_opts(program, -1, probe->path,
-						       probe->offset, &in_program);
+						       probe->start + probe->offset,
+						       &in_program);
 	case PROBE_USDT:
 		return bpf_program__attach_usdt(program, -1, probe->path, probe->group,
 						probe->name, NULL);

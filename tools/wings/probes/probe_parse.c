@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "probe.h"
 
@@ -17,7 +18,7 @@ static const struct {
 	{ "kretprobe", PROBE_KRETPROBE, "kretprobe:FUNCTION" },
 	{ "fentry", PROBE_FENTRY, "fentry:FUNCTION" },
 	{ "fexit", PROBE_FEXIT, "fexit:FUNCTION" },
-	{ "uprobe", PROBE_UPROBE, "uprobe:FILE:SYMBOL[+OFFSET]" },
+	{ "uprobe", PROBE_UPROBE, "uprobe:FILE:SYMBOL[+OFFSET] or uprobe:FILE:0xADDRESS" },
 	{ "uretprobe", PROBE_URETPROBE, "uretprobe:FILE:SYMBOL" },
 	{ "usdt", PROBE_USDT, "usdt:FILE:PROVIDER:NAME" },
 };
@@ -83,23 +84,98 @@ static bool read_offset(struct probe *probe)
 		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
 }
 
-/* Reads "FILE:", and sets the absolute path of the file. Returns what follows, or NULL. */
-static const char *read_file(struct probe *probe, const char *at, char *why, size_t size)
+/* Sets the path by which the kernel finds the file: an absolute one without links, or @path, if
+ * that leads to another file, as from /proc/PID/exe and /proc/PID/root. */
+static void set_path(struct probe *probe, const char *path)
 {
-	const char *colon = strchr(at, ':');
-	char path[sizeof(probe->path)], *found;
+	struct stat meant, found;
 
-	if (!colon || !copy_part(path, sizeof(path), at, (size_t)(colon - at))) {
+	if (!realpath(path, probe->path) || stat(path, &meant) || stat(probe->path, &found) ||
+	    meant.st_dev != found.st_dev || meant.st_ino != found.st_ino)
+		snprintf(probe->path, sizeof(probe->path), "%s%s", strchr(path, '/') ? "" : "./",
+			 path);
+}
+
+/* Reads "FILE:" into @path, and sets the probe's path. Returns what follows, or NULL. */
+static const char *read_file(struct probe *probe, const char *at, char *path, char *why,
+			     size_t size)
+{
+	const size_t found = program_path_len(at), len = found ?: strcspn(at, ":");
+	struct stat st;
+
+	if (at[len] != ':' || !copy_part(path, sizeof(probe->path) - 2, at, len)) {
 		snprintf(why, size, "'%s': the file is missing; put FILE: before the name", at);
 		return NULL;
 	}
-	found = realpath(path, probe->path);
 	if (!found) {
 		snprintf(why, size, "%s: %s; name the file with its path", path,
-			 strerror(errno));
+			 stat(path, &st) ? strerror(errno) : "not a regular file");
 		return NULL;
 	}
-	return colon + 1;
+	set_path(probe, path);
+	return at + len + 1;
+}
+
+/* Returns the end of the function's name, which may have parentheses: the last one of those
+ * that make a name of the file; else the first parenthesis. */
+static const char *find_name_end(const struct program_file *file, struct probe *probe,
+				 const char *at)
+{
+	const char *end = at + strlen(at);
+
+	for (; end; end = memrchr(at, '(', (size_t)(end - at)))
+		if (copy_part(probe->name, sizeof(probe->name), at, (size_t)(end - at)) &&
+		    read_offset(probe) && program_has(file, probe->name))
+			return end;
+	return strchrnul(at, '(');
+}
+
+/* Reads the function of a program, and finds its place in the file. Returns 0 or -errno. */
+static int read_function(struct probe *probe, const char *path, const char *at,
+			 const char **ret_open, char *why, size_t size)
+{
+	struct program_file *file;
+	int err = program_open(path, &file, why, size);
+
+	if (!err && probe->type == PROBE_URETPROBE && program_is_go(file)) {
+		snprintf(why, size, "%s: a Go program, which a uretprobe would end: Go finds a "
+			 "changed return address on the stack; use uprobe:FILE:SYMBOL+OFFSET at the "
+			 "function's return instructions", path);
+		err = -EOPNOTSUPP;
+	}
+	if (!err) {
+		*ret_open = find_name_end(file, probe, at);
+		probe->offset = 0;
+		copy_part(probe->name, sizeof(probe->name), at, (size_t)(*ret_open - at));
+		read_offset(probe);
+		err = program_find(file, probe->name, &probe->start, why, size);
+	}
+	program_close(file);
+	return err;
+}
+
+static void note_found(void *context, const char *name)
+{
+	(void)name;
+	*(bool *)context = true;
+}
+
+/* Checks that a file has a USDT probe. Returns 0 or -errno. */
+static int check_usdt(const struct probe *probe, const char *path, char *why, size_t size)
+{
+	bool found = false;
+	char *text;
+	int err;
+
+	if (asprintf(&text, "usdt:%s:%s:%s", path, probe->group, probe->name) < 0)
+		return -ENOMEM;
+	err = program_probes_each(text, note_found, &found, why, size);
+	free(text);
+	if (err || found)
+		return err;
+	snprintf(why, size, "%s: no USDT probe '%s:%s'; 'trace-ctl list usdt:FILE' prints all",
+		 path, probe->group, probe->name);
+	return -ENOENT;
 }
 
 /* Sets the event's name and the fields. @fields: the user's text, NULL: none */
@@ -136,13 +212,13 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 static int read_probe(struct probe *probe, const char *text, const char *at,
 		      const char *syntax, struct probe **ret_probes, char *why, size_t size)
 {
+	char fields[sizeof(probe->fields.text)], path[sizeof(probe->path) - 2];
 	const char *open, *colon, *close;
 	bool has_fields;
-	int err;
-	char fields[sizeof(probe->fields.text)];
+	int err = 0;
 
 	if (probe->type >= PROBE_UPROBE) {
-		at = read_file(probe, at, why, size);
+		at = read_file(probe, at, path, why, size);
 		if (!at)
 			return -EINVAL;
 	}
@@ -157,6 +233,12 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 	if (!copy_part(probe->name, sizeof(probe->name), at, (size_t)(open - at)) ||
 	    !read_offset(probe))
 		return fail_syntax(text, syntax, why, size);
+	if (probe->type == PROBE_USDT)
+		err = check_usdt(probe, path, why, size);
+	else if (probe->type >= PROBE_UPROBE)
+		err = read_function(probe, path, at, &open, why, size);
+	if (err)
+		return err;
 	has_fields = *open;
 	close = strrchr(open, ')');
 	if (has_fields && (!close || close[1] ||

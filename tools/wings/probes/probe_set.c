@@ -96,15 +96,31 @@ int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_bu
 		  char *why, size_t size)
 {
 	struct probe *probes;
-	int nr = probe_parse(text, &probes, why, size), error;
+	int nr, error = 0;
 
+	if (!strncmp(text, "kprobe:", 7) || !strncmp(text, "kretprobe:", 10))
+		error = probe_functions_check(why, size);
+	nr = error ?: probe_parse(text, &probes, why, size);
 	if (nr < 0)
 		return nr;
 	if (!*set)
 		*set = calloc(1, sizeof(**set));
-	error = *set ? add_probes(*set, probes, nr, ret_built_in) : -ENOMEM;
+	if (!*set || add_probes(*set, probes, nr, ret_built_in))
+		error = bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	free(probes);
-	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
+	return error;
+}
+
+int probe_set_check_processes(const struct probe_set *set, const pid_t *pids, unsigned int nr,
+			      char *why, size_t size)
+{
+	unsigned int i, j;
+	int error = 0;
+
+	for (i = 0; i < set->nr; i++)
+		for (j = 0; !error && set->probes[i].type >= PROBE_UPROBE && j < nr; j++)
+			error = program_check_process(set->probes[i].path, pids[j], why, size);
+	return error;
 }
 
 /* Returns true if @patterns match a probe's event name, or its text of -e without fields. */

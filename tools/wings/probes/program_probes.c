@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Functions and USDT probes of a program or library, from its ELF file */
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <gelf.h>
 
@@ -16,7 +14,7 @@
 #define NOTE_USDT	3	/* type of a note that describes a USDT probe */
 
 struct listing {
-	Elf *elf;
+	struct program_file *file;
 	const char *prefix;	/* "uprobe:FILE:" */
 	const char *pattern;	/* pattern of what follows the prefix */
 	char **lines;
@@ -34,20 +32,22 @@ static void add_line(struct listing *l, char *line)
 	l->lines[l->nr++] = line;
 }
 
-static void list_functions(struct listing *l, Elf_Data *data, const GElf_Shdr *section)
+static void list_functions(struct listing *l)
 {
-	const size_t nr = section->sh_entsize ? data->d_size / section->sh_entsize : 0;
-	const char *name;
-	GElf_Sym symbol;
-	char *line;
-	size_t i;
+	const struct program_symbol *symbol;
+	char *line, where[32];
+	uint64_t offset;
+	size_t at = 0;
+	bool is_only;
 
-	for (i = 0; i < nr && gelf_getsym(data, (int)i, &symbol); i++) {
-		name = elf_strptr(l->elf, section->sh_link, symbol.st_name);
-		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || !symbol.st_shndx || !name ||
-		    !*name || fnmatch(l->pattern, name, 0))
+	while ((symbol = program_next(l->file, &at, &is_only))) {
+		if (strlen(symbol->name) + sizeof(where) >= PROBE_NAME_MAX ||
+		    fnmatch(l->pattern, symbol->name, 0) ||
+		    !program_place(l->file, symbol, &offset))
 			continue;
-		add_line(l, asprintf(&line, "%s%s", l->prefix, name) < 0 ? NULL : line);
+		snprintf(where, sizeof(where), "@%#lx", (unsigned long)symbol->address);
+		add_line(l, asprintf(&line, "%s%s%s", l->prefix, symbol->name,
+				     is_only ? "" : where) < 0 ? NULL : line);
 	}
 }
 
@@ -77,7 +77,7 @@ static void write_fields(const char *args, char *text, size_t size)
  * provider, name and arguments, each with its NUL. */
 static void list_note(struct listing *l, const char *at, size_t size)
 {
-	const size_t addresses = 3 * gelf_fsize(l->elf, ELF_T_ADDR, 1, EV_CURRENT);
+	const size_t addresses = 3 * gelf_fsize(program_elf(l->file), ELF_T_ADDR, 1, EV_CURRENT);
 	const char *provider = at + addresses, *name, *args, *const end = at + size;
 	char *line, full[512], fields[256];
 
@@ -108,23 +108,18 @@ static void list_notes(struct listing *l, Elf_Data *data)
 			list_note(l, bytes + text, note.n_descsz);
 }
 
-static void list_file(struct listing *l, bool usdt)
+static void list_usdt(struct listing *l)
 {
 	Elf_Scn *section = NULL;
 	Elf_Data *data;
 	GElf_Shdr header;
 
-	while ((section = elf_nextscn(l->elf, section))) {
-		if (!gelf_getshdr(section, &header))
+	while ((section = elf_nextscn(program_elf(l->file), section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
 			continue;
 		data = elf_getdata(section, NULL);
-		if (!data || !data->d_buf)
-			continue;
-		if (usdt && header.sh_type == SHT_NOTE)
+		if (data && data->d_buf)
 			list_notes(l, data);
-		else if (!usdt && (header.sh_type == SHT_SYMTAB ||
-				   header.sh_type == SHT_DYNSYM))
-			list_functions(l, data, &header);
 	}
 }
 
@@ -152,38 +147,30 @@ static void print_lines(struct listing *l, void (*print)(void *context, const ch
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
 			void *context, char *why, size_t size)
 {
-	const char *file = strchr(pattern, ':') + 1, *colon = strrchr(file, ':');
+	const char *file = strchr(pattern, ':') + 1;
+	const size_t found = program_path_len(file), len = found ?: strcspn(file, ":");
 	const bool usdt = !strncmp(pattern, "usdt:", 5);
 	struct listing l = { .pattern = "*" };
-	char *path, *prefix;
-	int fd, err = 0;
+	char *path = strndup(file, len), *prefix;
+	int err;
 
-	/* The pattern of a USDT probe has a colon of its own: PROVIDER:NAME. */
-	if (usdt && colon)
-		colon = strchr(file, ':');
-	path = colon ? strndup(file, (size_t)(colon - file)) : strdup(file);
 	if (!path || asprintf(&prefix, "%.*s:%s:", usdt ? 4 : 6, pattern, path) < 0) {
 		free(path);
 		return -ENOMEM;
 	}
 	l.prefix = prefix;
-	if (colon && colon[1])
-		l.pattern = colon + 1;
-	elf_version(EV_CURRENT);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	l.elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
-	if (l.elf && elf_kind(l.elf) == ELF_K_ELF) {
-		list_file(&l, usdt);
+	if (file[len] && file[len + 1])
+		l.pattern = file + len + 1;
+	err = program_open(path, &l.file, why, size);
+	if (!err) {
+		if (usdt)
+			list_usdt(&l);
+		else
+			list_functions(&l);
 		print_lines(&l, print, context);
 		snprintf(why, size, l.no_memory ? "out of memory" : "%s: nothing matches", path);
-	} else {
-		err = fd < 0 ? -errno : -ENOEXEC;
-		snprintf(why, size, "%s: %s", path, fd < 0 ? strerror(errno) :
-			 "not a program or library");
 	}
-	elf_end(l.elf);
-	if (fd >= 0)
-		close(fd);
+	program_close(l.file);
 	free(prefix);
 	free(path);
 	return l.no_memory ? -ENOMEM : err;

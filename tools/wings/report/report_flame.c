@@ -205,26 +205,23 @@ static int compare_counts(const void *a, const void *b, void *arg)
 	return tsct_stacks_compare(x, y);
 }
 
-/* Sorts the counts of the known stacks, and drops those of unknown stacks. r->stack_index is
- * invalid afterwards. Returns the number of events whose stack is unknown. */
-static __u64 sort_counts(struct report *r, const __u32 *rank)
+/* Sorts the counts of the known stacks, drops those of unknown stacks, and adds all to @ret.
+ * r->stack_index is invalid afterwards. */
+static void sort_counts(struct report *r, const __u32 *rank, struct tsct_stack_counts *ret)
 {
 	const struct count_order order = { r, rank };
 	struct stack_count *c = r->stack_counts;
-	__u64 unknown = 0;
 	__u32 i, nr = 0;
 
 	for (i = 0; i < r->nr_stack_counts; i++) {
-		if (c[i].stack) {
-			tsct_stacks_name_all(r->stacks, stack_of(r, &c[i]));
-			c[nr++] = c[i];
-		} else {
-			unknown += c[i].events;
-		}
+		tsct_stack_counts_add(ret, c[i].stack ? stack_of(r, &c[i]) : NULL, c[i].events);
+		if (!c[i].stack)
+			continue;
+		tsct_stacks_name_all(r->stacks, stack_of(r, &c[i]));
+		c[nr++] = c[i];
 	}
 	r->nr_stack_counts = nr;
 	qsort_r(c, nr, sizeof(*c), compare_counts, (void *)&order);
-	return unknown;
 }
 
 /* Writes the graph of an event and a node, whose counts begin at the index @from. @to NULL:
@@ -264,12 +261,18 @@ static int put_graphs(struct report *r, FILE *to)
 
 int report_flame_put(struct report *r, FILE *to)
 {
+	struct tsct_stack_counts counts = { 0 };
+	char text[TSCT_STACK_SENTENCE_MAX];
 	__u32 *order, *rank, i;
-	__u64 unknown;
 	int err = -ENOMEM;
+	bool warn;
 
-	if (!r->stack_counts)
+	if (!r->stack_counts) {
+		fputs("<section>\n<h2>Stacks</h2>\n<p class=\"note\">No event of this page has a"
+		      " stack; <kbd>trace-ctl record --stack</kbd> records stacks of kernel"
+		      " events.</p>\n</section>\n", to);
 		return 0;
+	}
 	order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
 	rank = calloc(r->x.nr_defs, sizeof(*rank));
 	fputs("<section>\n<h2>Stacks</h2>\n<p class=\"note\">Each box is a function, as wide"
@@ -279,12 +282,12 @@ int report_flame_put(struct report *r, FILE *to)
 	for (i = 0; order && rank && i < r->x.nr_defs; i++)
 		rank[order[i]] = i;
 	if (order && rank) {
-		unknown = sort_counts(r, rank);
+		sort_counts(r, rank, &counts);
 		err = put_graphs(r, to);
-		if (unknown)
-			fprintf(to, "<p class=\"warn\">%" PRIu64 " events have no stack in the"
-				" recording.</p>\n", (uint64_t)unknown);
 	}
+	for (i = 0; !err && i < TSCT_STACK_SENTENCES; i++)
+		if (tsct_stack_counts_text(&counts, i, text, &warn))
+			fprintf(to, "<p class=\"%s\">%s.</p>\n", warn ? "warn" : "note", text);
 	fputs("</section>\n", to);
 	free(order);
 	free(rank);

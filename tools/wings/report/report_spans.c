@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/core/clock_params.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
 
@@ -16,7 +17,7 @@ struct spans {
 	struct tsct_export *x;
 	span_done *done;
 	void *arg;
-	const struct tsct_export_event *ev;	/* event being processed; NULL at the end */
+	const struct tsct_export_event *ev;	/* event being processed */
 	__s64 origin_ns, end_ns;
 	/* Open spans (struct open_span): system calls by thread, running threads by CPU */
 	struct tsct_spans calls, runs;
@@ -85,14 +86,16 @@ static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 	return depth;
 }
 
-/* Reports a span at its end. @end: the event that ends the span; NULL: not recorded */
+/* Reports a span at its end. @end: the event that ends the span; NULL: not recorded. @e: event
+ * at whose time the span ends; NULL: the end of the page */
 static int report_span(const struct spans *s, enum span_type type, __u32 row,
-		       const struct open_span *open, const struct edge *end, bool ended)
+		       const struct open_span *open, const struct edge *end, bool ended,
+		       const struct tsct_trace_event *e)
 {
 	return s->done(s->arg, &(struct span) {
 		.type = type, .row = row, .depth = open->depth,
 		.name = type == SPAN_SLICE ? open->begin.def : open->span.name,
-		.from_ns = open->begin.ns, .to_ns = s->ev ? s->ev->ns : s->end_ns,
+		.from_ns = open->begin.ns, .to_ns = e ? tsct_clock_params_ns(&s->x->rec->real, e->tick) : s->end_ns,
 		.begin = &open->begin, .end = end, .no_end = !ended,
 		.events = end ? 2 : 1,
 	});
@@ -104,19 +107,17 @@ static int call_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	const struct spans *s = arg;
 	struct edge end;
 
-	(void)e;
 	if (why == TSCT_SPAN_ENDED)
 		edge_make(&end, s->x, s->ev);
 	return report_span(s, SPAN_CALL, row, (struct open_span *)span,
-			   why == TSCT_SPAN_ENDED ? &end : NULL, why == TSCT_SPAN_ENDED);
+			   why == TSCT_SPAN_ENDED ? &end : NULL, why == TSCT_SPAN_ENDED, e);
 }
 
 static int run_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
 		      const struct tsct_trace_event *e)
 {
-	(void)e;
 	return report_span(arg, SPAN_RUN, row, (struct open_span *)span, NULL,
-			   why == TSCT_SPAN_REPLACED);
+			   why == TSCT_SPAN_REPLACED, e);
 }
 
 struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg)
@@ -161,7 +162,7 @@ static int note_slice(const struct spans *s, const struct tsct_export_event *ev)
 	}
 	edge_make(&end, s->x, ev);
 	return report_span(s, SPAN_SLICE, thread,
-			   tsct_span_at(&s->x->slices, thread, ev->frame), &end, true);
+			   tsct_span_at(&s->x->slices, thread, ev->frame), &end, true, ev->e);
 }
 
 /* ---- system calls ----------------------------------------------------------- */
@@ -272,21 +273,28 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		note_exit(s, ev, ret_taken);
 }
 
+int spans_end_thread(struct spans *s, __u32 thread, const struct tsct_trace_event *e)
+{
+	const struct tsct_spans *slices = &s->x->slices;
+	__u32 at;
+	int err = 0;
+
+	for (at = 0; at < tsct_spans_open(slices, thread) && !err; at++)
+		err = report_span(s, SPAN_SLICE, thread, tsct_span_at(slices, thread, at), NULL,
+				  false, e);
+	return err ?: tsct_spans_leave(&s->calls, thread, TSCT_SPAN_OPEN, e);
+}
+
 int spans_finish(struct spans *s, __s64 end_ns)
 {
 	const struct tsct_spans *slices = &s->x->slices;
 	const size_t nr = slices->nr_rows > s->calls.nr_rows ? slices->nr_rows :
 		s->calls.nr_rows;
-	__u32 i, at;
+	__u32 i;
 	int err = 0;
 
-	s->ev = NULL;
 	s->end_ns = end_ns;
-	for (i = 0; i < nr && !err; i++) {
-		for (at = 0; at < tsct_spans_open(slices, i) && !err; at++)
-			err = report_span(s, SPAN_SLICE, i, tsct_span_at(slices, i, at), NULL,
-					  false);
-		err = err ?: tsct_spans_leave(&s->calls, i, TSCT_SPAN_OPEN, NULL);
-	}
+	for (i = 0; i < nr && !err; i++)
+		err = spans_end_thread(s, i, NULL);
 	return err ?: tsct_spans_finish(&s->runs);
 }

@@ -72,6 +72,10 @@ struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg);
 int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken);
 
+/* Ends the open slices and calls of a thread without an end event, at the tick of @e; NULL: at
+ * the end of the page. */
+int spans_end_thread(struct spans *spans, __u32 thread, const struct tsct_trace_event *e);
+
 /* Ends all spans that are still open, at @end_ns and without an end event. */
 int spans_finish(struct spans *spans, __s64 end_ns);
 void spans_free(struct spans *spans);

@@ -625,6 +625,14 @@ static void limit_numbers(struct record_stacks *st)
 	}
 }
 
+/* Returns the number of the frame that stands for a part that the kernel refused. */
+static __u32 number_refused(struct record_session *s, __u64 cycles)
+{
+	const struct new_frame frame = { 0, "", "[refused]", "" };
+
+	return number_frame(s, cycles, hash64(s->stacks->seed ^ 5, 0), &frame);
+}
+
 /* Writes the frames of a stack that are not in the recording yet, then the stack. */
 static void write_stack(struct record_session *s, __u64 cycles, const struct stack_head *head)
 {
@@ -634,7 +642,8 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	const struct bpf_stack_build_id *user = (const void *)(kernel + nr_kernel);
 	const size_t nr_user = head->user_bytes / sizeof(*user);
 	const size_t own = count_own(st, kernel, nr_kernel);
-	const __u8 nr = (__u8)(nr_kernel - own);
+	const __u8 refused = (__u8)head->refused;
+	const __u8 nr = (__u8)(nr_kernel - own + (refused & STACK_KERNEL_REFUSED));
 	char out[TSCT_STATEDUMP_BYTES_MAX], text[4096] = "";
 	__u32 number, len = 0;
 	size_t i, at = 0;
@@ -643,12 +652,17 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
 				      number_kernel(s, cycles, kernel[i] - (i > 0)));
+	for (i = STACK_KERNEL_REFUSED; i <= STACK_USER_REFUSED; i++)
+		if (refused & i)
+			at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
+					      number_refused(s, cycles));
 	for (i = 0; i < nr_user && number_user(s, cycles, head->tgid, &user[i], i > 0,
 					       &number); i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "", number);
 	tsct_statedump_put(out, &len, &head->stack, sizeof(head->stack));
 	tsct_statedump_put(out, &len, &nr, sizeof(nr));
 	tsct_statedump_put_text(out, &len, text);
+	tsct_statedump_put(out, &len, &refused, sizeof(refused));
 	record_statedump_add(s, TSCT_STATEDUMP_STACK, cycles, out, len);
 }
 

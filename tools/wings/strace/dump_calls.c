@@ -65,12 +65,48 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
+/* A call of an event sys_enter or sys_exit, which have its number only */
+static const struct tsct_syscall unknown_call = { .name = "", .result = TSCT_RESULT_COUNT };
+
+/* Writes the name of a call, or syscall_0x1cc if the call has none. */
+static char *put_name(char *at, const struct tsct_syscall *call,
+		      const struct tsct_trace_event *e)
+{
+	const __u64 id = (__u64)tsct_value_integer_of(e, "id");
+
+	if (call == &unknown_call)
+		call = tsct_syscall_by_number(tsct_syscall_event_number(id)) ?: call;
+	return call == &unknown_call ? at + sprintf(at, "syscall_%#llx", id & UINT32_MAX) :
+		stpcpy(at, call->name);
+}
+
+/* Writes "syscall_NUMBER(VALUE, VALUE" with the plain registers. */
+static char *put_unknown(char *at, const struct tsct_trace_event *e)
+{
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	at = stpcpy(put_name(at, &unknown_call, e), "(");
+	while (tsct_value_next(e, &nr, &pos, &v))
+		if (tsct_value_is_integer(&v) && !strncmp(v.field->name, "arg", 3))
+			at += sprintf(at, "%s%#llx", at[-1] == '(' ? "" : ", ",
+				      (__u64)tsct_value_integer(&v));
+	return at;
+}
+
 /* Puts the stack of a call. It is looked up again, because the table of stacks may have
  * been read anew since the call began. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
 	return dump_stack_add(d, o->stack && d->stacks ?
 			      tsct_stacks_find(d->stacks, o->node, o->stack) : NULL);
+}
+
+static __s64 pair_of(const struct tsct_syscall *call, const struct tsct_trace_event *e)
+{
+	return call != &unknown_call ? tsct_syscall_pair(call) :
+		tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));
 }
 
 /* Makes the beginning of a call's line, and keeps it until the call ends. If the call
@@ -89,7 +125,7 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 
 	if (!text)
 		return -ENOMEM;
-	end = put_call(text, call, e, unreadable);
+	end = call == &unknown_call ? put_unknown(text, e) : put_call(text, call, e, unreadable);
 	if (call->result == TSCT_RESULT_NONE)
 		end = stpcpy(end, ") = ?\n");
 	err = tsct_event_text_columns(&d->lines, e, ns);
@@ -98,7 +134,7 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 	free(text);
 	if (call->result == TSCT_RESULT_NONE)
 		return err ?: dump_stack_add(d, dump_stack_of(d, e));
-	err = err ?: tsct_spans_begin(&d->calls, thread, tsct_syscall_number(call), e);
+	err = err ?: tsct_spans_begin(&d->calls, thread, pair_of(call, e), e);
 	if (err)
 		return err;
 	o = tsct_span_last(&d->calls, thread);
@@ -176,7 +212,7 @@ static int put_end(struct dump *d, const struct tsct_syscall *call,
 	if (since && e->tick > since->begin)
 		duration = (__u64)tsct_clock_params_ns(real, e->tick) -
 			(__u64)tsct_clock_params_ns(real, since->begin);
-	if (since && e->def->kind == TSCT_KIND_END)
+	if (since && (e->def->kind == TSCT_KIND_END || call == &unknown_call))
 		len += sprintf(text + len, " <%llu.%09llu>", duration / 1000000000,
 			       duration % 1000000000);
 	text[len++] = '\n';
@@ -205,15 +241,18 @@ static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		       const struct tsct_trace_event *e, __s64 ns)
 {
 	char text[LINE_ROOM];
-	const int len = sprintf(text, "<... %s resumed>", call->name);
+	const int len = (int)(stpcpy(put_name(stpcpy(text, "<... "), call, e), " resumed>") - text);
 
 	return tsct_event_text_columns(&d->lines, e, ns) ?:
 		tsct_event_text_put(&d->lines, text, len) ?: put_end(d, call, e, NULL);
 }
 
-int dump_call_add(struct dump *d, const struct tsct_syscall *call,
+int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 		  const struct tsct_trace_event *e, __s64 ns)
 {
+	const struct tsct_syscall *call = known ?: &unknown_call;
+	const unsigned int kind = known ? e->def->kind :
+		!strcmp(e->def->name, "sys_enter") ? TSCT_KIND_BEGIN : TSCT_KIND_END;
 	const struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
 	int err = 0;
 
@@ -224,12 +263,12 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
 		};
 	/* A call is still open if the event of its end was lost: close that call. */
-	if (e->def->kind != TSCT_KIND_END)
+	if (kind != TSCT_KIND_END)
 		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
 			begin_call(d, t->index, call, e, ns);
-	if (err || e->def->kind == TSCT_KIND_BEGIN)
+	if (err || kind == TSCT_KIND_BEGIN)
 		return err;
-	err = tsct_spans_end(&d->calls, t->index, tsct_syscall_number(call), e);
+	err = tsct_spans_end(&d->calls, t->index, pair_of(call, e), e);
 	return err ? err < 0 ? err : 0 : put_resumed(d, call, e, ns);
 }
 

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# System calls whose end cannot come or has no begin: threads that end, are killed, or execute a
+# program; calls that seccomp refuses; calls that are unknown, or of 32-bit programs.
+# test-fast: yes
+. "$(dirname "$0")/record.sh"
+need_first_pid_namespace
+
+export TSCTRACE_PROVIDER=embedded
+cd "$work"
+needs_kernel_events
+python=$(python3 -c 'import sys; print(sys.executable)')
+
+cat >ends.py <<'END'
+import ctypes, mmap, os, signal, struct, sys, threading, time
+
+libc = ctypes.CDLL(None)
+real = os.path.realpath(sys.executable)
+SLEEP = 1
+
+def ends():			# a thread ends, and the process goes on
+    t = threading.Thread(target=lambda: None)
+    t.start()
+    t.join()
+    if os.fork() == 0:		# exit_group() while another thread sleeps
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        time.sleep(.2)
+        os._exit(0)
+    os.wait()
+    pid = os.fork()		# killed in a call
+    if pid == 0:
+        time.sleep(60)
+    time.sleep(.2)
+    os.kill(pid, signal.SIGKILL)
+    os.wait()
+    time.sleep(SLEEP)
+
+def other():			# a program is executed by a thread that is not the first
+    threading.Thread(target=os.execv, args=("/bin/sleep", ["sleep", str(SLEEP)])).start()
+    time.sleep(60)
+
+def fd():			# by fexecve()
+    os.execve(os.open("/bin/sleep", os.O_RDONLY), ["sleep", "0"], {})
+
+def refused():			# mkdirat() gives EPERM
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 258), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    prog = struct.pack("HP", len(code), ctypes.addressof(filters))
+    assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
+    for i in range(3):
+        assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
+
+def unknown():			# number 1000, and getpid() of 32-bit programs
+    libc.syscall(1000, 7, 8)
+    at = mmap.mmap(-1, 4096, prot=7)
+    at.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
+    run = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(at)))
+    assert run() == os.getpid()
+    sys.stdout.flush()
+    os._exit(0)
+
+globals()[sys.argv[1]]()
+END
+
+record() {	# NAME OPTION...
+	run 0 record -q -e syscalls "${@:2}" -o "$1" -- "$python" ends.py "${1%-*}"
+}
+
+# --- ends that cannot come -----------------------------------------------------
+
+# No slice that was begun goes on when its thread is gone: a call that does not return is no
+# slice, and another one ends with its thread.
+check() {	# NAME
+	has_wing formats || return 0
+	run 0 export -q -f json -o "$1.json" "$1"
+	python3 - "$1.json" "$1" <<'END' || fail "$1: slices in JSON"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+open_, longest, names = {}, {}, set()
+for e in events:
+    row = open_.setdefault((e["pid"], e["tid"]), [])
+    if e["ph"] == "B":
+        row.append(e)
+        assert e["name"] not in ("sys_exit", "sys_exit_group"), e
+    elif e["ph"] == "E":
+        b = row.pop()
+        assert b["name"] == e["name"], (b, e)
+        longest[b["name"]] = max(longest.get(b["name"], 0), e["ts"] - b["ts"])
+    names.add(e["name"])
+left = [e for row in open_.values() for e in row]
+assert not left, left
+assert "sys_exit_group" in names
+if sys.argv[2] == "other":	# the program sleeps for 1 s
+    assert longest["sys_execve"] < .9e6, longest
+END
+}
+record ends
+check ends
+! has_wing formats || grep -q '"name":"sys_exit"' ends.json || fail "no thread ended"
+record other
+check other
+! has_wing report || run 0 report -q -o page.html other
+if has_wing formats && command -v otf2-print >/dev/null; then
+	run 0 export -q -f otf2 -o other.otf2 other
+	otf2-print --silent other.otf2/traces.otf2 || fail "OTF2"
+	otf2-print other.otf2/traces.otf2 >otf2
+	python3 - otf2 <<'END' || fail "OTF2: slices"
+import re, sys
+begun = {}
+for line in open(sys.argv[1]):
+    m = re.match(r'(ENTER|LEAVE) +(\d+) +(\d+) .*Region: "sys_execve"', line)
+    if m and m[1] == "ENTER":
+        begun[m[2]] = int(m[3])
+    elif m:
+        assert int(m[3]) - begun.pop(m[2]) < 900_000_000, line
+assert not begun
+END
+fi
+record fd
+check fd
+! has_wing strace || run_shows 0 ' execveat(.*) = 0 <' dump --strace fd
+run 0 stat -a --json fd
+python3 - out <<'END' || fail "fexecve() in stat"
+import json, sys
+calls = {c["name"]: c for c in json.load(open(sys.argv[1]))["system_calls"]}
+assert calls["execveat"]["calls"] == calls["execveat"]["timed"] == 1, calls["execveat"]
+END
+
+# --- calls that seccomp refuses -------------------------------------------------
+
+record refused
+record refused-where --where 'sys_mkdirat:ret < 0'
+for dir in refused refused-where; do
+	if has_wing strace; then
+		run 0 dump --strace --event sys_mkdirat "$dir"
+		[ "$(grep -c ' mkdirat(AT_FDCWD, "refused-[0-2]", 0700) = -1 EPERM (Operation not permitted)$' \
+			out)" = 3 ] || { cat out; fail "$dir: refused calls"; }
+	fi
+	run_shows 0 '^mkdirat  *3  *3  ' stat -a "$dir"
+done
+! has_wing strace || run_shows 0 ' prctl(PR_SET_SECCOMP, .*) = 0 <' dump --strace refused
+
+# --- unknown calls, calls of 32-bit programs --------------------------------------
+
+record unknown
+if has_wing strace; then
+	run_shows 0 ' syscall_0x3e8(0x7, 0x8, .*) = -1 ENOSYS (Function not implemented) <' \
+		dump --strace unknown
+	! grep ' <\.\.\. exit resumed>\| exit(0x' out || fail "an unknown call has the name exit"
+fi
+run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
+shows '^getpid (32-bit)  *1  *0 '
