@@ -298,6 +298,9 @@ static const struct tsct_metadata_item utc_items[] = {
 	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
 };
 
+#define REQUEST(name, request) \
+	{ "requested_" name, TEXT(node, requests[TSCT_REQUEST_##request]), .omit_zero = true }
+
 static const struct tsct_metadata_key node_keys[] = {
 	{ "hostname", TEXT(node, host), .max = TSCT_NODE_NAME_MAX - 1,
 	  .required = true },
@@ -309,6 +312,17 @@ static const struct tsct_metadata_key node_keys[] = {
 	  .omit_zero = true },
 	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
+	REQUEST("events", EVENTS),
+	REQUEST("processes", PROCESSES),
+	REQUEST("comm", COMM),
+	REQUEST("cgroup", CGROUP),
+	REQUEST("cpus", CPUS),
+	REQUEST("where", WHERE),
+	REQUEST("rate_limit", RATE_LIMIT),
+	REQUEST("stacks", STACKS),
+	REQUEST("user_events", USER_EVENTS),
+	{ "limited", NUMBER(node, limited), .max = TSCT_COUNT_MAX, .omit_zero = true },
+	{ "limited_events", TEXT(node, limited_events), .omit_zero = true },
 	{ "utc", LIST(node, utc, nr_utc, utc_items), .omit_zero = true },
 };
 

@@ -7,6 +7,7 @@
 #include <tsctrace/trace.h>
 
 #include "lib/base/array.h"
+#include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "recording.h"
 #include "ticks.h"
@@ -23,6 +24,11 @@ const char *const tsct_session_names[TSCT_SESSION_NR] = {
 
 const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR] = {
 	"child", "master", "synced-cluster",
+};
+
+const char *const tsct_request_names[TSCT_REQUEST_NR] = {
+	"events", "processes", "comm", "cgroup", "cpus", "where", "rate_limit", "stacks",
+	"user_events",
 };
 
 const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
@@ -137,7 +143,7 @@ int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)
 void tsct_recording_free(struct tsct_recording *rec)
 {
 	struct tsct_recorded_node *node;
-	__u32 i;
+	__u32 i, k;
 
 	for (i = 0; i < tsct_recording_classes(rec); i++)
 		free_stream(&rec->streams[i]);
@@ -150,6 +156,9 @@ void tsct_recording_free(struct tsct_recording *rec)
 		free(node->command);
 		free(node->provider);
 		free(node->cpu_model);
+		for (k = 0; k < TSCT_REQUEST_NR; k++)
+			free(node->requests[k]);
+		free(node->limited_events);
 		free(node->cpus);
 	}
 	free(rec->nodes);
@@ -340,6 +349,34 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 					rec->streams[i].loss[at].cause[c];
 }
 
+char *tsct_recorded_requests(const struct tsct_recorded_node *node)
+{
+	const char *gap = "";
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+	__u32 i;
+
+	for (i = 0; to && i < TSCT_REQUEST_NR; i++) {
+		if (!node->requests[i])
+			continue;
+		fprintf(to, "%s%s: %s", gap, tsct_request_names[i], node->requests[i]);
+		gap = "; ";
+	}
+	if (to && !fclose(to) && len)
+		return text;
+	free(text);
+	return NULL;
+}
+
+__u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+
+	return !n->limited && n->requests[TSCT_REQUEST_RATE_LIMIT] &&
+		(!rec->complete || n->cut_off) ? UINT64_MAX : n->limited;
+}
+
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance)
 {
@@ -350,6 +387,8 @@ void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 	int c;
 
 	*sum = (struct tsct_balance) { .exact = true };
+	for (i = 0; stream < 0 && i < rec->nr_nodes; i++)
+		sum->limited = tsct_add_saturating(sum->limited, rec->nodes[i].limited);
 	for (i = 0; i < rec->nr_streams; i++) {
 		if (stream >= 0 && (__u32)stream != i)
 			continue;

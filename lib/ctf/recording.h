@@ -210,6 +210,25 @@ struct tsct_recorded_cpu {
 	__u32 memory_node, package, core;
 };
 
+/* Selections that were requested of a recorder: options, in the words of its command line */
+enum tsct_requested {
+	/* kernel events, groups and probes; "user": only events of programs */
+	TSCT_REQUEST_EVENTS,
+	/* processes of which kernel events were recorded, with their descendants: "all", "the
+	 * command", or ids */
+	TSCT_REQUEST_PROCESSES,
+	TSCT_REQUEST_COMM,
+	TSCT_REQUEST_CGROUP,
+	TSCT_REQUEST_CPUS,
+	TSCT_REQUEST_WHERE,
+	TSCT_REQUEST_RATE_LIMIT,
+	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all that can have one */
+	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
+	TSCT_REQUEST_NR,
+};
+
+extern const char *const tsct_request_names[TSCT_REQUEST_NR];
+
 /*
  * A machine whose events are in the recording. A recorder describes the machine on
  * which it runs; a merged recording has the machines of all inputs.
@@ -219,8 +238,15 @@ struct tsct_recorded_node {
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
-	char *command;		/* recorded command; "": the whole system */
+	char *command;		/* recorded command; "": none */
 	char *provider;
+	/* selections, by enum tsct_requested; NULL: not requested, or of an older version */
+	char *requests[TSCT_REQUEST_NR];
+	/* number of kernel events that the rate limit dropped, known when the recording is
+	 * complete; and these numbers by event, "sys_read/begin 3, sys_read/end 4", of the
+	 * first events if there are many (NULL: none) */
+	__u64 limited;
+	char *limited_events;
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
 	__u64 statedump_lost;	/* number of events of the statedump that are missing */
@@ -736,6 +762,14 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
+/* Returns the selections of a node, such as "events: sched syscalls; rate_limit: 50",
+ * malloc'ed; NULL: none is known, or out of memory. */
+char *tsct_recorded_requests(const struct tsct_recorded_node *node);
+
+/* Returns the number of events that the rate limit dropped on a node; UINT64_MAX: unknown,
+ * because the recorder was killed. */
+__u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node);
+
 /* Sums up the known losses of all channels and locations. */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
@@ -751,6 +785,9 @@ struct tsct_balance {
 	__u64 lost;	/* number of published events that are known to be missing */
 	/* number of events never published: FULL to REFUSED */
 	__u64 refused;
+	/* number of events that the rate limit dropped before they were published; 0 in
+	 * the sums of one channel */
+	__u64 limited;
 	/* number of places in rings with an invalid record or wrong count of events */
 	__u64 broken_places;
 	bool exact;		/* flag: published = recorded + lost, for every ring */

@@ -38,14 +38,19 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cut_off |= !of->complete;
 	to->disrupted |= of->was_disrupted;
 	to->host = to->kernel = to->command = to->provider = NULL;
-	to->sync.name = to->cpu_model = NULL;
+	to->sync.name = to->cpu_model = to->limited_events = NULL;
+	memset(to->requests, 0, sizeof(to->requests));
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
 	/* Clock params are left out, as they are in ticks of the input. */
 	memset(&to->sync.params, 0, sizeof(to->sync.params));
-	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
+	if ((from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model)) ||
+	    (from->limited_events && !copy_text(&to->limited_events, from->limited_events)))
 		return false;
+	for (i = 0; i < TSCT_REQUEST_NR; i++)
+		if (from->requests[i] && !copy_text(&to->requests[i], from->requests[i]))
+			return false;
 	for (i = 0; i < from->nr_cpus; i++)
 		if (tsct_recording_add_cpu(to, &from->cpus[i]))
 			return false;

@@ -61,7 +61,8 @@ wait $recorder || fail "-p: the recorder"
 	uniq -c >threads
 grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"
 grep -q "^ *1 " threads || fail "-p: a child that came later: $(cat threads)"
-run 0 record -a --comm sync --cpu 0 -e syscalls --duration 0.3 -o named
+run 0 record -a --comm sync --cpu 0 -e syscalls --where 'sys_syncfs:fd >= 0' --duration 0.3 \
+	-o named
 "$ctl" dump --raw named >dump
 [ -s dump ] || [ "$(nproc)" -gt 1 ] || fail "--comm: no events"
 awk -v child=$child '$2 != "[000]" || $3 != child' dump | head -n 1 |
@@ -70,6 +71,48 @@ kill -9 "$child" "$shell"
 run_says 1 'there is no process 999999999' record -p 999999999 -e syscalls -o refused
 run_says 2 "-p: '1,x' is not a list of process ids" record -p 1,x -e syscalls -o refused
 run_says 2 'apply to kernel events; name these with -e' record --comm x -o refused -- true
+
+# --- what was requested, and what a rate limit dropped ---------------------------
+
+run 0 record -e syscalls -e user --rate-limit 50 -o limited -- find "$here"
+dropped=$(sed -n 's/^  rate limit: \([0-9]*\) kernel events dropped: sys_.*/\1/p' "$work/err")
+[ "$dropped" -gt 0 ] || fail "--rate-limit: $(cat "$work/err")"
+says "[0-9] published or dropped = .* + 0 lost + $dropped dropped by the rate limit$"
+run_shows 0 "^sum .* + 0 lost + $dropped dropped by the rate limit$" stat limited
+shows "^rate limit $dropped kernel events dropped: sys_"
+shows '^requested  events: syscalls; processes: the command; rate_limit: 50$'
+run 0 report page.html limited
+sed 's/&#8239;//g' page.html >page
+grep -q "The rate limit dropped $dropped kernel events on .*: sys_" page &&
+	grep -q 'No other event was lost' page && grep -q 'rate_limit: 50<' page ||
+	fail "the page, with a rate limit"
+cp -r named other	# of another machine
+sed -i 's/\(boot_id = "\)......../\100000000/' other/metadata
+run 0 merge --force -o merged limited other
+"$ctl" record -q -a -e syscalls --rate-limit 50 -o cut 2>err & track recorder
+until_on_disk cut 0
+kill -9 $recorder
+wait $recorder || true
+for recording in limited running named merged cut; do
+	"$ctl" stat --json $recording >$recording.json 2>err || [ $recording = cut ]
+done
+python3 - "$dropped" $shell <<'END' || fail "stat --json"
+import json, sys
+nodes = lambda name: json.load(open(name + ".json"))["nodes"]
+limited = nodes("limited") + nodes("merged")[:1]
+for node in limited:
+	assert node["requested"] == {"events": "syscalls", "processes": "the command",
+				     "rate_limit": "50"}, node
+	assert node["dropped_by_rate_limit"] == int(sys.argv[1])
+	assert sum(e["dropped"] for e in node["rate_limited"]) == int(sys.argv[1])
+assert json.load(open("merged.json"))["sum"]["dropped_by_rate_limit"] == int(sys.argv[1])
+for node in nodes("named") + nodes("merged")[1:]:
+	assert node["requested"] == {"events": "syscalls", "processes": "all", "comm": "sync",
+		"cpus": "0", "where": "'sys_syncfs:fd >= 0'"}, node
+	assert node["dropped_by_rate_limit"] == 0 and node["rate_limited"] == []
+assert nodes("running")[0]["requested"]["processes"] == sys.argv[2]
+assert nodes("cut")[0]["dropped_by_rate_limit"] is None
+END
 
 # --- the end ------------------------------------------------------------------
 

@@ -172,6 +172,11 @@ TEST(test_metadata_round_trip)
 	rec.sync_every = (struct tsct_packet_limits) { 1024, 4096, 5000000 };
 	rec.counter = rec.real;
 	rec.nodes[0].cpu_model = strdup("Some CPU (R) \"x\"");
+	for (i = 0; i < TSCT_REQUEST_NR; i += 2)
+		ck_assert_int_gt(asprintf(&rec.nodes[0].requests[i], "%.*s 'a \"b'", i,
+					  "events"), 0);
+	rec.nodes[0].limited = 85350;
+	rec.nodes[0].limited_events = strdup("sys_read/begin 85350");
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
 				 tsct_recorded_cpu) { 2 * i, i != 1, 1, 2, 3 }), 0);
@@ -192,6 +197,14 @@ TEST(test_metadata_round_trip)
 	ck_assert_uint_eq(again.fsync, TSCT_FSYNC_PACKET);
 	ck_assert_mem_eq(&again.sync_every, &rec.sync_every, sizeof(rec.sync_every));
 	ck_assert_str_eq(again.nodes[0].cpu_model, rec.nodes[0].cpu_model);
+	for (i = 0; i < TSCT_REQUEST_NR; i++) {
+		if (i % 2)
+			ck_assert_ptr_null(again.nodes[0].requests[i]);
+		else
+			ck_assert_str_eq(again.nodes[0].requests[i], rec.nodes[0].requests[i]);
+	}
+	ck_assert_uint_eq(again.nodes[0].limited, 85350);
+	ck_assert_str_eq(again.nodes[0].limited_events, "sys_read/begin 85350");
 	ck_assert_uint_eq(again.nodes[0].nr_cpus, 3);
 	ck_assert_uint_eq(again.nodes[0].cpus[1].online, 0);
 	ck_assert_mem_eq(&again.nodes[0].cpus[2], &rec.nodes[0].cpus[2],

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "json.h"
 #include "lib/base/table.h"
+#include "lib/core/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
 
@@ -154,6 +155,55 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 		json_object_set_new(json, tsct_loss_names[i],
 				    tsct_json_count(loss->cause[i]));
 	return json;
+}
+
+void view_print_sum(FILE *to, const struct tsct_balance *sum)
+{
+	fprintf(to, "%" PRIu64 " published%s %s %" PRIu64 " recorded + %" PRIu64 " lost",
+		(uint64_t)tsct_add_saturating(sum->published, sum->limited),
+		sum->limited ? " or dropped" : "", sum->exact ? "=" : "DOES NOT AGREE with",
+		(uint64_t)sum->recorded, (uint64_t)sum->lost);
+	if (sum->limited)
+		fprintf(to, " + %" PRIu64 " dropped by the rate limit", (uint64_t)sum->limited);
+	if (sum->refused)
+		fprintf(to, "; %" PRIu64 " event%s never published", (uint64_t)sum->refused,
+			sum->refused == 1 ? " was" : "s were");
+	fputc('\n', to);
+}
+
+void view_print_limited(FILE *to, const struct tsct_recording *rec)
+{
+	const __u64 limited = tsct_recording_limited(rec, 0);
+
+	if (limited == UINT64_MAX) {
+		fputs("an unknown number of kernel events dropped: the recording is incomplete\n",
+		      to);
+		return;
+	}
+	fprintf(to, "%" PRIu64 " kernel event%s dropped: ", (uint64_t)limited,
+		view_plural(limited));
+	view_print_escaped(to, rec->nodes[0].limited_events ?: "");
+	fputc('\n', to);
+}
+
+json_t *view_json_limited(const struct tsct_recorded_node *node)
+{
+	char *text = strdup(node->limited_events ?: ""), *rest = text, *event, *number;
+	json_t *list = json_array();
+
+	while (rest && *rest) {
+		event = strsep(&rest, ",");
+		if (rest && *rest == ' ')
+			rest++;
+		number = strrchr(event, ' ');
+		if (number)
+			*number++ = '\0';
+		json_array_append_new(list, json_pack("{so so}", "event", ctl_json_text(event),
+			"dropped", number ? tsct_json_count(strtoull(number, NULL, 10)) :
+			json_null()));
+	}
+	free(text);
+	return list;
 }
 
 /* ---- times ------------------------------------------------------------- */

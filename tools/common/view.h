@@ -66,6 +66,17 @@ void view_print_escaped(FILE *to, const char *text);
 /* Returns a JSON object with the number of lost events for each cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 
+/* Prints the sum "published = recorded + lost", with the events that a rate limit dropped, and
+ * a newline. */
+void view_print_sum(FILE *to, const struct tsct_balance *sum);
+
+/* Prints how many events the rate limit dropped, by event, as one line. @rec: recording of one
+ * node, on which the rate limit dropped some */
+void view_print_limited(FILE *to, const struct tsct_recording *rec);
+
+/* Returns a list of the events that the rate limit dropped on a node, and their numbers */
+json_t *view_json_limited(const struct tsct_recorded_node *node);
+
 /* Prints message statistics for each pair of nodes, if sends and receives were matched. */
 void view_print_messages(const struct tsct_recording *rec);
 

@@ -338,14 +338,19 @@ static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
-	char begin[64], end[64];
+	char begin[64], end[64], *requests;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	/* With several nodes, the table of nodes shows each node's command, host and kernel. */
+	/* With several nodes, the table of nodes shows each node's command, requests, host and
+	 * kernel. */
 	if (rec->nr_nodes == 1) {
 		if (*node->command)
 			print_item("command", node->command);
+		requests = tsct_recorded_requests(node);
+		if (requests)
+			print_item("requested", requests);
+		free(requests);
 		print_item("host", node->host);
 		print_item("kernel", node->kernel);
 	}
@@ -389,14 +394,12 @@ static void print_sum(const struct stat_figures *s)
 		printf("%-10s the last events of rings; %" PRIu64 " older events were"
 		       " overwritten\n", "snapshot", (uint64_t)stat_overwritten(s));
 	if (stat_is_counted(s, &b)) {
-		printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %"
-		       PRIu64 " lost", "sum", (uint64_t)b.published,
-		       b.exact ? "=" : "DOES NOT AGREE with",
-		       (uint64_t)b.recorded, (uint64_t)b.lost);
-		if (b.refused)
-			printf("; %" PRIu64 " event%s never published",
-			       (uint64_t)b.refused, b.refused == 1 ? " was" : "s were");
-		putchar('\n');
+		printf("%-10s ", "sum");
+		view_print_sum(stdout, &b);
+	}
+	if (s->rec->nr_nodes == 1 && tsct_recording_limited(s->rec, 0)) {
+		printf("%-10s ", "rate limit");
+		view_print_limited(stdout, s->rec);
 	}
 	if (unreadable)
 		printf("%-10s %" PRIu64 " of the %" PRIu64 " recorded events are"

@@ -48,6 +48,23 @@ static json_t *json_event_errors(const struct stat_errors *errors)
 			 "unknown", (json_int_t)errors->nr_unknown);
 }
 
+/* Returns what was requested of the recorder; null: nothing is known. */
+static json_t *json_requests(const struct tsct_recorded_node *node)
+{
+	json_t *json = json_null();
+	__u32 i;
+
+	for (i = 0; i < TSCT_REQUEST_NR; i++) {
+		if (!node->requests[i])
+			continue;
+		if (!json_is_object(json))
+			json = json_object();
+		json_object_set_new(json, tsct_request_names[i],
+				    ctl_json_text(node->requests[i]));
+	}
+	return json;
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -59,11 +76,15 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so so so ss so sI sb sb so}", "name",
+			"{so so so so so so so ss so so so ss so sI sb sb so}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
+			"requested", json_requests(node),
+			"dropped_by_rate_limit",
+			ctl_json_error(tsct_recording_limited(s->rec, i)),
+			"rate_limited", view_json_limited(node),
 			"fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
@@ -224,10 +245,11 @@ json_t *stat_json(const struct stat_figures *s)
 	__u32 i;
 
 	if (stat_is_counted(s, &b))
-		sum = json_pack("{sI sI sI sI sb}",
+		sum = json_pack("{sI sI sI so sI sb}",
 			"published", (json_int_t)b.published,
 			"recorded", (json_int_t)b.recorded,
 			"lost", (json_int_t)b.lost,
+			"dropped_by_rate_limit", tsct_json_count(b.limited),
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
 	clock = json_pack("{ss so ss sf sI so so so so so si ss sb}",

@@ -141,11 +141,21 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 
 static void put_node(const json_t *row, struct tsct_text *cell)
 {
-	const char *command = ctl_json_string(row, "command");
+	const char *command = ctl_json_string(row, "command"), *name;
+	const json_t *dropped = json_object_get(row, "dropped_by_rate_limit");
+	json_t *text;
 
-	if (json_object_get(row, "host"))
-		tsct_text_print(cell, " %s, %s%s%s", ctl_json_string(row, "host"),
-				ctl_json_string(row, "kernel"), *command ? ", " : "", command);
+	if (!json_object_get(row, "host"))
+		return;
+	tsct_text_print(cell, " %s, %s%s%s", ctl_json_string(row, "host"),
+			ctl_json_string(row, "kernel"), *command ? ", " : "", command);
+	json_object_foreach(json_object_get(row, "requested"), name, text)
+		tsct_text_print(cell, "; %s: %s", name, json_string_value(text));
+	if (json_is_null(dropped))
+		tsct_text_print(cell, "; an unknown number dropped by the rate limit");
+	else if (json_integer_value(dropped))
+		tsct_text_print(cell, "; %" JSON_INTEGER_FORMAT " dropped by the rate limit",
+				json_integer_value(dropped));
 }
 
 static const struct tsct_column node_columns[] = {
@@ -156,7 +166,7 @@ static const struct tsct_column node_columns[] = {
 	/* Older versions did not store the residual of a node's fit. */
 	TSCT_COLUMN("residual ns", "residual_ns", 12, .decimals = 1),
 	TSCT_COLUMN("fit", "fit", -10, .unknown = "-"),
-	{ " host, kernel, command", .text = put_node },
+	{ " host, kernel, command; requested", .text = put_node },
 };
 static const struct list nodes = LIST(node_columns, "name", TOP_NODES);
 

@@ -327,7 +327,7 @@ static int cmd_record(int argc, char **argv)
 	struct record_options o = { 0 };
 	struct record_session session;
 	char *path = NULL;
-	int ret;
+	int ret, request;
 
 	o.events = calloc(argc + 1, sizeof(*o.events));
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
@@ -348,6 +348,8 @@ static int cmd_record(int argc, char **argv)
 	free(path);
 	free(o.events);
 	free(o.pids);
+	for (request = 0; request < TSCT_REQUEST_NR; request++)
+		free(o.requests[request].at);
 	free(o.cpus.range);
 	free(o.channels);
 	return ret;

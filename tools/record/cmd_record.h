@@ -36,6 +36,12 @@ struct record_options {
 	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
 	struct where_list where;	/* conditions on the fields of kernel events */
 	pid_t *pids;			/* processes that -p names, also in select.roots */
+	/* arguments that the recording's metadata repeats: of -e, -p, --cpu, --where */
+	struct record_words {
+		const char **at;
+		__u32 nr;
+	} requests[TSCT_REQUEST_NR];
+	const char *rate_limit;		/* argument of --rate-limit; NULL: none */
 	const char *dir;		/* output directory; NULL: a name with date and time */
 	/* names of program channels; the command uses the first */
 	const char **channels;
@@ -177,12 +183,6 @@ struct record_session {
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */
-	/* numbers of events that the rate limit dropped, per kernel event; malloc'ed array */
-	struct record_limited {
-		char event[TSCT_EVENT_NAME_MAX + 16];
-		unsigned long dropped;
-	} *limited;
-	unsigned int nr_limited;
 	/* events in those channels of the embedded server that no reader has opened */
 	struct tsct_store_unread unread;
 	char dir[4096];

@@ -79,19 +79,20 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Returns the command line, quoted for a shell, malloc'ed; NULL: out of memory */
-static char *command_line(char **command)
+/* Returns at most @nr words, up to a NULL, quoted for a shell, malloc'ed; NULL: out of
+ * memory */
+static char *command_line(const char *const *words, __u32 nr)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789_-+=:,./@%", *at;
-	char *text = NULL, **word;
+		"0123456789_-+=:,./@%", *at, *const *word;
+	char *text = NULL;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
 	if (!to)
 		return NULL;
-	for (word = command; word && *word; word++) {
-		if (word != command)
+	for (word = words; word && (__u32)(word - words) < nr && *word; word++) {
+		if (word != words)
 			putc(' ', to);
 		if (**word && strspn(*word, plain) == strlen(*word)) {
 			fputs(*word, to);
@@ -118,6 +119,35 @@ static bool is_program_channel(const struct record_session *s, const char *name)
 	return false;
 }
 
+/* Describes which events were requested. Returns 0 or -ENOMEM. */
+static int describe_requests(const struct record_options *o, struct tsct_recorded_node *node)
+{
+	const bool all = o->all || (!o->command && !o->select.nr_roots);
+	const char *const single[TSCT_REQUEST_NR] = {
+		[TSCT_REQUEST_EVENTS] = o->nr_events ? NULL : "user",
+		[TSCT_REQUEST_PROCESSES] = !o->nr_events ? NULL : all ? "all" :
+			o->select.nr_roots ? NULL : "the command",
+		[TSCT_REQUEST_COMM] = o->select.name,
+		[TSCT_REQUEST_CGROUP] = o->select.cgroup,
+		[TSCT_REQUEST_RATE_LIMIT] = o->rate_limit,
+		[TSCT_REQUEST_STACKS] = o->select.stacks && !*o->select.stacks ? "all" :
+			o->select.stacks,
+		[TSCT_REQUEST_USER_EVENTS] = !o->command || o->patterns ? o->patterns :
+			getenv("TSCTRACE_EVENTS"),
+	};
+	unsigned int i;
+
+	for (i = 0; i < TSCT_REQUEST_NR; i++) {
+		if (!single[i] && !o->requests[i].nr)
+			continue;
+		node->requests[i] = single[i] ? strdup(single[i]) :
+			command_line(o->requests[i].at, o->requests[i].nr);
+		if (!node->requests[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Describes this machine: name, kernel, CPUs, and the command. Returns 0 or -errno. */
 static int describe_node(const struct record_session *s,
 			 struct tsct_recorded_node *node)
@@ -132,10 +162,11 @@ static int describe_node(const struct record_session *s,
 	tsct_boot_id(node->boot_id);
 	node->host = strdup(uts.nodename);
 	node->kernel = strdup(uts.release);
-	node->command = command_line(s->o->command);
+	node->command = command_line((const char *const *)s->o->command, UINT32_MAX);
 	node->provider = strdup(tsct_provider_name(
 					tsct_channel_provider(s->channels[0])));
-	if (!node->host || !node->kernel || !node->command || !node->provider)
+	if (!node->host || !node->kernel || !node->command || !node->provider ||
+	    describe_requests(s->o, node))
 		return -ENOMEM;
 	node->cpu_model = read_cpu_model();
 	for (i = 0; !err && i < s->rec.nr_locations; i++)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/core/event_def.h"
 #include "record_mpi.h"
@@ -92,22 +91,24 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 
 /* ---- end ------------------------------------------------------------------ */
 
-/* Stores, for the summary, how many events of one kernel event the rate limit dropped. */
+#define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
+
+/* Stores how many events of one kernel event the rate limit dropped. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
-	struct record_session *s = context;
-	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
+	struct tsct_recorded_node *node = &((struct record_session *)context)->rec.nodes[0];
+	char *last = node->limited_events;
 
-	if (!more) {
-		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
+	node->limited += dropped;
+	if (last && strlen(last) > LIMITED_MAX)
 		return;
-	}
-	s->nr_limited++;
-	more->dropped = dropped;
-	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
-		 kind == TSCT_KIND_INSTANT ? "" : "/",
-		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
+	if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "", last ? ", " : "",
+		     event, kind == TSCT_KIND_INSTANT ? "" : "/",
+		     kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind], dropped) < 0)
+		node->limited_events = last;
+	else
+		free(last);
 }
 
 void record_kernel_stop(struct record_session *s)

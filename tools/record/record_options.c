@@ -115,7 +115,16 @@ static void set_sync_mode(struct argp_state *state, struct record_options *o,
 	o->sync_mode = mode;
 }
 
-static void add_event(struct record_options *o, const char *event)
+/* Adds an argument to those that the recording's metadata repeats. */
+static void add_request(struct argp_state *state, enum tsct_requested request, const char *arg)
+{
+	struct record_words *words = &((struct record_options *)state->input)->requests[request];
+
+	if (tsct_filter_add(&words->at, &words->nr, arg))
+		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", arg);
+}
+
+static void add_event(struct argp_state *state, struct record_options *o, const char *event)
 {
 	if (!strcmp(event, "list")) {
 		puts("user             events of programs; always recorded");
@@ -132,6 +141,7 @@ static void add_event(struct record_options *o, const char *event)
 	}
 	/* o->events has argc + 1 elements, so each -e option finds a free element. */
 	o->events[o->nr_events++] = event;
+	add_request(state, TSCT_REQUEST_EVENTS, event);
 }
 
 /* Adds the process ids in @list, such as "17,23". Exits after an error. */
@@ -153,6 +163,7 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 		at = end + 1;
 	} while (*end);
 	o->select.roots = o->pids;
+	add_request(state, TSCT_REQUEST_PROCESSES, list);
 }
 
 /* Adds the conditions in @text, an argument of --where. Exits after an error. */
@@ -163,6 +174,7 @@ static void add_where(struct argp_state *state, struct record_options *o, const 
 	if (where_parse(text, &o->where, why, sizeof(why)))
 		argp_error(state, "--where: %s", why);
 	o->select.where = &o->where;
+	add_request(state, TSCT_REQUEST_WHERE, text);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -171,18 +183,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
-	case 'e': add_event(o, arg); break;
+	case 'e': add_event(state, o, arg); break;
 	case 'p': add_pids(state, o, arg); break;
 	case KEY_CPU:
 		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
 			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
 				   arg);
+		add_request(state, TSCT_REQUEST_CPUS, arg);
 		break;
 	case KEY_WHERE: add_where(state, o, arg); break;
 	case KEY_RATE_LIMIT:
 		if (where_rate(arg, &o->select.rate_ns, &o->select.rate_early_ns))
 			argp_error(state, "--rate-limit: '%s' is not a number of events per "
 				   "second, 1 to %d", arg, WHERE_RATE_MAX);
+		o->rate_limit = arg;
 		break;
 	case KEY_STACK: o->select.stacks = arg ? arg : ""; break;
 	case 'o': o->dir = arg; break;

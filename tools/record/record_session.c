@@ -280,7 +280,6 @@ void record_session_close(struct record_session *s)
 
 	record_sync_close(s);
 	record_kernel_close(s);
-	free(s->limited);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
 		tsct_channel_close(s->channels[i]);

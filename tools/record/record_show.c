@@ -153,18 +153,10 @@ static void print_lost(const struct record_session *s)
 
 static void print_limited(const struct record_session *s)
 {
-	unsigned long sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_limited; i++)
-		sum += s->limited[i].dropped;
-	if (!sum)
+	if (!s->rec.nodes[0].limited)
 		return;
-	fprintf(stderr, "  rate limit: %lu kernel event%s dropped: ", sum, view_plural(sum));
-	for (i = 0; i < s->nr_limited; i++)
-		fprintf(stderr, "%s%s %lu", i ? ", " : "", s->limited[i].event,
-			s->limited[i].dropped);
-	fputc('\n', stderr);
+	fputs("  rate limit: ", stderr);
+	view_print_limited(stderr, &s->rec);
 }
 
 static void print_channels(const struct record_session *s)
@@ -234,13 +226,8 @@ static void print_balance(const struct record_session *s, bool quiet)
 	record_figure_balance(s, &b);
 	if (quiet || !b.exact)
 		return;
-	fprintf(stderr, "  %" PRIu64 " published = %" PRIu64 " recorded + %"
-		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
-		(uint64_t)b.lost);
-	if (b.refused)
-		fprintf(stderr, "; %" PRIu64 " event%s never published",
-			(uint64_t)b.refused, b.refused == 1 ? " was" : "s were");
-	fputc('\n', stderr);
+	fputs("  ", stderr);
+	view_print_sum(stderr, &b);
 }
 
 static void print_hints(const struct record_session *s,
@@ -466,18 +453,6 @@ static json_t *json_channels(const struct record_session *s)
 	return channels;
 }
 
-static json_t *json_limited(const struct record_session *s)
-{
-	json_t *list = json_array();
-	unsigned int i;
-
-	for (i = 0; i < s->nr_limited; i++)
-		json_array_append_new(list, json_pack("{ss sI}", "event",
-				s->limited[i].event, "dropped",
-				(json_int_t)s->limited[i].dropped));
-	return list;
-}
-
 static json_t *json_sync(const struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
@@ -545,7 +520,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"kernel_misses", (json_int_t)s->missed,
 		"kernel_misses_counted", !s->missed_uncounted,
 		"processes_untracked", (json_int_t)s->untracked,
-		"rate_limited", json_limited(s),
+		"rate_limited", view_json_limited(&rec->nodes[0]),
 		"statedump_lost", (json_int_t)rec->nodes[0].statedump_lost,
 		"stacks_refused", (json_int_t)s->refused,
 		"threads_unseen", (json_int_t)s->threads_unseen,

@@ -109,8 +109,10 @@ static void put_cards(const struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	const __u64 lost = tsct_trace_lost(r->x.trace);
 	struct tsct_recorded_errors errors;
+	struct tsct_balance sum;
 
 	tsct_recording_errors(rec, tsct_export_last_tick(&r->x), &errors);
+	tsct_recording_balance(rec, -1, &sum);
 	fputs("<ul class=\"cards\">\n", to);
 	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
 		 "events in the time range shown" : "events", false);
@@ -120,6 +122,8 @@ static void put_cards(const struct report *r, FILE *to)
 	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
+	if (sum.limited)
+		put_card(to, sum.limited, "events dropped by the rate limit", true);
 	if (rec->nr_nodes > 1)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
 			  "largest error of a time to the cluster's time" :
@@ -293,16 +297,44 @@ static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
 	return nr;
 }
 
+/* Writes what the rate limit dropped on each node. Returns true if it dropped any event. */
+static bool put_limited(const struct tsct_recording *rec, FILE *to)
+{
+	bool any = false;
+	__u64 limited;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		limited = tsct_recording_limited(rec, i);
+		if (!limited)
+			continue;
+		any = true;
+		fputs("<p class=\"warn\">The rate limit dropped ", to);
+		if (limited == UINT64_MAX)
+			fputs("an unknown number of", to);
+		else
+			report_put_count(to, limited);
+		fputs(" kernel events on ", to);
+		report_text(to, tsct_recording_node_name(rec, i));
+		fputs(rec->nodes[i].limited_events ? ": " : "", to);
+		report_text(to, rec->nodes[i].limited_events ?: "");
+		fputs(".</p>\n", to);
+	}
+	return any;
+}
+
 static void put_losses(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	__u32 i, k, nr = 0;
+	bool limited;
 
 	fputs("<section>\n<h2>Losses</h2>\n", to);
+	limited = put_limited(rec, to);
 	if (!tsct_trace_lost(r->x.trace)) {
-		fprintf(to, "<p>%s</p>\n</section>\n",
-			tsct_recording_is_whole(rec) ?
-			"No event was lost." : "No loss is recorded.");
+		fprintf(to, "<p>%s</p>\n</section>\n", !tsct_recording_is_whole(rec) ?
+			"No loss is recorded." : limited ? "No other event was lost." :
+			"No event was lost.");
 		return;
 	}
 	fputs("<p>Lost events of the whole recording, by cause. The timeline shows each loss"
@@ -336,10 +368,12 @@ static void put_nodes(const struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_recorded_node *n;
 	__u32 i, k, cpus;
+	char *requests;
 
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
-	      "<th class=\"left\">Command</th><th class=\"left\">Provider</th><th>CPUs</th>"
+	      "<th class=\"left\">Command</th><th class=\"left\">Requested</th>"
+	      "<th class=\"left\">Provider</th><th>CPUs</th>"
 	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th>"
 	      "<th>Bound</th></tr></thead>\n"
 	      "<tbody>\n", to);
@@ -350,7 +384,10 @@ static void put_nodes(const struct report *r, FILE *to)
 		report_put_head(to, r->x.nodes[i]);
 		report_put_cell(to, n->host);
 		report_put_cell(to, n->kernel);
-		report_put_cell(to, *n->command ? n->command : "the whole system");
+		report_put_cell(to, *n->command ? n->command : "none");
+		requests = tsct_recorded_requests(n);
+		report_put_cell(to, requests ? requests : "not known");
+		free(requests);
 		report_put_cell(to, n->provider);
 		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
 		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
