@@ -295,7 +295,7 @@ for line in sys.stdin:
     e = json.loads(line)
     if e["event"] == "sys_execve" and e["kind"] == "end":
         begun[e["tid"]] = int(e["time_ns"])
-    elif e["channel"] == "default":
+    elif e["channel"] == "default" and e["tid"] in begun:
         first.setdefault(e["tid"], int(e["time_ns"]))
 assert first and all(0 <= t - begun[tid] < 10e9 for tid, t in first.items()), (begun, first)
 ' || fail "times with an offset of $offset s"
