@@ -136,6 +136,35 @@ awk -v end="[$end]" '/^\[/ && $1 > end { n++ } END { exit n > 0 }' events ||
 	fail "an event of the statedump after $end: $(tail -n 1 events)"
 grep -q 'name = "other"' events || fail "a name"
 
+# --- snapshots of a flight recorder ----------------------------------------------
+
+"$ctl" record -q -f -a --comm sync -e syscalls -o flown 2>err & track recorder
+has_recorder() { "$ctl" status | grep -q "^record -f .* at $work/user/tsctrace-"; }
+wait_for "there is a flight recorder" has_recorder
+# A snapshot has the events up to its start, also those that were only in ring buffers of BPF.
+has_calls() {	# NUMBER
+	rm -rf snapped
+	run_says 0 'channel record-' snapshot -o snapped
+	[ "$(count snapped sys_syncfs/begin)" = "$1" ] && [ "$(count snapped sys_syncfs/end)" -ge "$1" ]
+}
+has_begun() { ./sync </dev/null; ! has_calls 0; }
+wait_for "a snapshot has a call" has_begun
+before=$(count snapped sys_syncfs/begin)
+for i in 1 2 3; do
+	./sync </dev/null
+	steadily has_calls $((before + i)) ||
+		fail "$(count snapped sys_syncfs/begin) of $((before + i)) calls"
+done
+"$ctl" record -q -f -a --comm sync -e syscalls -o other 2>err & track other
+is_refused() { rm -rf snapped && ! "$ctl" snapshot -q -o snapped 2>"$work/err"; }
+wait_for "snapshot refuses to choose" is_refused
+says '2 recorders have kernel events of flight recorders; set $TSCTRACE_SOCKET'
+kill -INT $other $recorder
+wait $other || fail "the other recorder"
+wait $recorder || fail "the flight recorder"
+[ "$(count flown sys_syncfs/begin)" = $((before + 3)) ] || fail "calls at the end"
+run_says 1 'no provider of channels' snapshot -o "$work/none"
+
 # --- strings that are not in memory when a call begins -------------------------
 
 # Paths in pages of a file that were never touched: the event of the end has them.
@@ -217,6 +246,33 @@ sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function
 "$ctl" dump probes --event sched_process_exec >dump
 [ "$(grep -c 'filename="./target"' dump)" = 1 ] || fail "tracepoint"
 
+# --- many tracepoints ---------------------------------------------------------
+
+# All kinds of events begin with the recording, although attaching takes seconds: the ends of
+# calls, which are attached last, are as many as the starts. The limit of descriptors is too low
+# for all programs; the recorder raises it, but not that of the command.
+python3 -c 'import os, time
+open("calling", "w")
+while True:
+	os.getppid()
+	time.sleep(0.002)' & track caller
+until [ -e calling ]; do sleep 0.1; done
+many=(-e raw_syscalls:sys_enter -e 'irq:*' -e 'timer:*' -e 'sched:*' -e raw_syscalls:sys_exit)
+(ulimit -Sn 100 && run 0 record -v --json "${many[@]}" -p $caller --duration 1 -o many) || exit 1
+! grep -q '^attaching ' "$work/err" || {	# not on a machine that takes less than half a second
+	sed -n '/^attaching /,$p' "$work/err" | grep -q '^recording: ' || fail "progress"
+	! sed '1,/^recording: /d' "$work/err" | grep '^attaching ' || fail "attached too late"
+}
+kill $caller
+starts=$(count many sys_enter) ends=$(count many sys_exit)
+[ "$starts" -gt 10 ] && [ $((starts - ends)) -le 1 ] && [ $((ends - starts)) -le 1 ] ||
+	fail "$starts starts of calls, $ends ends"
+(ulimit -Sn 100 && run 0 record "${many[@]}" -o limit -- sh -c 'ulimit -Sn >limited') || exit 1
+[ "$(cat limited)" = 100 ] || fail "the command has another limit: $(cat limited)"
+(ulimit -n 100 && run_says 1 'too many open files; raise the limit' \
+	record "${many[@]}" -o refused -- true) || exit 1
+[ ! -e refused ] || fail "a directory was made"
+
 # --- time namespaces ----------------------------------------------------------------
 
 # Kernel events have right times, and none is missing, if the recorder is in a time namespace:
@@ -239,7 +295,7 @@ for line in sys.stdin:
     e = json.loads(line)
     if e["event"] == "sys_execve" and e["kind"] == "end":
         begun[e["tid"]] = int(e["time_ns"])
-    elif e["channel"] == "default":
+    elif e["channel"] == "default" and e["tid"] in begun:
         first.setdefault(e["tid"], int(e["time_ns"]))
 assert first and all(0 <= t - begun[tid] < 10e9 for tid, t in first.items()), (begun, first)
 ' || fail "times with an offset of $offset s"

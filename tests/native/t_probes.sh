@@ -4,6 +4,7 @@
 # name, addresses, files without symbols, replaced files, paths with colons; each refusal has its
 # reason and a way out, and comes before the command runs.
 # test-fast: yes
+# test-wing: probes
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
 

@@ -152,6 +152,10 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 			    "/sys/kernel/security/lockdown", step,
 			    last_log_reason());
 	}
+	if (error == -EMFILE)
+		return bpf_errors_fail(error, why, size, "cannot %s BPF programs: too many "
+			    "open files; raise the limit (ulimit -Hn), or name fewer events "
+			    "with -e", step);
 	if (error == -ENOMEM)
 		return bpf_errors_fail(error, why, size,
 			    "cannot %s BPF programs: out of memory", step);

@@ -37,6 +37,7 @@ struct cpu_ring {
 	struct held *held;	/* the events in `bytes`, sorted by time, oldest first */
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
+	__u64 full, nested;	/* numbers of events lost before the recording's begin */
 	__u64 refused;		/* of these, with a time before the ring buffer or in the future */
 	int err;
 };
@@ -50,7 +51,8 @@ struct bpf_rings {
 	int map, counts_map;
 	struct ring_counts *counts;	/* array by CPU, mapped from counts_map */
 	size_t counts_size;
-	__u64 end;			/* end of the recording, cycles */
+	/* begin and end of the recording, cycles; begin UINT64_MAX: it has not begun */
+	__u64 begin, end;
 	/* CLOCK_MONOTONIC, ns: when the ring buffers were made, and of the present pump */
 	__u64 opened_ns, now_ns;
 };
@@ -137,9 +139,9 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back into the channel, or leaves it out if it is later than
- * the recording's end, or counts it as refused if it cannot have this time. Returns false if
- * the ring is full. */
+/* Moves an event that was held back into the channel, or leaves it out if it is earlier than
+ * the recording's begin or later than its end, or counts it as refused if it cannot have this
+ * time. Returns false if the ring is full. */
 static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
@@ -152,8 +154,9 @@ static bool move_event(struct bpf_rings *rings, unsigned int number, const struc
 	}
 	memcpy(&header, cpu->bytes + held->at, sizeof(header));
 	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
-	return header.cycles > rings->end || fill_ring(rings->channel, number, &header,
-			      cpu->bytes + held->at + sizeof(header));
+	return header.cycles < rings->begin || header.cycles > rings->end ||
+		fill_ring(rings->channel, number, &header,
+			  cpu->bytes + held->at + sizeof(header));
 }
 
 /* Removes the oldest @nr events from those that are held back. */
@@ -199,10 +202,16 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 		until = cpu->held[cpu->nr_held / 2].ns > until ?
 			cpu->held[cpu->nr_held / 2].ns : until;
 	moved = move_until(rings, number, until);
+	if (rings->begin == UINT64_MAX) {
+		cpu->full = READ_ONCE(rings->counts[number].full);
+		cpu->nested = READ_ONCE(rings->counts[number].nested);
+		cpu->refused = 0;
+		return (int)moved;
+	}
 	set_lost(rings->channel, number, TSCT_LOST_FULL,
-		 READ_ONCE(rings->counts[number].full));
+		 READ_ONCE(rings->counts[number].full) - cpu->full);
 	set_lost(rings->channel, number, TSCT_LOST_NESTED,
-		 READ_ONCE(rings->counts[number].nested));
+		 READ_ONCE(rings->counts[number].nested) - cpu->nested);
 	set_lost(rings->channel, number, TSCT_LOST_REFUSED, cpu->refused);
 	return (int)moved;
 }
@@ -225,6 +234,11 @@ int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end)
 		moved += nr;
 	}
 	return moved;
+}
+
+void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin)
+{
+	rings->begin = begin;
 }
 
 uint64_t bpf_rings_missing(const struct bpf_rings *rings)
@@ -309,6 +323,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		return -ENOMEM;
 	rings->channel = channel;
 	rings->clock = clock;
+	rings->begin = UINT64_MAX;
 	rings->opened_ns = (__u64)tsct_monotonic_ns();
 	rings->map = rings->counts_map = -1;
 	rings->nr_cpus = header->nr_cpus;

@@ -30,7 +30,8 @@ void bpf_rings_close(struct bpf_rings *rings);
 /*
  * bpf_rings_pump - move events into the rings of the channel
  * @is_last: all programs are detached: all events are moved. The caller repeats the call,
- *	with the same @end, until it returns 0, because the channel's rings may fill up
+ *	with the same @end, until it returns 0, because the channel's rings may fill up.
+ *	Before bpf_rings_begin(), events are discarded
  * @end: end of the recording, cycles. Later events are left out, so that all programs and
  *	CPUs end at the same time
  *
@@ -40,6 +41,10 @@ void bpf_rings_close(struct bpf_rings *rings);
  * (disorder). Returns the number of events moved, or -errno.
  */
 int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
+
+/* Begins the recording at @begin, in cycles: earlier events are discarded, and those that were
+ * lost before the last call of bpf_rings_pump() are not counted. */
+void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin);
 
 /* Returns the number of recorded events that were not moved into the channel. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);

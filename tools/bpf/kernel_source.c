@@ -30,6 +30,7 @@
 BPF_OPEN(kernel)
 
 struct kernel_source {
+	struct tsct_channel *channel;
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
@@ -383,6 +384,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	if (!source)
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	bpf_errors_begin();
+	source->channel = channel;
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
 		.statedump = -1, .statedump_counts = -1,
@@ -398,15 +400,32 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 				 &source->tasks, why, size) ?:
 		net_source_open(&source->shared, source->where, source->stacks, ids,
 				&source->net, why, size) ?:
-		(source->where ? where_check_used(source->where, why, size) : 0) ?:
-		(source->probes ? probe_set_attach(source->probes, channel, &source->shared,
-						   source->stacks, why, size) : 0);
+		(source->where ? where_check_used(source->where, why, size) : 0);
 	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);
 	else
 		*ret = source;
 	return error;
+}
+
+int kernel_source_attach(struct kernel_source *source, char *why, size_t size)
+{
+	int left;
+
+	if (!source->probes)
+		return 0;
+	bpf_errors_begin();
+	left = probe_set_attach(source->probes, source->channel, &source->shared,
+				source->stacks, why, size);
+	bpf_errors_end();
+	return left;
+}
+
+void kernel_source_begin(struct kernel_source *source, uint64_t begin)
+{
+	if (source->rings)
+		bpf_rings_begin(source->rings, begin);
 }
 
 int kernel_source_pump(struct kernel_source *source)

@@ -48,10 +48,10 @@ TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list, ch
 			      size_t size);
 
 /*
- * probe_set_attach - define the events of the probes, and load and attach their programs
+ * probe_set_attach - define the event of the next probe, and load and attach its program
  * @stacks: see struct kernel_select
  *
- * Returns 0, or -errno with the reason in @why.
+ * Returns the number of probes that are left, or -errno with the reason in @why.
  */
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 			       const struct bpf_shared *shared, const char *stacks, char *why,

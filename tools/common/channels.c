@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <glob.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -63,6 +65,52 @@ const char *provider_error(const struct provider_connection *p)
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg)
 {
 	return p->answers ? tsct_channel_request(p->channel, cmd, arg) : -ENODEV;
+}
+
+/* Returns true if the server at a socket of this user has a flight recorder of kernel events. */
+static bool has_kernel_events(const char *path)
+{
+	struct tsct_channel_info info = { .id = 0 };
+	struct tsct_channel *channel = NULL;
+	bool found = false;
+	struct stat st;
+
+	if (lstat(path, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	if (!tsct_channel_connect(path, "trace-ctl record", &channel))
+		while (!found && !tsct_channels_next(channel, &info))
+			found = info.flags & TSCT_CHANNEL_KERNEL &&
+				info.policy == TSCT_POLICY_OVERWRITE;
+	tsct_channel_close(channel);
+	return found;
+}
+
+unsigned int channel_find_recorders(char *path, size_t size)
+{
+	const char *const dirs[] = { "/tmp", getenv("XDG_RUNTIME_DIR") };
+	unsigned int nr = 0, dir;
+	glob_t sockets;
+	char pattern[512], *at;
+	size_t i;
+
+	*path = '\0';
+	for (dir = 0; dir < 2; dir++) {
+		if (!dirs[dir] || (dir && !strcmp(dirs[dir], dirs[0])))
+			continue;
+		snprintf(pattern, sizeof(pattern), "%s/" RECORDER_DIR "/socket", dirs[dir]);
+		for (at = pattern + strlen(dirs[dir]); (at = strchr(at, 'X')); )
+			*at = '?';
+		if (glob(pattern, GLOB_NOSORT, NULL, &sockets))
+			continue;
+		for (i = 0; i < sockets.gl_pathc; i++) {
+			if (!has_kernel_events(sockets.gl_pathv[i]))
+				continue;
+			nr++;
+			snprintf(path, size, "%s", sockets.gl_pathv[i]);
+		}
+		globfree(&sockets);
+	}
+	return nr;
 }
 
 void channel_list_open(struct channel_list *all, bool every)

@@ -39,6 +39,14 @@ const char *provider_error(const struct provider_connection *p);
 /* Sends the request @cmd, a TSCT_IOC_* number. Returns 0; -ENODEV: not connected; or -errno. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
+/* Directory of the embedded server of a recorder, in $XDG_RUNTIME_DIR or /tmp. Each X is any
+ * character. */
+#define RECORDER_DIR	"tsctrace-XXXXXX"
+
+/* Finds recorders of this user whose embedded servers have kernel events of flight recorders.
+ * Returns their number. @path: receives the socket of one of them; "": none */
+unsigned int channel_find_recorders(char *path, size_t size);
+
 /* ---- channels ------------------------------------------------------------ */
 
 struct listed_channel {

@@ -29,6 +29,8 @@ struct status_report {
 	char kernel_why[512];		/* why kernel events are unavailable, or "" */
 	/* why kernel events are recorded without the module, or "" */
 	char module_why[512];
+	/* socket of a recorder with kernel events of a flight recorder, or "" */
+	char recorder[512];
 	const char *clock_origin;
 	const char *clock_why;		/* reason why this clock is used */
 	bool clock_known;
@@ -100,6 +102,9 @@ static void print_text(struct status_report *s)
 	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " :
 	       *s->module_why ? "yes, without the module: " : "yes, by the module",
 	       *s->kernel_why ? s->kernel_why : s->module_why);
+	if (*s->recorder)
+		printf("%-14s has kernel events, in rings of its own at %s; 'trace-ctl snapshot'"
+		       " copies them\n", "record -f", s->recorder);
 	if (!s->channels.nr) {
 		printf("%-14s none\n", "channels");
 		return;
@@ -160,7 +165,7 @@ static json_t *make_json(struct status_report *s)
 		json_array_append_new(channels, channel_view_json(&s->channels,
 						&s->channels.at[i]));
 	return json_pack(
-		"{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:s}, s:o}",
+		"{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:s, s:o}, s:o}",
 		"version", tsct_version(),
 		"module", json_provider(&s->channels.providers[CHANNEL_PROVIDER_MODULE]),
 		"daemon", json_provider(&s->channels.providers[CHANNEL_PROVIDER_DAEMON]),
@@ -170,6 +175,7 @@ static json_t *make_json(struct status_report *s)
 		"clock", json_clock(s),
 		"kernel_events", "available", !*s->kernel_why,
 			"why", *s->kernel_why ? s->kernel_why : s->module_why,
+			"recorder", *s->recorder ? ctl_json_text(s->recorder) : json_null(),
 		"channels", channels);
 }
 
@@ -183,6 +189,7 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_open(&s->channels, true);
 	channel_list_read(&s->channels);
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
+	channel_find_recorders(s->recorder, sizeof(s->recorder));
 	if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
 		prerequisites_check_module(NULL, 0, s->module_why,
 					   sizeof(s->module_why));

@@ -93,6 +93,10 @@ static inline uint32_t record_policy(const struct record_options *o)
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
 
+/* Prints a line of progress on standard error: on a terminal in place of the line before, where
+ * "" erases it; elsewhere only with -v. record_progress.c */
+void record_print_progress(const struct record_options *o, const char *line);
+
 /* ---- control by another process: record_control.c ----------------------- */
 
 /* Opens the control connection. @fds: numbers of the descriptors to read from and to write
@@ -166,6 +170,8 @@ struct record_session {
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
 	bool ended;			/* the recording has ended, at rec.end */
+	/* a snapshot ends at `started`: later events may still be in ring buffers of BPF */
+	bool ends_at_start;
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
@@ -214,9 +220,9 @@ int record_session_prepare(struct record_session *s);
 /* Initializes the session, opens its channels and calls record_session_prepare(). */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/* Creates the recording's files (in flight mode, record_session_end() creates them),
- * and enables kernel events of process @root and its descendants, or of all processes
- * if @root is 0 or --all is given. */
+/* Enables kernel events of process @root and its descendants, or of all processes if @root is
+ * 0 or --all is given. Then begins the recording, and creates its files (in flight mode,
+ * record_session_end() creates them). */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Returns the number of events lost so far, for all causes */
@@ -244,8 +250,11 @@ void record_session_close(struct record_session *s);
  * record_kernel_statedump() reads threads' states from /proc. */
 
 /* Enables the kernel events of process @root and its descendants, or of all processes if
- * @root is 0 or --all is given. */
+ * @root is 0 or --all is given. Events before record_kernel_begin() are discarded. */
 int record_kernel_open(struct record_session *s, pid_t root);
+
+/* Begins the recording at s->started: notes what BPF programs missed and dropped before. */
+void record_kernel_begin(struct record_session *s);
 
 /*
  * record_kernel_statedump - take new data on threads, processes and cgroups, from BPF

@@ -78,6 +78,9 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
+/* Time after which a recorder has moved events from ring buffers of BPF into its rings, us */
+#define SETTLE_US	200000
+
 /* ---- choice of channels ------------------------------------------------ */
 
 /* Sets chosen[i] to true for each channel of the list that is to be copied. Prints errors.
@@ -151,7 +154,28 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 	else
 		add_name(s, c->info.name, channel_provider_names[c->provider],
 				  c->info.id);
+	if (c->provider == CHANNEL_PROVIDER_EMBEDDED && c->info.flags & TSCT_CHANNEL_KERNEL)
+		s->ends_at_start = true;
 	return err;
+}
+
+/* Makes the kernel events of a flight recorder, which are in the recorder's own rings without
+ * the module, known to channel_list_open(). Prints errors. Returns 0 or -errno. */
+static int find_recorder(const struct record_session *s)
+{
+	const char *known = getenv("TSCTRACE_SOCKET");
+	char path[512];
+	unsigned int nr;
+
+	if (known && *known)
+		return 0;
+	nr = channel_find_recorders(path, sizeof(path));
+	if (nr > 1 && !s->o->nr_channels)
+		return ctl_fail(-E2BIG, "%u recorders have kernel events of flight recorders; set"
+				" $TSCTRACE_SOCKET to the socket of one, such as %s", nr, path);
+	if (nr)
+		setenv("TSCTRACE_SOCKET", path, 1);
+	return 0;
 }
 
 /* Opens the chosen channels and the clock, and fills in s->rec. Prints errors. Returns 0 or
@@ -160,10 +184,13 @@ static int open_live(struct record_session *s)
 {
 	struct channel_list all;
 	bool *chosen = NULL;
-	int err = -ENODEV;
+	int err = find_recorder(s);
 	size_t i;
 
+	if (err)
+		return err;
 	channel_list_open(&all, false);
+	err = -ENODEV;
 	if (channel_list_check(&all))
 		err = channel_list_read(&all);
 	if (!err) {
@@ -470,8 +497,11 @@ static int run_snapshot(struct record_session *s)
 		return EXIT_FAILED;
 	}
 	record_clock_follow(s);
+	if (s->ends_at_start)
+		usleep(SETTLE_US);
 	for (i = 0; !err && i < s->nr_channels; i++)
-		err = tsct_drain_snapshot(s->drains[i], UINT64_MAX);
+		err = tsct_drain_snapshot(s->drains[i], s->ends_at_start ? s->started :
+					  UINT64_MAX);
 	err2 = record_session_end(s);
 	if (!err)
 		err = err2;

@@ -20,7 +20,6 @@
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
 
-#define SERVER_DIR	"tsctrace-XXXXXX"
 /* age from which a directory without a lock has no running server, s */
 #define STALE_S		10
 
@@ -65,12 +64,12 @@ static int start_server(struct record_session *s)
 		dir = "/tmp";
 	d = opendir(dir);
 	while (d && (e = readdir(d)))
-		if (strlen(e->d_name) == strlen(SERVER_DIR) &&
-		    !strncmp(e->d_name, SERVER_DIR, strcspn(SERVER_DIR, "X")))
+		if (strlen(e->d_name) == strlen(RECORDER_DIR) &&
+		    !strncmp(e->d_name, RECORDER_DIR, strcspn(RECORDER_DIR, "X")))
 			remove_stale_dir(dirfd(d), e->d_name);
 	if (d)
 		closedir(d);
-	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" SERVER_DIR, dir);
+	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" RECORDER_DIR, dir);
 	if (!mkdtemp(s->server_dir)) {
 		err = -errno;
 		ctl_error("%s: %s", s->server_dir, strerror(-err));

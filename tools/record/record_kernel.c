@@ -1,17 +1,87 @@
 // SPDX-License-Identifier: MIT
 /* Kernel events of a recording: BPF programs, and the records that they send for the statedump */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cmd_record.h"
+#include "lib/client/gettime.h"
 #include "lib/core/event_def.h"
 #include "record_mpi.h"
 #include "record_statedump.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
+#include "tools/common/stop.h"
 #include "tools/common/view.h"
+
+/* time without a report on progress while programs are attached, ns */
+#define QUIET_NS	500000000LL
+
+/* ---- begin ---------------------------------------------------------------- */
+
+/* Raises the limit of descriptors, of which each probe has several. The command, whose process
+ * exists already, keeps the old limit. */
+static void raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Empties the rings, so that none is full when the recording begins. Returns 0 or -errno. */
+static int discard_events(const struct record_session *s)
+{
+	struct tsct_channel *channel = s->channels[s->nr_programs];
+	struct tsct_reader *reader;
+	int err = kernel_source_pump(s->source);
+
+	if (err || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
+		return err;
+	err = tsct_reader_open(channel, &reader);
+	if (err)
+		return err;
+	tsct_reader_seek_end(reader);
+	tsct_reader_close(reader);
+	return 0;
+}
+
+/* Attaches the programs of all probes. Returns 0, or -errno with the reason in @why. */
+static int attach_probes(struct record_session *s, char *why, size_t size)
+{
+	__s64 shown = tsct_monotonic_ns(), now;
+	unsigned int nr = 0;
+	char line[64];
+	int left, err = 0;
+
+	while (!err && (left = kernel_source_attach(s->source, why, size)) > 0) {
+		nr = nr ? nr : (unsigned int)left + 1;
+		if (stop_signals)
+			return bpf_errors_fail(-EINTR, why, size, "interrupted before all events"
+					       " were attached");
+		/* record_stacks_open(), without which stacks are not taken, needs the names of
+		 * all programs. */
+		if (!s->o->select.stacks)
+			record_kernel_statedump(s, true, false);
+		err = discard_events(s);
+		now = tsct_monotonic_ns();
+		if (now - shown < QUIET_NS)
+			continue;
+		snprintf(line, sizeof(line), "attaching %u events: %u done", nr,
+			 nr - (unsigned int)left);
+		record_print_progress(s->o, line);
+		shown = now;
+	}
+	if (nr)
+		record_print_progress(s->o, "");
+	return err ? bpf_errors_fail(err, why, size, "reading the rings failed: %s",
+				     strerror(-err)) : left;
+}
 
 int record_kernel_open(struct record_session *s, pid_t root)
 {
@@ -33,9 +103,12 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		select.roots = roots;
 	}
 	select.cpus = &s->o->cpus;
+	raise_limit();
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
 				 s->o->nr_events, &select, &s->source, why, sizeof(why));
 	free(roots);
+	if (!err)
+		err = attach_probes(s, why, sizeof(why));
 	if (err) {
 		ctl_error("kernel events: %s", why);
 		if (s->o->verbose)
@@ -43,7 +116,8 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		return err;
 	}
 	record_statedump_cgroups(s);
-	return select.stacks ? record_stacks_open(s) : 0;
+	err = (select.stacks ? record_stacks_open(s) : 0) ?: discard_events(s);
+	return err ? ctl_fail(err, "kernel events: %s", strerror(-err)) : 0;
 }
 
 /* ---- the statedump -------------------------------------------------------- */
@@ -89,7 +163,7 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 	return more;
 }
 
-/* ---- end ------------------------------------------------------------------ */
+/* ---- begin and end of the recording ---------------------------------------- */
 
 #define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
 
@@ -111,13 +185,24 @@ static void add_limited(void *context, const char *event, unsigned int kind,
 		free(last);
 }
 
+void record_kernel_begin(struct record_session *s)
+{
+	if (!s->source)
+		return;
+	kernel_source_begin(s->source, s->started);
+	s->missed = kernel_source_missed(s->source);
+}
+
 void record_kernel_stop(struct record_session *s)
 {
+	unsigned long missed;
+
 	if (!s->source)
 		return;
 	kernel_source_stop(s->source);
 	s->untracked = kernel_source_untracked(s->source);
-	s->missed = kernel_source_missed(s->source);
+	missed = kernel_source_missed(s->source);
+	s->missed = missed > s->missed ? missed - s->missed : 0;
 	s->missed_uncounted = !kernel_source_counts_missed(s->source);
 	kernel_source_limited(s->source, add_limited, s);
 }

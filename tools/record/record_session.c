@@ -104,13 +104,14 @@ static int open_drains(struct record_session *s)
 
 int record_session_begin(struct record_session *s, pid_t root)
 {
-	int err = 0;
+	int err = record_kernel_open(s, root);
 
+	if (err)
+		return err;
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
+	record_kernel_begin(s);
 	record_clock_begin(s);
-	if (!s->o->flight)
-		err = open_drains(s);
-	return err ? err : record_kernel_open(s, root);
+	return s->o->flight ? 0 : open_drains(s);
 }
 
 /* ---- during the recording ---------------------------------------------- */
@@ -130,21 +131,15 @@ __u64 record_figure_lost(const struct record_session *s)
 
 void record_show_progress(const struct record_session *s, bool last)
 {
-	bool tty = isatty(STDERR_FILENO);
 	struct tsct_written w;
+	char line[128] = "";
 
-	if (s->o->quiet || (!tty && !s->o->verbose))
-		return;
-	if (last && tty) {
-		fputs("\r\033[K", stderr);
-		return;
-	}
 	tsct_recording_writer_written(s->writer, &w);
-	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
-		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
-		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
-		tty ? "\033[K" : "\n");
-	fflush(stderr);
+	if (!last || !isatty(STDERR_FILENO))
+		snprintf(line, sizeof(line), "recording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
+			 " lost", (uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
+			 (uint64_t)record_figure_lost(s));
+	record_print_progress(s->o, line);
 }
 
 /* Connects to a restarted daemon, and gives the channels back to it, unless a program has
@@ -200,7 +195,7 @@ int record_session_end(struct record_session *s)
 	__u32 cpu;
 
 	record_session_watch(s);
-	s->rec.end = tsct_clock_cycles(s->clock);
+	s->rec.end = s->ends_at_start ? s->started : tsct_clock_cycles(s->clock);
 	s->ended = true;
 	record_kernel_stop(s);
 	/* The BPF programs are detached, so the number of their records is limited. */

@@ -18,7 +18,8 @@
 struct probe_set {
 	struct probe *probes;
 	unsigned int nr;
-	struct probe_program *programs;	/* a program for each probe; NULL: not attached yet */
+	struct probe_program *programs;	/* a program for each probe; NULL: none is attached yet */
+	unsigned int nr_attached;
 };
 
 /* ---- selection ----------------------------------------------------------- */
@@ -190,16 +191,17 @@ int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 		     const struct bpf_shared *shared, const char *stacks, char *why,
 		     size_t size)
 {
-	unsigned int i;
-	int error = 0;
+	const unsigned int i = set->nr_attached;
 
-	set->programs = calloc(set->nr + 1, sizeof(*set->programs));
+	if (i == set->nr)
+		return 0;
+	if (!set->programs)
+		set->programs = calloc(set->nr, sizeof(*set->programs));
 	if (!set->programs)
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
-	for (i = 0; !error && i < set->nr; i++)
-		error = attach_probe(&set->probes[i], channel, shared, stacks,
-				     &set->programs[i], why, size);
-	return error;
+	set->nr_attached++;
+	return attach_probe(&set->probes[i], channel, shared, stacks, &set->programs[i], why,
+			    size) ?: (int)(set->nr - set->nr_attached);
 }
 
 unsigned long probe_set_missed(const struct probe_set *set)
