@@ -103,13 +103,13 @@ if not pid:
 assert tsctrace.dropped() == 0 and tsctrace.provider() == "embedded"
 END
 # Events whose definitions do not fit into the channel are counted.
-cat >"$work/types.py" <<'END'
+cat >"$work/refused.py" <<'END'
 import tsctrace
 for i in range(2000):
     tsctrace.event(f"ev{i}", n=i)
 print(tsctrace.dropped())
 END
-run_says 3 'exited with status 0' record -o "$work/types" -- $python "$work/types.py"
+run_says 3 'exited with status 0' record -o "$work/types" -- $python "$work/refused.py"
 [ "$(cat "$work/out")" -gt 0 ] || fail "dropped(): $(cat "$work/out")"
 says "LOST: refused $(cat "$work/out")\$"
 run_says 0 'exited with status 0' record --require-events -o "$work/all" -- $python "$work/all.py"
