@@ -5,6 +5,7 @@
 #include "seed.h"
 
 #include "daemon/clock/drift_file.c"
+#include "daemon/config/run_dir.c"
 #include "daemon/config/state_file.c"
 #include "logged.h"
 #include "suite.h"
