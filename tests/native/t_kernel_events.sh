@@ -155,12 +155,12 @@ for i in 1 2 3; do
 	steadily has_calls $((before + i)) ||
 		fail "$(count snapped sys_syncfs/begin) of $((before + i)) calls"
 done
-"$ctl" record -q -f -a --comm sync -e syscalls -o other 2>err & track other
+"$ctl" record -q -f -a --comm sync -e syscalls -o second 2>err & track second
 is_refused() { rm -rf snapped && ! "$ctl" snapshot -q -o snapped 2>"$work/err"; }
 wait_for "snapshot refuses to choose" is_refused
 says '2 recorders have kernel events of flight recorders; set $TSCTRACE_SOCKET'
-kill -INT $other $recorder
-wait $other || fail "the other recorder"
+kill -INT $second $recorder
+wait $second || fail "the second recorder"
 wait $recorder || fail "the flight recorder"
 [ "$(count flown sys_syncfs/begin)" = $((before + 3)) ] || fail "calls at the end"
 run_says 1 'no provider of channels' snapshot -o "$work/none"
