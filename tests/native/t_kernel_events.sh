@@ -258,17 +258,17 @@ while True:
 	time.sleep(0.002)' & track caller
 until [ -e calling ]; do sleep 0.1; done
 many=(-e raw_syscalls:sys_enter -e 'irq:*' -e 'timer:*' -e 'sched:*' -e raw_syscalls:sys_exit)
-(ulimit -Sn 100 && run 0 record -v --json "${many[@]}" -p $caller --duration 1 -o many) || exit 1
+(ulimit -Sn 100 && run 0 record -v --json "${many[@]}" -p $caller --duration 1 -o together) || exit 1
 ! grep -q '^attaching ' "$work/err" || {	# not on a machine that takes less than half a second
 	sed -n '/^attaching /,$p' "$work/err" | grep -q '^recording: ' || fail "progress"
 	! sed '1,/^recording: /d' "$work/err" | grep '^attaching ' || fail "attached too late"
 }
 kill $caller
-starts=$(count many sys_enter) ends=$(count many sys_exit)
+starts=$(count together sys_enter) ends=$(count together sys_exit)
 [ "$starts" -gt 10 ] && [ $((starts - ends)) -le 1 ] && [ $((ends - starts)) -le 1 ] ||
 	fail "$starts starts of calls, $ends ends"
-(ulimit -Sn 100 && run 0 record "${many[@]}" -o limit -- sh -c 'ulimit -Sn >limited') || exit 1
-[ "$(cat limited)" = 100 ] || fail "the command has another limit: $(cat limited)"
+(ulimit -Sn 100 && run 0 record "${many[@]}" -o few -- sh -c 'ulimit -Sn >descriptors') || exit 1
+[ "$(cat descriptors)" = 100 ] || fail "the command has another limit: $(cat descriptors)"
 (ulimit -n 100 && run_says 1 'too many open files; raise the limit' \
 	record "${many[@]}" -o refused -- true) || exit 1
 [ ! -e refused ] || fail "a directory was made"
