@@ -19,7 +19,7 @@
 /* Reading may take one part in REST + 1 of the time. Time without reading is credit for up
  * to CREDIT_NS: readings of several processes may follow each other. */
 #define REST		4
-#define CREDIT_NS	NS_PER_S
+#define CREDIT_NS	(NS_PER_S / 10)
 
 struct perf_symbol {
 	__u64 begin, size;
