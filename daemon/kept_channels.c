@@ -163,6 +163,8 @@ int kept_channels_hold(const char *run_dir)
 	if (holder_addr(run_dir, &addr) || fcntl(LISTENER, F_SETFL, O_NONBLOCK))
 		return 1;
 	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
+	if (stat(addr.sun_path, &st))
+		return 0;	/* removed before it was watched */
 	/* The loop does not end at once: a daemon connects before it starts this process. */
 	do {
 		if (poll(fds, nr, -1) < 0 && errno != EINTR)

@@ -220,4 +220,14 @@ pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fai
 stop_daemon -9
 rm -r "$TSCTRACE_RUN_DIR"
 until_ended "without its directory"
+# One that begins to watch the directory when that has gone ends, too.
+timeout 100 python3 - "$daemon" "$work/none" <<'END' || fail "a holder without a directory: status $?"
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[2] + ".sock")
+listener.listen()
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.execv(sys.argv[1], ["tsctraced", "--hold-channels", "--run-dir", sys.argv[2]])
+END
 echo "attached after $attached ms; after a restart, $slowest ms at most; $total events, none missing"
