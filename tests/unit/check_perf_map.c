@@ -103,7 +103,7 @@ TEST(test_hostile)
 {
 	struct tsct_perf_maps *maps = tsct_perf_maps_new();
 	FILE *file = fopen(path, "w");
-	unsigned int i, read = 0;
+	unsigned int i, line, read = 0;
 	struct stat st;
 	__s64 begin;
 	__u64 offset;
@@ -113,21 +113,22 @@ TEST(test_hostile)
 	fflush(file);
 	ck_assert_str_eq(find(maps, 5), "f5+0");
 	ck_assert_str_eq(find(maps, 2999999), "");
-	/* It is read again only after a rest. */
+	/* Readings that take time are followed by rests, but for the first few. */
 	begin = now;
 	for (i = 0; i < 100; i++) {
-		fprintf(file, "%x 1 g\n", 0x1000000 + i);
-		fflush(file);
-		ck_assert_int_eq(ftruncate(fileno(file), 100), 0);
+		ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
 		rewind(file);
-		fprintf(file, "%x 1 g%u\n%0100u\n", 0x1000000 + i, i, i);
+		fprintf(file, "%x 1 g%u\n", 0x1000000 + i, i);
+		for (line = 0; line < 50000; line++)
+			fprintf(file, "%x 1 h\n", line);
 		fflush(file);
 		now += 1000;
 		read += tsct_perf_maps_find(maps, (__u32)getpid(), 0x1000000 + i, now,
 					    &offset) != NULL;
 	}
 	ck_assert_int_eq(now - begin, 100000);
-	ck_assert_uint_le(read, 1);
+	ck_assert_uint_gt(read, 0);
+	ck_assert_uint_lt(read, 50);
 	fclose(file);
 	/* One line without an end; a directory; a pipe */
 	file = fopen(path, "w");
