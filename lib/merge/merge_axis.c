@@ -332,8 +332,14 @@ static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 	static const struct merge_step compare_again = {
 		.input = list_timeline, .lists = 1U << MERGE_TIMELINES, .combine = join_by,
 	};
-	int err = merge_use_mpi ? merge_use_mpi(m) : 0;
+	int err;
 
+	if (!merge_use_mpi) {
+		merge_note_once(m, "sessions over MPI, if there are any, are not used: "
+				TSCT_WING_MISSING("mpi"));
+		return 0;
+	}
+	err = merge_use_mpi(m);
 	if (err <= 0)
 		return err;
 	tsct_blob_free(&m->list[MERGE_TIMELINES]);

@@ -29,7 +29,7 @@
 /* Tags of messages between the leaders of nodes */
 enum { TAG_BURST, TAG_REQUEST, TAG_ANSWER };
 
-/* What all leaders know about a leader's clock */
+/* Facts about a leader's clock that every leader has */
 struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
 };

@@ -22,7 +22,7 @@ TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
 TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result),
 	      TSCT_STRING(by));
 
-/* How to synchronize: rank 0's settings, which all processes use */
+/* Rank 0's settings of synchronization, which all processes use */
 struct sync_wanted {
 	int limit_ms;		/* limit of a synchronization, ms; 0: none is made */
 	int only_mpi;		/* flag: only over MPI, not by the daemons */
