@@ -143,9 +143,11 @@ suspend() {	# PID
 }
 is_stopped() { ! grep -hs '^State:' "/proc/$1/task"/*/status | grep -qv '[Tt] ('; }	# PID
 
-# True if the process has installed its SIGINT handler.
+# True if the process is trace-ctl, and has installed its SIGINT handler: until it executes
+# trace-ctl, the process is a copy of the shell, which has one, too.
 catches() {	# PID
-	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
+	[ "/proc/$1/exe" -ef "$ctl" ] &&
+		[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
 }
 
 # Prints the time that the process has been waiting for a CPU since it started, in ms.
