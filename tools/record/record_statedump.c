@@ -450,8 +450,9 @@ static void note_ended(struct record_session *s, __u32 tid)
 }
 
 /* @only: the state that is known, if the state of another thread that has this ID by now is
- * not to be added: it may set its name before its first event; NULL: add any thread's */
-static void read_thread(struct record_session *s, __u32 tid,
+ * not to be added: it may set its name before its first event; NULL: add any thread's. Returns
+ * false for such a thread, or for one that has ended. */
+static bool read_thread(struct record_session *s, __u32 tid,
 			const struct tsct_statedump_thread *only)
 {
 	struct tsct_statedump_thread state;
@@ -460,7 +461,7 @@ static void read_thread(struct record_session *s, __u32 tid,
 	const bool found = read_proc(tid, &state, path, sizeof(path));
 
 	if (only && (!found || only->tgid != state.tgid || !began_together(only, &state)))
-		return;
+		return false;
 	pthread_mutex_lock(&s->statedump->lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
@@ -469,6 +470,7 @@ static void read_thread(struct record_session *s, __u32 tid,
 	else
 		note_ended(s, tid);
 	pthread_mutex_unlock(&s->statedump->lock);
+	return found;
 }
 
 void record_statedump_on_thread(void *session, __u32 tid)
@@ -553,9 +555,8 @@ static void read_names(struct record_session *s)
 		if (!kill((pid_t)known.state.tid, 0) || errno != ESRCH)
 			read_file(AT_FDCWD, path, name, sizeof(name));
 		name[strcspn(name, "\n")] = '\0';
-		if (*name && strncmp(name, known.state.name, sizeof(known.state.name)))
-			read_thread(s, known.state.tid, &known.state);
-		if (*name)
+		if (*name && (!strncmp(name, known.state.name, sizeof(known.state.name)) ||
+			      read_thread(s, known.state.tid, &known.state)))
 			continue;
 		pthread_mutex_lock(&dump->lock);
 		find_thread(dump, known.state.tid)->ended = true;
