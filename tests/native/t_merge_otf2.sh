@@ -109,18 +109,17 @@ make_archive h 1 <<END
 {"res": 1000000000, "offset": 7, "length": 100, "real": 1700000000000000000, "seed": 7,
  "locations": {"h0": {"times": [7, 8, 100]}, "h1": {"times": [9]}}}
 END
-sed 's/"seed"/"twice": true, "seed"/' "$work/h.json" >"$work/again.json"
-make_archive twice 1 <"$work/again.json"
-for names in "a twice" "twice a" twice; do
+sed 's/"seed"/"twice": true, "seed"/' "$work/h.json" | make_archive again 1
+for names in "a again" "again a" again; do
 	rm -rf "$work/o"
 	paths=()
 	for name in $names; do
 		paths+=("$work/$name")
 	done
 	run 0 merge -o "$work/o" "${paths[@]}"
-	says "twice/traces.def: [0-9]* definitions, such as String [0-9]*, are given again later in the file, [1-9] of them otherwise; the last one of each is used"
+	says "again/traces.def: [0-9]* definitions, such as String [0-9]*, are given again later in the file, [1-9] of them otherwise; the last one of each is used"
 	[ "$(grep -c 'are given again' "$work/err")" = 1 ] || fail "said more than once"
-	check_merge o real ${names/twice/h}
+	check_merge o real ${names/again/h}
 done
 rm -rf "$work/o"
 

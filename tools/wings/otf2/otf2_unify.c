@@ -571,7 +571,7 @@ static void keep_last(struct tsct_otf2_defs *defs, struct tsct_otf2_ids *ids, si
 		      size_t *other)
 {
 	struct tsct_otf2_def *old, *last;
-	uint64_t value, *kept;
+	__u64 value, *kept;
 	size_t i, nr = 1;
 
 	for (i = 1; i < ids->nr; i++) {
