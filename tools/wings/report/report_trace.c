@@ -39,6 +39,10 @@ static int poll_job(struct tsct_export *x)
 /* Writes how many events are drawn individually, and how many are only summed up. */
 static void put_summary(const struct report *r, FILE *to)
 {
+	if (r->x.ambiguous)
+		fprintf(to, "<p class=\"warn\">%" PRIu64 " ends agree in their fields with none of"
+			" several open spans of their name; each ends the one that began last.</p>\n",
+			(uint64_t)r->x.ambiguous);
 	if (!r->summed) {
 		fputs("<p class=\"note\">All events shown.</p>\n", to);
 		return;
