@@ -87,6 +87,7 @@ static int look_at(struct tsct_merge *m, struct merge_in *in)
 		.node = sync->node, .begin = in->begin, .end = in->end,
 		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
 		.nr_locations = m->nr_locations, .complete = in->complete,
+		.has_clock = !in->merged && !in->was_disrupted, .real = in->rec->real,
 	};
 	int err = merge_list_locations(m, in);
 
@@ -118,6 +119,7 @@ static int number_inputs(struct tsct_merge *m)
 		}
 		if (i - m->first < m->nr)
 			m->in[i - m->first].info.first_node = (__u32)node;
+		m->peer[i].first_node = (__u32)node;
 		node += m->peer[i].nr_nodes;
 		location += m->peer[i].nr_locations;
 	}

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
