@@ -91,7 +91,8 @@ static int list_nodes(struct tsct_merge *m, struct merge_in *in)
 	for (node = in->rec->nodes; node < in->rec->nodes + in->rec->nr_nodes && !err; node++) {
 		h = (struct holder) {
 			.host = tsct_hash(0, node->host, strlen(node->host)),
-			.number = node->sync.node, .has_number = node->sync.on,
+			.number = node->sync.on ? node->sync.node : 0,
+			.has_number = node->sync.on,
 			.begin = merge_own_ns(in, in->begin),
 			.end = merge_own_ns(in, in->end), .input = in->index,
 			.source = in->merged ? SOURCE_UNKNOWN :
