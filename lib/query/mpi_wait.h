@@ -9,6 +9,9 @@
  *	collective	a process began another call, in which each process needs all other
  *			processes, before the last process did
  *
+ * A call that waits for several messages is one wait, the longest of them. No wait is longer
+ * than its call.
+ *
  * Between two nodes, a wait is counted as unknown if it is not longer than the sum of the
  * error bounds of both times, or if it is zero or less, but would be a wait if the true times
  * differed by up to that sum.

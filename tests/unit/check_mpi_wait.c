@@ -8,7 +8,8 @@
 /* Event definitions, by id - TSCT_ID_FIRST */
 enum {
 	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
-	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, RECEIVED,
+	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
+	RECEIVED,
 };
 
 static struct tsct_recording rec;
@@ -38,6 +39,7 @@ static void begin(void)
 		[WAIT_BEGIN] = { "MPI_Waitall", TSCT_KIND_BEGIN, "" },
 		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
 		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
+		[ALLREDUCE_END] = { "MPI_Allreduce_c", TSCT_KIND_END, "" },
 		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, comm:u64" },
 	};
 	__u32 i;
@@ -164,6 +166,75 @@ TEST(startall)
 	add(81, 1, RECV_END, 0, 0);
 	add(90, 0, WAIT_END, 0, 0);
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+}
+
+/* A call that receives several messages waits for all of them at the same time. */
+TEST(waitall)
+{
+	struct tsct_mpi_wait w;
+	__u32 i;
+
+	start(2);
+	add(100, 1, WAIT_BEGIN, 0, 0);
+	add(190, 0, START_BEGIN, 0, 0);
+	for (i = 0; i < 8; i++)
+		add(191, 0, SENT, 20 + i, 5);
+	add(192, 0, START_END, 0, 0);
+	add(194, 0, SEND_BEGIN, 0, 0);
+	add(195, 0, SENT, 28, 5);
+	for (i = 0; i < 9; i++)
+		add(200, 1, RECEIVED, 20 + (i + 3) % 9, 5);
+	add(201, 1, WAIT_END, 0, 0);
+	add(202, 0, SEND_END, 0, 0);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.total, 94);
+	ck_assert_uint_eq(w.max, 94);
+	ck_assert_uint_eq(w.unknown, 0);
+}
+
+/* One call with messages that may have waited is one call; another message decides it. */
+TEST(waitall_bounds)
+{
+	struct tsct_mpi_wait w;
+	__u32 i;
+
+	start(2);
+	error = 25;
+	add(100, 1, WAIT_BEGIN, 0, 0);
+	add(130, 0, START_BEGIN, 0, 0);
+	for (i = 0; i < 3; i++)
+		add(131, 0, SENT, 20 + i, 5);
+	add(132, 0, START_END, 0, 0);
+	add(170, 0, START_BEGIN, 0, 0);
+	add(171, 0, SENT, 23, 5);
+	add(172, 0, START_END, 0, 0);
+	for (i = 0; i < 3; i++)
+		add(200, 1, RECEIVED, 20 + i, 5);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 0);
+	ck_assert_uint_eq(w.unknown, 1);
+	add(200, 1, RECEIVED, 23, 5);
+	add(201, 1, WAIT_END, 0, 0);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.total, 70);
+	ck_assert_uint_eq(w.unknown, 0);
+}
+
+/* A member that left a collective call before the last one began it did not wait for it. */
+TEST(left_before)
+{
+	start(3);
+	add(10, 0, ALLREDUCE_BEGIN, 98, 5);
+	add(12, 0, ALLREDUCE_END, 0, 0);
+	add(20, 1, ALLREDUCE_BEGIN, 98, 5);
+	add(40, 2, ALLREDUCE_BEGIN, 98, 5);
+	add(45, 1, ALLREDUCE_END, 0, 0);
+	add(46, 2, ALLREDUCE_END, 0, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).count, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).unknown, 0);
+	ck_assert_uint_eq(find(1, TSCT_MPI_COLLECTIVE).total, 20);
 }
 
 TEST(large_counts)
