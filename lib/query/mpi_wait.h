@@ -61,4 +61,8 @@ TSCT_WING int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct
 /* Returns all waits, sorted by `total`, the largest first; valid until the next call. */
 TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
 
+/* Returns the number of messages whose ends state different lengths: the sends and receives
+ * that belong together are unknown, and no waits are made of them. */
+TSCT_WING __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *waits);
+
 #endif /* TSCT_MPI_WAIT_H */

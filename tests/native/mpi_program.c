@@ -5,10 +5,10 @@
  * a receiver that gives them other numbers than the sender is found out.
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
- * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4
- * ranks; session: a session of MPI 4, without MPI_Init
+ * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
+ * one tag; groups: communicators and intercommunicators; abort: the last process calls
+ * MPI_Abort, with ARGUMENT kill it kills itself; ring N: N times around; waits [US]: known
+ * waits of US us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -389,14 +389,31 @@ static void *thread(void *number)
 	return NULL;
 }
 
-static void threads(void)
+/* Messages of different lengths with one tag in all threads: which thread sends first, and which
+ * one's receive MPI takes first, only MPI knows. */
+static void *sharing(void *number)
+{
+	const int mine = *(int *)number;
+	MPI_Request request;
+	int room[THREADS * EACH], i;
+
+	for (i = 0; i < EACH; i++) {
+		MPI_Isend(out, 1 + mine * EACH + i, MPI_INT, right, 97, MPI_COMM_WORLD, &request);
+		MPI_Recv(room, THREADS * EACH, MPI_INT, left, 97, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	return NULL;
+}
+
+static void threads(void *(*body)(void *))
 {
 	pthread_t all[THREADS];
 	int numbers[THREADS], i;
 
 	for (i = 0; i < THREADS; i++) {
 		numbers[i] = i;
-		pthread_create(&all[i], NULL, thread, &numbers[i]);
+		pthread_create(&all[i], NULL, body, &numbers[i]);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(all[i], NULL);
@@ -535,7 +552,7 @@ int main(int argc, char **argv)
 		session();
 		return 0;
 	}
-	if (!strcmp(mode, "threads")) {
+	if (!strcmp(mode, "threads") || !strcmp(mode, "sharing")) {
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 		check(provided == MPI_THREAD_MULTIPLE, "no threads");
 	} else {
@@ -557,7 +574,9 @@ int main(int argc, char **argv)
 		for (i = 0; i < 20; i++)
 			out_of_order(i);
 	} else if (!strcmp(mode, "threads")) {
-		threads();
+		threads(thread);
+	} else if (!strcmp(mode, "sharing")) {
+		threads(sharing);
 	} else if (!strcmp(mode, "status")) {
 		check(has_isendrecv_status(), "another status");
 	} else if (!strcmp(mode, "four")) {

@@ -142,6 +142,14 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	check_program "$MPI_COUNTS"
 	counts "messages 9600" "received 9600"
 
+	# Threads that share a tag: where two messages have each other's number, no verb
+	# takes their ends for one message, and stat counts them.
+	record_program sharing
+	"$ctl" export -q -f json -o "$work/trace.json" "$work/rec"
+	"$ctl" stat --json "$work/rec" >"$work/stat.json"
+	python3 "$here/mpi_sharing_check.py" "$work/rec" "$work/stat.json" "$work/trace.json" \
+		2>"$work/err" || fail "$mpi: threads that share a tag"
+
 	# 100 times around, then the end of one rank; all is there up to then. The first rank
 	# may be killed before it receives the last message.
 	record_program abort

@@ -33,14 +33,14 @@ static void begin(void)
 		[RECV_END] = { "MPI_Recv", TSCT_KIND_END, "" },
 		[BARRIER_BEGIN] = { "MPI_Barrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[BARRIER_END] = { "MPI_Barrier", TSCT_KIND_END, "" },
-		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, comm:u64" },
+		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, bytes:u64" },
 		[START_BEGIN] = { "MPI_Startall", TSCT_KIND_BEGIN, "" },
 		[START_END] = { "MPI_Startall", TSCT_KIND_END, "" },
 		[WAIT_BEGIN] = { "MPI_Waitall", TSCT_KIND_BEGIN, "" },
 		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
 		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[ALLREDUCE_END] = { "MPI_Allreduce_c", TSCT_KIND_END, "" },
-		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, comm:u64" },
+		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, bytes:u64" },
 	};
 	__u32 i;
 
@@ -220,6 +220,26 @@ TEST(waitall_bounds)
 	ck_assert_uint_eq(w.count, 1);
 	ck_assert_uint_eq(w.total, 70);
 	ck_assert_uint_eq(w.unknown, 0);
+}
+
+/* Threads that share a tag: two messages have each other's number. None waited for anything
+ * that is known. */
+TEST(mismatched)
+{
+	start(2);
+	add(50, 1, WAIT_BEGIN, 0, 0);
+	add(100, 0, SEND_BEGIN, 0, 0);
+	add(101, 0, SENT, 11, 8);
+	add(102, 0, SEND_END, 0, 0);
+	add(103, 0, SEND_BEGIN, 0, 0);
+	add(104, 0, SENT, 12, 16);
+	add(110, 1, RECEIVED, 11, 16);
+	add(110, 1, RECEIVED, 12, 8);
+	add(111, 1, WAIT_END, 0, 0);
+	add(120, 0, SEND_END, 0, 0);
+	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+	ck_assert_uint_eq(tsct_mpi_waits_mismatched(waits), 2);
 }
 
 /* A member that left a collective call before the last one began it did not wait for it. */

@@ -345,6 +345,7 @@ static void print_cpus(const struct stat_figures *s, const json_t *rows)
 int stat_tables_print(const struct stat_figures *s)
 {
 	json_t *all = stat_json(s), *rest = stat_json_rest(s), *rows;
+	json_int_t mismatched;
 
 	if (!all)
 		return -ENOMEM;
@@ -365,6 +366,11 @@ int stat_tables_print(const struct stat_figures *s)
 	rows = json_object_get(all, "mpi_waits");
 	if (json_array_size(rows))
 		print_list(s, &waits, rows, NULL);
+	mismatched = json_integer_value(json_object_get(all, "mpi_mismatched"));
+	if (mismatched)
+		printf("%lld message%s of MPI: both ends state different lengths; which ends"
+		       " belong together is unknown, see tsctrace-mpi(7)\n", mismatched,
+		       view_plural(mismatched));
 	json_decref(all);
 	return 0;
 }

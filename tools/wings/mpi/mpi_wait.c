@@ -56,6 +56,7 @@ struct open_mpi_call {
 struct sent_message {
 	struct moment begin;	/* begin of the call that sends the message */
 	__u64 end;		/* tick of that call's end; 0: it has not ended */
+	__u64 bytes;
 	__u32 thread;
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
@@ -88,6 +89,7 @@ struct tsct_mpi_waits {
 	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
 	struct tsct_mpi_wait *rows;
 	__u32 nr_rows;
+	__u64 mismatched;
 };
 
 /* ---- definitions ----------------------------------------------------------- */
@@ -269,6 +271,7 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		return -ENOMEM;
 	*message = (struct sent_message) {
 		.begin = t->begin, .thread = thread, .call = t->call,
+		.bytes = (__u64)tsct_value_integer_of(e, "bytes"),
 		.may_wait = is_one_of(t->call, blocking_sends),
 	};
 	free((void *)(uintptr_t)tsct_index_remove(&w->messages, number, 0));
@@ -295,6 +298,11 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 
 	if (!message)
 		return 0;
+	if (message->bytes != (__u64)tsct_value_integer_of(e, "bytes")) {
+		w->mismatched++;
+		free(message);
+		return 0;
+	}
 	sender = tsct_span_last(&w->calls, message->thread);
 	sent = moment_until(&message->begin, e->tick);
 	if (t && !tsct_value_integer_of(e, "late_ns"))
@@ -490,4 +498,9 @@ const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 
 		*tsct_index_get(&w->row_of, key_of(&w->rows[i]), 0) = i + 1;
 	*ret_nr = w->nr_rows;
 	return w->rows;
+}
+
+__u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *w)
+{
+	return w->mismatched;
 }
