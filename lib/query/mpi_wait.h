@@ -65,4 +65,14 @@ TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits 
  * that belong together are unknown, and no waits are made of them. */
 TSCT_WING __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *waits);
 
+/*
+ * tsct_mpi_waits_unfinished - get a rank that has not ended MPI_Finalize in the recording
+ * @next: 0 for the first one; then unchanged for the next one
+ * @ret_call: the call that the rank's thread of MPI_Init is in; NULL: in none
+ *
+ * Returns false if there are no more.
+ */
+TSCT_WING bool tsct_mpi_waits_unfinished(const struct tsct_mpi_waits *waits, size_t *next,
+					 __s32 *ret_rank, const char **ret_call);
+
 #endif /* TSCT_MPI_WAIT_H */

@@ -7,7 +7,7 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
  * one tag; groups: communicators and intercommunicators; abort: the last process calls
- * MPI_Abort, with ARGUMENT kill it kills itself; ring N: N times around; waits [US]: known
+ * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without MPI_Finalize; ring N: N times around; waits [US]: known
  * waits of US us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
@@ -546,7 +546,7 @@ static void around_world(int times)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "calls";
-	int provided, i;
+	int provided, i, last;
 
 	if (!strcmp(mode, "session")) {
 		session();
@@ -588,10 +588,13 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {
+		last = argc > 3 ? atoi(argv[3]) : size - 1;
 		around_world(100);
-		if (rank == size - 1 && argc > 2)
+		if (rank == last && argc > 2 && !strcmp(argv[2], "exit"))
+			_exit(0);
+		if (rank == last && argc > 2)
 			raise(SIGKILL);
-		if (rank == size - 1)
+		if (rank == last)
 			MPI_Abort(MPI_COMM_WORLD, 3);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}

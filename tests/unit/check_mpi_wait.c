@@ -9,7 +9,7 @@
 enum {
 	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
 	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
-	RECEIVED,
+	FINALIZE_BEGIN, FINALIZE_END, RECEIVED,
 };
 
 static struct tsct_recording rec;
@@ -40,6 +40,8 @@ static void begin(void)
 		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
 		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[ALLREDUCE_END] = { "MPI_Allreduce_c", TSCT_KIND_END, "" },
+		[FINALIZE_BEGIN] = { "MPI_Finalize", TSCT_KIND_BEGIN, "" },
+		[FINALIZE_END] = { "MPI_Finalize", TSCT_KIND_END, "" },
 		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, bytes:u64" },
 	};
 	__u32 i;
@@ -240,6 +242,32 @@ TEST(mismatched)
 	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
 	ck_assert_uint_eq(tsct_mpi_waits_mismatched(waits), 2);
+}
+
+/* Ranks that a signal or MPI_Abort ended, and the call that each was in */
+TEST(unfinished)
+{
+	const char *call;
+	size_t next = 0;
+	__s32 rank;
+
+	start(4);
+	add(10, 0, FINALIZE_BEGIN, 0, 0);
+	add(11, 1, FINALIZE_BEGIN, 0, 0);
+	add(12, 2, BARRIER_BEGIN, 99, 5);
+	add(13, 2, BARRIER_END, 0, 0);
+	add(14, 3, RECV_BEGIN, 0, 0);
+	add(20, 0, FINALIZE_END, 0, 0);
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 1);
+	ck_assert_str_eq(call, "MPI_Finalize");
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 2);
+	ck_assert_ptr_null(call);
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 3);
+	ck_assert_str_eq(call, "MPI_Recv");
+	ck_assert(!tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
 }
 
 /* A member that left a collective call before the last one began it did not wait for it. */

@@ -35,6 +35,7 @@ struct moment {
 struct mpi_thread {
 	__u64 job;
 	__s32 rank;
+	bool finalized;		/* flag: MPI_Finalize has ended in this thread */
 };
 
 /* The MPI call that a thread is in. All have the same span name: a thread is in one call
@@ -336,6 +337,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
+	if (!strcmp(t->call, "MPI_Finalize"))
+		w->threads[thread].finalized = true;
 	if (t->collective)
 		end_member(w, t, thread, e->tick);
 	if (at)
@@ -503,4 +506,23 @@ const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 
 __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *w)
 {
 	return w->mismatched;
+}
+
+bool tsct_mpi_waits_unfinished(const struct tsct_mpi_waits *w, size_t *next, __s32 *ret_rank,
+			       const char **ret_call)
+{
+	const struct open_mpi_call *open;
+	const struct mpi_thread *t;
+
+	for (; *next < w->room; ++*next) {
+		t = &w->threads[*next];
+		if (!t->job || t->finalized)
+			continue;
+		open = tsct_span_last(&w->calls, (__u32)*next);
+		*ret_rank = t->rank;
+		*ret_call = open ? open->call : NULL;
+		++*next;
+		return true;
+	}
+	return false;
 }

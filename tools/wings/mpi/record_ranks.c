@@ -8,15 +8,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
@@ -399,6 +402,55 @@ static int run_rank(const struct record_options *o, const char *path)
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
 }
 
+static volatile pid_t recorder;
+
+static void pass_on(int number)
+{
+	kill(recorder, number);
+}
+
+/*
+ * Stands in for the recorder, which is a child, as the process that the launcher started:
+ * passes signals on, and ends with the recorder, and with its status. Closes the launcher's
+ * descriptors, which would hide from it that the command has ended.
+ */
+__attribute__((noreturn))
+static void stand_in(void)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	size_t i;
+	int status;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (signal(numbers[i], pass_on) == SIG_IGN)
+			signal(numbers[i], SIG_IGN);
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	while (waitpid(recorder, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/*
+ * A launcher whose job ends early kills the processes that it started, and their process
+ * groups. So the recorder goes on in a child with a group of its own, and the command, which
+ * the launcher may kill, joins the launcher's group. If only the process that stands in for
+ * the recorder is killed, the command gets SIGTERM, by way of the recorder. Returns 0 or -errno.
+ */
+static int leave_launcher(pid_t *ret_group)
+{
+	const pid_t launched = getpid();
+
+	*ret_group = getpgrp();
+	recorder = fork();
+	if (recorder < 0)
+		return -errno;
+	if (recorder)
+		stand_in();
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	return getppid() == launched ? 0 : -ESRCH;
+}
+
 int record_ranks_start(struct record_options *o, const char *path)
 {
 	struct record_ranks *r;
@@ -416,7 +468,9 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (!r)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
-	err = ranks_listen(o->dir, &r->others);
+	err = leave_launcher(&o->group);
+	if (!err)
+		err = ranks_listen(o->dir, &r->others);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
 	uname(&host);
@@ -456,6 +510,11 @@ pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int
 
 int record_ranks_release(const struct record_ranks *r)
 {
+	const long launcher = read_variable("PMI_FD");
+
+	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
+	if (launcher > STDERR_FILENO)
+		close((int)launcher);
 	return ranks_release(r->others);
 }
 
