@@ -41,11 +41,9 @@ TSCT_EVENT(mpi_error, TSCT_KIND_INSTANT, TSCT_S32(error));
 
 #ifdef OPEN_MPI
 #define OTHER_SYMBOL	"MPIR_Err_create_code"
-#define NAME		"libtsctrace-mpi-openmpi.so"
 #define OTHER_NAME	"libtsctrace-mpi-mpich.so"
 #else
 #define OTHER_SYMBOL	"ompi_mpi_comm_world"
-#define NAME		"libtsctrace-mpi-mpich.so"
 #define OTHER_NAME	"libtsctrace-mpi-openmpi.so"
 #endif
 
@@ -55,7 +53,7 @@ static void check_mpi(void)
 {
 	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
 		return;
-	fputs(NAME ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
+	fputs(TSCT_MPI_LIBRARY ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
 	exit(EXIT_FAILURE);
 }
 
