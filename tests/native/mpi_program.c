@@ -7,8 +7,9 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
  * one tag; groups: communicators and intercommunicators; abort: the last process calls
- * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without MPI_Finalize; ring N: N times around; waits [US]: known
- * waits of US us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
+ * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
+ * MPI_Finalize; error: sends to no rank; ring N: N times around; waits [US]: known waits of US
+ * us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -577,6 +578,10 @@ int main(int argc, char **argv)
 		threads(thread);
 	} else if (!strcmp(mode, "sharing")) {
 		threads(sharing);
+	} else if (!strcmp(mode, "error")) {
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		check(MPI_Send(out, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
+		      "no error");
 	} else if (!strcmp(mode, "status")) {
 		check(has_isendrecv_status(), "another status");
 	} else if (!strcmp(mode, "four")) {
