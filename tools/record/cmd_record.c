@@ -76,7 +76,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (o->control)
 		return stop_signals && (!child->running || child->gate >= 0 ||
 					stop_signals > 1);
-	return (!child->running && !(o->ranks && record_ranks_running(o->ranks))) ||
+	return (!child->running && !(o->ranks && record_ranks_running(o->ranks, child->status))) ||
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
 

@@ -6,6 +6,7 @@
  * directory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -385,6 +386,8 @@ struct record_ranks {
 	unsigned int nr_others;
 	struct ranks *others;	/* NULL: the socket is not open */
 	char *dir;		/* directory of this host's recording */
+	int early;		/* pipe to the process that the launcher started */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
 };
 
 /* Runs the command of a rank that does not record. Returns only after an error: -errno. */
@@ -402,6 +405,10 @@ static int run_rank(const struct record_options *o, const char *path)
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
 }
 
+/* Time after which the launcher gets to know that the command has ended with status 0 while
+ * other ranks still run: it may have to end them, as they wait for the command. */
+#define TELL_NS		5000000000LL
+
 static volatile pid_t recorder;
 
 static void pass_on(int number)
@@ -409,25 +416,37 @@ static void pass_on(int number)
 	kill(recorder, number);
 }
 
+/* Returns the exit status that shells give to a process with wait status @status. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /*
  * Stands in for the recorder, which is a child, as the process that the launcher started:
- * passes signals on, and ends with the recorder, and with its status. Closes the launcher's
- * descriptors, which would hide from it that the command has ended.
+ * passes signals on, and ends with the recorder, and with its status; or before, with the wait
+ * status that is read from @early. Closes the launcher's descriptors, which would hide from
+ * it that the command has ended.
  */
 __attribute__((noreturn))
-static void stand_in(void)
+static void stand_in(int early)
 {
 	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 	size_t i;
 	int status;
+	ssize_t n;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (signal(numbers[i], pass_on) == SIG_IGN)
 			signal(numbers[i], SIG_IGN);
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
-	while (waitpid(recorder, &status, 0) < 0 && errno == EINTR)
+	dup2(early, STDERR_FILENO + 1);
+	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
+	do
+		n = read(STDERR_FILENO + 1, &status, sizeof(status));
+	while (n < 0 && errno == EINTR);
+	while (n <= 0 && waitpid(recorder, &status, 0) < 0 && errno == EINTR)
 		;
-	_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	_exit(exit_status(status));
 }
 
 /*
@@ -436,16 +455,21 @@ static void stand_in(void)
  * the launcher may kill, joins the launcher's group. If only the process that stands in for
  * the recorder is killed, the command gets SIGTERM, by way of the recorder. Returns 0 or -errno.
  */
-static int leave_launcher(pid_t *ret_group)
+static int leave_launcher(int *ret_early, pid_t *ret_group)
 {
 	const pid_t launched = getpid();
+	int early[2];
 
 	*ret_group = getpgrp();
+	if (pipe2(early, O_CLOEXEC))
+		return -errno;
 	recorder = fork();
 	if (recorder < 0)
 		return -errno;
 	if (recorder)
-		stand_in();
+		stand_in(early[0]);
+	close(early[0]);
+	*ret_early = early[1];
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	return getppid() == launched ? 0 : -ESRCH;
@@ -468,7 +492,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (!r)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
-	err = leave_launcher(&o->group);
+	err = leave_launcher(&r->early, &o->group);
 	if (!err)
 		err = ranks_listen(o->dir, &r->others);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
@@ -518,9 +542,20 @@ int record_ranks_release(const struct record_ranks *r)
 	return ranks_release(r->others);
 }
 
-bool record_ranks_running(const struct record_ranks *r)
+bool record_ranks_running(struct record_ranks *r, int status)
 {
-	return ranks_running(r->others);
+	const __s64 now = tsct_monotonic_ns();
+
+	if (!ranks_running(r->others))
+		return false;
+	r->ended_ns = r->ended_ns ? r->ended_ns : now;
+	if (r->early >= 0 && (status || now - r->ended_ns > TELL_NS)) {
+		if (write(r->early, &status, sizeof(status)) < 0)
+			errno = 0;	/* the launcher has killed that process */
+		close(r->early);
+		r->early = -1;
+	}
+	return true;
 }
 
 void record_ranks_close(struct record_ranks *r)
