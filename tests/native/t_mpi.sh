@@ -164,7 +164,6 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 
 	# The class of an error, MPI_ERR_RANK, has the same number in both
 	record_program error
-	check_program "$MPI_COUNTS"
 	"$ctl" dump "$work/rec" >"$work/text"
 	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 4 ] ||
 		fail "$mpi: $(grep mpi_error "$work/text")"

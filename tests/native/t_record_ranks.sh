@@ -85,7 +85,7 @@ for i in "mpirun.openmpi --allow-run-as-root --oversubscribe" mpirun.mpich; do
 	mpi=${i%% *}
 	mpi=${mpi#mpirun.}
 	[ -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || continue
-	for end in "" kill exit "kill 0" "exit 0"; do
+	for end in "" exit "kill 0" "exit 0"; do
 		rm -rf "$work/real"
 		# shellcheck disable=SC2086
 		timeout 100 $i -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/real" -- \
