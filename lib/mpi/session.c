@@ -151,7 +151,7 @@ static void synchronize(__u32 number)
 enum { TAG_PRESENT = 32617, TAG_JOB };
 
 /* What rank 0 sends to the others */
-struct job {
+struct mpi_job {
 	__u64 number;
 	__u64 partial;
 };
@@ -189,7 +189,7 @@ static void list_missing(const bool *present, char *text, size_t size)
 
 /* In rank 0: waits until all ranks have reported that they have this library, or until the
  * limit; then sends the job to those that have. */
-static void gather_ranks(struct job *job, double limit_s)
+static void gather_ranks(struct mpi_job *job, double limit_s)
 {
 	const double end = PMPI_Wtime() + limit_s;
 	bool *present = calloc((size_t)tsct_mpi.size, sizeof(*present));
@@ -226,7 +226,7 @@ static void agree_on_job(void)
 {
 	const int limit_ms = read_settings().limit_ms;
 	const double limit_s = 2e-3 * (limit_ms ? limit_ms : SYNC_SECONDS * 1000);
-	struct job job;
+	struct mpi_job job;
 
 	if (getrandom(&job.number, sizeof(job.number), 0) < 0 || !job.number)
 		job.number = tsct_clock_cycles(tsct_clock_default()) | 1;

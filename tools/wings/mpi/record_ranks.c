@@ -407,7 +407,7 @@ static int run_rank(const struct record_options *o, const char *path)
 
 /* Time after which the launcher gets to know that the command has ended with status 0 while
  * other ranks still run: it may have to end them, as they wait for the command. */
-#define TELL_NS		5000000000LL
+#define GRACE_NS		5000000000LL
 
 static volatile pid_t recorder;
 
@@ -549,7 +549,7 @@ bool record_ranks_running(struct record_ranks *r, int status)
 	if (!ranks_running(r->others))
 		return false;
 	r->ended_ns = r->ended_ns ? r->ended_ns : now;
-	if (r->early >= 0 && (status || now - r->ended_ns > TELL_NS)) {
+	if (r->early >= 0 && (status || now - r->ended_ns > GRACE_NS)) {
 		if (write(r->early, &status, sizeof(status)) < 0)
 			errno = 0;	/* the launcher has killed that process */
 		close(r->early);
