@@ -54,6 +54,7 @@ struct tsct_mpi {
 	__s32 rank, size;	/* rank and size in MPI_COMM_WORLD */
 	/* flag: not all ranks have this library, so it may make no collective call */
 	bool partial;
+	__u64 requests;		/* number of nonblocking sends and receives so far */
 };
 
 extern struct tsct_mpi tsct_mpi;
@@ -189,12 +190,17 @@ void tsct_mpi_failed(int error);
 
 /* ---- messages, with the lock held (communicator.c) ----------------------- */
 
-/* Records that a message is sent. Returns its number. */
-__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 bytes);
+/* Records that a message is sent, with or without @blocking. Returns its number. */
+__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __s32 tag,
+		       __u64 bytes);
 
 /* Adds a posted receive, which uses @comm. Returns NULL if it is not matched. */
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
 				   bool blocking);
+
+/* Numbers the request of a posted receive, and records that it was posted, unless that was
+ * done before. NULL: not matched */
+void tsct_mpi_posted(struct tsct_receive *r);
 
 /* End a receive, and its use of @comm. received(): it got its message; not_received(): it
  * got none. */
