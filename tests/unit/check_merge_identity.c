@@ -19,13 +19,12 @@ static struct tsct_recording recs[INPUTS_MAX];
 static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 {
 	struct tsct_recording *rec = &recs[i];
-	__u32 k;
 
 	memset(rec, 0, sizeof(*rec));
 	ck_assert_int_eq(tsct_recording_make(rec, nr_nodes), 0);
 	ck_assert_int_eq(tsct_recording_locate(rec, 1), 0);
 	rec->real.mult = rec->real.slew_mult = TSCT_NS_MULT;
-	for (k = 0; k < nr_streams; k++)
+	for (__u32 k = 0; k < nr_streams; k++)
 		ck_assert_int_eq(tsct_recording_add_stream(
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].rec = rec;
@@ -50,19 +49,16 @@ static void begin(void)
 
 static int identify(void)
 {
-	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < m.nr && !err; i++)
+	for (unsigned int i = 0; i < m.nr && !err; i++)
 		err = merge_list_identity(&m, &m.in[i]);
 	return err ? err : merge_identify(&m);
 }
 
 static void drop_inputs(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < m.nr; i++)
+	for (unsigned int i = 0; i < m.nr; i++)
 		tsct_recording_free(&recs[i]);
 	m.nr = 0;
 	m.error = 0;
@@ -99,18 +95,15 @@ static void make_node(struct tsct_recorded_node *node)
 
 static void make_any(void)
 {
-	unsigned int i;
-	__u32 k;
-
 	m.nr = 2 + any(INPUTS_MAX - 1);
-	for (i = 0; i < m.nr; i++) {
+	for (unsigned int i = 0; i < m.nr; i++) {
 		make_input(i, 1 + any(NODES_MAX), any(4) ? 1 + any(2) : 0);
 		recs[i].merged = 1;
-		for (k = 0; k < recs[i].nr_streams; k++) {
+		for (__u32 k = 0; k < recs[i].nr_streams; k++) {
 			recs[i].streams[k].kernel = !any(4);
 			recs[i].streams[k].name[0] = 'a' + any(2);
 		}
-		for (k = 0; k < recs[i].nr_nodes; k++)
+		for (__u32 k = 0; k < recs[i].nr_nodes; k++)
 			make_node(&recs[i].nodes[k]);
 		m.in[i].end = 12;
 	}
@@ -137,10 +130,8 @@ static bool is_at_same_time(const struct tsct_recorded_node *x,
 static bool share_channel(const struct tsct_recording *a,
 			  const struct tsct_recording *b)
 {
-	__u32 i, k;
-
-	for (i = 0; i < a->nr_streams; i++)
-		for (k = 0; k < b->nr_streams; k++)
+	for (__u32 i = 0; i < a->nr_streams; i++)
+		for (__u32 k = 0; k < b->nr_streams; k++)
 			if (a->streams[i].kernel == b->streams[k].kernel &&
 			    !strcmp(a->streams[i].name, b->streams[k].name))
 				return true;
@@ -171,13 +162,12 @@ static const char *clash_of(const struct tsct_recording *a,
  * name such a pair of inputs. */
 static void check_sentence(int err)
 {
-	unsigned int i, k;
 	const char *clash;
 	bool any_clash = false, is_named = false;
 	char start[64];
 
-	for (i = 0; i < m.nr; i++) {
-		for (k = i + 1; k < m.nr; k++) {
+	for (unsigned int i = 0; i < m.nr; i++) {
+		for (unsigned int k = i + 1; k < m.nr; k++) {
 			clash = clash_of(&recs[i], &recs[k]);
 			any_clash |= *clash != 0;
 			snprintf(start, sizeof(start), "%s: %s %s",
@@ -262,9 +252,8 @@ static double time_large(__u32 nr, bool is_one)
 LOOP_TEST(test_run_time, 0, 2)
 {
 	double few = 1e9, many = 1e9, s;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		s = time_large(2000, _i);
 		few = s < few ? s : few;
 		s = time_large(16000, _i);
