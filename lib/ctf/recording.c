@@ -159,6 +159,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 		for (k = 0; k < TSCT_REQUEST_NR; k++)
 			free(node->requests[k]);
 		free(node->limited_events);
+		free(node->rings);
 		free(node->cpus);
 	}
 	free(rec->nodes);
@@ -176,6 +177,29 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 	const struct tsct_recorded_node *n = &rec->nodes[node];
 
 	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
+}
+
+__u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
+{
+	__u32 i, nr = 0;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		nr += !rec->nodes[i].same;
+	return nr;
+}
+
+/* Locations are sorted by node, then by CPU. */
+__u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location)
+{
+	const struct tsct_location *l = &rec->locations[location];
+	const __u32 node = tsct_recording_node_of(rec, l->node);
+	__u32 i;
+
+	for (i = 0; i < location && rec->nodes[l->node].same; i++)
+		if (rec->locations[i].cpu == l->cpu &&
+		    tsct_recording_node_of(rec, rec->locations[i].node) == node)
+			return i;
+	return location;
 }
 
 bool tsct_recording_is_whole(const struct tsct_recording *rec)
@@ -367,6 +391,18 @@ char *tsct_recorded_requests(const struct tsct_recorded_node *node)
 		return text;
 	free(text);
 	return NULL;
+}
+
+char *tsct_recorded_rings(const struct tsct_recorded_node *node)
+{
+	const double attach_s = (node->attach.end_ns - node->attach.begin_ns) / 1e9;
+	char attached[96] = "", *text;
+
+	if (node->attach.end_ns)
+		snprintf(attached, sizeof(attached), "; attaching kernel events took %.3f s,"
+			 " before the begin", attach_s);
+	return asprintf(&text, "%s%s%s%s", node->provider, node->rings ? ": " : "",
+			node->rings ? node->rings : "", attached) < 0 ? NULL : text;
 }
 
 __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node)

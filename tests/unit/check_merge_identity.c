@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Detection of inputs that contain the same events: the result, compared with a search
- * of all pairs of nodes; and the growth of its run time.
+ * Detection of inputs that contain the same events, and of recordings of one machine: the
+ * result, compared with a search of all pairs of nodes; and the growth of its run time.
  */
 #include "lib/merge/merge_private.h"
 #include "seed.h"
@@ -19,17 +19,17 @@ static struct tsct_recording recs[INPUTS_MAX];
 static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 {
 	struct tsct_recording *rec = &recs[i];
+	__u32 k;
 
 	memset(rec, 0, sizeof(*rec));
 	ck_assert_int_eq(tsct_recording_make(rec, nr_nodes), 0);
 	ck_assert_int_eq(tsct_recording_locate(rec, 1), 0);
 	rec->real.mult = rec->real.slew_mult = TSCT_NS_MULT;
-	for (__u32 k = 0; k < nr_streams; k++)
+	for (k = 0; k < nr_streams; k++)
 		ck_assert_int_eq(tsct_recording_add_stream(
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].rec = rec;
 	m.in[i].index = i;
-	m.in[i].merged = true;
 	m.in[i].info.path = input_paths[i];
 	m.in[i].dirfd = -1;	/* the input has no open directory, so merge cannot
 				 * compare the directories' inodes; t_merge.sh tests
@@ -49,17 +49,26 @@ static void begin(void)
 
 static int identify(void)
 {
+	unsigned int i;
 	int err = 0;
 
-	for (unsigned int i = 0; i < m.nr && !err; i++)
+	for (i = 0; i < m.nr && !err; i++)
 		err = merge_list_identity(&m, &m.in[i]);
 	return err ? err : merge_identify(&m);
 }
 
 static void drop_inputs(void)
 {
-	for (unsigned int i = 0; i < m.nr; i++)
+	unsigned int i;
+
+	for (i = 0; i < m.nr; i++) {
+		recs[i].merged = 1;	/* no input has a stream of samples */
 		tsct_recording_free(&recs[i]);
+	}
+	for (i = 0; i < MERGE_LISTS; i++)
+		tsct_blob_free(&m.list[i]);
+	free(m.same);
+	m.same = NULL;
 	m.nr = 0;
 	m.error = 0;
 	m.why[0] = '\0';
@@ -95,17 +104,31 @@ static void make_node(struct tsct_recorded_node *node)
 
 static void make_any(void)
 {
+	unsigned int i;
+	__u32 k;
+
 	m.nr = 2 + any(INPUTS_MAX - 1);
-	for (unsigned int i = 0; i < m.nr; i++) {
-		make_input(i, 1 + any(NODES_MAX), any(4) ? 1 + any(2) : 0);
-		recs[i].merged = 1;
-		for (__u32 k = 0; k < recs[i].nr_streams; k++) {
+	for (i = 0; i < m.nr; i++) {
+		m.in[i].merged = any(3);
+		make_input(i, m.in[i].merged ? 1 + any(NODES_MAX) : 1, any(4) ? 1 + any(2) : 0);
+		recs[i].merged = m.in[i].merged;
+		recs[i].source = any(8) ? TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
+		for (k = 0; k < recs[i].nr_streams; k++) {
 			recs[i].streams[k].kernel = !any(4);
 			recs[i].streams[k].name[0] = 'a' + any(2);
 		}
-		for (__u32 k = 0; k < recs[i].nr_nodes; k++)
+		for (k = 0; k < recs[i].nr_nodes; k++)
 			make_node(&recs[i].nodes[k]);
+		for (k = 1; k < recs[i].nr_nodes; k++)
+			if (!any(4) && !recs[i].nodes[k - 1].same)
+				recs[i].nodes[k].same = k;
+		m.in[i].begin = 0;
 		m.in[i].end = 12;
+		m.in[i].hz = 1e9;
+		if (!m.in[i].merged) {
+			m.in[i].begin = recs[i].nodes[0].correction.bounds[0].tick;
+			m.in[i].end = recs[i].nodes[0].correction.bounds[1].tick;
+		}
 	}
 }
 
@@ -130,8 +153,10 @@ static bool is_at_same_time(const struct tsct_recorded_node *x,
 static bool share_channel(const struct tsct_recording *a,
 			  const struct tsct_recording *b)
 {
-	for (__u32 i = 0; i < a->nr_streams; i++)
-		for (__u32 k = 0; k < b->nr_streams; k++)
+	__u32 i, k;
+
+	for (i = 0; i < a->nr_streams; i++)
+		for (k = 0; k < b->nr_streams; k++)
 			if (a->streams[i].kernel == b->streams[k].kernel &&
 			    !strcmp(a->streams[i].name, b->streams[k].name))
 				return true;
@@ -162,12 +187,13 @@ static const char *clash_of(const struct tsct_recording *a,
  * name such a pair of inputs. */
 static void check_sentence(int err)
 {
+	unsigned int i, k;
 	const char *clash;
 	bool any_clash = false, is_named = false;
 	char start[64];
 
-	for (unsigned int i = 0; i < m.nr; i++) {
-		for (unsigned int k = i + 1; k < m.nr; k++) {
+	for (i = 0; i < m.nr; i++) {
+		for (k = i + 1; k < m.nr; k++) {
 			clash = clash_of(&recs[i], &recs[k]);
 			any_clash |= *clash != 0;
 			snprintf(start, sizeof(start), "%s: %s %s",
@@ -179,11 +205,71 @@ static void check_sentence(int err)
 	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
 }
 
+/* ---- recordings of one machine -------------------------------------------------- */
+
+/* A node of all inputs, by its index in the result */
+struct listed {
+	const struct tsct_recorded_node *node;
+	const struct tsct_recording *rec;
+	__u32 base;		/* index of the first node of the input */
+};
+
+static bool is_one_boot(const struct listed *x, const struct listed *y)
+{
+	return x->node->boot_id[3] && x->node->boot_id[3] == y->node->boot_id[3] &&
+		!strcmp(x->node->host, y->node->host);
+}
+
+static bool differ(const struct listed *x, const struct listed *y)
+{
+	return (x->node->sync.on && y->node->sync.on &&
+		x->node->sync.node != y->node->sync.node) ||
+		(!x->rec->merged && !y->rec->merged && x->rec->source != y->rec->source);
+}
+
+static bool is_equal(const struct listed *x, const struct listed *y)
+{
+	return x->node->sync.on == y->node->sync.on && !differ(x, y) &&
+		x->rec->merged == y->rec->merged;
+}
+
+/* Checks m.same against a search of all pairs. Returns the number of nodes that are the same as
+ * one of another input. */
+static unsigned int check_same(void)
+{
+	struct listed all[INPUTS_MAX * NODES_MAX];
+	__u32 nr = 0, i, k, l, same[INPUTS_MAX * NODES_MAX];
+	unsigned int joined = 0;
+	bool several;
+
+	for (i = 0; i < m.nr; i++)
+		for (k = 0; k < recs[i].nr_nodes; k++, nr++)
+			all[nr] = (struct listed) { &recs[i].nodes[k], &recs[i], nr - k };
+	ck_assert_int_eq(merge_find_same(&m), 0);
+	for (i = 0; i < nr; i++) {
+		for (several = false, k = 0; k < nr; k++)
+			for (l = 0; l < nr; l++)
+				several |= is_one_boot(&all[i], &all[k]) &&
+					is_one_boot(&all[i], &all[l]) && differ(&all[k], &all[l]);
+		same[i] = i;
+		for (k = 0; k < i && same[i] == i; k++)
+			if (is_one_boot(&all[i], &all[k]) &&
+			    (!several || is_equal(&all[i], &all[k])))
+				same[i] = k;
+		if (all[i].node->same)
+			same[i] = all[i].base + all[i].node->same - 1;
+		same[i] = same[same[i]];
+		joined += same[i] < all[i].base;
+		ck_assert_msg(m.same[i] == same[i], "node %u: %u, not %u", i, m.same[i], same[i]);
+	}
+	return joined;
+}
+
 CASE("merge_identity", begin, end);
 
 TEST(test_finds_same_events)
 {
-	unsigned int round, expect_refused = 0;
+	unsigned int round, expect_refused = 0, joined = 0;
 	int err;
 
 	for (round = 0; round < 20000; round++) {
@@ -191,11 +277,34 @@ TEST(test_finds_same_events)
 		err = identify();
 		check_sentence(err);
 		expect_refused += err != 0;
+		joined += check_same();
 		drop_inputs();
 	}
+	ck_assert_uint_gt(joined, round / 2);
 	/* The test is useful only if accepted and rejected merges are both frequent. */
-	ck_assert_uint_gt(expect_refused, round / 5);
+	ck_assert_uint_gt(expect_refused, round / 10);
 	ck_assert_uint_lt(expect_refused, round / 5 * 4);
+}
+
+/* Two recordings of one boot id and host: their clocks agree, or differ by 1 s at the same ticks,
+ * as those of two machines that were restored from one snapshot do. */
+LOOP_TEST(test_clones, 0, 2)
+{
+	unsigned int i;
+
+	m.options.force = true;
+	for (i = 0; i < 2; i++) {
+		make_input(i, 1, 1);
+		m.in[i].hz = 1e9;
+		m.in[i].end = 1000;
+		recs[i].real.base_ns = _i && i ? 1000000000 : 0;
+		recs[i].nodes[0].boot_id[3] = 1;
+		recs[i].nodes[0].host = strdup("x");
+	}
+	m.nr = 2;
+	ck_assert_int_eq(identify(), 0);
+	ck_assert_int_eq(merge_find_same(&m), 0);
+	ck_assert_uint_eq(m.same[1], _i ? 1 : 0);
 }
 
 /* ---- run time -------------------------------------------------------------------- */
@@ -217,6 +326,7 @@ static void make_large(__u32 nr, bool is_one)
 	for (i = 0; i < 2; i++) {
 		make_input(i, nr, 2);
 		recs[i].merged = 1;
+		m.in[i].merged = true;
 		m.in[i].end = 2 * (__u64)nr;
 		for (k = 0; k < nr; k++) {
 			struct tsct_recorded_node *node = &recs[i].nodes[k];
@@ -240,7 +350,7 @@ static double time_large(__u32 nr, bool is_one)
 
 	make_large(nr, is_one);
 	before = cpu_s();
-	err = identify();
+	err = identify() ?: merge_find_same(&m);
 	before = cpu_s() - before;
 	ck_assert_msg(!err, "%s", m.why);
 	drop_inputs();
@@ -252,8 +362,9 @@ static double time_large(__u32 nr, bool is_one)
 LOOP_TEST(test_run_time, 0, 2)
 {
 	double few = 1e9, many = 1e9, s;
+	int i;
 
-	for (int i = 0; i < 3; i++) {
+	for (i = 0; i < 3; i++) {
 		s = time_large(2000, _i);
 		few = s < few ? s : few;
 		s = time_large(16000, _i);
