@@ -41,6 +41,13 @@ otf2_of() {
 	[ ! -s "$work/otf2.err" ] || fail "$mpi: otf2-print: $(head -3 "$work/otf2.err")"
 }
 
+# A reader that pairs messages by their order pairs them as they were.
+pairs() {	# COUNT
+	/usr/bin/python3 "$here/otf2_fifo.py" "$work/otf2/traces.otf2" >"$work/out" \
+		2>"$work/err" || fail "$mpi: pairs of OTF2: $(cat "$work/out")"
+	shows "^pairs $1 unequal 0 .*'MpiIrecvRequest'"
+}
+
 nr=0
 for mpi in openmpi mpich; do
 	[ -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || continue
@@ -53,8 +60,9 @@ for mpi in openmpi mpich; do
 	counts "messages 376" "received 376" "MPI_Bsend 40" "MPI_Sendrecv 44" \
 		"MPI_Barrier 8" "MPI_Mrecv 16" "MPI_Imrecv 16" "MPI_Put 4"
 	otf2_of
-	[ "$(grep -c ^MPI_SEND "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
-	[ "$(grep -c ^MPI_RECV "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
+	[ "$(grep -c '^MPI_I\?SEND ' "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
+	[ "$(grep -c '^MPI_I\?RECV ' "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
+	pairs 376
 	# 17 blocking collective calls, and the last barrier
 	[ "$(grep -c ^MPI_COLLECTIVE_END "$work/otf2.txt")" = 68 ] ||
 		fail "$mpi: collective calls of OTF2"
@@ -117,6 +125,8 @@ sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
 	record_program order
 	check_program "$MPI_COUNTS"
 	counts "messages 182" "received 182"
+	otf2_of
+	pairs 182
 	grep -qxE 'late [1-9][0-9]*' "$work/counts.txt" || fail "$mpi: nothing was late"
 
 	if mpicc.$mpi -E - <<<'#include <mpi.h>

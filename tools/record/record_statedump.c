@@ -387,17 +387,22 @@ static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 	return &dump->threads[nr];
 }
 
-/* Returns true if both states are the same. Start times may differ by 10 ms, because /proc
- * rounds them down. */
+/* Returns true if both threads began at the same time. Start times may differ by 10 ms, because
+ * /proc rounds them down. */
+static bool began_together(const struct tsct_statedump_thread *a,
+			   const struct tsct_statedump_thread *b)
+{
+	return (a->start_ns > b->start_ns ? a->start_ns - b->start_ns :
+		b->start_ns - a->start_ns) <= START_SLACK_NS;
+}
+
 static bool is_same(const struct tsct_statedump_thread *a,
 		    const struct tsct_statedump_thread *b)
 {
 	struct tsct_statedump_thread copy = *a;
-	const __u64 off = a->start_ns > b->start_ns ? a->start_ns - b->start_ns :
-		b->start_ns - a->start_ns;
 
 	copy.start_ns = b->start_ns;
-	return off <= START_SLACK_NS && !memcmp(&copy, b, sizeof(copy));
+	return began_together(a, b) && !memcmp(&copy, b, sizeof(copy));
 }
 
 /* Adds an event with the state of a thread, unless the same state was added before.
@@ -444,13 +449,19 @@ static void note_ended(struct record_session *s, __u32 tid)
 	s->threads_unseen++;
 }
 
-static void read_thread(struct record_session *s, __u32 tid)
+/* @only: the state that is known, if the state of another thread that has this ID by now is
+ * not to be added: it may set its name before its first event; NULL: add any thread's. Returns
+ * false for such a thread, or for one that has ended. */
+static bool read_thread(struct record_session *s, __u32 tid,
+			const struct tsct_statedump_thread *only)
 {
 	struct tsct_statedump_thread state;
 	const __u64 cycles = tsct_clock_cycles(s->clock);
 	char path[4096];
 	const bool found = read_proc(tid, &state, path, sizeof(path));
 
+	if (only && (!found || only->tgid != state.tgid || !began_together(only, &state)))
+		return false;
 	pthread_mutex_lock(&s->statedump->lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
@@ -459,6 +470,7 @@ static void read_thread(struct record_session *s, __u32 tid)
 	else
 		note_ended(s, tid);
 	pthread_mutex_unlock(&s->statedump->lock);
+	return found;
 }
 
 void record_statedump_on_thread(void *session, __u32 tid)
@@ -472,7 +484,7 @@ void record_statedump_on_thread(void *session, __u32 tid)
 	pthread_mutex_lock(&s->statedump->lock);
 	note_last_pid(s, true);
 	pthread_mutex_unlock(&s->statedump->lock);
-	read_thread(s, tid);
+	read_thread(s, tid, NULL);
 }
 
 /* Reads from /proc the states of threads that have written events: at the first event, and
@@ -498,7 +510,7 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 		pthread_mutex_unlock(&dump->lock);
 		if (!wanted)
 			continue;
-		read_thread(s, tid);
+		read_thread(s, tid, NULL);
 		now = tsct_monotonic_ns();
 	}
 }
@@ -543,9 +555,8 @@ static void read_names(struct record_session *s)
 		if (!kill((pid_t)known.state.tid, 0) || errno != ESRCH)
 			read_file(AT_FDCWD, path, name, sizeof(name));
 		name[strcspn(name, "\n")] = '\0';
-		if (*name && strncmp(name, known.state.name, sizeof(known.state.name)))
-			read_thread(s, known.state.tid);
-		if (*name)
+		if (*name && (!strncmp(name, known.state.name, sizeof(known.state.name)) ||
+			      read_thread(s, known.state.tid, &known.state)))
 			continue;
 		pthread_mutex_lock(&dump->lock);
 		find_thread(dump, known.state.tid)->ended = true;
