@@ -15,6 +15,13 @@
 
 #include "message_order.h"
 
+/* File name of this library, for messages */
+#ifdef OPEN_MPI
+#define TSCT_MPI_LIBRARY	"libtsctrace-mpi-openmpi.so"
+#else
+#define TSCT_MPI_LIBRARY	"libtsctrace-mpi-mpich.so"
+#endif
+
 /* ---- communicators (communicator.c) -------------------------------------- */
 
 /* Values of rank fields in events that are not ranks */
@@ -45,6 +52,8 @@ struct tsct_mpi {
 	pthread_mutex_t lock;	/* protects all communicators and requests */
 	__u64 job;		/* random number, equal in all processes of MPI_COMM_WORLD */
 	__s32 rank, size;	/* rank and size in MPI_COMM_WORLD */
+	/* flag: not all ranks have this library, so it may make no collective call */
+	bool partial;
 	__u64 requests;		/* number of nonblocking sends and receives so far */
 };
 

@@ -366,7 +366,8 @@ static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange. */
+/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange; it stays
+ * unknown if not all ranks can. */
 static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm local,
 				 const MPI_Comm *to, __u64 base, int err)
 {
@@ -374,7 +375,7 @@ static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm loca
 	__u64 both[2], id = 0;
 	MPI_Group group;
 
-	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL) {
+	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL && !tsct_mpi.partial) {
 		PMPI_Comm_group(local, &group);
 		own = base ? tsct_mpi_group_hash(group, base) : 0;
 		PMPI_Group_free(&group);

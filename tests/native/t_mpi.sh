@@ -152,6 +152,40 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	check_program "$MPI_COUNTS"
 	counts "messages 9600" "received 9600"
 
+	# A rank that has not loaded the library: after a limit, the others name it and go on.
+	for lacks in 2 0; do
+		rm -rf "$work/rec"
+		cat >"$work/each" <<-EOF
+			r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+			[ \$r = $lacks ] || export LD_PRELOAD="$out/lib/libtsctrace-mpi-$mpi.so"
+			exec "$work/program" groups
+		EOF
+		TSCTRACE_MPI_SYNC=2 timeout 100 "$ctl" record -q -o "$work/rec" -- \
+			nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
+			fail "$mpi: rank $lacks without the library"
+		grep -q "MPI_Init: of 4 ranks, these have not loaded this library.*: [0-3,-]*$lacks[,;]" \
+			"$work/err" || fail "$mpi: rank $lacks is not named"
+		"$ctl" dump "$work/rec" >"$work/text"
+		[ "$(grep -c 'MPI_Finalize:end\|MPI_Finalize.*end' "$work/text")" = 3 ] ||
+			fail "$mpi: rank $lacks without the library: others are missing"
+		grep -q 'mpi_timesync.*not all ranks have loaded' "$work/text" ||
+			fail "$mpi: no reason for the missing session"
+	done
+
+	# The class of an error, MPI_ERR_RANK, has the same number in both
+	record_program error
+	"$ctl" dump "$work/rec" >"$work/text"
+	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 4 ] ||
+		fail "$mpi: $(grep mpi_error "$work/text")"
+
+	# Threads that share a tag: where two messages have each other's number, no verb
+	# takes their ends for one message, and stat counts them.
+	record_program sharing
+	"$ctl" export -q -f json -o "$work/trace.json" "$work/rec"
+	"$ctl" stat --json "$work/rec" >"$work/stat.json"
+	python3 "$here/mpi_sharing_check.py" "$work/rec" "$work/stat.json" "$work/trace.json" \
+		2>"$work/err" || fail "$mpi: threads that share a tag"
+
 	# 100 times around, then the end of one rank; all is there up to then. The first rank
 	# may be killed before it receives the last message.
 	record_program abort
