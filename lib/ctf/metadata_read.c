@@ -330,7 +330,7 @@ static int read_event_def(struct env_reader *r, const struct env_line *e,
 	memcpy(name, at, len);
 	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
 		return set_error(r, "%s: not a definition", e->key);
-	def.id = id;
+	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
 
@@ -577,7 +577,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return err == -EINVAL ? -ENOSPC : err < 0 ? err : 0;
 	case TSCT_METADATA_EVENTS:
 		return indices[0] < nr && indices[1] >= TSCT_ID_FIRST &&
-			indices[1] <= TSCT_ID_MAX ? 0 : -ENOENT;
+			indices[1] <= TSCT_ID_WIDE_MAX ? 0 : -ENOENT;
 	case TSCT_METADATA_RING:
 	case TSCT_METADATA_LOST:
 	case TSCT_METADATA_HOLDS:

@@ -380,7 +380,7 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 		   __s64 ns)
 {
 	const struct tsct_event_text_layout *s =
-		l->layouts[e->stream][e->def->id - TSCT_ID_FIRST];
+		l->layouts[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST];
 	char *at;
 
 	if (reserve_text(l, s->room + TSCT_TEXT_ESCAPED(e->len)))
@@ -414,7 +414,7 @@ int tsct_event_text_put(struct tsct_event_text *l, const char *text, size_t len)
 const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *l,
 						   const struct tsct_trace_event *e)
 {
-	return l->layouts[e->stream][e->def->id - TSCT_ID_FIRST]->call;
+	return l->layouts[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST]->call;
 }
 
 /* ---- initialization and freeing -------------------------------------------------- */

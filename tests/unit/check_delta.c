@@ -67,7 +67,7 @@ static __u64 make(struct event *event, unsigned int nr)
 			tid = (__u32)any64() >> any(32);
 		event[i].tick = tick;
 		event[i].tid = tid;
-		event[i].id = any(65536) >> any(17);
+		event[i].id = any(TSCT_DELTA_ID_MAX + 1) >> any(21);
 	}
 	return begin;
 }
@@ -226,11 +226,11 @@ TEST(test_rejects_bad_headers)
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xff"), 2);
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xfe"), -EINVAL);
 	/* Extended event headers: with a thread; truncated within the thread; with an
-	 * invalid id */
+	 * id of more than 16 bits */
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abcd"), 8);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abc"), -ENODATA);
-	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), -EINVAL);
-	ck_assert_int_eq(GET(0, 7, "\x0c\0\x80\5"), -EINVAL);
+	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), 4);
+	ck_assert_int_eq(GET(0, 7, "\x0c\0\x80\5"), 4);
 	ck_assert_int_eq(GET(0, 7, "\xfc\xff\x07\5"), 4);
 }
 
@@ -243,7 +243,8 @@ TEST(test_rejects_bad_events)
 	ck_assert_int_eq(tsct_delta_put(&delta, room, 1, 2000, 3), 10 - 1);
 	before = delta;
 	ck_assert_int_eq(tsct_delta_put(&delta, room, 1, 1999, 3), -EINVAL);
-	ck_assert_int_eq(tsct_delta_put(&delta, room, 65536, 2000, 3), -EINVAL);
+	ck_assert_int_eq(tsct_delta_put(&delta, room, TSCT_DELTA_ID_MAX + 1, 2000, 3),
+			 -EINVAL);
 	ck_assert_mem_eq(&delta, &before, sizeof(delta));
 }
 

@@ -222,13 +222,22 @@ TEST(test_positions_wrap)
 
 TEST(test_bad_ids)
 {
+	struct tsct_event event;
+
 	ck_assert_int_eq(tsct_emit(t, 0, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_PAD, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_FIRST - 1, NULL, 0), -EINVAL);
-	ck_assert_int_eq(tsct_emit(t, TSCT_ID_MAX + 1, NULL, 0), -EINVAL);
+	ck_assert_int_eq(tsct_emit(t, TSCT_ID_WIDE_MAX + 1, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, -1, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_MAX, NULL, 0), 0);
 	ck_assert_uint_eq(next().id, TSCT_ID_MAX);
+	ck_assert_int_eq(tsct_emit(t, TSCT_ID_MAX + 1, "12345678", 8), 0);
+	event = next();
+	ck_assert_uint_eq(event.id, TSCT_ID_MAX + 1);
+	ck_assert_uint_eq(event.len, 8);
+	ck_assert_mem_eq(event.payload, "12345678", 8);
+	ck_assert_int_eq(tsct_emit_unordered(t, TSCT_ID_WIDE_MAX, NULL, 0), 0);
+	ck_assert_uint_eq(next().id, TSCT_ID_WIDE_MAX);
 	expect_none();
 	ck_assert_uint_eq(tsct_channel_dropped(t), 5);
 }

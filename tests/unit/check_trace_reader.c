@@ -361,7 +361,7 @@ static const struct {
 	{ "stream_0", "stream_7", "out of order" },
 	{ "event_0_16", "event_9_16", "no such index" },
 	{ "event_0_16", "event_0_15", "no such index" },
-	{ "event_0_16", "event_0_65536", "no such index" },
+	{ "event_0_16", "event_0_1048576", "no such index" },
 	{ "event_0_17", "event_0_16", "defined twice" },
 	{ "holds_0_0", "holds_0_1", "holds_0_1: no such index" },
 	{ "holds_0_0 = \"", "holds_0_0 = \"packs=1 ", "holds_0_0: malformed" },

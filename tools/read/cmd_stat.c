@@ -10,6 +10,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "lib/ctf/ticks.h"
 #include "lib/query/mpi_wait.h"
 #include "lib/query/syscall_value.h"
@@ -132,10 +133,10 @@ static int count_events(struct stat_figures *s)
 		s->payload += e.len;
 		s->last = e.tick;
 		tally_event(&s->by_location[e.location], &e, bytes);
-		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
+		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
 			    bytes);
 		threads_note(&s->threads, &e, bytes,
-			     &s->meaning[e.stream][e.def->id - TSCT_ID_FIRST]);
+			     &s->meaning[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST]);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
 		stat_stacks_add(s, &e);
