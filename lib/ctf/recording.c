@@ -348,9 +348,9 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 {
 	struct tsct_stream_class *s = &rec->streams[stream];
 	struct tsct_event_def *copy, **next;
-	const __u32 at = def->id - TSCT_ID_FIRST;
+	const __u32 at = tsct_event_def_id(def) - TSCT_ID_FIRST;
 
-	if (def->id < TSCT_ID_FIRST)
+	if (at > TSCT_ID_WIDE_MAX - TSCT_ID_FIRST)
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
@@ -376,7 +376,7 @@ int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
 
 	if (err)
 		return err;
-	def.id = id;
+	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(rec, stream, &def);
 }
 
