@@ -159,6 +159,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 		for (k = 0; k < TSCT_REQUEST_NR; k++)
 			free(node->requests[k]);
 		free(node->limited_events);
+		free(node->rings);
 		free(node->cpus);
 	}
 	free(rec->nodes);
@@ -176,6 +177,50 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 	const struct tsct_recorded_node *n = &rec->nodes[node];
 
 	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
+}
+
+__u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
+{
+	__u32 i, nr = 0;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		nr += !rec->nodes[i].same;
+	return nr;
+}
+
+/* Returns the index of the location of a CPU of a recording; nr_locations: there is none. Locations
+ * are sorted by node, then by CPU. */
+static __u32 find_location(const struct tsct_recording *rec, __u32 node, __u32 cpu)
+{
+	__u32 from = 0, to = rec->nr_locations, middle;
+	const struct tsct_location *l;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		l = &rec->locations[middle];
+		if (l->node == node && l->cpu == cpu)
+			return middle;
+		if (l->node < node || (l->node == node && l->cpu < cpu))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return rec->nr_locations;
+}
+
+__u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location)
+{
+	const struct tsct_location *l = &rec->locations[location];
+	__u32 node = tsct_recording_node_of(rec, l->node), first = location, at;
+
+	if (node == l->node)
+		return location;
+	do {
+		at = find_location(rec, node, l->cpu);
+		first = at < first ? at : first;
+		node = rec->nodes[node].next;
+	} while (node);
+	return first;
 }
 
 bool tsct_recording_is_whole(const struct tsct_recording *rec)
@@ -303,9 +348,9 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 {
 	struct tsct_stream_class *s = &rec->streams[stream];
 	struct tsct_event_def *copy, **next;
-	const __u32 at = def->id - TSCT_ID_FIRST;
+	const __u32 at = tsct_event_def_id(def) - TSCT_ID_FIRST;
 
-	if (def->id < TSCT_ID_FIRST)
+	if (at > TSCT_ID_WIDE_MAX - TSCT_ID_FIRST)
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
@@ -331,7 +376,7 @@ int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
 
 	if (err)
 		return err;
-	def.id = id;
+	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(rec, stream, &def);
 }
 
@@ -367,6 +412,18 @@ char *tsct_recorded_requests(const struct tsct_recorded_node *node)
 		return text;
 	free(text);
 	return NULL;
+}
+
+char *tsct_recorded_rings(const struct tsct_recorded_node *node)
+{
+	const double attach_s = (node->attach.end_ns - node->attach.begin_ns) / 1e9;
+	char attached[96] = "", *text;
+
+	if (node->attach.end_ns)
+		snprintf(attached, sizeof(attached), "; attaching kernel events took %.3f s,"
+			 " before the begin", attach_s);
+	return asprintf(&text, "%s%s%s%s", node->provider, node->rings ? ": " : "",
+			node->rings ? node->rings : "", attached) < 0 ? NULL : text;
 }
 
 __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node)

@@ -229,11 +229,23 @@ enum tsct_requested {
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
+/* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: there were none, or
+ * of an older version */
+struct tsct_recorded_attach {
+	__s64 begin_ns, end_ns;
+};
+
 /*
- * A machine whose events are in the recording. A recorder describes the machine on
- * which it runs; a merged recording has the machines of all inputs.
+ * A recording of a machine. A recorder describes the machine on which it runs; a merged
+ * recording has the nodes of all inputs, of which several may be of one machine.
  */
 struct tsct_recorded_node {
+	/* index + 1 of the first recording of the same machine; 0: this is the first. Events of
+	 * all these have the index of the first as their node */
+	__u32 same;
+	/* index of another recording of the same machine, and so on; 0: no more. Set when
+	 * metadata is read */
+	__u32 next;
 	__u8 uuid[16];		/* UUID of the recording that was made on this node */
 	__u8 boot_id[16];
 	char *host;
@@ -247,6 +259,10 @@ struct tsct_recorded_node {
 	 * first events if there are many (NULL: none) */
 	__u64 limited;
 	char *limited_events;
+	/* size of the rings of each channel, and the limit of memory that made them smaller;
+	 * NULL: of an older version */
+	char *rings;
+	struct tsct_recorded_attach attach;
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
 	__u64 statedump_lost;	/* number of events of the statedump that are missing */
@@ -610,6 +626,19 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 		tsct_loss_total(&tsct_recording_samples_class(rec)->loss[0]) : 0;
 }
 
+/* Returns the index of the first recording of the machine that @node is of: the node of its
+ * events. */
+static inline __u32 tsct_recording_node_of(const struct tsct_recording *rec, __u32 node)
+{
+	return rec->nodes[node].same ? rec->nodes[node].same - 1 : node;
+}
+
+/* Returns the number of nodes, each counted once if there are several recordings of it. */
+__u32 tsct_recording_count_nodes(const struct tsct_recording *rec);
+
+/* Returns the index of the first location of the same node and CPU. */
+__u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location);
+
 /* Returns the name of a node in its cluster, or else the host's name. */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
 
@@ -761,6 +790,14 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 	return id - TSCT_ID_FIRST < s->nr_defs ?
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
+
+/* What a recording with calls of io_uring, events sys_io_uring_*, lacks */
+#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, and are" \
+	" not among them; the events 'io_uring:*' show them"
+
+/* Returns the provider of a node's rings, their sizes, and how long it took to attach the kernel
+ * events, malloc'ed; NULL: out of memory. */
+char *tsct_recorded_rings(const struct tsct_recorded_node *node);
 
 /* Returns the selections of a node, such as "events: sched syscalls; rate_limit: 50",
  * malloc'ed; NULL: none is known, or out of memory. */

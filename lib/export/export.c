@@ -11,6 +11,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "export.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
@@ -256,6 +257,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!x->nodes)
 		return -ENOMEM;
 	x->nr_nodes = x->rec->nr_nodes;
+	x->several_nodes = tsct_recording_count_nodes(x->rec) > 1;
 	for (i = 0; i < x->nr_nodes; i++)
 		x->nodes[i] = tsct_recording_node_name(x->rec, i);
 	err = x->recording ? tsct_identity_read(x->recording, &x->identity) : 0;
@@ -574,7 +576,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
-			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.def = x->first_def[e.stream] + tsct_event_def_id(e.def) - TSCT_ID_FIRST,
 			.node = e.node,
 		};
 		err = end_threads(x, threads, e.tick, &ended);

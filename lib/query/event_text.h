@@ -46,6 +46,8 @@ struct tsct_event_text {
 	__s64 second_ns; /* second whose text is in `clock`, ns since the epoch */
 	char clock[64];
 	size_t clock_len;
+	/* offset of local time to UTC; "": the second's local time does not occur twice */
+	char zone[8];
 	unsigned int tick_width, event_width;
 	/* buffer with a text of len bytes, and unused bytes after the text, so that a
 	 * copy in blocks of fixed size may read beyond the end of the text */
@@ -53,6 +55,7 @@ struct tsct_event_text {
 		char *text;
 		size_t len;
 	} *locations;		/* texts of the columns node and CPU, by location */
+	bool several_nodes;	/* flag: there is a column of nodes */
 	size_t location_len;	/* length of the longest text of node and CPU, bytes */
 	/* layouts of lines, by stream class and event id */
 	struct tsct_event_text_layout ***layouts;

@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/query/mpi_wait.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
@@ -65,6 +66,14 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
+/* Returns begin and end of the attaching of kernel events; null: there were none, or not known. */
+static json_t *json_attach(const struct tsct_recorded_node *node)
+{
+	return !node->attach.end_ns ? json_null() :
+		json_pack("{sI sI}", "begin_ns", (json_int_t)node->attach.begin_ns,
+			  "end_ns", (json_int_t)node->attach.end_ns);
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -76,7 +85,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so so so so ss so so so ss so sI sb sb so}", "name",
+			"{si so so so so so so so so so ss so so so ss so sI sb sb so}", "node",
+			(int)tsct_recording_node_of(s->rec, i), "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -85,6 +95,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"dropped_by_rate_limit",
 			ctl_json_error(tsct_recording_limited(s->rec, i)),
 			"rate_limited", view_json_limited(node),
+			"rings", node->rings ? ctl_json_text(node->rings) : json_null(),
+			"attach", json_attach(node),
 			"fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
@@ -104,21 +116,53 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
+/* For each location, the next location of the same CPU, in another recording of the node; 0: none */
+static __u32 *list_cpus(const struct tsct_recording *rec)
+{
+	__u32 *next = calloc(rec->nr_locations + 1, sizeof(*next)), i, first;
+
+	for (i = rec->nr_locations; next && i-- > 0; ) {
+		first = tsct_recording_cpu_of(rec, i);
+		if (first == i)
+			continue;
+		next[i] = next[first];
+		next[first] = i;
+	}
+	return next;
+}
+
+/* Adds the losses of a channel on a CPU. @location: first location of the CPU */
+static void add_loss(const struct tsct_stream_class *c, const __u32 *next, __u32 location,
+		     struct tsct_loss *to)
+{
+	__u32 cause;
+
+	do {
+		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+			to->cause[cause] += c->loss[location].cause[cause];
+		location = next[location];
+	} while (location);
+}
+
 /* Returns the numbers of events that a CPU lost, by channel and cause, without zeros. */
-static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
+static json_t *json_channel_losses(const struct stat_figures *s, const __u32 *next,
+				   __u32 location)
 {
 	const struct tsct_stream_class *c;
 	json_t *all = json_object(), *one;
 	__u32 cause;
 
 	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
-		if (!tsct_loss_total(&c->loss[location]))
+		struct tsct_loss loss = { { 0 } };
+
+		add_loss(c, next, location, &loss);
+		if (!tsct_loss_total(&loss))
 			continue;
 		one = json_object();
 		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-			if (c->loss[location].cause[cause])
+			if (loss.cause[cause])
 				json_object_set_new(one, tsct_loss_names[cause],
-					tsct_json_count(c->loss[location].cause[cause]));
+					tsct_json_count(loss.cause[cause]));
 		json_object_set_new(all, c->name, one);
 	}
 	return all;
@@ -126,28 +170,40 @@ static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
 
 static json_t *json_cpus(const struct stat_figures *s)
 {
+	const struct tsct_recording *rec = s->rec;
+	__u32 *next = list_cpus(rec), i, k;
 	const struct tsct_stream_class *c;
 	const struct tsct_location *l;
 	json_t *cpus = json_array();
 	struct tsct_loss loss;
-	__u32 i, cause;
+	struct tally tally;
+	__u64 unreadable;
 
-	for (i = 0; i < s->rec->nr_locations; i++) {
-		if (!s->by_location[i].events && !stat_lost_on(s, i) &&
-		    !stat_unreadable_on(s, i))
+	for (i = 0; next && i < rec->nr_locations; i++) {
+		if (tsct_recording_cpu_of(rec, i) != i)
 			continue;
-		l = &s->rec->locations[i];
+		l = &rec->locations[i];
 		memset(&loss, 0, sizeof(loss));
-		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
-			for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-				loss.cause[cause] += c->loss[i].cause[cause];
+		memset(&tally, 0, sizeof(tally));
+		for (c = rec->streams; c < rec->streams + rec->nr_streams; c++)
+			add_loss(c, next, i, &loss);
+		unreadable = 0;
+		k = i;
+		do {
+			tally_add(&tally, &s->by_location[k]);
+			unreadable += stat_unreadable_on(s, k);
+			k = next[k];
+		} while (k);
+		if (!tally.events && !tsct_loss_total(&loss) && !unreadable)
+			continue;
 		json_array_append_new(cpus, with_tally(json_pack(
-			"{si so si so so so}", "node", (int)l->node, "node_name",
-			ctl_json_text(tsct_recording_node_name(s->rec, l->node)),
+			"{si so si so so so}", "node", (int)tsct_recording_node_of(rec, l->node),
+			"node_name", ctl_json_text(tsct_recording_node_name(rec, l->node)),
 			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
-			"lost_by_channel", json_channel_losses(s, i), "unreadable",
-			tsct_json_count(stat_unreadable_on(s, i))), s, &s->by_location[i]));
+			"lost_by_channel", json_channel_losses(s, next, i), "unreadable",
+			tsct_json_count(unreadable)), s, &tally));
 	}
+	free(next);
 	return cpus;
 }
 
@@ -280,7 +336,7 @@ json_t *stat_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -299,7 +355,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
-		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
+		"mpi_waits", stat_mpi_json(s), "mpi_unfinished", stat_mpi_unfinished(s),
+		"stacks", stat_stacks_json(s), "mpi_mismatched",
+		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));

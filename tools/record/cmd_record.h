@@ -72,6 +72,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events early, for a trace reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
+	pid_t group;			/* process group of the command; 0: the recorder's */
 	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
 };
 
@@ -153,16 +154,25 @@ struct record_owner {
 	uid_t uid;
 };
 
+/* Number of events of one kernel event that the rate limit dropped during the recording */
+struct record_limited {
+	char event[TSCT_EVENT_NAME_MAX];
+	unsigned int kind;	/* TSCT_KIND_* */
+	unsigned long dropped;
+};
+
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
 	bool embedded;			/* `server` is the provider of programs, too */
-	char server_dir[64];		/* directory of the embedded server's socket */
-	char socket[96];
+	char server_dir[96];		/* directory of the embedded server's socket */
+	char socket[104];
 	/* Program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
+	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
+	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
 	/* for each channel: whether its rings had events older than `started` */
 	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */
@@ -189,6 +199,8 @@ struct record_session {
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */
+	struct record_limited *limited;	/* array of nr_limited elements */
+	unsigned int nr_limited;
 	/* events in those channels of the embedded server that no reader has opened */
 	struct tsct_store_unread unread;
 	char dir[4096];

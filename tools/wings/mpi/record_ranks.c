@@ -6,17 +6,21 @@
  * directory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
@@ -41,12 +45,15 @@ struct rank_place {
 	unsigned int size;	/* number of ranks on this host */
 };
 
-/* The other ranks of this host, in the rank that records */
-struct ranks {
-	int listener;
-	struct rank *at;
-	pid_t *pids;
-	unsigned int nr;
+/* The ranks of this host, in the rank that records */
+struct record_ranks {
+	int listener;		/* -1: not open */
+	struct rank *at;	/* the other ranks that have connected */
+	pid_t *pids;		/* their process ids */
+	unsigned int nr, nr_others;	/* number of these, and of all others */
+	char *dir;		/* directory of this host's recording */
+	int early;		/* pipe to the process that the launcher started */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
 };
 
 /* Environment variables by which programs find their channel */
@@ -165,50 +172,27 @@ static pid_t check_peer(int fd)
 
 /* ---- the rank that records ----------------------------------------------------------- */
 
-static void ranks_close(struct ranks *ranks)
-{
-	unsigned int i;
-
-	if (!ranks)
-		return;
-	for (i = 0; i < ranks->nr; i++) {
-		if (ranks->at[i].connection >= 0)
-			close(ranks->at[i].connection);
-		if (ranks->at[i].pidfd >= 0)
-			close(ranks->at[i].pidfd);
-	}
-	if (ranks->listener >= 0)
-		close(ranks->listener);
-	free(ranks->at);
-	free(ranks->pids);
-	free(ranks);
-}
-
 /* Opens the socket for the other ranks. @dir: output directory. Returns 0 or -errno;
  * -EADDRINUSE: another run uses this directory */
-static int ranks_listen(const char *dir, struct ranks **ret)
+static int ranks_listen(struct record_ranks *r, const char *dir)
 {
-	struct ranks *ranks = calloc(1, sizeof(*ranks));
 	struct sockaddr_un address;
 	socklen_t len = make_address(dir, &address);
-	int err = -ENOMEM;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
-	if (!ranks)
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, len) || listen(fd, SOMAXCONN)) {
+		err = -errno;
+		close(fd);
 		return err;
-	ranks->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (ranks->listener >= 0 &&
-	    !bind(ranks->listener, (struct sockaddr *)&address, len) &&
-	    !listen(ranks->listener, SOMAXCONN)) {
-		*ret = ranks;
-		return 0;
 	}
-	err = -errno;
-	ranks_close(ranks);
-	return err;
+	r->listener = fd;
+	return 0;
 }
 
 /* Accepts the connection of a rank. Returns 0 or -errno. */
-static int accept_rank(struct ranks *ranks)
+static int accept_rank(struct record_ranks *ranks)
 {
 	int fd = accept4(ranks->listener, NULL, NULL, SOCK_CLOEXEC);
 	struct rank *more;
@@ -238,18 +222,16 @@ static int accept_rank(struct ranks *ranks)
 	return 0;
 }
 
-/*
- * Waits until @nr ranks have connected. Returns 0, -ETIMEDOUT, -EINTR or another -errno.
- * @interrupted: becomes nonzero after a signal, which ends the wait
- */
-static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
+/* Waits until all other ranks have connected. Returns 0, -ETIMEDOUT, -EINTR (after a signal)
+ * or another -errno. */
+static int ranks_await(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .fd = ranks->listener, .events = POLLIN };
 	const __s64 until = tsct_monotonic_ns() + WAIT_NS;
 	int err = 0;
 
-	while (!err && ranks->nr < nr) {
-		if (*interrupted)
+	while (!err && ranks->nr < ranks->nr_others) {
+		if (stop_signals)
 			return -EINTR;
 		if (tsct_monotonic_ns() > until)
 			return -ETIMEDOUT;
@@ -259,15 +241,19 @@ static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int 
 	return err;
 }
 
-/* Sends this process's channel variables to the other ranks, which start their commands. */
-static int ranks_release(struct ranks *ranks)
+/* Sends this process's channel variables to the other ranks. */
+int record_ranks_release(const struct record_ranks *ranks)
 {
+	const long launcher = read_variable("PMI_FD");
 	json_t *json = json_pack("{ss}", "type", "channel");
 	struct byte_queue q = { 0 };
 	unsigned int i;
 	size_t len;
 	int err;
 
+	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
+	if (launcher > STDERR_FILENO)
+		close((int)launcher);
 	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (getenv(variables[i]))
 			json_object_set_new(json, variables[i], json_string(getenv(variables[i])));
@@ -284,7 +270,7 @@ static int ranks_release(struct ranks *ranks)
 }
 
 /* Returns true if a rank still runs. Does not block. */
-static bool ranks_running(struct ranks *ranks)
+static bool ranks_running(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .events = POLLIN };
 	bool running = false;
@@ -378,12 +364,6 @@ static int ranks_join(const char *dir)
 
 /* ---- the recorder ------------------------------------------------------------------------ */
 
-struct record_ranks {
-	unsigned int nr_others;
-	struct ranks *others;	/* NULL: the socket is not open */
-	char *dir;		/* directory of this host's recording */
-};
-
 /* Runs the command of a rank that does not record. Returns only after an error: -errno. */
 static int run_rank(const struct record_options *o, const char *path)
 {
@@ -397,6 +377,76 @@ static int run_rank(const struct record_options *o, const char *path)
 		return err;
 	execvp(path, o->command);
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
+}
+
+/* Time after which the launcher gets to know that the command has ended with status 0 while
+ * other ranks still run: it may have to end them, as they wait for the command. */
+#define GRACE_NS		5000000000LL
+
+static volatile pid_t recorder;
+
+static void pass_on(int number)
+{
+	kill(recorder, number);
+}
+
+/* Returns the exit status that shells give to a process with wait status @status. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/*
+ * Stands in for the recorder, which is a child, as the process that the launcher started:
+ * passes signals on, and ends with the recorder, and with its status; or before, with the wait
+ * status that is read from @early. Closes the launcher's descriptors, which would hide from
+ * it that the command has ended.
+ */
+__attribute__((noreturn))
+static void stand_in(int early)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	size_t i;
+	int status;
+	ssize_t n;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (signal(numbers[i], pass_on) == SIG_IGN)
+			signal(numbers[i], SIG_IGN);
+	dup2(early, STDERR_FILENO + 1);
+	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
+	do
+		n = read(STDERR_FILENO + 1, &status, sizeof(status));
+	while (n < 0 && errno == EINTR);
+	while (n <= 0 && waitpid(recorder, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(exit_status(status));
+}
+
+/*
+ * A launcher whose job ends early kills the processes that it started, and their process
+ * groups. So the recorder goes on in a child with a group of its own, and the command, which
+ * the launcher may kill, joins the launcher's group. If only the process that stands in for
+ * the recorder is killed, the command gets SIGTERM, by way of the recorder. Returns 0 or -errno.
+ */
+static int leave_launcher(int *ret_early, pid_t *ret_group)
+{
+	const pid_t launched = getpid();
+	int early[2];
+
+	*ret_group = getpgrp();
+	if (pipe2(early, O_CLOEXEC))
+		return -errno;
+	recorder = fork();
+	if (recorder < 0)
+		return -errno;
+	if (recorder)
+		stand_in(early[0]);
+	close(early[0]);
+	*ret_early = early[1];
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	return getppid() == launched ? 0 : -ESRCH;
 }
 
 int record_ranks_start(struct record_options *o, const char *path)
@@ -416,7 +466,10 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (!r)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
-	err = ranks_listen(o->dir, &r->others);
+	r->listener = -1;
+	err = leave_launcher(&r->early, &o->group);
+	if (!err)
+		err = ranks_listen(r, o->dir);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
 	uname(&host);
@@ -432,9 +485,9 @@ int record_ranks_start(struct record_options *o, const char *path)
 	return err;
 }
 
-int record_ranks_await(const struct record_ranks *r)
+int record_ranks_await(struct record_ranks *r)
 {
-	int err = ranks_await(r->others, r->nr_others, &stop_signals);
+	int err = ranks_await(r);
 
 	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host: %s",
 				   r->nr_others, strerror(-err));
@@ -442,35 +495,51 @@ int record_ranks_await(const struct record_ranks *r)
 
 pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)
 {
-	const unsigned int nr = r->others->nr;
-	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
+	pid_t *roots = malloc((r->nr + 1) * sizeof(*roots));
 
 	if (!roots)
 		return NULL;
 	roots[0] = root;
-	if (nr)
-		memcpy(roots + 1, r->others->pids, nr * sizeof(*roots));
-	*ret_nr = nr + 1;
+	if (r->nr)
+		memcpy(roots + 1, r->pids, r->nr * sizeof(*roots));
+	*ret_nr = r->nr + 1;
 	return roots;
 }
 
-int record_ranks_release(const struct record_ranks *r)
+bool record_ranks_running(struct record_ranks *r, int status)
 {
-	return ranks_release(r->others);
-}
+	const __s64 now = tsct_monotonic_ns();
 
-bool record_ranks_running(const struct record_ranks *r)
-{
-	return ranks_running(r->others);
+	if (!ranks_running(r))
+		return false;
+	r->ended_ns = r->ended_ns ? r->ended_ns : now;
+	if (r->early >= 0 && (status || now - r->ended_ns > GRACE_NS)) {
+		if (write(r->early, &status, sizeof(status)) < 0)
+			errno = 0;	/* the launcher has killed that process */
+		close(r->early);
+		r->early = -1;
+	}
+	return true;
 }
 
 void record_ranks_close(struct record_ranks *r)
 {
+	unsigned int i;
+
 	/* After an error, waits until all ranks have connected: each ends when its
 	 * connection is closed. */
-	if (r->others)
-		ranks_await(r->others, r->nr_others, &stop_signals);
-	ranks_close(r->others);
+	if (r->listener >= 0) {
+		ranks_await(r);
+		close(r->listener);
+	}
+	for (i = 0; i < r->nr; i++) {
+		if (r->at[i].connection >= 0)
+			close(r->at[i].connection);
+		if (r->at[i].pidfd >= 0)
+			close(r->at[i].pidfd);
+	}
+	free(r->at);
+	free(r->pids);
 	free(r->dir);
 	free(r);
 }

@@ -108,6 +108,7 @@ static void put_cards(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	const __u64 lost = tsct_trace_lost(r->x.trace);
+	const __u32 nodes = tsct_recording_count_nodes(rec);
 	struct tsct_recorded_errors errors;
 	struct tsct_balance sum;
 
@@ -119,18 +120,18 @@ static void put_cards(const struct report *r, FILE *to)
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
 	fputs("</b><span>length of the time range shown</span></li>\n", to);
-	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
+	put_card(to, nodes, nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
 	if (sum.limited)
 		put_card(to, sum.limited, "events dropped by the rate limit", true);
-	if (rec->nr_nodes > 1)
+	if (nodes > 1)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
 			  "largest error of a time to the cluster's time" :
 			  "largest error of a time to the common time of the nodes");
 	/* Nodes that were never compared have no known error, so no number is shown. */
-	if (rec->nr_nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
-		put_error(to, errors.clock_ns, rec->nr_nodes > 1 ?
+	if (nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
+		put_error(to, errors.clock_ns, nodes > 1 ?
 			  "largest error of a time to its node's CLOCK_REALTIME" :
 			  "largest error of a time to CLOCK_REALTIME");
 	put_error(to, errors.utc_ns, "largest error of a time to UTC");
@@ -177,6 +178,12 @@ static void put_warnings(const struct report *r, FILE *to)
 			put_node_warning(rec, to, i, "its clock was disrupted during the"
 					 " recording (a step, a suspend).");
 	}
+	for (i = 0; i < r->x.nr_defs; i++)
+		if (r->seen[i].events &&
+		    !strncmp(r->x.defs[i].def->name, "sys_io_uring_", 13)) {
+			fputs("<p class=\"note\">io_uring: " TSCT_IO_URING_TEXT ".</p>\n", to);
+			break;
+		}
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
 			" places; the readable part is shown.</p>\n", (uint64_t)damage);
@@ -368,7 +375,7 @@ static void put_nodes(const struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_recorded_node *n;
 	__u32 i, k, cpus;
-	char *requests;
+	char *requests, *rings;
 
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
@@ -388,11 +395,13 @@ static void put_nodes(const struct report *r, FILE *to)
 		requests = tsct_recorded_requests(n);
 		report_put_cell(to, requests ? requests : "not known");
 		free(requests);
-		report_put_cell(to, n->provider);
+		rings = tsct_recorded_rings(n);
+		report_put_cell(to, rings ? rings : n->provider);
+		free(rings);
 		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
 		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
 				"not known");
-		put_number(to, r->nodes[i].events);
+		put_number(to, r->nodes[i].recorded);
 		report_put_cell(to, tsct_status_name(n->sync.on ? n->sync.status :
 						     rec->status));
 		fputs("<td>", to);
