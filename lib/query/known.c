@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "known.h"
+
+/* ---- what filters and limits hide ----------------------------------------------- */
+
+/* Returns true if a condition of --where may hide switches: it names a field of sched_switch. */
+static bool where_hides(const char *where, const struct tsct_event_def *def)
+{
+	__u32 i;
+
+	for (i = 0; where && i < def->nr_fields; i++)
+		if (strstr(where, def->fields[i].name))
+			return true;
+	return false;
+}
+
+/* Returns true if the rate limit dropped events, or switches (@event), of a node, or may have. */
+static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
+{
+	const __u64 limited = tsct_recording_limited(rec, node);
+	const char *list = rec->nodes[node].limited_events;
+
+	/* A list of more than 64 KiB is not whole. */
+	return limited && (!event || limited == UINT64_MAX || !list || strlen(list) > 65536 ||
+			   strstr(list, event));
+}
+
+static __u8 find_hidden(const struct tsct_known *k, __u32 node)
+{
+	char *const *requests = k->rec->nodes[node].requests;
+	const struct tsct_event_def *def;
+	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
+	__u32 i, id;
+
+	if (requests[TSCT_REQUEST_WHERE] || limit_hides(k->rec, node, NULL))
+		hidden |= TSCT_HIDDEN_RAW_ENDS;
+	for (i = 0; i < k->rec->nr_streams; i++)
+		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
+			def = k->rec->streams[i].defs[id];
+			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
+				continue;
+			k->switches[i] = true;
+			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
+			    limit_hides(k->rec, node, "sched_switch ") ||
+			    (k->filter && !tsct_filter_wants(k->filter, def)))
+				hidden |= TSCT_HIDDEN_SWITCHES;
+		}
+	return hidden;
+}
+
+static int by_tick(const void *a, const void *b)
+{
+	const struct tsct_identity_end *x = a, *y = b;
+
+	return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+/* Finds the times at which threads are no longer selected by their names. */
+static int find_renamed(struct tsct_known *k)
+{
+	const struct tsct_identity_thread *t;
+	struct tsct_identity_end *end;
+	const char *name;
+	size_t i;
+
+	for (i = 1; i < k->identity->nr_threads; i++) {
+		t = &k->identity->threads[i];
+		name = t->node < k->rec->nr_nodes ?
+			k->rec->nodes[t->node].requests[TSCT_REQUEST_COMM] : NULL;
+		if (!name || t[-1].node != t->node || t[-1].state.tid != t->state.tid ||
+		    !strcmp(t->name, name) || strcmp(t[-1].name, name))
+			continue;
+		end = tsct_array_next(&k->renamed, k->nr_renamed, sizeof(*end));
+		if (!end)
+			return -ENOMEM;
+		k->nr_renamed++;
+		*end = (struct tsct_identity_end) { t->node, t->state.tid, t->tick };
+	}
+	if (k->nr_renamed)
+		qsort(k->renamed, k->nr_renamed, sizeof(*k->renamed), by_tick);
+	return 0;
+}
+
+int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
+{
+	const struct tsct_recording *rec = k->rec;
+	__u32 i;
+
+	k->hidden = calloc(rec->nr_nodes, sizeof(*k->hidden));
+	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
+	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
+				sizeof(*k->lossy_until));
+	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
+	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
+	if (!k->hidden || !k->switches || !k->lossy_until || !k->blind_until || !k->runs)
+		return -ENOMEM;
+	for (i = 0; i < rec->nr_nodes; i++)
+		k->hidden[i] = find_hidden(k, i);
+	return find_renamed(k) ?:
+		(trace ? tsct_trace_loss_times(trace, &k->losses, &k->nr_losses) : 0);
+}
+
+void tsct_known_free(struct tsct_known *k)
+{
+	free(k->hidden);
+	free(k->renamed);
+	free(k->switches);
+	free(k->losses);
+	free(k->lossy_until);
+	free(k->blind_until);
+	free(k->runs);
+	*k = (struct tsct_known) { .rec = NULL };
+}
+
+/* ---- losses --------------------------------------------------------------------- */
+
+const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
+{
+	const struct tsct_loss_time *loss = &k->losses[k->begun];
+	struct tsct_known_run *run;
+	__u64 *until;
+
+	if (k->begun == k->nr_losses || loss->from >= tick)
+		return NULL;
+	k->begun++;
+	until = &k->lossy_until[k->rec->locations[loss->location].node * k->rec->nr_streams +
+				loss->stream];
+	if (loss->until > *until)
+		*until = loss->until;
+	if (!k->switches[loss->stream])
+		return loss;
+	until = &k->blind_until[loss->location];
+	if (loss->until > *until)
+		*until = loss->until;
+	run = &k->runs[loss->location];
+	if (run->on && !run->maybe && loss->from > run->seen)
+		run->seen = loss->from;
+	run->cut = true;
+	return loss;
+}
+
+const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
+{
+	const struct tsct_identity_end *end = &k->renamed[k->passed];
+
+	if (k->passed == k->nr_renamed || end->tick >= tick)
+		return NULL;
+	k->passed++;
+	return end;
+}
+
+bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	const struct tsct_known_run *run = &k->runs[e->location];
+
+	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
+		return false;
+	return !(k->hidden[e->node] & TSCT_HIDDEN_ELSEWHERE) ||
+		!k->rec->streams[e->stream].kernel ||
+		(run->on && !run->maybe && !run->cut && run->tid == e->tid);
+}
+
+/* ---- who runs on a CPU ------------------------------------------------------------ */
+
+/* Returns true if all switches from a thread are recorded, unless lost. @comm: the thread's
+ * name; NULL: the filter has let the thread's events pass */
+static bool is_selected(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
+			const struct tsct_value *comm)
+{
+	char *const *requests = k->rec->nodes[e->node].requests;
+	const char *name = requests[TSCT_REQUEST_COMM];
+	const struct tsct_identity_thread *who;
+	const size_t len = name ? strlen(name) : 0;
+
+	if ((k->hidden[e->node] & TSCT_HIDDEN_SWITCHES) ||
+	    (k->filter && k->filter->threads.nr && !tsct_filter_in(&k->filter->threads, tid)))
+		return false;
+	/* The recorder, whose switches are not recorded, runs in the time of the idle thread. */
+	if (!tid)
+		return requests[TSCT_REQUEST_PROCESSES] && !name && !requests[TSCT_REQUEST_CGROUP] &&
+			!strcmp(requests[TSCT_REQUEST_PROCESSES], "all");
+	if (name && comm && (tsct_value_text_len(comm) != len || memcmp(comm->at, name, len)))
+		return false;
+	who = tsct_identity_find(k->identity, e->node, tid, e->tick);
+	return who && who->state.selected;
+}
+
+static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
+		      const struct tsct_value *comm, struct tsct_known_change *ret)
+{
+	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm))
+		return;
+	k->runs[e->location] = (struct tsct_known_run) {
+		.on = true, .tid = tid, .seen = e->tick,
+		.maybe = comm && k->rec->nodes[e->node].requests[TSCT_REQUEST_CGROUP],
+	};
+	ret->began = true;
+	ret->switched = comm;
+	ret->tid = tid;
+}
+
+void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
+		    struct tsct_known_change *ret)
+{
+	struct tsct_known_run *run = &k->runs[e->location];
+	struct tsct_value comm;
+	__s64 prev = e->tid, next = 0;
+	bool same;
+
+	*ret = (struct tsct_known_change) { .began = false };
+	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
+			  !tsct_value_find_integer(e, "next_tid", &next) ||
+			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))
+		return;
+	same = run->on && !run->cut && run->tid == (__u32)prev;
+	if (same && (is_switch || !run->maybe))
+		run->seen = e->tick;
+	if (same && !is_switch)
+		return;
+	if (run->on) {
+		ret->ended = true;
+		ret->away = same;
+		ret->until = run->seen;
+		run->on = false;
+	}
+	if (is_switch)
+		begin_run(k, e, (__u32)next, &comm, ret);
+	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream])
+		begin_run(k, e, e->tid, NULL, ret);
+}
+
+__u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
+{
+	const struct tsct_known_run *run = &k->runs[location];
+	const __u32 node = k->rec->locations[location].node;
+
+	/* The last events of a recorder that was killed may be missing. */
+	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
+		run->seen : UINT64_MAX;
+}
+
+bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)
+{
+	char *const *requests = rec->nodes[node].requests;
+	const char *processes = requests[TSCT_REQUEST_PROCESSES];
+
+	return (processes && strcmp(processes, "all")) || requests[TSCT_REQUEST_COMM] ||
+		requests[TSCT_REQUEST_CGROUP] || requests[TSCT_REQUEST_CPUS] ||
+		requests[TSCT_REQUEST_WHERE] || requests[TSCT_REQUEST_USER_EVENTS] ||
+		limit_hides(rec, node, NULL);
+}
