@@ -28,6 +28,8 @@ struct tsct_column {
 	/* Text that is shown for a figure that is null, missing or an empty text; NULL: "-" for
 	 * null and missing figures, and nothing for an empty text */
 	const char *unknown;
+	/* Callback: formats a figure that is a number, with its unit; NULL: none. Returns @text. */
+	const char *(*show)(double value, char *text, size_t size);
 	/* Callback: appends the text of the cell, in place of the figure; NULL: none. */
 	void (*text)(const json_t *row, struct tsct_text *cell);
 };
@@ -40,10 +42,18 @@ struct tsct_table {
 	const struct tsct_column *columns;
 	unsigned int nr;
 	__s64 origin;		/* start of the times in columns with `since`, ns */
+	int width;		/* lines are cut to so many characters; 0: unlimited */
 };
 
-/* Print the titles, or a row, as a line. Text is escaped. */
+#define TSCT_TABLE(table_to, table_columns, ...) \
+	{ .to = table_to, .columns = table_columns, \
+	  .nr = sizeof(table_columns) / sizeof(*(table_columns)), __VA_ARGS__ }
+
+/* Print the titles, a row, or a line above or below the table, without blanks at the end.
+ * Titles and rows are escaped. */
 void tsct_table_head(const struct tsct_table *table);
 void tsct_table_row(const struct tsct_table *table, const json_t *row);
+__attribute__((format(printf, 2, 3)))
+void tsct_table_line(const struct tsct_table *table, const char *format, ...);
 
 #endif /* TSCT_BASE_TABLE_H */

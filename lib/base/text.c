@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,12 +24,11 @@ void tsct_text_add(struct tsct_text *text, const void *from, size_t len)
 	text->len += len;
 }
 
-void tsct_text_print(struct tsct_text *text, const char *format, ...)
+void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args)
 {
-	va_list args, again;
+	va_list again;
 	int len;
 
-	va_start(args, format);
 	va_copy(again, args);
 	len = vsnprintf(NULL, 0, format, args);
 	if (len >= 0 && tsct_text_reserve(text, (size_t)len + 1)) {
@@ -38,6 +36,14 @@ void tsct_text_print(struct tsct_text *text, const char *format, ...)
 		text->len += (size_t)len;
 	}
 	va_end(again);
+}
+
+void tsct_text_print(struct tsct_text *text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tsct_text_vprint(text, format, args);
 	va_end(args);
 }
 

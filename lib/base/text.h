@@ -4,6 +4,7 @@
 #define TSCT_BASE_TEXT_H
 
 #include <linux/types.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ char *tsct_text_reserve(struct tsct_text *text, size_t size);
 void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
 __attribute__((format(printf, 2, 3)))
 void tsct_text_print(struct tsct_text *text, const char *format, ...);
+__attribute__((format(printf, 2, 0)))
+void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args);
 
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A preloaded library that fakes the wall clock of one process: CLOCK_REALTIME is
- * FAKE_CLOCK_S seconds ahead, and adjtimex(2) reports an error of FAKE_MAXERROR_US
- * us, or STA_UNSYNC if that variable is not set. While the file FAKE_SLEW exists,
+ * A preloaded library that fakes the clocks of one process: CLOCK_REALTIME is FAKE_CLOCK_S
+ * seconds ahead, CLOCK_MONOTONIC_RAW is FAKE_COUNTER_S seconds ahead, and adjtimex(2)
+ * reports an error of FAKE_MAXERROR_US us, or STA_UNSYNC if that variable is not set. While the file FAKE_SLEW exists,
  * adjtimex(2) reports a slew of 10 %.
  */
 #include <dlfcn.h>
@@ -13,15 +13,16 @@
 #include <unistd.h>
 
 static int (*real_gettime)(clockid_t clock, struct timespec *ts);
-static long ahead_s;
+static long ahead_s, counter_s;
 
 __attribute__((constructor))
 static void begin(void)
 {
-	const char *text = getenv("FAKE_CLOCK_S");
+	const char *text = getenv("FAKE_CLOCK_S"), *counter = getenv("FAKE_COUNTER_S");
 
 	*(void **)&real_gettime = dlsym(RTLD_NEXT, "clock_gettime");
 	ahead_s = text ? strtol(text, NULL, 10) : 0;
+	counter_s = counter ? strtol(counter, NULL, 10) : 0;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -33,6 +34,8 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	ret = real_gettime(clock, ts);
 	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
 		ts->tv_sec += ahead_s;
+	if (!ret && clock == CLOCK_MONOTONIC_RAW)
+		ts->tv_sec += counter_s;
 	return ret;
 }
 

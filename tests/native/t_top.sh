@@ -17,7 +17,7 @@ refused "delay: '0' is not a number of seconds from 0.1 to 86400" -d 0
 refused "delay: 'nan' is not" -d nan
 refused "count: '0' is not a number from 1" -n 0
 refused "count: '-1' is not" -n -1
-refused "sort: invalid key 'size'; use events, bytes, unread, lost, name or id" -s size
+refused "sort: invalid value 'size'; use events, bytes, unread, lost, name or id" -s size
 TSCTRACE_PROVIDER=none run 1 top --once
 says "no provider of channels (\$TSCTRACE_PROVIDER is 'none')"
 

@@ -3,6 +3,7 @@
 /* The table of trace-ctl cluster top: rows of samples, marks of the slowest link, order,
  * and samples that are hostile */
 #include "tools/wings/cluster/top_table.c"
+#include "tools/shared/top_rows.c"
 #include "tools/wings/cluster/coordinator.c"
 #include "tools/wings/cluster/cluster_check.c"
 #include "tools/common/json.c"
@@ -17,8 +18,8 @@
 static char *names[] = { "n1", "n2", "n3", "n4", NULL };
 static struct cluster_settings options = { .top = true, .connect_ns = 20 * SECOND };
 static struct cluster c;
-static struct top_table_row rows[NR];
-static char *text;
+static json_t *table;
+static char *printed;
 
 static void take_actions(void)
 {
@@ -53,8 +54,26 @@ static void begin(void)
 static void end(void)
 {
 	cluster_free(&c);
-	free(text);
-	text = NULL;
+	json_decref(table);
+	free(printed);
+	table = NULL;
+	printed = NULL;
+}
+
+static void read_rows(__s64 now, const char *sort)
+{
+	json_decref(table);
+	table = top_table_read(&c, now, sort);
+}
+
+static const json_t *row_at(size_t i)
+{
+	return json_array_get(json_object_get(table, "nodes"), i);
+}
+
+static void expect_name(size_t i, const char *name)
+{
+	ck_assert_str_eq(ctl_json_string(row_at(i), "name"), name);
 }
 
 static void print(int width, int height, __s64 now)
@@ -62,18 +81,17 @@ static void print(int width, int height, __s64 now)
 	size_t len;
 	FILE *to;
 
-	free(text);
-	to = open_memstream(&text, &len);
-	top_table_read(&c, now, rows);
-	top_table_sort(rows, NR, TOP_TABLE_EVENTS);
-	top_table_print(to, rows, NR, width, height);
+	free(printed);
+	to = open_memstream(&printed, &len);
+	read_rows(now, "events_per_s");
+	top_table_print(table, to, width, height);
 	fclose(to);
 }
 
 static void expect(const char *what, bool there)
 {
-	ck_assert_msg(!strstr(text, what) != there, "'%s' %s: %s", what,
-		      there ? "missing" : "unexpected", text);
+	ck_assert_msg(!strstr(printed, what) != there, "'%s' %s: %s", what,
+		      there ? "missing" : "unexpected", printed);
 }
 
 #define SAMPLE(events, lost, error, delay) "{\"type\":\"sample\",\"seconds\":1.0,\"channels\":2," \
@@ -95,21 +113,23 @@ TEST(figures)
 	/* The largest bound and the longest delay are different links. */
 	expect("synchronized; slowest link: longest delay\n", true);
 	expect("synchronized; slowest link: largest bound\n", true);
-	ck_assert_str_eq(rows[0].name, "n2");
-	ck_assert_str_eq(rows[1].name, "n3");
-	ck_assert_str_eq(rows[2].name, "n1");
-	ck_assert(!rows[2].widest && !rows[2].longest && isnan(rows[2].delay_ns));
-	ck_assert_str_eq(rows[3].name, "n4");
-	ck_assert(!rows[3].sampled);
+	expect_name(0, "n2");
+	expect_name(1, "n3");
+	expect_name(2, "n1");
+	ck_assert(json_is_false(json_object_get(row_at(2), "largest_bound")));
+	ck_assert(json_is_false(json_object_get(row_at(2), "longest_delay")));
+	ck_assert(json_is_null(json_object_get(row_at(2), "delay_ns")));
+	expect_name(3, "n4");
+	ck_assert_ptr_null(json_object_get(row_at(3), "events"));
 	expect("-1.50 us", true);
 	expect("2.50 us", true);
 	expect("70.00 us", true);
-	top_table_sort(rows, NR, TOP_TABLE_BOUND);
-	ck_assert_str_eq(rows[0].name, "n3");
-	top_table_sort(rows, NR, TOP_TABLE_DELAY);
-	ck_assert_str_eq(rows[0].name, "n2");
-	top_table_sort(rows, NR, TOP_TABLE_NAME);
-	ck_assert_str_eq(rows[0].name, "n1");
+	read_rows(SECOND, "error_ns");
+	expect_name(0, "n3");
+	read_rows(SECOND, "delay_ns");
+	expect_name(0, "n2");
+	read_rows(SECOND, NULL);
+	expect_name(0, "n1");
 	print(0, 5, SECOND);
 	expect("  ... 2 more nodes\n", true);
 	gets(1, SAMPLE("30.0", "1.5", "9000", "70000"));
@@ -120,21 +140,16 @@ TEST(figures)
 /* The others go on; the end of the run comes with the last failure, or an interrupt. */
 TEST(failures)
 {
-	json_t *json;
-
 	gets(0, SAMPLE("10.0", "0.0", "0", "null"));
 	cluster_disconnected(&c, 2, "connection lost", 2 * SECOND);
 	take_actions();
 	print(0, 0, 6 * SECOND);
-	ck_assert_str_eq(rows[0].name, "n3");
+	expect_name(0, "n3");
 	expect("4 nodes (1 FAILED), 10 events/s", true);
 	expect("FAILED: connection lost\n", true);
 	expect("silent for 5 s\n", true);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_CHECK);
-	json = top_table_json(rows, NR);
-	ck_assert_str_eq(ctl_json_string(json_array_get(json_object_get(json, "nodes"), 0),
-					 "why"), "connection lost");
-	json_decref(json);
+	ck_assert_str_eq(ctl_json_string(row_at(0), "why"), "connection lost");
 	gets(0, SAMPLE("11.0", "0.0", "0", "null"));
 	cluster_disconnected(&c, 0, "x", 2 * SECOND);
 	cluster_disconnected(&c, 1, "x", 2 * SECOND);
@@ -166,5 +181,5 @@ TEST(hostile)
 	expect("\033", false);
 	expect("FAILED: unexpected message 'ready'", true);
 	expect("no channels; start tsctraced on the node\n", true);
-	json_decref(top_table_json(rows, NR));
+	ck_assert_uint_eq(json_array_size(json_object_get(table, "nodes")), NR);
 }

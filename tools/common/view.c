@@ -294,7 +294,7 @@ void view_print_messages(const struct tsct_recording *rec)
 		TSCT_COLUMN("merged", "least_ns", 12, .scale = 1e-3, .decimals = 3),
 		TSCT_COLUMN("", NULL, 0, .text = put_nodes),
 	};
-	const struct tsct_table t = { stdout, columns, sizeof(columns) / sizeof(*columns), 0 };
+	const struct tsct_table t = TSCT_TABLE(stdout, columns);
 	json_t *all = view_json_messages(rec, true), *pair;
 	size_t i;
 
@@ -314,31 +314,28 @@ void view_print_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
-/* The length in bytes is the number of columns, because lines are ASCII. */
-void view_print_line(FILE *to, const char *line, int width)
+const char *view_format_rate(double rate, char *text, size_t size)
 {
-	int len = strlen(line);
-
-	if (width && len > width)
-		len = width;
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(to, "%.*s\n", len, line);
-}
-
-const char *view_format_rate(double rate, bool has_rate, char *text, size_t size)
-{
-	if (!has_rate)
-		snprintf(text, size, "-");
-	else if (rate < 9999.5)
-		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
-			 rate);
+	if (rate < 9999.5)
+		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f", rate);
 	else if (rate < 999500)
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
 	else	/* a rate this high comes from corrupt counters only */
 		snprintf(text, size, "%.1e", rate);
+	return text;
+}
+
+const char *view_format_mb(double bytes, char *text, size_t size)
+{
+	snprintf(text, size, bytes < 999999e6 ? "%.1f" : "%.1e", bytes / 1e6);
+	return text;
+}
+
+const char *view_format_percent(double percent, char *text, size_t size)
+{
+	snprintf(text, size, "%.0f%%", percent);
 	return text;
 }
 

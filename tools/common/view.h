@@ -36,12 +36,11 @@ static inline const char *view_plural(__u64 nr)
  * "1.50 us"; NaN: "-". Returns @text. */
 const char *view_format_ns(double ns, char *text, size_t size);
 
-/* Prints the first @width columns of a line, without blanks at the end; @width 0: all columns */
-void view_print_line(FILE *to, const char *line, int width);
-
-/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M"; "-" if @has_rate is
- * false. Returns @text. */
-const char *view_format_rate(double rate, bool has_rate, char *text, size_t size);
+/* Format a rate in up to seven columns: "123", "45.6k", "7.89M"; a number of bytes in MB; a
+ * percentage. Return @text. */
+const char *view_format_rate(double rate, char *text, size_t size);
+const char *view_format_mb(double bytes, char *text, size_t size);
+const char *view_format_percent(double percent, char *text, size_t size);
 
 /* Formats the local time of day. Returns @text. */
 const char *view_format_clock(char *text, size_t size);

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "channel_view.h"
-#include "tools/common/cmd.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
+#include "tools/common/channel_view.h"
+#include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
@@ -211,16 +211,20 @@ static int print_over_limit(const struct tsct_info *info, const char *name)
 static int print_created(struct channel_list *all, const struct channel_options *w,
 			 const struct listed_channel *c)
 {
-	char size[16], policy[32];
+	json_t *json = channel_view_json(all, c, true);
+	struct tsct_text policy = { 0 };
+	char size[16];
 
 	if (w->json)
-		return ctl_json_print(channel_view_json(all, c));
-	printf("channel %s: id %u, %s, %u blocks of %u bytes on each CPU, %s, in"
-	       " the %s\n", c->info.name, c->info.id,
-	       channel_view_policy(&c->info, policy, sizeof(policy)),
+		return ctl_json_print(json);
+	channel_view_policy(json, &policy);
+	printf("channel %s: id %u, %.*s, %u blocks of %u bytes on each CPU, %s, in"
+	       " the %s\n", c->info.name, c->info.id, (int)policy.len, policy.at,
 	       c->info.blocks, c->info.block_size,
 	       channel_view_bytes(c->info.bytes, size, sizeof(size)),
 	       channel_provider_names[c->provider]);
+	free(policy.at);
+	json_decref(json);
 	return EXIT_DONE;
 }
 
@@ -339,23 +343,15 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 
 static int list_channels(struct channel_list *all, const struct channel_options *w)
 {
-	json_t *json;
-	size_t i;
+	json_t *channels = channel_view_list(all, w->json);
 
-	if (w->json) {
-		json = json_array();
-		for (i = 0; i < all->nr; i++)
-			json_array_append_new(json, channel_view_json(all,
-							&all->at[i]));
-		return ctl_json_print(json);
-	}
-	if (!all->nr) {
+	if (w->json)
+		return ctl_json_print(channels);
+	if (all->nr)
+		channel_view_print(channels, false);
+	else
 		puts("no channels");
-		return EXIT_DONE;
-	}
-	channel_view_header(stdout);
-	for (i = 0; i < all->nr; i++)
-		channel_view_row(stdout, &all->at[i]);
+	json_decref(channels);
 	return EXIT_DONE;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <tsctrace/tsctrace.h>
 
+#include "lib/base/table.h"
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
@@ -33,15 +34,6 @@ struct clock_reading {
 	int error;		/* 0; or -errno: `time` could not be computed */
 	/* cycles of the counter per us of CLOCK_MONOTONIC_RAW; 0: unknown */
 	double mhz;
-	double error_ppb;	/* error bound of mhz, parts per billion */
-	double growth_ppb;	/* growth of the time's error bound, ns/s */
-	double age_s;		/* time since the clock's last sample, s */
-	double epoch_age_s;	/* time since the epoch began, s; negative: unknown */
-	int64_t epoch_ns;	/* time when the clock's current epoch began, in ns
-				 * since 1970-01-01 00:00 UTC */
-	unsigned int segments;	/* number of clock segments, past and present */
-	double segments_s;	/* time since the oldest clock segment began, s */
-	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */
 	struct tsct_utc utc;	/* bound of CLOCK_REALTIME to UTC */
 	int utc_error;		/* result of tsct_clock_utc() */
 	struct tsct_time cluster;	/* reading of cluster time */
@@ -50,38 +42,11 @@ struct clock_reading {
 
 /* ---- reading ----------------------------------------------------------- */
 
-static double seconds_since(const struct clock_reading *r, uint64_t cycles)
-{
-	return (double)(int64_t)(r->cycles - cycles) / r->mhz / 1e6;
-}
-
-static void read_rate(struct clock_reading *r)
-{
-	const struct tsct_clock_state *state = &r->state;
-	const struct tsct_clock_params *real = &state->real;
-	uint64_t mult = state->rate_mult ? state->rate_mult : real->mult;
-	bool holdover;
-
-	r->mhz = mult ? (double)(1ULL << TSCT_CLOCK_SHIFT) * 1e3 /
-		(double)mult : 0;
-	r->error_ppb = (double)state->rate_error_ppt / 1e3;
-	if (!real->mult)
-		return;
-	/* Holdover: the clock params are overdue for an update. */
-	holdover = (int64_t)(r->cycles - real->holdover_after_cycles) > 0;
-	r->growth_ppb = (double)tsct_growth_ppb(real->mult, holdover ?
-			real->holdover_growth : real->growth);
-	r->age_s = seconds_since(r, real->as_of_cycles);
-}
-
 /* Reads the clock. Returns 0, or -EAGAIN if no clock params were published yet. */
 static int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 {
-	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
-	struct tsct_check check = { .nr = 0 };
 	struct tsct_time_point point;
-	struct timespec now;
-	int64_t now_ns;
+	uint64_t mult;
 	int ret;
 
 	memset(r, 0, sizeof(*r));
@@ -96,22 +61,8 @@ static int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(clock, point.cycles,
 						point.cpu, &r->cluster);
 	r->utc_error = tsct_clock_utc(clock, &r->utc);
-	read_rate(r);
-	r->epoch_age_s = -1;
-	if (r->state.epoch_cycles && r->mhz) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		now_ns = r->error ? now.tv_sec * 1000000000LL + now.tv_nsec : r->time.ns;
-		r->epoch_age_s = seconds_since(r, r->state.epoch_cycles);
-		r->epoch_ns = now_ns - (int64_t)(r->epoch_age_s * 1e9);
-	}
-	ret = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2);
-	if (ret > 0) {
-		r->segments = ret;
-		r->segments_s = r->mhz ? seconds_since(r, segments[0].base_cycles) : 0;
-	}
-	tsct_source_clocksource(&check);
-	memcpy(r->clocksource, check.clocksource, sizeof(r->clocksource));
-	r->clocksource[sizeof(r->clocksource) - 1] = '\0';
+	mult = r->state.rate_mult ?: r->state.real.mult;
+	r->mhz = mult ? (double)(1ULL << TSCT_CLOCK_SHIFT) * 1e3 / (double)mult : 0;
 	return 0;
 }
 
@@ -136,10 +87,10 @@ static const char *clock_problem(const struct clock_reading *r)
 		"the daemon has recalibrated it";
 }
 
-/* ---- text -------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------- */
 
-/* Formats a time, such as "2026-08-01T12:34:56.123456789Z". */
-static void format_utc(int64_t ns, char *text, size_t size)
+/* Adds a time, such as "2026-08-01T12:34:56.123456789Z", and its ns since 1970. */
+static void add_time(json_t *json, const char *text_key, const char *ns_key, int64_t ns)
 {
 	__s64 rest;
 	time_t t = view_split_ns(ns, &rest);
@@ -148,11 +99,141 @@ static void format_utc(int64_t ns, char *text, size_t size)
 
 	if (gmtime_r(&t, &tm))
 		strftime(date, sizeof(date), "%FT%T", &tm);
-	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);
+	json_object_set_new(json, text_key, json_sprintf("%s.%09lldZ", date, (long long)rest));
+	json_object_set_new(json, ns_key, json_integer(ns));
 }
 
-/* Formats an age, such as "12.3 s", "5 min", "3 h" or "4 d". */
-static void format_age(double s, char *text, size_t size)
+/* timeout of the request for the origin of cluster time, ns */
+#define ORIGIN_TIMEOUT_NS	500000000LL
+
+/* Returns the origin of cluster time: "master", "ntp" (NTP servers) or "synced-cluster" (each
+ * node's CLOCK_REALTIME); null: no master, and the daemon does not answer. The clock area has
+ * only the master's id: if that is 0, requests the node's role from the daemon. */
+static json_t *cluster_origin(const struct clock_reading *r)
+{
+	json_t *peers, *origin;
+	const char *role;
+	char *answer;
+	size_t len;
+
+	if (r->state.cluster_master)
+		return json_string("master");
+	if (tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() +
+				       ORIGIN_TIMEOUT_NS, &answer, &len))
+		return json_null();
+	peers = json_loads(answer, 0, NULL);
+	role = ctl_json_string(peers, "role");
+	origin = !*role ? json_null() :
+		json_string(strcmp(role, "synced-cluster") ? "ntp" : "synced-cluster");
+	json_decref(peers);
+	free(answer);
+	return origin;
+}
+
+/* Returns the state of cluster time; JSON null if it was never published on this node. */
+static json_t *cluster_json(const struct clock_reading *r)
+{
+	const struct tsct_clock_state *state = &r->state;
+	json_t *json;
+
+	if (state->cluster_status == TSCT_STATUS_UNKNOWN && !state->cluster.mult)
+		return json_null();
+	json = json_pack("{ss sI so sI so}",
+			 "status", tsct_status_name(r->cluster_error ? state->cluster_status :
+						    r->cluster.status),
+			 "epoch", (json_int_t)state->cluster_epoch,
+			 "master", !state->cluster_master ? json_null() :
+			 json_sprintf("%016llx", (unsigned long long)state->cluster_master),
+			 "timeline", (json_int_t)state->cluster_timeline,
+			 "origin", cluster_origin(r));
+	if (!json || r->cluster_error)
+		return json;
+	add_time(json, "time", "time_ns", r->cluster.ns);
+	json_object_set_new(json, "error_ns", json_integer((json_int_t)r->cluster.error_ns));
+	/* Cluster time minus CLOCK_REALTIME */
+	if (!r->error)
+		json_object_set_new(json, "offset_ns", json_integer((json_int_t)
+				((uint64_t)r->cluster.ns - (uint64_t)r->time.ns)));
+	return json;
+}
+
+static double seconds_since(const struct clock_reading *r, uint64_t cycles)
+{
+	return r->mhz ? (double)(int64_t)(r->cycles - cycles) / r->mhz / 1e6 : 0;
+}
+
+/* Adds when the clock's current epoch began. */
+static void add_epoch(json_t *json, const struct clock_reading *r)
+{
+	const double age_s = seconds_since(r, r->state.epoch_cycles);
+	int64_t now_ns = r->time.ns;
+	struct timespec now;
+
+	if (r->error) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		now_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+	}
+	if (!r->state.epoch_cycles || !r->mhz || age_s < 0)
+		return;
+	add_time(json, "epoch_began", "epoch_began_ns", now_ns - (int64_t)(age_s * 1e9));
+	json_object_set_new(json, "epoch_age_s", json_real(age_s));
+}
+
+/* Returns the growth of the time's error bound, ns/s. Holdover, in which the clock params are
+ * overdue for an update, has a growth of its own. */
+static double growth_ppb(const struct clock_reading *r)
+{
+	const struct tsct_clock_params *real = &r->state.real;
+
+	return (double)tsct_growth_ppb(real->mult, tsct_clock_params_status(real,
+			TSCT_STATUS_SYNCHRONIZED, r->cycles) == TSCT_STATUS_SYNCHRONIZED ?
+			real->growth : real->holdover_growth);
+}
+
+static json_t *clock_json(const struct clock_reading *r)
+{
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
+	int nr = tsct_clock_segments(r->clock, segments, TSCT_SEGMENTS_MAX + 2);
+	const bool has_params = r->state.real.mult;
+	struct tsct_check check = { .nr = 0 };
+	json_t *json;
+
+	tsct_source_clocksource(&check);
+	check.clocksource[sizeof(check.clocksource) - 1] = '\0';
+	json = json_pack("{sI ss so sb ss sb sI ss sf sf sf sf sI sf ss so so}",
+		"stamp", (json_int_t)r->cycles,
+		"source", tsct_source_name(r->state.source),
+		"clocksource", ctl_json_text(check.clocksource),
+		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
+		/* of the time or, if the time could not be computed, of the clock */
+		"status", tsct_status_name(r->error ? r->state.status : r->time.status),
+		"usable", clock_usable(r),
+		"epoch", (json_int_t)r->state.epoch,
+		"cause", tsct_cause_name(r->state.cause),
+		"rate_mhz", r->mhz,
+		"rate_error_ppb", (double)r->state.rate_error_ppt / 1e3,
+		"error_growth_ppb", has_params ? growth_ppb(r) : 0,
+		"age_s", has_params ? seconds_since(r, r->state.real.as_of_cycles) : 0,
+		"segments", (json_int_t)(nr > 0 ? nr : 0),
+		"segments_s", nr > 0 ? seconds_since(r, segments[0].base_cycles) : 0,
+		"origin", tsct_clock_origin(r->clock),
+		"why", ctl_json_text(tsct_clock_reason(r->clock)),
+		"cluster", cluster_json(r));
+	if (!json)
+		return NULL;
+	view_json_utc(json, &r->utc);
+	add_epoch(json, r);
+	if (r->error)
+		return json;
+	add_time(json, "time", "time_ns", r->time.ns);
+	json_object_set_new(json, "error_ns", json_integer((json_int_t)r->time.error_ns));
+	return json;
+}
+
+/* ---- text -------------------------------------------------------------- */
+
+/* Formats an age, such as "12.3 s", "5 min", "3 h" or "4 d". Returns @text. */
+static const char *format_age(double s, char *text, size_t size)
 {
 	if (s < 100)
 		snprintf(text, size, "%.1f s", s);
@@ -162,250 +243,90 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f h", s / 3600);
 	else
 		snprintf(text, size, "%.0f d", s / 86400);
+	return text;
 }
 
-/* Returns true if cluster time was ever published on this node. */
-static bool has_cluster(const struct clock_reading *r)
+static json_int_t integer(const json_t *json, const char *key)
 {
-	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
-		r->state.cluster.mult;
+	return json_integer_value(json_object_get(json, key));
 }
 
-/* Returns the status of the time or, if the time could not be computed, of the clock. */
-static const char *time_status(const struct clock_reading *r)
+static void print_cluster(FILE *to, const json_t *cluster)
 {
-	return tsct_status_name(r->error ? r->state.status : r->time.status);
-}
-
-static const char *cluster_status(const struct clock_reading *r)
-{
-	return tsct_status_name(r->cluster_error ? r->state.cluster_status :
-				r->cluster.status);
-}
-
-/* Origin of cluster time */
-enum cluster_origin {
-	CLUSTER_UNKNOWN,	/* no master, and the daemon does not answer */
-	CLUSTER_MASTER,
-	CLUSTER_NTP,		/* NTP servers */
-	CLUSTER_SYNCED,		/* each node's CLOCK_REALTIME (role synced-cluster) */
-};
-
-/* timeout of the request for the origin of cluster time, ns */
-#define ORIGIN_TIMEOUT_NS	500000000LL
-
-/* Returns the origin of cluster time. The clock area has only the master's id: if that is 0,
- * this function requests the node's role from the daemon. */
-static enum cluster_origin cluster_origin(const struct clock_reading *r)
-{
-	enum cluster_origin origin = CLUSTER_UNKNOWN;
-	const char *role;
-	char *answer;
-	json_t *peers;
-	size_t len;
-
-	if (r->state.cluster_master)
-		return CLUSTER_MASTER;
-	if (tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() +
-				       ORIGIN_TIMEOUT_NS, &answer, &len))
-		return CLUSTER_UNKNOWN;
-	peers = json_loads(answer, 0, NULL);
-	role = ctl_json_string(peers, "role");
-	if (!strcmp(role, "synced-cluster"))
-		origin = CLUSTER_SYNCED;
-	else if (*role)
-		origin = CLUSTER_NTP;
-	json_decref(peers);
-	free(answer);
-	return origin;
-}
-
-/* Returns cluster time minus CLOCK_REALTIME, ns. */
-static int64_t cluster_offset_ns(const struct clock_reading *r)
-{
-	return (int64_t)((uint64_t)r->cluster.ns - (uint64_t)r->time.ns);
-}
-
-static void print_cluster(FILE *to, const struct clock_reading *r)
-{
-	static const char *const origins[] = {
-		[CLUSTER_UNKNOWN] = ", without a master",
-		[CLUSTER_NTP] = ", from NTP servers",
-		[CLUSTER_SYNCED] = ", CLOCK_REALTIME of each node (synced-cluster)",
-	};
-	char utc[64];
+	const char *origin = ctl_json_string(cluster, "origin");
 
 	fprintf(to, "cluster   ");
-	if (!r->cluster_error) {
-		format_utc(r->cluster.ns, utc, sizeof(utc));
-		fprintf(to, "%s +- %llu ns, ", utc,
-			(unsigned long long)r->cluster.error_ns);
-	}
-	fprintf(to, "%s, epoch %u", cluster_status(r), r->state.cluster_epoch);
-	if (r->state.cluster_master)
-		fprintf(to, ", master %016llx, timeline %u",
-			(unsigned long long)r->state.cluster_master,
-			r->state.cluster_timeline);
+	if (json_object_get(cluster, "time"))
+		fprintf(to, "%s +- %lld ns, ", ctl_json_string(cluster, "time"),
+			integer(cluster, "error_ns"));
+	fprintf(to, "%s, epoch %lld", ctl_json_string(cluster, "status"),
+		integer(cluster, "epoch"));
+	if (!strcmp(origin, "master"))
+		fprintf(to, ", master %s, timeline %lld", ctl_json_string(cluster, "master"),
+			integer(cluster, "timeline"));
 	else
-		fputs(origins[cluster_origin(r)], to);
-	if (!r->cluster_error && !r->error)
+		fputs(!*origin ? ", without a master" : !strcmp(origin, "ntp") ?
+		      ", from NTP servers" :
+		      ", CLOCK_REALTIME of each node (synced-cluster)", to);
+	if (json_object_get(cluster, "offset_ns"))
 		fprintf(to, "; offset from CLOCK_REALTIME %+lld ns",
-			(long long)cluster_offset_ns(r));
+			integer(cluster, "offset_ns"));
 	fprintf(to, "\n");
 }
 
 static void clock_print_text(FILE *to, const struct clock_reading *r)
 {
-	char text[64], age[32], utc[128];
+	json_t *json = clock_json(r), *cluster = json_object_get(json, "cluster");
+	const char *source = ctl_json_string(json, "clocksource");
+	const char *began = ctl_json_string(json, "epoch_began");
+	char age[32], utc[128];
 
 	fprintf(to, "cycles    %llu\n", (unsigned long long)r->cycles);
-	if (!r->error) {
-		format_utc(r->time.ns, text, sizeof(text));
-		fprintf(to, "time      %s +- %llu ns\n", text,
+	if (!r->error)
+		fprintf(to, "time      %s +- %llu ns\n", ctl_json_string(json, "time"),
 			(unsigned long long)r->time.error_ns);
-	}
 	view_utc_text(&r->utc, r->utc_error, utc, sizeof(utc));
 	fprintf(to, "utc       %s\n", utc);
 	fprintf(to, "source    %s%s; the kernel's clocksource is %s\n",
-		tsct_source_name(r->state.source),
-		r->state.flags & TSCT_CLOCK_SKEWED ?
+		ctl_json_string(json, "source"), r->state.flags & TSCT_CLOCK_SKEWED ?
 		", corrected per CPU because the counters are skewed" : "",
-		*r->clocksource ? r->clocksource : "unknown");
-	fprintf(to, "status    %s\n", time_status(r));
+		*source ? source : "unknown");
+	fprintf(to, "status    %s\n", ctl_json_string(json, "status"));
 	if (r->mhz > 0)
 		fprintf(to, "rate      %.6f MHz +- %.3f ppb\n", r->mhz,
-			r->error_ppb);
+			ctl_json_number(json, "rate_error_ppb"));
 	if (r->state.real.mult)
 		fprintf(to, "age       %.3f s since the last sample, error bound grows by"
-			" %.0f ns/s\n",
-			r->age_s, r->growth_ppb);
+			" %.0f ns/s\n", ctl_json_number(json, "age_s"),
+			ctl_json_number(json, "error_growth_ppb"));
 	if (r->state.cause == TSCT_CAUSE_NONE)
 		fprintf(to, "epoch     %u, the first", r->state.epoch);
 	else
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
-	if (r->epoch_age_s >= 0) {
+	if (*began)
 		/* Print whole seconds: the time of a disruption is not known more exactly. */
-		format_utc(r->epoch_ns, text, sizeof(text));
-		format_age(r->epoch_age_s, age, sizeof(age));
-		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(text, "."), text, age);
-	}
+		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(began, "."), began,
+			format_age(ctl_json_number(json, "epoch_age_s"), age, sizeof(age)));
 	fprintf(to, "\n");
-	if (has_cluster(r))
-		print_cluster(to, r);
-	if (r->segments) {
-		format_age(r->segments_s, age, sizeof(age));
-		fprintf(to, "segments  %u, the oldest begins %s ago\n", r->segments,
-			age);
-	}
+	if (json_is_object(cluster))
+		print_cluster(to, cluster);
+	if (integer(json, "segments"))
+		fprintf(to, "segments  %lld, the oldest begins %s ago\n",
+			integer(json, "segments"),
+			format_age(ctl_json_number(json, "segments_s"), age, sizeof(age)));
 	fprintf(to, "origin    %s (%s)\n", tsct_clock_origin(r->clock),
 		tsct_clock_reason(r->clock));
+	json_decref(json);
 }
 
-static void clock_print_header(void)
-{
-	printf("%-30s %12s %-13s %5s %-11s %12s %10s %8s %s\n", "time", "+- ns",
-	       "status", "epoch", "cause", "MHz", "+- ppb", "age s", "origin");
-}
-
-static void clock_print_row(const struct clock_reading *r)
-{
-	char utc[64] = "-", bound[24] = "-";
-
-	if (!r->error) {
-		format_utc(r->time.ns, utc, sizeof(utc));
-		snprintf(bound, sizeof(bound), "%llu",
-			 (unsigned long long)r->time.error_ns);
-	}
-	printf("%-30s %12s %-13s %5u %-11s %12.6f %10.3f %8.3f %s\n", utc,
-	       bound, time_status(r), r->state.epoch,
-	       tsct_cause_name(r->state.cause), r->mhz, r->error_ppb, r->age_s,
-	       tsct_clock_origin(r->clock));
-}
-
-/* ---- JSON -------------------------------------------------------------- */
-
-static void add_time(json_t *json, const char *text_key, const char *ns_key,
-		     int64_t ns)
-{
-	char utc[64];
-
-	format_utc(ns, utc, sizeof(utc));
-	json_object_set_new(json, text_key, json_string(utc));
-	json_object_set_new(json, ns_key, json_integer(ns));
-}
-
-/* Names of the origins of cluster time in JSON; NULL: JSON null */
-static const char *const origin_names[] = {
-	[CLUSTER_MASTER] = "master", [CLUSTER_NTP] = "ntp",
-	[CLUSTER_SYNCED] = "synced-cluster",
+static const struct tsct_column columns[] = {
+	TSCT_COLUMN("time", "time", -30), TSCT_COLUMN("+- ns", "error_ns", 12),
+	TSCT_COLUMN("status", "status", -13), TSCT_COLUMN("epoch", "epoch", 5),
+	TSCT_COLUMN("cause", "cause", -11), TSCT_COLUMN("MHz", "rate_mhz", 12, .decimals = 6),
+	TSCT_COLUMN("+- ppb", "rate_error_ppb", 10, .decimals = 3),
+	TSCT_COLUMN("age s", "age_s", 8, .decimals = 3), TSCT_COLUMN("origin", "origin", 0),
 };
-
-/* Returns the state of cluster time; JSON null if it was never published on this node. */
-static json_t *cluster_json(const struct clock_reading *r)
-{
-	char master[24];
-	json_t *json;
-
-	if (!has_cluster(r))
-		return json_null();
-	snprintf(master, sizeof(master), "%016llx",
-		 (unsigned long long)r->state.cluster_master);
-	json = json_pack("{s:s, s:I, s:s?, s:I, s:s?}",
-			 "status", cluster_status(r),
-			 "epoch", (json_int_t)r->state.cluster_epoch,
-			 "master", r->state.cluster_master ? master : NULL,
-			 "timeline", (json_int_t)r->state.cluster_timeline,
-			 "origin", origin_names[cluster_origin(r)]);
-	if (!json || r->cluster_error)
-		return json;
-	add_time(json, "time", "time_ns", r->cluster.ns);
-	json_object_set_new(json, "error_ns",
-			    json_integer((json_int_t)r->cluster.error_ns));
-	if (!r->error)
-		json_object_set_new(json, "offset_ns",
-				    json_integer(cluster_offset_ns(r)));
-	return json;
-}
-
-static json_t *clock_json(const struct clock_reading *r)
-{
-	json_t *json = json_pack(
-		"{s:I, s:s, s:o, s:b, s:s, s:b, s:I, s:s, s:f, s:f, s:f, s:f,"
-		" s:I, s:f, s:s, s:o, s:o}",
-		"stamp", (json_int_t)r->cycles,
-		"source", tsct_source_name(r->state.source),
-		"clocksource", ctl_json_text(r->clocksource),
-		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
-		"status", time_status(r),
-		"usable", clock_usable(r),
-		"epoch", (json_int_t)r->state.epoch,
-		"cause", tsct_cause_name(r->state.cause),
-		"rate_mhz", r->mhz,
-		"rate_error_ppb", r->error_ppb,
-		"error_growth_ppb", r->growth_ppb,
-		"age_s", r->age_s,
-		"segments", (json_int_t)r->segments,
-		"segments_s", r->segments_s,
-		"origin", tsct_clock_origin(r->clock),
-		"why", ctl_json_text(tsct_clock_reason(r->clock)),
-		"cluster", cluster_json(r));
-
-	if (!json)
-		return NULL;
-	view_json_utc(json, &r->utc);
-	if (r->epoch_age_s >= 0) {
-		add_time(json, "epoch_began", "epoch_began_ns", r->epoch_ns);
-		json_object_set_new(json, "epoch_age_s",
-				    json_real(r->epoch_age_s));
-	}
-	if (r->error)
-		return json;
-	add_time(json, "time", "time_ns", r->time.ns);
-	json_object_set_new(json, "error_ns",
-			    json_integer((json_int_t)r->time.error_ns));
-	return json;
-}
 
 /* ---- the command -------------------------------------------------------- */
 
@@ -441,9 +362,11 @@ static int print_error(const char *text)
  */
 static int print_clock(const struct clock_options *o)
 {
+	const struct tsct_table table = TSCT_TABLE(stdout, columns);
 	struct tsct_clock *clock;
 	struct clock_reading r;
 	int ret = tsct_clock_open(&clock);
+	json_t *json;
 
 	if (ret)
 		return print_error(strerror(-ret));
@@ -452,10 +375,12 @@ static int print_clock(const struct clock_options *o)
 			" again in a second", tsct_clock_origin(clock));
 		ret = o->watch_s ? EXIT_DONE : EXIT_FAILED;
 	} else if (o->watch_s) {
+		json = clock_json(&r);
 		if (o->json)
-			ctl_json_print_as(clock_json(&r), TSCT_JSON_LINE);
+			ctl_json_print_as(json_incref(json), TSCT_JSON_LINE);
 		else
-			clock_print_row(&r);
+			tsct_table_row(&table, json);
+		json_decref(json);
 	} else {
 		if (o->json)
 			ret = ctl_json_print(clock_json(&r));
@@ -615,6 +540,7 @@ static const struct argp argp = {
 
 static int cmd_clock(int argc, char **argv)
 {
+	const struct tsct_table table = TSCT_TABLE(stdout, columns);
 	struct clock_options o = { 0 };
 
 	options_parse(&argp, argc, argv, 0, &o);
@@ -625,7 +551,7 @@ static int cmd_clock(int argc, char **argv)
 	if (!o.watch_s)
 		return print_clock(&o);
 	if (!o.json)
-		clock_print_header();
+		tsct_table_head(&table);
 	while (!print_clock(&o) && !fflush(stdout))
 		pause_ns((__s64)(o.watch_s * 1e9));
 	return EXIT_FAILED;

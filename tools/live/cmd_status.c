@@ -10,12 +10,11 @@
 #include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
-#include "channel_view.h"
 #include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/cmd.h"
-#include "tools/common/channels.h"
+#include "tools/common/channel_view.h"
 #include "tools/common/control.h"
 #include "tools/common/json.h"
 
@@ -86,7 +85,7 @@ static void print_clock(const struct status_report *s)
 static void print_text(struct status_report *s)
 {
 	const struct provider_connection *providers = s->channels.providers;
-	size_t i;
+	json_t *channels;
 
 	print_provider("module", &providers[CHANNEL_PROVIDER_MODULE]);
 	print_provider("daemon", &providers[CHANNEL_PROVIDER_DAEMON]);
@@ -110,12 +109,9 @@ static void print_text(struct status_report *s)
 		return;
 	}
 	putchar('\n');
-	channel_view_header(stdout);
-	for (i = 0; i < s->channels.nr; i++) {
-		channel_view_row(stdout, &s->channels.at[i]);
-		channel_view_cpus(stdout, &s->channels, &s->channels.at[i],
-				  !s->per_cpu);
-	}
+	channels = channel_view_list(&s->channels, true);
+	channel_view_print(channels, !s->per_cpu);
+	json_decref(channels);
 }
 
 /* ---- JSON -------------------------------------------------------------- */
@@ -158,12 +154,6 @@ static json_t *json_clock(const struct status_report *s)
 
 static json_t *make_json(struct status_report *s)
 {
-	json_t *channels = json_array();
-	size_t i;
-
-	for (i = 0; i < s->channels.nr; i++)
-		json_array_append_new(channels, channel_view_json(&s->channels,
-						&s->channels.at[i]));
 	return json_pack(
 		"{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:s, s:o}, s:o}",
 		"version", tsct_version(),
@@ -176,7 +166,7 @@ static json_t *make_json(struct status_report *s)
 		"kernel_events", "available", !*s->kernel_why,
 			"why", *s->kernel_why ? s->kernel_why : s->module_why,
 			"recorder", *s->recorder ? ctl_json_text(s->recorder) : json_null(),
-		"channels", channels);
+		"channels", channel_view_list(&s->channels, true));
 }
 
 /* ---- reading ----------------------------------------------------------- */

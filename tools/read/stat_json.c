@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/query/mpi_wait.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
@@ -65,6 +66,14 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
+/* Returns begin and end of the attaching of kernel events; null: there were none, or not known. */
+static json_t *json_attach(const struct tsct_recorded_node *node)
+{
+	return !node->attach.end_ns ? json_null() :
+		json_pack("{sI sI}", "begin_ns", (json_int_t)node->attach.begin_ns,
+			  "end_ns", (json_int_t)node->attach.end_ns);
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -76,7 +85,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so so so so ss so so so ss so sI sb sb so}", "name",
+			"{so so so so so so so so so ss so so so ss so sI sb sb so}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -85,6 +94,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"dropped_by_rate_limit",
 			ctl_json_error(tsct_recording_limited(s->rec, i)),
 			"rate_limited", view_json_limited(node),
+			"rings", node->rings ? ctl_json_text(node->rings) : json_null(),
+			"attach", json_attach(node),
 			"fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
@@ -280,7 +291,7 @@ json_t *stat_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -299,7 +310,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
-		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
+		"mpi_waits", stat_mpi_json(s), "mpi_unfinished", stat_mpi_unfinished(s),
+		"stacks", stat_stacks_json(s), "mpi_mismatched",
+		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));

@@ -72,6 +72,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events early, for a trace reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
+	pid_t group;			/* process group of the command; 0: the recorder's */
 	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
 };
 
@@ -163,6 +164,8 @@ struct record_session {
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
+	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
+	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
 	/* for each channel: whether its rings had events older than `started` */
 	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */

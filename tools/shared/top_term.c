@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/client/gettime.h"
+#include "tools/common/json.h"
 #include "tools/common/stop.h"
 #include "top.h"
 
@@ -109,21 +110,9 @@ bool top_term_is_open(void)
 	return entered;
 }
 
-void top_term_size(int *ret_width, int *ret_height)
-{
-	struct winsize size;
-
-	*ret_width = 80;
-	*ret_height = 24;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ||
-	    !size.ws_row)
-		return;
-	*ret_width = size.ws_col;
-	*ret_height = size.ws_row;
-}
-
-/* Clears the rest of each line, because clearing the whole screen first would flicker. */
-void top_term_draw(const char *text)
+/* Draws @text from the top left corner, and clears the rest of the screen. Clears the rest of
+ * each line, because clearing the whole screen first would flicker. */
+static void draw(const char *text)
 {
 	const char *end;
 
@@ -133,6 +122,44 @@ void top_term_draw(const char *text)
 		fprintf(stdout, "%.*s\033[K\r\n", (int)(end - text), text);
 	}
 	write_now("\033[J");
+}
+
+/* Draws a table in the size of the terminal; 80 columns and 24 rows if that is unknown. */
+static int draw_table(const json_t *table, top_print_fn print)
+{
+	struct winsize size = { 0 };
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
+		size = (struct winsize) { .ws_row = 24, .ws_col = 80 };
+	print(table, to, size.ws_col, size.ws_row);
+	if (!fclose(to))
+		draw(text);
+	free(text);
+	return 0;
+}
+
+int top_term_show(json_t *table, bool json, top_print_fn print)
+{
+	struct timespec now;
+	int failed = 0;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_object_set_new(table, "time_ns", json_integer((json_int_t)now.tv_sec * 1000000000 +
+							   now.tv_nsec));
+	if (json || !table)
+		failed = ctl_json_print_as(json_incref(table), TSCT_JSON_LINE);
+	else if (entered)
+		failed = draw_table(table, print);
+	else
+		print(table, stdout, 0, 0);
+	json_decref(table);
+	/* A program behind a pipe gets each table immediately. */
+	return failed || fflush(stdout) || ferror(stdout) ? -EIO : 0;
 }
 
 int top_term_wait(__s64 until_ns)

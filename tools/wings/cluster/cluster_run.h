@@ -142,44 +142,15 @@ int cluster_show_summary(struct cluster_run *r);
 
 /* ---- the table of top, as computation without I/O: top_table.c ------------------- */
 
-/* The table shows how long a node has been silent, if longer than this, ns */
-#define TOP_TABLE_SILENT_NS	3000000000LL
+/* The table shows how long a node has been silent, if longer than this, s */
+#define TOP_TABLE_SILENT_S	3
 
-/* A row of the table, about one node. The texts belong to the node or to its last sample. */
-struct top_table_row {
-	const char *name;
-	enum cluster_state state;
-	const char *why;	/* reason of the failure; "": none */
-	__s64 silent_ns;	/* time since the node's last message, ns */
-	bool sampled;		/* false: no sample; members below are 0, NaN or "" */
-	bool has_rates;		/* there is an earlier sample, so the rates are valid */
-	unsigned int channels, providers;
-	double events_per_s, bytes_per_s, lost_per_s;
-	double unread_percent;	/* fill of the fullest ring that is read, %; NaN: none */
-	__u64 events, lost;	/* number since the channels were made */
-	double offset_ns;	/* cluster time - the node's own time, ns; NaN: unknown */
-	double error_ns;	/* bound of cluster time, ns; NaN: unknown */
-	double delay_ns;	/* round trip to the source of cluster time, ns; NaN: none */
-	const char *source;	/* name of the source of cluster time; "": no source */
-	const char *clock;	/* status of cluster time; "": the node has none */
-	bool widest, longest;	/* this node has the largest bound, the longest delay */
-};
-
-enum top_table_key { TOP_TABLE_EVENTS, TOP_TABLE_BYTES, TOP_TABLE_LOST, TOP_TABLE_BOUND,
-		     TOP_TABLE_DELAY, TOP_TABLE_NAME, TOP_TABLE_KEYS };
-extern const char *const top_table_keys[TOP_TABLE_KEYS];
-
-/* Sets @rows[0] to @rows[c->nr - 1] from the nodes, and marks the slowest links. Does not
- * trust the samples. */
-void top_table_read(const struct cluster *c, __s64 now_ns, struct top_table_row *rows);
-
-/* Sorts the rows: failed nodes first; then numbers in descending, names in ascending order. */
-void top_table_sort(struct top_table_row *rows, unsigned int nr, enum top_table_key key);
+/* Returns the table: rows from the last samples of the nodes, "nodes", with the slowest links
+ * marked; failed nodes first, then by figure @sort, descending, then by name. Does not trust the
+ * samples. NULL: out of memory */
+json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort);
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */
-void top_table_print(FILE *to, const struct top_table_row *rows, unsigned int nr, int width,
-		     int height);
-json_t *top_table_json(const struct top_table_row *rows, unsigned int nr);
-
+void top_table_print(const json_t *table, FILE *to, int width, int height);
 
 #endif /* TSCT_TOOLS_CLUSTER_RUN_H */

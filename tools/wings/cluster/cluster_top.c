@@ -16,15 +16,20 @@
 
 enum { KEY_ONCE = CLUSTER_KEYS };
 
+/* Keys of --sort, and the figure of each; NULL: sort by name */
+static const char *const keys[] = { "events", "bytes", "lost", "bound", "delay", "name" };
+static const char *const key_figures[] = {
+	"events_per_s", "bytes_per_s", "lost_per_s", "error_ns", "delay_ns", NULL,
+};
+
 /* `r` must be the first member, because the display casts its address to this struct. */
 struct cluster_top {
 	struct cluster_run r;
-	enum top_table_key key;
+	unsigned int key;
 	unsigned long count;	/* number of refreshes before the end; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 	unsigned long done;
 	__s64 next_ns;		/* time of the next refresh; 0: before the first */
-	struct top_table_row *rows;
 	bool failed;		/* the table could not be printed */
 };
 
@@ -51,11 +56,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_ONCE: t->count = 1; break;
 	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
 	case 's':
-		for (t->key = 0; t->key < TOP_TABLE_KEYS; t->key++)
-			if (!strcmp(arg, top_table_keys[t->key]))
-				return 0;
-		argp_error(state, "--sort: invalid key '%s'; use events, bytes, lost, bound,"
-			   " delay or name", arg);
+		t->key = option_choice(state, "--sort", arg, keys, sizeof(keys) / sizeof(*keys),
+				       "events, bytes, lost, bound, delay or name");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -77,43 +79,6 @@ static const struct argp argp = {
 };
 
 /* ---- output ----------------------------------------------------------------------- */
-
-static int print_table(struct cluster_top *t)
-{
-	const unsigned int nr = t->r.c.nr;
-	int width, height;
-	char *text = NULL;
-	size_t len;
-	FILE *to;
-
-	if (!t->r.screen) {
-		top_table_print(stdout, t->rows, nr, 0, 0);
-		return 0;
-	}
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	top_term_size(&width, &height);
-	top_table_print(to, t->rows, nr, width, height);
-	if (fclose(to))
-		return -ENOMEM;
-	top_term_draw(text);
-	free(text);
-	return 0;
-}
-
-static void refresh_table(struct cluster_top *t, __s64 now_ns)
-{
-	int err;
-
-	top_table_read(&t->r.c, now_ns, t->rows);
-	top_table_sort(t->rows, t->r.c.nr, t->key);
-	err = t->r.json ? ctl_json_print_as(top_table_json(t->rows, t->r.c.nr),
-					    TSCT_JSON_LINE) :
-		print_table(t);
-	/* A program behind a pipe gets each table immediately. */
-	t->failed = err || fflush(stdout) || ferror(stdout);
-}
 
 /* Returns true if each node has sent rates or has failed, so that the table is complete. */
 static bool is_complete(const struct cluster *c)
@@ -150,7 +115,8 @@ static void show_top(struct cluster_run *r, __s64 now_ns)
 		return;
 	}
 	if (due || key)
-		refresh_table(t, now_ns);
+		t->failed = top_term_show(top_table_read(&r->c, now_ns, key_figures[t->key]),
+					  r->json, top_table_print);
 	if (due) {
 		t->next_ns = (t->next_ns ? t->next_ns : now_ns) + (__s64)(t->seconds * 1e9);
 		/* Skip refreshes that became due while the program was stopped. */
@@ -187,9 +153,7 @@ int cluster_top(int argc, char **argv)
 	unsigned int i;
 
 	options_parse(&argp, argc, argv, 0, &t);
-	if (!cluster_run_open(&t.r))
-		t.rows = calloc(t.r.c.nr, sizeof(*t.rows));
-	if (t.rows) {
+	if (!cluster_run_open(&t.r)) {
 		if (!t.r.json) {
 			top_term_open(true);
 			t.r.screen = top_term_is_open();
@@ -202,7 +166,6 @@ int cluster_top(int argc, char **argv)
 			if (t.r.c.nodes[i].state == CLUSTER_FAILED)
 				cluster_print(&t.r, t.r.nodes[i], "%s", t.r.c.nodes[i].why);
 	}
-	free(t.rows);
 	cluster_run_close(&t.r);
 	return status;
 }

@@ -351,23 +351,13 @@ static void add_clock(json_t *json)
 static json_t *read_sample(struct top_sample *last)
 {
 	struct top_sample now;
-	struct top_sums sums;
-	json_t *json;
+	json_t *json = NULL;
 
-	if (top_sample_read(&now, false)) {
-		top_sample_free(&now);
-		return NULL;
-	}
-	if (last->time_ns)
-		top_sample_rates(last, &now);
-	top_sample_sums(&now, &sums);
-	json = json_pack("{ss sf sI sI sI sI sf sf sf so}", "type", "sample",
-		"seconds", now.seconds, "channels", (json_int_t)sums.channels,
-		"providers", (json_int_t)now.providers,
-		"events", (json_int_t)sums.events, "lost", (json_int_t)sums.lost,
-		"events_per_s", sums.events_per_s, "bytes_per_s", sums.bytes_per_s,
-		"lost_per_s", sums.lost_per_s, "unread_percent",
-		sums.unread_percent < 0 ? json_null() : json_real(sums.unread_percent));
+	if (!top_sample_read(last, &now, false))
+		json = json_pack("{ss sf sI sI}", "type", "sample", "seconds", now.seconds,
+			"channels", (json_int_t)json_array_size(now.channels),
+			"providers", (json_int_t)now.providers);
+	json_object_update_new(json, top_sums(now.channels));
 	if (json)
 		add_clock(json);
 	top_sample_free(last);

@@ -2,7 +2,6 @@
 /* trace-ctl monitor: prints the module's news, which come over generic netlink */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/genetlink.h>
 #include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
@@ -15,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/live/channel_view.h"
 #include "lib/base/array.h"
 #include "lib/client/gettime.h"
+#include "tools/common/channel_view.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -34,19 +33,6 @@ enum news_type {
 	NEWS_REMOVED,
 	NEWS_OVERFLOW,		/* the receive queue was full: news were lost */
 	NEWS_UNLOADED,		/* the module was unloaded; no more news */
-};
-
-struct news {
-	enum news_type type;
-	__s64 time_ns;		/* CLOCK_REALTIME when the news was received */
-	/* for NEWS_DISRUPTED and NEWS_STATUS */
-	__u32 epoch, cause, source, status;
-	bool has_time;		/* error_ps is valid */
-	__u64 error_ps;
-	__u32 cluster_status, cluster_epoch;
-	/* for NEWS_MADE and NEWS_REMOVED: id, uid, policy, flags and name; an empty name:
-	 * a channel that the caller may not see */
-	struct tsct_channel_info channel;
 };
 
 struct monitor {
@@ -87,46 +73,50 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-static void print_clock(const struct news *news)
+static void print_clock(enum news_type type, const json_t *news)
 {
-	if (news->type == NEWS_DISRUPTED)
-		printf("clock disrupted by %s: %s", tsct_cause_name(news->cause),
-		       tsct_status_name(news->status));
+	if (type == NEWS_DISRUPTED)
+		printf("clock disrupted by %s: ", ctl_json_string(news, "cause"));
 	else
-		printf("clock %s", tsct_status_name(news->status));
-	printf(", epoch %u, source %s", news->epoch, tsct_source_name(news->source));
-	if (news->has_time)
-		printf(", +- %" PRIu64 " ns",
-		       (uint64_t)(news->error_ps / 1000 + !!(news->error_ps % 1000)));
-	printf("; cluster %s, epoch %u\n", tsct_status_name(news->cluster_status),
-	       news->cluster_epoch);
+		printf("clock ");
+	printf("%s, epoch %.0f, source %s", ctl_json_string(news, "status"),
+	       ctl_json_number(news, "epoch"), ctl_json_string(news, "source"));
+	if (json_is_integer(json_object_get(news, "error_ns")))
+		printf(", +- %" JSON_INTEGER_FORMAT " ns",
+		       json_integer_value(json_object_get(news, "error_ns")));
+	printf("; cluster %s, epoch %.0f\n", ctl_json_string(news, "cluster_status"),
+	       ctl_json_number(news, "cluster_epoch"));
 }
 
-static void print_channel(const struct news *news)
+/* The members of a channel that the caller may not see are null. */
+static void print_channel(enum news_type type, const json_t *news)
 {
-	const struct tsct_channel_info *channel = &news->channel;
-	char owner[64], policy[32];
+	struct tsct_text policy = { 0 };
+	char owner[64];
 
-	printf("channel %u %s", channel->id,
-	       news->type == NEWS_MADE ? "made" : "removed");
-	if (*channel->name)
-		printf(": %s, %s, %s", channel->name,
-		       channel_owner_name(channel->uid, owner, sizeof(owner)),
-		       channel_view_policy(channel, policy, sizeof(policy)));
+	printf("channel %.0f %s", ctl_json_number(news, "id"),
+	       type == NEWS_MADE ? "made" : "removed");
+	if (*ctl_json_string(news, "name")) {
+		channel_view_policy(news, &policy);
+		printf(": %s, %s, %.*s", ctl_json_string(news, "name"),
+		       channel_owner_name((__u32)ctl_json_number(news, "uid"), owner,
+					  sizeof(owner)), (int)policy.len, policy.at);
+		free(policy.at);
+	}
 	putchar('\n');
 }
 
-static void print_text(const struct news *news)
+static void print_text(enum news_type type, const json_t *news, __s64 time_ns)
 {
-	print_time(news->time_ns);
-	switch (news->type) {
+	print_time(time_ns);
+	switch (type) {
 	case NEWS_DISRUPTED:
 	case NEWS_STATUS:
-		print_clock(news);
+		print_clock(type, news);
 		break;
 	case NEWS_MADE:
 	case NEWS_REMOVED:
-		print_channel(news);
+		print_channel(type, news);
 		break;
 	case NEWS_OVERFLOW:
 		puts("news lost: the receive queue was full");
@@ -137,70 +127,38 @@ static void print_text(const struct news *news)
 	}
 }
 
-static json_t *json_clock(const struct news *news)
-{
-	return json_pack("{s:I, s:s, s:s, s:s, s:o, s:s, s:I}",
-		"epoch", (json_int_t)news->epoch,
-		"cause", tsct_cause_name(news->cause),
-		"source", tsct_source_name(news->source),
-		"status", tsct_status_name(news->status),
-		"error_ns", news->has_time ? ctl_json_error(news->error_ps / 1000 +
-				!!(news->error_ps % 1000)) : json_null(),
-		"cluster_status", tsct_status_name(news->cluster_status),
-		"cluster_epoch", (json_int_t)news->cluster_epoch);
-}
-
-/* The members of a channel that the caller may not see are null. */
-static json_t *json_channel(const struct tsct_channel_info *channel)
-{
-	if (!*channel->name)
-		return json_pack("{s:I, s:n}", "id", (json_int_t)channel->id, "name");
-	return json_pack("{s:I, s:o, s:I, s:s, s:b, s:b}",
-		"id", (json_int_t)channel->id,
-		"name", ctl_json_text(channel->name),
-		"uid", (json_int_t)channel->uid,
-		"policy", channel_view_policy_name(channel->policy),
-		"kernel", !!(channel->flags & TSCT_CHANNEL_KERNEL),
-		"kept", !!(channel->flags & TSCT_CHANNEL_KEEP));
-}
-
-static int print_json(const struct news *news)
-{
-	json_t *json = json_pack("{s:I, s:s}", "time_ns", (json_int_t)news->time_ns,
-				 "news", names[news->type]);
-
-	if (news->type == NEWS_DISRUPTED || news->type == NEWS_STATUS)
-		json_object_update_new(json, json_clock(news));
-	else if (news->type == NEWS_MADE || news->type == NEWS_REMOVED)
-		json_object_update_new(json, json_channel(&news->channel));
-	return ctl_json_print_as(json, TSCT_JSON_LINE);
-}
-
 static bool is_done(const struct monitor *m)
 {
 	return stop_signals || m->failed || m->unloaded ||
 		(m->count && m->printed >= m->count);
 }
 
-/* Prints news. Flushes each line, so that a program behind a pipe gets it immediately. */
-static void report_news(struct monitor *m, struct news *news)
+/* Prints news, and frees them. @news: its members besides time and type; NULL: none. Flushes each
+ * line, so that a program behind a pipe gets it immediately. */
+static void report_news(struct monitor *m, enum news_type type, json_t *news)
 {
 	struct timespec now;
+	json_t *json;
 
-	if (is_done(m))
+	if (is_done(m)) {
+		json_decref(news);
 		return;
+	}
 	clock_gettime(CLOCK_REALTIME, &now);
-	news->time_ns = (__s64)now.tv_sec * 1000000000 + now.tv_nsec;
+	json = json_pack("{sI ss}", "time_ns",
+			 (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "news", names[type]);
+	json_object_update_new(json, news);
 	if (!m->json)
-		print_text(news);
-	else if (print_json(news))
-		m->failed = true;
+		print_text(type, json, (__s64)json_integer_value(json_object_get(json, "time_ns")));
+	else
+		m->failed = ctl_json_print_as(json_incref(json), TSCT_JSON_LINE);
+	json_decref(json);
 	if (fflush(stdout) || ferror(stdout)) {
 		m->closed = errno == EPIPE;
 		m->failed = true;
 	}
 	m->printed++;
-	m->unloaded = news->type == NEWS_UNLOADED;
+	m->unloaded = type == NEWS_UNLOADED;
 }
 
 /* ---- channels ------------------------------------------------------------ */
@@ -292,22 +250,23 @@ static void on_clock(struct monitor *m, struct nlmsghdr *header, enum news_type 
 		[TSCT_GENL_CLOCK_CLUSTER_STATUS] = { .type = NLA_U32 },
 		[TSCT_GENL_CLOCK_CLUSTER_EPOCH] = { .type = NLA_U32 },
 	};
-	struct nlattr *attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1];
-	struct news news = { .type = type };
+	struct nlattr *attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1], *error;
+	__u64 error_ps;
 
 	if (!parse_message(header, attr, TSCT_GENL_CLOCK_CLUSTER_EPOCH, policy,
 			   TSCT_GENL_CLOCK_ERROR_PS))
 		return;
-	news.epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]);
-	news.cause = nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE]);
-	news.source = nla_get_u32(attr[TSCT_GENL_CLOCK_SOURCE]);
-	news.status = nla_get_u32(attr[TSCT_GENL_CLOCK_STATUS]);
-	news.cluster_status = nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_STATUS]);
-	news.cluster_epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH]);
-	news.has_time = attr[TSCT_GENL_CLOCK_ERROR_PS];
-	if (news.has_time)
-		news.error_ps = nla_get_u64(attr[TSCT_GENL_CLOCK_ERROR_PS]);
-	report_news(m, &news);
+	error = attr[TSCT_GENL_CLOCK_ERROR_PS];
+	error_ps = error ? nla_get_u64(error) : 0;
+	report_news(m, type, json_pack("{sI ss ss ss so ss sI}",
+		"epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]),
+		"cause", tsct_cause_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])),
+		"source", tsct_source_name(nla_get_u32(attr[TSCT_GENL_CLOCK_SOURCE])),
+		"status", tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_STATUS])),
+		"error_ns", error ? ctl_json_error(error_ps / 1000 + !!(error_ps % 1000)) :
+		json_null(), "cluster_status",
+		tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_STATUS])),
+		"cluster_epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH])));
 }
 
 static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum news_type type)
@@ -316,20 +275,19 @@ static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum new
 		[TSCT_GENL_CHANNEL_ID] = { .type = NLA_U32 },
 	};
 	struct nlattr *attr[TSCT_GENL_CHANNEL_ID + 1];
-	struct news news = { .type = type };
 	struct tsct_channel_info *known;
+	__u32 id;
 
 	if (!parse_message(header, attr, TSCT_GENL_CHANNEL_ID, policy, 0))
 		return;
-	news.channel.id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]);
+	id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]);
 	if (type == NEWS_MADE)
-		query_channels(m, news.channel.id);
-	known = find_channel(m, news.channel.id);
-	if (known)
-		news.channel = *known;
+		query_channels(m, id);
+	known = find_channel(m, id);
+	report_news(m, type, known && *known->name ? channel_view_identity(known) :
+		    json_pack("{sI sn}", "id", (json_int_t)id, "name"));
 	if (known && type == NEWS_REMOVED)
 		*known = m->channels[--m->nr_channels];
-	report_news(m, &news);
 }
 
 /* Handles news of the netlink controller: it reports when the module's family disappears. */
@@ -339,11 +297,10 @@ static void on_family(struct monitor *m, struct nlmsghdr *header)
 		[CTRL_ATTR_FAMILY_NAME] = { .type = NLA_STRING },
 	};
 	struct nlattr *attr[CTRL_ATTR_FAMILY_NAME + 1];
-	struct news news = { .type = NEWS_UNLOADED };
 
 	if (parse_message(header, attr, CTRL_ATTR_FAMILY_NAME, policy, 0) &&
 	    !nla_strcmp(attr[CTRL_ATTR_FAMILY_NAME], TSCT_GENL_NAME))
-		report_news(m, &news);
+		report_news(m, NEWS_UNLOADED, NULL);
 }
 
 /* Callback: handles a message. Ignores unknown ones, and those that the kernel did not send. */
@@ -372,14 +329,13 @@ static int on_news(struct nl_msg *message, void *arg)
 /* Reports pending news without blocking. Returns 0 or -EIO. */
 static int read_news(struct monitor *m)
 {
-	struct news overflow = { .type = NEWS_OVERFLOW };
 	int err = nl_recvmsgs_default(m->news);
 
 	/* libnl returns NLE_NOMEM for ENOBUFS: the receive queue was full. */
 	if (err == -NLE_NOMEM) {
 		m->nr_channels = 0;
 		query_channels(m, 0);
-		report_news(m, &overflow);
+		report_news(m, NEWS_OVERFLOW, NULL);
 		return 0;
 	}
 	return !err || err == -NLE_AGAIN || err == -NLE_INTR ? 0 : -EIO;

@@ -3,23 +3,28 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "tools/common/channel_view.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
-#include "lib/client/gettime.h"
+#include "tools/common/view.h"
 #include "tools/shared/top.h"
 
 /* ---- command line ------------------------------------------------------ */
 
 enum { KEY_ONCE = 256 };
 
+static const char *const keys[] = { "events", "bytes", "unread", "lost", "name", "id" };
+/* figure of each key; "": keep the order, by provider and id */
+static const char *const key_figures[] = {
+	"events_per_s", "bytes_per_s", "unread_percent", "lost_per_s", NULL, "",
+};
+
 struct top_options {
 	bool per_cpu, json;
-	enum top_key key;
+	unsigned int key;
 	unsigned long count;	/* number of refreshes before the end; 0: no limit */
 	double seconds;		/* time between refreshes, s */
 };
@@ -51,11 +56,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_ONCE: w->count = 1; break;
 	case 's':
-		for (w->key = 0; w->key < TOP_KEYS; w->key++)
-			if (!strcmp(arg, top_keys[w->key]))
-				return 0;
-		argp_error(state, "--sort: invalid key '%s'; use events, bytes,"
-			   " unread, lost, name or id", arg);
+		w->key = option_choice(state, "--sort", arg, keys, sizeof(keys) / sizeof(*keys),
+				       "events, bytes, unread, lost, name or id");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -75,59 +77,68 @@ static const struct argp argp = {
 
 /* ---- output ------------------------------------------------------------ */
 
-static int print_out_of_memory(void)
+/* Appends the name of a channel or the number of a CPU. */
+static void put_name(const json_t *row, struct tsct_text *cell)
 {
-	ctl_error("out of memory");
-	return -ENOMEM;
+	if (json_object_get(row, "cpu"))
+		tsct_text_print(cell, "  CPU %.0f", ctl_json_number(row, "cpu"));
+	else
+		tsct_text_print(cell, "%s", ctl_json_string(row, "name"));
+}
+
+static void put_lost_rate(const json_t *row, struct tsct_text *cell)
+{
+	char text[16] = "-";
+
+	if (json_is_object(json_object_get(row, "lost_per_s")))
+		view_format_rate(top_figure(row, "lost_per_s"), text, sizeof(text));
+	tsct_text_print(cell, "%s", text);
+}
+
+static void print_table(const json_t *table, FILE *to, int width, int height)
+{
+	static const struct tsct_column columns[] = {
+		TSCT_COLUMN("id", "id", 4, .unknown = ""),
+		TSCT_COLUMN("channel", NULL, -16, .text = put_name),
+		TSCT_COLUMN("events/s", "events_per_s", 8, .show = view_format_rate),
+		TSCT_COLUMN("MB/s", "bytes_per_s", 7, .show = view_format_mb),
+		TSCT_COLUMN("unread", "unread_percent", 6, .show = view_format_percent),
+		TSCT_COLUMN("lost/s", NULL, 7, .text = put_lost_rate),
+		TSCT_COLUMN("holders", "holders", 7, .unknown = ""),
+		TSCT_COLUMN(" lost", NULL, -27, .text = channel_view_lost),
+		TSCT_COLUMN("provider", "provider", -8, .unknown = ""),
+		TSCT_COLUMN("policy", NULL, 0, .text = channel_view_policy),
+	};
+	const struct tsct_table t = TSCT_TABLE(to, columns, .width = width);
+	const json_t *channels = json_object_get(table, "channels");
+	const size_t nr = json_array_size(channels);
+	char what[32];
+
+	snprintf(what, sizeof(what), "%zu channel%s", nr, view_plural(nr));
+	top_print(&t, channels, what, ctl_json_number(table, "providers") > 0 ? "" :
+		  "; no provider of channels: load the module or start tsctraced", height, "line");
 }
 
 static int show_sample(const struct top_options *w, const struct top_sample *sample)
 {
-	int width, height, failed = 0;
-	char *text = NULL;
-	size_t len;
-	FILE *to;
+	const char *figure = key_figures[w->key];
+	json_t *channels = figure && !*figure ? json_incref(sample->channels) :
+		top_sort(sample->channels, figure, figure ? "events" : NULL);
 
-	if (w->json) {
-		failed = ctl_json_print_as(top_view_json(sample), TSCT_JSON_LINE);
-	} else if (!top_term_is_open()) {
-		top_view_print(stdout, sample, 0, 0);
-	} else {
-		to = open_memstream(&text, &len);
-		if (!to)
-			return print_out_of_memory();
-		top_term_size(&width, &height);
-		top_view_print(to, sample, width, height);
-		if (fclose(to))
-			return print_out_of_memory();
-		top_term_draw(text);
-		free(text);
-		return 0;
-	}
-	/* Flush, so that a program behind a pipe gets each sample immediately. */
-	return failed || fflush(stdout) || ferror(stdout) ? -EIO : 0;
+	return top_term_show(json_pack("{sf sI so}", "seconds", sample->seconds, "providers",
+				       (json_int_t)sample->providers, "channels", channels),
+			     w->json, print_table);
 }
 
-/*
- * Reads a new sample into @last, and shows a sorted copy. The sample itself stays
- * unsorted, because rates are computed from samples in the same order.
- */
+/* Reads a new sample into @last, and shows it. */
 static int refresh_table(const struct top_options *w, struct top_sample *last)
 {
-	struct top_sample now, shown;
-	int error = top_sample_read(&now, w->per_cpu);
+	struct top_sample now;
+	int error = top_sample_read(last, &now, w->per_cpu);
 
-	if (error) {
-		top_sample_free(&now);
-		return print_out_of_memory();
-	}
-	top_sample_rates(last, &now);
-	error = top_sample_sort(&now, w->key, &shown) ? print_out_of_memory() :
-		show_sample(w, &shown);
-	top_sample_free(&shown);
 	top_sample_free(last);
 	*last = now;
-	return error;
+	return error ? ctl_fail(-ENOMEM, "out of memory") : show_sample(w, last);
 }
 
 static int run_loop(struct top_options *w, struct top_sample *last)
@@ -161,6 +172,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 static int cmd_top(int argc, char **argv)
 {
 	struct top_options w = { .seconds = 1 };
+	const struct top_sample none = { 0 };
 	struct top_sample first;
 	struct channel_list all;
 	bool found;
@@ -172,14 +184,12 @@ static int cmd_top(int argc, char **argv)
 	channel_list_close(&all);
 	if (!found)
 		return EXIT_FAILED;
-	error = top_sample_read(&first, w.per_cpu);
-	if (error) {
-		print_out_of_memory();
-	} else {
-		top_term_open(!w.json);
-		error = run_loop(&w, &first);
-		top_term_close();
-	}
+	error = top_sample_read(&none, &first, w.per_cpu);
+	if (error)
+		return ctl_fail(EXIT_FAILED, "out of memory");
+	top_term_open(!w.json);
+	error = run_loop(&w, &first);
+	top_term_close();
 	top_sample_free(&first);
 	return error ? EXIT_FAILED : EXIT_DONE;
 }
