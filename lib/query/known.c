@@ -95,9 +95,12 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
 	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
 				sizeof(*k->lossy_until));
+	k->lossy_here = calloc((size_t)rec->nr_locations * rec->nr_streams + 1,
+			       sizeof(*k->lossy_here));
 	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
 	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
-	if (!k->hidden || !k->switches || !k->lossy_until || !k->blind_until || !k->runs)
+	if (!k->hidden || !k->switches || !k->lossy_until || !k->lossy_here || !k->blind_until ||
+	    !k->runs)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++)
 		k->hidden[i] = find_hidden(k, i);
@@ -112,6 +115,7 @@ void tsct_known_free(struct tsct_known *k)
 	free(k->switches);
 	free(k->losses);
 	free(k->lossy_until);
+	free(k->lossy_here);
 	free(k->blind_until);
 	free(k->runs);
 	*k = (struct tsct_known) { .rec = NULL };
@@ -119,24 +123,26 @@ void tsct_known_free(struct tsct_known *k)
 
 /* ---- losses --------------------------------------------------------------------- */
 
+static void extend(__u64 *until, const struct tsct_loss_time *loss)
+{
+	if (loss->until > *until)
+		*until = loss->until;
+}
+
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 {
 	const struct tsct_loss_time *loss = &k->losses[k->begun];
+	const __u32 nr = k->rec->nr_streams;
 	struct tsct_known_run *run;
-	__u64 *until;
 
 	if (k->begun == k->nr_losses || loss->from >= tick)
 		return NULL;
 	k->begun++;
-	until = &k->lossy_until[k->rec->locations[loss->location].node * k->rec->nr_streams +
-				loss->stream];
-	if (loss->until > *until)
-		*until = loss->until;
+	extend(&k->lossy_until[k->rec->locations[loss->location].node * nr + loss->stream], loss);
+	extend(&k->lossy_here[loss->location * nr + loss->stream], loss);
 	if (!k->switches[loss->stream])
 		return loss;
-	until = &k->blind_until[loss->location];
-	if (loss->until > *until)
-		*until = loss->until;
+	extend(&k->blind_until[loss->location], loss);
 	run = &k->runs[loss->location];
 	if (run->on && !run->maybe && loss->from > run->seen)
 		run->seen = loss->from;
@@ -242,6 +248,18 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	/* The last events of a recorder that was killed may be missing. */
 	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
 		run->seen : UINT64_MAX;
+}
+
+bool tsct_known_switches(const struct tsct_known *k, __u32 node,
+			 const struct tsct_identity_thread *who)
+{
+	char *const *requests = k->rec->nodes[node].requests;
+
+	if (!requests[TSCT_REQUEST_PROCESSES])
+		return true;
+	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&
+		!requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
+		(!requests[TSCT_REQUEST_COMM] || !strcmp(who->name, requests[TSCT_REQUEST_COMM]));
 }
 
 bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)

@@ -47,7 +47,8 @@ struct tsct_known {
 	bool *switches;			/* flag by stream: it has the event sched_switch */
 	struct tsct_loss_time *losses;	/* see tsct_trace_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	__u64 *lossy_until;		/* last tick of losses that have begun, by node and stream */
+	/* ticks until which losses last that have begun, by node and stream; by location and stream */
+	__u64 *lossy_until, *lossy_here;
 	__u64 *blind_until;		/* the same, of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
@@ -80,6 +81,12 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tic
  * called like tsct_known_pass(). */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
+/* Returns true if events of the stream and CPU of event @e may be missing before and after it. */
+static inline bool tsct_known_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return e->tick < k->lossy_here[e->location * k->rec->nr_streams + e->stream];
+}
+
 /* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
  * tsct_known_pass() and tsct_known_run() report what hides it. */
 bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
@@ -91,6 +98,11 @@ void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, 
 /* Returns the last tick at which the thread that runs on the CPU @location after the last event
  * is known to run; UINT64_MAX: the end of the recording */
 __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
+
+/* Returns true if each switch to a thread is recorded, unless lost; false: its number is unknown.
+ * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
+bool tsct_known_switches(const struct tsct_known *known, __u32 node,
+			 const struct tsct_identity_thread *who);
 
 /* Returns true if a filter or the rate limit of a node's recorder hid events of those kinds that
  * are in the recording, or may have. */

@@ -38,6 +38,14 @@ check command
 filtered command 'processes: the command'
 [ "$runs" -gt 3 ] && [ "$slices" -gt 10 ] || fail "the command is not drawn"
 
+"$ctl" stat --json "$work/command" >"$work/out"
+python3 - "$work/out" "$work/command.dump" <<'END' || fail "switches in stat"
+import json, sys
+callers = {e["tid"] for e in map(json.loads, open(sys.argv[2])) if e["event"][:4] == "sys_"}
+for t in json.load(open(sys.argv[1]))["threads"]:
+    assert not t["tid"] or (t["switched_in"] is not None) == (t["tid"] in callers), t
+END
+
 sh -c 'while :; do sleep 0.01; done' &
 looping=$!
 run 0 record "${kernel[@]}" -p $looping -o "$work/process" --duration 0.3
@@ -74,3 +82,11 @@ run 3 record "${kernel[@]}" --blocks 2 --block-size 4096 -o "$work/lost" -- \
 	dd if=/dev/zero of=/dev/null bs=1 count=100000
 check lost
 grep -q 'All recorded events shown' "$work/lost.html" || fail "lost: all events"
+"$ctl" stat --json "$work/lost" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat lost"
+python3 - "$work/out" <<'END' || fail "times of calls over losses"
+import json, sys
+calls = json.load(open(sys.argv[1]))["system_calls"]
+assert sum(c["calls"] for c in calls) > 1000, calls
+assert not any(c["timed"] for c in calls if c["name"] in ("read", "write")), calls
+assert all(c["max_ns"] is None for c in calls if not c["timed"]), calls
+END

@@ -184,6 +184,12 @@ static json_t *json_events(const struct stat_figures *s)
 	return events;
 }
 
+/* Returns a time of calls; null: no call has one */
+static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
+{
+	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();
+}
+
 static json_t *json_calls(const struct stat_figures *s)
 {
 	json_t *calls = json_array();
@@ -192,15 +198,15 @@ static json_t *json_calls(const struct stat_figures *s)
 
 	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
 		call = tsct_syscall_by_number((unsigned int)c->number);
-		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI sI sI sI}",
+		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
 			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
 			"name", call ? call->name : NULL,
 			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
 			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
 			"errors", (json_int_t)c->errors,
-			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
-			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / (c->timed ?: 1)),
-			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));
+			"total_ns", json_call_time(s, c, c->total),
+			"mean_ns", json_call_time(s, c, c->total / (c->timed ?: 1)),
+			"max_ns", json_call_time(s, c, c->max)));
 	}
 	return calls;
 }
@@ -215,8 +221,8 @@ static bool has_switches(const struct stat_figures *s)
 	return s->threads.rest.switched;
 }
 
-/* Returns the row of a thread. @switches: false: the recording has no thread switches, so
- * "switched_in" is null */
+/* Returns the row of a thread. "switched_in" is null if the recording does not have all switches
+ * to it. @switches: false: the recording has no thread switches */
 static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
 {
 	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
@@ -224,7 +230,8 @@ static json_t *json_thread(const struct stat_figures *s, const struct thread *t,
 		"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
 		"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
 		"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
-		"switched_in", switches ? tsct_json_count(t->switched) : json_null()),
+		"switched_in", switches && !t->some_switches ? tsct_json_count(t->switched) :
+		json_null()),
 		s, &t->tally);
 }
 

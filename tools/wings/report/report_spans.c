@@ -13,7 +13,7 @@
 #include "report_trace.h"
 
 /* A time in which a thread is known to run on a CPU */
-struct run {
+struct drawn_run {
 	struct open_span open;
 	bool switched;		/* flag: open.begin is the switch to the thread */
 };
@@ -26,7 +26,7 @@ struct spans {
 	struct tsct_threads *threads;
 	__s64 end_ns;
 	struct tsct_spans calls;	/* open system calls (struct open_span), by thread */
-	struct run *runs;		/* threads that are known to run, by CPU */
+	struct drawn_run *runs;		/* threads that are known to run, by CPU */
 };
 
 /* Writes the fields of a system call event as texts, each with its NUL, into @payload.
@@ -243,7 +243,7 @@ static int note_cpu(struct spans *s, __u32 cpu, const struct tsct_export_event *
 		    bool *taken)
 {
 	const struct tsct_known_change *change = &s->x->run;
-	struct run *run = &s->runs[cpu];
+	struct drawn_run *run = &s->runs[cpu];
 	struct tsct_thread *thread;
 	int err = 0;
 
@@ -254,7 +254,7 @@ static int note_cpu(struct spans *s, __u32 cpu, const struct tsct_export_event *
 	thread = tsct_export_thread(s->x, s->threads, ev->e, change->tid, ev->e->cpu);
 	if (!thread)
 		return -ENOMEM;
-	*run = (struct run) { .switched = change->switched };
+	*run = (struct drawn_run) { .switched = change->switched };
 	run->open.span.name = thread->index;
 	edge_make(&run->open.begin, s->x, ev);
 	*taken |= change->switched;
