@@ -330,7 +330,7 @@ static int read_event_def(struct env_reader *r, const struct env_line *e,
 	memcpy(name, at, len);
 	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
 		return set_error(r, "%s: not a definition", e->key);
-	def.id = id;
+	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
 
@@ -577,7 +577,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return err == -EINVAL ? -ENOSPC : err < 0 ? err : 0;
 	case TSCT_METADATA_EVENTS:
 		return indices[0] < nr && indices[1] >= TSCT_ID_FIRST &&
-			indices[1] <= TSCT_ID_MAX ? 0 : -ENOENT;
+			indices[1] <= TSCT_ID_WIDE_MAX ? 0 : -ENOENT;
 	case TSCT_METADATA_RING:
 	case TSCT_METADATA_LOST:
 	case TSCT_METADATA_HOLDS:
@@ -695,6 +695,22 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
+/* Links node @i to the first recording of its machine. Returns false if that is not before it,
+ * or is not a first one. */
+static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
+{
+	struct tsct_recorded_node *first;
+
+	if (!nodes[i].same)
+		return true;
+	first = &nodes[nodes[i].same - 1];
+	if (nodes[i].same > i || first->same)
+		return false;
+	nodes[i].next = first->next;
+	first->next = i;
+	return true;
+}
+
 /* Checks the recording as a whole, after the last line was read. */
 static int check_recording(struct env_reader *r)
 {
@@ -743,6 +759,8 @@ static int check_recording(struct env_reader *r)
 			missing = find_missing(TSCT_METADATA_SYNC, node);
 		if (missing)
 			return set_error(r, "%s of node %u is missing", missing, i);
+		if (!link_node(rec->nodes, i))
+			return set_error(r, "node_%u_same_node: impossible value", i);
 	}
 	/* The bounds of clock segments of older versions do not include the skew of the CPUs'
 	 * counters, and these versions did not record the skew. */

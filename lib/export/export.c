@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "export.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
@@ -190,6 +191,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!x->nodes)
 		return -ENOMEM;
 	x->nr_nodes = x->rec->nr_nodes;
+	x->several_nodes = tsct_recording_count_nodes(x->rec) > 1;
 	for (i = 0; i < x->nr_nodes; i++)
 		x->nodes[i] = tsct_recording_node_name(x->rec, i);
 	err = x->recording ? tsct_identity_read(x->recording, &x->identity) : 0;
@@ -396,7 +398,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	if (ev->act == TSCT_ACT_CLOSE)
 		tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e);
 	/* The thread of a switch goes where events are hidden. */
-	if (!err && x->run.away && (x->known.hidden[ev->node] & TSCT_HIDDEN_ELSEWHERE))
+	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick);
 	return err;
 }
@@ -463,7 +465,7 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 	while (!err && (loss = tsct_known_pass(&x->known, tick))) {
 		err = end_threads(x, threads, loss->from + 1, ended);
 		for (i = 0; i < threads->nr && !err; i++)
-			if (threads->all[i]->node == x->rec->locations[loss->location].node)
+			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
 				err = end_slices(x, threads->all[i], loss->from);
 	}
 	while (!err && (hidden = tsct_known_hide(&x->known, tick)))
@@ -497,7 +499,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
-			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.def = x->first_def[e.stream] + tsct_event_def_id(e.def) - TSCT_ID_FIRST,
 			.node = e.node,
 		};
 		err = end_until(x, threads, e.tick, &ended);

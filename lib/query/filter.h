@@ -3,6 +3,7 @@
 #ifndef TSCT_FILTER_H
 #define TSCT_FILTER_H
 
+#include "lib/core/event_def.h"
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_filter_range {
@@ -97,7 +98,7 @@ void tsct_selection_free(struct tsct_selection *sel);
 static inline bool tsct_selection_has(const struct tsct_selection *sel,
 				      const struct tsct_trace_event *e)
 {
-	return sel->by_id[e->stream][e->def->id - TSCT_ID_FIRST] &&
+	return sel->by_id[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST] &&
 		sel->locations[e->location] &&
 		(!sel->filter->threads.nr ||
 		 tsct_filter_in(&sel->filter->threads, e->tid));

@@ -53,6 +53,18 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	return hidden;
 }
 
+/* Returns the requests of that recording of a node which has kernel events. */
+static char *const *kernel_requests(const struct tsct_recording *rec, __u32 node)
+{
+	__u32 i;
+
+	for (i = node; i < rec->nr_nodes; i++)
+		if (tsct_recording_node_of(rec, i) == node &&
+		    rec->nodes[i].requests[TSCT_REQUEST_PROCESSES])
+			return rec->nodes[i].requests;
+	return rec->nodes[node].requests;
+}
+
 static int by_tick(const void *a, const void *b)
 {
 	const struct tsct_identity_end *x = a, *y = b;
@@ -71,7 +83,7 @@ static int find_renamed(struct tsct_known *k)
 	for (i = 1; i < k->identity->nr_threads; i++) {
 		t = &k->identity->threads[i];
 		name = t->node < k->rec->nr_nodes ?
-			k->rec->nodes[t->node].requests[TSCT_REQUEST_COMM] : NULL;
+			kernel_requests(k->rec, t->node)[TSCT_REQUEST_COMM] : NULL;
 		if (!name || t[-1].node != t->node || t[-1].state.tid != t->state.tid ||
 		    !strcmp(t->name, name) || strcmp(t[-1].name, name))
 			continue;
@@ -102,8 +114,10 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 	if (!k->hidden || !k->switches || !k->lossy_until || !k->lossy_here || !k->blind_until ||
 	    !k->runs)
 		return -ENOMEM;
-	for (i = 0; i < rec->nr_nodes; i++)
-		k->hidden[i] = find_hidden(k, i);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		k->hidden[i] |= find_hidden(k, i);
+		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] & TSCT_HIDDEN_RAW_ENDS;
+	}
 	return find_renamed(k) ?:
 		(trace ? tsct_trace_loss_times(trace, &k->losses, &k->nr_losses) : 0);
 }
@@ -138,7 +152,7 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 	if (k->begun == k->nr_losses || loss->from >= tick)
 		return NULL;
 	k->begun++;
-	extend(&k->lossy_until[k->rec->locations[loss->location].node * nr + loss->stream], loss);
+	extend(&k->lossy_until[tsct_known_node(k, loss->location) * nr + loss->stream], loss);
 	extend(&k->lossy_here[loss->location * nr + loss->stream], loss);
 	if (!k->switches[loss->stream])
 		return loss;
@@ -166,7 +180,7 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 
 	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
 		return false;
-	return !(k->hidden[e->node] & TSCT_HIDDEN_ELSEWHERE) ||
+	return !tsct_known_elsewhere(k, e) ||
 		!k->rec->streams[e->stream].kernel ||
 		(run->on && !run->maybe && !run->cut && run->tid == e->tid);
 }
@@ -178,12 +192,13 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 static bool is_selected(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 			const struct tsct_value *comm)
 {
-	char *const *requests = k->rec->nodes[e->node].requests;
+	const __u32 node = k->rec->locations[e->location].node;
+	char *const *requests = k->rec->nodes[node].requests;
 	const char *name = requests[TSCT_REQUEST_COMM];
 	const struct tsct_identity_thread *who;
 	const size_t len = name ? strlen(name) : 0;
 
-	if ((k->hidden[e->node] & TSCT_HIDDEN_SWITCHES) ||
+	if ((k->hidden[node] & TSCT_HIDDEN_SWITCHES) ||
 	    (k->filter && k->filter->threads.nr && !tsct_filter_in(&k->filter->threads, tid)))
 		return false;
 	/* The recorder, whose switches are not recorded, runs in the time of the idle thread. */
@@ -203,7 +218,8 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 		return;
 	k->runs[e->location] = (struct tsct_known_run) {
 		.on = true, .tid = tid, .seen = e->tick,
-		.maybe = comm && k->rec->nodes[e->node].requests[TSCT_REQUEST_CGROUP],
+		.maybe = comm && k->rec->nodes[k->rec->locations[e->location].node]
+			.requests[TSCT_REQUEST_CGROUP],
 	};
 	ret->began = true;
 	ret->switched = comm;
@@ -253,7 +269,7 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
-	char *const *requests = k->rec->nodes[node].requests;
+	char *const *requests = kernel_requests(k->rec, node);
 
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;

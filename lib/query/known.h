@@ -81,6 +81,19 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tic
  * called like tsct_known_pass(). */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
+/* Returns the node of a location, of which there may be several recordings. */
+static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
+{
+	return tsct_recording_node_of(k->rec, k->rec->locations[location].node);
+}
+
+/* Returns true if the recorder of event @e hid events of other CPUs. */
+static inline bool tsct_known_elsewhere(const struct tsct_known *k,
+					const struct tsct_trace_event *e)
+{
+	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
+}
+
 /* Returns true if events of the stream and CPU of event @e may be missing before and after it. */
 static inline bool tsct_known_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
 {

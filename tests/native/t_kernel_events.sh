@@ -272,6 +272,24 @@ starts=$(count together sys_enter) ends=$(count together sys_exit)
 (ulimit -n 100 && run_says 1 'too many open files; raise the limit' \
 	record "${many[@]}" -o refused -- true) || exit 1
 [ ! -e refused ] || fail "a directory was made"
+# What the rate limit drops before the recording begins is not counted: these calls end when the
+# recording's files exist.
+python3 -c 'import os, time
+calls = 0
+while not os.path.exists("early"):
+	os.getppid()
+	calls += 1
+	if calls == 1000:
+		open("called", "w")
+print(calls, flush=True)
+time.sleep(1000)' >calls & track caller
+until [ -e called ]; do sleep 0.1; done
+run 0 record --json -e syscalls "${many[@]}" -p $caller --rate-limit 50 --duration 0.5 -o early
+kill $caller
+dropped=$(python3 -c 'import json, sys
+print(sum(e["dropped"] for e in json.load(sys.stdin)["rate_limited"]
+	  if e["event"] == "sys_getppid/begin"))' <"$work/out")
+[ $((dropped * 2)) -lt "$(cat calls)" ] || fail "$dropped calls dropped, of $(cat calls) before"
 
 # --- time namespaces ----------------------------------------------------------------
 

@@ -347,9 +347,8 @@ LOOP_TEST(test_compared_with_a_list, 0, 8)
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
 	struct tsct_message_matcher *m = make_matcher();
 	__u64 key, nr = 0, i, nr_open = 0;
-	int round;
 
-	for (round = 0; round < 4000; round++) {
+	for (int round = 0; round < 4000; round++) {
 		key = any(24);
 		if (any(2)) {
 			for (i = 0; nr_open == ROOM; i++)

@@ -10,6 +10,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "lib/ctf/ticks.h"
 #include "lib/query/mpi_wait.h"
 #include "lib/query/syscall_value.h"
@@ -132,10 +133,10 @@ static int count_events(struct stat_figures *s)
 		s->payload += e.len;
 		s->last = e.tick;
 		tally_event(&s->by_location[e.location], &e, bytes);
-		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
+		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
 			    bytes);
 		threads_note(&s->threads, &e, bytes,
-			     &s->meaning[e.stream][e.def->id - TSCT_ID_FIRST]);
+			     &s->meaning[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST]);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
 		stat_stacks_add(s, &e);
@@ -338,6 +339,7 @@ static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
+	const __u32 nodes = tsct_recording_count_nodes(rec);
 	char begin[64], end[64], *requests, *rings;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
@@ -360,6 +362,9 @@ static void print_head(const struct stat_figures *s)
 	if (rings)
 		print_item("rings", rings);
 	free(rings);
+	if (nodes < rec->nr_nodes)
+		printf("%-10s %u recordings of %u node%s\n", "merged", rec->nr_nodes, nodes,
+		       view_plural(nodes));
 	print_clock(s);
 	print_utc(s);
 	print_nodes(rec);

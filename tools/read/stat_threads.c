@@ -172,7 +172,7 @@ static void leave_unknown(struct threads *all, const struct tsct_trace_event *e,
 		for (i = 0; i < all->nr; i++)
 			if (all->table[i].tid == hidden->tid && all->table[i].node == hidden->node)
 				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
-	if (!is_switch || !(all->known.hidden[e->node] & TSCT_HIDDEN_ELSEWHERE))
+	if (!is_switch || !tsct_known_elsewhere(&all->known, e))
 		return;
 	/* With --cpu, the thread may make calls elsewhere. */
 	tsct_spans_leave(&all->in_call, find_thread(all, e, e->tid), TSCT_SPAN_REPLACED, e);

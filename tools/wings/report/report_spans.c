@@ -16,6 +16,7 @@
 struct drawn_run {
 	struct open_span open;
 	bool switched;		/* flag: open.begin is the switch to the thread */
+	__u32 cpu;		/* index of the CPU's row */
 };
 
 struct spans {
@@ -26,7 +27,7 @@ struct spans {
 	struct tsct_threads *threads;
 	__s64 end_ns;
 	struct tsct_spans calls;	/* open system calls (struct open_span), by thread */
-	struct drawn_run *runs;		/* threads that are known to run, by CPU */
+	struct drawn_run *runs;		/* threads that are known to run, by location */
 };
 
 /* Writes the fields of a system call event as texts, each with its NUL, into @payload.
@@ -226,16 +227,15 @@ static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *
 
 /* Reports the time in which a thread is known to have run on a CPU. @away: it was switched away
  * at its end */
-static int report_run(struct spans *s, __u32 cpu, __s64 to_ns, bool away)
+static int report_run(struct spans *s, const struct drawn_run *run, __s64 to_ns, bool away)
 {
-	const struct open_span *open = &s->runs[cpu].open;
-	const bool switched = s->runs[cpu].switched;
+	const struct open_span *open = &run->open;
 
 	return s->done(s->arg, &(struct span) {
-		.type = SPAN_RUN, .row = cpu, .name = open->span.name,
+		.type = SPAN_RUN, .row = run->cpu, .name = open->span.name,
 		.from_ns = open->begin.ns, .to_ns = to_ns > open->begin.ns ? to_ns : open->begin.ns,
-		.begin = switched ? &open->begin : NULL, .no_end = !away,
-		.events = switched ? 1 : 0,
+		.begin = run->switched ? &open->begin : NULL, .no_end = !away,
+		.events = run->switched ? 1 : 0,
 	});
 }
 
@@ -243,18 +243,18 @@ static int note_cpu(struct spans *s, __u32 cpu, const struct tsct_export_event *
 		    bool *taken)
 {
 	const struct tsct_known_change *change = &s->x->run;
-	struct drawn_run *run = &s->runs[cpu];
+	struct drawn_run *run = &s->runs[ev->e->location];
 	struct tsct_thread *thread;
 	int err = 0;
 
 	if (change->ended)
-		err = report_run(s, cpu, time_of(s, change->until), change->away);
+		err = report_run(s, run, time_of(s, change->until), change->away);
 	if (err || !change->began)
 		return err;
 	thread = tsct_export_thread(s->x, s->threads, ev->e, change->tid, ev->e->cpu);
 	if (!thread)
 		return -ENOMEM;
-	*run = (struct drawn_run) { .switched = change->switched };
+	*run = (struct drawn_run) { .switched = change->switched, .cpu = cpu };
 	run->open.span.name = thread->index;
 	edge_make(&run->open.begin, s->x, ev);
 	*taken |= change->switched;
@@ -311,7 +311,7 @@ int spans_finish(struct spans *s, __s64 end_ns)
 	for (i = 0; i < known->rec->nr_locations && !err; i++) {
 		until = tsct_known_run_end(known, i);
 		if (known->runs[i].on)
-			err = report_run(s, i, until == UINT64_MAX || time_of(s, until) > end_ns ?
+			err = report_run(s, &s->runs[i], until == UINT64_MAX || time_of(s, until) > end_ns ?
 					 end_ns : time_of(s, until), false);
 	}
 	return err;

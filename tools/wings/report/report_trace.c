@@ -51,7 +51,7 @@ static bool put_filtered(const struct report *r, FILE *to)
 		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, and what they"
 		      " would tell is unknown. Requested were ", to);
 		report_text(to, requests ? requests : "");
-		if (r->x.nr_nodes > 1) {
+		if (r->x.several_nodes) {
 			fputs(" on ", to);
 			report_text(to, r->x.nodes[i]);
 		}
@@ -230,6 +230,7 @@ static void free_report(struct report *r)
 	free(r->seen);
 	free(r->groups);
 	free(r->nodes);
+	free(r->cpu_of);
 	free(r->row_of);
 	free(r->gaps);
 	free(r->moments.at);
