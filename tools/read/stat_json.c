@@ -238,11 +238,9 @@ json_t *stat_json(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	json_t *clock, *files, *sum = json_null();
-	json_int_t no_ring = 0;
 	struct tsct_recorded_errors errors;
 	struct tsct_balance b;
 	struct tsct_loss loss;
-	__u32 i;
 
 	if (stat_is_counted(s, &b))
 		sum = json_pack("{sI sI sI so sI sb}",
@@ -276,11 +274,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
-	for (i = 0; i < rec->nr_streams; i++)
-		no_ring += rec->streams[i].lost_no_ring;
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -301,6 +297,6 @@ json_t *stat_json(const struct stat_figures *s)
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
-		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
+		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }
