@@ -15,46 +15,30 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/abi/fd_message.h"
 #include "channel.h"
+#include "gettime.h"
+#include "programs.h"
 
 #define REPLY_TIMEOUT_S		5
 
 static int connect_to(const char *path, int *ret_fd)
 {
-	const struct timeval timeout = { .tv_sec = REPLY_TIMEOUT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, err;
+	int fd;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(addr.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = tsct_seqpacket_connect(&addr, sizeof(addr), REPLY_TIMEOUT_S * 1000);
 	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
+		return fd;
 	*ret_fd = fd;
 	return 0;
-}
-
-/* Returns the time in ns, from a clock that can also be read if the TSC is forbidden. */
-static __s64 coarse_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
 /* Returns true if a signal interrupted a call that is to be repeated. Each repetition has the
@@ -62,7 +46,7 @@ static __s64 coarse_ns(void)
 static bool is_interrupted(ssize_t result, __s64 begin_ns)
 {
 	return result < 0 && errno == EINTR &&
-		coarse_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
+		tsct_gettime_ns(CLOCK_MONOTONIC_COARSE) - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
 }
 
 /* Receives the reply to a request. Returns 0 with the server's result in *ret_result, or
@@ -79,7 +63,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
-	const __s64 begin_ns = coarse_ns();
+	const __s64 begin_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
 	ssize_t len;
 
 	do
@@ -106,7 +90,7 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	};
 	union tsct_fd_control control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	const __s64 begin_ns = coarse_ns();
+	const __s64 begin_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
 	ssize_t len;
 
 	tsct_fd_message_put(&msg, &control, sent_fd);

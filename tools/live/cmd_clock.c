@@ -166,13 +166,8 @@ static double seconds_since(const struct clock_reading *r, uint64_t cycles)
 static void add_epoch(json_t *json, const struct clock_reading *r)
 {
 	const double age_s = seconds_since(r, r->state.epoch_cycles);
-	int64_t now_ns = r->time.ns;
-	struct timespec now;
+	const int64_t now_ns = r->error ? tsct_gettime_ns(CLOCK_REALTIME) : r->time.ns;
 
-	if (r->error) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		now_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
-	}
 	if (!r->state.epoch_cycles || !r->mhz || age_s < 0)
 		return;
 	add_time(json, "epoch_began", "epoch_began_ns", now_ns - (int64_t)(age_s * 1e9));
