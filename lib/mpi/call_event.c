@@ -37,15 +37,14 @@ static const struct shape {
 	[TSCT_MPI_COUNT] = SHAPE(FIELD("count", U32)),
 };
 
-TSCT_EVENT(mpi_error, TSCT_KIND_INSTANT, TSCT_S32(error));
+/* error: class of the error, as in mpi.h; text: MPI's description of the error */
+TSCT_EVENT(mpi_error, TSCT_KIND_INSTANT, TSCT_S32(error), TSCT_STRING(text));
 
 #ifdef OPEN_MPI
 #define OTHER_SYMBOL	"MPIR_Err_create_code"
-#define NAME		"libtsctrace-mpi-openmpi.so"
 #define OTHER_NAME	"libtsctrace-mpi-mpich.so"
 #else
 #define OTHER_SYMBOL	"ompi_mpi_comm_world"
-#define NAME		"libtsctrace-mpi-mpich.so"
 #define OTHER_NAME	"libtsctrace-mpi-openmpi.so"
 #endif
 
@@ -55,7 +54,7 @@ static void check_mpi(void)
 {
 	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
 		return;
-	fputs(NAME ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
+	fputs(TSCT_MPI_LIBRARY ": the program uses another MPI library; load " OTHER_NAME "\n", stderr);
 	exit(EXIT_FAILURE);
 }
 
@@ -97,5 +96,13 @@ void tsct_mpi_emit(const struct tsct_event_type *type, const void *fields, size_
 
 void tsct_mpi_failed(int error)
 {
-	mpi_error_emit(error);
+	char text[MPI_MAX_ERROR_STRING + 1] = "";
+	int class = error, ended = 1, len;
+
+	PMPI_Finalized(&ended);
+	if (tsct_mpi.size && !ended) {
+		PMPI_Error_class(error, &class);
+		PMPI_Error_string(error, text, &len);
+	}
+	mpi_error_emit(class, text);
 }

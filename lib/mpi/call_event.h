@@ -15,6 +15,13 @@
 
 #include "message_order.h"
 
+/* File name of this library, for messages */
+#ifdef OPEN_MPI
+#define TSCT_MPI_LIBRARY	"libtsctrace-mpi-openmpi.so"
+#else
+#define TSCT_MPI_LIBRARY	"libtsctrace-mpi-mpich.so"
+#endif
+
 /* ---- communicators (communicator.c) -------------------------------------- */
 
 /* Values of rank fields in events that are not ranks */
@@ -45,6 +52,9 @@ struct tsct_mpi {
 	pthread_mutex_t lock;	/* protects all communicators and requests */
 	__u64 job;		/* random number, equal in all processes of MPI_COMM_WORLD */
 	__s32 rank, size;	/* rank and size in MPI_COMM_WORLD */
+	/* flag: not all ranks have this library, so it may make no collective call */
+	bool partial;
+	__u64 requests;		/* number of nonblocking sends and receives so far */
 };
 
 extern struct tsct_mpi tsct_mpi;
@@ -180,12 +190,17 @@ void tsct_mpi_failed(int error);
 
 /* ---- messages, with the lock held (communicator.c) ----------------------- */
 
-/* Records that a message is sent. Returns its number. */
-__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 bytes);
+/* Records that a message is sent, with or without @blocking. Returns its number. */
+__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __s32 tag,
+		       __u64 bytes);
 
 /* Adds a posted receive, which uses @comm. Returns NULL if it is not matched. */
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
 				   bool blocking);
+
+/* Numbers the request of a posted receive, and records that it was posted, unless that was
+ * done before. NULL: not matched */
+void tsct_mpi_posted(struct tsct_receive *r);
 
 /* End a receive, and its use of @comm. received(): it got its message; not_received(): it
  * got none. */

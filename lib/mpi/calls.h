@@ -61,13 +61,13 @@ static inline void begin_peer(const struct tsct_mpi_call *call, MPI_Comm handle,
 }
 
 static inline __u64 begin_send(const struct tsct_mpi_call *call, MPI_Comm handle,
-			       struct tsct_mpi_peer_fields *peer)
+			       struct tsct_mpi_peer_fields *peer, bool blocking)
 {
 	__u64 number;
 
 	begin_peer(call, handle, peer);
 	tsct_mpi_lock();
-	number = tsct_mpi_sending(tsct_mpi_comm(handle), peer->peer, peer->tag,
+	number = tsct_mpi_sending(tsct_mpi_comm(handle), blocking, peer->peer, peer->tag,
 				  peer->bytes);
 	tsct_mpi_unlock();
 	return number;
@@ -124,7 +124,8 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	fields.source_world = tsct_mpi_world_rank(posted.comm, from->peer);
 	tsct_mpi_emit(&call->begin, &fields, sizeof(fields));
 	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, blocking);
-	*ret_number = tsct_mpi_sending(posted.comm, to->peer, to->tag, to->bytes);
+	*ret_number = tsct_mpi_sending(posted.comm, blocking, to->peer, to->tag,
+				       to->bytes);
 	tsct_mpi_unlock();
 	return posted;
 }
@@ -365,7 +366,8 @@ static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange. */
+/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange; it stays
+ * unknown if not all ranks can. */
 static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm local,
 				 const MPI_Comm *to, __u64 base, int err)
 {
@@ -373,7 +375,7 @@ static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm loca
 	__u64 both[2], id = 0;
 	MPI_Group group;
 
-	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL) {
+	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL && !tsct_mpi.partial) {
 		PMPI_Comm_group(local, &group);
 		own = base ? tsct_mpi_group_hash(group, base) : 0;
 		PMPI_Group_free(&group);
@@ -499,13 +501,18 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 		status = &status_;
 
 #define SHAPES_send	TSCT_MPI_PEER, TSCT_MPI_NOTHING
-#define BEFORE_send()							\
+#define BEFORE_send_of(blocking)					\
 	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, bytes(count, datatype)); \
-	const __u64 number_ = begin_send(call_, comm, &peer_);
+	const __u64 number_ = begin_send(call_, comm, &peer_, blocking);
+#define BEFORE_send()	BEFORE_send_of(true)
 #define AFTER_send()							\
 	if (ret_ != MPI_SUCCESS)					\
 		not_sent(comm, &peer_, number_);			\
 	END_PLAIN();
+
+#define SHAPES_isend	SHAPES_send
+#define BEFORE_isend()	BEFORE_send_of(false)
+#define AFTER_isend()	AFTER_send()
 
 #define SHAPES_recv	TSCT_MPI_PEER, TSCT_MPI_MESSAGE
 #define BEFORE_recv()							\

@@ -182,25 +182,23 @@ static __u64 cycles(void)
 	return tsct_clock_cycles(tsct_clock_default());
 }
 
-/*
- * Receives a message. Polls for SPIN_S, in which most messages arrive; then yields the CPU
- * between polls, because the sender may need it (MPICH itself would poll forever). Returns 0
- * or an error code of MPI.
- */
-static int receive_message(void *to, int size, int from, int tag, MPI_Comm leaders)
+int tsct_mpi_receive(void *to, int size, int from, int tag, MPI_Comm comm, double end)
 {
 	const double spin_end = PMPI_Wtime() + SPIN_S;
 	int arrived = 0, err;
+	double now;
 
 	for (;;) {
-		err = PMPI_Iprobe(from, tag, leaders, &arrived, MPI_STATUS_IGNORE);
+		err = PMPI_Iprobe(from, tag, comm, &arrived, MPI_STATUS_IGNORE);
 		if (err || arrived)
 			break;
-		if (PMPI_Wtime() > spin_end)
+		now = PMPI_Wtime();
+		if (end && now > end)
+			return MPI_ERR_OTHER;
+		if (now > spin_end)
 			sched_yield();
 	}
-	return err ? err : PMPI_Recv(to, size, MPI_BYTE, from, tag, leaders,
-				     MPI_STATUS_IGNORE);
+	return err ? err : PMPI_Recv(to, size, MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE);
 }
 
 /* Waits until all processes of a node have called this, and leaves the CPU to the exchanges. */
@@ -223,7 +221,7 @@ static int answer_burst(MPI_Comm leaders, int child, int nr)
 
 	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_BURST, leaders);
 	for (i = 0; i < nr && !err; i++) {
-		err = receive_message(NULL, 0, child, TAG_REQUEST, leaders);
+		err = tsct_mpi_receive(NULL, 0, child, TAG_REQUEST, leaders, 0);
 		if (err)
 			break;
 		t[0] = cycles();
@@ -276,14 +274,14 @@ static void run_child(MPI_Comm leaders, struct session *s)
 	__u64 t[2];
 
 	for (;;) {
-		err = receive_message(&burst, sizeof(burst), 0, TAG_BURST, leaders);
+		err = tsct_mpi_receive(&burst, sizeof(burst), 0, TAG_BURST, leaders, 0);
 		if (err || !burst)
 			return;
 		for (; burst && s->nr < EXCHANGES_MAX; burst--) {
 			x = &s->x[s->nr];
 			x->t1 = cycles();
 			err = PMPI_Send(NULL, 0, MPI_BYTE, 0, TAG_REQUEST, leaders) ||
-				receive_message(t, sizeof(t), 0, TAG_ANSWER, leaders);
+				tsct_mpi_receive(t, sizeof(t), 0, TAG_ANSWER, leaders, 0);
 			if (err)
 				return;
 			x->t4 = cycles();

@@ -29,14 +29,16 @@ TSCT_EVENT(mpi_comm, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_U64_HEX(parent)
 TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
 TSCT_EVENT_AS(mpi_send, mpi_message, TSCT_KIND_SEND, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(dest), TSCT_S32(world), TSCT_S32(tag),
-	      TSCT_U64(bytes));
+	      TSCT_U64(bytes), TSCT_U64(request));
 TSCT_EVENT_AS(mpi_receive, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
-	      TSCT_U64(bytes));
+	      TSCT_U64(bytes), TSCT_U64(request));
 /* A receive whose message got its number late_ns after the message was received */
 TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
-	      TSCT_U64(bytes), TSCT_S64(late_ns));
+	      TSCT_U64(bytes), TSCT_U64(request), TSCT_S64(late_ns));
+/* A receive was posted. It completes with the same `request`. */
+TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
@@ -151,7 +153,8 @@ static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 s
 	return tsct_hash(comm->id, words, sizeof(words));
 }
 
-__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 bytes)
+__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __s32 tag,
+		       __u64 bytes)
 {
 	__u64 number;
 
@@ -159,8 +162,17 @@ __u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 
 		return UINT64_MAX;
 	number = tsct_message_sending(&comm->order, dest, tag);
 	mpi_send_emit(message_number(comm, comm->side, comm->rank, dest, tag, number),
-		      comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes);
+		      comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes,
+		      blocking ? 0 : ++tsct_mpi.requests);
 	return number;
+}
+
+void tsct_mpi_posted(struct tsct_receive *r)
+{
+	if (!r || r->request)
+		return;
+	r->request = ++tsct_mpi.requests;
+	mpi_request_emit(r->request);
 }
 
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
@@ -175,6 +187,9 @@ struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s
 		return NULL;
 	r->blocking = blocking && tsct_mpi.threaded;
 	comm->users++;
+	/* The number of a blocking receive, too, may be known only after later ones were posted. */
+	if (blocking && (comm->order.nr_unnumbered || comm->order.nr_cancelling))
+		tsct_mpi_posted(r);
 	tsct_receive_post(&comm->order, r, source, tag);
 	return r;
 }
@@ -190,11 +205,12 @@ static void record_receive(struct tsct_message_order *order, struct tsct_receive
 	struct tsct_clock *clock;
 
 	if (r == comm->done) {
-		mpi_receive_emit(number, comm->id, r->source, world, r->tag, r->bytes);
+		mpi_receive_emit(number, comm->id, r->source, world, r->tag, r->bytes,
+				 r->request);
 	} else {
 		clock = tsct_clock_default();
 		mpi_receive_late_emit(number, comm->id, r->source, world, r->tag,
-				      r->bytes, tsct_clock_delta_to_ns(clock,
+				      r->bytes, r->request, tsct_clock_delta_to_ns(clock,
 					tsct_clock_cycles(clock) - r->cycles));
 	}
 	free(r);

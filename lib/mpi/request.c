@@ -76,6 +76,7 @@ void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
 {
 	if (!r)
 		return;
+	tsct_mpi_posted(r);
 	tsct_mpi_request_free(handle);
 	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = RECEIVE, .active = true, .comm = comm, .receive = r,
@@ -109,12 +110,13 @@ void tsct_mpi_request_start(MPI_Request handle)
 	if (!request || !request->persistent)
 		return;
 	request->active = true;
-	if (request->kind == SEND)
-		tsct_mpi_sending(request->comm, request->peer, request->tag,
+	if (request->kind == SEND) {
+		tsct_mpi_sending(request->comm, false, request->peer, request->tag,
 				 request->bytes);
-	else
-		request->receive = tsct_mpi_post(request->comm, request->peer,
-						 request->tag, false);
+		return;
+	}
+	request->receive = tsct_mpi_post(request->comm, request->peer, request->tag, false);
+	tsct_mpi_posted(request->receive);
 }
 
 static void receive_completed(struct tsct_mpi_request *request, const MPI_Status *status)
@@ -183,6 +185,7 @@ void tsct_mpi_request_free(MPI_Request handle)
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r)
 {
+	tsct_mpi_posted(r);
 	if (r)
 		add_request(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
 			.comm = comm, .receive = r,

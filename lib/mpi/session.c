@@ -28,7 +28,8 @@ struct sync_wanted {
 	int only_mpi;		/* flag: only over MPI, not by the daemons */
 };
 
-static struct sync_wanted read_wanted(void)
+/* Reads this process's settings of synchronization. */
+static struct sync_wanted read_settings(void)
 {
 	const char *text = secure_getenv(SYNC_ENV);
 	struct sync_wanted wanted = { .limit_ms = SYNC_SECONDS * 1000 };
@@ -41,7 +42,6 @@ static struct sync_wanted read_wanted(void)
 		wanted.limit_ms = seconds <= 0 ? 0 :
 			(int)(seconds < SYNC_SECONDS_MAX ? seconds : SYNC_SECONDS_MAX) * 1000;
 	}
-	PMPI_Bcast(&wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
 	return wanted;
 }
 
@@ -121,11 +121,17 @@ static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t s
  */
 static void synchronize(__u32 number)
 {
-	const struct sync_wanted wanted = read_wanted();
+	struct sync_wanted wanted = read_settings();
 	char why[256] = "", no[128] = "";
 	const char *by = "daemons";
 	MPI_Comm node;
 
+	if (tsct_mpi.partial) {
+		mpi_timesync_begin_emit();
+		mpi_timesync_end_emit("not all ranks have loaded this library", "");
+		return;
+	}
+	PMPI_Bcast(&wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
 	if (!wanted.limit_ms)
 		return;
 	mpi_timesync_begin_emit();
@@ -138,11 +144,105 @@ static void synchronize(__u32 number)
 	mpi_timesync_end_emit(*why ? why : no, by);
 }
 
+/* ---- the ranks that have this library --------------------------------------- */
+
+/* Tags of messages in MPI_COMM_WORLD, which ranks with this library send before the program
+ * sends any */
+enum { TAG_PRESENT = 32617, TAG_JOB };
+
+/* What rank 0 sends to the others */
+struct mpi_job {
+	__u64 number;
+	__u64 partial;
+};
+
+/* Prints that ranks do not have the library. @ranks: such as "2-3,7" */
+static void report_missing(const char *ranks, double limit_s)
+{
+	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this library,"
+		" after %.0f s: %s; goes on without comparing clocks, and with one end of their"
+		" messages; start all ranks with it, by 'trace-ctl record --ranks' or"
+		" 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s, ranks);
+}
+
+/* Writes the ranks that are not in @present, as a list of ranges; ends it with "..." if it
+ * does not fit. */
+static void list_missing(const bool *present, char *text, size_t size)
+{
+	size_t len = 0;
+	int i, first;
+
+	for (i = 0; i < tsct_mpi.size; i++) {
+		first = i;
+		while (i < tsct_mpi.size && !present[i])
+			i++;
+		if (i == first)
+			continue;
+		if (len + 32 > size) {
+			snprintf(text + len, size - len, ",...");
+			return;
+		}
+		len += (size_t)snprintf(text + len, size - len, i - 1 > first ? "%s%d-%d" : "%s%d",
+					len ? "," : "", first, i - 1);
+	}
+}
+
+/* In rank 0: waits until all ranks have reported that they have this library, or until the
+ * limit; then sends the job to those that have. */
+static void gather_ranks(struct mpi_job *job, double limit_s)
+{
+	const double end = PMPI_Wtime() + limit_s;
+	bool *present = calloc((size_t)tsct_mpi.size, sizeof(*present));
+	char text[256] = "";
+	int from, nr = 1;
+
+	if (!present)
+		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else, the others would wait */
+	present[0] = true;
+	while (nr < tsct_mpi.size &&
+	       !tsct_mpi_receive(&from, sizeof(from), MPI_ANY_SOURCE, TAG_PRESENT,
+				 MPI_COMM_WORLD, end)) {
+		nr += from > 0 && from < tsct_mpi.size && !present[from];
+		if (from > 0 && from < tsct_mpi.size)
+			present[from] = true;
+	}
+	job->partial = nr < tsct_mpi.size;
+	if (job->partial) {
+		list_missing(present, text, sizeof(text));
+		report_missing(text, limit_s);
+	}
+	for (from = 1; from < tsct_mpi.size; from++)
+		if (present[from])
+			PMPI_Send(job, sizeof(*job), MPI_BYTE, from, TAG_JOB, MPI_COMM_WORLD);
+	free(present);
+}
+
+/*
+ * Gets the job's number, which rank 0 makes. Only ranks that have this library send and get
+ * messages for this. A collective call would wait forever for a rank that lacks it, and might
+ * be taken for one of the program there.
+ */
 static void agree_on_job(void)
 {
-	if (getrandom(&tsct_mpi.job, sizeof(tsct_mpi.job), 0) < 0 || !tsct_mpi.job)
-		tsct_mpi.job = tsct_clock_cycles(tsct_clock_default()) | 1;
-	PMPI_Bcast(&tsct_mpi.job, sizeof(tsct_mpi.job), MPI_BYTE, 0, MPI_COMM_WORLD);
+	const int limit_ms = read_settings().limit_ms;
+	const double limit_s = 2e-3 * (limit_ms ? limit_ms : SYNC_SECONDS * 1000);
+	struct mpi_job job;
+
+	if (getrandom(&job.number, sizeof(job.number), 0) < 0 || !job.number)
+		job.number = tsct_clock_cycles(tsct_clock_default()) | 1;
+	if (!tsct_mpi.rank) {
+		gather_ranks(&job, limit_s);
+	} else {
+		PMPI_Send(&tsct_mpi.rank, sizeof(tsct_mpi.rank), MPI_BYTE, 0, TAG_PRESENT,
+			  MPI_COMM_WORLD);
+		/* Rank 0 answers after its limit, if a rank is missing. */
+		job.partial = 1;
+		if (tsct_mpi_receive(&job, sizeof(job), 0, TAG_JOB, MPI_COMM_WORLD,
+				     PMPI_Wtime() + 2 * limit_s))
+			report_missing("0", 2 * limit_s);
+	}
+	tsct_mpi.job = job.number;
+	tsct_mpi.partial = job.partial;
 }
 
 static void describe_rank(int thread_level)

@@ -27,4 +27,13 @@ void tsct_mpi_end(void);
  */
 bool tsct_mpi_exchange(MPI_Comm node, __u32 session, int limit_ms, char *why, size_t size);
 
+/*
+ * tsct_mpi_receive - receive a message, whose sender may need this CPU
+ * @end: PMPI_Wtime() after which this gives up; 0: never
+ *
+ * Polls for 100 us, in which most messages arrive; then yields the CPU between polls (MPICH
+ * itself would poll forever). Returns 0 or an error code of MPI.
+ */
+int tsct_mpi_receive(void *to, int size, int from, int tag, MPI_Comm comm, double end);
+
 #endif /* TSCT_MPI_SESSION_H */

@@ -5,6 +5,7 @@
 
 #include "lib/base/hash.h"
 #include "message_match.h"
+#include "value_text.h"
 
 /* The pool (see tsct_message_pool()) that is shared by all event names with send events
  * only, or with receive events only */
@@ -164,11 +165,15 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 	unsigned int nr = 0;
 	size_t pos = 0;
 	__u64 value, key;
+	__s64 bytes;
 
 	if (!tsct_message_has_key(event->def) ||
 	    !tsct_value_next(event, &nr, &pos, &number))
 		return 0;
 	value = (__u64)tsct_value_integer(&number);
+	if (!strcmp(event->def->name, "mpi_message") &&
+	    tsct_value_find_integer(event, "bytes", &bytes))
+		value = tsct_hash(value, &bytes, sizeof(bytes));
 	key = tsct_hash(pool, &value, sizeof(value));
 	return key ? key : 1;
 }

@@ -62,8 +62,13 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds);
 int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
 
-/* tsct_message_key - get the key by which a send or receive event is matched; 0: no key
- * @pool: result of tsct_message_pool() for the event's name */
+/*
+ * tsct_message_key - get the key by which a send or receive event is matched; 0: no key
+ * @pool: result of tsct_message_pool() for the event's name
+ *
+ * Both ends of a message of MPI have its length, which is a part of the key: two ends that
+ * have one number, but different lengths, belong to different messages (Documentation/mpi.rst).
+ */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 
 /* ---- matching: sends and receives are passed in the order of their ticks ----- */

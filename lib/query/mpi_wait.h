@@ -9,6 +9,9 @@
  *	collective	a process began another call, in which each process needs all other
  *			processes, before the last process did
  *
+ * A call that waits for several messages is one wait, the longest of them. No wait is longer
+ * than its call.
+ *
  * Between two nodes, a wait is counted as unknown if it is not longer than the sum of the
  * error bounds of both times, or if it is zero or less, but would be a wait if the true times
  * differed by up to that sum.
@@ -57,5 +60,19 @@ TSCT_WING int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct
 
 /* Returns all waits, sorted by `total`, the largest first; valid until the next call. */
 TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
+
+/* Returns the number of messages whose ends state different lengths: the sends and receives
+ * that belong together are unknown, and no waits are made of them. */
+TSCT_WING __u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *waits);
+
+/*
+ * tsct_mpi_waits_unfinished - get a rank that has not ended MPI_Finalize in the recording
+ * @next: 0 for the first one; then unchanged for the next one
+ * @ret_call: the call that the rank's thread of MPI_Init is in; NULL: in none
+ *
+ * Returns false if there are no more.
+ */
+TSCT_WING bool tsct_mpi_waits_unfinished(const struct tsct_mpi_waits *waits, size_t *next,
+					 __s32 *ret_rank, const char **ret_call);
 
 #endif /* TSCT_MPI_WAIT_H */

@@ -5,10 +5,11 @@
  * a receiver that gives them other numbers than the sender is found out.
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
- * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4
- * ranks; session: a session of MPI 4, without MPI_Init
+ * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
+ * one tag; groups: communicators and intercommunicators; abort: the last process calls
+ * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
+ * MPI_Finalize; error: sends to no rank; ring N: N times around; waits [US]: known waits of US
+ * us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -389,14 +390,31 @@ static void *thread(void *number)
 	return NULL;
 }
 
-static void threads(void)
+/* Messages of different lengths with one tag in all threads: which thread sends first, and which
+ * one's receive MPI takes first, only MPI knows. */
+static void *sharing(void *number)
+{
+	const int mine = *(int *)number;
+	MPI_Request request;
+	int room[THREADS * EACH], i;
+
+	for (i = 0; i < EACH; i++) {
+		MPI_Isend(out, 1 + mine * EACH + i, MPI_INT, right, 97, MPI_COMM_WORLD, &request);
+		MPI_Recv(room, THREADS * EACH, MPI_INT, left, 97, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	return NULL;
+}
+
+static void threads(void *(*body)(void *))
 {
 	pthread_t all[THREADS];
 	int numbers[THREADS], i;
 
 	for (i = 0; i < THREADS; i++) {
 		numbers[i] = i;
-		pthread_create(&all[i], NULL, thread, &numbers[i]);
+		pthread_create(&all[i], NULL, body, &numbers[i]);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(all[i], NULL);
@@ -529,13 +547,13 @@ static void around_world(int times)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "calls";
-	int provided, i;
+	int provided, i, last;
 
 	if (!strcmp(mode, "session")) {
 		session();
 		return 0;
 	}
-	if (!strcmp(mode, "threads")) {
+	if (!strcmp(mode, "threads") || !strcmp(mode, "sharing")) {
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 		check(provided == MPI_THREAD_MULTIPLE, "no threads");
 	} else {
@@ -557,7 +575,13 @@ int main(int argc, char **argv)
 		for (i = 0; i < 20; i++)
 			out_of_order(i);
 	} else if (!strcmp(mode, "threads")) {
-		threads();
+		threads(thread);
+	} else if (!strcmp(mode, "sharing")) {
+		threads(sharing);
+	} else if (!strcmp(mode, "error")) {
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		check(MPI_Send(out, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
+		      "no error");
 	} else if (!strcmp(mode, "status")) {
 		check(has_isendrecv_status(), "another status");
 	} else if (!strcmp(mode, "four")) {
@@ -569,10 +593,13 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {
+		last = argc > 3 ? atoi(argv[3]) : size - 1;
 		around_world(100);
-		if (rank == size - 1 && argc > 2)
+		if (rank == last && argc > 2 && !strcmp(argv[2], "exit"))
+			_exit(0);
+		if (rank == last && argc > 2)
 			raise(SIGKILL);
-		if (rank == size - 1)
+		if (rank == last)
 			MPI_Abort(MPI_COMM_WORLD, 3);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}

@@ -187,7 +187,7 @@ def check_clock(result, specs, how):
     check(f"offset {clock.global_offset}, not {begin}", clock.global_offset == begin)
     length = max(ends + times) - begin
     check(f"length {clock.trace_length}, not {length}", clock.trace_length == length)
-    real = otf2.Undefined.TIMESTAMP.value if a.get("real") is None else a["real"] + \
+    real = otf2.Undefined.TIMESTAMP.value if not a.get("real") else a["real"] + \
         floor(Fraction((begin - a["offset"]) * 10**9, a["res"]) + Fraction(1, 2))
     check(f"real time {clock.realtime_timestamp}, not {real}",
           clock.realtime_timestamp == real)

@@ -7,7 +7,8 @@ with different K share some definitions, with other numbers, and have others of 
 own. SPEC: a JSON file, {"res", "offset", "length", "real", "locations": {NAME:
 {"times": [], "offsets": [[time, offset], ...], "mapped"}}, "seed"}. The last time
 is repeated until there is an event of each kind. mapped: with a mapping table of
-regions.
+regions. With "twice" in SPEC, definitions of many kinds are given twice, and those that
+are not used first have another content.
 """
 import inspect
 import json
@@ -23,6 +24,9 @@ NONE32, NONE64 = 2**32 - 1, 2**64 - 1
 EVENT_KINDS = sorted(
     m.group(1) for m in (re.match(r"EvtWriter_([A-Z]\w+)$", n) for n in dir(_otf2))
     if m and not re.match("Get|Set|StoreRewind|ClearRewind|Rewind$", m.group(1)))
+
+TWICE = {"Attribute", "SystemTreeNode", "LocationGroup", "Location", "Region", "Group", "Comm",
+         "MetricClass", "MetricInstance", "CallingContext", "Parameter", "IoHandle"}
 
 
 class Archive:
@@ -208,6 +212,23 @@ class Archive:
                 _otf2.AttributeList_Delete(attributes)
         _otf2.Archive_CloseEvtWriter(self.handle, writer)
 
+    def write_definitions(self, writer):
+        twice = self.spec.get("twice")
+        for text, ref in self.strings.items():
+            for _ in range(2 if twice else 1):
+                _otf2.GlobalDefWriter_WriteString(writer, ref, text)
+        for kind, args in self.defs:
+            write = getattr(_otf2, "GlobalDefWriter_Write" + kind)
+            if twice and kind == "Region":
+                write(writer, args[0], self.s("machine"), *args[2:])
+            write(writer, *args)
+            if twice and kind == "Group" and args[2] == GroupType.COMM_LOCATIONS:
+                # The list of locations, and a group of the ranks, have one number.
+                write(writer, *args[:2], GroupType.COMM_GROUP, *args[3:5],
+                      list(range(len(args[5]))))
+            elif twice and kind in TWICE:
+                write(writer, *args)
+
     def write(self):
         self.define_common()
         self.define_own()
@@ -234,10 +255,7 @@ class Archive:
         _otf2.GlobalDefWriter_WriteClockProperties(
             writer, self.spec["res"], self.spec["offset"], self.spec["length"],
             NONE64 if real is None else real)
-        for text, ref in self.strings.items():
-            _otf2.GlobalDefWriter_WriteString(writer, ref, text)
-        for kind, args in self.defs:
-            getattr(_otf2, "GlobalDefWriter_Write" + kind)(writer, *args)
+        self.write_definitions(writer)
         _otf2.Archive_CloseGlobalDefWriter(self.handle, writer)
         _otf2.Archive_Close(self.handle)
 

@@ -87,15 +87,42 @@ refused "holds the same trace" "$work/a" "$work/x"
 rm -r "$work/x"
 run 0 merge -q --force -o "$work/twice" "$work/a" "$work/a"
 [ "$(find "$work/twice/traces" -name '*.evt' | wc -l)" = 6 ] || fail "not twice"
-make_archive f 2 <<END
-{"res": 1000000, "offset": 5, "length": 10, "seed": 6,
+# Some programs write a time of day of 0, as they do not know it.
+for real in "" '"real": 0, '; do
+	rm -rf "$work"/{f,af,fa}
+	make_archive f 2 <<END
+{"res": 1000000, "offset": 5, "length": 10, $real"seed": 6,
  "locations": {"f0": {"times": [5, 15]}}}
 END
-refused "f/traces.otf2: states no time of day of its start" --align real "$work/a" "$work/f"
-run 0 merge -o "$work/af" "$work/a" "$work/f"
-says "f starts at the same moment\|f/traces.otf2: states no time of day"
-says "archives aligned by the time of day: 1, by their beginning: 1; how far times of two"
-check_merge af text a f
+	refused "f/traces.otf2: states no time of day of its start" --align real "$work/a" "$work/f"
+	refused "f/traces.otf2: states no time of day of its start" --align real "$work/f" "$work/a"
+	run 0 merge -o "$work/af" "$work/a" "$work/f"
+	says "f/traces.otf2: states no time of day of its start; in the result, .*f/traces.otf2 starts at the same moment as .*a/"
+	says "archives aligned by the time of day: 1, by their beginning: 1; how far times of two"
+	check_merge af text a f
+	run 0 merge -q -o "$work/fa" "$work/f" "$work/a"
+	check_merge fa text f a
+done
+
+# An archive that gives definitions twice: the last ones count, and are as in archive h.
+make_archive h 1 <<END
+{"res": 1000000000, "offset": 7, "length": 100, "real": 1700000000000000000, "seed": 7,
+ "locations": {"h0": {"times": [7, 8, 100]}, "h1": {"times": [9]}}}
+END
+sed 's/"seed"/"twice": true, "seed"/' "$work/h.json" | make_archive again 1
+for names in "a again" "again a" again; do
+	rm -rf "$work/o"
+	paths=()
+	for name in $names; do
+		paths+=("$work/$name")
+	done
+	run 0 merge -o "$work/o" "${paths[@]}"
+	says "again/traces.def: [0-9]* definitions, such as String [0-9]*, are given again later in the file, [1-9] of them otherwise; the last one of each is used"
+	[ "$(grep -c 'are given again' "$work/err")" = 1 ] || fail "said more than once"
+	check_merge o real ${names/again/h}
+done
+rm -rf "$work/o"
+
 # A time that the first archive's clock cannot represent
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"
 rm -rf "$work/o"

@@ -41,6 +41,13 @@ otf2_of() {
 	[ ! -s "$work/otf2.err" ] || fail "$mpi: otf2-print: $(head -3 "$work/otf2.err")"
 }
 
+# A reader that pairs messages by their order pairs them as they were.
+pairs() {	# COUNT
+	/usr/bin/python3 "$here/otf2_fifo.py" "$work/otf2/traces.otf2" >"$work/out" \
+		2>"$work/err" || fail "$mpi: pairs of OTF2: $(cat "$work/out")"
+	shows "^pairs $1 unequal 0 .*'MpiIrecvRequest'"
+}
+
 nr=0
 for mpi in openmpi mpich; do
 	[ -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || continue
@@ -53,8 +60,9 @@ for mpi in openmpi mpich; do
 	counts "messages 376" "received 376" "MPI_Bsend 40" "MPI_Sendrecv 44" \
 		"MPI_Barrier 8" "MPI_Mrecv 16" "MPI_Imrecv 16" "MPI_Put 4"
 	otf2_of
-	[ "$(grep -c ^MPI_SEND "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
-	[ "$(grep -c ^MPI_RECV "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
+	[ "$(grep -c '^MPI_I\?SEND ' "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
+	[ "$(grep -c '^MPI_I\?RECV ' "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
+	pairs 376
 	# 17 blocking collective calls, and the last barrier
 	[ "$(grep -c ^MPI_COLLECTIVE_END "$work/otf2.txt")" = 68 ] ||
 		fail "$mpi: collective calls of OTF2"
@@ -117,6 +125,8 @@ sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
 	record_program order
 	check_program "$MPI_COUNTS"
 	counts "messages 182" "received 182"
+	otf2_of
+	pairs 182
 	grep -qxE 'late [1-9][0-9]*' "$work/counts.txt" || fail "$mpi: nothing was late"
 
 	if mpicc.$mpi -E - <<<'#include <mpi.h>
@@ -141,6 +151,40 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	record_program threads
 	check_program "$MPI_COUNTS"
 	counts "messages 9600" "received 9600"
+
+	# A rank that has not loaded the library: after a limit, the others name it and go on.
+	for lacks in 2 0; do
+		rm -rf "$work/rec"
+		cat >"$work/each" <<-EOF
+			r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+			[ \$r = $lacks ] || export LD_PRELOAD="$out/lib/libtsctrace-mpi-$mpi.so"
+			exec "$work/program" groups
+		EOF
+		TSCTRACE_MPI_SYNC=2 timeout 100 "$ctl" record -q -o "$work/rec" -- \
+			nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
+			fail "$mpi: rank $lacks without the library"
+		grep -q "MPI_Init: of 4 ranks, these have not loaded this library.*: [0-3,-]*$lacks[,;]" \
+			"$work/err" || fail "$mpi: rank $lacks is not named"
+		"$ctl" dump "$work/rec" >"$work/text"
+		[ "$(grep -c 'MPI_Finalize:end\|MPI_Finalize.*end' "$work/text")" = 3 ] ||
+			fail "$mpi: rank $lacks without the library: others are missing"
+		grep -q 'mpi_timesync.*not all ranks have loaded' "$work/text" ||
+			fail "$mpi: no reason for the missing session"
+	done
+
+	# The class of an error, MPI_ERR_RANK, has the same number in both
+	record_program error
+	"$ctl" dump "$work/rec" >"$work/text"
+	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 4 ] ||
+		fail "$mpi: $(grep mpi_error "$work/text")"
+
+	# Threads that share a tag: where two messages have each other's number, no verb
+	# takes their ends for one message, and stat counts them.
+	record_program sharing
+	"$ctl" export -q -f json -o "$work/trace.json" "$work/rec"
+	"$ctl" stat --json "$work/rec" >"$work/stat.json"
+	python3 "$here/mpi_sharing_check.py" "$work/rec" "$work/stat.json" "$work/trace.json" \
+		2>"$work/err" || fail "$mpi: threads that share a tag"
 
 	# 100 times around, then the end of one rank; all is there up to then. The first rank
 	# may be killed before it receives the last message.

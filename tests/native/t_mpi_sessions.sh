@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Without daemons, programs with MPI compare the clocks of three nodes over MPI itself, and
 # their recordings are merged: 4 ranks, with a recorder each, on nodes whose counters have
-# known offsets. Each merged time is within its bound, and no message is received before it was
-# sent. Without the sessions, the merge is refused.
+# known offsets. Each merged time is within its bound, and no message is
+# received before it was sent. Without the sessions, the merge is refused.
 # test-wing: mpi
 . "$(dirname "$0")/record.sh"
 need mount umount unshare
@@ -30,8 +30,7 @@ to="-c rank\$r -o $work/rank-\$r"
 [ -z "\$by_host" ] || to="--ranks -o $work/host-\$TEST_NODE"
 export OMPI_COMM_WORLD_LOCAL_RANK=\$((r == 2)) OMPI_COMM_WORLD_LOCAL_SIZE=\$((1 + TEST_NODE % 2))
 export FAKE_COUNTER_S=\$shift_s
-LD_PRELOAD=$helpers/\$mpi/split.so:$helpers/fakeclock.so \\
-	exec "$ctl" record -q --mpi=\$mpi \$to -- \\
+LD_PRELOAD=$helpers/\$mpi/split.so:$helpers/fakeclock.so exec "$ctl" record -q --mpi=\$mpi \$to -- \\
 	sh -c "\$before exec $work/program \$arguments"
 EOF
 cat >"$work/each" <<EOF

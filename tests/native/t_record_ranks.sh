@@ -27,6 +27,7 @@ ended() {	# STATUS...
 	done
 }
 ranks=()
+is_complete() { "$ctl" stat --json "$1" 2>/dev/null | grep -q '"complete": true'; }
 
 for launcher in openmpi mpich slurm; do
 	# The lowest rank, which records, begins last, and its command ends first.
@@ -77,4 +78,34 @@ for i in "mpirun.openmpi --allow-run-as-root --oversubscribe" mpirun.mpich; do
 		>"$work/out" 2>"$work/err" || fail "$i"
 	run 0 stat --json "$work/real/$host"
 	[ "$(number events "$work/out")" = 404 ] || fail "$i: $(number events "$work/out") events"
+
+	# A job that ends early: the launcher kills the ranks. All that they published is kept,
+	# and stat says in which call each rank was. A rank may be killed before it receives the
+	# last message.
+	mpi=${i%% *}
+	mpi=${mpi#mpirun.}
+	[ -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || continue
+	for end in "" exit "kill 0" "exit 0"; do
+		rm -rf "$work/real"
+		# shellcheck disable=SC2086
+		timeout 100 $i -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/real" -- \
+			"$helpers/$mpi/program" abort $end >"$work/out" 2>"$work/err" || true
+		wait_for "$i: abort $end: the recording is complete" is_complete "$work/real/$host"
+		OPEN=1 python3 "$here/mpi_check.py" "$work/real/$host" >"$work/counts" 2>"$work/err" ||
+			fail "$i: abort $end: events"
+		if ! grep -qx "messages 400" "$work/counts" ||
+		   ! grep -qx "received \(399\|400\)" "$work/counts"; then
+			fail "$i: abort $end: $(cat "$work/counts")"
+		fi
+		[ -n "$end" ] || grep -qx "MPI_Abort 1" "$work/counts" || fail "$i: no MPI_Abort"
+		run 0 stat --json "$work/real/$host"
+		python3 -c '
+import json, sys
+left = {r["rank"]: r["call"] for r in json.load(sys.stdin)["mpi_unfinished"]}
+ended = sys.argv[1].split()
+at = int(ended[1]) if len(ended) > 1 else 3
+if sorted(left) != [0, 1, 2, 3] or left[at] != (None if ended else "MPI_Abort"):
+    sys.exit(f"ranks without MPI_Finalize: {left}")' "$end" <"$work/out" 2>"$work/err" ||
+			fail "$i: abort $end: stat"
+	done
 done

@@ -439,24 +439,29 @@ RANDOM_TEST(test_counts_add_up, 100)
 
 /* ---- keys of messages ---------------------------------------------------- */
 
-static __u64 key_of(const char *fields, const void *payload, __u32 len,
-		    __u64 pool)
+static __u64 key_of_name(const char *name, const char *fields, const void *payload, __u32 len,
+			 __u64 pool)
 {
 	struct tsct_event_def def;
 	struct tsct_trace_event event = {
 		.def = &def, .payload = payload, .len = len,
 	};
 
-	ck_assert_int_eq(tsct_event_def_parse("x", TSCT_KIND_SEND, fields, &def, NULL),
+	ck_assert_int_eq(tsct_event_def_parse(name, TSCT_KIND_SEND, fields, &def, NULL),
 			 0);
 	return tsct_message_key(&event, pool);
+}
+
+static __u64 key_of(const char *fields, const void *payload, __u32 len, __u64 pool)
+{
+	return key_of_name("x", fields, payload, len, pool);
 }
 
 CASE("by hand", begin, end);
 
 TEST(test_keys)
 {
-	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
+	const __u32 minus_one = ~0U, five[2] = { 5, 6 }, same_but_bytes[2] = { 5, 7 };
 	const __s64 wide = -1, five_wide = 5;
 	const unsigned int both = 1U << TSCT_KIND_SEND | 1U << TSCT_KIND_RECEIVE;
 	const __u64 pool = tsct_message_pool("ask", both);
@@ -476,6 +481,14 @@ TEST(test_keys)
 			  key_of("n:s64", &wide, 8, pool));
 	ck_assert_uint_ne(key_of("a:u32", five, 4, pool),
 			  key_of("a:u32", five, 4, others));
+	/* A message of MPI has a length, which is a part of its key. */
+	ck_assert_uint_eq(key_of("n:u32,bytes:u32", five, 8, pool),
+			  key_of("n:u32", five, 4, pool));
+	ck_assert_uint_ne(key_of_name("mpi_message", "n:u32,bytes:u32", five, 8, pool),
+			  key_of_name("mpi_message", "n:u32,bytes:u32", same_but_bytes, 8, pool));
+	ck_assert_uint_eq(key_of_name("mpi_message", "n:u32,bytes:u32", five, 8, pool),
+			  key_of_name("mpi_message", "n:u32,tag:u8,bytes:u16", "\5\0\0\0\7\6", 7,
+				      pool));
 	ck_assert_uint_eq(key_of("a:f32", five, 4, pool), 0);
 	ck_assert_uint_eq(key_of("", NULL, 0, pool), 0);
 	ck_assert_uint_ne(key_of("a:u64", "\0\0\0\0\0\0\0", 8, pool), 0);

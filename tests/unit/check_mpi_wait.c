@@ -8,7 +8,8 @@
 /* Event definitions, by id - TSCT_ID_FIRST */
 enum {
 	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
-	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, RECEIVED,
+	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
+	FINALIZE_BEGIN, FINALIZE_END, RECEIVED,
 };
 
 static struct tsct_recording rec;
@@ -32,13 +33,16 @@ static void begin(void)
 		[RECV_END] = { "MPI_Recv", TSCT_KIND_END, "" },
 		[BARRIER_BEGIN] = { "MPI_Barrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[BARRIER_END] = { "MPI_Barrier", TSCT_KIND_END, "" },
-		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, comm:u64" },
+		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, bytes:u64" },
 		[START_BEGIN] = { "MPI_Startall", TSCT_KIND_BEGIN, "" },
 		[START_END] = { "MPI_Startall", TSCT_KIND_END, "" },
 		[WAIT_BEGIN] = { "MPI_Waitall", TSCT_KIND_BEGIN, "" },
 		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
 		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
-		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, comm:u64" },
+		[ALLREDUCE_END] = { "MPI_Allreduce_c", TSCT_KIND_END, "" },
+		[FINALIZE_BEGIN] = { "MPI_Finalize", TSCT_KIND_BEGIN, "" },
+		[FINALIZE_END] = { "MPI_Finalize", TSCT_KIND_END, "" },
+		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, bytes:u64" },
 	};
 	__u32 i;
 
@@ -164,6 +168,121 @@ TEST(startall)
 	add(81, 1, RECV_END, 0, 0);
 	add(90, 0, WAIT_END, 0, 0);
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+}
+
+/* A call that receives several messages waits for all of them at the same time. */
+TEST(waitall)
+{
+	struct tsct_mpi_wait w;
+	__u32 i;
+
+	start(2);
+	add(100, 1, WAIT_BEGIN, 0, 0);
+	add(190, 0, START_BEGIN, 0, 0);
+	for (i = 0; i < 8; i++)
+		add(191, 0, SENT, 20 + i, 5);
+	add(192, 0, START_END, 0, 0);
+	add(194, 0, SEND_BEGIN, 0, 0);
+	add(195, 0, SENT, 28, 5);
+	for (i = 0; i < 9; i++)
+		add(200, 1, RECEIVED, 20 + (i + 3) % 9, 5);
+	add(201, 1, WAIT_END, 0, 0);
+	add(202, 0, SEND_END, 0, 0);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.total, 94);
+	ck_assert_uint_eq(w.max, 94);
+	ck_assert_uint_eq(w.unknown, 0);
+}
+
+/* One call with messages that may have waited is one call; another message decides it. */
+TEST(waitall_bounds)
+{
+	struct tsct_mpi_wait w;
+	__u32 i;
+
+	start(2);
+	error = 25;
+	add(100, 1, WAIT_BEGIN, 0, 0);
+	add(130, 0, START_BEGIN, 0, 0);
+	for (i = 0; i < 3; i++)
+		add(131, 0, SENT, 20 + i, 5);
+	add(132, 0, START_END, 0, 0);
+	add(170, 0, START_BEGIN, 0, 0);
+	add(171, 0, SENT, 23, 5);
+	add(172, 0, START_END, 0, 0);
+	for (i = 0; i < 3; i++)
+		add(200, 1, RECEIVED, 20 + i, 5);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 0);
+	ck_assert_uint_eq(w.unknown, 1);
+	add(200, 1, RECEIVED, 23, 5);
+	add(201, 1, WAIT_END, 0, 0);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.total, 70);
+	ck_assert_uint_eq(w.unknown, 0);
+}
+
+/* Threads that share a tag: two messages have each other's number. None waited for anything
+ * that is known. */
+TEST(mismatched)
+{
+	start(2);
+	add(50, 1, WAIT_BEGIN, 0, 0);
+	add(100, 0, SEND_BEGIN, 0, 0);
+	add(101, 0, SENT, 11, 8);
+	add(102, 0, SEND_END, 0, 0);
+	add(103, 0, SEND_BEGIN, 0, 0);
+	add(104, 0, SENT, 12, 16);
+	add(110, 1, RECEIVED, 11, 16);
+	add(110, 1, RECEIVED, 12, 8);
+	add(111, 1, WAIT_END, 0, 0);
+	add(120, 0, SEND_END, 0, 0);
+	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+	ck_assert_uint_eq(tsct_mpi_waits_mismatched(waits), 2);
+}
+
+/* Ranks that a signal or MPI_Abort ended, and the call that each was in */
+TEST(unfinished)
+{
+	const char *call;
+	size_t next = 0;
+	__s32 rank;
+
+	start(4);
+	add(10, 0, FINALIZE_BEGIN, 0, 0);
+	add(11, 1, FINALIZE_BEGIN, 0, 0);
+	add(12, 2, BARRIER_BEGIN, 99, 5);
+	add(13, 2, BARRIER_END, 0, 0);
+	add(14, 3, RECV_BEGIN, 0, 0);
+	add(20, 0, FINALIZE_END, 0, 0);
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 1);
+	ck_assert_str_eq(call, "MPI_Finalize");
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 2);
+	ck_assert_ptr_null(call);
+	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+	ck_assert_int_eq(rank, 3);
+	ck_assert_str_eq(call, "MPI_Recv");
+	ck_assert(!tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+}
+
+/* A member that left a collective call before the last one began it did not wait for it. */
+TEST(left_before)
+{
+	start(3);
+	add(10, 0, ALLREDUCE_BEGIN, 98, 5);
+	add(12, 0, ALLREDUCE_END, 0, 0);
+	add(20, 1, ALLREDUCE_BEGIN, 98, 5);
+	add(40, 2, ALLREDUCE_BEGIN, 98, 5);
+	add(45, 1, ALLREDUCE_END, 0, 0);
+	add(46, 2, ALLREDUCE_END, 0, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).count, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).unknown, 0);
+	ck_assert_uint_eq(find(1, TSCT_MPI_COLLECTIVE).total, 20);
 }
 
 TEST(large_counts)

@@ -217,6 +217,7 @@ json_t *stat_json_rest(const struct stat_figures *s);
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 		 __u64 error_ns);
 json_t *stat_mpi_json(const struct stat_figures *s);
+json_t *stat_mpi_unfinished(const struct stat_figures *s);
 
 /* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */
 

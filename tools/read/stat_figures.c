@@ -269,6 +269,19 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 				  (__u64)ticks : UINT64_MAX);
 }
 
+/* Returns the ranks that have not ended MPI_Finalize. */
+json_t *stat_mpi_unfinished(const struct stat_figures *s)
+{
+	json_t *list = json_array();
+	const char *call;
+	size_t next = 0;
+	__s32 rank;
+
+	while (s->waits && tsct_mpi_waits_unfinished(s->waits, &next, &rank, &call))
+		json_array_append_new(list, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
+	return list;
+}
+
 json_t *stat_mpi_json(const struct stat_figures *s)
 {
 	const struct tsct_mpi_wait *w;

@@ -8,6 +8,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/query/mpi_wait.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
@@ -276,7 +277,7 @@ json_t *stat_json(const struct stat_figures *s)
 		json_integer((json_int_t)s->max_per_tick));
 	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -295,7 +296,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
-		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
+		"mpi_waits", stat_mpi_json(s), "mpi_unfinished", stat_mpi_unfinished(s),
+		"stacks", stat_stacks_json(s), "mpi_mismatched",
+		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));

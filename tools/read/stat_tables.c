@@ -331,6 +331,12 @@ static const struct tsct_column wait_columns[] = {
 };
 static const struct list waits = LIST(wait_columns, NULL, TOP);
 
+static const struct tsct_column unfinished_columns[] = {
+	TSCT_COLUMN("rank", "rank", -6),
+	TSCT_COLUMN("has not ended MPI_Finalize; last in", "call", -36, .unknown = "no call"),
+};
+static const struct list unfinished = LIST(unfinished_columns, NULL, TOP);
+
 /* ---- all tables ------------------------------------------------------------------------- */
 
 static void print_cpus(const struct stat_figures *s, const json_t *rows)
@@ -345,6 +351,7 @@ static void print_cpus(const struct stat_figures *s, const json_t *rows)
 int stat_tables_print(const struct stat_figures *s)
 {
 	json_t *all = stat_json(s), *rest = stat_json_rest(s), *rows;
+	json_int_t mismatched;
 
 	if (!all)
 		return -ENOMEM;
@@ -365,6 +372,14 @@ int stat_tables_print(const struct stat_figures *s)
 	rows = json_object_get(all, "mpi_waits");
 	if (json_array_size(rows))
 		print_list(s, &waits, rows, NULL);
+	rows = json_object_get(all, "mpi_unfinished");
+	if (json_array_size(rows))
+		print_list(s, &unfinished, rows, NULL);
+	mismatched = json_integer_value(json_object_get(all, "mpi_mismatched"));
+	if (mismatched)
+		printf("%lld message%s of MPI: both ends state different lengths; which ends"
+		       " belong together is unknown, see tsctrace-mpi(7)\n", mismatched,
+		       view_plural(mismatched));
 	json_decref(all);
 	return 0;
 }

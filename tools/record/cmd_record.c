@@ -57,7 +57,7 @@ static void forward_signal(const struct record_child *child)
  * the command; a second signal ends the recording even if the command still runs. If another
  * process controls the recorder, the recording goes on after the end of the command, like the
  * recordings of other nodes, until that process stops it. With --ranks, the recording goes on
- * until the last rank of this host has ended.
+ * until the last rank of this host has ended: the launcher ends them all.
  */
 static bool is_over(struct record_child *child, __s64 end_ns,
 		    const struct record_options *o)
@@ -76,8 +76,8 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (o->control)
 		return stop_signals && (!child->running || child->gate >= 0 ||
 					stop_signals > 1);
-	return (!child->running && !(o->ranks && record_ranks_running(o->ranks))) ||
-		stop_signals > 1 || timeout;
+	return (!child->running && !(o->ranks && record_ranks_running(o->ranks, child->status))) ||
+		(stop_signals > 1 && !o->ranks) || timeout;
 }
 
 /* State of the wait for events. The module wakes poll() when a ring reaches its watermark;
@@ -292,6 +292,7 @@ static int run_recording(struct record_session *s, struct record_child *child,
 	    (s->o->ranks && record_ranks_await(s->o->ranks)))
 		return EXIT_FAILED;
 	if (command) {
+		child->group = s->o->group;
 		err = record_child_hold(child, path, command);
 		if (err)
 			return ctl_fail(EXIT_FAILED, "%s: %s", command[0], strerror(-err));

@@ -72,6 +72,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events early, for a trace reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
+	pid_t group;			/* process group of the command; 0: the recorder's */
 	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
 };
 

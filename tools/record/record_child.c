@@ -137,11 +137,13 @@ static void restore_signals(void)
 
 /* Runs in the child between fork and exec: only async-signal-safe calls are allowed. */
 __attribute__((noreturn))
-static void run_child(int gate, int exec_error, const char *path, char **command)
+static void run_child(int gate, int exec_error, pid_t group, const char *path, char **command)
 {
 	int err;
 	char go;
 
+	if (group)
+		setpgid(0, group);
 	restore_signals();
 	if (read(gate, &go, 1) != 1)
 		_exit(0);	/* no byte: the recorder ended or gave up */
@@ -173,7 +175,7 @@ int record_child_hold(struct record_child *child, const char *path,
 	}
 	if (!child->pid) {
 		close(gate[1]);
-		run_child(gate[0], exec_error[1], path, command);
+		run_child(gate[0], exec_error[1], child->group, path, command);
 	}
 	close(gate[0]);
 	close(exec_error[1]);

@@ -39,7 +39,9 @@ TSCT_WING pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root
 /* Lets the other ranks run their commands. Does not print errors. */
 TSCT_WING int record_ranks_release(const struct record_ranks *ranks);
 
-TSCT_WING bool record_ranks_running(const struct record_ranks *ranks);
+/* Returns true if another rank of this host still runs. Called when the command, of which
+ * waitpid() gave @status, has ended: the launcher gets to know this if it may have to end them. */
+TSCT_WING bool record_ranks_running(struct record_ranks *ranks, int status);
 TSCT_WING void record_ranks_close(struct record_ranks *ranks);
 
 #endif /* RECORD_MPI_H */

@@ -35,6 +35,7 @@ struct moment {
 struct mpi_thread {
 	__u64 job;
 	__s32 rank;
+	bool finalized;		/* flag: MPI_Finalize has ended in this thread */
 };
 
 /* The MPI call that a thread is in. All have the same span name: a thread is in one call
@@ -43,6 +44,10 @@ struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
 	struct moment begin;
+	__u64 waited;		/* length of the wait of this call that is counted, ticks */
+	bool unknown;		/* flag: a possible wait of this call is counted as unknown */
+	__u64 collective;	/* number of the collective call; 0: none */
+	__u32 member;		/* index of this thread in its `members` */
 	__u64 sent;		/* number of the message that the call sends; 0: none */
 	/* begin of the call that receives this message; tick 0: not received yet */
 	struct moment receive;
@@ -52,6 +57,7 @@ struct open_mpi_call {
 struct sent_message {
 	struct moment begin;	/* begin of the call that sends the message */
 	__u64 end;		/* tick of that call's end; 0: it has not ended */
+	__u64 bytes;
 	__u32 thread;
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
@@ -65,6 +71,7 @@ struct open_collective {
 	__u32 nr;
 	struct collective_member {
 		struct moment begin;
+		__u64 end;	/* tick of its call's end; 0: it has not ended */
 		__u32 thread;
 	} *members;
 };
@@ -83,6 +90,7 @@ struct tsct_mpi_waits {
 	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
 	struct tsct_mpi_wait *rows;
 	__u32 nr_rows;
+	__u64 mismatched;
 };
 
 /* ---- definitions ----------------------------------------------------------- */
@@ -199,33 +207,53 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 	return more;
 }
 
-/* Counts a wait of @thread: its call began at @since, and what it waited for, at @until. If
- * the bounds leave open whether it waited, counts it as unknown. */
+/* Returns the bound of the error of the time between two moments, ticks. */
+static __u64 bound(const struct moment *a, const struct moment *b)
+{
+	return a->node == b->node ? 0 : tsct_add_saturating(a->error, b->error);
+}
+
+/*
+ * Counts a wait of @thread in a call: the call began at @since, and what it waited for, at
+ * @until. If the bounds leave open whether it waited, counts it as unknown. @open: the call,
+ * which may wait for several things at the same time, and is counted once with the longest
+ * of these waits; NULL: it waits for one thing only
+ */
 static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 		    enum tsct_mpi_wait_kind kind, const struct moment *since,
-		    const struct moment *until)
+		    const struct moment *until, struct open_mpi_call *open)
 {
 	const __u64 length = until->tick > since->tick ? until->tick - since->tick : 0;
 	const __u64 other = since->tick > until->tick ? since->tick - until->tick : 0;
-	__u64 error = 0;
+	const __u64 error = bound(since, until);
+	struct open_mpi_call once = { .waited = 0 };
 	struct tsct_mpi_wait *row;
 
-	if (since->node != until->node)
-		error = tsct_add_saturating(since->error, until->error);
-	if (!length && (!error || other > error))
+	open = open ? open : &once;
+	if ((!length && (!error || other > error)) || length < open->waited)
 		return 0;
 	row = row_of(w, thread, call, kind);
 	if (!row)
 		return -ENOMEM;
 	if (length <= error) {
-		row->unknown++;
+		row->unknown += !open->waited && !open->unknown;
+		open->unknown = !open->waited;
 		return 0;
 	}
-	row->count++;
-	row->total = tsct_add_saturating(row->total, length);
+	row->unknown -= open->unknown && row->unknown;
+	row->count += !open->waited;
+	row->total = tsct_add_saturating(row->total, length - open->waited);
 	if (length > row->max)
 		row->max = length;
+	open->unknown = false;
+	open->waited = length;
 	return 0;
+}
+
+/* Returns @m, or the same node's moment at @tick if that is earlier. */
+static struct moment moment_until(const struct moment *m, __u64 tick)
+{
+	return (struct moment) { m->tick < tick ? m->tick : tick, m->error, m->node };
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -244,6 +272,7 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		return -ENOMEM;
 	*message = (struct sent_message) {
 		.begin = t->begin, .thread = thread, .call = t->call,
+		.bytes = (__u64)tsct_value_integer_of(e, "bytes"),
 		.may_wait = is_one_of(t->call, blocking_sends),
 	};
 	free((void *)(uintptr_t)tsct_index_remove(&w->messages, number, 0));
@@ -261,25 +290,42 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
-	const struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
+	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	struct sent_message *message = (struct sent_message *)(uintptr_t)
 		tsct_index_remove(&w->messages, tsct_value_integer_of(e, "number"), 0);
 	struct open_mpi_call *sender;
+	struct moment sent;
 	int err = 0;
 
 	if (!message)
 		return 0;
+	if (message->bytes != (__u64)tsct_value_integer_of(e, "bytes")) {
+		w->mismatched++;
+		free(message);
+		return 0;
+	}
 	sender = tsct_span_last(&w->calls, message->thread);
+	sent = moment_until(&message->begin, e->tick);
 	if (t && !tsct_value_integer_of(e, "late_ns"))
-		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin,
-			       &message->begin);
+		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin, &sent, t);
 	if (!err && t && message->may_wait && message->end > t->begin.tick)
 		err = add_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
-			       &message->begin, &t->begin);
+			       &message->begin, &t->begin, NULL);
 	else if (t && sender && message->may_wait && !message->end)
 		sender->receive = t->begin;
 	free(message);
 	return err;
+}
+
+/* Notes the end of a collective call that other members may not have begun. */
+static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, __u32 thread,
+		       __u64 tick)
+{
+	const __u64 *at = tsct_index_get(&w->collectives, t->collective, 0);
+	struct open_collective *c = at ? (struct open_collective *)(uintptr_t)*at : NULL;
+
+	if (c && t->member < c->nr && c->members[t->member].thread == thread)
+		c->members[t->member].end = tick;
 }
 
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
@@ -291,31 +337,39 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
+	if (!strcmp(t->call, "MPI_Finalize"))
+		w->threads[thread].finalized = true;
+	if (t->collective)
+		end_member(w, t, thread, e->tick);
 	if (at)
 		((struct sent_message *)(uintptr_t)*at)->end = e->tick;
 	else if (t->receive.tick && t->receive.tick < e->tick)
 		return add_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
-				&t->receive);
+				&t->receive, NULL);
 	return 0;
 }
 
 /* ---- collective calls ------------------------------------------------------ */
 
-/* Called when all members have begun a collective call: each waited for the last one. */
+/* Called when all members have begun a collective call: each waited for the last one, except
+ * those that needed none of its data, and have left the call before. */
 static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c)
 {
-	const struct collective_member *last = c->members;
+	const struct collective_member *last = c->members, *m;
+	struct moment until;
 	__u32 i;
 	int err = 0;
 
 	for (i = 1; i < c->nr; i++)
 		if (c->members[i].begin.tick > last->begin.tick)
 			last = &c->members[i];
-	for (i = 0; i < c->nr && !err; i++)
-		if (&c->members[i] != last)
-			err = add_wait(w, c->members[i].thread, c->call, c->is_barrier ?
-				       TSCT_MPI_BARRIER : TSCT_MPI_COLLECTIVE,
-				       &c->members[i].begin, &last->begin);
+	for (m = c->members; m < c->members + c->nr && !err; m++) {
+		until = moment_until(&last->begin, m->end ? m->end : UINT64_MAX);
+		if (m == last || last->begin.tick - until.tick > bound(&m->begin, &until))
+			continue;
+		err = add_wait(w, m->thread, c->call, c->is_barrier ? TSCT_MPI_BARRIER :
+			       TSCT_MPI_COLLECTIVE, &m->begin, &until, NULL);
+	}
 	tsct_index_remove(&w->collectives, c->number, 0);
 	w->nr_members -= c->nr;
 	collective_free(c);
@@ -346,7 +400,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 }
 
 static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
-			   __u32 thread, const struct moment *begin, bool is_barrier)
+			   __u32 thread, struct open_mpi_call *call, bool is_barrier)
 {
 	const __u64 *size = tsct_index_get(&w->sizes, tsct_value_integer_of(e, "comm"), 0);
 	struct open_collective *c;
@@ -357,8 +411,10 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	c = find_collective(w, e, is_barrier, *size);
 	if (!c)
 		return -ENOMEM;
-	if (tsct_array_add(&c->members, &c->nr, &(struct collective_member) { *begin, thread },
-			   sizeof(*c->members)))
+	call->collective = c->number;
+	call->member = c->nr;
+	if (tsct_array_add(&c->members, &c->nr, &(struct collective_member) {
+				.begin = call->begin, .thread = thread }, sizeof(*c->members)))
 		return -ENOMEM;
 	w->nr_members++;
 	return c->nr == c->size ? settle_collective(w, c) : 0;
@@ -421,7 +477,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		call->call = e->def->name;
 		call->begin = (struct moment) { e->tick, error, e->node };
 		return role == TSCT_MPI_ROLE_BARRIER || role == TSCT_MPI_ROLE_COLL_ALL2ALL ?
-			note_collective(w, e, thread, &call->begin,
+			note_collective(w, e, thread, call,
 					role == TSCT_MPI_ROLE_BARRIER) : 0;
 	}
 }
@@ -445,4 +501,28 @@ const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 
 		*tsct_index_get(&w->row_of, key_of(&w->rows[i]), 0) = i + 1;
 	*ret_nr = w->nr_rows;
 	return w->rows;
+}
+
+__u64 tsct_mpi_waits_mismatched(const struct tsct_mpi_waits *w)
+{
+	return w->mismatched;
+}
+
+bool tsct_mpi_waits_unfinished(const struct tsct_mpi_waits *w, size_t *next, __s32 *ret_rank,
+			       const char **ret_call)
+{
+	const struct open_mpi_call *open;
+	const struct mpi_thread *t;
+
+	for (; *next < w->room; ++*next) {
+		t = &w->threads[*next];
+		if (!t->job || t->finalized)
+			continue;
+		open = tsct_span_last(&w->calls, (__u32)*next);
+		*ret_rank = t->rank;
+		*ret_call = open ? open->call : NULL;
+		++*next;
+		return true;
+	}
+	return false;
 }

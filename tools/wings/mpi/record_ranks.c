@@ -6,17 +6,21 @@
  * directory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
@@ -382,6 +386,8 @@ struct record_ranks {
 	unsigned int nr_others;
 	struct ranks *others;	/* NULL: the socket is not open */
 	char *dir;		/* directory of this host's recording */
+	int early;		/* pipe to the process that the launcher started */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
 };
 
 /* Runs the command of a rank that does not record. Returns only after an error: -errno. */
@@ -397,6 +403,76 @@ static int run_rank(const struct record_options *o, const char *path)
 		return err;
 	execvp(path, o->command);
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
+}
+
+/* Time after which the launcher gets to know that the command has ended with status 0 while
+ * other ranks still run: it may have to end them, as they wait for the command. */
+#define GRACE_NS		5000000000LL
+
+static volatile pid_t recorder;
+
+static void pass_on(int number)
+{
+	kill(recorder, number);
+}
+
+/* Returns the exit status that shells give to a process with wait status @status. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/*
+ * Stands in for the recorder, which is a child, as the process that the launcher started:
+ * passes signals on, and ends with the recorder, and with its status; or before, with the wait
+ * status that is read from @early. Closes the launcher's descriptors, which would hide from
+ * it that the command has ended.
+ */
+__attribute__((noreturn))
+static void stand_in(int early)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	size_t i;
+	int status;
+	ssize_t n;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (signal(numbers[i], pass_on) == SIG_IGN)
+			signal(numbers[i], SIG_IGN);
+	dup2(early, STDERR_FILENO + 1);
+	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
+	do
+		n = read(STDERR_FILENO + 1, &status, sizeof(status));
+	while (n < 0 && errno == EINTR);
+	while (n <= 0 && waitpid(recorder, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(exit_status(status));
+}
+
+/*
+ * A launcher whose job ends early kills the processes that it started, and their process
+ * groups. So the recorder goes on in a child with a group of its own, and the command, which
+ * the launcher may kill, joins the launcher's group. If only the process that stands in for
+ * the recorder is killed, the command gets SIGTERM, by way of the recorder. Returns 0 or -errno.
+ */
+static int leave_launcher(int *ret_early, pid_t *ret_group)
+{
+	const pid_t launched = getpid();
+	int early[2];
+
+	*ret_group = getpgrp();
+	if (pipe2(early, O_CLOEXEC))
+		return -errno;
+	recorder = fork();
+	if (recorder < 0)
+		return -errno;
+	if (recorder)
+		stand_in(early[0]);
+	close(early[0]);
+	*ret_early = early[1];
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	return getppid() == launched ? 0 : -ESRCH;
 }
 
 int record_ranks_start(struct record_options *o, const char *path)
@@ -416,7 +492,9 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (!r)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
-	err = ranks_listen(o->dir, &r->others);
+	err = leave_launcher(&r->early, &o->group);
+	if (!err)
+		err = ranks_listen(o->dir, &r->others);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
 	uname(&host);
@@ -456,12 +534,28 @@ pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int
 
 int record_ranks_release(const struct record_ranks *r)
 {
+	const long launcher = read_variable("PMI_FD");
+
+	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
+	if (launcher > STDERR_FILENO)
+		close((int)launcher);
 	return ranks_release(r->others);
 }
 
-bool record_ranks_running(const struct record_ranks *r)
+bool record_ranks_running(struct record_ranks *r, int status)
 {
-	return ranks_running(r->others);
+	const __s64 now = tsct_monotonic_ns();
+
+	if (!ranks_running(r->others))
+		return false;
+	r->ended_ns = r->ended_ns ? r->ended_ns : now;
+	if (r->early >= 0 && (status || now - r->ended_ns > GRACE_NS)) {
+		if (write(r->early, &status, sizeof(status)) < 0)
+			errno = 0;	/* the launcher has killed that process */
+		close(r->early);
+		r->early = -1;
+	}
+	return true;
 }
 
 void record_ranks_close(struct record_ranks *r)

@@ -175,6 +175,13 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
+/* Returns the request of a nonblocking send or receive; 0: the call was blocking, or it is not
+ * exported when the receive was posted. */
+static __u64 request_of(const struct otf2 *o, const struct tsct_export_event *ev)
+{
+	return o->has_requests ? (__u64)tsct_value_integer_of(ev->e, "request") : 0;
+}
+
 /* Writes a send or receive between the enter and the leave of its region, if the first pass
  * found the matching event. */
 static int write_message(struct tsct_export *x,
@@ -195,7 +202,7 @@ static int write_message(struct tsct_export *x,
 	return tsct_otf2_put(x, to, &(struct otf2_op) {
 		.kind = ev->act == TSCT_ACT_SEND ? TSCT_OP_SEND : TSCT_OP_RECEIVE,
 		.ref = peer.location - 1, .ns = ev->ns, .tag = tag,
-		.bytes = peer.bytes,
+		.bytes = peer.bytes, .received = request_of(o, ev),
 	});
 }
 
@@ -214,7 +221,7 @@ static int write_mpi_message(struct tsct_export *x, const struct tsct_export_eve
 		.attributes = o->attributes, .comm = comm,
 		.ref = tsct_value_integer_of(ev->e, is_send ? "dest" : "source"),
 		.tag = tsct_value_integer_of(ev->e, "tag"),
-		.bytes = tsct_value_integer_of(ev->e, "bytes"),
+		.bytes = tsct_value_integer_of(ev->e, "bytes"), .received = request_of(o, ev),
 	});
 }
 
@@ -244,6 +251,11 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 		return err;
 	if (ev->act == TSCT_ACT_COUNT && has_metric(ev->e->def))
 		return write_counts(x, ev, to);
+	if (role == TSCT_MPI_ROLE_REQUEST)
+		return tsct_otf2_put(x, to, &(struct otf2_op) {
+			.kind = TSCT_OP_REQUEST, .ns = ev->ns, .attributes = o->attributes,
+			.received = request_of(o, ev),
+		});
 	if (role == TSCT_MPI_ROLE_MESSAGE && ev->message && o->peers) {
 		comm = tsct_otf2_mpi_ref(&o->mpi, ev->e);
 		if (comm)
@@ -439,6 +451,7 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 		if (!def)
 			continue;
 		o->numbers[i].role = tsct_otf2_mpi_role(def);
+		o->has_requests |= o->numbers[i].role == TSCT_MPI_ROLE_REQUEST;
 		attribute += def->nr_fields;
 		if (def->kind != TSCT_KIND_COUNTER)
 			continue;

@@ -125,7 +125,7 @@ struct otf2_strings {
 /* Kinds of event records that are written to a location */
 enum {
 	TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE,
-	TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
+	TSCT_OP_REQUEST, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
 struct otf2_op {
@@ -141,7 +141,9 @@ struct otf2_op {
 	__u32 tag;		/* message: tag; collective call: OTF2_CollectiveOp */
 	/* size of the message, or of the data that the collective call sent, bytes */
 	__u64 bytes;
-	__u64 received;		/* size of the data that the collective call received, bytes */
+	/* size of the data that the collective call received, bytes; or the request of a
+	 * nonblocking send or receive, 0: the call was blocking */
+	__u64 received;
 	const OTF2_Type *types;
 	const OTF2_MetricValue *values;
 };
@@ -187,6 +189,7 @@ struct otf2 {
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
+	bool has_requests;	/* flag: events are exported that state when receives were posted */
 	struct otf2_mpi mpi;
 	/* times of the first and last written event, ns; without events first_ns is U64_MAX */
 	__u64 first_ns, last_ns;

@@ -75,12 +75,21 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 					     op->types, op->values);
 		break;
 	case TSCT_OP_SEND:
-		code = OTF2_EvtWriter_MpiSend(to, list, op->ns, op->ref, op->comm,
-					      op->tag, op->bytes);
+		code = op->received ?
+			OTF2_EvtWriter_MpiIsend(to, list, op->ns, op->ref, op->comm, op->tag,
+						op->bytes, op->received) :
+			OTF2_EvtWriter_MpiSend(to, list, op->ns, op->ref, op->comm, op->tag,
+					       op->bytes);
 		break;
 	case TSCT_OP_RECEIVE:
-		code = OTF2_EvtWriter_MpiRecv(to, list, op->ns, op->ref, op->comm,
-					      op->tag, op->bytes);
+		code = op->received ?
+			OTF2_EvtWriter_MpiIrecv(to, list, op->ns, op->ref, op->comm, op->tag,
+						op->bytes, op->received) :
+			OTF2_EvtWriter_MpiRecv(to, list, op->ns, op->ref, op->comm, op->tag,
+					       op->bytes);
+		break;
+	case TSCT_OP_REQUEST:
+		code = OTF2_EvtWriter_MpiIrecvRequest(to, list, op->ns, op->received);
 		break;
 	case TSCT_OP_COLLECTIVE_BEGIN:
 		code = OTF2_EvtWriter_MpiCollectiveBegin(to, list, op->ns);

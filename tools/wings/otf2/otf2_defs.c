@@ -239,8 +239,9 @@ static OTF2_CallbackCode clock_properties(void *data, uint64_t resolution,
 {
 	struct tsct_otf2_defs *defs = data;
 
+	/* Programs that do not know the time of day write 0, or OTF2's "undefined". */
 	defs->clock = (struct tsct_otf2_clock) {
-		resolution, offset, length, real_ns,
+		resolution, offset, length, real_ns ?: TSCT_OTF2_NEVER,
 	};
 	defs->clocks++;
 	return OTF2_CALLBACK_SUCCESS;

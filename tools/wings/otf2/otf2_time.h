@@ -21,7 +21,7 @@ struct tsct_otf2_clock {
 	uint64_t offset;	/* start of the clock, ticks; no event is before it */
 	/* length of the clock, ticks; no event is after offset + length */
 	uint64_t length;
-	uint64_t real_ns; /* time of @offset in ns since the Unix epoch; ~0: unknown */
+	uint64_t real_ns; /* time of @offset, ns since the Unix epoch; NEVER: unknown */
 };
 
 #define TSCT_OTF2_NEVER	UINT64_MAX

@@ -12,6 +12,7 @@
  * to which it refers. Each is then found in the result, or added there.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,12 +50,20 @@ struct work {
 	struct tsct_otf2_status *status;
 };
 
-enum { STATE_NEW, STATE_OPEN, STATE_DONE };
+/* REPLACED: the archive defines the number again later, so this definition is not used */
+enum { STATE_NEW, STATE_OPEN, STATE_DONE, STATE_REPLACED };
 
 static inline const uint64_t *words_of(const struct tsct_otf2_defs *defs,
 					      const struct tsct_otf2_def *def)
 {
 	return defs->word + def->at;
+}
+
+/* Returns true for the list of a paradigm's locations */
+static bool is_list(const struct tsct_otf2_defs *defs, const struct tsct_otf2_def *def)
+{
+	return def->kind == TSCT_OTF2_Group &&
+		words_of(defs, def)[1] == OTF2_GROUP_TYPE_COMM_LOCATIONS;
 }
 
 #define refuse(work, ...) tsct_otf2_refuse((work)->status, -EBADMSG, __VA_ARGS__)
@@ -362,7 +371,7 @@ static int all_ranks(struct work *work, uint64_t old, uint64_t *group)
 	if (!list)
 		return 0;
 	words = words_of(work->in, list);
-	if (words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
+	if (!is_list(work->in, list))
 		return 0;
 	if (fill_content(work, list) < 0)
 		return -ENOMEM;
@@ -537,11 +546,57 @@ static int identify_def(struct work *work, struct tsct_otf2_def *def)
 
 /* ---- preparing an input: numbers of definitions, extensions, ranks ------- */
 
+/* Returns true if nothing refers to @old once @last, a later definition, has its number: a
+ * list of locations is found by its paradigm, not by its number. */
+static bool is_replaced(const struct tsct_otf2_defs *defs, const struct tsct_otf2_def *old,
+			const struct tsct_otf2_def *last)
+{
+	return !is_list(defs, old) ||
+		(is_list(defs, last) && words_of(defs, old)[2] == words_of(defs, last)[2]);
+}
+
+static bool is_equal(const struct tsct_otf2_defs *defs, const struct tsct_otf2_def *a,
+		     const struct tsct_otf2_def *b)
+{
+	return a->kind == b->kind && a->nr == b->nr &&
+		!memcmp(words_of(defs, a), words_of(defs, b), a->nr * sizeof(uint64_t));
+}
+
+/*
+ * Of definitions with equal numbers in the sorted @ids, keeps the last one of the file, as
+ * readers do that store definitions by number. Counts the others in *@equal, or in *@other if
+ * they differ from the one kept.
+ */
+static void keep_last(struct tsct_otf2_defs *defs, struct tsct_otf2_ids *ids, size_t *equal,
+		      size_t *other)
+{
+	struct tsct_otf2_def *old, *last;
+	__u64 value, *kept;
+	size_t i, nr = 1;
+
+	for (i = 1; i < ids->nr; i++) {
+		value = ids->at[i].value;
+		kept = &ids->at[nr - 1].value;
+		if (ids->at[nr - 1].id != ids->at[i].id) {
+			ids->at[nr++] = ids->at[i];
+			continue;
+		}
+		old = &defs->def[value < *kept ? value : *kept];
+		last = &defs->def[value < *kept ? *kept : value];
+		*kept = (uint64_t)(last - defs->def);
+		if (is_replaced(defs, old, last))
+			old->state = STATE_REPLACED;
+		++*(is_equal(defs, old, last) ? equal : other);
+	}
+	ids->nr = nr;
+}
+
 static int number(struct work *work)
 {
 	const struct tsct_otf2_id *twice;
 	enum tsct_otf2_space space;
-	size_t i;
+	size_t i, equal = 0, other = 0;
+	char first[64] = "";
 
 	for (i = 0; i < work->in->nr; i++) {
 		space = tsct_otf2_kinds[work->in->def[i].kind].space;
@@ -552,11 +607,17 @@ static int number(struct work *work)
 	}
 	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
 		twice = tsct_otf2_ids_sort(&work->maps->space[space]);
-		if (twice)
-			return refuse(work, "%s %llu is defined twice",
-						tsct_otf2_spaces[space].name,
-						(unsigned long long)twice->id);
+		if (!twice)
+			continue;
+		if (!*first)
+			snprintf(first, sizeof(first), "%s %llu", tsct_otf2_spaces[space].name,
+				 (unsigned long long)twice->id);
+		keep_last(work->in, &work->maps->space[space], &equal, &other);
 	}
+	if (*first)
+		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s, are given again later"
+			       " in the file, %zu of them otherwise; the last one of each is used",
+			       work->status->file, equal + other, first, other);
 	return 0;
 }
 
@@ -640,11 +701,12 @@ static int find_ranks(struct work *work)
 
 	for (i = 0; i < work->in->nr; i++) {
 		def = &work->in->def[i];
+		if (def->state == STATE_REPLACED)
+			continue;
 		words = words_of(work->in, def);
 		if (names_group(work, def))
 			work->names_groups = true;
-		if (def->kind != TSCT_OTF2_Group ||
-		    words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
+		if (!is_list(work->in, def))
 			continue;
 		paradigm = (uint8_t)words[2];
 		if (work->has_ranks[paradigm])
@@ -783,10 +845,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 	/* Visits the lists of locations first, because groups of ranks depend on them. */
 	for (i = 0; i < input->nr && !err; i++) {
 		def = &input->def[i];
-		if (def->kind == TSCT_OTF2_Group &&
-		    def->state == STATE_NEW &&
-		    words_of(input, def)[1] ==
-		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
+		if (def->state == STATE_NEW && is_list(input, def))
 			err = process_def(&work, i);
 	}
 	for (i = 0; !err && i < input->nr; i++) {
