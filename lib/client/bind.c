@@ -22,6 +22,7 @@
  * channel before the next attempt.
  */
 #define BIND_TRIES		8
+#define BLOCKS_LEAST		4	/* smallest number of blocks that a program did not choose */
 #define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- handles ------------------------------------------------------------- */
@@ -291,6 +292,11 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
 		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		/* A size that the program did not choose is made smaller where memory is limited. */
+		while (err == -EDQUOT && !options->blocks && create.blocks > BLOCKS_LEAST) {
+			create.blocks /= 2;
+			err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		}
 		if (err != -EEXIST)
 			break;
 	}

@@ -298,6 +298,19 @@ static const struct tsct_metadata_item utc_items[] = {
 	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
 };
 
+static const struct tsct_metadata_item attach_items[] = {
+	ITEM(struct tsct_recorded_attach, "begin_ns", begin_ns),
+	ITEM(struct tsct_recorded_attach, "end_ns", end_ns),
+};
+
+static int check_attach(const struct tsct_recording *rec, void *value)
+{
+	const struct tsct_recorded_attach *attach = value;
+
+	(void)rec;
+	return attach->end_ns < attach->begin_ns ? -ERANGE : 0;
+}
+
 #define REQUEST(name, request) \
 	{ "requested_" name, TEXT(node, requests[TSCT_REQUEST_##request]), .omit_zero = true }
 
@@ -323,6 +336,9 @@ static const struct tsct_metadata_key node_keys[] = {
 	REQUEST("user_events", USER_EVENTS),
 	{ "limited", NUMBER(node, limited), .max = TSCT_COUNT_MAX, .omit_zero = true },
 	{ "limited_events", TEXT(node, limited_events), .omit_zero = true },
+	{ "rings", TEXT(node, rings), .omit_zero = true },
+	{ "attach", ITEMS(attach_items), AT(node, attach), .omit_zero = true,
+	  .check = check_attach },
 	{ "utc", LIST(node, utc, nr_utc, utc_items), .omit_zero = true },
 };
 

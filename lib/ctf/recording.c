@@ -159,6 +159,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 		for (k = 0; k < TSCT_REQUEST_NR; k++)
 			free(node->requests[k]);
 		free(node->limited_events);
+		free(node->rings);
 		free(node->cpus);
 	}
 	free(rec->nodes);
@@ -371,6 +372,18 @@ char *tsct_recorded_requests(const struct tsct_recorded_node *node)
 		return text;
 	free(text);
 	return NULL;
+}
+
+char *tsct_recorded_rings(const struct tsct_recorded_node *node)
+{
+	const double attach_s = (node->attach.end_ns - node->attach.begin_ns) / 1e9;
+	char attached[96] = "", *text;
+
+	if (node->attach.end_ns)
+		snprintf(attached, sizeof(attached), "; attaching kernel events took %.3f s,"
+			 " before the begin", attach_s);
+	return asprintf(&text, "%s%s%s%s", node->provider, node->rings ? ": " : "",
+			node->rings ? node->rings : "", attached) < 0 ? NULL : text;
 }
 
 __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node)

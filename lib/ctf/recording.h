@@ -231,6 +231,12 @@ enum tsct_requested {
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
+/* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: there were none, or
+ * of an older version */
+struct tsct_recorded_attach {
+	__s64 begin_ns, end_ns;
+};
+
 /*
  * A machine whose events are in the recording. A recorder describes the machine on
  * which it runs; a merged recording has the machines of all inputs.
@@ -249,6 +255,10 @@ struct tsct_recorded_node {
 	 * first events if there are many (NULL: none) */
 	__u64 limited;
 	char *limited_events;
+	/* size of the rings of each channel, and the limit of memory that made them smaller;
+	 * NULL: of an older version */
+	char *rings;
+	struct tsct_recorded_attach attach;
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
 	__u64 statedump_lost;	/* number of events of the statedump that are missing */
@@ -763,6 +773,10 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 	return id - TSCT_ID_FIRST < s->nr_defs ?
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
+
+/* Returns the provider of a node's rings, their sizes, and how long it took to attach the kernel
+ * events, malloc'ed; NULL: out of memory. */
+char *tsct_recorded_rings(const struct tsct_recorded_node *node);
 
 /* Returns the selections of a node, such as "events: sched syscalls; rate_limit: 50",
  * malloc'ed; NULL: none is known, or out of memory. */

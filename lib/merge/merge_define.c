@@ -38,7 +38,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cut_off |= !of->complete;
 	to->disrupted |= of->was_disrupted;
 	to->host = to->kernel = to->command = to->provider = NULL;
-	to->sync.name = to->cpu_model = to->limited_events = NULL;
+	to->sync.name = to->cpu_model = to->limited_events = to->rings = NULL;
 	memset(to->requests, 0, sizeof(to->requests));
 	to->cpus = NULL;
 	to->nr_cpus = 0;
@@ -46,7 +46,8 @@ static bool copy_node(struct tsct_recorded_node *to,
 	/* Clock params are left out, as they are in ticks of the input. */
 	memset(&to->sync.params, 0, sizeof(to->sync.params));
 	if ((from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model)) ||
-	    (from->limited_events && !copy_text(&to->limited_events, from->limited_events)))
+	    (from->limited_events && !copy_text(&to->limited_events, from->limited_events)) ||
+	    (from->rings && !copy_text(&to->rings, from->rings)))
 		return false;
 	for (i = 0; i < TSCT_REQUEST_NR; i++)
 		if (from->requests[i] && !copy_text(&to->requests[i], from->requests[i]))

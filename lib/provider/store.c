@@ -30,46 +30,12 @@
 #define FORMER_ID_MAX		(1U << 24)
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 #define CPU_STATE_OFFSET	256
-#define CPU_DIR			"/sys/devices/system/cpu/"
 
 /* ---- the memory of one channel ------------------------------------------- */
 
-/* Reads a CPU list such as "0-3,8" from a file. Returns false if it cannot be read. */
-static bool read_cpu_list(const char *path, char *list, size_t size)
+static bool is_embedded(const struct tsct_store *store)
 {
-	FILE *file = fopen(path, "re");
-	bool found = file && fgets(list, size, file);
-
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* Removes one range from the front of a CPU list. Returns false at the list's end. */
-static bool next_range(char **list, unsigned long *first, unsigned long *last)
-{
-	char *end;
-
-	*first = *last = strtoul(*list, &end, 10);
-	if (end == *list)
-		return false;
-	if (*end == '-')
-		*last = strtoul(end + 1, &end, 10);
-	*list = *end == ',' ? end + 1 : end;
-	return true;
-}
-
-__u32 tsct_cpus_possible(void)
-{
-	unsigned long first, last = 0, highest = 0;
-	char list[4096], *at = list;
-
-	if (!read_cpu_list(CPU_DIR "possible", list, sizeof(list)))
-		return sysconf(_SC_NPROCESSORS_CONF);
-	while (next_range(&at, &first, &last))
-		if (last > highest)
-			highest = last;
-	return highest + 1;
+	return !strcmp(store->kind, "embedded");
 }
 
 static __u64 page_align(__u64 value)
@@ -114,26 +80,24 @@ static int allocate_range(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates the whole rings of online CPUs. Of the rings of other CPUs, allocates the
- * counters and the first block's header, which readers access while a ring is empty.
+ * Allocates the whole rings of the CPUs that are online, and on which programs may run: those of
+ * an embedded server's process, which starts the programs. Of the rings of other CPUs, allocates
+ * the counters and the first block's header, which readers access while a ring is empty.
  */
-static int allocate_rings(const struct tsct_store_channel *channel)
+static int allocate_rings(const struct tsct_store *store,
+			  const struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
-	unsigned long first, last, cpu;
-	char list[4096], *at = list;
+	cpu_set_t cpus;
+	__u32 cpu;
 	int err;
 
+	tsct_cpus_usable(is_embedded(store), &cpus);
 	err = allocate_range(channel->memfd, 0, h->ring_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
 		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
-				     2 * TSCT_PAGE_SIZE);
-	if (err || !read_cpu_list(CPU_DIR "online", list, sizeof(list)))
-		return err;
-	while (!err && next_range(&at, &first, &last) && last < h->nr_cpus &&
-	       first <= last)
-		err = allocate_range(channel->memfd, h->ring_offset + first * h->ring_stride,
-				     (last - first + 1) * h->ring_stride);
+				     cpu < CPU_SETSIZE && CPU_ISSET(cpu, &cpus) ?
+				     h->ring_stride : 2 * TSCT_PAGE_SIZE);
 	return err;
 }
 
@@ -148,7 +112,7 @@ static int map_memfd(struct tsct_store_channel *channel)
 	return 0;
 }
 
-static int make_memfd(struct tsct_store_channel *channel)
+static int make_memfd(const struct tsct_store *store, struct tsct_store_channel *channel)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	const __u64 size = channel->header.file_size;
@@ -158,7 +122,7 @@ static int make_memfd(struct tsct_store_channel *channel)
 				      MFD_ALLOW_SEALING);
 	if (channel->memfd < 0 || ftruncate(channel->memfd, size) < 0)
 		return -errno;
-	err = allocate_rings(channel);
+	err = allocate_rings(store, channel);
 	if (err)
 		return err;
 	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
@@ -215,7 +179,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
-	err = make_memfd(channel);
+	err = make_memfd(store, channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
@@ -292,7 +256,7 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	h = &channel->header;
 	*h = *header;
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
-	err = channel->memfd < 0 ? -errno : allocate_rings(channel);
+	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
 	if (!err)
 		err = map_memfd(channel);
 	if (err) {
@@ -410,13 +374,16 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /* ---- the store ----------------------------------------------------------- */
 
 /*
- * Channels of all users together may take a quarter of the memory, those of one user an
- * eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a user also
- * bounds the time of one request, in which the kernel zeroes the memory.
+ * Channels of all users together may take a quarter of the memory that the process may use,
+ * those of one user an eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a
+ * user also bounds the time of one request, in which the kernel zeroes the memory. In an embedded
+ * server, channels may take half: the recorder has chosen their sizes, or checked them.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {
-	__u64 memory = (__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	const __u64 memory = tsct_memory_usable();
+	const bool embedded = !strcmp(kind, "embedded");
+	const __u64 user_max = memory / (embedded ? 2 : 8);
 	size_t len = strnlen(kind, sizeof(store->kind) - 1);
 
 	memset(store, 0, sizeof(*store));
@@ -426,12 +393,12 @@ void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 	store->nr_cpus = tsct_cpus_possible();
 	store->channels_max = TSCT_STORE_CHANNELS_MAX;
 	store->channels_user_max = TSCT_STORE_CHANNELS_MAX / 4;
-	store->bytes_max = memory / 4;
+	store->bytes_max = memory / (embedded ? 2 : 4);
 	store->bytes_user_max = tsct_user_bytes_default(store->nr_cpus);
 	if (store->bytes_user_max < USER_BYTES_MAX)
 		store->bytes_user_max = USER_BYTES_MAX;
-	if (store->bytes_user_max > memory / 8)
-		store->bytes_user_max = memory / 8;
+	if (store->bytes_user_max > user_max)
+		store->bytes_user_max = user_max;
 }
 
 static bool may_access(const struct tsct_store_peer *peer,
@@ -664,7 +631,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	 * own writes kernel events to such a channel, as its creator
 	 * (tools/bpf/bpf_rings.c).
 	 */
-	if (arg->flags & TSCT_CHANNEL_KERNEL && strcmp(store->kind, "embedded"))
+	if (arg->flags & TSCT_CHANNEL_KERNEL && !is_embedded(store))
 		return -EOPNOTSUPP;
 	if (peer->channel)
 		return -EBUSY;

@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
+#include "ring_size.h"
+
 /* Largest number of channels; RLIMIT_NOFILE may lower this limit. */
 #define TSCT_STORE_CHANNELS_MAX	4096
 
@@ -120,8 +122,5 @@ struct tsct_store_channel {
 };
 
 void tsct_store_channel_free(struct tsct_store_channel *channel);
-
-/* Returns the highest possible CPU id + 1. */
-__u32 tsct_cpus_possible(void);
 
 #endif /* TSCT_STORE_H */

@@ -22,6 +22,9 @@
 #define HOLD_NS		20000000ULL
 /* maximum size of the events of a CPU that are held back, bytes */
 #define HELD_MAX	(8U << 20)
+/* size of the ring buffer of a CPU that is offline, or on which no recorded program may run,
+ * bytes */
+#define RING_OTHER	(64U << 10)
 
 /* An event that is held back */
 struct held {
@@ -312,7 +315,7 @@ static int open_maps(struct bpf_rings *rings)
 }
 
 int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		   struct bpf_shared *shared, struct bpf_rings **ret_rings)
+		   const cpu_set_t *cpus, struct bpf_shared *shared, struct bpf_rings **ret_rings)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
 	struct bpf_rings *rings = calloc(1, sizeof(*rings));
@@ -333,7 +336,9 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 	if (rings->cpus)
 		err = open_maps(rings);
 	for (cpu = 0; !err && cpu < rings->nr_cpus; cpu++)
-		err = open_cpu_ring(rings, cpu, header->data_size);
+		err = open_cpu_ring(rings, cpu, !cpus || cpu >= CPU_SETSIZE ||
+				    CPU_ISSET(cpu, cpus) || header->data_size < RING_OTHER ?
+				    (__u32)header->data_size : RING_OTHER);
 	if (err) {
 		bpf_rings_close(rings);
 		return err;

@@ -19,12 +19,13 @@ struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
+ * @cpus: CPUs of most events, others get a ring buffer of 64 KiB at most; NULL: all CPUs
  * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
  *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`
  */
 int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		   struct bpf_shared *shared, struct bpf_rings **ret_rings);
+		   const cpu_set_t *cpus, struct bpf_shared *shared, struct bpf_rings **ret_rings);
 void bpf_rings_close(struct bpf_rings *rings);
 
 /*
@@ -58,9 +59,9 @@ uint64_t bpf_rings_refused(const struct bpf_rings *rings);
 struct statedump_ring;
 
 /* Makes the maps `statedump` and `statedump_counts` of @shared. @clock must outlive the ring
- * buffer. */
-int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *shared,
-			struct statedump_ring **ret);
+ * buffer. @size: bytes of the ring buffer, a power of two */
+int statedump_ring_open(const struct tsct_clock *clock, __u32 size,
+			struct bpf_shared *shared, struct statedump_ring **ret);
 void statedump_ring_close(struct statedump_ring *ring);
 
 /*

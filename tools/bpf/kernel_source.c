@@ -29,6 +29,10 @@
 
 BPF_OPEN(kernel)
 
+/* sizes of the ring buffer of the statedump: usual, and where memory is short, bytes */
+#define STATEDUMP_BYTES		(4U << 20)
+#define STATEDUMP_BYTES_LEAST	(512U << 10)
+
 struct kernel_source {
 	struct tsct_channel *channel;
 	struct kernel_bpf *bpf;
@@ -319,7 +323,8 @@ static int select_events(struct kernel_source *source, const char *const *events
 
 /* Makes the secret of the stacks' hashes, and the ring buffers. */
 static int make_shared(struct kernel_source *source, struct tsct_channel *channel,
-		       const struct tsct_clock *clock, char *why, size_t size)
+		       const struct tsct_clock *clock, const struct kernel_select *select,
+		       char *why, size_t size)
 {
 	struct bpf_shared *shared = &source->shared;
 	int error;
@@ -328,10 +333,11 @@ static int make_shared(struct kernel_source *source, struct tsct_channel *channe
 		return bpf_errors_fail_step(-errno, "make a hash for", why, size);
 	shared->hash_secret |= 1;
 	error = tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE ? 0 :
-		bpf_rings_open(channel, clock, shared, &source->rings);
+		bpf_rings_open(channel, clock, select->ring_cpus, shared, &source->rings);
 	if (error)
 		return bpf_errors_fail_step(error, "make ring buffers for", why, size);
-	error = statedump_ring_open(clock, shared, &source->statedump);
+	error = statedump_ring_open(clock, select->short_of_memory ? STATEDUMP_BYTES_LEAST :
+				    STATEDUMP_BYTES, shared, &source->statedump);
 	return error ? bpf_errors_fail_step(error, "make a ring buffer for", why, size) : 0;
 }
 
@@ -394,7 +400,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	error = select_events(source, events, nr, select, &set, why, size) ?:
 		check_prerequisites(channel, why, size) ?:
 		define_events(source, channel, set, ids, why, size) ?:
-		make_shared(source, channel, clock, why, size) ?:
+		make_shared(source, channel, clock, select, why, size) ?:
 		open_kernel(source, select, set, ids, why, size) ?:
 		task_source_open(&source->shared, select->roots, select->nr_roots,
 				 &source->tasks, why, size) ?:

@@ -6,6 +6,7 @@
 #ifndef TSCT_TOOLS_KERNEL_SOURCE_H
 #define TSCT_TOOLS_KERNEL_SOURCE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -25,6 +26,9 @@ struct kernel_select {
 	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
+	/* CPUs of most events: ring buffers of BPF of the others are small; NULL: all */
+	const cpu_set_t *ring_cpus;
+	bool short_of_memory;	/* a limit of memory made the channel's rings smaller */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;

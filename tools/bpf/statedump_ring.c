@@ -14,7 +14,6 @@
 #include "tools/bpf/progs/events.h"
 #include "tools/common/monotonic.h"
 
-#define RING_BYTES	(4U << 20)
 #define PUMP_NS		5000000	/* longest time of a pass, ns; then rings are drained */
 
 struct statedump_ring {
@@ -56,8 +55,8 @@ int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take_record
 	return nr == -EBUSY ? 1 : nr > 0 ? 0 : nr;
 }
 
-int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *shared,
-			struct statedump_ring **ret)
+int statedump_ring_open(const struct tsct_clock *clock, __u32 size,
+			struct bpf_shared *shared, struct statedump_ring **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	struct statedump_ring *ring = calloc(1, sizeof(*ring));
@@ -69,7 +68,7 @@ int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *share
 	ring->counts = MAP_FAILED;
 	ring->counts_map = -1;
 	ring->map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_statedump", 0, 0,
-				   RING_BYTES, NULL);
+				   size, NULL);
 	if (ring->map >= 0)
 		ring->counts_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_sd_counts",
 						  sizeof(__u32), sizeof(__u64),

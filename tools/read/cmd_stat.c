@@ -338,7 +338,7 @@ static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
-	char begin[64], end[64], *requests;
+	char begin[64], end[64], *requests, *rings;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
@@ -356,8 +356,10 @@ static void print_head(const struct stat_figures *s)
 	}
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
-	if (rec->nr_nodes == 1)
-		print_item("rings", node->provider);
+	rings = rec->nr_nodes == 1 ? tsct_recorded_rings(node) : NULL;
+	if (rings)
+		print_item("rings", rings);
+	free(rings);
 	print_clock(s);
 	print_utc(s);
 	print_nodes(rec);

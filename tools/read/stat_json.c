@@ -66,6 +66,14 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
+/* Returns begin and end of the attaching of kernel events; null: there were none, or not known. */
+static json_t *json_attach(const struct tsct_recorded_node *node)
+{
+	return !node->attach.end_ns ? json_null() :
+		json_pack("{sI sI}", "begin_ns", (json_int_t)node->attach.begin_ns,
+			  "end_ns", (json_int_t)node->attach.end_ns);
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -77,7 +85,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so so so so ss so so so ss so sI sb sb so}", "name",
+			"{so so so so so so so so so ss so so so ss so sI sb sb so}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -86,6 +94,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"dropped_by_rate_limit",
 			ctl_json_error(tsct_recording_limited(s->rec, i)),
 			"rate_limited", view_json_limited(node),
+			"rings", node->rings ? ctl_json_text(node->rings) : json_null(),
+			"attach", json_attach(node),
 			"fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,

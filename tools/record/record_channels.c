@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "lib/provider/ring_size.h"
 #include "record_statedump.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/channels.h"
@@ -87,28 +89,51 @@ static int start_server(struct record_session *s)
 	return err;
 }
 
+/* Returns true if the kernel events of the command only are recorded. */
+static bool is_of_command(const struct record_options *o)
+{
+	return o->command && !o->all && !o->select.nr_roots && !o->select.cgroup;
+}
+
 /*
- * Returns the number of blocks of a ring if --blocks is not given. 16 MiB hold the
- * events that a fast program writes while the recorder is not scheduled. All rings
- * together get at most 64 MiB or 1/64 of memory, whichever is less, but each ring at
- * least 1 MiB.
+ * Chooses the size of the rings: of those of the embedded server and of BPF by all limits of
+ * this process, of other providers' by the machine's memory. Prints an error if a limit refuses
+ * the size that the user gave, and once which limit made the rings smaller. Returns 0 or -ENOMEM.
  */
-static uint32_t choose_blocks(const struct record_session *s)
+static int choose_size(struct record_session *s, bool is_own,
+		       struct tsct_channel_options *options)
 {
 	const struct record_options *o = s->o;
-	uint32_t block_size = o->block_size ? o->block_size : 16384;
-	uint64_t rings = (uint64_t)sysconf(_SC_NPROCESSORS_CONF) *
-		(s->nr_programs + !!o->nr_events);
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-		sysconf(_SC_PAGESIZE);
-	uint64_t max = memory / 64 < 64U << 20 ? memory / 64 : 64U << 20;
-	uint32_t bytes = 16U << 20;
+	struct tsct_ring_demand demand = {
+		.channels = s->nr_programs + !!o->nr_events, .copies = is_own && o->nr_events,
+		.block_size = o->block_size, .blocks = o->blocks,
+	};
+	struct tsct_memory_limits limits;
+	struct tsct_ring_choice choice;
 
-	if (o->blocks)
-		return o->blocks;
-	while (bytes > 1U << 20 && rings * bytes > max)
-		bytes /= 2;
-	return bytes / block_size;
+	tsct_cpus_usable(is_own && is_of_command(o), &s->ring_cpus);
+	demand.cpus = (__u32)CPU_COUNT(&s->ring_cpus);
+	tsct_memory_limits_read(&limits);
+	if (!is_own)
+		limits.at[TSCT_LIMIT_CGROUP].bytes = limits.at[TSCT_LIMIT_LOCKED].bytes =
+			UINT64_MAX;
+	tsct_ring_choose(&limits, &demand, &choice);
+	if (choice.refused)
+		return ctl_fail(-ENOMEM, "rings of %" PRIu64 " MiB in all: more than 1/%u of the"
+				" %s of %.1f MiB; use fewer --blocks, or raise that limit",
+				(uint64_t)choice.bytes >> 20, choice.part, choice.limit->name,
+				choice.limit->bytes / 1048576.0);
+	options->blocks = choice.blocks;
+	if (!choice.limit)
+		return 0;
+	if (!*s->ring_limit && !o->quiet)
+		ctl_error("smaller rings: %u KiB for each CPU and channel, %.1f MiB in all: 1/%u of"
+			  " the %s of %.1f MiB is for rings; --blocks sets another size",
+			  choice.blocks * choice.block_size >> 10, choice.bytes / 1048576.0,
+			  choice.part, choice.limit->name, choice.limit->bytes / 1048576.0);
+	snprintf(s->ring_limit, sizeof(s->ring_limit), "%s of %" PRIu64 " bytes",
+		 choice.limit->name, (uint64_t)choice.limit->bytes);
+	return 0;
 }
 
 /* Starts an embedded server because opening channel 0 failed with @err. Returns 0 or -errno. */
@@ -149,6 +174,32 @@ static int check_program(const struct record_session *s, unsigned int i)
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 }
 
+/* Opens a channel of another provider. If its limit is exceeded, and the user gave no size, tries
+ * smaller rings. Returns 0 or -errno. */
+static int open_smaller(struct record_session *s, struct tsct_channel_options *options,
+			struct tsct_channel **ret)
+{
+	const uint32_t least = TSCT_RING_BYTES_LEAST / (s->o->block_size ?: 16384);
+	const uint32_t wanted = options->blocks;
+	int err;
+
+	while ((err = tsct_channel_open(options, ret)) == -EDQUOT && !s->o->blocks &&
+	       options->blocks / 2 >= least && options->blocks / 2 >= 4) {
+		options->blocks /= 2;
+		tsct_channel_close(*ret);
+		*ret = NULL;
+	}
+	if (!err && options->blocks != wanted && !*s->ring_limit) {
+		snprintf(s->ring_limit, sizeof(s->ring_limit), "limits of the %s",
+			 tsct_provider_name(tsct_channel_provider(*ret)));
+		if (!s->o->quiet)
+			ctl_error("smaller rings: %u blocks instead of %u for each CPU: the %s of"
+				  " channels would be exceeded; 'trace-ctl status' shows them",
+				  options->blocks, wanted, s->ring_limit);
+	}
+	return err;
+}
+
 /* Opens program channel @i. All program channels must have the provider of channel
  * 0. */
 static int open_program(struct record_session *s, unsigned int i)
@@ -157,16 +208,18 @@ static int open_program(struct record_session *s, unsigned int i)
 		.name = s->names[i],
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
-		.blocks = choose_blocks(s),
 		.roles = TSCT_ROLE_READ,
 	};
 	struct tsct_channel **t = &s->channels[i];
 	const char *only = getenv("TSCTRACE_PROVIDER");
 	bool may_embed;
-	int err = -ENODEV;
+	int err = choose_size(s, s->embedded, &options);
 
+	if (err)
+		return err;
+	err = -ENODEV;
 	if (!s->embedded)
-		err = tsct_channel_open(&options, t);
+		err = open_smaller(s, &options, t);
 	/*
 	 * An embedded server is permitted unless $TSCTRACE_PROVIDER names another
 	 * provider, or a provider refused to create the channel.
@@ -180,7 +233,10 @@ static int open_program(struct record_session *s, unsigned int i)
 			return err;
 	}
 	if (s->embedded)
-		err = tsct_channel_open_at(s->socket, &options, t);
+		err = choose_size(s, true, &options) ?:
+			tsct_channel_open_at(s->socket, &options, t);
+	if (err && !*t)
+		return err;
 	if (err == -EBUSY)
 		ctl_error("channel %s: already being recorded; stop that"
 			     " recording, or use another channel with -c", s->names[i]);
@@ -198,7 +254,6 @@ static int open_kernel(struct record_session *s)
 		.name = name,
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
-		.blocks = choose_blocks(s),
 		.roles = TSCT_ROLE_READ,
 		.flags = TSCT_OPEN_CREATE,
 		.channel_flags = TSCT_CHANNEL_KERNEL,
@@ -214,12 +269,12 @@ static int open_kernel(struct record_session *s)
 	else
 		err = -ENODEV;
 	if (!err) {
-		err = tsct_channel_open_at(NULL, &options, t);
+		err = choose_size(s, false, &options) ?: tsct_channel_open_at(NULL, &options, t);
 	} else {
 		if (s->o->verbose)
 			ctl_error("recording kernel events without "
 				"the module: %s", why);
-		err = s->server ? 0 : start_server(s);
+		err = (s->server ? 0 : start_server(s)) ?: choose_size(s, true, &options);
 		options.roles |= TSCT_ROLE_WRITE;
 		if (!err)
 			err = tsct_channel_open_at(s->socket, &options, t);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "lib/base/text.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
@@ -148,6 +149,31 @@ static int describe_requests(const struct record_options *o, struct tsct_recorde
 	return 0;
 }
 
+/* Describes the size of the rings of each channel. Returns a text, malloc'ed; NULL: out of
+ * memory */
+static char *describe_rings(const struct record_session *s)
+{
+	const struct tsct_channel_header *h;
+	struct tsct_text text = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++) {
+		h = tsct_channel_info(s->channels[i]);
+		tsct_text_print(&text, "%s%s %u x %u blocks of %u bytes", i ? ", " : "",
+				i < s->nr_programs ? s->names[i] : "kernel events",
+				h->nr_cpus, h->blocks, h->block_size);
+		if (i >= s->nr_programs &&
+		    tsct_channel_provider(s->channels[i]) != TSCT_PROVIDER_MODULE)
+			tsct_text_print(&text, ", and as much in ring buffers of BPF");
+	}
+	if (*s->ring_limit)
+		tsct_text_print(&text, "; smaller because of the %s", s->ring_limit);
+	if (!text.failed)
+		return text.at;
+	free(text.at);
+	return NULL;
+}
+
 /* Describes this machine: name, kernel, CPUs, and the command. Returns 0 or -errno. */
 static int describe_node(const struct record_session *s,
 			 struct tsct_recorded_node *node)
@@ -165,7 +191,8 @@ static int describe_node(const struct record_session *s,
 	node->command = command_line((const char *const *)s->o->command, UINT32_MAX);
 	node->provider = strdup(tsct_provider_name(
 					tsct_channel_provider(s->channels[0])));
-	if (!node->host || !node->kernel || !node->command || !node->provider ||
+	node->rings = describe_rings(s);
+	if (!node->host || !node->kernel || !node->command || !node->provider || !node->rings ||
 	    describe_requests(s->o, node))
 		return -ENOMEM;
 	node->cpu_model = read_cpu_model();

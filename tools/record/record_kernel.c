@@ -85,6 +85,7 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 
 int record_kernel_open(struct record_session *s, pid_t root)
 {
+	struct tsct_recorded_attach *attach = &s->rec.nodes[0].attach;
 	struct kernel_select select = s->o->select;
 	char why[1024] = "";
 	pid_t *roots = NULL;
@@ -103,7 +104,10 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		select.roots = roots;
 	}
 	select.cpus = &s->o->cpus;
+	select.ring_cpus = &s->ring_cpus;
+	select.short_of_memory = *s->ring_limit;
 	raise_limit();
+	attach->begin_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
 				 s->o->nr_events, &select, &s->source, why, sizeof(why));
 	free(roots);
@@ -117,6 +121,7 @@ int record_kernel_open(struct record_session *s, pid_t root)
 	}
 	record_statedump_cgroups(s);
 	err = (select.stacks ? record_stacks_open(s) : 0) ?: discard_events(s);
+	attach->end_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	return err ? ctl_fail(err, "kernel events: %s", strerror(-err)) : 0;
 }
 

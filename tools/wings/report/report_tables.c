@@ -368,7 +368,7 @@ static void put_nodes(const struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_recorded_node *n;
 	__u32 i, k, cpus;
-	char *requests;
+	char *requests, *rings;
 
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
@@ -388,7 +388,9 @@ static void put_nodes(const struct report *r, FILE *to)
 		requests = tsct_recorded_requests(n);
 		report_put_cell(to, requests ? requests : "not known");
 		free(requests);
-		report_put_cell(to, n->provider);
+		rings = tsct_recorded_rings(n);
+		report_put_cell(to, rings ? rings : n->provider);
+		free(rings);
 		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
 		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
 				"not known");

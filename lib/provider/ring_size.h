@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Sizes of rings by the memory and the CPUs that a process may use */
+#ifndef TSCT_RING_SIZE_H
+#define TSCT_RING_SIZE_H
+
+#include <linux/types.h>
+#include <sched.h>
+#include <stdbool.h>
+
+/* ---- limits of memory: usable.c ---------------------------------------------- */
+
+enum tsct_memory_limit_kind {
+	TSCT_LIMIT_INSTALLED,	/* memory of the machine */
+	TSCT_LIMIT_AVAILABLE,	/* memory that the machine has free, or can free */
+	TSCT_LIMIT_CGROUP,	/* smallest limit of the memory cgroups of this process */
+	TSCT_LIMIT_LOCKED,	/* RLIMIT_MEMLOCK of a process that locks its memory */
+	TSCT_LIMIT_NR,
+};
+
+#define TSCT_LIMIT_NAME_MAX	320	/* largest size of a limit's name with its NUL, bytes */
+
+struct tsct_memory_limit {
+	__u64 bytes;		/* UINT64_MAX: no limit, or unknown */
+	char name[TSCT_LIMIT_NAME_MAX];	/* such as "memory.max of /a/b" */
+};
+
+struct tsct_memory_limits {
+	struct tsct_memory_limit at[TSCT_LIMIT_NR];
+};
+
+/* Reads the limits of this process: in /proc, and of its memory cgroups (version 1 and 2) up to
+ * the root. */
+void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits);
+
+/* Returns the smaller one of installed memory and the limit of the memory cgroups, bytes. */
+__u64 tsct_memory_usable(void);
+
+/* ---- CPUs: usable.c ------------------------------------------------------------- */
+
+/* Returns the highest possible CPU id + 1. */
+__u32 tsct_cpus_possible(void);
+
+/* Returns the CPUs that are online. @by_process: only those on which this process may run
+ * (cpuset, affinity). */
+void tsct_cpus_usable(bool by_process, cpu_set_t *ret_cpus);
+
+/* ---- arithmetic: ring_size.c --------------------------------------------------- */
+
+#define TSCT_RING_BYTES_MAX	(16U << 20)	/* largest ring if no size is given, bytes */
+#define TSCT_RING_BYTES_MIN	(1U << 20)	/* smallest ring if only installed memory limits it */
+#define TSCT_RING_BYTES_LEAST	(64U << 10)	/* smallest ring under another limit, bytes */
+#define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* of all rings of channels together, bytes */
+
+struct tsct_ring_demand {
+	__u32 cpus;		/* number of CPUs with whole rings */
+	__u32 channels;		/* number of channels, each with a ring per CPU */
+	__u32 copies;		/* number of ring buffers of BPF per CPU, of the same size */
+	__u32 block_size, blocks;	/* as the user gave them; 0: to be chosen */
+};
+
+struct tsct_ring_choice {
+	__u32 block_size, blocks;
+	__u64 bytes;		/* of all rings together */
+	/* the limit that made rings smaller, or that is exceeded; NULL: none */
+	const struct tsct_memory_limit *limit;
+	/* part of the limit that rings may take: 1 / part */
+	__u32 part;
+	bool refused;		/* the size that the user gave exceeds the limit's part */
+};
+
+/*
+ * tsct_ring_choose - choose the size of the rings of new channels
+ *
+ * If the user gave no number of blocks, rings have 16 MiB, or a power of two below that: all
+ * rings of channels together get at most 64 MiB or 1/64 of the installed memory, but each ring
+ * at least 1 MiB; and with the ring buffers of BPF at most 1/16 of each other limit, but each
+ * ring at least 64 KiB. A number that the user gave is taken, or refused if the rings would
+ * exceed half of the available or lockable memory, or a quarter of the limit of a cgroup.
+ */
+void tsct_ring_choose(const struct tsct_memory_limits *limits,
+		      const struct tsct_ring_demand *demand, struct tsct_ring_choice *ret_choice);
+
+#endif /* TSCT_RING_SIZE_H */

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/* Reads how much memory, and which CPUs, this process may use */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/clock/sysfs_read.h"
+#include "ring_size.h"
+
+#define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK is no limit */
+/* Version 1 shows "no limit" as the largest multiple of the page size below 2^63. */
+#define CGROUP_NO_LIMIT	(1ULL << 62)
+
+/* Mount points of memory cgroups, and their files with limits. @controller: as in
+ * /proc/self/cgroup; "": version 2 */
+static const struct {
+	const char *root, *controller, *files[2];
+} hierarchies[] = {
+	{ "/sys/fs/cgroup", "", { "memory.max", "memory.high" } },
+	{ "/sys/fs/cgroup/unified", "", { "memory.max", "memory.high" } },
+	{ "/sys/fs/cgroup/memory", "memory", { "memory.limit_in_bytes" } },
+};
+
+/* Returns the number after @name in a file such as /proc/meminfo, in the file's unit;
+ * UINT64_MAX: there is none. */
+static __u64 read_field(const char *path, const char *name, int base)
+{
+	FILE *file = fopen(path, "re");
+	__u64 value = UINT64_MAX;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name))) {
+			value = strtoull(line + strlen(name), NULL, base);
+			break;
+		}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Takes the limit in file @name of the cgroup at @dir if it is the smallest one so far. @path:
+ * the cgroup's name in messages */
+static void take_limit(const char *dir, const char *name, struct tsct_memory_limit *limit)
+{
+	char file[4500], text[32], *end;
+	__u64 bytes;
+
+	snprintf(file, sizeof(file), "%s/%s", dir, name);
+	if (tsct_sysfs_read_line(file, text, sizeof(text)) <= 0)
+		return;
+	errno = 0;
+	bytes = strtoull(text, &end, 10);
+	if (errno || end == text || bytes >= CGROUP_NO_LIMIT || bytes >= limit->bytes)
+		return;
+	limit->bytes = bytes;
+	snprintf(limit->name, sizeof(limit->name), "memory cgroup limit %.290s", file);
+}
+
+/* Reads the limits of the cgroup @path and of those above it, up to the mount point @root. */
+static void walk_up(unsigned int hierarchy, const char *path, struct tsct_memory_limit *limit)
+{
+	const char *root = hierarchies[hierarchy].root;
+	char dir[4300];
+	unsigned int i;
+
+	/* In a container, the root of the mount may be the container's cgroup, whose name
+	 * outside is the first part of @path. */
+	for (;;) {
+		snprintf(dir, sizeof(dir), "%s%s", root, path);
+		if (!*path || !access(dir, X_OK))
+			break;
+		path = strchrnul(path + 1, '/');
+	}
+	for (;;) {
+		for (i = 0; i < 2 && hierarchies[hierarchy].files[i]; i++)
+			take_limit(dir, hierarchies[hierarchy].files[i], limit);
+		if (strlen(dir) <= strlen(root))
+			return;
+		*strrchr(dir, '/') = '\0';
+	}
+}
+
+/* Returns true if the comma-separated list has @word; "": if the list is empty. */
+static bool in_list(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	if (!len)
+		return !*list;
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strcspn(list, ",") == len && !strncmp(list, word, len))
+			return true;
+	return false;
+}
+
+static void read_cgroups(struct tsct_memory_limit *limit)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[4200], *controllers, *path;
+	unsigned int i;
+
+	/* Lines "NUMBER:CONTROLLERS:PATH" */
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		controllers = strchr(line, ':');
+		path = controllers ? strchr(++controllers, ':') : NULL;
+		if (!path)
+			continue;
+		*path++ = '\0';
+		/* A path that begins with "/.." is outside of the cgroup namespace. */
+		if (!strcmp(path, "/") || !strncmp(path, "/..", 3))
+			path = "";
+		for (i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++)
+			if (in_list(controllers, hierarchies[i].controller))
+				walk_up(i, path, limit);
+	}
+	if (file)
+		fclose(file);
+}
+
+/* A process has no sign of mlockall(MCL_FUTURE) but that it has locked memory. */
+static void read_locked(struct tsct_memory_limit *limit)
+{
+	const __u64 locked = read_field("/proc/self/status", "VmLck:", 10);
+	const __u64 capabilities = read_field("/proc/self/status", "CapEff:", 16);
+	struct rlimit most;
+
+	if (!locked || locked == UINT64_MAX || capabilities & 1ULL << CAP_IPC_LOCK ||
+	    getrlimit(RLIMIT_MEMLOCK, &most) || most.rlim_cur == RLIM_INFINITY)
+		return;
+	limit->bytes = most.rlim_cur;
+}
+
+void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)
+{
+	static const char *const names[TSCT_LIMIT_NR] = {
+		"installed memory", "available memory (MemAvailable)", "memory cgroup limit",
+		"lockable memory (RLIMIT_MEMLOCK)",
+	};
+	__u64 available = read_field("/proc/meminfo", "MemAvailable:", 10);
+	unsigned int i;
+
+	for (i = 0; i < TSCT_LIMIT_NR; i++) {
+		ret_limits->at[i].bytes = UINT64_MAX;
+		strcpy(ret_limits->at[i].name, names[i]);
+	}
+	ret_limits->at[TSCT_LIMIT_INSTALLED].bytes =
+		(__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	if (available < UINT64_MAX / 1024)
+		ret_limits->at[TSCT_LIMIT_AVAILABLE].bytes = available * 1024;
+	read_cgroups(&ret_limits->at[TSCT_LIMIT_CGROUP]);
+	read_locked(&ret_limits->at[TSCT_LIMIT_LOCKED]);
+}
+
+__u64 tsct_memory_usable(void)
+{
+	struct tsct_memory_limits limits;
+	__u64 installed, cgroup;
+
+	tsct_memory_limits_read(&limits);
+	installed = limits.at[TSCT_LIMIT_INSTALLED].bytes;
+	cgroup = limits.at[TSCT_LIMIT_CGROUP].bytes;
+	return cgroup < installed ? cgroup : installed;
+}
+
+/* ---- CPUs --------------------------------------------------------------------- */
+
+#define CPU_DIR		"/sys/devices/system/cpu/"
+
+/* Removes one range from the front of a CPU list. Returns false at the list's end. */
+static bool next_range(char **list, unsigned long *first, unsigned long *last)
+{
+	char *end;
+
+	*first = *last = strtoul(*list, &end, 10);
+	if (end == *list)
+		return false;
+	if (*end == '-')
+		*last = strtoul(end + 1, &end, 10);
+	*list = *end == ',' ? end + 1 : end;
+	return true;
+}
+
+__u32 tsct_cpus_possible(void)
+{
+	unsigned long first, last = 0, highest = 0;
+	char list[4096], *at = list;
+
+	if (tsct_sysfs_read_line(CPU_DIR "possible", list, sizeof(list)) <= 0)
+		return sysconf(_SC_NPROCESSORS_CONF);
+	while (next_range(&at, &first, &last))
+		if (last > highest)
+			highest = last;
+	return highest + 1;
+}
+
+void tsct_cpus_usable(bool by_process, cpu_set_t *ret_cpus)
+{
+	unsigned long first, last;
+	char list[4096], *at = list;
+	cpu_set_t own;
+
+	CPU_ZERO(ret_cpus);
+	if (tsct_sysfs_read_line(CPU_DIR "online", list, sizeof(list)) <= 0)
+		snprintf(list, sizeof(list), "0-%d", CPU_SETSIZE - 1);
+	while (next_range(&at, &first, &last))
+		for (; first <= last && first < CPU_SETSIZE; first++)
+			CPU_SET(first, ret_cpus);
+	if (by_process && !sched_getaffinity(0, sizeof(own), &own))
+		CPU_AND(ret_cpus, ret_cpus, &own);
+}
