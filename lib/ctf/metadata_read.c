@@ -675,6 +675,22 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
+/* Links node @i to the first recording of its machine. Returns false if that is not before it,
+ * or is not a first one. */
+static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
+{
+	struct tsct_recorded_node *first;
+
+	if (!nodes[i].same)
+		return true;
+	first = &nodes[nodes[i].same - 1];
+	if (nodes[i].same > i || first->same)
+		return false;
+	nodes[i].next = first->next;
+	first->next = i;
+	return true;
+}
+
 /* Checks the recording as a whole, after the last line was read. */
 static int check_recording(struct env_reader *r)
 {
@@ -723,6 +739,8 @@ static int check_recording(struct env_reader *r)
 			missing = find_missing(TSCT_METADATA_SYNC, node);
 		if (missing)
 			return set_error(r, "%s of node %u is missing", missing, i);
+		if (!link_node(rec->nodes, i))
+			return set_error(r, "node_%u_same_node: impossible value", i);
 	}
 	/* The bounds of clock segments of older versions do not include the skew of the CPUs'
 	 * counters, and these versions did not record the skew. */

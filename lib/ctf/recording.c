@@ -179,6 +179,29 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
 }
 
+__u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
+{
+	__u32 i, nr = 0;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		nr += !rec->nodes[i].same;
+	return nr;
+}
+
+/* Locations are sorted by node, then by CPU. */
+__u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location)
+{
+	const struct tsct_location *l = &rec->locations[location];
+	const __u32 node = tsct_recording_node_of(rec, l->node);
+	__u32 i;
+
+	for (i = 0; i < location && rec->nodes[l->node].same; i++)
+		if (rec->locations[i].cpu == l->cpu &&
+		    tsct_recording_node_of(rec, rec->locations[i].node) == node)
+			return i;
+	return location;
+}
+
 bool tsct_recording_is_whole(const struct tsct_recording *rec)
 {
 	__u32 i;

@@ -238,10 +238,16 @@ struct tsct_recorded_attach {
 };
 
 /*
- * A machine whose events are in the recording. A recorder describes the machine on
- * which it runs; a merged recording has the machines of all inputs.
+ * A recording of a machine. A recorder describes the machine on which it runs; a merged
+ * recording has the nodes of all inputs, of which several may be of one machine.
  */
 struct tsct_recorded_node {
+	/* index + 1 of the first recording of the same machine; 0: this is the first. Events of
+	 * all these have the index of the first as their node */
+	__u32 same;
+	/* index of another recording of the same machine, and so on; 0: no more. Set when
+	 * metadata is read */
+	__u32 next;
 	__u8 uuid[16];		/* UUID of the recording that was made on this node */
 	__u8 boot_id[16];
 	char *host;
@@ -621,6 +627,19 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 	return tsct_recording_has_samples(rec) ?
 		tsct_loss_total(&tsct_recording_samples_class(rec)->loss[0]) : 0;
 }
+
+/* Returns the index of the first recording of the machine that @node is of: the node of its
+ * events. */
+static inline __u32 tsct_recording_node_of(const struct tsct_recording *rec, __u32 node)
+{
+	return rec->nodes[node].same ? rec->nodes[node].same - 1 : node;
+}
+
+/* Returns the number of nodes, each counted once if there are several recordings of it. */
+__u32 tsct_recording_count_nodes(const struct tsct_recording *rec);
+
+/* Returns the index of the first location of the same node and CPU. */
+__u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location);
 
 /* Returns the name of a node in its cluster, or else the host's name. */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);

@@ -501,11 +501,18 @@ static __u64 bound_ns(const struct tsct_recording *rec, __u64 error_ps)
 __u64 tsct_recording_error_at(const struct tsct_recording *rec,
 			      struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
 {
+	__u64 worst;
+
 	if (node >= rec->nr_nodes)
 		return UINT64_MAX;
-	if (rec->merged)
-		return bound_at(&rec->nodes[node].correction, tick);
-	return bound_ns(rec, bound_ps(cursor, rec, tick));
+	if (!rec->merged)
+		return bound_ns(rec, bound_ps(cursor, rec, tick));
+	/* The event may be in any of the node's recordings. */
+	for (worst = bound_at(&rec->nodes[node].correction, tick); rec->nodes[node].next; ) {
+		node = rec->nodes[node].next;
+		worst = larger(worst, bound_at(&rec->nodes[node].correction, tick));
+	}
+	return worst;
 }
 
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
@@ -614,7 +621,7 @@ static __u64 clock_error_ns(const struct tsct_recording *rec,
 {
 	if (!rec->merged)
 		return tsct_recording_error_at(rec, cursor, node, tick);
-	return node < rec->nr_nodes ? merged_clock_at(rec, node, tick) : UINT64_MAX;
+	return merged_clock_at(rec, node, tick);
 }
 
 static __u64 utc_error_ns(const struct tsct_recording *rec,
@@ -632,11 +639,17 @@ __u64 tsct_recording_error_of(const struct tsct_recording *rec,
 			      struct tsct_error_cursor *cursor, enum tsct_error_of of,
 			      __u32 node, __u64 tick)
 {
-	if (of == TSCT_ERROR_CLOCK)
-		return clock_error_ns(rec, cursor, node, tick);
-	if (of == TSCT_ERROR_UTC)
-		return utc_error_ns(rec, cursor, node, tick);
-	return tsct_recording_error_at(rec, cursor, node, tick);
+	__u64 worst = 0;
+
+	if (of == TSCT_ERROR_COMMON || node >= rec->nr_nodes)
+		return tsct_recording_error_at(rec, cursor, node, tick);
+	do {
+		worst = larger(worst, of == TSCT_ERROR_CLOCK ?
+			       clock_error_ns(rec, cursor, node, tick) :
+			       utc_error_ns(rec, cursor, node, tick));
+		node = rec->nodes[node].next;
+	} while (node);
+	return worst;
 }
 
 __u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end)

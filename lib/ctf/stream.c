@@ -321,7 +321,7 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	if (memcmp(head->uuid, dir->rec->uuid, 16))
 		return "header of another recording";
 	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
-	    head->node != s->event.node)
+	    head->node != dir->rec->locations[s->location].node)
 		return "header of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
@@ -625,7 +625,7 @@ void tsct_stream_reader_init(struct tsct_stream_reader *s,
 	tsct_recording_file(rec, class, location, s->name);
 	s->class = s->event.stream = class;
 	s->location = s->event.location = location;
-	s->event.node = rec->locations[location].node;
+	s->event.node = tsct_recording_node_of(rec, rec->locations[location].node);
 	s->event.cpu = rec->locations[location].cpu;
 	tsct_stream_reader_update(s, rec, kinds);
 	s->packet = empty_packet;
@@ -657,7 +657,7 @@ static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
 		if (head.magic == TSCT_CTF_MAGIC &&
 		    !memcmp(head.uuid, dir->rec->uuid, sizeof(head.uuid)) &&
 		    head.stream_id == s->class && head.cpu == s->event.cpu &&
-		    head.node == s->event.node && head.begin <= head.end &&
+		    head.node == dir->rec->locations[s->location].node && head.begin <= head.end &&
 		    tick_fits(s, head.end) && head.end << s->up >> s->down <= max)
 			end = head.end << s->up >> s->down;
 	}

@@ -190,6 +190,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!x->nodes)
 		return -ENOMEM;
 	x->nr_nodes = x->rec->nr_nodes;
+	x->several_nodes = tsct_recording_count_nodes(x->rec) > 1;
 	for (i = 0; i < x->nr_nodes; i++)
 		x->nodes[i] = tsct_recording_node_name(x->rec, i);
 	err = x->recording ? tsct_identity_read(x->recording, &x->identity) : 0;

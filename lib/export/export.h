@@ -129,8 +129,10 @@ struct tsct_export {
 
 	/* Fields set by the front end, for formats: */
 	const struct tsct_recording *rec;
-	const char **nodes;	/* names of nodes, by number */
+	/* names of nodes, by number. Other recordings of a node have numbers, too, but no events */
+	const char **nodes;
 	__u32 nr_nodes;
+	bool several_nodes;
 	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
 	struct tsct_selection selection;
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */

@@ -12,6 +12,7 @@
  *	look		For each input: finds the first and last tick, drops samples that
  *			contradict each other, and lists facts for later steps.
  *	identify	Refuses inputs that hold the same events, or were made days apart.
+ *	find same	Finds recordings of one machine.
  *	choose time	Decides whether times are cluster time or by each node's own clock,
  *			and by what two nodes' times can be compared. If the daemons' samples
  *			give no common timeline, sessions over MPI may give one.
@@ -86,6 +87,7 @@ static int look_at(struct tsct_merge *m, struct merge_in *in)
 		.node = sync->node, .begin = in->begin, .end = in->end,
 		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
 		.nr_locations = m->nr_locations, .complete = in->complete,
+		.has_clock = !in->merged && !in->was_disrupted, .real = in->rec->real,
 	};
 	int err = merge_list_locations(m, in);
 
@@ -117,6 +119,7 @@ static int number_inputs(struct tsct_merge *m)
 		}
 		if (i - m->first < m->nr)
 			m->in[i - m->first].info.first_node = (__u32)node;
+		m->peer[i].first_node = (__u32)node;
 		node += m->peer[i].nr_nodes;
 		location += m->peer[i].nr_locations;
 	}
@@ -236,9 +239,11 @@ static const struct merge_step plan[] = {
 	{ .input = look_at, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
 		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
+		  1U << MERGE_LINES |
 		  1U << MERGE_CHANNELS | 1U << MERGE_MISSING,
 	  .combine = join_by, .all = number_inputs },
 	{ .all = merge_identify },
+	{ .all = merge_find_same },
 	{ .all = merge_choose_time },
 	{ .all = merge_make_result },
 	{ .input = define_input, .need = MERGE_SAMPLES,
@@ -280,6 +285,7 @@ void tsct_merge_free(struct tsct_merge *m)
 	for (list = 0; list < MERGE_LISTS; list++)
 		tsct_blob_free(&m->list[list]);
 	free(m->file);
+	free(m->same);
 	merge_defs_free(m->defs);
 	tsct_recording_free(&m->result);
 	pthread_mutex_destroy(&m->lock);

@@ -26,14 +26,17 @@ static bool copy_text(char **to, const char *from)
 	return *to;
 }
 
-/* @sync: the node's sync state in this merge */
-static bool copy_node(struct tsct_recorded_node *to,
+/* @node: index of the node in the result; @sync: the node's sync state in this merge */
+static bool copy_node(struct tsct_recorded_node *to, __u32 node,
 		      const struct tsct_recorded_node *from,
 		      const struct tsct_recorded_sync *sync, const struct merge_in *of)
 {
+	const __u32 first = of->merge->same[node];
 	__u32 i;
 
 	*to = *from;
+	to->same = first == node ? 0 : first + 1;
+	to->next = 0;
 	to->sync = *sync;
 	to->cut_off |= !of->complete;
 	to->disrupted |= of->was_disrupted;
@@ -68,7 +71,7 @@ static int copy_nodes(struct tsct_merge *m, struct merge_in *in)
 	__u32 k;
 
 	for (k = 0; k < in->rec->nr_nodes; k++)
-		if (!copy_node(&to[k], &in->rec->nodes[k],
+		if (!copy_node(&to[k], in->info.first_node + k, &in->rec->nodes[k],
 			       k ? &in->rec->nodes[k].sync : merge_sync(in), in))
 			return merge_fail_errno(m, -ENOMEM);
 	return 0;

@@ -2,7 +2,8 @@
 /*
  * Refuses duplicate inputs, and inputs that were made days apart by their clocks.
  * Several recordings of a node are accepted if they do not overlap in time, or have
- * different channels. Finds recordings of one boot whose clocks contradict each other.
+ * different channels. Finds recordings of one machine, and recordings of one boot whose clocks
+ * contradict each other.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,6 +35,11 @@ struct holder {
 	__s64 begin, end;	/* start and end of the node's recording, ns */
 	__u32 has_number;
 	__u32 input;
+	/* counter of the node's ticks, TSCT_SOURCE_*; or one of: */
+#define SOURCE_SYSTEM	(~1U)	/* record --timestamps system */
+#define SOURCE_UNKNOWN	(~0U)	/* the input is merged */
+	__u32 source;
+	__u32 same;		/* tsct_recorded_node.same in the input */
 };
 
 /* A channel of an input */
@@ -85,9 +91,13 @@ static int list_nodes(struct tsct_merge *m, struct merge_in *in)
 	for (node = in->rec->nodes; node < in->rec->nodes + in->rec->nr_nodes && !err; node++) {
 		h = (struct holder) {
 			.host = tsct_hash(0, node->host, strlen(node->host)),
-			.number = node->sync.node, .has_number = node->sync.on,
+			.number = node->sync.on ? node->sync.node : 0,
+			.has_number = node->sync.on,
 			.begin = merge_own_ns(in, in->begin),
 			.end = merge_own_ns(in, in->end), .input = in->index,
+			.source = in->merged ? SOURCE_UNKNOWN :
+				in->rec->counter.mult ? SOURCE_SYSTEM : in->rec->source,
+			.same = node->same,
 		};
 		memcpy(h.uuid, node->uuid, sizeof(h.uuid));
 		memcpy(h.boot_id, node->boot_id, sizeof(h.boot_id));
@@ -100,34 +110,6 @@ static int list_nodes(struct tsct_merge *m, struct merge_in *in)
 			h.end = merge_own_ns(in, b->tick);
 		}
 		err = merge_list_add(m, MERGE_HOLDERS, &h, sizeof(h));
-	}
-	return err;
-}
-
-int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
-{
-	struct recorded_dir dir = {
-		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
-		.input = in->index,
-	};
-	struct held_channel c = { .input = in->index };
-	struct stat st;
-	__u32 i;
-	int err;
-
-	if (m->options.force)
-		return 0;
-	if (!fstat(in->dirfd, &st)) {
-		dir.dev = st.st_dev;
-		dir.ino = st.st_ino;
-	}
-	err = merge_list_add(m, MERGE_DIRS, &dir, sizeof(dir));
-	if (!err)
-		err = list_nodes(m, in);
-	for (i = 0; i < in->rec->nr_streams && !err; i++) {
-		memcpy(c.name, in->rec->streams[i].name, sizeof(c.name));
-		c.kernel = in->rec->streams[i].kernel;
-		err = merge_list_add(m, MERGE_HELD, &c, sizeof(c));
 	}
 	return err;
 }
@@ -369,36 +351,6 @@ static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 	return 0;
 }
 
-/*
- * Refuses duplicate inputs and inputs made days apart. With options.force the lists are
- * empty, so nothing is refused. Nodes and channels are sorted before they are compared:
- * inputs may have too many nodes to compare each node with each other node.
- */
-int merge_identify(struct tsct_merge *m)
-{
-	struct tsct_blob *list = m->list;
-	struct recorded_dir *dirs = (struct recorded_dir *)list[MERGE_DIRS].data;
-	const size_t nr = list[MERGE_DIRS].size / sizeof(*dirs);
-	const struct identities of = {
-		.holder = (const struct holder *)list[MERGE_HOLDERS].data,
-		.nr_holders = list[MERGE_HOLDERS].size / sizeof(struct holder),
-		.channel = (const struct held_channel *)list[MERGE_HELD].data,
-		.nr_channels = list[MERGE_HELD].size / sizeof(struct held_channel),
-	};
-	int err = nr ? check_inodes(m, dirs, nr) : 0;
-
-	if (!err)
-		err = check_uuids(m, &of);
-	if (!err)
-		err = check_identities(m, &of);
-	if (!err && nr)
-		err = check_gaps(m, dirs, nr);
-	tsct_blob_free(&list[MERGE_DIRS]);
-	tsct_blob_free(&list[MERGE_HOLDERS]);
-	tsct_blob_free(&list[MERGE_HELD]);
-	return err;
-}
-
 /* ---- the clocks of recordings of one boot ----------------------------------------- */
 
 /* Least growth assumed for a clock's error bound while the clock is not read, ppb; a
@@ -425,6 +377,9 @@ struct straight_clock {
 	double hz;
 	double error_ns;	/* error bound of the clock from `begin` to `end`, ns */
 	double growth_ppb;	/* growth of error_ns while the clock is not read, ppb */
+	/* index + 1 of an input whose clock contradicts this one; 0: none */
+	__u32 against;
+	__u32 pad;
 	struct tsct_clock_params real;
 };
 
@@ -508,43 +463,232 @@ static int by_counter_and_begin(const void *a, const void *b)
 }
 
 /*
- * Finds recordings of one boot whose clocks contradict each other
- * @why: set to the reason if there are such recordings; else not changed
- *
- * Either CLOCK_REALTIME was set between the recordings, or a virtual machine's snapshot was
- * restored, so that two machines have the same boot id. Merged inputs are not examined, as
- * their counters are unknown, and neither are recordings with --timestamps system. Recordings
- * of different sources of cycles are not compared. Returns 0 or -errno.
+ * Finds recordings of one boot whose clocks contradict each other: sorts MERGE_LINES, and sets
+ * `against` of those. Either CLOCK_REALTIME was set between the recordings, or a virtual
+ * machine's snapshot was restored, so that two machines have the same boot id. Merged inputs are
+ * not examined, as their counters are unknown, and neither are recordings with --timestamps
+ * system. Recordings of different sources of cycles are not compared.
  */
-int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
+static void mark_contradictions(struct tsct_merge *m)
 {
-	static const struct merge_step list_lines = {
-		.input = list_line, .lists = 1U << MERGE_LINES,
-	};
-	struct straight_clock *line, *last, *l;
-	size_t nr;
-	int err = merge_do(m, &list_lines);
+	struct straight_clock *line = (struct straight_clock *)m->list[MERGE_LINES].data, *l;
+	const size_t nr = m->list[MERGE_LINES].size / sizeof(*line);
+	struct straight_clock *last = line;
 
-	last = line = (struct straight_clock *)m->list[MERGE_LINES].data;
-	nr = m->list[MERGE_LINES].size / sizeof(*line);
-	if (nr && !err)
+	if (nr)
 		qsort(line, nr, sizeof(*line), by_counter_and_begin);
 	/* Compares each recording with one that starts earlier and has the same counter: of
 	 * these, the one that ends last, as the bounds have grown least since its end. */
-	for (l = line; l < line + nr && !err; l++) {
-		if (compare_counters(last, l)) {
+	for (l = line; l < line + nr; l++) {
+		if (compare_counters(last, l))
 			last = l;
-		} else if (l != last && clocks_contradict(last, l)) {
-			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
-				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
-				 " by more than 500 ppm, or they are of two machines that were"
-				 " restored from one snapshot",
-				 m->options.path[last->input], m->options.path[l->input]);
-			break;
-		} else if (l->end > last->end) {
+		else if (l != last && clocks_contradict(last, l))
+			l->against = last->input + 1;
+		else if (l->end > last->end)
 			last = l;
-		}
 	}
-	tsct_blob_free(&m->list[MERGE_LINES]);
+}
+
+/* Sets @why to the reason if recordings of one boot contradict each other; else leaves it. */
+void merge_check_boots(const struct tsct_merge *m, char *why, size_t size)
+{
+	const struct tsct_blob *list = &m->list[MERGE_LINES];
+	const struct straight_clock *l = (const struct straight_clock *)list->data;
+	const struct straight_clock *end = l + list->size / sizeof(*l);
+
+	while (l < end && !l->against)
+		l++;
+	if (l < end)
+		snprintf(why, size, "%s and %s are of the same boot, but their clocks"
+			 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
+			 " by more than 500 ppm, or they are of two machines that were"
+			 " restored from one snapshot",
+			 path_of(m, l->against - 1), path_of(m, l->input));
+}
+
+/* ---- recordings of one machine ---------------------------------------------------------- */
+
+/* Nodes of all inputs, sorted by machine */
+struct machines {
+	const struct holder *holder;
+	__u32 *order;		/* indices of holders */
+	const struct straight_clock *line, *end_of_lines;
+};
+
+/* Orders nodes by boot and host, then by what tells apart several nodes of one boot. */
+static int by_machine(const void *a, const void *b, void *holders)
+{
+	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;
+	const struct holder *x = (const struct holder *)holders + i;
+	const struct holder *y = (const struct holder *)holders + k;
+	int order = compare_nodes(false, x, y);
+
+	if (!order)
+		order = (x->has_number > y->has_number) - (x->has_number < y->has_number);
+	if (!order)
+		order = compare_nodes(true, x, y);
+	if (!order)
+		order = (x->source > y->source) - (x->source < y->source);
+	return order ? order : (i > k) - (i < k);
+}
+
+/* Returns true if the clocks of recordings of a boot contradict each other. Boots must be given
+ * in rising order. */
+static bool is_contradictory(struct machines *of, const __u8 *boot)
+{
+	const struct straight_clock *l;
+
+	while (of->line < of->end_of_lines && memcmp(of->line->boot_id, boot, 16) < 0)
+		of->line++;
+	for (l = of->line; l < of->end_of_lines && !memcmp(l->boot_id, boot, 16); l++)
+		if (l->against)
+			return true;
+	return false;
+}
+
+/* Returns true if @at, nodes of one boot and host in the order of by_machine(), may be of several
+ * nodes: their daemons have different ids, or their ticks are of different counters. */
+static bool are_several(const struct machines *of, const __u32 *at, __u32 nr)
+{
+	const struct holder *h, *numbered = NULL, *counted = NULL;
+	__u32 i;
+
+	for (i = 0; i < nr; i++) {
+		h = &of->holder[at[i]];
+		if ((h->has_number && numbered && h->number != numbered->number) ||
+		    (h->source != SOURCE_UNKNOWN && counted && h->source != counted->source))
+			return true;
+		numbered = h->has_number ? h : numbered;
+		counted = h->source != SOURCE_UNKNOWN ? h : counted;
+	}
+	return false;
+}
+
+/* Sets same[] of @at, nodes of one boot and host, to the first recording of the same machine. */
+static void join_nodes(struct machines *of, const __u32 *at, __u32 nr, __u32 *same)
+{
+	const struct holder *h = &of->holder[at[0]], *last;
+	const bool several = are_several(of, at, nr);
+	__u32 i, first = at[0];
+
+	if (nr == 1 || !is_known(h->boot_id) || is_contradictory(of, h->boot_id))
+		return;
+	for (i = 1; i < nr && !several; i++)
+		first = at[i] < first ? at[i] : first;
+	for (i = 0; i < nr; i++) {
+		last = h;
+		h = &of->holder[at[i]];
+		if (several && (h->has_number != last->has_number || h->number != last->number ||
+				h->source != last->source))
+			first = at[i];
+		same[at[i]] = first;
+	}
+}
+
+/*
+ * Sets m->same. Recordings are of one machine if they have the boot, the name of the host and the
+ * source of the ticks in common, unless their daemons have different ids, or their clocks
+ * contradict each other. If some nodes of a boot differ in an id or source, those without are
+ * nodes of their own. Nodes that an earlier merge joined stay joined.
+ */
+int merge_find_same(struct tsct_merge *m)
+{
+	const struct tsct_blob *list = &m->list[MERGE_HOLDERS], *lines = &m->list[MERGE_LINES];
+	struct machines of = {
+		.holder = (const struct holder *)list->data,
+		.line = (const struct straight_clock *)lines->data,
+		.end_of_lines = (const struct straight_clock *)(lines->data + lines->size),
+	};
+	const __u32 nr = (__u32)(list->size / sizeof(*of.holder));
+	__u32 i, from, of_input = 0;
+
+	m->same = calloc((size_t)nr + 1, sizeof(*m->same));
+	of.order = calloc((size_t)nr + 1, sizeof(*of.order));
+	for (i = 0; m->same && of.order && i < nr; i++)
+		m->same[i] = of.order[i] = i;
+	if (!m->same || !of.order) {
+		free(of.order);
+		return merge_fail_errno(m, -ENOMEM);
+	}
+	if (nr)
+		qsort_r(of.order, nr, sizeof(*of.order), by_machine, list->data);
+	for (from = 0, i = 1; i <= nr; i++) {
+		if (i < nr && !compare_nodes(false, &of.holder[of.order[from]],
+					     &of.holder[of.order[i]]))
+			continue;
+		join_nodes(&of, of.order + from, i - from, m->same);
+		from = i;
+	}
+	for (i = 0; i < nr; i++) {
+		of_input = i && of.holder[i].input == of.holder[i - 1].input ? of_input : i;
+		if (of.holder[i].same)
+			m->same[i] = of_input + of.holder[i].same - 1;
+		m->same[i] = m->same[m->same[i]];
+	}
+	free(of.order);
+	tsct_blob_free(&m->list[MERGE_HOLDERS]);
+	return 0;
+}
+
+/* ---- all inputs ---------------------------------------------------------------------- */
+
+int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
+{
+	struct recorded_dir dir = {
+		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
+		.input = in->index,
+	};
+	struct held_channel c = { .input = in->index };
+	struct stat st;
+	__u32 i;
+	int err = list_nodes(m, in);
+
+	if (!err)
+		err = list_line(m, in);
+	if (m->options.force || err)
+		return err;
+	if (!fstat(in->dirfd, &st)) {
+		dir.dev = st.st_dev;
+		dir.ino = st.st_ino;
+	}
+	err = merge_list_add(m, MERGE_DIRS, &dir, sizeof(dir));
+	for (i = 0; i < in->rec->nr_streams && !err; i++) {
+		memcpy(c.name, in->rec->streams[i].name, sizeof(c.name));
+		c.kernel = in->rec->streams[i].kernel;
+		err = merge_list_add(m, MERGE_HELD, &c, sizeof(c));
+	}
+	return err;
+}
+
+/*
+ * Refuses duplicate inputs and inputs made days apart, unless options.force is set. Nodes and
+ * channels are sorted before they are compared: inputs may have too many nodes to compare each
+ * node with each other node.
+ */
+int merge_identify(struct tsct_merge *m)
+{
+	struct tsct_blob *list = m->list;
+	struct recorded_dir *dirs = (struct recorded_dir *)list[MERGE_DIRS].data;
+	const size_t nr = list[MERGE_DIRS].size / sizeof(*dirs);
+	const struct identities of = {
+		.holder = (const struct holder *)list[MERGE_HOLDERS].data,
+		.nr_holders = list[MERGE_HOLDERS].size / sizeof(struct holder),
+		.channel = (const struct held_channel *)list[MERGE_HELD].data,
+		.nr_channels = list[MERGE_HELD].size / sizeof(struct held_channel),
+	};
+	int err;
+
+	mark_contradictions(m);
+	if (!nr)
+		return 0;
+	err = check_inodes(m, dirs, nr);
+	if (!err)
+		err = check_uuids(m, &of);
+	if (!err)
+		err = check_identities(m, &of);
+	if (!err)
+		err = check_gaps(m, dirs, nr);
+	tsct_blob_free(&list[MERGE_DIRS]);
+	tsct_blob_free(&list[MERGE_HELD]);
 	return err;
 }

@@ -46,7 +46,11 @@ struct merge_peer {
 	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
 	 * the node polled others in a circle, or depends on such a node */
 	__u32 round;
+	__u32 first_node;	/* index of its first node in the result */
+	/* flag: `real` is its clock all the time: it is not merged, and was not disrupted */
+	__u32 has_clock;
 	__u32 pad;
+	struct tsct_clock_params real;
 	__u8 uuid[16];
 };
 

@@ -92,7 +92,7 @@ void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *
 		tsct_ranks_gather(m->ranks, &m->list[list]);
 	/* Only the first part looks for duplicates: these lists are large, so no other part
 	 * gets them. */
-	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
+	if (list != MERGE_DIRS && list != MERGE_HELD)
 		tsct_ranks_share(m->ranks, &m->list[list]);
 }
 

@@ -102,6 +102,8 @@ struct tsct_merge {
 	__u32 first;		/* index of in[0] among all inputs */
 	struct tsct_blob list[MERGE_LISTS];
 	struct merge_peer *peer; /* array of all inputs, of all parts */
+	/* array of all nodes, of all parts: index of the first recording of the same machine */
+	__u32 *same;
 	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
@@ -237,13 +239,13 @@ merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
 	merge_combine_types;
 
-merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types;
+merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_result, merge_define_types;
 int merge_copy(struct tsct_merge *m, int dirfd);
 
 /* Parts of merge_choose_time(). merge_use_mpi() returns 1 if sessions over MPI replaced the
  * samples, 0 if not, or -errno. */
 TSCT_WING int merge_use_mpi(struct tsct_merge *m);
-int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
+void merge_check_boots(const struct tsct_merge *m, char *why, size_t size);
 
 /* Sets in->id and in->kinds of an open input. */
 merge_for_input merge_map_events;

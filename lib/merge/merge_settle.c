@@ -354,14 +354,28 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
+/* Returns the input by whose clock the input's ticks are mapped, if by one of its own node: of
+ * recordings of one node that overlap, that of the first, so that their events are in the
+ * order of their counter. */
+static const struct merge_peer *clock_of(const struct tsct_merge *m, const struct merge_in *in)
+{
+	const struct merge_peer *own = &m->peer[in->index], *p = m->peer;
+
+	while (p < own && p->first_node != m->same[in->info.first_node])
+		p++;
+	return p->has_clock && own->has_clock && p->begin <= own->end && own->begin <= p->end ?
+		p : own;
+}
+
 static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
-	const struct tsct_clock_params *real = &rec->real;
+	const struct merge_peer *clock = clock_of(m, in);
+	const struct tsct_clock_params *real = &clock->real;
 	const bool own = m->time == TSCT_MERGE_OWN;
 	struct merge_segment *s = add_segment(m, in);
 	const __u64 hz = m->frame.hz;
-	__u64 end = in->end;
+	__u64 end = clock->end;
 
 	if (!s)
 		return -ENOMEM;
@@ -376,11 +390,11 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 						 real->base_ns, real->mult, hz))) {
 		/* Sets the rate of global ticks so that the recording lasts as long in
 		 * global ticks as by its own clock. */
-		if ((double)(end - in->begin) < in->hz)
-			end = in->begin + (__u64)in->hz;
-		if (tsct_axis_from_run(&in->frame, in->begin, end,
-				       (__u64)merge_own_ns(in, in->begin),
-				       (__u64)merge_own_ns(in, end), hz))
+		if ((double)(end - clock->begin) < in->hz)
+			end = clock->begin + (__u64)in->hz;
+		if (tsct_axis_from_run(&in->frame, clock->begin, end,
+				       (__u64)tsct_clock_params_ns(real, clock->begin),
+				       (__u64)tsct_clock_params_ns(real, end), hz))
 			return merge_fail(m, -EINVAL, "%s: its times cannot be"
 					  " converted to ticks of 1/%" PRIu64
 					  " s since the Unix epoch;"

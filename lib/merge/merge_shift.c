@@ -235,6 +235,8 @@ static int search_shifts(struct tsct_merge *m, const struct tsct_message_stats *
 
 	if (!ret) {
 		find_twins(all, nr_nodes, first, first + nr_nodes);
+		for (i = 0; i < nr_nodes; i++)
+			first[i] = first[m->same[i] < first[i] ? m->same[i] : first[i]];
 		set_limits(all, nr_nodes, first, node);
 		for (i = 0; i < seen->nr_pairs; i++) {
 			p = &seen->pairs[i];

@@ -177,7 +177,8 @@ int tsct_event_text_learn(struct tsct_event_text *l)
 static int make_location(struct tsct_event_text *l, __u32 location, size_t width)
 {
 	const struct tsct_location *where = &l->rec->locations[location];
-	const char *name = tsct_recording_node_name(l->rec, where->node);
+	const char *name = tsct_recording_node_name(l->rec,
+			tsct_recording_node_of(l->rec, where->node));
 	const struct text_colours *colours = &text_colours[l->colour];
 	struct tsct_event_text_buffer *text = &l->locations[location];
 	size_t len = strlen(name);
@@ -187,7 +188,7 @@ static int make_location(struct tsct_event_text *l, __u32 location, size_t width
 	if (!text->text)
 		return -ENOMEM;
 	at = text->text;
-	if (l->rec->nr_nodes > 1) {
+	if (l->several_nodes) {
 		*at++ = ' ';
 		at = stpcpy(at, colours->node);
 		at = stpcpy(tsct_text_escape(at, name, len, "\\"), colours->off);
@@ -432,6 +433,7 @@ int tsct_event_text_init(struct tsct_event_text *l)
 	l->locations = calloc(l->rec->nr_locations + 1, sizeof(*l->locations));
 	if (!l->layouts || !l->nr_layouts || !l->locations)
 		return -ENOMEM;
+	l->several_nodes = tsct_recording_count_nodes(l->rec) > 1;
 	for (i = 0; i < l->rec->nr_nodes; i++) {
 		len = strlen(tsct_recording_node_name(l->rec, i));
 		width = len > width ? len : width;

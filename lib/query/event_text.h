@@ -53,6 +53,7 @@ struct tsct_event_text {
 		char *text;
 		size_t len;
 	} *locations;		/* texts of the columns node and CPU, by location */
+	bool several_nodes;	/* flag: there is a column of nodes */
 	size_t location_len;	/* length of the longest text of node and CPU, bytes */
 	/* layouts of lines, by stream class and event id */
 	struct tsct_event_text_layout ***layouts;

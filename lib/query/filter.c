@@ -382,12 +382,14 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 			"too small for nanoseconds since the epoch" : "not a time");
 }
 
+/* @node may be another recording of a node, which has a number of its own. */
 static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 {
 	__u32 i;
 
 	for (i = 0; i < sel->filter->nr_nodes; i++)
-		if (is_node(sel->rec, sel->filter->nodes[i], node))
+		if (is_node(sel->rec, sel->filter->nodes[i], node) ||
+		    is_node(sel->rec, sel->filter->nodes[i], tsct_recording_node_of(sel->rec, node)))
 			return true;
 	return !sel->filter->nr_nodes;
 }

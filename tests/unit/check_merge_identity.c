@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Detection of inputs that contain the same events: the result, compared with a search
- * of all pairs of nodes; and the growth of its run time.
+ * Detection of inputs that contain the same events, and of recordings of one machine: the
+ * result, compared with a search of all pairs of nodes; and the growth of its run time.
  */
 #include "lib/merge/merge_private.h"
 #include "seed.h"
@@ -30,7 +30,6 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].rec = rec;
 	m.in[i].index = i;
-	m.in[i].merged = true;
 	m.in[i].info.path = input_paths[i];
 	m.in[i].dirfd = -1;	/* the input has no open directory, so merge cannot
 				 * compare the directories' inodes; t_merge.sh tests
@@ -62,8 +61,14 @@ static void drop_inputs(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < m.nr; i++)
+	for (i = 0; i < m.nr; i++) {
+		recs[i].merged = 1;	/* no input has a stream of samples */
 		tsct_recording_free(&recs[i]);
+	}
+	for (i = 0; i < MERGE_LISTS; i++)
+		tsct_blob_free(&m.list[i]);
+	free(m.same);
+	m.same = NULL;
 	m.nr = 0;
 	m.error = 0;
 	m.why[0] = '\0';
@@ -104,15 +109,26 @@ static void make_any(void)
 
 	m.nr = 2 + any(INPUTS_MAX - 1);
 	for (i = 0; i < m.nr; i++) {
-		make_input(i, 1 + any(NODES_MAX), any(4) ? 1 + any(2) : 0);
-		recs[i].merged = 1;
+		m.in[i].merged = any(3);
+		make_input(i, m.in[i].merged ? 1 + any(NODES_MAX) : 1, any(4) ? 1 + any(2) : 0);
+		recs[i].merged = m.in[i].merged;
+		recs[i].source = any(8) ? TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
 		for (k = 0; k < recs[i].nr_streams; k++) {
 			recs[i].streams[k].kernel = !any(4);
 			recs[i].streams[k].name[0] = 'a' + any(2);
 		}
 		for (k = 0; k < recs[i].nr_nodes; k++)
 			make_node(&recs[i].nodes[k]);
+		for (k = 1; k < recs[i].nr_nodes; k++)
+			if (!any(4) && !recs[i].nodes[k - 1].same)
+				recs[i].nodes[k].same = k;
+		m.in[i].begin = 0;
 		m.in[i].end = 12;
+		m.in[i].hz = 1e9;
+		if (!m.in[i].merged) {
+			m.in[i].begin = recs[i].nodes[0].correction.bounds[0].tick;
+			m.in[i].end = recs[i].nodes[0].correction.bounds[1].tick;
+		}
 	}
 }
 
@@ -189,11 +205,71 @@ static void check_sentence(int err)
 	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
 }
 
+/* ---- recordings of one machine -------------------------------------------------- */
+
+/* A node of all inputs, by its index in the result */
+struct listed {
+	const struct tsct_recorded_node *node;
+	const struct tsct_recording *rec;
+	__u32 base;		/* index of the first node of the input */
+};
+
+static bool is_one_boot(const struct listed *x, const struct listed *y)
+{
+	return x->node->boot_id[3] && x->node->boot_id[3] == y->node->boot_id[3] &&
+		!strcmp(x->node->host, y->node->host);
+}
+
+static bool differ(const struct listed *x, const struct listed *y)
+{
+	return (x->node->sync.on && y->node->sync.on &&
+		x->node->sync.node != y->node->sync.node) ||
+		(!x->rec->merged && !y->rec->merged && x->rec->source != y->rec->source);
+}
+
+static bool is_equal(const struct listed *x, const struct listed *y)
+{
+	return x->node->sync.on == y->node->sync.on && !differ(x, y) &&
+		x->rec->merged == y->rec->merged;
+}
+
+/* Checks m.same against a search of all pairs. Returns the number of nodes that are the same as
+ * one of another input. */
+static unsigned int check_same(void)
+{
+	struct listed all[INPUTS_MAX * NODES_MAX];
+	__u32 nr = 0, i, k, l, same[INPUTS_MAX * NODES_MAX];
+	unsigned int joined = 0;
+	bool several;
+
+	for (i = 0; i < m.nr; i++)
+		for (k = 0; k < recs[i].nr_nodes; k++, nr++)
+			all[nr] = (struct listed) { &recs[i].nodes[k], &recs[i], nr - k };
+	ck_assert_int_eq(merge_find_same(&m), 0);
+	for (i = 0; i < nr; i++) {
+		for (several = false, k = 0; k < nr; k++)
+			for (l = 0; l < nr; l++)
+				several |= is_one_boot(&all[i], &all[k]) &&
+					is_one_boot(&all[i], &all[l]) && differ(&all[k], &all[l]);
+		same[i] = i;
+		for (k = 0; k < i && same[i] == i; k++)
+			if (is_one_boot(&all[i], &all[k]) &&
+			    (!several || is_equal(&all[i], &all[k])))
+				same[i] = k;
+		if (all[i].node->same)
+			same[i] = all[i].base + all[i].node->same - 1;
+		same[i] = same[same[i]];
+		joined += same[i] < all[i].base;
+		ck_assert_msg(m.same[i] == same[i], "node %u: %u, not %u", i, m.same[i], same[i]);
+	}
+	return joined;
+}
+
 CASE("merge_identity", begin, end);
 
 TEST(test_finds_same_events)
 {
-	unsigned int round, expect_refused = 0;
+	unsigned int round, expect_refused = 0, joined = 0;
 	int err;
 
 	for (round = 0; round < 20000; round++) {
@@ -201,11 +277,34 @@ TEST(test_finds_same_events)
 		err = identify();
 		check_sentence(err);
 		expect_refused += err != 0;
+		joined += check_same();
 		drop_inputs();
 	}
+	ck_assert_uint_gt(joined, round / 2);
 	/* The test is useful only if accepted and rejected merges are both frequent. */
-	ck_assert_uint_gt(expect_refused, round / 5);
+	ck_assert_uint_gt(expect_refused, round / 10);
 	ck_assert_uint_lt(expect_refused, round / 5 * 4);
+}
+
+/* Two recordings of one boot id and host: their clocks agree, or differ by 1 s at the same ticks,
+ * as those of two machines that were restored from one snapshot do. */
+LOOP_TEST(test_clones, 0, 2)
+{
+	unsigned int i;
+
+	m.options.force = true;
+	for (i = 0; i < 2; i++) {
+		make_input(i, 1, 1);
+		m.in[i].hz = 1e9;
+		m.in[i].end = 1000;
+		recs[i].real.base_ns = _i && i ? 1000000000 : 0;
+		recs[i].nodes[0].boot_id[3] = 1;
+		recs[i].nodes[0].host = strdup("x");
+	}
+	m.nr = 2;
+	ck_assert_int_eq(identify(), 0);
+	ck_assert_int_eq(merge_find_same(&m), 0);
+	ck_assert_uint_eq(m.same[1], _i ? 1 : 0);
 }
 
 /* ---- run time -------------------------------------------------------------------- */
@@ -227,6 +326,7 @@ static void make_large(__u32 nr, bool is_one)
 	for (i = 0; i < 2; i++) {
 		make_input(i, nr, 2);
 		recs[i].merged = 1;
+		m.in[i].merged = true;
 		m.in[i].end = 2 * (__u64)nr;
 		for (k = 0; k < nr; k++) {
 			struct tsct_recorded_node *node = &recs[i].nodes[k];
@@ -250,7 +350,7 @@ static double time_large(__u32 nr, bool is_one)
 
 	make_large(nr, is_one);
 	before = cpu_s();
-	err = identify();
+	err = identify() ?: merge_find_same(&m);
 	before = cpu_s() - before;
 	ck_assert_msg(!err, "%s", m.why);
 	drop_inputs();

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
@@ -66,9 +67,35 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 /* Sums over all ranks */
 struct sums {
 	__u64 events, missing;
-	__u64 nodes, first_node;	/* number of nodes; index of this rank's first node */
+	/* number of nodes, each counted once, and the same of CPUs */
+	__u64 nodes, cpus;
+	__u64 first_node;	/* index of this rank's first node */
 	__u64 locations;
 };
+
+/* Returns the number of different CPUs of all ranks, at rank 0. */
+static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_recording *r,
+			__u64 first_node)
+{
+	struct tsct_blob list = { NULL, 0, 0 };
+	const struct tsct_location *l;
+	__u64 cpu, *all, nr = 0;
+	size_t i;
+
+	for (l = r->locations; l < r->locations + r->nr_locations; l++) {
+		cpu = (r->nodes[l->node].same ? r->nodes[l->node].same - 1 :
+		       first_node + l->node) << 32 | l->cpu;
+		if (tsct_blob_add(&list, &cpu, sizeof(cpu)))
+			ranks->abort(ranks->arg, -ENOMEM);
+	}
+	tsct_ranks_gather(ranks, &list);
+	all = (__u64 *)list.data;
+	tsct_array_sort(all, list.size / sizeof(*all), sizeof(*all));
+	for (i = 0; i < list.size / sizeof(*all); i++)
+		nr += !i || all[i] != all[i - 1];
+	tsct_blob_free(&list);
+	return nr;
+}
 
 static struct sums sum_up(const struct merge_job *w)
 {
@@ -79,13 +106,15 @@ static struct sums sum_up(const struct merge_job *w)
 	unsigned int i;
 	__u64 before;
 
+	tsct_ranks_sum(ranks, r->nr_nodes, &sum.first_node);
+	sum.nodes = tsct_ranks_sum(ranks, tsct_recording_count_nodes(r), &before);
+	sum.cpus = count_cpus(ranks, r, sum.first_node);
 	for (i = 0; (in = tsct_merge_input(w->merge, i)); i++) {
 		sum.events += in->events;
 		sum.missing += in->missing;
 	}
 	sum.events = tsct_ranks_sum(ranks, sum.events, &before);
 	sum.missing = tsct_ranks_sum(ranks, sum.missing, &before);
-	sum.nodes = tsct_ranks_sum(ranks, r->nr_nodes, &sum.first_node);
 	sum.locations = tsct_ranks_sum(ranks, r->nr_locations, &before);
 	return sum;
 }
@@ -101,7 +130,7 @@ static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 	const char *how = tsct_merge_how_names[tsct_merge_how(done, node)];
-	char fit[96] = "", *end = fit, bound[32] = "unknown";
+	char fit[96] = "", *end = fit, bound[32] = "unknown", same[48] = "";
 
 	if (*c->fit)
 		end += snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples",
@@ -111,8 +140,10 @@ static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 			 (double)c->residual_ps / 1e6);
 	if (c->nr_bounds)
 		snprintf(bound, sizeof(bound), "%.3f us", (double)worst_ns(r, node) / 1e3);
-	merge_print("  node %" PRIu64 ": %s (%s%s), error bound %s", (uint64_t)first + node,
-		    tsct_recording_node_name(r, node), how, fit, bound);
+	if (r->nodes[node].same)
+		snprintf(same, sizeof(same), "; the same node as %u", r->nodes[node].same - 1);
+	merge_print("  node %" PRIu64 ": %s (%s%s), error bound %s%s", (uint64_t)first + node,
+		    tsct_recording_node_name(r, node), how, fit, bound, same);
 	if (r->nodes[node].disrupted)
 		merge_print("     the node's clock was disrupted during the recording (a"
 			    " step, a suspend)");
@@ -151,7 +182,7 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 	if (!w->m->options.ranks->rank)
 		merge_print("%s: %" PRIu64 " events, %" PRIu64 " node%s, %" PRIu64 " CPU%s, over"
 			    " %.6f s; times are %s", w->m->shown, (uint64_t)sum->events, (uint64_t)sum->nodes,
-			    view_plural(sum->nodes), (uint64_t)sum->locations, view_plural(sum->locations),
+			    view_plural(sum->nodes), (uint64_t)sum->cpus, view_plural(sum->cpus),
 			    (double)(r->end - r->begin) / (double)r->timeline.hz,
 			    tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ?
 			    "the cluster's" : "by each node's own clock");
@@ -170,13 +201,14 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 			    (uint64_t)sum->missing);
 }
 
-static json_t *node_json(const struct tsct_merge *done, __u32 node)
+static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)
 {
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 
-	return json_pack("{so so ss ss so so so so so sI so sb sb}",
-			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
+	return json_pack("{sI so so ss ss so so so so so sI so sb sb}",
+			 "node", r->nodes[node].same ? (json_int_t)r->nodes[node].same - 1 :
+			 (json_int_t)(first + node), "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
 			 "fit", c->fit,
@@ -194,7 +226,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 }
 
 /* Returns the inputs, nodes and remarks of this rank. */
-static json_t *own_json(const struct merge_job *w)
+static json_t *own_json(const struct merge_job *w, const struct sums *sum)
 {
 	json_t *inputs = json_array(), *nodes = json_array(), *notes = json_array();
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
@@ -210,7 +242,7 @@ static json_t *own_json(const struct merge_job *w)
 			"missing", tsct_json_count(in->missing),
 			"damage", tsct_json_count(in->damage)));
 	for (i = 0; i < r->nr_nodes; i++)
-		json_array_append_new(nodes, node_json(w->merge, i));
+		json_array_append_new(nodes, node_json(w->merge, i, sum->first_node));
 	for (i = 0; i < w->nr_notes; i++)
 		json_array_append_new(notes, ctl_json_text(w->notes[i]));
 	return json_pack("{so so so}", "inputs", inputs, "nodes", nodes, "notes", notes);
@@ -237,7 +269,7 @@ static void collect_json(const struct tsct_ranks *ranks, json_t *all)
 static int print_json(const struct merge_job *w, const struct sums *sum)
 {
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
-	json_t *parts = own_json(w), *all;
+	json_t *parts = own_json(w, sum), *all;
 
 	collect_json(w->m->options.ranks, parts);
 	all = json_pack("{so ss ss ss so so so so so so so sb}",

@@ -338,6 +338,7 @@ static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
+	const __u32 nodes = tsct_recording_count_nodes(rec);
 	char begin[64], end[64], *requests, *rings;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
@@ -360,6 +361,9 @@ static void print_head(const struct stat_figures *s)
 	if (rings)
 		print_item("rings", rings);
 	free(rings);
+	if (nodes < rec->nr_nodes)
+		printf("%-10s %u recordings of %u node%s\n", "merged", rec->nr_nodes, nodes,
+		       view_plural(nodes));
 	print_clock(s);
 	print_utc(s);
 	print_nodes(rec);

@@ -85,7 +85,8 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so so so so so so ss so so so ss so sI sb sb so}", "name",
+			"{si so so so so so so so so so ss so so so ss so sI sb sb so}", "node",
+			(int)tsct_recording_node_of(s->rec, i), "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -115,21 +116,47 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
+/* A CPU: its first location, and those of other recordings of its node */
+struct cpu {
+	__u32 first, end;	/* indices of the first location, and behind the last one */
+	struct tally tally;
+	__u64 unreadable;
+	struct tsct_loss loss;
+};
+
+static bool is_of_cpu(const struct stat_figures *s, const struct cpu *cpu, __u32 location)
+{
+	return location == cpu->first || tsct_recording_cpu_of(s->rec, location) == cpu->first;
+}
+
+static void add_loss(const struct stat_figures *s, const struct cpu *cpu,
+		     const struct tsct_stream_class *c, struct tsct_loss *to)
+{
+	__u32 i, cause;
+
+	for (i = cpu->first; i < cpu->end; i++)
+		for (cause = 0; is_of_cpu(s, cpu, i) && cause < TSCT_LOSS_NR; cause++)
+			to->cause[cause] += c->loss[i].cause[cause];
+}
+
 /* Returns the numbers of events that a CPU lost, by channel and cause, without zeros. */
-static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
+static json_t *json_channel_losses(const struct stat_figures *s, const struct cpu *cpu)
 {
 	const struct tsct_stream_class *c;
 	json_t *all = json_object(), *one;
 	__u32 cause;
 
 	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
-		if (!tsct_loss_total(&c->loss[location]))
+		struct tsct_loss loss = { { 0 } };
+
+		add_loss(s, cpu, c, &loss);
+		if (!tsct_loss_total(&loss))
 			continue;
 		one = json_object();
 		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-			if (c->loss[location].cause[cause])
+			if (loss.cause[cause])
 				json_object_set_new(one, tsct_loss_names[cause],
-					tsct_json_count(c->loss[location].cause[cause]));
+					tsct_json_count(loss.cause[cause]));
 		json_object_set_new(all, c->name, one);
 	}
 	return all;
@@ -137,27 +164,36 @@ static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
 
 static json_t *json_cpus(const struct stat_figures *s)
 {
+	const struct tsct_recording *rec = s->rec;
 	const struct tsct_stream_class *c;
 	const struct tsct_location *l;
 	json_t *cpus = json_array();
-	struct tsct_loss loss;
-	__u32 i, cause;
+	__u32 i, k;
 
-	for (i = 0; i < s->rec->nr_locations; i++) {
-		if (!s->by_location[i].events && !stat_lost_on(s, i) &&
-		    !stat_unreadable_on(s, i))
+	for (i = 0; i < rec->nr_locations; i++) {
+		l = &rec->locations[i];
+		struct cpu cpu = {
+			.first = i, .end = rec->nodes[l->node].next ? rec->nr_locations : i + 1,
+		};
+
+		if (tsct_recording_cpu_of(rec, i) != i)
 			continue;
-		l = &s->rec->locations[i];
-		memset(&loss, 0, sizeof(loss));
-		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
-			for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-				loss.cause[cause] += c->loss[i].cause[cause];
+		for (k = i; k < cpu.end; k++) {
+			if (!is_of_cpu(s, &cpu, k))
+				continue;
+			tally_add(&cpu.tally, &s->by_location[k]);
+			cpu.unreadable += stat_unreadable_on(s, k);
+		}
+		for (c = rec->streams; c < rec->streams + rec->nr_streams; c++)
+			add_loss(s, &cpu, c, &cpu.loss);
+		if (!cpu.tally.events && !tsct_loss_total(&cpu.loss) && !cpu.unreadable)
+			continue;
 		json_array_append_new(cpus, with_tally(json_pack(
-			"{si so si so so so}", "node", (int)l->node, "node_name",
-			ctl_json_text(tsct_recording_node_name(s->rec, l->node)),
-			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
-			"lost_by_channel", json_channel_losses(s, i), "unreadable",
-			tsct_json_count(stat_unreadable_on(s, i))), s, &s->by_location[i]));
+			"{si so si so so so}", "node", (int)tsct_recording_node_of(rec, l->node),
+			"node_name", ctl_json_text(tsct_recording_node_name(rec, l->node)),
+			"cpu", (int)l->cpu, "lost", view_json_loss(&cpu.loss),
+			"lost_by_channel", json_channel_losses(s, &cpu), "unreadable",
+			tsct_json_count(cpu.unreadable)), s, &cpu.tally));
 	}
 	return cpus;
 }

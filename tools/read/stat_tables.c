@@ -110,7 +110,8 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 {
 	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
 	/* If there is one node only, omit the column "node". */
-	const bool skip = !strcmp(l->columns->title, "node") && s->rec->nr_nodes == 1;
+	const bool skip = tsct_recording_count_nodes(s->rec) == 1 &&
+		l->columns->key && !strcmp(l->columns->key, "node_name");
 	const struct tsct_table t = { .to = stdout, .columns = l->columns + skip,
 		.nr = l->nr - skip,
 		.origin = tsct_clock_params_ns(&s->rec->real, s->rec->begin) };

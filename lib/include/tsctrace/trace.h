@@ -41,7 +41,7 @@ struct tsct_trace_event {
 				 * coarser or finer than those of `tick` */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
 	__u32 cpu;		/* number of the event's CPU, on node `node` */
-	__u32 location;		/* location: a number for each CPU of each node */
+	__u32 location;		/* location: a number for each CPU of each recording */
 	__u32 tid;		/* id of the event's thread, on node `node` */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
@@ -93,6 +93,8 @@ struct tsct_trace_node {
 	const __u8 *boot_id;	/* boot id of the node, 16 bytes */
 };
 
+/* Returns the number of nodes. Several may be recordings of one machine: the events of all of
+ * these have the number of the first as their node. */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 

@@ -63,6 +63,7 @@ static int flush_packet(const struct tsct_export *x, struct stream *s)
 
 	s->head.content_bits = s->head.packet_bits = s->len * 8;
 	memcpy(s->packet, &s->head, sizeof(s->head));
+	/* Other recordings of a node have files of their own. */
 	if (x->nr_nodes > 1)
 		snprintf(name, sizeof(name), "%s_%u_%u", channel, s->node, s->cpu);
 	else
@@ -95,7 +96,7 @@ static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 		return -ENOMEM;
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
-		.node = s->node,
+		.node = tsct_recording_node_of(x->rec, s->node),
 		/* Losses before the selected part of the recording are not counted. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
@@ -151,6 +152,8 @@ static void put_env(const struct tsct_export *x, FILE *to)
 	tsct_tsdl_put_text(to, "kernel_release", x->rec->nodes[0].kernel);
 	tsct_tsdl_put_text(to, "command", x->rec->nodes[0].command);
 	for (i = 0; i < x->nr_nodes; i++) {
+		if (x->rec->nodes[i].same)
+			continue;
 		snprintf(key, sizeof(key), "node_%u", i);
 		tsct_tsdl_put_text(to, key, x->nodes[i]);
 	}

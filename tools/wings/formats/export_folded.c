@@ -97,7 +97,7 @@ static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, _
 		events += f->events[stacks[i]->index];
 		if (i + 1 < nr && !compare_stacks(&stacks[i], &stacks[i + 1]))
 			continue;
-		put_line(x->file, x->nr_nodes > 1 ? x->nodes[stacks[i]->node] : NULL,
+		put_line(x->file, x->several_nodes ? x->nodes[stacks[i]->node] : NULL,
 			 stacks[i], events);
 		events = 0;
 	}
@@ -123,9 +123,9 @@ static int end_folded(struct tsct_export *x)
 	for (i = 0; i < x->nr_nodes; i++) {
 		if (!f->unknown[i])
 			continue;
-		if (x->nr_nodes > 1)
+		if (x->several_nodes)
 			put_name(x->file, x->nodes[i]);
-		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->nr_nodes > 1 ? ";" : "",
+		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->several_nodes ? ";" : "",
 			(uint64_t)f->unknown[i]);
 	}
 	return f->any ? 0 : tsct_export_fail(x, 0, "no exported event has a stack; 'trace-ctl"

@@ -152,9 +152,10 @@ static int begin_json(struct tsct_export *x)
 		return -ENOMEM;
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->file);
 	for (i = 0; i < x->nr_nodes && !err; i++)
-		err = put_name(x, "process_name",
-			       pid_of(x, &(struct tsct_thread) { .node = i }), 0,
-			       x->nodes[i]);
+		if (!x->rec->nodes[i].same)
+			err = put_name(x, "process_name",
+				       pid_of(x, &(struct tsct_thread) { .node = i }), 0,
+				       x->nodes[i]);
 	return err;
 }
 

@@ -201,7 +201,7 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 
 	tsct_export_errors(x, errors);
 	for (i = 0; i < TSCT_EXPORT_ERRORS; i++) {
-		if (i == 1 && x->nr_nodes == 1)
+		if (i == 1 && !x->several_nodes)
 			continue;
 		len += (size_t)snprintf(text + len, size - len, "%s%s ", i ? ", " :
 					"error bounds: ", names[i]);
@@ -329,7 +329,8 @@ static int put_nodes(struct tsct_export *x)
 
 	label_errors(x, label, sizeof(label));
 	for (i = 0; i < x->nr_nodes && !err; i++)
-		err = put_node(x, i, label);
+		if (!x->rec->nodes[i].same)
+			err = put_node(x, i, label);
 	return err;
 }
 

@@ -110,7 +110,8 @@ static void define_nodes(struct defining *d)
 		check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
 				class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 	for (i = 0; i < d->x->nr_nodes; i++)
-		define_node(d, i);
+		if (!d->x->rec->nodes[i].same)
+			define_node(d, i);
 }
 
 /* Returns the string for a thread or process: its name, with its number if the name does not

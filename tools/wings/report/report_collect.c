@@ -208,7 +208,7 @@ static void note_message(struct report *r, const struct tsct_export_event *ev)
 	end.bytes = r->seen[ev->def].index;
 	if (ev->act == TSCT_ACT_SEND) {
 		/* The matcher `early` holds receives whose send was not read yet. */
-		if (r->x.nr_nodes > 1)
+		if (r->x.several_nodes)
 			other = tsct_message_received(r->early, ev->message, &end);
 		if (other && end.number - other->number < EARLY_MAX_NS)
 			put_arrow(r, &end, other);
@@ -219,7 +219,7 @@ static void note_message(struct report *r, const struct tsct_export_event *ev)
 	other = tsct_message_received(r->sends, ev->message, &end);
 	if (other && report_single(r, ev->def))
 		put_arrow(r, other, &end);
-	else if (!other && r->x.nr_nodes > 1)
+	else if (!other && r->x.several_nodes)
 		tsct_message_sent(r->early, ev->message, &end);
 }
 
@@ -302,7 +302,7 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	ev->thread->renamed = false;
 	err = note_gap(r, ev) ?: report_flame_note(r, ev);
 	if (!err)
-		err = spans_note(r->tracker, r->threads, ev->e->location,
+		err = spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location],
 				 r->origin_ns, ev, &taken);
 	note_message(r, ev);
 	return err || taken ? err : take_moment(r, ev);

@@ -110,11 +110,12 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->groups[seen->group].bytes += 20 +
 		(edge.len < EDGE_KEPT ? edge.len : EDGE_KEPT);
 	r->nodes[ev->node].events++;
+	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
 	err = count_in(&seen->rate, bin);
 	if (!err)
 		err = count_in(&r->nodes[ev->node].rate, bin);
-	return err ? err : spans_note(r->tracker, r->threads, ev->e->location,
+	return err ? err : spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location],
 				      r->origin_ns, ev, &taken);
 }
 
@@ -260,8 +261,11 @@ static int prepare(struct report *r)
 	r->seen = calloc(x->nr_defs + 1, sizeof(*r->seen));
 	r->groups = calloc(r->nr_groups + 1, sizeof(*r->groups));
 	r->nodes = calloc(x->nr_nodes, sizeof(*r->nodes));
-	if (!r->seen || !r->groups || !r->nodes)
+	r->cpu_of = calloc(x->rec->nr_locations, sizeof(*r->cpu_of));
+	if (!r->seen || !r->groups || !r->nodes || !r->cpu_of)
 		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_locations; i++)
+		r->cpu_of[i] = tsct_recording_cpu_of(x->rec, i);
 	for (i = 0; i < x->nr_defs; i++) {
 		seen = &r->seen[i];
 		seen->index = -1;

@@ -201,8 +201,8 @@ static json_t *show_cpus(const struct report *r)
 	__u32 i;
 
 	for (i = 0; i < rec->nr_locations; i++)
-		json_array_append_new(cpus, json_pack("[i,i]", (int)rec->locations[i].node,
-						      (int)rec->locations[i].cpu));
+		json_array_append_new(cpus, json_pack("[i,i]", (int)tsct_recording_node_of(rec,
+						rec->locations[i].node), (int)rec->locations[i].cpu));
 	return cpus;
 }
 
@@ -235,7 +235,7 @@ static json_t *show_gaps(const struct report *r)
 
 	for (i = 0; i < r->nr_gaps; i++) {
 		g = &r->gaps[i];
-		json_array_append_new(gaps, json_pack("[i,o,o,o,o]", (int)g->location,
+		json_array_append_new(gaps, json_pack("[i,o,o,o,o]", (int)r->cpu_of[g->location],
 			ctl_json_text(r->x.rec->streams[g->stream].name),
 			number(report_time(r, g->from_ns)),
 			number(report_time(r, g->to_ns)), number(g->events)));

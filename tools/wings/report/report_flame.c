@@ -165,7 +165,7 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 	report_text(to, d->name);
 	if (d->kind != TSCT_KIND_INSTANT)
 		fprintf(to, "/%s", tsct_kind_names[d->kind]);
-	if (r->x.nr_nodes > 1) {
+	if (r->x.several_nodes) {
 		fputs(", ", to);
 		report_text(to, r->x.nodes[node]);
 	}

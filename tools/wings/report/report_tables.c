@@ -108,6 +108,7 @@ static void put_cards(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	const __u64 lost = tsct_trace_lost(r->x.trace);
+	const __u32 nodes = tsct_recording_count_nodes(rec);
 	struct tsct_recorded_errors errors;
 	struct tsct_balance sum;
 
@@ -119,18 +120,18 @@ static void put_cards(const struct report *r, FILE *to)
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
 	fputs("</b><span>length of the time range shown</span></li>\n", to);
-	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
+	put_card(to, nodes, nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
 	if (sum.limited)
 		put_card(to, sum.limited, "events dropped by the rate limit", true);
-	if (rec->nr_nodes > 1)
+	if (nodes > 1)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
 			  "largest error of a time to the cluster's time" :
 			  "largest error of a time to the common time of the nodes");
 	/* Nodes that were never compared have no known error, so no number is shown. */
-	if (rec->nr_nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
-		put_error(to, errors.clock_ns, rec->nr_nodes > 1 ?
+	if (nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
+		put_error(to, errors.clock_ns, nodes > 1 ?
 			  "largest error of a time to its node's CLOCK_REALTIME" :
 			  "largest error of a time to CLOCK_REALTIME");
 	put_error(to, errors.utc_ns, "largest error of a time to UTC");
@@ -394,7 +395,7 @@ static void put_nodes(const struct report *r, FILE *to)
 		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
 		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
 				"not known");
-		put_number(to, r->nodes[i].events);
+		put_number(to, r->nodes[i].recorded);
 		report_put_cell(to, tsct_status_name(n->sync.on ? n->sync.status :
 						     rec->status));
 		fputs("<td>", to);

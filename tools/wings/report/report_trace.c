@@ -198,6 +198,7 @@ static void free_report(struct report *r)
 	free(r->seen);
 	free(r->groups);
 	free(r->nodes);
+	free(r->cpu_of);
 	free(r->row_of);
 	free(r->gap_cursors);
 	free(r->gaps);

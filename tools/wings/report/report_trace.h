@@ -115,6 +115,7 @@ struct seen {
 /* Number of the events of a node */
 struct node_seen {
 	__u64 events;		/* must be the first member, as in struct seen */
+	__u64 recorded;		/* number of events of this recording of the node */
 	struct event_rate *rate;	/* NULL: no events */
 	/* number of the node's less busy threads, which share one row, and of their events */
 	__u64 other_threads, other_events;
@@ -193,6 +194,7 @@ struct report {
 	struct group *groups;
 	__u32 nr_groups;
 	unsigned int rate_shift;	/* log2 of the width of a rate bin in ns */
+	__u32 *cpu_of;			/* tsct_recording_cpu_of() of each location */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
 	__s64 longer_ns;		/* minimum length of the spans that are all
