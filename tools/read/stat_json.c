@@ -147,7 +147,7 @@ static json_t *json_channel_losses(const struct stat_figures *s, const struct cp
 	__u32 cause;
 
 	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
-		struct tsct_loss loss = { { 0 } };
+		struct tsct_loss loss = { .cause = { 0 } };
 
 		add_loss(s, cpu, c, &loss);
 		if (!tsct_loss_total(&loss))
