@@ -269,16 +269,21 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 				  (__u64)ticks : UINT64_MAX);
 }
 
-/* Returns the ranks that have not ended MPI_Finalize. */
+/* Returns the ranks that have not ended MPI_Finalize, in order. */
 json_t *stat_mpi_unfinished(const struct stat_figures *s)
 {
 	json_t *list = json_array();
 	const char *call;
-	size_t next = 0;
+	size_t next = 0, at;
 	__s32 rank;
 
-	while (s->waits && tsct_mpi_waits_unfinished(s->waits, &next, &rank, &call))
-		json_array_append_new(list, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
+	while (s->waits && tsct_mpi_waits_unfinished(s->waits, &next, &rank, &call)) {
+		at = json_array_size(list);
+		while (at && json_integer_value(json_object_get(json_array_get(list, at - 1),
+								"rank")) > rank)
+			at--;
+		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
+	}
 	return list;
 }
 

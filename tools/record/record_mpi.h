@@ -29,7 +29,7 @@ TSCT_WING int record_mpi_prepare(const char *mpi);
 TSCT_WING int record_ranks_start(struct record_options *o, const char *path);
 
 /* Waits until the other ranks of this host have connected. */
-TSCT_WING int record_ranks_await(const struct record_ranks *ranks);
+TSCT_WING int record_ranks_await(struct record_ranks *ranks);
 
 /* Returns the process ids of the command, @root, and of the other ranks of this host: kernel
  * events of these are recorded. malloc'ed; NULL: out of memory */

@@ -45,12 +45,15 @@ struct rank_place {
 	unsigned int size;	/* number of ranks on this host */
 };
 
-/* The other ranks of this host, in the rank that records */
-struct ranks {
-	int listener;
-	struct rank *at;
-	pid_t *pids;
-	unsigned int nr;
+/* The ranks of this host, in the rank that records */
+struct record_ranks {
+	int listener;		/* -1: not open */
+	struct rank *at;	/* the other ranks that have connected */
+	pid_t *pids;		/* their process ids */
+	unsigned int nr, nr_others;	/* number of these, and of all others */
+	char *dir;		/* directory of this host's recording */
+	int early;		/* pipe to the process that the launcher started */
+	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
 };
 
 /* Environment variables by which programs find their channel */
@@ -169,50 +172,27 @@ static pid_t check_peer(int fd)
 
 /* ---- the rank that records ----------------------------------------------------------- */
 
-static void ranks_close(struct ranks *ranks)
-{
-	unsigned int i;
-
-	if (!ranks)
-		return;
-	for (i = 0; i < ranks->nr; i++) {
-		if (ranks->at[i].connection >= 0)
-			close(ranks->at[i].connection);
-		if (ranks->at[i].pidfd >= 0)
-			close(ranks->at[i].pidfd);
-	}
-	if (ranks->listener >= 0)
-		close(ranks->listener);
-	free(ranks->at);
-	free(ranks->pids);
-	free(ranks);
-}
-
 /* Opens the socket for the other ranks. @dir: output directory. Returns 0 or -errno;
  * -EADDRINUSE: another run uses this directory */
-static int ranks_listen(const char *dir, struct ranks **ret)
+static int ranks_listen(struct record_ranks *r, const char *dir)
 {
-	struct ranks *ranks = calloc(1, sizeof(*ranks));
 	struct sockaddr_un address;
 	socklen_t len = make_address(dir, &address);
-	int err = -ENOMEM;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
-	if (!ranks)
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, len) || listen(fd, SOMAXCONN)) {
+		err = -errno;
+		close(fd);
 		return err;
-	ranks->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (ranks->listener >= 0 &&
-	    !bind(ranks->listener, (struct sockaddr *)&address, len) &&
-	    !listen(ranks->listener, SOMAXCONN)) {
-		*ret = ranks;
-		return 0;
 	}
-	err = -errno;
-	ranks_close(ranks);
-	return err;
+	r->listener = fd;
+	return 0;
 }
 
 /* Accepts the connection of a rank. Returns 0 or -errno. */
-static int accept_rank(struct ranks *ranks)
+static int accept_rank(struct record_ranks *ranks)
 {
 	int fd = accept4(ranks->listener, NULL, NULL, SOCK_CLOEXEC);
 	struct rank *more;
@@ -242,18 +222,16 @@ static int accept_rank(struct ranks *ranks)
 	return 0;
 }
 
-/*
- * Waits until @nr ranks have connected. Returns 0, -ETIMEDOUT, -EINTR or another -errno.
- * @interrupted: becomes nonzero after a signal, which ends the wait
- */
-static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
+/* Waits until all other ranks have connected. Returns 0, -ETIMEDOUT, -EINTR (after a signal)
+ * or another -errno. */
+static int ranks_await(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .fd = ranks->listener, .events = POLLIN };
 	const __s64 until = tsct_monotonic_ns() + WAIT_NS;
 	int err = 0;
 
-	while (!err && ranks->nr < nr) {
-		if (*interrupted)
+	while (!err && ranks->nr < ranks->nr_others) {
+		if (stop_signals)
 			return -EINTR;
 		if (tsct_monotonic_ns() > until)
 			return -ETIMEDOUT;
@@ -263,15 +241,19 @@ static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int 
 	return err;
 }
 
-/* Sends this process's channel variables to the other ranks, which start their commands. */
-static int ranks_release(struct ranks *ranks)
+/* Sends this process's channel variables to the other ranks. */
+int record_ranks_release(const struct record_ranks *ranks)
 {
+	const long launcher = read_variable("PMI_FD");
 	json_t *json = json_pack("{ss}", "type", "channel");
 	struct byte_queue q = { 0 };
 	unsigned int i;
 	size_t len;
 	int err;
 
+	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
+	if (launcher > STDERR_FILENO)
+		close((int)launcher);
 	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (getenv(variables[i]))
 			json_object_set_new(json, variables[i], json_string(getenv(variables[i])));
@@ -288,7 +270,7 @@ static int ranks_release(struct ranks *ranks)
 }
 
 /* Returns true if a rank still runs. Does not block. */
-static bool ranks_running(struct ranks *ranks)
+static bool ranks_running(struct record_ranks *ranks)
 {
 	struct pollfd fd = { .events = POLLIN };
 	bool running = false;
@@ -381,14 +363,6 @@ static int ranks_join(const char *dir)
 }
 
 /* ---- the recorder ------------------------------------------------------------------------ */
-
-struct record_ranks {
-	unsigned int nr_others;
-	struct ranks *others;	/* NULL: the socket is not open */
-	char *dir;		/* directory of this host's recording */
-	int early;		/* pipe to the process that the launcher started */
-	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
-};
 
 /* Runs the command of a rank that does not record. Returns only after an error: -errno. */
 static int run_rank(const struct record_options *o, const char *path)
@@ -492,9 +466,10 @@ int record_ranks_start(struct record_options *o, const char *path)
 	if (!r)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
+	r->listener = -1;
 	err = leave_launcher(&r->early, &o->group);
 	if (!err)
-		err = ranks_listen(o->dir, &r->others);
+		err = ranks_listen(r, o->dir);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
 	uname(&host);
@@ -510,9 +485,9 @@ int record_ranks_start(struct record_options *o, const char *path)
 	return err;
 }
 
-int record_ranks_await(const struct record_ranks *r)
+int record_ranks_await(struct record_ranks *r)
 {
-	int err = ranks_await(r->others, r->nr_others, &stop_signals);
+	int err = ranks_await(r);
 
 	return !err ? 0 : ctl_fail(err, "--ranks: cannot wait for the %u other ranks of this host: %s",
 				   r->nr_others, strerror(-err));
@@ -520,33 +495,22 @@ int record_ranks_await(const struct record_ranks *r)
 
 pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)
 {
-	const unsigned int nr = r->others->nr;
-	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
+	pid_t *roots = malloc((r->nr + 1) * sizeof(*roots));
 
 	if (!roots)
 		return NULL;
 	roots[0] = root;
-	if (nr)
-		memcpy(roots + 1, r->others->pids, nr * sizeof(*roots));
-	*ret_nr = nr + 1;
+	if (r->nr)
+		memcpy(roots + 1, r->pids, r->nr * sizeof(*roots));
+	*ret_nr = r->nr + 1;
 	return roots;
-}
-
-int record_ranks_release(const struct record_ranks *r)
-{
-	const long launcher = read_variable("PMI_FD");
-
-	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
-	if (launcher > STDERR_FILENO)
-		close((int)launcher);
-	return ranks_release(r->others);
 }
 
 bool record_ranks_running(struct record_ranks *r, int status)
 {
 	const __s64 now = tsct_monotonic_ns();
 
-	if (!ranks_running(r->others))
+	if (!ranks_running(r))
 		return false;
 	r->ended_ns = r->ended_ns ? r->ended_ns : now;
 	if (r->early >= 0 && (status || now - r->ended_ns > GRACE_NS)) {
@@ -560,11 +524,22 @@ bool record_ranks_running(struct record_ranks *r, int status)
 
 void record_ranks_close(struct record_ranks *r)
 {
+	unsigned int i;
+
 	/* After an error, waits until all ranks have connected: each ends when its
 	 * connection is closed. */
-	if (r->others)
-		ranks_await(r->others, r->nr_others, &stop_signals);
-	ranks_close(r->others);
+	if (r->listener >= 0) {
+		ranks_await(r);
+		close(r->listener);
+	}
+	for (i = 0; i < r->nr; i++) {
+		if (r->at[i].connection >= 0)
+			close(r->at[i].connection);
+		if (r->at[i].pidfd >= 0)
+			close(r->at[i].pidfd);
+	}
+	free(r->at);
+	free(r->pids);
 	free(r->dir);
 	free(r);
 }
