@@ -29,7 +29,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 	int err;
 	u32 id;
 
-	if (def->id || tsct_event_def_check(def, sizeof(*def)))
+	if (tsct_event_def_id(def) || tsct_event_def_check(def, sizeof(*def)))
 		return -EINVAL;
 	mutex_lock(&channel->defs_lock);
 	/* Only the module writes the definition area, so its content is valid. */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <string.h>
+
 #include "hash.h"
 
 /* Multipliers of the hash: odd numbers in which half of the bits are set */
@@ -29,6 +31,21 @@ __u64 tsct_hash(__u64 seed, const void *bytes, size_t len)
 		word = 0;
 		memcpy(&word, at, part);
 		hash = hash64(hash, word);
+	}
+	return hash;
+}
+
+__u64 tsct_hash_event_def(__u64 seed, const struct tsct_event_def *def)
+{
+	const struct tsct_field *f;
+	__u64 hash = tsct_hash(seed, def->name, strlen(def->name));
+
+	hash = tsct_hash(hash, &def->kind, sizeof(def->kind));
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		hash = tsct_hash(hash, f->name, strlen(f->name));
+		hash = tsct_hash(hash, &f->type, sizeof(f->type));
+		hash = tsct_hash(hash, &f->format, sizeof(f->format));
+		hash = tsct_hash(hash, &f->count, sizeof(f->count));
 	}
 	return hash;
 }

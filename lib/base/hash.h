@@ -8,6 +8,9 @@
 /* tsct_hash - hash of @len bytes; @seed may be the hash of preceding bytes */
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
 
+/* Returns a hash of all that tsct_event_def_equal() compares. */
+__u64 tsct_hash_event_def(__u64 seed, const struct tsct_event_def *def);
+
 /*
  * tsct_hash64 - hash of 64 bits (the finalizer of a multiplicative hash); add a secret
  * to @x if inputs are untrusted

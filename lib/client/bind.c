@@ -49,12 +49,15 @@ static void release_provider(struct tsct_channel *channel)
 	const struct tsct_channel_header *h = &channel->header;
 
 	if (channel->head_map)
-		munmap(channel->head_map, h->consumer_offset);
+		munmap(channel->head_map, tsct_channel_head_size(h));
+	if (channel->defs_map)
+		munmap(channel->defs_map, h->consumer_offset);
 	if (channel->consumer_map)
 		munmap(channel->consumer_map, h->ring_offset - h->consumer_offset);
 	if (channel->ring_map)
 		munmap(channel->ring_map, h->file_size - h->ring_offset);
-	channel->head_map = channel->consumer_map = channel->ring_map = NULL;
+	channel->head_map = channel->defs_map = channel->consumer_map = NULL;
+	channel->ring_map = NULL;
 	free(channel->fast.refs);
 	channel->fast.refs = NULL;
 	if (channel->map_fd >= 0 && channel->map_fd != channel->fd)
@@ -73,6 +76,8 @@ static void release_provider(struct tsct_channel *channel)
 
 void tsct_channel_free(struct tsct_channel *channel)
 {
+	unsigned int high;
+
 	if (channel == &no_memory)
 		return;
 	release_provider(channel);
@@ -80,7 +85,8 @@ void tsct_channel_free(struct tsct_channel *channel)
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel->opening);
-	free(channel->refusing);
+	for (high = 0; high < sizeof(channel->wide) / sizeof(channel->wide[0]); high++)
+		free(channel->wide[high]);
 	free(channel);
 }
 
@@ -125,7 +131,7 @@ static int map_bound(struct tsct_channel *channel)
 	const struct tsct_channel_header *h = &channel->header;
 	const __u32 roles = channel->roles;
 	int err = read_header(channel) ?:
-		map_region(channel, 0, h->consumer_offset, false, &channel->head_map) ?:
+		map_region(channel, 0, tsct_channel_head_size(h), false, &channel->head_map) ?:
 		map_region(channel, h->consumer_offset, h->ring_offset,
 			   roles & TSCT_ROLE_READ, &channel->consumer_map) ?:
 		map_region(channel, h->ring_offset, h->file_size,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <tsctrace/version.h>
 
@@ -112,15 +113,46 @@ int tsct_channel_remove(struct tsct_channel *channel, __u32 id)
 	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
-const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size)
+__u64 tsct_channel_head_size(const struct tsct_channel_header *h)
+{
+	const __u64 size = (h->defs_offset + TSCT_DEFS_SIZE + TSCT_PAGE_SIZE - 1) &
+		~(__u64)(TSCT_PAGE_SIZE - 1);
+
+	return size < h->consumer_offset ? size : h->consumer_offset;
+}
+
+/* Maps the whole area of the definitions, which few programs need. Programs that lock all their
+ * memory would otherwise use memory for all of it. Returns NULL if that is not possible. */
+static const char *map_defs(struct tsct_channel *channel)
+{
+	const __u64 size = channel->header.consumer_offset;
+	char *map = __atomic_load_n(&channel->defs_map, __ATOMIC_ACQUIRE), *other = NULL;
+
+	if (map)
+		return map;
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, channel->map_fd, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	if (__atomic_compare_exchange_n(&channel->defs_map, &other, map, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return map;
+	munmap(map, size);	/* another thread has mapped it */
+	return other;
+}
+
+const void *tsct_channel_defs(struct tsct_channel *channel, size_t *ret_size)
 {
 	const struct tsct_channel_header *header = (void *)channel->head_map;
+	const struct tsct_channel_header *const h = &channel->header;
+	const __u64 mapped = tsct_channel_head_size(h) - h->defs_offset;
 	/* acquire: pairs with the provider's release of defs_used: the definitions in the
 	 * first defs_used bytes are complete */
 	__u64 used = __atomic_load_n(&header->defs_used, __ATOMIC_ACQUIRE);
+	const char *map = used > mapped ? map_defs(channel) : NULL;
+	const __u64 max = map ? h->defs_size : mapped;
 
-	*ret_size = used < channel->header.defs_size ? used : channel->header.defs_size;
-	return channel->head_map + channel->header.defs_offset;
+	*ret_size = used < max ? used : max;
+	return (map ? map : channel->head_map) + h->defs_offset;
 }
 
 __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
@@ -155,14 +187,18 @@ struct tsct_channel *tsct_channel_new(void)
 	return channel;
 }
 
-struct tsct_channel *tsct_channel_refusing(struct tsct_channel *channel)
+struct tsct_channel *tsct_channel_wide(struct tsct_channel *channel, unsigned int high)
 {
-	if (!channel->refusing) {
-		channel->refusing = tsct_channel_new();
-		if (channel->refusing)
-			channel->refusing->target = channel;
+	struct tsct_channel **wide = &channel->wide[high];
+
+	if (!*wide) {
+		*wide = tsct_channel_new();
+		if (*wide) {
+			(*wide)->target = channel;
+			(*wide)->id_high = high;
+		}
 	}
-	return channel->refusing;
+	return *wide;
 }
 
 void tsct_channel_use_header(struct tsct_channel *channel)

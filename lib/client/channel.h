@@ -52,7 +52,8 @@ struct tsct_channel {
 	/* The channel's file, mapped */
 	struct tsct_channel_header header;	/* private copy of the header, checked */
 	struct tsct_geometry geo;
-	char *head_map;		/* mapping of header and definitions */
+	char *head_map;		/* mapping of the header and the first definitions */
+	char *defs_map;		/* mapping of the header and all definitions; NULL: not needed yet */
 	char *consumer_map;
 	char *ring_map;
 	char error[TSCT_ERROR_TEXT_SIZE];	/* text of tsct_channel_error() */
@@ -65,9 +66,10 @@ struct tsct_channel {
 	struct tsct_channel *target;
 	struct tsct_channel *replaced;	/* of a target: the target before it, to which
 					 * events may still be written; NULL: none */
-	/* Handle whose target is this channel, and whose events are all refused; NULL: no typed
-	 * event was refused */
-	struct tsct_channel *refusing;
+	/* Handles whose target is this channel, for typed events whose ids have the index in the
+	 * bits above 15; element 0: for those that are refused. NULL: there was none */
+	struct tsct_channel *wide[(TSCT_ID_WIDE_MAX >> 16) + 1];
+	__u32 id_high;			/* of such a handle: its index */
 	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
 					 * its ids for these events; NULL: none */
 	pthread_mutex_t ids_lock;	/* protects `ids` of a handle and of its target */
@@ -197,9 +199,11 @@ int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason 
 /* Allocates a handle without a provider, which tsct_channel_close() frees. Returns NULL if
  * there is no memory. */
 struct tsct_channel *tsct_channel_new(void);
-/* Returns a handle by which @channel refuses and counts events; NULL: there is no memory. The
- * caller holds the lock of typed events. */
-struct tsct_channel *tsct_channel_refusing(struct tsct_channel *channel);
+/* Returns the handle channel->wide[@high], by which @channel refuses and counts events if @high
+ * is 0; NULL: there is no memory. The caller holds the lock of typed events. */
+struct tsct_channel *tsct_channel_wide(struct tsct_channel *channel, unsigned int high);
+/* Returns the size of the header and the first definitions, which every handle maps, bytes. */
+__u64 tsct_channel_head_size(const struct tsct_channel_header *h);
 /* Copies the geometry and the source from channel->header to the handle's own members. */
 void tsct_channel_use_header(struct tsct_channel *channel);
 

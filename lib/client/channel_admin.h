@@ -136,7 +136,7 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
  *
  * Read them with tsct_event_def_next(), which accepts any content.
  */
-const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size);
+const void *tsct_channel_defs(struct tsct_channel *channel, size_t *ret_size);
 
 /* ---- events ------------------------------------------------------------ */
 

@@ -27,6 +27,8 @@
  * payload in one piece. Larger payloads are joined in allocated memory.
  */
 #define STACK_MAX	2048
+/* largest number of buffers of an event whose id does not fit into a record's header */
+#define WIDE_IOV_MAX	64
 
 /* Event that is to be recorded by the slow path */
 struct emit_request {
@@ -570,6 +572,11 @@ static inline bool is_event_id(unsigned int id)
 	return id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST;
 }
 
+static inline bool is_wide_id(unsigned int id)
+{
+	return id - TSCT_ID_MAX - 1 < TSCT_ID_WIDE_MAX - TSCT_ID_MAX;
+}
+
 /* Returns the sum of the lengths of @nr buffers. Stops above @max, so that no sum wraps. */
 static inline size_t iov_total(const struct iovec *iov,
 				unsigned int nr, size_t max)
@@ -583,14 +590,15 @@ static inline size_t iov_total(const struct iovec *iov,
 
 /*
  * Writes an event of a handle to its target. Translates @id first: programs may have defined
- * other events in the target, so the event may have another id there.
+ * other events in the target, so the event may have another id there. Handles for wide ids
+ * have the id's high bits.
  */
 static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 			  const struct iovec *iov, unsigned int nr, bool ordered)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 
-	id = tsct_channel_id(target, id);
+	id = channel->id_high ? id | channel->id_high << 16 : tsct_channel_id(target, id);
 	if (!id)
 		return count_refused(channel, -ENOSPC);
 	return ordered ? tsct_emitv(target, id, iov, nr) :
@@ -627,6 +635,26 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	if (!channel->rseq)
 		return emit_by_kernel(channel, &event);
 	return emit_slow(channel, &event, TSCT_SECTION_STALE);
+}
+
+/* Writes an event whose id does not fit into a record's header, or refuses one with an invalid
+ * id. */
+static __attribute__((noinline, cold)) int
+emit_wide(struct tsct_channel *channel, unsigned int id, const struct iovec *iov,
+	  unsigned int nr, bool ordered)
+{
+	__u64 wide = id;
+	struct iovec all[WIDE_IOV_MAX + 1] = { { &wide, sizeof(wide) } };
+
+	if (!is_wide_id(id) && !channel->id_high)
+		return count_refused(channel, -EINVAL);
+	if (tsct_channel_target(channel) != channel)
+		return emit_to_target(channel, id, iov, nr, ordered);
+	if (nr > WIDE_IOV_MAX)
+		return count_lost(channel, TSCT_LOST_TOO_BIG, -EMSGSIZE);
+	if (nr)
+		memcpy(all + 1, iov, nr * sizeof(*iov));
+	return emit_untried(channel, TSCT_ID_WIDE, all, nr + 1, ordered);
 }
 
 /* Slow path of events whose rseq critical section ended with @result, not DONE */
@@ -672,6 +700,15 @@ emit_one_untried(struct tsct_channel *channel, unsigned int id,
 	return emit_untried(channel, id, &iov, 1, ordered);
 }
 
+static __attribute__((noinline, cold)) int
+emit_one_wide(struct tsct_channel *channel, unsigned int id, const void *payload, size_t len,
+	      bool ordered)
+{
+	const struct iovec iov = { (void *)payload, len };
+
+	return emit_wide(channel, id, &iov, 1, ordered);
+}
+
 /* Inlined with a constant @ordered, so that no test of @ordered remains. */
 static inline __attribute__((always_inline)) int
 emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
@@ -682,7 +719,7 @@ emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
 	int result;
 
 	if (unlikely(!is_event_id(id)))
-		return count_refused(channel, -EINVAL);
+		return emit_one_wide(channel, id, payload, len, ordered);
 	if (unlikely(!tid || len > channel->fast.payload_max))
 		return emit_one_untried(channel, id, payload, len, ordered);
 	header = make_header(id, len, tid);
@@ -722,7 +759,7 @@ emit_iov(struct tsct_channel *channel, unsigned int id, const struct iovec *iov,
 	int result;
 
 	if (unlikely(!is_event_id(id)))
-		return count_refused(channel, -EINVAL);
+		return emit_wide(channel, id, iov, nr, ordered);
 	if (unlikely(!tid || len > channel->fast.payload_max))
 		return emit_untried(channel, id, iov, nr, ordered);
 	header = make_header(id, len, tid);

@@ -11,10 +11,13 @@
 
 #include <tsctrace/event.h>
 
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "lib/core/event_def.h"
 #include "channel.h"
 
-#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* number of ids in a channel */
+#define IDS_MAX		(TSCT_ID_WIDE_MAX - TSCT_ID_FIRST + 1)	/* number of ids in a channel */
+#define IDS_PART	4096	/* number of ids in a part of their table */
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
@@ -23,6 +26,8 @@
 #define WANTED		0x2
 /* the event has no definition in its channel: events are counted as refused */
 #define REFUSED		0x4
+/* bits of the event's id above those in struct tsct_event_type.id */
+#define ID_HIGH_SHIFT	16
 
 #define SEPARATORS	", \t\n"
 
@@ -41,32 +46,58 @@ static char *enabled_patterns;
  * the program uses the id TSCT_ID_FIRST + i for the event. The channel uses the same ids,
  * unless the handle has a target: the program may define events before there is a channel,
  * and may get another channel later. In a target, `id` of entry i is the target's id for the
- * handle's event i. The table has room for all ids (1 MiB), as signal handlers may be reading
- * it. Pages that are never touched use no memory, unless malloc() clears them or the program
- * locks all its memory.
+ * handle's event i. The table never moves, as signal handlers may be reading it: its parts are
+ * allocated when they are needed.
  */
 struct tsct_handle_ids {
 	unsigned int nr;		/* highest index of an entry in use, plus 1 */
-	struct {
+	/* of a handle: the first entry with a definition, plus 1, by the definition's hash */
+	struct tsct_index known;
+	struct handle_id {
 		struct tsct_event_def *def;	/* event of a handle; NULL: none */
 		__u32 id;			/* id in a target; 0: none */
-	} at[IDS_MAX];
+	} *part[(IDS_MAX + IDS_PART - 1) / IDS_PART];
 };
+
+/* Returns entry @i, or NULL. */
+static struct handle_id *ids_at(const struct tsct_handle_ids *ids, unsigned int i)
+{
+	struct handle_id *part = ids && i < IDS_MAX ?
+		__atomic_load_n(&ids->part[i / IDS_PART], __ATOMIC_ACQUIRE) : NULL;
+
+	return part ? &part[i % IDS_PART] : NULL;
+}
 
 unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id)
 {
-	const struct tsct_handle_ids *ids =
-		__atomic_load_n(&target->ids, __ATOMIC_ACQUIRE);
+	const struct handle_id *at = ids_at(__atomic_load_n(&target->ids, __ATOMIC_ACQUIRE),
+					    id - TSCT_ID_FIRST);
 
-	if (!ids || id - TSCT_ID_FIRST >= IDS_MAX)
-		return 0;
-	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
+	return at ? __atomic_load_n(&at->id, __ATOMIC_RELAXED) : 0;
 }
 
 static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
 					    unsigned int i)
 {
-	return channel->ids && i < channel->ids->nr ? channel->ids->at[i].def : NULL;
+	const struct handle_id *at = ids_at(channel->ids, i);
+
+	return at ? at->def : NULL;
+}
+
+/* Returns the first entry with a definition; or -1, with *ret_key as the index's key for it. */
+static int ids_find(const struct tsct_handle_ids *ids, const struct tsct_event_def *def,
+		    __u64 ret_key[2])
+{
+	const __u64 *known;
+
+	ret_key[0] = tsct_hash_event_def(0, def);
+	for (ret_key[1] = 0; ; ret_key[1]++) {
+		known = tsct_index_get(&ids->known, ret_key[0], ret_key[1]);
+		if (!known)
+			return -1;
+		if (tsct_event_def_equal(ids_at(ids, (unsigned int)*known - 1)->def, def))
+			return (int)*known - 1;
+	}
 }
 
 /* Sets entry @i of the table of a handle (@def is set, @id is 0) or of a target (@def is NULL).
@@ -76,6 +107,8 @@ static int ids_put(struct tsct_channel *channel, unsigned int i,
 {
 	struct tsct_handle_ids *ids = channel->ids;
 	struct tsct_event_def *copy;
+	struct handle_id *part;
+	__u64 key[2];
 
 	if (i >= IDS_MAX)
 		return -ENOSPC;
@@ -85,15 +118,26 @@ static int ids_put(struct tsct_channel *channel, unsigned int i,
 			return -ENOMEM;
 		__atomic_store_n(&channel->ids, ids, __ATOMIC_RELEASE);
 	}
+	if (!ids->part[i / IDS_PART]) {
+		part = calloc(IDS_PART, sizeof(*part));
+		if (!part)
+			return -ENOMEM;
+		__atomic_store_n(&ids->part[i / IDS_PART], part, __ATOMIC_RELEASE);
+	}
 	if (def) {
 		copy = malloc(def->size);
 		if (!copy)
 			return -ENOMEM;
 		memcpy(copy, def, def->size);
-		copy->id = 0;
-		ids->at[i].def = copy;
+		tsct_event_def_set_id(copy, 0);
+		if (ids_find(ids, def, key) < 0 &&
+		    !tsct_index_put(&ids->known, key[0], key[1], i + 1)) {
+			free(copy);
+			return -ENOMEM;
+		}
+		ids_at(ids, i)->def = copy;
 	}
-	__atomic_store_n(&ids->at[i].id, id, __ATOMIC_RELAXED);
+	__atomic_store_n(&ids_at(ids, i)->id, id, __ATOMIC_RELAXED);
 	if (i >= ids->nr)
 		ids->nr = i + 1;
 	return TSCT_ID_FIRST + i;
@@ -102,9 +146,18 @@ static int ids_put(struct tsct_channel *channel, unsigned int i,
 void tsct_channel_ids_free(struct tsct_channel *channel)
 {
 	struct tsct_handle_ids *ids = channel->ids;
+	struct handle_id *at;
+	unsigned int i;
 
-	while (ids && ids->nr)
-		free(ids->at[--ids->nr].def);
+	while (ids && ids->nr) {
+		at = ids_at(ids, --ids->nr);
+		if (at)
+			free(at->def);
+	}
+	for (i = 0; ids && i < sizeof(ids->part) / sizeof(ids->part[0]); i++)
+		free(ids->part[i]);
+	if (ids)
+		tsct_index_free(&ids->known);
 	free(ids);
 	channel->ids = NULL;
 }
@@ -124,7 +177,7 @@ static int ids_copy(struct tsct_channel *channel)
 	if (copy)
 		memcpy(copy, defs, used);
 	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused))) {
-		i = def->id - TSCT_ID_FIRST;
+		i = tsct_event_def_id(def) - TSCT_ID_FIRST;
 		if (i < IDS_MAX && !ids_def(channel, i))
 			err = ids_put(channel, i, def, 0) < 0 ? -ENOMEM : 0;
 	}
@@ -142,12 +195,12 @@ static int define_by_provider(struct tsct_channel *channel, struct tsct_event_de
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
 	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
-	id = def->id;
+	id = def->id == TSCT_ID_WIDE ? (int)(def->size | (__u32)def->id_high << 16) : def->id;
 	*def = sent;
 	if (err)
 		return err;
-	def->id = id;
-	return id < TSCT_ID_FIRST ? -EPROTO : id;
+	tsct_event_def_set_id(def, (__u32)id);
+	return id < TSCT_ID_FIRST || id > TSCT_ID_WIDE_MAX ? -EPROTO : id;
 }
 
 /* Defines a handle's events in a new target. Events for which the target has no room are not
@@ -199,22 +252,18 @@ int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
 static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
-	const unsigned int nr = channel->ids ? channel->ids->nr : 0;
-	const struct tsct_event_def *known;
-	int id = 0, result;
-	unsigned int i;
+	int id = 0, result, i;
+	__u64 key[2];
 
-	for (i = 0; i < nr; i++) {
-		known = ids_def(channel, i);
-		if (known && tsct_event_def_equal(known, def))
-			break;
-	}
+	i = channel->ids ? ids_find(channel->ids, def, key) : -1;
 	if (target != channel)
 		id = define_by_provider(target, def);
 	if (id < 0)
 		return id;
-	result = i < nr ? (int)(TSCT_ID_FIRST + i) : ids_put(channel, i, def, 0);
-	return result > 0 && id ? ids_put(target, i, NULL, id) : result;
+	result = i >= 0 ? TSCT_ID_FIRST + i :
+		ids_put(channel, channel->ids ? channel->ids->nr : 0, def, 0);
+	return result > 0 && id ? ids_put(target, (unsigned int)result - TSCT_ID_FIRST, NULL, id) :
+		result;
 }
 
 /* Defines an event in the handle's own channel, and keeps the definition if the handle may
@@ -227,7 +276,7 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
 	if (tsct_channel_target(channel) != channel) {	/* the helper thread just set it */
-		def->id = 0;
+		tsct_event_def_set_id(def, 0);
 		id = define_by_handle(channel, def);
 	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
 		id = ids_put(channel, id - TSCT_ID_FIRST, def, 0);
@@ -366,8 +415,8 @@ static void set_state(struct tsct_event_type *event, bool on)
 	struct tsct_channel *to = event->channel ? tsct_channel_target(event->channel) : NULL;
 	uint64_t state;
 
-	if (on && to && event->flags & REFUSED)
-		to = tsct_channel_refusing(to);
+	if (on && to && (event->flags & REFUSED || event->flags >> ID_HIGH_SHIFT))
+		to = tsct_channel_wide(to, event->flags >> ID_HIGH_SHIFT);
 	state = on && to ? (uintptr_t)to | (uint64_t)event->id << 48 : 0;
 	/*
 	 * Stores the event's state by release, so that an emit that reads the state
@@ -380,7 +429,7 @@ static void leave_channel(struct tsct_event_type *event)
 {
 	set_state(event, false);
 	event->channel = NULL;
-	event->flags &= ~(BOUND | WANTED | REFUSED);
+	event->flags = 0;
 }
 
 /* Defines the event in @target. Returns its id or -errno. */
@@ -417,9 +466,10 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 	const bool refused = id < 0 && target->provider != TSCT_PROVIDER_NONE;
 
 	set_state(event, false);
-	event->flags = (event->flags & ~REFUSED) | (refused ? REFUSED : 0);
+	event->flags = (event->flags & (BOUND | WANTED)) | (refused ? REFUSED : 0) |
+		(id > 0 ? (__u32)id >> 16 << ID_HIGH_SHIFT : 0);
 	event->channel = id > 0 || refused ? channel : NULL;
-	event->id = refused ? TSCT_ID_MAX : id;	/* the refusing handle has no ids */
+	event->id = refused ? TSCT_ID_MAX : (__u16)id;	/* the refusing handle has no ids */
 	return id < 0 ? id : 0;
 }
 

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/core/event_def.h"
+#include "channel_admin.h"
 #include "gettime.h"
 #include "reader.h"
 
@@ -302,6 +304,13 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	return true;
 }
 
+/* Returns the id that a payload begins with; 0: it has none, or an invalid one. */
+static __u32 wide_id(const struct tsct_record *header, const __u64 *payload)
+{
+	return header->id == TSCT_ID_WIDE && payload[0] > TSCT_ID_MAX &&
+		payload[0] <= TSCT_ID_WIDE_MAX ? (__u32)payload[0] : 0;
+}
+
 /*
  * Reads the next record below @head. Returns 1, or 0: there is none. The loop ends:
  * every iteration advances ring->pos towards the head, except when writers overwrote
@@ -318,6 +327,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	struct tsct_block block;
 	int overtaken = 0;
 	__u64 next;
+	__u32 wide;
 
 	while ((__s64)(head.pos - ring->pos) > 0) {
 		step = tsct_ring_next(geo, data, ring->pos, head.pos, &header, &next);
@@ -342,13 +352,14 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		if (step != TSCT_STEP_RECORD)
 			continue;
 		ring->count++;
+		wide = wide_id(&header, copy);
 		*ret_event = (struct tsct_event) {
 			.cycles = header.cycles,
 			.cpu = cpu,
 			.tid = header.tid,
-			.id = header.id,
-			.len = header.len - sizeof(header),
-			.payload = copy,
+			.id = wide ? wide : header.id,
+			.len = header.len - sizeof(header) - (wide ? sizeof(*copy) : 0),
+			.payload = wide ? copy + 1 : copy,
 		};
 		return 1;
 	}
@@ -589,13 +600,7 @@ int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_read
 	reader->rings = calloc(h->nr_cpus, sizeof(*reader->rings));
 	reader->heap = calloc(h->nr_cpus, sizeof(*reader->heap));
 	reader->copy = malloc(h->block_size);
-	reader->defs = malloc(h->defs_size ?: 1);
-	/*
-	 * Buffer of 512 KiB, most pages of which are never touched and so use no memory
-	 */
-	reader->by_id = calloc(TSCT_ID_MAX + 1, sizeof(*reader->by_id));
-	if (!reader->rings || !reader->heap || !reader->copy || !reader->defs ||
-	    !reader->by_id) {
+	if (!reader->rings || !reader->heap || !reader->copy) {
 		tsct_reader_close(reader);
 		return -ENOMEM;
 	}
@@ -608,6 +613,7 @@ int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_read
 
 void tsct_reader_close(struct tsct_reader *reader)
 {
+	struct tsct_reader_defs *defs, *next;
 	unsigned int cpu;
 
 	if (!reader)
@@ -618,7 +624,10 @@ void tsct_reader_close(struct tsct_reader *reader)
 	free(reader->rings);
 	free(reader->heap);
 	free(reader->copy);
-	free(reader->defs);
+	for (defs = reader->defs; defs; defs = next) {
+		next = defs->next;
+		free(defs);
+	}
 	free(reader->by_id);
 	free(reader);
 }
@@ -651,37 +660,61 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 
 /* ---- definitions ------------------------------------------------------- */
 
+static const struct tsct_event_def *known_def(const struct tsct_reader *reader, unsigned int id)
+{
+	return id < reader->nr_ids ? reader->by_id[id] : NULL;
+}
+
 /*
- * Copies the definitions that were added since the last call, then parses the
- * copy. Only the first defs_used bytes are complete. After a definition that does not
- * parse, no more definitions are read.
+ * Copies the next @len bytes of definitions from @from, and parses the copy. Returns how many
+ * bytes the whole definitions have at its begin; 0: none, or out of memory.
+ */
+static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len)
+{
+	struct tsct_reader_defs *copy = malloc(sizeof(*copy) + len);
+	const struct tsct_event_def *def;
+	size_t pos = 0, next;
+	__u32 id;
+	int err;
+
+	if (!copy)
+		return 0;
+	copy->next = reader->defs;
+	reader->defs = copy;
+	memcpy(copy->area, from, len);
+	for (; (def = tsct_event_def_next(copy->area, len, pos, &next, &err)); pos = next) {
+		id = tsct_event_def_id(def);
+		if (tsct_array_extend(&reader->by_id, &reader->nr_ids, id + 1,
+				      sizeof(*reader->by_id)))
+			break;
+		if (!reader->by_id[id])
+			reader->by_id[id] = def;
+	}
+	return pos;
+}
+
+/*
+ * Copies the definitions that were added since the last call, in parts. Only the first
+ * defs_used bytes are complete. After a definition that does not parse, no more definitions
+ * are read.
  */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id)
 {
-	const struct tsct_channel *channel = reader->channel;
-	const struct tsct_channel_header *shared = (void *)channel->head_map;
-	const struct tsct_event_def *def;
-	size_t pos = reader->defs_used;
-	__u64 used;
-	int err;
+	size_t used, left, len = 1;
+	const char *defs;
 
-	if (id > TSCT_ID_MAX)
-		return NULL;
-	if (reader->by_id[id] || reader->defs_broken)
-		return reader->by_id[id];
-	/* acquire: pairs with the provider's release of defs_used after a definition */
-	used = smp_load_acquire(&shared->defs_used);
-	if (used <= pos || used > channel->header.defs_size)
-		return NULL;
-	memcpy(reader->defs + pos,
-	       channel->head_map + channel->header.defs_offset + pos, used - pos);
-	while ((def = tsct_event_def_next(reader->defs, used, pos, &pos, &err)))
-		if (!reader->by_id[def->id])
-			reader->by_id[def->id] = def;
-	reader->defs_used = pos;
-	reader->defs_broken = err != 0;
-	return reader->by_id[id];
+	if (known_def(reader, id) || reader->defs_broken)
+		return known_def(reader, id);
+	defs = tsct_channel_defs(reader->channel, &used);
+	while (len && used > reader->defs_used) {
+		left = used - reader->defs_used;
+		len = copy_defs(reader, defs + reader->defs_used,
+				left < TSCT_DEFS_SIZE ? left : TSCT_DEFS_SIZE);
+		reader->defs_used += len;
+	}
+	reader->defs_broken = !len;
+	return known_def(reader, id);
 }
 
 /* ---- waiting ----------------------------------------------------------- */

@@ -63,11 +63,15 @@ struct tsct_reader {
 	__u64 scanned_until;	/* highest cycles up to which the last scan of all rings
 				 * found all events; 0: unknown */
 	__u64 last_ordered;	/* highest cycles of the events returned in order */
-	/* Event definitions */
-	char *defs;		/* copy of the definition area */
-	__u64 defs_used;	/* bytes of defs that are parsed */
+	/* Event definitions: copies of the definition area, which is read up to defs_used */
+	struct tsct_reader_defs {
+		struct tsct_reader_defs *next;
+		char area[];
+	} *defs;
+	__u64 defs_used;
 	bool defs_broken;	/* reading ended at an invalid definition */
 	const struct tsct_event_def **by_id;
+	size_t nr_ids;		/* number of elements of by_id */
 };
 
 static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)

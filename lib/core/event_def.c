@@ -115,7 +115,8 @@ const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 	if (pos > used || pos % 8)
 		return NULL;
 	def = (const void *)((const char *)area + pos);
-	if (tsct_event_def_check(def, used - pos) || def->id < TSCT_ID_FIRST)
+	if (tsct_event_def_check(def, used - pos) ||
+	    tsct_event_def_id(def) - TSCT_ID_FIRST > TSCT_ID_WIDE_MAX - TSCT_ID_FIRST)
 		return NULL;
 	*ret_error = 0;
 	*ret_next = pos + def->size;

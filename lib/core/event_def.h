@@ -21,6 +21,18 @@ extern const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR];
 /* Names of event kinds; the index is TSCT_KIND_* */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 
+/* Returns the id of an event, up to TSCT_ID_WIDE_MAX. */
+static inline __u32 tsct_event_def_id(const struct tsct_event_def *def)
+{
+	return def->id | (__u32)def->id_high << 16;
+}
+
+static inline void tsct_event_def_set_id(struct tsct_event_def *def, __u32 id)
+{
+	def->id = (__u16)id;
+	def->id_high = (__u16)(id >> 16);
+}
+
 /*
  * tsct_event_def_check - validate a definition
  * @def: @len bytes of any content; nothing beyond @len is read

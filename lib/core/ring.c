@@ -232,8 +232,9 @@ static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
 			TSCT_STEP_BLOCK : TSCT_STEP_BROKEN;
 	if (header->id == TSCT_ID_PAD)
 		return left <= room ? TSCT_STEP_PAD : TSCT_STEP_BROKEN;
-	if (header->id < TSCT_ID_FIRST || size > room || size >= left ||
-	    header->len < sizeof(struct tsct_record) ||
+	if ((header->id < TSCT_ID_FIRST && header->id != TSCT_ID_WIDE) || size > room ||
+	    size >= left || header->len < sizeof(struct tsct_record) +
+	    (header->id == TSCT_ID_WIDE ? sizeof(__u64) : 0) ||
 	    header->len - sizeof(struct tsct_record) > tsct_payload_max(geo))
 		return TSCT_STEP_BROKEN;
 	return TSCT_STEP_RECORD;

@@ -465,7 +465,7 @@ static int write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < s->nr_defs; i++)
 		if (s->defs[i])
 			write_of_stream(w, TSCT_METADATA_EVENTS, stream,
-					s->defs[i]->id, s->defs[i]);
+					tsct_event_def_id(s->defs[i]), s->defs[i]);
 	return write_whole_section(w, SECTION_STREAMS + stream);
 }
 
@@ -625,7 +625,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 {
 	const struct tsct_event_def *def;
 	struct tsct_ctf_clock clock;
-	__u32 i, j;
+	__u32 i, j, id;
 	int err;
 
 	err = tsct_ctf_clock(rec, &clock);
@@ -645,8 +645,9 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 			def = rec->streams[i].defs[j];
 			if (!def)
 				continue;
-			tsct_tsdl_put_event(to, def, i, j, NULL);
-			tsct_tsdl_put_event(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
+			id = tsct_delta_extended(j);
+			tsct_tsdl_put_event(to, def, i, id, NULL);
+			tsct_tsdl_put_event(to, def, i, id | TSCT_DELTA_TID, "u32_t tid");
 		}
 	}
 	fputs(TSCT_META_END, to);

@@ -41,6 +41,7 @@ struct tsct_recording_writer {
 	/* Event classes known so far and their numbers, by stream class */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
+	__u32 *last_id;		/* ID in the file of the last frequent event, by stream class */
 	/* limit of the accepted disorder, cycles: an event that is earlier than the file's
 	 * previous event, but by less, gets the previous event's time */
 	__u64 raise;
@@ -223,17 +224,22 @@ int tsct_recording_writer_define(struct tsct_recording_writer *w, __u32 stream, 
 	struct tsct_event_def in_file;
 	int err;
 
+	/* All IDs below that of the last frequent event are in use. */
+	if (next < w->last_id[stream])
+		next = w->last_id[stream];
 	while (tsct_recording_def(w->rec, stream, next))
 		next++;
-	if (next > UINT16_MAX)
+	if (next > TSCT_ID_WIDE_MAX)
 		return -EINVAL;
+	if (!is_rare)
+		w->last_id[stream] = next;
 	memcpy(&in_file, def, def->size);
-	in_file.id = (__u16)next;
+	tsct_event_def_set_id(&in_file, next);
 	err = tsct_recording_add_def(w->rec, stream, &in_file);
 	if (err)
 		return err;
 	w->touched = true;
-	return add_kind(w, stream, id, tsct_recording_def(w->rec, stream, in_file.id)) ?
+	return add_kind(w, stream, id, tsct_recording_def(w->rec, stream, next)) ?
 		0 : -ENOMEM;
 }
 
@@ -571,7 +577,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->files = calloc(nr_files(w) + 1, sizeof(*w->files));
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
-	if (w->files && w->kinds && w->nr_kinds) {
+	w->last_id = calloc(classes, sizeof(*w->last_id));
+	if (w->files && w->kinds && w->nr_kinds && w->last_id) {
 		/* The progress file is created first, so that readers never see metadata of
 		 * an incomplete recording without a progress file. */
 		w->progress = open_progress(dirfd);
@@ -668,6 +675,7 @@ void tsct_recording_writer_close(struct tsct_recording_writer *w)
 		free(w->kinds[i]);
 	free(w->kinds);
 	free(w->nr_kinds);
+	free(w->last_id);
 	free(w->files);
 	free(w);
 }

@@ -462,7 +462,7 @@ static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def)
 {
 	struct tsct_stream_reader_kind kind = {
-		.def = def, .size = def ? 0 : -1, .id = def ? def->id : 0,
+		.def = def, .size = def ? 0 : -1, .id = def ? tsct_event_def_id(def) : 0,
 	};
 	__u32 f;
 

@@ -21,7 +21,7 @@
  *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
  *				the tick in 1, 2, 4, 8 bytes each
  *	compact	 bits 3-7	id
- *	extended bits 3-23	id: 16 bits, and TSCT_DELTA_TID
+ *	extended bits 3-23	id: 16 bits, TSCT_DELTA_TID, and the 4 high bits of the id
  *	next 1-8 bytes		low bits of the tick
  *	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
  *
@@ -41,7 +41,8 @@
  *	sync-every	a packet ends after a given number of events or bytes, or after
  *			a given time: struct tsct_packet_limits
  */
-#define TSCT_DELTA_ID_MAX	0xffff
+#define TSCT_DELTA_ID_MAX	0xfffff
+#define TSCT_DELTA_ID_LOW	0xffff	/* mask of the id's bits below TSCT_DELTA_TID */
 #define TSCT_DELTA_TID		0x10000
 #define TSCT_DELTA_COMPACT	32	/* ids below this limit have a compact header */
 
@@ -49,6 +50,12 @@
 #define TSCT_DELTA_ROOM		16
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
+
+/* Returns the number by which an extended header, and the declaration of the event, have an id. */
+static inline __u32 tsct_delta_extended(__u32 id)
+{
+	return (id & TSCT_DELTA_ID_LOW) | (id & ~TSCT_DELTA_ID_LOW) << 1;
+}
 
 /* State of the codec, which is equal in writer and reader after the same event */
 struct tsct_delta {
@@ -86,8 +93,11 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
 	__u32 at = 1 + 2 * extended;
 
-	if (unlikely(tick < delta->tick || id > TSCT_DELTA_ID_MAX))
-		return -EINVAL;
+	if (unlikely(tick < delta->tick || id > TSCT_DELTA_ID_LOW)) {
+		if (tick < delta->tick || id > TSCT_DELTA_ID_MAX)
+			return -EINVAL;
+		head = width | extended << 2 | (tsct_delta_extended(id) | other << 16) << 3;
+	}
 	memcpy(to, &head, sizeof(head));
 	memcpy(to + at, &tick, sizeof(tick));
 	at += 1U << width;
@@ -129,12 +139,12 @@ static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *fro
 	} else if (unlikely(delta->tid == TSCT_DELTA_NO_TID)) {
 		return -EINVAL;
 	}
-	if (unlikely(tick < delta->tick || head > (TSCT_DELTA_TID | 0xffff)))
+	if (unlikely(tick < delta->tick))
 		return -EINVAL;
 	delta->tick = tick;
 	delta->tid = tid;
 	delta->events++;
-	*ret_id = head & 0xffff;
+	*ret_id = (head & TSCT_DELTA_ID_LOW) | head >> 17 << 16;
 	return (int)size;
 }
 

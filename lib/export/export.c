@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "export.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
@@ -452,7 +453,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
-			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.def = x->first_def[e.stream] + tsct_event_def_id(e.def) - TSCT_ID_FIRST,
 			.node = e.node,
 		};
 		err = end_threads(x, threads, e.tick, &ended);

@@ -330,21 +330,6 @@ static const struct typed *typed_at(const struct merge_defs *d, __u64 number)
 	return (const struct typed *)(d->list->data + d->at[number]);
 }
 
-static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
-{
-	const struct tsct_field *f;
-	__u64 hash = tsct_hash(seed + class, def->name, strlen(def->name));
-
-	hash = tsct_hash(hash, &def->kind, sizeof(def->kind));
-	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
-		hash = tsct_hash(hash, f->name, strlen(f->name));
-		hash = tsct_hash(hash, &f->type, sizeof(f->type));
-		hash = tsct_hash(hash, &f->format, sizeof(f->format));
-		hash = tsct_hash(hash, &f->count, sizeof(f->count));
-	}
-	return hash;
-}
-
 /* Looks up an event type in the list. Returns its number; or -ENOENT, and sets @ret_key to the
  * key under which to add the type. */
 static __s64 look_up_type(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
@@ -353,7 +338,7 @@ static __s64 look_up_type(const struct merge_defs *d, __u32 class, const struct 
 	const struct typed *known;
 	const __u64 *number;
 
-	ret_key[0] = hash_of(d->seed, class, def);
+	ret_key[0] = tsct_hash_event_def(d->seed + class, def);
 	for (ret_key[1] = 0; ; ret_key[1]++) {
 		number = tsct_index_get(&d->index, ret_key[0], ret_key[1]);
 		if (!number)
@@ -539,7 +524,7 @@ int merge_define(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- event types ------------------------------------------------------------------- */
 
-#define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
+#define IDS	(TSCT_ID_WIDE_MAX - TSCT_ID_FIRST + 1)
 
 /* Defines an event type in the result. @next: lowest event id that may be free in the
  * stream class of the type; updated. Returns 0 or -errno after merge_fail(). */
@@ -548,20 +533,21 @@ static int define_type(struct tsct_merge *m, const struct typed *type, __u32 *ne
 	struct tsct_event_def copy = { .id = 0 };
 
 	memcpy(&copy, &type->def, type->def.size);
+	*ret_id = tsct_event_def_id(&copy);
 	/* The event keeps its id if the result does not use that id yet: so a channel that
 	 * only one input has keeps all event ids. */
-	if (tsct_recording_def(&m->result, type->class, copy.id)) {
-		while (*next <= TSCT_ID_MAX &&
+	if (tsct_recording_def(&m->result, type->class, *ret_id)) {
+		while (*next <= TSCT_ID_WIDE_MAX &&
 		       tsct_recording_def(&m->result, type->class, *next))
 			++*next;
-		if (*next > TSCT_ID_MAX)
+		if (*next > TSCT_ID_WIDE_MAX)
 			return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
 					  " have more than %d event definitions;"
 					  " merge fewer recordings", m->options.path[type->input],
 					  m->result.streams[type->class].name, IDS);
-		copy.id = *next;
+		*ret_id = *next;
+		tsct_event_def_set_id(&copy, *next);
 	}
-	*ret_id = copy.id;
 	return merge_fail_errno(m, tsct_recording_add_def(&m->result, type->class, &copy));
 }
 

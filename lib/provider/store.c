@@ -19,6 +19,8 @@
 #include <tsctrace/version.h>
 
 #include "lib/abi/request.h"
+#include "lib/base/array.h"
+#include "lib/base/hash.h"
 #include "lib/client/channel.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
@@ -28,6 +30,11 @@
 #define USER_BYTES_MAX		(1ULL << 30)
 /* largest id that a channel keeps when a client gives the channel back after a restart */
 #define FORMER_ID_MAX		(1U << 24)
+/* size of the definitions' area of a new channel, bytes. Its first TSCT_DEFS_SIZE bytes have
+ * memory; more gets memory as definitions are added. */
+#define DEFS_SIZE		(512ULL * TSCT_DEFS_SIZE)
+/* largest id of a definition of kernel events; tools/bpf uses the ids above for system calls */
+#define KERNEL_ID_MAX		0x7fff
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 #define CPU_STATE_OFFSET	256
 
@@ -44,7 +51,7 @@ static __u64 page_align(__u64 value)
 }
 
 static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
-		       __u32 block_size, __u32 blocks)
+		       __u32 block_size, __u32 blocks, __u64 defs_size)
 {
 	h->nr_cpus = nr_cpus;
 	h->block_size = block_size;
@@ -52,21 +59,27 @@ static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
 	h->data_size = (__u64)block_size * blocks;
 	h->cpu_state_offset = CPU_STATE_OFFSET;
 	h->defs_offset = page_align(CPU_STATE_OFFSET + nr_cpus);
-	h->defs_size = TSCT_DEFS_SIZE;
+	h->defs_size = defs_size;
 	h->consumer_offset = page_align(h->defs_offset + h->defs_size);
 	h->ring_offset = h->consumer_offset + (__u64)nr_cpus * TSCT_PAGE_SIZE;
 	h->ring_stride = TSCT_PAGE_SIZE + h->data_size;
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
 }
 
-/* Returns the size of the memfd for a channel, in bytes. */
+/* Returns the memory of a channel, bytes, if @defs_room bytes of its definitions have memory. */
+static __u64 memory_of(const struct tsct_channel_header *h, __u64 defs_room)
+{
+	return h->file_size - h->defs_size + defs_room;
+}
+
+/* Returns the memory of a new channel, bytes. */
 static __u64 channel_size(const struct tsct_store *store,
 			  const struct tsct_channel_create *create)
 {
 	struct tsct_channel_header h;
 
-	set_layout(&h, store->nr_cpus, create->block_size, create->blocks);
-	return h.file_size;
+	set_layout(&h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
+	return memory_of(&h, TSCT_DEFS_SIZE);
 }
 
 static int allocate_range(int fd, __u64 offset, __u64 len)
@@ -93,7 +106,9 @@ static int allocate_rings(const struct tsct_store *store,
 	int err;
 
 	tsct_cpus_usable(is_embedded(store), &cpus);
-	err = allocate_range(channel->memfd, 0, h->ring_offset);
+	err = allocate_range(channel->memfd, 0, h->defs_offset + channel->defs_room) ?:
+		allocate_range(channel->memfd, h->consumer_offset,
+			       h->ring_offset - h->consumer_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
 		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
 				     cpu < CPU_SETSIZE && CPU_ISSET(cpu, &cpus) ?
@@ -143,14 +158,16 @@ static void *data_of(const struct tsct_store_channel *channel, __u32 cpu)
 	return (char *)producer_of(channel, cpu) + TSCT_PAGE_SIZE;
 }
 
-static struct tsct_store_channel *alloc_channel(void)
+/* @defs_room: bytes of the definitions' area that are to have memory */
+static struct tsct_store_channel *alloc_channel(__u64 defs_room)
 {
 	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
 
 	if (!channel)
 		return NULL;
 	channel->memfd = -1;
-	channel->defs = malloc(TSCT_DEFS_SIZE);
+	channel->defs_room = defs_room;
+	channel->defs = malloc(defs_room);
 	if (channel->defs)
 		return channel;
 	free(channel);
@@ -165,7 +182,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 			const struct tsct_channel_create *create,
 			struct tsct_store_channel **ret_channel)
 {
-	struct tsct_store_channel *channel = alloc_channel();
+	struct tsct_store_channel *channel = alloc_channel(TSCT_DEFS_SIZE);
 	struct tsct_channel_header *h;
 	__u32 cpu;
 	int err;
@@ -178,7 +195,8 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 		.policy = create->policy, .flags = create->flags, .source = store->source,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
-	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
+	set_layout(h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
+	channel->bytes = memory_of(h, channel->defs_room);
 	err = make_memfd(store, channel);
 	if (err) {
 		tsct_store_channel_free(channel);
@@ -213,20 +231,57 @@ static int peek_header(int memfd, struct tsct_channel_header *ret_header)
 	return 0;
 }
 
+/* Returns the number of bytes of definitions that a header states, rounded up to whole steps. */
+static __u64 room_for_defs(const struct tsct_channel_header *h)
+{
+	const __u64 used = h->defs_used < h->defs_size ? h->defs_used : h->defs_size;
+
+	return used ? (used + TSCT_DEFS_SIZE - 1) / TSCT_DEFS_SIZE * TSCT_DEFS_SIZE :
+		TSCT_DEFS_SIZE;
+}
+
+/* Returns the number of a definition, or -1 with *ret_key as the key of the index for it. */
+static __s64 find_def(const struct tsct_store_channel *channel,
+		      const struct tsct_event_def *def, __u64 ret_key[2])
+{
+	const __u64 *number;
+
+	ret_key[0] = tsct_hash_event_def(0, def);
+	for (ret_key[1] = 0; ; ret_key[1]++) {
+		number = tsct_index_get(&channel->known, ret_key[0], ret_key[1]);
+		if (!number)
+			return -1;
+		if (tsct_event_def_equal((void *)(channel->defs + channel->def_at[*number - 1]),
+					 def))
+			return (__s64)*number - 1;
+	}
+}
+
+/* Gives the definition at offset @at of the definitions the next number. Returns 0 or -ENOMEM. */
+static int number_def(struct tsct_store_channel *channel, __u32 at, const __u64 key[2])
+{
+	if (!tsct_array_next(&channel->def_at, channel->nr_defs, sizeof(at)) ||
+	    !tsct_index_put(&channel->known, key[0], key[1], channel->nr_defs + 1))
+		return -ENOMEM;
+	channel->def_at[channel->nr_defs++] = at;
+	return 0;
+}
+
 /* Copies the definitions from the memory, up to the first that is not valid. */
 static void adopt_defs(struct tsct_store_channel *channel)
 {
 	struct tsct_channel_header *h = &channel->header;
 	const struct tsct_event_def *def;
-	__u64 used = h->defs_used < h->defs_size ? h->defs_used : h->defs_size;
+	__u64 used = h->defs_used < channel->defs_room ? h->defs_used : channel->defs_room;
 	size_t pos = 0, end = 0;
+	__u64 key[2];
 	int err;
 
 	memcpy(channel->defs, channel->map + h->defs_offset, used);
 	while ((def = tsct_event_def_next(channel->defs, used, pos, &pos, &err))) {
-		if (def->id != TSCT_ID_FIRST + channel->nr_defs)
+		if (tsct_event_def_id(def) != TSCT_ID_FIRST + channel->nr_defs ||
+		    find_def(channel, def, key) >= 0 || number_def(channel, (__u32)end, key))
 			break;
-		channel->nr_defs++;
 		end = pos;
 	}
 	h->defs_used = end;
@@ -247,14 +302,17 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	struct tsct_channel_header *h;
 	int err;
 
-	set_layout(&layout, store->nr_cpus, header->block_size, header->blocks);
-	if (memcmp(&layout, header, sizeof(layout)))
+	set_layout(&layout, store->nr_cpus, header->block_size, header->blocks,
+		   header->defs_size);
+	if (memcmp(&layout, header, sizeof(layout)) || header->defs_size > DEFS_SIZE ||
+	    !header->defs_size || header->defs_size % TSCT_DEFS_SIZE)
 		return -EPROTO;
-	channel = alloc_channel();
+	channel = alloc_channel(room_for_defs(header));
 	if (!channel)
 		return -ENOMEM;
 	h = &channel->header;
 	*h = *header;
+	channel->bytes = memory_of(h, channel->defs_room);
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
 	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
 	if (!err)
@@ -280,34 +338,9 @@ void tsct_store_channel_free(struct tsct_store_channel *channel)
 	if (channel->memfd >= 0)
 		close(channel->memfd);
 	free(channel->defs);
+	free(channel->def_at);
+	tsct_index_free(&channel->known);
 	free(channel);
-}
-
-/* Finds or appends a definition and sets def->id. Returns 0 or -ENOSPC. */
-static int define_in_channel(struct tsct_store_channel *channel, struct tsct_event_def *def)
-{
-	struct tsct_channel_header *mapped = (void *)channel->map;
-	struct tsct_channel_header *h = &channel->header;
-	const struct tsct_event_def *known;
-	size_t pos = 0;
-	int err;
-
-	while ((known = tsct_event_def_next(channel->defs, h->defs_used, pos, &pos,
-					    &err))) {
-		if (tsct_event_def_equal(known, def)) {
-			def->id = known->id;
-			return 0;
-		}
-	}
-	if (def->size > h->defs_size - h->defs_used)
-		return -ENOSPC;
-	def->id = TSCT_ID_FIRST + channel->nr_defs++;
-	memcpy(channel->defs + h->defs_used, def, def->size);
-	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
-	h->defs_used += def->size;
-	/* release: pairs with the acquire in tsct_reader_def() */
-	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
-	return 0;
 }
 
 /* Fills in the statistics of the ring of CPU @figures->cpu, which is below nr_cpus. */
@@ -358,7 +391,7 @@ static void describe_channel(const struct tsct_store_channel *channel,
 			h->flags & ~TSCT_CHANNEL_KEEP, .source = h->source,
 		.block_size = h->block_size, .blocks = h->blocks,
 		.nr_cpus_ready = h->nr_cpus, .holders = channel->holders,
-		.consumers = channel->consumers, .bytes = h->file_size,
+		.consumers = channel->consumers, .bytes = channel->bytes,
 	};
 	memcpy(ret_info->name, h->name, sizeof(h->name));
 	for (; ring.cpu < h->nr_cpus; ring.cpu++) {
@@ -439,23 +472,77 @@ static struct tsct_store_channel *find_by_id(const struct tsct_store *store,
 	return channel;
 }
 
-static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
+/* Checks the limits of memory, for @bytes more of one user. Returns 0 or -EDQUOT. */
+static int check_bytes(const struct tsct_store *store, uid_t uid, __u64 bytes)
 {
 	const struct tsct_store_channel *channel;
 	__u64 user_bytes = 0;
+
+	TAILQ_FOREACH(channel, &store->channels, list)
+		if (channel->header.uid == uid)
+			user_bytes += channel->bytes;
+	return bytes > store->bytes_max - store->bytes ||
+		user_bytes + bytes > store->bytes_user_max ? -EDQUOT : 0;
+}
+
+static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
+{
+	const struct tsct_store_channel *channel;
 	__u32 nr = 0;
 
-	TAILQ_FOREACH(channel, &store->channels, list) {
-		if (channel->header.uid != uid)
-			continue;
-		user_bytes += channel->header.file_size;
-		nr++;
-	}
-	if (store->nr_channels >= store->channels_max ||
-	    nr >= store->channels_user_max ||
-	    bytes > store->bytes_max - store->bytes ||
-	    user_bytes + bytes > store->bytes_user_max)
+	TAILQ_FOREACH(channel, &store->channels, list)
+		nr += channel->header.uid == uid;
+	if (store->nr_channels >= store->channels_max || nr >= store->channels_user_max)
 		return -EDQUOT;
+	return check_bytes(store, uid, bytes);
+}
+
+/* ---- definitions ----------------------------------------------------------- */
+
+/* Gives memory to more of the definitions' area. Returns 0 or -ENOSPC. */
+static int grow_defs(struct tsct_store *store, struct tsct_store_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	char *more;
+
+	if (channel->defs_room >= h->defs_size || check_bytes(store, h->uid, TSCT_DEFS_SIZE))
+		return -ENOSPC;
+	more = realloc(channel->defs, channel->defs_room + TSCT_DEFS_SIZE);
+	if (!more)
+		return -ENOSPC;
+	channel->defs = more;
+	if (allocate_range(channel->memfd, h->defs_offset + channel->defs_room, TSCT_DEFS_SIZE))
+		return -ENOSPC;
+	channel->defs_room += TSCT_DEFS_SIZE;
+	channel->bytes += TSCT_DEFS_SIZE;
+	store->bytes += TSCT_DEFS_SIZE;
+	return 0;
+}
+
+/* Finds or appends a definition and sets def->id. Returns 0 or -ENOSPC. */
+static int define_in_channel(struct tsct_store *store, struct tsct_store_channel *channel,
+			     struct tsct_event_def *def)
+{
+	struct tsct_channel_header *mapped = (void *)channel->map;
+	struct tsct_channel_header *h = &channel->header;
+	const __u32 max = h->flags & TSCT_CHANNEL_KERNEL ? KERNEL_ID_MAX : TSCT_ID_WIDE_MAX;
+	__s64 number;
+	__u64 key[2];
+
+	number = find_def(channel, def, key);
+	tsct_event_def_set_id(def, TSCT_ID_FIRST + (number < 0 ? channel->nr_defs : number));
+	if (number >= 0)
+		return 0;
+	if (tsct_event_def_id(def) > max || (def->size > channel->defs_room - h->defs_used &&
+					     grow_defs(store, channel)))
+		return -ENOSPC;
+	memcpy(channel->defs + h->defs_used, def, def->size);
+	if (number_def(channel, (__u32)h->defs_used, key))
+		return -ENOSPC;
+	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
+	h->defs_used += def->size;
+	/* release: pairs with the acquire in tsct_reader_def() */
+	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -510,7 +597,7 @@ static void insert_channel(struct tsct_store *store,
 		store->last_id = channel->header.id;
 	channel->kept = !!(channel->header.flags & TSCT_CHANNEL_KEEP);
 	store->nr_channels++;
-	store->bytes += channel->header.file_size;
+	store->bytes += channel->bytes;
 }
 
 int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
@@ -528,7 +615,7 @@ int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
 		return -EEXIST;
 	err = peek_header(memfd, &h);
 	if (!err)
-		err = check_limits(store, uid, h.file_size);
+		err = check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
 	h.id = id;
 	h.uid = uid;
 	h.flags = TSCT_CHANNEL_KEEP;
@@ -572,7 +659,7 @@ static int take_memory(struct tsct_store *store, const struct tsct_store_peer *p
 		return -EPROTO;
 	if (find_by_name(store, peer->uid, h.name))
 		return -EEXIST;
-	err = check_limits(store, peer->uid, h.file_size);
+	err = check_limits(store, peer->uid, memory_of(&h, room_for_defs(&h)));
 	/* The channel gets its former id again, but not a high one, which the client may have
 	 * invented: as later ids are higher, ids would run out. */
 	if (h.id > FORMER_ID_MAX || find_by_id(store, h.id))
@@ -759,7 +846,7 @@ static void drop_channel(struct tsct_store *store,
 	add_unread(channel, &store->unread);
 	TAILQ_REMOVE(&store->channels, channel, list);
 	store->nr_channels--;
-	store->bytes -= channel->header.file_size;
+	store->bytes -= channel->bytes;
 	if (reclaim)
 		fallocate(channel->memfd,
 			  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
@@ -794,14 +881,25 @@ static int remove_kept(struct tsct_store *store,
 	return 0;
 }
 
-static int define_event(const struct tsct_store_peer *peer,
+static int define_event(struct tsct_store *store, const struct tsct_store_peer *peer,
 			struct tsct_event_def *def)
 {
+	__u32 id;
+	int err;
+
 	if (!peer->channel)
 		return -ENOTCONN;
-	if (def->id || tsct_event_def_check(def, sizeof(*def)))
+	if (tsct_event_def_id(def) || tsct_event_def_check(def, sizeof(*def)))
 		return -EINVAL;
-	return define_in_channel(peer->channel, def);
+	err = define_in_channel(store, peer->channel, def);
+	id = tsct_event_def_id(def);
+	/* Clients that know no wide ids take this one for an error. */
+	if (!err && id > TSCT_ID_MAX) {
+		def->id = TSCT_ID_WIDE;
+		def->size = (__u16)id;
+		def->id_high = (__u16)(id >> 16);
+	}
+	return err;
 }
 
 static int store_info(const struct tsct_store *store, struct tsct_info *ret_info)
@@ -865,7 +963,7 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 	case TSCT_IOC_CHANNEL_CPU:
 		return err ?: cpu_figures(store, peer, arg);
 	case TSCT_IOC_DEFINE:
-		return err ?: define_event(peer, arg);
+		return err ?: define_event(store, peer, arg);
 	}
 	return -EOPNOTSUPP;
 }

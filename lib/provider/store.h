@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
+#include "lib/base/index.h"
 #include "ring_size.h"
 
 /* Largest number of channels; RLIMIT_NOFILE may lower this limit. */
@@ -112,6 +113,10 @@ struct tsct_store_channel {
 						 * memfd */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
+	__u32 *def_at;		/* offset in defs of each definition */
+	struct tsct_index known;	/* number of each definition, plus 1, by its hash */
+	__u64 defs_room;	/* bytes of the definitions' area that have memory */
+	__u64 bytes;		/* memory of the channel, bytes */
 	__u32 holders;		/* number of clients bound to the channel */
 	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */

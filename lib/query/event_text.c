@@ -14,6 +14,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "event_text.h"
+#include "filter.h"
 #include "syscall_value.h"
 #include "value_text.h"
 
@@ -245,12 +246,15 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 		end += strftime(end, sizeof(l->clock) - COPY_BYTES, utc ?
 				"%Y-%m-%dT%H:%M:%S." : "%H:%M:%S.", &tm);
 		l->clock_len = end - l->clock;
+		l->zone[0] = '\0';
+		if (!utc && tsct_local_occurs_twice(second))
+			strftime(l->zone, sizeof(l->zone), "%z", &tm);
 	}
 	at = copy_blocks(at, l->clock, l->clock_len);
 	at = tsct_digits_fixed(at, rest, 9);
 	if (utc)
 		*at++ = 'Z';
-	return at;
+	return stpcpy(at, l->zone);
 }
 
 static char *put_time(struct tsct_event_text *l, char *at,
@@ -380,7 +384,7 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 		   __s64 ns)
 {
 	const struct tsct_event_text_layout *s =
-		l->layouts[e->stream][e->def->id - TSCT_ID_FIRST];
+		l->layouts[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST];
 	char *at;
 
 	if (reserve_text(l, s->room + TSCT_TEXT_ESCAPED(e->len)))
@@ -414,7 +418,7 @@ int tsct_event_text_put(struct tsct_event_text *l, const char *text, size_t len)
 const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *l,
 						   const struct tsct_trace_event *e)
 {
-	return l->layouts[e->stream][e->def->id - TSCT_ID_FIRST]->call;
+	return l->layouts[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST]->call;
 }
 
 /* ---- initialization and freeing -------------------------------------------------- */

@@ -165,6 +165,17 @@ wait $recorder || fail "the flight recorder"
 [ "$(count flown sys_syncfs/begin)" = $((before + 3)) ] || fail "calls at the end"
 run_says 1 'no provider of channels' snapshot -o "$work/none"
 
+# --- io_uring: what is not seen is said ----------------------------------------
+
+run 0 record -e syscalls -o uring -- python3 -c '
+import ctypes
+ctypes.CDLL(None).syscall(426, -1, 0, 0, 0, None, 0)'
+run_shows 0 '^io_uring  *operations that programs leave to io_uring are not system calls' stat uring
+if has_wing report; then
+	run 0 report -q -o uring.html uring
+	grep -q '>io_uring: operations that programs leave' uring.html || fail "the page does not say it"
+fi
+
 # --- strings that are not in memory when a call begins -------------------------
 
 # Paths in pages of a file that were never touched: the event of the end has them.
@@ -182,6 +193,8 @@ if has_wing strace; then
 	# A program that was executed has replaced the memory.
 	grep -q ' execve(\(unreadable\|"/bin/true"\), .*) = 0 <' calls || fail "execve"
 fi
+run 0 stat strings
+not grep -q '^io_uring' "$work/out" || fail "io_uring where no program uses it"
 "$ctl" dump strings >events
 grep -q 'sys_openat/begin .*filename=unreadable' events &&
 	grep -q 'sys_openat/end .*ret=[0-9]* filename="opened"$' events ||
@@ -272,6 +285,24 @@ starts=$(count together sys_enter) ends=$(count together sys_exit)
 (ulimit -n 100 && run_says 1 'too many open files; raise the limit' \
 	record "${many[@]}" -o refused -- true) || exit 1
 [ ! -e refused ] || fail "a directory was made"
+# What the rate limit drops before the recording begins is not counted: these calls end when the
+# recording's files exist.
+python3 -c 'import os, time
+calls = 0
+while not os.path.exists("early"):
+	os.getppid()
+	calls += 1
+	if calls == 1000:
+		open("called", "w")
+print(calls, flush=True)
+time.sleep(1000)' >calls & track caller
+until [ -e called ]; do sleep 0.1; done
+run 0 record --json -e syscalls "${many[@]}" -p $caller --rate-limit 50 --duration 0.5 -o early
+kill $caller
+dropped=$(python3 -c 'import json, sys
+print(sum(e["dropped"] for e in json.load(sys.stdin)["rate_limited"]
+	  if e["event"] == "sys_getppid/begin"))' <"$work/out")
+[ $((dropped * 2)) -lt "$(cat calls)" ] || fail "$dropped calls dropped, of $(cat calls) before"
 
 # --- time namespaces ----------------------------------------------------------------
 

@@ -109,9 +109,17 @@ for i in range(2000):
     tsctrace.event(f"ev{i}", n=i)
 print(tsctrace.dropped())
 END
-run_says 3 'exited with status 0' record -o "$work/types" -- $python "$work/refused.py"
+fill="$here/fill_definitions.py $out/lib/libtsctrace.so"
+run_says 3 'exited with status 0' record -o "$work/types" -- \
+	sh -c "$fill >$work/filled && $python $work/refused.py"
 [ "$(cat "$work/out")" -gt 0 ] || fail "dropped(): $(cat "$work/out")"
 says "LOST: refused $(cat "$work/out")\$"
+# Those that fit into a larger area are recorded, also with ids of more than 16 bits.
+run_says 0 '2000 published = 2000 recorded + 0 lost$' record -o "$work/wide" -- \
+	sh -c "$fill 65400 >$work/filled && $python $work/refused.py"
+[ "$(cat "$work/out")" = 0 ] || fail "dropped(), with many types: $(cat "$work/out")"
+"$ctl" dump "$work/wide" | awk '{ print $4 $5 }' >"$work/got"
+seq 0 1999 | sed 's/.*/ev&n=&/' | cmp - "$work/got" || fail "the events of many types differ"
 run_says 0 'exited with status 0' record --require-events -o "$work/all" -- $python "$work/all.py"
 "$ctl" dump "$work/all" | sed 's/^[^ ]* \[[0-9]*\] *[0-9]* //; s/  */ /g' >"$work/got"
 grep -v '^job' "$work/got" | sed 's/x\{1000\}/x*1000/' >"$work/few"

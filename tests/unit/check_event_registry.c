@@ -305,15 +305,17 @@ TEST(test_roles)
 /* The definition area of the channel is full. */
 TEST(test_definition_area_full)
 {
+	const char *const fields[] = { "a:chars[1] b:u8 c:u8 d:u8 e:u8 f:u8 g:u8 h:u8 i:u8 j:u8"
+		" k:u8 l:u8 m:u8 n:u8 o:u8 p:u8 q:u8 r:u8 s:u8 t:u8 u:u8 v:u8 w:u8 x:u8", "" };
+	int i, got = 0, kind;
 	char name[32];
-	int i, got;
 
-	for (i = 0; ; i++) {
-		snprintf(name, sizeof(name), "filler_%d", i);
-		got = tsct_event_define(t, name, 0, "");
-		if (got < 0)
-			break;
-	}
+	/* The largest definitions first, to be quick, then the smallest ones */
+	for (kind = 0; kind < 2; kind++)
+		for (i = 0, got = 0; got >= 0; i++) {
+			snprintf(name, sizeof(name), "filler_%d", i);
+			got = tsct_event_define(t, name, 0, fields[kind]);
+		}
 	ck_assert_int_eq(got, -ENOSPC);
 	ck_assert_int_eq(tsct_emit(t, got, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_events_enable(t, NULL), -ENOSPC);

@@ -317,6 +317,7 @@ TEST(test_default_limits)
 TEST(test_define)
 {
 	struct tsct_event_def def, again;
+	__u64 bytes;
 	int nr = 0, error;
 	char name[16];
 
@@ -337,14 +338,27 @@ TEST(test_define)
 	again.size++;
 	again.id = 0;
 	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), -EINVAL);
+	/* The memory for more definitions is the user's. */
+	bytes = store.bytes;
+	store.bytes_user_max = bytes + TSCT_DEFS_SIZE;
 	do {
 		snprintf(name, sizeof(name), "n%d", nr++);
 		tsct_event_def_parse(name, 0, "", &def, NULL);
 		error = request(&anna, TSCT_IOC_DEFINE, &def);
 	} while (!error);
 	ck_assert_int_eq(error, -ENOSPC);
-	ck_assert_int_eq(nr - 1, (TSCT_DEFS_SIZE - 2 * 112) / 72);
-	ck_assert_uint_le(anna.channel->header.defs_used, TSCT_DEFS_SIZE);
+	ck_assert_int_eq(nr - 1, (2 * TSCT_DEFS_SIZE - 2 * 112) / 72);
+	ck_assert_uint_le(anna.channel->header.defs_used, 2 * TSCT_DEFS_SIZE);
+	ck_assert_uint_eq(store.bytes, bytes + TSCT_DEFS_SIZE);
+	/* Ids above 16 bits come in a reply that no older client takes for an id. */
+	store.bytes_user_max = store.bytes_max;
+	for (; nr < TSCT_ID_MAX; nr++) {
+		snprintf(name, sizeof(name), "n%d", nr);
+		tsct_event_def_parse(name, 0, "", &def, NULL);
+		ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
+	}
+	ck_assert_uint_eq(def.id, TSCT_ID_WIDE);
+	ck_assert_uint_eq(def.size | (__u32)def.id_high << 16, TSCT_ID_FIRST + 2 + nr - 2);
 }
 
 TEST(test_unknown_requests)
@@ -417,7 +431,7 @@ TEST(test_overwritten_memory)
 	ck_assert_uint_eq(def.id, TSCT_ID_FIRST);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_NEXT, &info), 0);
 	ck_assert_str_eq(info.name, "a");
-	ck_assert_uint_eq(info.bytes, size);
+	ck_assert_uint_eq(info.bytes, size - anna.channel->header.defs_size + TSCT_DEFS_SIZE);
 	ck_assert_int_eq(ftruncate(fd, size - 1), -1);
 	ck_assert_int_eq(ftruncate(fd, size + 1), -1);
 	munmap(map, size);

@@ -371,7 +371,7 @@ static int switch_events(struct tsct_channel *channel, const struct channel_opti
 		if (fnmatch(w->event, def->name, 0))
 			continue;
 		arg = (struct tsct_event_switch) {
-			.id = def->id,
+			.id = tsct_event_def_id(def),
 			.state = strcmp(w->action, "enable") ? TSCT_EVENT_DISABLED :
 				TSCT_EVENT_ENABLED,
 		};

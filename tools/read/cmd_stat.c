@@ -10,6 +10,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "lib/ctf/ticks.h"
 #include "lib/query/mpi_wait.h"
 #include "lib/query/syscall_value.h"
@@ -132,10 +133,10 @@ static int count_events(struct stat_figures *s)
 		s->payload += e.len;
 		s->last = e.tick;
 		tally_event(&s->by_location[e.location], &e, bytes);
-		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
+		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
 			    bytes);
 		threads_note(&s->threads, &e, bytes,
-			     &s->meaning[e.stream][e.def->id - TSCT_ID_FIRST]);
+			     &s->meaning[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST]);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
 		stat_stacks_add(s, &e);
@@ -193,7 +194,9 @@ static void time_text(__s64 ns, char *text, size_t size)
 
 	localtime_r(&second, &tm);
 	len = strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(text + len, size - len, ".%06" PRId64, (int64_t)rest / 1000);
+	len += (size_t)snprintf(text + len, size - len, ".%06" PRId64, (int64_t)rest / 1000);
+	if (tsct_local_occurs_twice(second))
+		strftime(text + len, size - len, "%z", &tm);
 }
 
 static void print_item(const char *name, const char *text)
@@ -391,6 +394,24 @@ static void print_files(const struct stat_figures *s)
 		       view_plural(s->max_per_tick));
 }
 
+/* Prints that operations of io_uring are not in the recording, if programs use it. */
+static void print_io_uring(const struct stat_figures *s)
+{
+	const struct tsct_stream_class *c;
+	__u32 i, j;
+
+	for (i = 0; i < s->rec->nr_streams; i++) {
+		c = &s->rec->streams[i];
+		for (j = 0; j < c->nr_defs; j++) {
+			if (!c->defs[j] || !s->by_event[i][j].events ||
+			    strncmp(c->defs[j]->name, "sys_io_uring_", 13))
+				continue;
+			printf("%-10s %s\n", "io_uring", TSCT_IO_URING_TEXT);
+			return;
+		}
+	}
+}
+
 static void print_sum(const struct stat_figures *s)
 {
 	const __u64 unreadable = stat_unreadable(s);
@@ -438,6 +459,7 @@ static int cmd_stat(int argc, char **argv)
 		print_files(&s);
 		stat_stacks_print(&s);
 		print_sum(&s);
+		print_io_uring(&s);
 		stat_sync_print(&s);
 		err = stat_tables_print(&s);
 		view_print_messages(s.rec);

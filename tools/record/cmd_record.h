@@ -154,12 +154,19 @@ struct record_owner {
 	uid_t uid;
 };
 
+/* Number of events of one kernel event that the rate limit dropped during the recording */
+struct record_limited {
+	char event[TSCT_EVENT_NAME_MAX];
+	unsigned int kind;	/* TSCT_KIND_* */
+	unsigned long dropped;
+};
+
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
 	bool embedded;			/* `server` is the provider of programs, too */
-	char server_dir[64];		/* directory of the embedded server's socket */
-	char socket[96];
+	char server_dir[96];		/* directory of the embedded server's socket */
+	char socket[104];
 	/* Program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
@@ -192,6 +199,8 @@ struct record_session {
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */
+	struct record_limited *limited;	/* array of nr_limited elements */
+	unsigned int nr_limited;
 	/* events in those channels of the embedded server that no reader has opened */
 	struct tsct_store_unread unread;
 	char dir[4096];

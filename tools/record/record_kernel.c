@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "cmd_record.h"
+#include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "lib/core/event_def.h"
 #include "record_mpi.h"
@@ -172,22 +173,48 @@ bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 
 #define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
 
-/* Stores how many events of one kernel event the rate limit dropped. */
+/* Adds how many events of one kernel event the rate limit dropped; at the begin of the recording,
+ * subtracts it. Probes may have events of one name. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
-	struct tsct_recorded_node *node = &((struct record_session *)context)->rec.nodes[0];
-	char *last = node->limited_events;
+	struct record_session *s = context;
+	struct record_limited *limited = s->limited, *const end = limited + s->nr_limited;
 
-	node->limited += dropped;
-	if (last && strlen(last) > LIMITED_MAX)
-		return;
-	if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "", last ? ", " : "",
-		     event, kind == TSCT_KIND_INSTANT ? "" : "/",
-		     kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind], dropped) < 0)
-		node->limited_events = last;
-	else
-		free(last);
+	while (limited < end && (limited->kind != kind || strcmp(limited->event, event)))
+		limited++;
+	if (limited == end) {
+		limited = tsct_array_next(&s->limited, s->nr_limited, sizeof(*limited));
+		if (!limited)
+			return;
+		s->nr_limited++;
+		*limited = (struct record_limited) { .kind = kind };
+		snprintf(limited->event, sizeof(limited->event), "%s", event);
+	}
+	limited->dropped += s->ended ? dropped : -dropped;
+}
+
+/* Stores the numbers of dropped events in the metadata. */
+static void store_limited(struct record_session *s)
+{
+	struct tsct_recorded_node *node = &s->rec.nodes[0];
+	const struct record_limited *limited = s->limited;
+	char *last;
+
+	for (; limited < s->limited + s->nr_limited; limited++) {
+		last = node->limited_events;
+		node->limited += limited->dropped;
+		if (!limited->dropped || (last && strlen(last) > LIMITED_MAX))
+			continue;
+		if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "",
+			     last ? ", " : "", limited->event,
+			     limited->kind == TSCT_KIND_INSTANT ? "" : "/",
+			     limited->kind == TSCT_KIND_INSTANT ? "" :
+			     tsct_kind_names[limited->kind], limited->dropped) < 0)
+			node->limited_events = last;
+		else
+			free(last);
+	}
 }
 
 void record_kernel_begin(struct record_session *s)
@@ -196,6 +223,7 @@ void record_kernel_begin(struct record_session *s)
 		return;
 	kernel_source_begin(s->source, s->started);
 	s->missed = kernel_source_missed(s->source);
+	kernel_source_limited(s->source, add_limited, s);
 }
 
 void record_kernel_stop(struct record_session *s)
@@ -210,6 +238,7 @@ void record_kernel_stop(struct record_session *s)
 	s->missed = missed > s->missed ? missed - s->missed : 0;
 	s->missed_uncounted = !kernel_source_counts_missed(s->source);
 	kernel_source_limited(s->source, add_limited, s);
+	store_limited(s);
 }
 
 void record_kernel_flush(struct record_session *s)

@@ -284,6 +284,7 @@ void record_session_close(struct record_session *s)
 	tsct_server_stop(s->server);
 	tsct_clock_close(s->clock);
 	record_statedump_close(s);
+	free(s->limited);
 	if (s->server_dir[0])
 		rmdir(s->server_dir);
 	if (s->dirfd >= 0)

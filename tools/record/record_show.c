@@ -327,7 +327,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	unsigned int i, id;
 
 	for (i = 0; i < s->nr_programs; i++)
-		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
+		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_WIDE_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
 			/* Ids are consecutive: if this id is undefined, all larger ids are

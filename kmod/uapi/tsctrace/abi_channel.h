@@ -122,6 +122,7 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
+/* bytes of definitions in a channel of the module; a server's channel may have more */
 #define TSCT_DEFS_SIZE		65536
 
 /* Values of struct tsct_channel_create.policy */
@@ -199,8 +200,11 @@ struct tsct_channel_header {
 #define TSCT_ID_NONE		0
 #define TSCT_ID_PAD		1
 #define TSCT_ID_BLOCK		2
+#define TSCT_ID_WIDE		3	/* the event's id, above TSCT_ID_MAX, is the first 8
+					 * bytes of the payload */
 #define TSCT_ID_FIRST		16
 #define TSCT_ID_MAX		65535
+#define TSCT_ID_WIDE_MAX	0xfffff	/* last id of an event in a server's channel */
 
 /* Header of each event */
 struct tsct_record {
@@ -310,12 +314,15 @@ struct tsct_field {
 
 /*
  * Definition of an event. The definition area of a channel has only the first `size`
- * bytes of the struct, with nr_fields fields.
+ * bytes of the struct, with nr_fields fields. Programs that know no ids above TSCT_ID_MAX
+ * take `size` and `id_high` for one number, and so a definition with such an id for invalid.
  */
 struct tsct_event_def {
-	__u32 size;		/* bytes of the definition,
+	__u16 size;		/* bytes of the definition,
 				 * TSCT_EVENT_DEF_SIZE(nr_fields) */
-	__u16 id;		/* id of the event; 0 in a request */
+	__u16 id_high;		/* bits 16 and up of the id */
+	__u16 id;		/* id of the event; 0 in a request. TSCT_ID_WIDE in a reply:
+				 * size and id_high are the id's low and high 16 bits */
 	__u8 kind;		/* kind of the event, TSCT_KIND_* */
 	__u8 nr_fields;
 	char name[TSCT_EVENT_NAME_MAX];

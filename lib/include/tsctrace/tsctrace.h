@@ -138,7 +138,7 @@ uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
  *	u32 u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; suffix /x: hexadecimal.
  *	"": no fields.
  *
- * The same definition has the same id in every process. Returns the id (16..65535;
+ * The same definition has the same id in every process. Returns the id (16..1048575;
  * without a provider, an id that tsct_emit() drops); -EINVAL: malformed; -ENOSPC: the
  * channel's definition area is full; or an -errno of the provider. Thread safe, not
  * signal safe.
@@ -159,9 +159,10 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * killed at any instruction.
  *
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
- * larger than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role; -EAGAIN:
- * restarted too often, and no module to write the event; -EINVAL: @id is out of range, as if
- * it is the error of tsct_event_define(), so that a program need not check for that.
+ * larger than TSCT_PAYLOAD_MAX, less 8 if @id is above 65535; -ENODEV: no provider;
+ * -EACCES: no WRITE role; -EAGAIN: restarted too often, and no module to write the event;
+ * -EINVAL: @id is out of range, as if it is the error of tsct_event_define(), so that a
+ * program need not check for that.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
@@ -181,6 +182,7 @@ int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
  * tsct_emitv_unordered - tsct_emit_unordered() of a payload from @nr buffers
  * @iov: buffers in order, copied directly into the ring. iov_base is not read if
  *	iov_len is 0
+ * @nr: at most 64 if @id is above 65535, else the result is -EMSGSIZE
  */
 int tsct_emitv(struct tsct_channel *channel, unsigned int id,
 	       const struct iovec *iov, unsigned int nr);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "lib/client/channel_admin.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
@@ -40,6 +42,7 @@ struct emit_event {
 struct emit_session {
 	struct tsct_channel *channel;
 	struct emit_event *events;
+	struct tsct_index known;	/* addresses of the events, by hash */
 	unsigned int line;		/* number of the line of standard input; 0: command line */
 	unsigned long emitted, lost, refused, failed;
 };
@@ -224,13 +227,17 @@ static int find_event(struct emit_session *s, const char *name, unsigned int kin
 		      const char *fields)
 {
 	const size_t len = strlen(name) + 1;
+	const __u64 hash = tsct_hash(tsct_hash(kind, name, len), fields, strlen(fields));
 	struct emit_event *event;
+	__u64 *known, nr;
 	int id;
 
-	for (event = s->events; event; event = event->next)
+	for (nr = 0; (known = tsct_index_get(&s->known, hash, nr)); nr++) {
+		event = (struct emit_event *)(uintptr_t)*known;
 		if (event->kind == kind && !strcmp(event->text, name) &&
 		    !strcmp(event->text + len, fields))
 			return event->id;
+	}
 	id = tsct_event_define(s->channel, name, kind, fields);
 	event = id < 0 ? NULL : malloc(sizeof(*event) + len + strlen(fields) + 1);
 	if (event) {
@@ -238,6 +245,8 @@ static int find_event(struct emit_session *s, const char *name, unsigned int kin
 		memcpy(event->text, name, len);
 		strcpy(event->text + len, fields);
 		s->events = event;
+		/* Without memory for the index, the provider finds the event. */
+		tsct_index_put(&s->known, hash, nr, (uintptr_t)event);
 	}
 	return id;
 }
@@ -379,6 +388,7 @@ static int cmd_emit(int argc, char **argv)
 			s.refused, view_plural(s.refused),
 			(uint64_t)tsct_channel_info(s.channel)->defs_size / 1024);
 	tsct_channel_close(s.channel);
+	tsct_index_free(&s.known);
 	for (; s.events; s.events = next) {
 		next = s.events->next;
 		free(s.events);

@@ -14,7 +14,7 @@
 #include <tsctrace/version.h>
 
 #include "lib/export/export.h"
-#include "lib/core/port.h"
+#include "lib/core/event_def.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/whole_io.h"
 
@@ -32,7 +32,7 @@ struct ctf_packet {
 } __attribute__((packed));
 
 struct ctf_event {
-	__u16 id;
+	__u32 id;
 	__u64 ns;
 	__u32 tid;
 } __attribute__((packed));
@@ -115,7 +115,7 @@ static int write_ctf_event(struct tsct_export *x, const struct tsct_export_event
 	struct stream *s = &c->streams[ev->e->stream * x->rec->nr_locations +
 				       ev->e->location];
 	struct ctf_event head = {
-		.id = ev->e->def->id, .tid = ev->e->tid,
+		.id = tsct_event_def_id(ev->e->def), .tid = ev->e->tid,
 		.ns = ev->ns - c->offset_s * NS_PER_S,
 	};
 	int err = 0;
@@ -246,7 +246,7 @@ static void put_stream(__u32 stream, FILE *to)
 		"\t\tu64_t packet_seq_num;\n\t\tu64_t events_discarded;\n"
 		"\t\tu32_t cpu_id;\n\t\tu32_t node_id;\n\t};\n"
 		"\tevent.header := struct {\n"
-		"\t\tu16_t id;\n\t\ttime_t timestamp;\n\t};\n"
+		"\t\tu32_t id;\n\t\ttime_t timestamp;\n\t};\n"
 		"\tevent.context := struct {\n\t\tu32_t tid;\n\t};\n};\n\n",
 		stream);
 }
@@ -269,7 +269,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 	for (i = 0; i < x->nr_defs; i++)
 		if (x->defs[i].wanted)
 			tsct_tsdl_put_event(to, x->defs[i].def, x->defs[i].stream,
-					    x->defs[i].def->id, NULL);
+					    tsct_event_def_id(x->defs[i].def), NULL);
 	return ferror(to) ? -EIO : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
 #include "lib/query/mpi_event.h"
@@ -436,7 +437,7 @@ static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event
 int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		       __u64 error)
 {
-	const enum tsct_mpi_role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
+	const enum tsct_mpi_role role = w->role[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST];
 	struct mpi_thread *t;
 	struct open_mpi_call *call;
 	__u32 thread;

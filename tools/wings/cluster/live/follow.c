@@ -14,6 +14,7 @@
 #include "lib/client/gettime.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/value_text.h"
 #include "live.h"
@@ -227,8 +228,8 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 {
 	const __u32 nr = f->names.nr;
 	const __u32 at = nr < LIVE_NAMES_MAX ?
-		tsct_index_add(&f->names, e->stream, e->def->id) :
-		tsct_index_find(&f->names, e->stream, e->def->id);
+		tsct_index_add(&f->names, e->stream, tsct_event_def_id(e->def)) :
+		tsct_index_find(&f->names, e->stream, tsct_event_def_id(e->def));
 
 	if (at == nr)
 		json_array_append_new(f->new_names, tsct_json_text(e->def->name,

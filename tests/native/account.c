@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+/*
+ * account COUNTS user|calls KEY=VALUE... - emit events, or make calls that a recorder traces,
+ * and count them in the shared memory of the file COUNTS
+ *
+ *	threads, events	number of threads, and of events of each
+ *	types, size	user: number of event types, and bytes of payload behind the number
+ *	large		user: each event of this number has a payload that fits no block
+ *	pause		microseconds of sleep after each 64 events
+ *	kill		microseconds until the program kills itself, counted from its first event
+ *	cpu		CPU on which all threads run; -1: all
+ *	early		events that the first thread emits before it waits for the file "go" in
+ *			the directory of COUNTS
+ *
+ * Each thread counts an event before and after it, so that a program that is killed has counted
+ * all that happened but one of each thread.
+ */
+#include <tsctrace/tsctrace.h>
+
+#include "helper.h"
+
+#define THREADS_MAX	8
+#define LARGE		(1 << 16)
+
+enum { OK, FULL, TOO_LARGE, REFUSED, OTHER, RESULTS };
+
+/* What the file COUNTS has */
+struct counts {
+	uint64_t started;	/* 1: events may follow; 2: the early ones have been emitted */
+	uint64_t dropped;	/* tsct_channel_dropped() at the end */
+	struct { uint64_t before, after, result[RESULTS]; } thread[THREADS_MAX];
+};
+
+static struct {
+	long threads, events, types, size, large, pause, cpu, early, kill;
+} o = { .threads = 1, .events = 1000, .types = 1, .cpu = -1 };
+
+static struct counts *counts;
+static struct tsct_channel *channel;
+static char go[4096];
+static bool is_user;
+static int ids[1000];
+
+/* Not static: tracers need the symbol. */
+int work(int n);
+
+__attribute__((noinline)) int work(int n)
+{
+	asm volatile("" : : : "memory");
+	return n;
+}
+
+static int emit_one(long n)
+{
+	static char large[LARGE];
+	struct { uint64_t n; char rest[4096]; } payload = { .n = (uint64_t)n };
+
+	if (o.large && n % o.large == o.large - 1)
+		return tsct_emit(channel, (unsigned int)ids[0], large, sizeof(large));
+	return tsct_emit(channel, (unsigned int)ids[n % o.types], &payload,
+			 sizeof(payload.n) + (size_t)o.size);
+}
+
+static void add(uint64_t *count)
+{
+	__atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
+}
+
+static void event(long thread, long n)
+{
+	int err = 0;
+
+	add(&counts->thread[thread].before);
+	if (is_user)
+		err = emit_one(n);
+	else if (work((int)n) == n)
+		syscall(SYS_getsid, 0);
+	add(&counts->thread[thread].after);
+	add(&counts->thread[thread].result[!err ? OK : err == -ENOSPC ? FULL :
+		err == -EMSGSIZE ? TOO_LARGE : err == -EINVAL ? REFUSED : OTHER]);
+	if (o.pause && n % 64 == 63)
+		usleep((useconds_t)o.pause);
+}
+
+static void *run(void *arg)
+{
+	const long thread = (long)(intptr_t)arg;
+	long n;
+
+	for (n = 0; n < o.events; n++)
+		event(thread, n);
+	return NULL;
+}
+
+static void *kill_later(void *unused)
+{
+	(void)unused;
+	usleep((useconds_t)o.kill);
+	kill(getpid(), SIGKILL);
+	return NULL;
+}
+
+static void set(const char *word)
+{
+	const struct { const char *name; long *value; } keys[] = {
+		{ "threads", &o.threads }, { "events", &o.events }, { "types", &o.types },
+		{ "size", &o.size }, { "large", &o.large }, { "pause", &o.pause },
+		{ "cpu", &o.cpu }, { "early", &o.early }, { "kill", &o.kill },
+	};
+	const size_t len = strcspn(word, "=");
+	unsigned int i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strlen(keys[i].name) == len && !strncmp(keys[i].name, word, len)) {
+			*keys[i].value = atol(word + len + 1);
+			return;
+		}
+	errx(2, "%s", word);
+}
+
+static void open_channel(void)
+{
+	char name[32], fields[64] = "n:u64";
+	long i;
+
+	if (o.size)
+		snprintf(fields, sizeof(fields), "n:u64,rest:bytes[%ld]", o.size);
+	if (tsct_channel_open(NULL, &channel))
+		warnx("%s", tsct_channel_error(channel));
+	for (i = 0; i < o.types; i++) {
+		snprintf(name, sizeof(name), "type%ld", i);
+		ids[i] = tsct_event_define(channel, name, TSCT_KIND_INSTANT, fields);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS_MAX], killer;
+	cpu_set_t cpus;
+	long i;
+	int fd;
+
+	if (argc < 3)
+		return 2;
+	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(*counts)))
+		err(1, "%s", argv[1]);
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	is_user = !strcmp(argv[2], "user");
+	for (i = 3; i < argc; i++)
+		set(argv[i]);
+	if (counts == MAP_FAILED || o.threads > THREADS_MAX || o.types > 1000 || o.size > 4096)
+		return 2;
+	if (o.cpu >= 0) {
+		CPU_ZERO(&cpus);
+		CPU_SET((size_t)o.cpu, &cpus);
+		if (sched_setaffinity(0, sizeof(cpus), &cpus))
+			err(1, "CPU %ld", o.cpu);
+	}
+	if (is_user)
+		open_channel();
+	snprintf(go, sizeof(go), "%.*s/go", (int)(strrchr(argv[1], '/') - argv[1]), argv[1]);
+	counts->started = 1;
+	for (i = 0; i < o.early; i++)
+		event(0, i);
+	counts->started = 2;
+	while (o.early && access(go, F_OK))
+		usleep(1000);
+	if (o.kill && pthread_create(&killer, NULL, kill_later, NULL))
+		errx(1, "pthread_create");
+	for (i = 0; i < o.threads; i++)
+		if (pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i))
+			errx(1, "pthread_create");
+	for (i = 0; i < o.threads; i++)
+		pthread_join(threads[i], NULL);
+	if (is_user) {
+		counts->dropped = tsct_channel_dropped(channel);
+		tsct_channel_close(channel);
+	}
+	return 0;
+}
