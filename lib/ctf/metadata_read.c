@@ -69,10 +69,11 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 	return set_error(r, "%s: %s", e->key, text);
 }
 
-static int not_a_recording(struct env_reader *r)
+/* @format: of the metadata, with a preposition; "": CTF 1.8 in text */
+static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
-		 "not a tsctrace recording; written by another tracer");
+		 "not a tsctrace recording; written by another tracer%s", format);
 	return -ENOMSG;
 }
 
@@ -664,9 +665,16 @@ static int check_ends(struct env_reader *r, size_t len)
 			return -EINVAL;
 		}
 		if (!strncmp(text, "/* CTF 1.8 */", 13))
-			return not_a_recording(r);
+			return not_a_recording(r, "");
+		/* Packets of metadata begin with this number, in the byte order of the writer. */
+		if (!strncmp(text, "\x57\x1d\xd1\x75", 4) ||
+		    !strncmp(text, "\x75\xd1\x1d\x57", 4))
+			return not_a_recording(r, ", such as LTTng, as CTF 1.8 whose metadata is"
+					       " in packets; read it with babeltrace2");
+		if (*text == '\x1e')
+			return not_a_recording(r, " as CTF 2; read it with babeltrace2");
 		snprintf(r->err_text, r->err_size,
-			 "not a tsctrace recording; its metadata is not CTF 1.8");
+			 "not a tsctrace recording; its metadata is neither CTF 1.8 nor CTF 2");
 		return -ENOMSG;
 	}
 	if (strlen(text) != len)
@@ -720,7 +728,7 @@ static int check_recording(struct env_reader *r)
 	__u32 i;
 
 	if (!r->tracer || !r->format)
-		return not_a_recording(r);
+		return not_a_recording(r, "");
 	missing = find_missing(TSCT_METADATA_RECORDING, rec);
 	if (!rec->nr_locations)
 		missing = rec->merged ? "nr_locations" : "nr_cpus";
@@ -792,7 +800,7 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	while (strncmp(r.at, "};", 2)) {
 		err = read_line(&r);
 		if (err)
-			return r.tracer ? err : not_a_recording(&r);
+			return r.tracer ? err : not_a_recording(&r, "");
 	}
 	return check_recording(&r);
 }

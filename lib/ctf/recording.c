@@ -188,18 +188,39 @@ __u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
 	return nr;
 }
 
-/* Locations are sorted by node, then by CPU. */
+/* Returns the index of the location of a CPU of a recording; nr_locations: there is none. Locations
+ * are sorted by node, then by CPU. */
+static __u32 find_location(const struct tsct_recording *rec, __u32 node, __u32 cpu)
+{
+	__u32 from = 0, to = rec->nr_locations, middle;
+	const struct tsct_location *l;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		l = &rec->locations[middle];
+		if (l->node == node && l->cpu == cpu)
+			return middle;
+		if (l->node < node || (l->node == node && l->cpu < cpu))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return rec->nr_locations;
+}
+
 __u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location)
 {
 	const struct tsct_location *l = &rec->locations[location];
-	const __u32 node = tsct_recording_node_of(rec, l->node);
-	__u32 i;
+	__u32 node = tsct_recording_node_of(rec, l->node), first = location, at;
 
-	for (i = 0; i < location && rec->nodes[l->node].same; i++)
-		if (rec->locations[i].cpu == l->cpu &&
-		    tsct_recording_node_of(rec, rec->locations[i].node) == node)
-			return i;
-	return location;
+	if (node == l->node)
+		return location;
+	do {
+		at = find_location(rec, node, l->cpu);
+		first = at < first ? at : first;
+		node = rec->nodes[node].next;
+	} while (node);
+	return first;
 }
 
 bool tsct_recording_is_whole(const struct tsct_recording *rec)

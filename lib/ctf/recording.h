@@ -791,6 +791,10 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
+/* What a recording with calls of io_uring, events sys_io_uring_*, lacks */
+#define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, and are" \
+	" not among them; the events 'io_uring:*' show them"
+
 /* Returns the provider of a node's rings, their sizes, and how long it took to attach the kernel
  * events, malloc'ed; NULL: out of memory. */
 char *tsct_recorded_rings(const struct tsct_recorded_node *node);

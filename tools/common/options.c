@@ -206,7 +206,8 @@ static const char *check_time(struct argp_state *state, const char *option,
 	else if (err == -ERANGE)
 		argp_error(state, "%s: '%s' is out of range; use a time from 1677"
 			   " to 2262", option, arg);
-	else if (err)
+	/* A local time of day depends on the recording's day. */
+	else if (err && err != -ENOTUNIQ && err != -ENXIO)
 		argp_error(state, "%s: '%s' is not a time; use"
 			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"
 			   " 1769862600500000000 (ns), +1.5 (s) or +20ms", option,

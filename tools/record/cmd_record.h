@@ -165,8 +165,8 @@ struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
 	bool embedded;			/* `server` is the provider of programs, too */
-	char server_dir[64];		/* directory of the embedded server's socket */
-	char socket[96];
+	char server_dir[96];		/* directory of the embedded server's socket */
+	char socket[104];
 	/* Program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
