@@ -746,12 +746,9 @@ __u64 tsct_trace_lost(const struct tsct_trace *t)
 	const __u64 discarded = tsct_trace_discarded(t);
 	struct tsct_loss loss;
 	__u64 sum;
-	__u32 i;
 
-	tsct_recording_loss(&t->rec, &loss);
+	tsct_recording_loss(&t->rec, -1, &loss);
 	sum = tsct_loss_total(&loss);
-	for (i = 0; i < t->rec.nr_streams; i++)
-		sum = tsct_add_saturating(sum, t->rec.streams[i].lost_no_ring);
 	return discarded > sum ? discarded : sum;
 }
 
