@@ -253,7 +253,8 @@ for format in "${formats[@]}"; do
 done
 if has_wing report; then
 	run 0 report -o "$work/async.html" "$work/async"
-	/usr/bin/python3 "$here/reportcheck.py" "$work/async.html" "$work/truth" >"$work/out" 2>&1 ||
+	/usr/bin/python3 "$here/reportcheck.py" "$work/async.html" "$work/truth" whole \
+		>"$work/out" 2>&1 ||
 		fail "the page"
 fi
 
