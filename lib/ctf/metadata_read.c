@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "lib/base/text.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
@@ -69,28 +70,15 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 	return set_error(r, "%s: %s", e->key, text);
 }
 
-static int not_a_recording(struct env_reader *r)
+/* @format: of the metadata, with a preposition; "": CTF 1.8 in text */
+static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
-		 "not a tsctrace recording; written by another tracer");
+		 "not a tsctrace recording; written by another tracer%s", format);
 	return -ENOMSG;
 }
 
 /* ---- words of a line ------------------------------------------------------------ */
-
-/* Parses a decimal number at *at, and moves *at behind the number. Returns false if there is
- * no number, or it is too large. */
-static bool parse_u64(const char **at, __u64 *ret_number)
-{
-	char *end;
-
-	if (**at < '0' || **at > '9')
-		return false;
-	errno = 0;
-	*ret_number = strtoull(*at, &end, 10);
-	*at = end;
-	return !errno;
-}
 
 static bool parse_s64(const char **at, __s64 *ret_number)
 {
@@ -98,16 +86,10 @@ static bool parse_s64(const char **at, __s64 *ret_number)
 	__u64 n;
 
 	*at += minus;
-	if (!parse_u64(at, &n) || n > (__u64)INT64_MAX + minus)
+	if (!tsct_digits_read(at, (__u64)INT64_MAX + minus, &n))
 		return false;
 	*ret_number = minus ? (__s64)-n : (__s64)n;
 	return true;
-}
-
-/* Parses a text. Returns false if it is not a decimal number of at most @max. */
-static bool parse_number(const char *text, __u64 max, __u64 *ret_number)
-{
-	return parse_u64(&text, ret_number) && !*text && *ret_number <= max;
 }
 
 /* Skips the text "name=" at *at. Returns false if *at is another text. */
@@ -245,7 +227,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 		if (!parse_s64(at, &s))
 			return -EINVAL;
 		*ret_number = (__u64)s;
-	} else if (!parse_u64(at, ret_number) || *ret_number > item->max) {
+	} else if (!tsct_digits_read(at, item->max, ret_number)) {
 		return -EINVAL;
 	}
 	if (item->field == TSCT_METADATA_BOUND && *ret_number > INT64_MAX &&
@@ -284,7 +266,7 @@ static int read_number(struct env_reader *r, const struct tsct_metadata_key *key
 	const __u64 max = key->type == TSCT_METADATA_INVERTED ? 1 : key->max;
 	__u64 n;
 
-	if (!parse_number(e->value, max, &n) || n < key->min)
+	if (!tsct_digits_read_all(e->value, max, &n) || n < key->min)
 		return set_error(r, "%s: a number from %llu to %llu expected",
 				       e->key, key->min, max);
 	if (key->store)
@@ -348,8 +330,7 @@ static int read_loss(const char *at, struct tsct_loss *loss)
 		if (i == TSCT_LOSS_REFUSED || !parse_name(&name, tsct_loss_names[i]))
 			continue;
 		at = name;
-		if (!parse_u64(&at, &loss->cause[i]) ||
-		    loss->cause[i] > TSCT_COUNT_MAX)
+		if (!tsct_digits_read(&at, TSCT_COUNT_MAX, &loss->cause[i]))
 			return -EINVAL;
 	}
 	return *at ? -EINVAL : 0;
@@ -361,7 +342,7 @@ static int read_shift(const char *at, __s64 *shift_ns)
 	__u64 ns;
 
 	if (!parse_name(&at, earlier ? "earlier_ns" : "later_ns") ||
-	    !parse_number(at, INT64_MAX, &ns))
+	    !tsct_digits_read_all(at, INT64_MAX, &ns))
 		return -EINVAL;
 	*shift_ns = earlier ? -(__s64)ns : (__s64)ns;
 	return 0;
@@ -607,7 +588,7 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 	/* In a merged recording the keys of a node begin with "node_N_". */
 	r->node = 0;
 	if (r->rec->merged && !strncmp(name, "node_", 5) &&
-	    parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
+	    tsct_digits_read(&at, UINT64_MAX, &n) && *at == '_' && n < r->rec->nr_nodes) {
 		r->node = (__u32)n;
 		name = at + 1;
 	}
@@ -621,7 +602,7 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 		return set_error(r, "%s: a merged recording does not have this key",
 				 e->key);
 	for (i = 0; i < group->nr_indices; i++) {
-		if ((i && *at++ != '_') || !parse_u64(&at, &n) ||
+		if ((i && *at++ != '_') || !tsct_digits_read(&at, UINT64_MAX, &n) ||
 		    n > UINT32_MAX)
 			return -ENOENT;
 		indices[i] = (__u32)n;
@@ -664,9 +645,16 @@ static int check_ends(struct env_reader *r, size_t len)
 			return -EINVAL;
 		}
 		if (!strncmp(text, "/* CTF 1.8 */", 13))
-			return not_a_recording(r);
+			return not_a_recording(r, "");
+		/* Packets of metadata begin with this number, in the byte order of the writer. */
+		if (!strncmp(text, "\x57\x1d\xd1\x75", 4) ||
+		    !strncmp(text, "\x75\xd1\x1d\x57", 4))
+			return not_a_recording(r, ", such as LTTng, as CTF 1.8 whose metadata is"
+					       " in packets; read it with babeltrace2");
+		if (*text == '\x1e')
+			return not_a_recording(r, " as CTF 2; read it with babeltrace2");
 		snprintf(r->err_text, r->err_size,
-			 "not a tsctrace recording; its metadata is not CTF 1.8");
+			 "not a tsctrace recording; its metadata is neither CTF 1.8 nor CTF 2");
 		return -ENOMSG;
 	}
 	if (strlen(text) != len)
@@ -720,7 +708,7 @@ static int check_recording(struct env_reader *r)
 	__u32 i;
 
 	if (!r->tracer || !r->format)
-		return not_a_recording(r);
+		return not_a_recording(r, "");
 	missing = find_missing(TSCT_METADATA_RECORDING, rec);
 	if (!rec->nr_locations)
 		missing = rec->merged ? "nr_locations" : "nr_cpus";
@@ -792,7 +780,7 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	while (strncmp(r.at, "};", 2)) {
 		err = read_line(&r);
 		if (err)
-			return r.tracer ? err : not_a_recording(&r);
+			return r.tracer ? err : not_a_recording(&r, "");
 	}
 	return check_recording(&r);
 }

@@ -14,6 +14,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "event_text.h"
+#include "filter.h"
 #include "syscall_value.h"
 #include "value_text.h"
 
@@ -245,12 +246,15 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 		end += strftime(end, sizeof(l->clock) - COPY_BYTES, utc ?
 				"%Y-%m-%dT%H:%M:%S." : "%H:%M:%S.", &tm);
 		l->clock_len = end - l->clock;
+		l->zone[0] = '\0';
+		if (!utc && tsct_local_occurs_twice(second))
+			strftime(l->zone, sizeof(l->zone), "%z", &tm);
 	}
 	at = copy_blocks(at, l->clock, l->clock_len);
 	at = tsct_digits_fixed(at, rest, 9);
 	if (utc)
 		*at++ = 'Z';
-	return at;
+	return stpcpy(at, l->zone);
 }
 
 static char *put_time(struct tsct_event_text *l, char *at,

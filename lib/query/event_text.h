@@ -46,6 +46,8 @@ struct tsct_event_text {
 	__s64 second_ns; /* second whose text is in `clock`, ns since the epoch */
 	char clock[64];
 	size_t clock_len;
+	/* offset of local time to UTC; "": the second's local time does not occur twice */
+	char zone[8];
 	unsigned int tick_width, event_width;
 	/* buffer with a text of len bytes, and unused bytes after the text, so that a
 	 * copy in blocks of fixed size may read beyond the end of the text */

@@ -191,50 +191,118 @@ static bool parse_clock(const char **at, struct tm *tm)
 	return true;
 }
 
-static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
-{
-	time_t second;
+#define DAY_S	86400
 
-	tm->tm_isdst = -1;
-	second = utc ? timegm(tm) : mktime(tm);
-	if (__builtin_mul_overflow((__s64)second, NS_PER_S, ret) ||
-	    __builtin_add_overflow(*ret, fraction, ret))
-		return -ERANGE;
-	return 0;
+/* Returns the offset of local time to UTC at @second, s. */
+static long local_offset(time_t second)
+{
+	struct tm tm;
+
+	return localtime_r(&second, &tm) ? tm.tm_gmtoff : 0;
 }
 
 /*
- * Parses a local time of day, and sets *ret to ns since the epoch. The day is that of the
+ * Finds the second of a local time that would be @utc in UTC, not before @min. Returns 0;
+ * -ENOTUNIQ: the time occurs twice, as at the end of summer time, the first time at *ret; or
+ * -ENXIO: it does not occur, as at the begin of summer time.
+ */
+static int find_local(time_t utc, time_t min, time_t *ret)
+{
+	time_t first = utc - local_offset(utc - DAY_S), second = utc - local_offset(utc + DAY_S);
+	bool has_first = utc - local_offset(first) == first;
+	const bool has_second = utc - local_offset(second) == second;
+
+	if (has_first && has_second && first < min && second >= min)
+		has_first = false;
+	*ret = has_first ? first : second;
+	if (!has_first)
+		return has_second ? 0 : -ENXIO;
+	return has_second && first != second ? -ENOTUNIQ : 0;
+}
+
+bool tsct_local_occurs_twice(time_t second)
+{
+	time_t first;
+
+	return find_local(second + local_offset(second), INT64_MIN, &first) == -ENOTUNIQ;
+}
+
+/* A time zone behind a time */
+struct zone {
+	bool known;		/* false: local time */
+	long offset_s;		/* east of UTC */
+};
+
+/* Parses "Z", or an offset such as +02:00, -0530 or +02; else there is no zone. Returns true if
+ * that is the end of the text. */
+static bool parse_zone(const char *text, struct zone *zone)
+{
+	const char sign = *text;
+	int hours, minutes = 0;
+
+	*zone = (struct zone) { .known = *text };
+	if (!*text || !strcmp(text, "Z"))
+		return true;
+	text++;
+	if ((sign != '+' && sign != '-') || !parse_two(&text, 23, &hours))
+		return false;
+	if (*text) {
+		text += *text == ':';
+		if (!parse_two(&text, 59, &minutes) || *text)
+			return false;
+	}
+	zone->offset_s = (hours * 60L + minutes) * (sign == '-' ? -60 : 60);
+	return true;
+}
+
+/* @min: a local time that occurs twice is the second one if only that one is not before @min, s */
+static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t min, __s64 *ret)
+{
+	const time_t utc = timegm(tm);
+	time_t second = utc - zone->offset_s;
+	int err = zone->known ? 0 : find_local(utc, min, &second);
+
+	if (__builtin_mul_overflow((__s64)second, NS_PER_S, ret) ||
+	    __builtin_add_overflow(*ret, fraction, ret))
+		return -ERANGE;
+	return err;
+}
+
+/*
+ * Parses a time of day, and sets *ret to ns since the epoch. The day is that of the
  * recording's start, @begin_ns; or the next day if the time would be before @begin_ns,
  * rounded down to a whole second, on that day.
  */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {
-	time_t second = begin_ns / NS_PER_S - (begin_ns % NS_PER_S < 0);
+	time_t begin = begin_ns / NS_PER_S - (begin_ns % NS_PER_S < 0), local;
 	struct tm clock = { 0 }, tm;
+	struct zone zone;
 	__s64 fraction;
 	int err;
 
 	if (!parse_clock(&text, &clock) ||
-	    !parse_fraction(&text, NS_PER_S, &fraction) || *text ||
-	    !localtime_r(&second, &tm))
+	    !parse_fraction(&text, NS_PER_S, &fraction) || !parse_zone(text, &zone))
+		return -EINVAL;
+	local = begin + (zone.known ? zone.offset_s : local_offset(begin));
+	if (!gmtime_r(&local, &tm))
 		return -EINVAL;
 	tm.tm_hour = clock.tm_hour;
 	tm.tm_min = clock.tm_min;
 	tm.tm_sec = clock.tm_sec;
-	err = to_ns(&tm, false, fraction, ret);
-	if (err || *ret >= begin_ns - begin_ns % NS_PER_S)
+	err = to_ns(&tm, &zone, fraction, begin, ret);
+	if ((err && err != -ENXIO) || *ret >= begin_ns - begin_ns % NS_PER_S)
 		return err;
 	tm.tm_mday++;
-	return to_ns(&tm, false, fraction, ret);
+	return to_ns(&tm, &zone, fraction, begin, ret);
 }
 
 static int parse_absolute(const char *text, __s64 *ret)
 {
 	struct tm tm = { 0 };
 	int century, year, day, err;
+	struct zone zone;
 	__s64 fraction = 0;
-	bool utc;
 
 	if (!parse_two(&text, 99, &century) || !parse_two(&text, 99, &year) ||
 	    *text++ != '-' || !parse_two(&text, 12, &tm.tm_mon) ||
@@ -243,18 +311,17 @@ static int parse_absolute(const char *text, __s64 *ret)
 		return -EINVAL;
 	tm.tm_year = century * 100 + year - 1900;
 	tm.tm_mon--;
-	if (*text && *text != 'Z' &&
+	if (*text && !strchr("Z+-", *text) &&
 	    ((*text != 'T' && *text != ' ') ||
 	     (text++, !parse_clock(&text, &tm)) ||
 	     !parse_fraction(&text, NS_PER_S, &fraction)))
 		return -EINVAL;
-	utc = *text == 'Z';
-	if (text[utc])
+	if (!parse_zone(text, &zone))
 		return -EINVAL;
 	day = tm.tm_mday;
-	err = to_ns(&tm, utc, fraction, ret);
-	/* mktime() accepts the 31st of April, and changes it to the 1st of May. */
-	return !err && tm.tm_mday != day ? -EINVAL : err;
+	err = to_ns(&tm, &zone, fraction, INT64_MIN, ret);
+	/* timegm() accepts the 31st of April, and changes it to the 1st of May. */
+	return tm.tm_mday != day ? -EINVAL : err;
 }
 
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns)
@@ -370,13 +437,33 @@ static int check_nodes(const struct tsct_selection *sel, const struct err_buffer
 
 /* ---- the selection ------------------------------------------------------- */
 
+/* Writes the offset of local time to UTC at @second, such as "+02:00". Returns @text. */
+static const char *offset_text(time_t second, char text[8])
+{
+	const int minutes = (int)(local_offset(second) / 60), size = abs(minutes) % (24 * 60);
+
+	snprintf(text, 8, "%c%02d:%02d", minutes < 0 ? '-' : '+', size / 60, size % 60);
+	return text;
+}
+
 static int set_time(const char *option, const char *text, __s64 begin_ns,
 		    __s64 *ns, const struct err_buffer *to)
 {
 	int err = text ? tsct_filter_time(text, begin_ns, ns) : 0;
+	char first[8], second[8];
 
 	if (!err)
 		return 0;
+	if (err == -ENOTUNIQ)
+		return set_error(to, err, "--%s %.64s: this local time occurs twice, at the end of"
+				 " summer time: as %s and as %s; write one of them behind it, or"
+				 " the time in UTC with Z", option, text,
+				 offset_text(*ns / NS_PER_S, first),
+				 offset_text(*ns / NS_PER_S + DAY_S, second));
+	if (err == -ENXIO)
+		return set_error(to, err, "--%s %.64s: this local time does not occur: summer"
+				 " time begins; write the time in UTC with Z, or with its offset",
+				 option, text);
 	return set_error(to, err, "--%s %.64s: %s", option, text,
 			err == -ERANGE ? "out of range" : err == -EDOM ?
 			"too small for nanoseconds since the epoch" : "not a time");

@@ -32,14 +32,20 @@ struct tsct_filter {
  * @text: +1.5 (s), +20ms, +3us, +7ns: after the start of the recording
  *	1763678962123456789: ns since the epoch; a number below 10^18 (September 2001)
  *		needs the unit, as in 1234ns
- *	2026-11-21T12:27:50.123Z: UTC; without Z: local time; T may be a blank
- *	12:27:50.123: local time; the first such time since the recording's start
+ *	2026-11-21T12:27:50.123Z: UTC; with +02:00, +0200 or +02: of that offset; without
+ *		either: local time; T may be a blank
+ *	12:27:50.123: the first such time since the recording's start, likewise
  * @begin_ns: time of the recording's start, ns since the epoch
  *
  * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number
- * below 10^18 without a unit, such as a year.
+ * below 10^18 without a unit, such as a year; -ENOTUNIQ: a local time that occurs twice, first
+ * at *ret_ns; -ENXIO: a local time that does not occur.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
+
+/* Returns true if the local time at @second, s since the epoch, occurs twice, as at the end of
+ * summer time. */
+bool tsct_local_occurs_twice(time_t second);
 
 /* Adds the ranges of a text such as "3" or "0-2,7", with numbers up to @max. Returns 0,
  * -EINVAL or -ENOMEM. */

@@ -72,16 +72,14 @@ static inline double bench_time(void (*run)(unsigned int turns))
 
 static inline void bench_all(struct bench *benches, unsigned int nr)
 {
-	unsigned int i, run;
-
-	for (run = 0; run < BENCH_RUNS; run++) {
-		for (i = 0; i < nr; i++) {
+	for (unsigned int run = 0; run < BENCH_RUNS; run++) {
+		for (unsigned int i = 0; i < nr; i++) {
 			if (benches[i].prepare)
 				benches[i].prepare();
 			benches[i].ns[run] = bench_time(benches[i].run);
 		}
 	}
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		printf("%s %.2f ns\n", benches[i].name,
 		       bench_median(&benches[i]));
 }

@@ -26,9 +26,7 @@ static volatile int64_t sink;
  * use the current clock params, and not older clock segments. */
 static void take_stamps(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < STAMPS; i++)
+	for (unsigned int i = 0; i < STAMPS; i++)
 		stamps[i] = tsct_clock_cycles(clk);
 }
 
@@ -166,9 +164,8 @@ static struct bench benches[NR_BENCHES] = {
 static double minus_counter(unsigned int which)
 {
 	static double apart[BENCH_RUNS];
-	unsigned int i;
 
-	for (i = 0; i < BENCH_RUNS; i++)
+	for (unsigned int i = 0; i < BENCH_RUNS; i++)
 		apart[i] = benches[which].ns[i] - benches[COUNTER].ns[i];
 	return bench_quantile(apart, BENCH_RUNS, 0.5);
 }
@@ -228,7 +225,6 @@ static int compare_throughput(void)
 	double quiet[THROUGHPUT_RUNS], busy[THROUGHPUT_RUNS];
 	struct tsct_clock_state state;
 	const __u8 no_id[16] = { 0 };
-	unsigned int i;
 	pthread_t thread;
 
 	page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(0));
@@ -236,7 +232,7 @@ static int compare_throughput(void)
 		return -1;
 	tsct_latch_init(page, no_id, TSCT_SOURCE_TSC, 0);
 	tsct_latch_write(page, &state);
-	for (i = 0; i < THROUGHPUT_RUNS; i++) {
+	for (unsigned int i = 0; i < THROUGHPUT_RUNS; i++) {
 		update();
 		quiet[i] = reads_per_s();
 		__atomic_store_n(&stop, false, __ATOMIC_RELAXED);

@@ -45,10 +45,9 @@ static void encode(const struct event *events, unsigned int turns)
 {
 	struct tsct_delta delta;
 	__u8 *to = bytes;
-	unsigned int i;
 
 	tsct_delta_begin(&delta, BEGIN);
-	for (i = 0; i < turns; i++)
+	for (unsigned int i = 0; i < turns; i++)
 		to += tsct_delta_put(&delta, to, events[i].id, events[i].tick,
 				     events[i].tid);
 	len = (size_t)(to - bytes);
@@ -82,10 +81,9 @@ static void stamp(unsigned int turns)
 	struct tsct_stamper stamper;
 	struct tsct_stamp stamp;
 	uint64_t sum = 0;
-	unsigned int i;
 
 	tsct_stamper_init(&stamper, BEGIN);
-	for (i = 0; i < turns; i++) {
+	for (unsigned int i = 0; i < turns; i++) {
 		if (tsct_stamper_next(&stamper, mixed[i].tick, &stamp))
 			abort();
 		sum += stamp.bits;
@@ -104,10 +102,9 @@ static void correct(unsigned int turns)
 {
 	struct tsct_mapping_cursor cursor;
 	__u64 global, sum = 0;
-	unsigned int i;
 
 	tsct_mapping_cursor_init(&cursor, &mapping);
-	for (i = 0; i < turns; i++) {
+	for (unsigned int i = 0; i < turns; i++) {
 		if (tsct_mapping_cursor_next(&cursor, mixed[i].tick, &global))
 			abort();
 		sum += global;

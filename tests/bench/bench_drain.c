@@ -58,18 +58,16 @@ static void open_recording(void)
  * can use their pages again: pages never used before cost more than all the rest. */
 static void fill(void)
 {
-	unsigned int cpu;
 	char name[64];
-	__u64 i;
 
-	for (cpu = 0; cpu < rec.nr_locations; cpu++) {
+	for (unsigned int cpu = 0; cpu < rec.nr_locations; cpu++) {
 		snprintf(name, sizeof(name), "%s/bench_%u", dir, cpu);
 		if (truncate(name, 0) && errno != ENOENT)
 			must(-errno, name);
 	}
 	must(ftruncate(rawfd, 0), "raw");
 	must((int)lseek(rawfd, 0, SEEK_SET), "raw");
-	for (i = 0; i < BENCH_TURNS; i++)
+	for (__u64 i = 0; i < BENCH_TURNS; i++)
 		must(tsct_emit(emitter, event, &i, sizeof(i)), "emit");
 }
 
@@ -90,10 +88,9 @@ static void write_raw(unsigned int turns)
 	struct tsct_reader *from = tsct_drain_reader(drain);
 	struct tsct_event next;
 	const char *records;
-	unsigned int cpu;
 	size_t len;
 
-	for (cpu = 0; cpu < rec.nr_locations; cpu++)
+	for (unsigned int cpu = 0; cpu < rec.nr_locations; cpu++)
 		while (turns && tsct_reader_next(from, cpu, &next) == 1) {
 			turns--;
 			len = tsct_reader_records(from, cpu, &records);
@@ -120,7 +117,6 @@ int main(void)
 	const struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .block_size = 16384, .blocks = 128,
 	};
-	unsigned int cpu;
 	char name[32];
 
 	if (!mkdtemp(dir)) {
@@ -146,7 +142,7 @@ int main(void)
 	tsct_drain_close(drain);
 	tsct_recording_writer_close(writer);
 	tsct_clock_close(clock_);
-	for (cpu = 0; cpu < rec.nr_locations; cpu++) {
+	for (unsigned int cpu = 0; cpu < rec.nr_locations; cpu++) {
 		snprintf(name, sizeof(name), "bench_%u", cpu);
 		unlinkat(dirfd_, name, 0);
 	}

@@ -56,25 +56,19 @@ static void counter_unordered(unsigned int turns)
 
 static void emit(unsigned int turns)
 {
-	uint64_t value;
-
-	for (value = 0; value < turns; value++)
+	for (uint64_t value = 0; value < turns; value++)
 		one_emit(value);
 }
 
 static void emit_unordered(unsigned int turns)
 {
-	uint64_t value;
-
-	for (value = 0; value < turns; value++)
+	for (uint64_t value = 0; value < turns; value++)
 		one_emit_unordered(value);
 }
 
 static void emit_off(unsigned int turns)
 {
-	uint64_t value;
-
-	for (value = 0; value < turns; value++) {
+	for (uint64_t value = 0; value < turns; value++) {
 		off_emit(value);
 		__asm__ __volatile__ ("" : : : "memory");
 	}
@@ -82,18 +76,15 @@ static void emit_off(unsigned int turns)
 
 static void emit_call(unsigned int turns)
 {
-	uint64_t value;
-
-	for (value = 0; value < turns; value++)
+	for (uint64_t value = 0; value < turns; value++)
 		tsct_emit(recorder, TSCT_ID_FIRST, &value, sizeof(value));
 }
 
 static void emit_discard(unsigned int turns)
 {
 	const unsigned int cpu = sched_getcpu();
-	uint64_t value;
 
-	for (value = 0; value < turns; value++) {
+	for (uint64_t value = 0; value < turns; value++) {
 		if (value % 1024 == 0)	/* empties the ring, so that it is never full */
 			__atomic_store_n(&tsct_ring_consumer(queue, cpu)->tail,
 					 tsct_ring_producer(queue, cpu)->head,
@@ -222,18 +213,17 @@ static double timed(void (*run)(unsigned int turns))
 static void run_all(void)
 {
 	double ns[BENCH_OTHER_NR];
-	unsigned int run, i;
 
-	for (run = 0; run < BENCH_RUNS; run++) {
-		for (i = 0; i < NR_BENCHES; i++)
+	for (unsigned int run = 0; run < BENCH_RUNS; run++) {
+		for (unsigned int i = 0; i < NR_BENCHES; i++)
 			benches[i].ns[run] = timed(benches[i].run);
 		if (other.pid && (write(other.out, "", 1) != 1 ||
 				  !other_read(ns, sizeof(ns))))
 			other_stop();
-		for (i = 0; other.pid && i < BENCH_OTHER_NR; i++)
+		for (unsigned int i = 0; other.pid && i < BENCH_OTHER_NR; i++)
 			other.ns[i][run] = ns[i];
 	}
-	for (i = 0; i < NR_BENCHES; i++)
+	for (unsigned int i = 0; i < NR_BENCHES; i++)
 		printf("%s %.2f ns\n", benches[i].name,
 		       bench_median(&benches[i]));
 }
@@ -242,9 +232,8 @@ static void run_all(void)
 static double ratio(const double *ours, const double *theirs)
 {
 	static double ratios[BENCH_RUNS];
-	unsigned int i;
 
-	for (i = 0; i < BENCH_RUNS; i++)
+	for (unsigned int i = 0; i < BENCH_RUNS; i++)
 		ratios[i] = ours[i] / theirs[i];
 	return bench_quantile(ratios, BENCH_RUNS, 0.5);
 }
@@ -262,7 +251,6 @@ static void compare_other(const char *program)
 	static const unsigned int ours[BENCH_OTHER_NR] = {
 		EMIT, EMIT_64, EMIT_256,
 	};
-	unsigned int i;
 
 	if (!other.pid) {
 		printf("# lttng_ust_ns: not measured; %s\n",
@@ -270,7 +258,7 @@ static void compare_other(const char *program)
 		       "install lttng-tools and liblttng-ust-dev");
 		return;
 	}
-	for (i = 0; i < BENCH_OTHER_NR; i++) {
+	for (unsigned int i = 0; i < BENCH_OTHER_NR; i++) {
 		printf("lttng_ust%s_ns %.2f ns\n", suffixes[i],
 		       bench_quantile(other.ns[i], BENCH_RUNS, 0.5));
 		printf("emit_user%s_vs_lttng_ust %.3f ratio\n", suffixes[i],
@@ -330,9 +318,8 @@ static void *run_phases(void *arg)
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;
-	unsigned int me;
 
-	for (me = 0; me < 2; me++) {
+	for (unsigned int me = 0; me < 2; me++) {
 		one = ratio(threads[me].ns[i][TOGETHER],
 			    threads[me].ns[i][ALONE]);
 		most = one > most ? one : most;
@@ -347,9 +334,8 @@ static void run_two(const cpu_set_t *allowed)
 {
 	unsigned int nr = 0;
 	pthread_t thread;
-	int cpu;
 
-	for (cpu = 0; cpu < CPU_SETSIZE && nr < 2; cpu++)
+	for (int cpu = 0; cpu < CPU_SETSIZE && nr < 2; cpu++)
 		if (CPU_ISSET(cpu, allowed))
 			threads[nr++].cpu = cpu;
 	if (nr < 2 || pthread_create(&thread, NULL, run_phases, NULL)) {

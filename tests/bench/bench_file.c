@@ -34,7 +34,6 @@ static void make_recording(void)
 	unsigned int seed = 1, i;
 	__u64 tick = BEGIN;
 	char name[16];
-	__u32 id;
 
 	for (i = 0; i < EVENTS; i++) {
 		tick += rand_r(&seed) & ((1U << (4 + rand_r(&seed) % 13)) - 1);
@@ -48,7 +47,7 @@ static void make_recording(void)
 	if (tsct_recording_make(&rec, 1) || tsct_recording_locate(&rec, 1) ||
 	    tsct_recording_add_stream(&rec, "bench"))
 		abort();
-	for (id = TSCT_ID_FIRST; id < TSCT_ID_FIRST + 48; id++) {
+	for (__u32 id = TSCT_ID_FIRST; id < TSCT_ID_FIRST + 48; id++) {
 		snprintf(name, sizeof(name), "event_%u", id);
 		if (tsct_event_def_parse(name, TSCT_KIND_INSTANT, "value:u64", &def, NULL))
 			abort();

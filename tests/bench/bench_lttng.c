@@ -15,9 +15,7 @@ static const unsigned char bytes[256];
 
 static void emit(unsigned int turns)
 {
-	unsigned long value;
-
-	for (value = 0; value < turns; value++)
+	for (unsigned long value = 0; value < turns; value++)
 		lttng_ust_tracepoint(tsct_bench, event, value);
 }
 
@@ -40,7 +38,6 @@ static void (*const runs[BENCH_OTHER_NR])(unsigned int) = {
 int main(void)
 {
 	double ns[BENCH_OTHER_NR];
-	unsigned int i;
 	char turn = lttng_ust_tracepoint_enabled(tsct_bench, event) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_64) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_256);
@@ -48,7 +45,7 @@ int main(void)
 	if (write(1, &turn, 1) != 1 || !turn)
 		return 1;
 	while (read(0, &turn, 1) == 1) {
-		for (i = 0; i < BENCH_OTHER_NR; i++) {
+		for (unsigned int i = 0; i < BENCH_OTHER_NR; i++) {
 			runs[i](100);	/* loads the code into the caches */
 			ns[i] = bench_time(runs[i]);
 		}

@@ -38,17 +38,16 @@ int main(int argc, char **argv)
 {
 	unsigned long tried[THREADS] = { 0 }, sum = 0;
 	pthread_t threads[THREADS];
-	unsigned int i;
 
 	if (argc < 2 || !lttng_ust_tracepoint_enabled(tsct_bench, event))
 		return 1;
 	begin_ns = bench_now_ns();
 	end_ns = begin_ns + atof(argv[1]) * 1e9;
 	rate = argc > 2 ? atof(argv[2]) / THREADS / 1e9 : 0;
-	for (i = 0; i < THREADS; i++)
+	for (unsigned int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, work, &tried[i]))
 			return 1;
-	for (i = 0; i < THREADS; i++) {
+	for (unsigned int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		sum += tried[i];
 	}

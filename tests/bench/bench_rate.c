@@ -36,10 +36,9 @@ static void take(struct tsct_bracket *bracket)
 static struct tsct_bracket edge(void)
 {
 	struct tsct_bracket best, next;
-	unsigned int i;
 
 	take(&best);
-	for (i = 0; i < EDGE_BRACKETS; i++) {
+	for (unsigned int i = 0; i < EDGE_BRACKETS; i++) {
 		take(&next);
 		if (tsct_bracket_narrower(&next, &best))
 			best = next;
@@ -73,9 +72,8 @@ static double simple_rate(void)
 {
 	double hz[SIMPLE_INTERVALS];
 	struct tsct_bracket a, b;
-	unsigned int i;
 
-	for (i = 0; i < SIMPLE_INTERVALS; i++) {
+	for (unsigned int i = 0; i < SIMPLE_INTERVALS; i++) {
 		simple_bracket(&a);
 		ops->sleep_ns(ops->ctx, 1000000);
 		simple_bracket(&b);
@@ -107,14 +105,13 @@ static double second_hz[LONG_RUNS], minute_hz[LONG_RUNS];
 static void run_long(void)
 {
 	static struct calibration all[LONG_RUNS];
-	unsigned int i, second;
 	struct calibration *c;
 	double left_ns;
 
-	for (i = 0; i < LONG_RUNS; i++)
+	for (unsigned int i = 0; i < LONG_RUNS; i++)
 		begin(&all[i]);
-	for (second = 1; second <= LONG_SECONDS; second++) {
-		for (i = 0; i < LONG_RUNS; i++) {
+	for (unsigned int second = 1; second <= LONG_SECONDS; second++) {
+		for (unsigned int i = 0; i < LONG_RUNS; i++) {
 			c = &all[i];
 			left_ns = c->began_ns + (double)second * SECOND_NS -
 				bench_now_ns();
@@ -125,16 +122,14 @@ static void run_long(void)
 				second_hz[i] = tsct_rate_hz(&c->est, NULL);
 		}
 	}
-	for (i = 0; i < LONG_RUNS; i++)
+	for (unsigned int i = 0; i < LONG_RUNS; i++)
 		minute_hz[i] = tsct_rate_hz(&all[i].est, NULL);
 }
 
 static void report(const char *name, double *hz, unsigned int nr,
 		   double truth_hz)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		hz[i] = fabs(hz[i] / truth_hz - 1) * 1e6;
 	printf("rate_error_p50_ppm_%s %.5f ppm\n"
 	       "rate_error_p90_ppm_%s %.5f ppm\n",
@@ -146,7 +141,6 @@ int main(void)
 {
 	struct tsct_bracket first, last;
 	struct calibration c;
-	unsigned int i;
 	double truth_hz;
 	char why[256];
 
@@ -160,7 +154,7 @@ int main(void)
 	printf("# bench_rate takes 75 s\n");
 	fflush(stdout);
 	first = edge();
-	for (i = 0; i < SHORT_RUNS; i++) {
+	for (unsigned int i = 0; i < SHORT_RUNS; i++) {
 		begin(&c);
 		short_hz[i] = tsct_rate_hz(&c.est, NULL);
 		simple_hz[i] = simple_rate();

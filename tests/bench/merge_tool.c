@@ -69,11 +69,10 @@ static uint64_t decode(const struct tsct_recording *rec, const char *path)
 	};
 	struct tsct_stream_reader_kind *kinds;
 	uint64_t nr = 0;
-	uint32_t i, k;
 
-	for (i = 0; i < rec->nr_streams; i++) {
+	for (uint32_t i = 0; i < rec->nr_streams; i++) {
 		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
-		for (k = 0; k < rec->nr_locations; k++)
+		for (uint32_t k = 0; k < rec->nr_locations; k++)
 			nr += decode_file(&dir, kinds, i, k);
 		free(kinds);
 	}

@@ -211,11 +211,9 @@ struct datagram {
 
 static void put(struct datagram *d, size_t at, __u64 value)
 {
-	int i;
-
 	if (at + 8 > d->len)
 		return;
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
 }
 
@@ -597,12 +595,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct tsct_exchange x;
 	size_t at = 1, took;
-	int i;
 
 	if (!size)
 		return 0;
 	begin_world(bytes[0]);
-	for (i = 0; i < STEPS; i++) {
+	for (int i = 0; i < STEPS; i++) {
 		took = step(bytes + at, size - at);
 		if (!took)
 			break;

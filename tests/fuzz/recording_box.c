@@ -50,9 +50,7 @@ static void empty_dir(const char *path)
 
 static void remove_boxes(void)
 {
-	unsigned int i;
-
-	for (i = 0; i <= BOXES_MAX; i++) {
+	for (unsigned int i = 0; i <= BOXES_MAX; i++) {
 		empty_dir(boxes[i].dir);
 		rmdir(boxes[i].dir);
 	}
@@ -63,11 +61,10 @@ static void remove_boxes(void)
 static void make_dirs(void)
 {
 	const char *tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
-	unsigned int i;
 
 	if (boxes[0].dir[0])
 		return;
-	for (i = 0; i <= BOXES_MAX; i++) {
+	for (unsigned int i = 0; i <= BOXES_MAX; i++) {
 		snprintf(boxes[i].dir, sizeof(boxes[i].dir), "%s/tsct-XXXXXX",
 			 tmp);
 		if (!mkdtemp(boxes[i].dir))
@@ -116,11 +113,10 @@ static void make_text(struct box *box, const struct section *s, unsigned int nr,
 {
 	size_t len = 0;
 	char why[512];
-	unsigned int i;
 
 	if (!(wrong & BARE_TEXT))
 		len = put_line(put_line(len, TSCT_META_BEGIN), "\nenv {\n");
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		if (s[i].kind == SECTION_TEXT)
 			len = put_text(len, s[i].at, s[i].len);
 	if (!(wrong & BARE_TEXT))
@@ -232,13 +228,12 @@ static void put_section(struct box *box, const struct section *s)
 static void make_files(struct box *box, const struct section *s, unsigned int nr)
 {
 	char name[TSCT_FILE_NAME_MAX];
-	unsigned int i;
 
 	box->nr_files = 0;
 	box->bytes = 0;
-	for (i = 0; i < nr && box->known; i++)
+	for (unsigned int i = 0; i < nr && box->known; i++)
 		put_section(box, &s[i]);
-	for (i = 0; i < box->nr_files; i++) {
+	for (unsigned int i = 0; i < box->nr_files; i++) {
 		tsct_recording_file(&box->rec, box_files[i].class,
 				    box_files[i].location, name);
 		store(box, name, box_files[i].bytes, box_files[i].len);

@@ -27,12 +27,10 @@ static __u64 hash_add(__u64 hash, __u64 value)
 
 static __u64 hash_event(__u64 hash, const struct tsct_trace_event *e)
 {
-	__u32 i;
-
 	hash = hash_add(hash_add(hash_add(hash, e->file_tick), e->tick), e->tid);
 	hash = hash_add(hash_add(hash_add(hash, e->def->id), e->offset),
 			e->discarded);
-	for (i = 0; i < e->len; i++)
+	for (__u32 i = 0; i < e->len; i++)
 		hash = hash_add(hash, e->payload[i]);
 	return hash;
 }
@@ -145,10 +143,9 @@ static __u64 read_files(const struct box *box, const struct tsct_recording *rec,
 			const struct outcomes *o)
 {
 	__u64 damage = 0;
-	__u32 class, location;
 
-	for (class = 0; class < tsct_recording_classes(rec); class++)
-		for (location = 0; location < rec->nr_locations; location++)
+	for (__u32 class = 0; class < tsct_recording_classes(rec); class++)
+		for (__u32 location = 0; location < rec->nr_locations; location++)
 			if (class < rec->nr_streams || !location)
 				damage += read_file(box, rec, class, location,
 						    outcome_of(rec, o, class,

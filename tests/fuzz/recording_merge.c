@@ -30,10 +30,9 @@ static void check_file(struct tsct_merge *m, const struct tsct_merge_file *file)
 static void check_files(struct tsct_merge *m)
 {
 	const struct tsct_recording *result = tsct_merge_result(m);
-	const struct tsct_merge_file *file;
 	unsigned int nr, i;
+	const struct tsct_merge_file *file = tsct_merge_files(m, &nr);
 
-	file = tsct_merge_files(m, &nr);
 	for (i = 0; i < nr; i++) {
 		HOLDS(file[i].class < result->nr_streams);
 		HOLDS(file[i].location < result->nr_locations);
@@ -52,7 +51,6 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 	__u64 events = 0, held = 0, reports = 0;
 	const struct tsct_recording *rec;
 	struct tsct_trace *trace;
-	unsigned int i, at;
 
 	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, report_text,
 			       sizeof(report_text)));
@@ -63,10 +61,10 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 	check_times(rec);
 	check_trace(&merged, trace, &reports);
 	HOLDS(!reports);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		events += tsct_merge_input(m, i)->events;
-	for (i = 0; i < rec->nr_streams; i++)
-		for (at = 0; at < rec->nr_locations; at++)
+	for (unsigned int i = 0; i < rec->nr_streams; i++)
+		for (unsigned int at = 0; at < rec->nr_locations; at++)
 			held += rec->streams[i].counts[at].events;
 	HOLDS(events == held);
 	tsct_trace_close(trace);

@@ -63,9 +63,8 @@ static struct span same_key(const struct bytes *b, const struct bytes *of,
 {
 	const size_t len = key_len(of, line);
 	struct span other;
-	size_t at;
 
-	for (at = 0; at < b->len; at = other.at + other.len) {
+	for (size_t at = 0; at < b->len; at = other.at + other.len) {
 		other = line_at(b, at);
 		if (key_len(b, other) == len &&
 		    !memcmp(b->at + at, of->at + line.at, len))
@@ -79,9 +78,8 @@ static struct span any_number(const struct bytes *b, struct span in)
 	struct span number = { .at = in.at };
 	const size_t end = in.at + in.len;
 	unsigned int nr = 0;
-	size_t at;
 
-	for (at = in.at; at < end; at++)
+	for (size_t at = in.at; at < end; at++)
 		if (is_number(b, at) && !any(++nr))
 			number.at = at;
 	while (number.at + number.len < end &&
@@ -197,9 +195,8 @@ static void put_words(struct span to, const char *with)
 static __u64 number_in(const struct bytes *b, struct span number)
 {
 	__u64 n = 0;
-	size_t i;
 
-	for (i = 0; i < number.len; i++)
+	for (size_t i = 0; i < number.len; i++)
 		n = n * 10 + (b->at[number.at + i] - '0');
 	return n;
 }
@@ -319,13 +316,12 @@ static void cross_text(struct section *s, const struct section *from)
 {
 	static struct bytes other;
 	struct span line, to;
-	unsigned int turns;
 
 	load_work(s);
 	other.len = from->len;
 	if (from->len)
 		memcpy(other.at, from->at, from->len);
-	for (turns = 1 + any(6); turns; turns--) {
+	for (unsigned int turns = 1 + any(6); turns; turns--) {
 		line = any_line(&other);
 		if (any(3)) {
 			to = same_key(&work, &other, line);

@@ -23,9 +23,8 @@ static void *busy_write(void *arg)
 {
 	struct busy *b = arg;
 	unsigned char payload[64];
-	uint64_t nr;
 
-	for (nr = 0; !b->stop; nr++) {
+	for (uint64_t nr = 0; !b->stop; nr++) {
 		pattern_fill(payload, sizeof(payload), nr);
 		if (!dev_write(b->fd, 16, payload, sizeof(payload)))
 			b->accepted++;
@@ -39,14 +38,13 @@ static void *busy_write(void *arg)
 T_FN void busy_begin(struct busy *b)
 {
 	struct tsct_channel_create arg = dev_request("busy");
-	int i;
 
 	arg.blocks = 1024;
 	b->fd = dev_create(&arg);
 	b->maps = dev_map(b->fd);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		b->readers[i] = (struct ring_reader) { .maps = &b->maps, .cpu = i };
-	for (i = 0; i < BUSY_THREADS; i++)
+	for (int i = 0; i < BUSY_THREADS; i++)
 		pthread_create(&b->threads[i], NULL, busy_write, b);
 }
 
@@ -61,10 +59,9 @@ T_FN void busy_drain(struct busy *b)
 T_FN void busy_end(struct busy *b)
 {
 	const struct ring_reader *r = b->readers;
-	int i;
 
 	b->stop = 1;
-	for (i = 0; i < BUSY_THREADS; i++)
+	for (int i = 0; i < BUSY_THREADS; i++)
 		pthread_join(b->threads[i], NULL);
 	busy_drain(b);
 	t_check(r[0].wrong + r[1].wrong == 0);

@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -20,6 +22,28 @@
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define RW	(PROT_READ | PROT_WRITE)
 
+static sigjmp_buf dev_fault __attribute__((unused));
+
+/* Handles a signal of an access to memory: sigsetjmp(dev_fault, 1) returns it. */
+T_FN void dev_on_fault(int sig)
+{
+	siglongjmp(dev_fault, sig);
+}
+
+/* Returns 0 if the byte can be read, or else the signal. */
+T_FN int dev_touch(const volatile void *at)
+{
+	int sig;
+
+	signal(SIGBUS, dev_on_fault);
+	signal(SIGSEGV, dev_on_fault);
+	sig = sigsetjmp(dev_fault, 1);
+	if (!sig)
+		*(const volatile char *)at;
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	return sig;
+}
 
 T_FN int dev_open(void)
 {

@@ -33,11 +33,10 @@ static int ivshmem_open(void)
 	char path[512];
 	glob_t devices;
 	int fd = -1, enable;
-	size_t i;
 
 	if (glob("/sys/bus/pci/devices/*", 0, NULL, &devices))
 		return -1;
-	for (i = 0; i < devices.gl_pathc && fd < 0; i++) {
+	for (size_t i = 0; i < devices.gl_pathc && fd < 0; i++) {
 		const char *dir = devices.gl_pathv[i];
 
 		if (!ivshmem_says(dir, "vendor", "0x1af4") ||

@@ -36,10 +36,9 @@ T_FN struct tsct_reader *lib_reader(struct tsct_channel *channel)
 T_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 {
 	struct tsct_ring_stat stat;
-	unsigned int cpu;
 	uint64_t sum = 0;
 
-	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
+	for (unsigned int cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
 		t_check(!stat.broken, "cpu %u: %lu corruptions", cpu, stat.broken);
 		sum += stat.lost[cause];
 	}
@@ -49,10 +48,9 @@ T_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 /* Reads the next event of any CPU. Returns false if there is none. */
 T_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 {
-	unsigned int cpu;
 	int got;
 
-	for (cpu = 0; ; cpu++) {
+	for (unsigned int cpu = 0; ; cpu++) {
 		got = tsct_reader_next(reader, cpu, event);
 		if (got < 0)
 			return false;

@@ -74,9 +74,8 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 {
 	struct tsct_channel_cpu arg = { .id = m->header->id, .cpu = cpu };
 	const struct mod_nest *sum = &sums[cpu];
-	unsigned int i;
 
-	for (i = 0; i < MOD_CONTEXTS; i++) {
+	for (unsigned int i = 0; i < MOD_CONTEXTS; i++) {
 		const struct mod_nest *c = &reported[cpu][i];
 
 		printf("cpu %u, %s: %lu tried, %lu written, %lu full, %lu nested\n",
@@ -101,7 +100,6 @@ T_FN void nest_discard(const char *parameters)
 {
 	struct ring_reader r[CPUS];
 	struct tsct_channel_cpu arg;
-	unsigned int cpu, i;
 	char text[64];
 	struct dev_maps m;
 	int fd, status;
@@ -112,25 +110,25 @@ T_FN void nest_discard(const char *parameters)
 	/* tsctrace.ko cannot be unloaded while a dependent module is loaded. */
 	t_errno(mod_unload("tsctrace"), EAGAIN);
 	fd = attach(&m);
-	for (cpu = 0; cpu < CPUS; cpu++)
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 		r[cpu] = (struct ring_reader){
 			.maps = &m, .cpu = cpu, .kernel = true,
 		};
 	pid = mod_set_apart(MOD_NEST "run", nest_events());
 	while (!waitpid(pid, &status, WNOHANG)) {
-		for (cpu = 0; cpu < CPUS; cpu++)
+		for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 			drain(&r[cpu]);
 		usleep(1000);
 	}
 	t_check(status == 0, "%#x", status);
 	mod_nest_results(sums, reported, CPUS);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		drain(&r[cpu]);
 		arg = check_cpu(fd, &m, cpu);
 		t_check(r[cpu].wrong == 0 && r[cpu].blocks > 2);
 		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
 			r[cpu].records);
-		for (i = 0; i < MOD_CONTEXTS; i++)
+		for (unsigned int i = 0; i < MOD_CONTEXTS; i++)
 			t_check(found[cpu][i] == reported[cpu][i].written,
 				"%s: %lu, not %lu", names[i], found[cpu][i],
 				reported[cpu][i].written);
@@ -153,7 +151,6 @@ T_FN void nest_overwrite(const char *parameters)
 	const uint64_t blocks = 2;
 	char text[64];
 	struct ring_reader r;
-	unsigned int cpu;
 	struct dev_maps m;
 	uint64_t head;
 	int fd;
@@ -163,7 +160,7 @@ T_FN void nest_overwrite(const char *parameters)
 	fd = attach(&m);
 	t_check(mod_set(MOD_NEST "run", nest_events()) > 0, "%m");
 	mod_nest_results(sums, reported, CPUS);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		arg = check_cpu(fd, &m, cpu);
 		head = arg.written;
 		t_check(arg.lost[TSCT_LOST_FULL] == 0);

@@ -11,9 +11,7 @@
 /* The payload of @len bytes of a writer's nr-th event */
 T_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
 {
-	unsigned int i;
-
-	for (i = 0; i < len; i++)
+	for (unsigned int i = 0; i < len; i++)
 		payload[i] = (unsigned char)(nr * 31 + i * 7 + len);
 	if (len >= 8)
 		memcpy(payload, &nr, 8);

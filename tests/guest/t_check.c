@@ -88,7 +88,6 @@ int main(void)
 	bool stable = !strcmp(getenv("TSCT_BOOT") ?: "", "default");
 	struct tsct_check check, again;
 	int fd = dev_open();
-	unsigned int cpu;
 
 	check = get(fd, TSCT_IOC_CHECK);
 	check_flags(&check, stable);
@@ -98,7 +97,7 @@ int main(void)
 	again = get(fd, TSCT_IOC_CHECK);
 	check_flags(&again, stable);
 	t_check(again.when_cycles > check.when_cycles);
-	for (cpu = 0; cpu < again.nr; cpu++)
+	for (unsigned int cpu = 0; cpu < again.nr; cpu++)
 		check_cpu(&table[cpu], cpu, cpu == 0);
 	t_check(dev_info(fd).source == again.source);
 	try_room(fd);

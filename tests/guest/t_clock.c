@@ -4,9 +4,6 @@
  * params that continue the previous ones, and the conversion of past cycles.
  * guest-test: timeout=60 parallel=yes boot=default,unstable rt=yes
  */
-#include <setjmp.h>
-#include <signal.h>
-
 #include "../unit/seed.h"
 #include "clock.h"
 
@@ -101,36 +98,16 @@ static void try_page(void)
 
 /* ---- maps --------------------------------------------------------------- */
 
-static sigjmp_buf out;
-
-static void on_fault(int sig)
-{
-	siglongjmp(out, sig);
-}
-
-/* Returns 1 if the byte can be read, 0 if not. */
-static int touch(const volatile char *at)
-{
-	int sig = sigsetjmp(out, 1);
-
-	if (!sig)
-		*at;
-	return sig;
-}
-
 static void try_maps(void)
 {
 	const size_t size = page->size;
-	size_t len;
 	char *at;
 
-	signal(SIGBUS, on_fault);
-	signal(SIGSEGV, on_fault);
-	for (len = 4096; len <= size; len += 4096) {
+	for (size_t len = 4096; len <= size; len += 4096) {
 		at = mmap(NULL, len, PROT_READ, MAP_SHARED, fd,
 			  (off_t)TSCT_CLOCK_OFFSET);
 		t_check(at != MAP_FAILED, "%zu: %m", len);
-		t_check(!touch(at + len - 1), "no page below %zu", len);
+		t_check(!dev_touch(at + len - 1), "no page below %zu", len);
 		t_check(!memcmp(at, page, 32));
 		munmap(at, len);
 	}
@@ -140,8 +117,6 @@ static void try_maps(void)
 		     (off_t)TSCT_CLOCK_OFFSET + 4096), EINVAL);
 	t_errno(mmap(NULL, size, RW, MAP_SHARED, fd,
 		     (off_t)TSCT_CLOCK_OFFSET), EACCES);
-	signal(SIGBUS, SIG_DFL);
-	signal(SIGSEGV, SIG_DFL);
 }
 
 /* ---- continuity of clock params ----------------------------------------- */

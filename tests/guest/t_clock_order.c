@@ -47,9 +47,8 @@ static void read_once(struct reader *r)
 {
 	int64_t before = atomic_load(&latest);
 	struct tsct_clock_time t;
-	int err;
+	int err = tsct_latch_lookup(page, clk_cycles(source), &t);
 
-	err = tsct_latch_lookup(page, clk_cycles(source), &t);
 	r->reads++;
 	if (err || t.error_ps >= 1000) {
 		r->failed++;
@@ -90,9 +89,8 @@ struct counts {
 static uint64_t request_cost(const struct tsct_clock_set *set)
 {
 	uint64_t least = SECOND, begin, cost;
-	int i;
 
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		begin = clk_cycles(source);
 		t_check(!clk_set(fd, set), "%m");
 		cost = clk_cycles(source) - begin;
@@ -144,19 +142,18 @@ int main(void)
 	struct reader readers[READERS] = { { .cpu = 0 }, { .cpu = 1 } };
 	struct counts counts = { 0 };
 	uint64_t backwards = 0;
-	int i;
 
 	print_seed();
 	seed_with(0);
 	fd = dev_open();
 	source = dev_info(fd).source;
 	page = clk_map(fd);
-	for (i = 0; i < READERS; i++)
+	for (int i = 0; i < READERS; i++)
 		t_check(!pthread_create(&readers[i].thread, NULL, read_all,
 					&readers[i]));
 	publish_all(&counts);
 	stop = 1;
-	for (i = 0; i < READERS; i++) {
+	for (int i = 0; i < READERS; i++) {
 		struct reader *r = &readers[i];
 
 		pthread_join(r->thread, NULL);

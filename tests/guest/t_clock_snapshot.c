@@ -46,9 +46,8 @@ static void try_line(void)
 {
 	struct tsct_clock_snapshot s[3];
 	double rate, off;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s[i]), "%m");
 		usleep(100000);
 	}
@@ -91,14 +90,13 @@ static void as_user(void *unused)
 int main(void)
 {
 	struct tsct_clock_snapshot s;
-	int i;
 
 	fd = dev_open();
 	if (dev_info(fd).source != TSCT_SOURCE_TSC) {
 		t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), EOPNOTSUPP);
 		return t_status();
 	}
-	for (i = 0; i < 2000; i++)
+	for (int i = 0; i < 2000; i++)
 		try_one();
 	try_line();
 	try_set_seq();

@@ -26,9 +26,8 @@ static void try_geometry(void)
 		{ 0, 0xffffffff, 0xffffffff }, { 1, 4096, 2 },
 		{ 2, 4096, 4 }, { 0xffffffff, 4096, 4 },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct tsct_channel_create arg = dev_request("geometry");
 		char what[64];
 
@@ -66,14 +65,13 @@ static void try_names(void)
 		"a", "A.b-c_9", "0123456789012345678901234567890", "...",
 	};
 	struct tsct_channel_create arg;
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refuse(bad[i], dev_request(bad[i]), EINVAL);
 	arg = dev_request("");
 	memset(arg.name, 'a', sizeof(arg.name));
 	refuse("no NUL", arg, EINVAL);
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		close(dev_new(good[i]));
 }
 

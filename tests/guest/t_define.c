@@ -10,10 +10,9 @@ static struct tsct_event_def def(const char *name, unsigned int fields)
 		.size = (__u32)TSCT_EVENT_DEF_SIZE(fields),
 		.nr_fields = (__u8)fields,
 	};
-	unsigned int i;
 
 	strncpy(d.name, name, sizeof(d.name) - 1);
-	for (i = 0; i < fields; i++)
+	for (unsigned int i = 0; i < fields; i++)
 		sprintf(d.fields[i].name, "f%u", i);
 	return d;
 }

@@ -28,10 +28,9 @@ static int step_map(int fd, const uint8_t *sel)
 	const size_t size = FZ_PAGE + TSCT_DEFS_SIZE;
 	volatile const char *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	char sum = 0;
-	size_t at;
 
 	(void)sel;
-	for (at = 0; map != MAP_FAILED && at < size; at += FZ_PAGE)
+	for (size_t at = 0; map != MAP_FAILED && at < size; at += FZ_PAGE)
 		sum += map[at];
 	/* A failed munmap() removes nothing, and the map would hold the channel. */
 	return map == MAP_FAILED ? -1 : munmap((void *)map, size) && munmap((void *)map, size);
@@ -159,7 +158,6 @@ int main(void)
 		.ids = &kept_id, .nr_ids = 1, .addresses = addresses, .nr_addresses = 1,
 		.clock_fd = dev_open(),
 	};
-	unsigned int i;
 
 	if (!faults_setup())
 		t_skip("no fault injection in this kernel");
@@ -169,7 +167,7 @@ int main(void)
 	context = &c;
 	t_check(fz_netlink_resolve(), "no netlink family");
 	netlink = fz_netlink_socket();
-	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		fail_each(&calls[i]);
 	close(c.clock_fd);
 	t_check(injected > 150, "only %u failures injected", injected);

@@ -216,9 +216,8 @@ static bool is_expected(const char *text)
 		"tsctrace: ", "oom", "emory", "ftrace", "interrupt took", "affine", "test: ",
 		"vmalloc error", "scan area", "clocksource",
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i]))
 			return true;
 	return false;
@@ -320,13 +319,11 @@ static unsigned int untrusted_programs(void)
 /* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
 static void fuzz_untrusted(void)
 {
-	unsigned int i;
-
 	untrusted++;
 	unload_again();
 	faults_write(FZ_CLOCKSOURCE, "hpet");
 	load_again(0);
-	for (i = 0; i < untrusted_programs(); i++)
+	for (unsigned int i = 0; i < untrusted_programs(); i++)
 		fuzz_once(false);
 	unload_again();
 	faults_write(FZ_CLOCKSOURCE, "tsc");
@@ -336,11 +333,9 @@ static void fuzz_untrusted(void)
 /* The kernel marks the TSC unstable while the module trusts it, which nothing reverts. */
 static void fuzz_unstable(void)
 {
-	unsigned int i;
-
 	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
 	mod_load(KERNEL_CALLS, "unstable=1");
-	for (i = 0; i < untrusted_programs(); i++)
+	for (unsigned int i = 0; i < untrusted_programs(); i++)
 		fuzz_once(false);
 }
 

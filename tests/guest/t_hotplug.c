@@ -5,8 +5,6 @@
  * and up while programs write and read. Then a CPU is added to the machine.
  * guest-test: timeout=90 rt=yes
  */
-#include <setjmp.h>
-
 #include "busy.h"
 #include "clock.h"
 #include "modules.h"
@@ -54,16 +52,15 @@ static void try_while_writing(void)
 	const int rounds = 2 * (int)t_repeats("TSCT_HOTPLUGS", 3, 5);
 	struct busy busy = { 0 };
 	cpu_set_t all = { 0 };
-	int i, round;
 
 	CPU_SET(0, &all);
 	CPU_SET(1, &all);
 	sched_setaffinity(0, sizeof(all), &all);
 	busy_begin(&busy);
 	fd = busy.fd;
-	for (round = 0; round < rounds; round++) {
+	for (int round = 0; round < rounds; round++) {
 		dev_online(round & 1);
-		for (i = 0; i < 20; i++) {
+		for (int i = 0; i < 20; i++) {
 			usleep(5000);
 			busy_drain(&busy);
 		}
@@ -134,9 +131,8 @@ static void try_check(void)
 {
 	struct tsct_cpu_check table[2];
 	struct tsct_check check;
-	int on;
 
-	for (on = 0; on < 2; on++) {
+	for (int on = 0; on < 2; on++) {
 		dev_online(on);
 		t_until(is_reported(&check, table, on));
 		t_check(check.flags & TSCT_CHECK_USABLE);
@@ -155,9 +151,8 @@ static void try_clock(void)
 	const struct tsct_clock_params *params = &set.state.real;
 	struct tsct_clock_state state;
 	struct tsct_clock_time r;
-	int on;
 
-	for (on = 0; on < 2; on++) {
+	for (int on = 0; on < 2; on++) {
 		set = clk_params(TSCT_SOURCE_TSC, epoch);
 		t_check(!clk_set(fd, &set), "%m");
 		usleep(1000);
@@ -197,22 +192,6 @@ static void set_present(const char *parameters)
 	t_check(mod_try_load("/lib/modules/tsct-present.ko", parameters) == ECANCELED, "%m");
 }
 
-static sigjmp_buf out;
-
-static void on_fault(int sig)
-{
-	siglongjmp(out, sig);
-}
-
-static int touch(const volatile void *at)
-{
-	int sig = sigsetjmp(out, 1);
-
-	if (!sig)
-		*(const volatile char *)at;
-	return sig;
-}
-
 static int create_as(uid_t uid, const char *name, uint32_t blocks)
 {
 	struct tsct_channel_create arg = dev_request(name);
@@ -247,12 +226,10 @@ static void try_added(void)
 	p = dev_map(poor);
 	bytes = dev_info(device).bytes;
 	t_check(dev_ready(&m, 0) && !dev_ready(&m, 1) && !dev_ready(&p, 1));
-	signal(SIGBUS, on_fault);
-	t_check(touch(dev_producer(&m, 0)) == 0);
-	t_check(touch(dev_producer(&m, 1)) == SIGBUS);
-	t_check(touch(dev_consumer(&m, 1)) == SIGBUS);
-	t_check(touch(dev_producer(&m, 1)) == SIGBUS);
-	signal(SIGBUS, SIG_DFL);
+	t_check(dev_touch(dev_producer(&m, 0)) == 0);
+	t_check(dev_touch(dev_producer(&m, 1)) == SIGBUS);
+	t_check(dev_touch(dev_consumer(&m, 1)) == SIGBUS);
+	t_check(dev_touch(dev_producer(&m, 1)) == SIGBUS);
 
 	set_present("present=1");
 	dev_online(true);

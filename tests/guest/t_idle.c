@@ -52,9 +52,7 @@ static double wake(pthread_t thread)
 /* Consumes all events of the channel. */
 static void drain(const struct dev_maps *m)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < m->header->nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < m->header->nr_cpus; cpu++)
 		__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu),
 				 __ATOMIC_RELEASE);
 }

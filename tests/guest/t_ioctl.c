@@ -135,15 +135,14 @@ static void fill(const struct request *r, size_t size)
 static void try_size(const struct request *r, size_t size)
 {
 	const size_t known = _IOC_SIZE(r->cmd);
-	size_t i;
 	int err;
 
 	fill(r, size);
 	err = send_sized(r, size);
 	t_check(err == r->err, "%s of %zu bytes: errno %d", r->name, size, err);
-	for (i = known; i < size; i++)
+	for (size_t i = known; i < size; i++)
 		t_check(!argument[i], "%s of %zu bytes: byte %zu", r->name, size, i);
-	for (i = size; i < sizeof(argument); i++)
+	for (size_t i = size; i < sizeof(argument); i++)
 		t_check(argument[i] == GUARD, "%s of %zu bytes: byte %zu", r->name,
 			size, i);
 }
@@ -209,9 +208,7 @@ static void try_results(void)
 /* Sizes of arguments differ between versions, so they are not compared. */
 static bool known(unsigned long cmd)
 {
-	size_t i;
-
-	for (i = 0; i < NR; i++)
+	for (size_t i = 0; i < NR; i++)
 		if (_IOC_NR(requests[i].cmd) == _IOC_NR(cmd) &&
 		    _IOC_DIR(requests[i].cmd) == _IOC_DIR(cmd))
 			return true;
@@ -220,11 +217,8 @@ static bool known(unsigned long cmd)
 
 static void try_unknown(int fd, char *page)
 {
-	unsigned int nr, dir;
-	size_t i;
-
-	for (nr = 0; nr < 256; nr++)
-		for (dir = 0; dir < 4; dir++) {
+	for (unsigned int nr = 0; nr < 256; nr++)
+		for (unsigned int dir = 0; dir < 4; dir++) {
 			unsigned long cmd = _IOC(dir, TSCT_IOC_MAGIC, nr, 2048);
 
 			if (!known(cmd))
@@ -232,7 +226,7 @@ static void try_unknown(int fd, char *page)
 		}
 	/* The direction is part of the request, and no request ever had less than 8 bytes:
 	 * try_request() has the other sizes. */
-	for (i = 0; i < NR; i++) {
+	for (size_t i = 0; i < NR; i++) {
 		unsigned long cmd = requests[i].cmd, size = _IOC_SIZE(cmd);
 
 		t_errno(ioctl(fd, _IOC(_IOC_DIR(cmd), TSCT_IOC_MAGIC,
@@ -254,9 +248,7 @@ static void try_unknown(int fd, char *page)
 /* @end: the first byte after accessible memory */
 static void try_pointers(int fd, char *end)
 {
-	size_t i;
-
-	for (i = 0; i < NR; i++) {
+	for (size_t i = 0; i < NR; i++) {
 		unsigned long cmd = requests[i].cmd, size = _IOC_SIZE(cmd);
 		int wrong;
 
@@ -408,15 +400,13 @@ static void try_addresses(void)
 
 int main(void)
 {
-	size_t i;
-
 	t_part(try_addresses);
 	channel = dev_request("sizes");
 	bound = dev_create(&channel);
-	for (i = 0; i < NR; i++)
+	for (size_t i = 0; i < NR; i++)
 		try_request(&requests[i]);
 	try_results();
-	for (i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
 		try_reserved(&reserved[i]);
 	try_flags_of_previous(bound);
 	return t_status();

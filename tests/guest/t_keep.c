@@ -57,10 +57,9 @@ static void try_crash(void)
 	struct dev_maps m;
 	unsigned char payload[64];
 	uint32_t id;
-	pid_t pid;
 	int fd, i;
+	pid_t pid = t_fork();
 
-	pid = t_fork();
 	if (!pid) {
 		struct tsct_channel_create arg = keep_request("crash");
 

@@ -58,9 +58,8 @@ static void map_something(int fd)
 static void write_something(int fd)
 {
 	static char payload[70000];
-	unsigned int i;
 
-	for (i = 0; i < 20; i++)
+	for (unsigned int i = 0; i < 20; i++)
 		dev_write(fd, 16 + draw(4), payload,
 			  draw(8) ? draw(300) : draw(sizeof(payload)));
 }
@@ -171,12 +170,11 @@ static void wait_for_all(void)
 int main(void)
 {
 	const unsigned int kills = t_repeats("TSCT_KILLS", 200, 600);
-	unsigned int i;
 	int fd = dev_open();
 
 	print_seed();
 	seed = first_seed;
-	for (i = 0; i < kills; i++) {
+	for (unsigned int i = 0; i < kills; i++) {
 		unsigned int wait_us = draw(4) ? draw(3000) : draw(60000);
 		pid_t pid = fork();
 

@@ -142,9 +142,7 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 
 static void drain_all(void)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		ring_drain_each(&mine[cpu], count_record);
 		ring_drain(&others[cpu]);
 		ring_drain(&kernels[cpu]);
@@ -158,10 +156,9 @@ static void drain_all(void)
 static uint64_t check_ring(int ring_fd, struct ring_reader *r)
 {
 	struct tsct_channel_cpu arg;
-	unsigned int cpu;
 	uint64_t full = 0;
 
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		arg = (struct tsct_channel_cpu){
 			.id = r[cpu].maps->header->id, .cpu = cpu,
 		};
@@ -182,9 +179,8 @@ static void check_writers(void)
 {
 	uint64_t full = check_ring(fd, mine), lost = 0, unknown = 0, tried = 0;
 	uint64_t read = mine[0].records + mine[1].records, written = 0;
-	unsigned int i;
 
-	for (i = 0; i < HONEST; i++) {
+	for (unsigned int i = 0; i < HONEST; i++) {
 		const struct writer *w = &shared->honest[i];
 
 		t_check(w->written == honest_seen[i].nr, "%lu, read %u",
@@ -195,7 +191,7 @@ static void check_writers(void)
 		written += w->written;
 		lost += w->lost;
 	}
-	for (i = 0; i < kills + VICTIMS; i++) {
+	for (unsigned int i = 0; i < kills + VICTIMS; i++) {
 		const struct writer *w = &shared->victim[i];
 		uint64_t counted = w->written + w->lost;
 
@@ -222,11 +218,10 @@ static void check_writers(void)
 static void check_kernel(void)
 {
 	struct mod_nest reported[CPUS];
-	unsigned int cpu;
 	uint64_t full = 0;
 
 	mod_nest_results(reported, NULL, CPUS);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		t_check(reported[cpu].written == kernels[cpu].records,
 			"%lu, read %lu", reported[cpu].written,
 			kernels[cpu].records);
@@ -245,7 +240,6 @@ static void open_all(void)
 	const struct tsct_channel_options options = {
 		.name = "kills", .flags = TSCT_OPEN_ATTACH,
 	};
-	unsigned int cpu;
 
 	arg.blocks = 64;
 	fd = dev_create(&arg);
@@ -259,7 +253,7 @@ static void open_all(void)
 	kernel = dev_open();
 	t_check(!dev_attach_name(kernel, "nest", TSCT_ROLE_READ), "%m");
 	kernel_maps = dev_map_rings(kernel, PROT_READ);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		mine[cpu] = (struct ring_reader){ .maps = &m, .cpu = cpu };
 		others[cpu] = (struct ring_reader){
 			.maps = &other_maps, .cpu = cpu,
@@ -300,11 +294,10 @@ static void kill_many(void)
 
 static void end_all(pid_t *honest)
 {
-	unsigned int i;
 	int status;
 
 	shared->stop = true;
-	for (i = 0; i < HONEST + 2; i++) {
+	for (unsigned int i = 0; i < HONEST + 2; i++) {
 		while (!waitpid(honest[i], &status, WNOHANG)) {
 			drain_all();
 			usleep(1000);
@@ -317,7 +310,6 @@ static void end_all(pid_t *honest)
 int main(void)
 {
 	pid_t honest[HONEST + 2];
-	unsigned int i;
 	char text[32];
 
 	print_seed();
@@ -328,7 +320,7 @@ int main(void)
 		      0);
 	open_all();
 	seed_with(99);
-	for (i = 0; i < HONEST; i++)
+	for (unsigned int i = 0; i < HONEST; i++)
 		honest[i] = start_honest(i);
 	honest[HONEST] = start_other();
 	sprintf(text, "%u", kills);

@@ -29,9 +29,8 @@ static int define(struct tsct_channel *channel, unsigned int i)
 static void define_in_child(struct tsct_channel *inherited, int16_t *ids)
 {
 	struct tsct_channel *channel = inherited ? inherited : lib_open(NULL);
-	unsigned int i;
 
-	for (i = 0; i < 100; i++)
+	for (unsigned int i = 0; i < 100; i++)
 		ids[i] = define(channel, i);
 	_exit(0);
 }
@@ -44,7 +43,6 @@ static void try_definitions(void)
 	struct tsct_reader *reader;
 	struct tsct_channel *channel, *source;
 	int16_t (*ids)[100];
-	unsigned int i, c;
 	pid_t pids[6];
 
 	ids = mmap(NULL, sizeof(*ids) * 6, PROT_READ | PROT_WRITE,
@@ -52,15 +50,15 @@ static void try_definitions(void)
 	channel = lib_open(&reads);
 	source = lib_open(NULL);
 	reader = lib_reader(channel);
-	for (c = 0; c < 6; c++) {
+	for (unsigned int c = 0; c < 6; c++) {
 		pids[c] = t_fork();
 		if (!pids[c])
 			define_in_child(c % 2 ? source : NULL, ids[c]);
 	}
-	for (c = 0; c < 6; c++)
+	for (unsigned int c = 0; c < 6; c++)
 		t_check(!t_wait(pids[c]));
-	for (i = 0; i < 100; i++) {
-		for (c = 0; c < 6; c++)
+	for (unsigned int i = 0; i < 100; i++) {
+		for (unsigned int c = 0; c < 6; c++)
 			t_check(ids[c][i] == ids[0][i] &&
 				ids[c][i] >= TSCT_ID_FIRST, "%d", ids[c][i]);
 		t_check(define(source, i) == ids[0][i]);
@@ -274,7 +272,6 @@ static void try_pid_namespaces(void)
 	struct tsct_reader *reader;
 	struct tsct_event event;
 	pid_t pids[2];
-	int i;
 
 	own.roles = BOTH;
 	channel = lib_open(&own);
@@ -283,7 +280,7 @@ static void try_pid_namespaces(void)
 	pids[0] = run_in_namespace();
 	pids[1] = run_in_namespace();
 	t_check(pids[0] != pids[1]);
-	for (i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++) {
 		if (!t_check(lib_next(reader, &event), "event %d", i))
 			break;
 		/* The exit status has the lowest 8 bits. */

@@ -300,14 +300,12 @@ static void show_log(void)
 
 int main(void)
 {
-	unsigned int i;
-	pid_t pid;
+	pid_t pid = lib_start_daemon(INTERVAL_MS);
 
-	pid = lib_start_daemon(INTERVAL_MS);
 	t_until(open_clock());
 	points_until(is_synchronized(0));
 	add_points_for(INTERVALS_S, true);
-	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+	for (unsigned int i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		test_event(&events[i]);
 	test_small_slew();
 	test_slew();

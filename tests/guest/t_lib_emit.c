@@ -121,7 +121,6 @@ static void work_twice(unsigned int first)
 static void count_event(const struct tsct_event *event)
 {
 	const struct payload *payload = event->payload;
-	unsigned int i;
 
 	nr_read++;
 	if (event->cycles < last_stamp[event->cpu])
@@ -133,7 +132,7 @@ static void count_event(const struct tsct_event *event)
 		t_check(false, "an event without a writer");
 		return;
 	}
-	for (i = 0; i < payload->seq % 41; i++)
+	for (unsigned int i = 0; i < payload->seq % 41; i++)
 		if (payload->fill[i] != (char)(payload->writer + payload->seq))
 			t_check(false, "a payload mixed of two events");
 	if (seen[payload->writer][payload->seq]++)
@@ -143,11 +142,10 @@ static void count_event(const struct tsct_event *event)
 static void drain(void)
 {
 	struct tsct_event event;
-	unsigned int cpu;
 
 	while (lib_next(reader, &event))
 		count_event(&event);
-	for (cpu = 0; cpu < tsct_channel_info(channel)->nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < tsct_channel_info(channel)->nr_cpus; cpu++)
 		tsct_reader_release(reader, cpu);
 }
 
@@ -188,7 +186,6 @@ int main(void)
 		.roles = BOTH,
 	};
 	uint64_t tried = 0, wrong = 0;
-	unsigned int w, i;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -198,8 +195,8 @@ int main(void)
 	id = tsct_event_define(channel, "e", 0, "writer:u32, seq:u32, rest:string");
 	t_check(id >= TSCT_ID_FIRST, "%d", id);
 	run();
-	for (w = 0; w < WRITERS; w++)
-		for (i = 0; i < shared->next[w]; i++, tried++)
+	for (unsigned int w = 0; w < WRITERS; w++)
+		for (unsigned int i = 0; i < shared->next[w]; i++, tried++)
 			wrong += seen[w][i] != shared->written[w][i];
 	t_check(!wrong, "%lu of %lu events", wrong, tried);
 	t_check(tried >= 4 * EVENTS);

@@ -70,11 +70,9 @@ static double cpu_s(void)
 
 static void *emit_many_later(void *channel)
 {
-	int i;
-
 	usleep(100000);
 	dev_pin(1);
-	for (i = 0; i < 60; i++)
+	for (int i = 0; i < 60; i++)
 		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	return NULL;
 }
@@ -92,11 +90,10 @@ static void try_watermark(void)
 	uint64_t last = 0, nr = 0;
 	pthread_t thread;
 	double before;
-	int i;
 
 	t_check(!tsct_reader_watermark(reader, 2000));
 	dev_pin(0);
-	for (i = 0; i < 40; i++)
+	for (int i = 0; i < 40; i++)
 		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	before = cpu_s();
 	t_check(tsct_reader_wait(reader, 300) == 0);

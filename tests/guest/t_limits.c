@@ -37,10 +37,9 @@ static void memory_limit(void *unused)
 static void channel_limit(void *unused)
 {
 	char name[8];
-	int i;
 
 	(void)unused;
-	for (i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++) {
 		sprintf(name, "c%d", i);
 		t_check(try_create(name, 2) >= 0, "%d: %m", i);
 	}

@@ -29,10 +29,9 @@ static int try_create(unsigned int nr, uint32_t flags)
 static void write_all(unsigned int cpu, unsigned int nr)
 {
 	unsigned char payload[40];
-	unsigned int i;
 
 	dev_pin(cpu);
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		pattern_fill(payload, sizeof(payload), i * 2 + cpu);
 		if (dev_write(fds[i], 16, payload, sizeof(payload)))
 			t_check(false, "channel %u: %m", i);
@@ -68,12 +67,10 @@ static unsigned int count_channels(int fd)
 
 static void try_thousand(int fd)
 {
-	unsigned int i;
-
 	/* Half of the channels are created while CPU 1 is offline. They get a ring for
 	 * CPU 1 when CPU 1 comes up. */
 	dev_online(false);
-	for (i = 0; i < CHANNELS; i++) {
+	for (unsigned int i = 0; i < CHANNELS; i++) {
 		if (i == CHANNELS / 2)
 			dev_online(true);
 		fds[i] = try_create(i, 0);
@@ -88,11 +85,11 @@ static void try_thousand(int fd)
 	dev_pin(0);
 	dev_online(false);
 	t_check(count_channels(fd) == CHANNELS, "%u", count_channels(fd));
-	for (i = 0; i < CHANNELS; i++)
+	for (unsigned int i = 0; i < CHANNELS; i++)
 		read_one(i);
 	dev_online(true);
 	printf("%llu bytes\n", dev_info(fd).bytes);
-	for (i = 0; i < CHANNELS; i++)
+	for (unsigned int i = 0; i < CHANNELS; i++)
 		close(fds[i]);
 	t_check(dev_info(fd).channels == 0);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);

@@ -17,17 +17,16 @@ static void write_everywhere(void *unused)
 	struct tsct_channel_info info = { 0 };
 	const char *names[] = { "default", "b", "c" };
 	struct tsct_channel_create arg;
-	unsigned int cpu, i;
 	int fds[3];
 
 	(void)unused;
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		arg = dev_request(names[i]);
 		arg.block_size = 16384;
 		arg.blocks = 64;
 		fds[i] = dev_create(&arg);
 	}
-	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < NR_CPUS; cpu++) {
 		dev_pin(cpu);
 		t_check(!dev_write(fds[0], TSCT_ID_FIRST, NULL, 0), "CPU %u: %m", cpu);
 	}
@@ -43,7 +42,6 @@ static void read_calls(unsigned long calls[NR_CPUS])
 {
 	FILE *file = fopen("/proc/interrupts", "r");
 	char line[4096], *at = line;
-	unsigned int cpu;
 
 	while (fgets(line, sizeof(line), file) && !strstr(line, "CAL:"))
 		;
@@ -52,7 +50,7 @@ static void read_calls(unsigned long calls[NR_CPUS])
 	if (!t_check(at, "no CAL: in /proc/interrupts"))
 		return;
 	at += strlen("CAL:");
-	for (cpu = 0; cpu < NR_CPUS; cpu++)
+	for (unsigned int cpu = 0; cpu < NR_CPUS; cpu++)
 		calls[cpu] = strtoul(at, &at, 10);
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Ranges of a channel's file that can be mapped, and with which rights; maps hold the module. */
-#include <setjmp.h>
-#include <signal.h>
-
 #include "modules.h"
 
 #define PAGE	4096L
@@ -76,9 +73,8 @@ static const long *all_regions(void)
 static void try_rights(int fd)
 {
 	const long *offsets = all_regions();
-	int i;
 
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		t_errno(map(fd, offsets[i], PAGE, PROT_READ, MAP_PRIVATE), EPERM);
 		t_errno(map(fd, offsets[i], PAGE, RW, MAP_PRIVATE), EPERM);
 		refuses(fd, offsets[i], PAGE, PROT_READ | PROT_EXEC, EACCES);
@@ -101,9 +97,8 @@ static void try_rights(int fd)
 
 static void expect(int fd, bool writer, bool reader)
 {
-	void *at;
+	void *at = maps(fd, consumers, PAGE, PROT_READ);
 
-	at = maps(fd, consumers, PAGE, PROT_READ);
 	if (reader) {
 		maps(fd, consumers, PAGE, RW);
 	} else {
@@ -125,11 +120,10 @@ static void try_roles(void)
 	static const uint32_t roles[] = { 0, TSCT_ROLE_WRITE, TSCT_ROLE_READ };
 	struct tsct_channel_create arg = dev_request("roles");
 	int keep, fd;
-	size_t i;
 
 	arg.roles = TSCT_ROLE_WRITE;
 	keep = dev_create(&arg);
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		fd = dev_open();
 		t_check(!dev_attach(fd, arg.id, roles[i]), "%m");
 		expect(fd, roles[i] & TSCT_ROLE_WRITE, roles[i] & TSCT_ROLE_READ);
@@ -176,21 +170,14 @@ static void try_remaps(int fd)
 	*at = 0;
 }
 
-static sigjmp_buf out;
-
-static void on_fault(int sig)
-{
-	siglongjmp(out, sig);
-}
-
 /* A store through a read-only map kills the process. */
 static void try_store(int fd)
 {
 	volatile char *at = maps(fd, 0, PAGE, PROT_READ);
 	int sig;
 
-	signal(SIGSEGV, on_fault);
-	sig = sigsetjmp(out, 1);
+	signal(SIGSEGV, dev_on_fault);
+	sig = sigsetjmp(dev_fault, 1);
 	if (!sig)
 		at[0] = 1;
 	t_check(sig == SIGSEGV, "signal %d", sig);
@@ -223,21 +210,14 @@ static long map_as_32_bit(int fd, unsigned int page)
 	return ret;
 }
 
-static sigjmp_buf no_32_bit;
-
-static void on_no_32_bit(int sig)
-{
-	siglongjmp(no_32_bit, sig);
-}
-
 /* 32-bit programs can map the clock area, too. Kernels without CONFIG_IA32_EMULATION
  * kill a program that tries to be one. */
 static void try_32_bit(int fd)
 {
 	long addr;
 
-	signal(SIGSEGV, on_no_32_bit);
-	if (sigsetjmp(no_32_bit, 1)) {
+	signal(SIGSEGV, dev_on_fault);
+	if (sigsetjmp(dev_fault, 1)) {
 		printf("this kernel runs no 32-bit programs\n");
 		return;
 	}

@@ -9,9 +9,7 @@
 
 static void check_hits(void)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		const struct mod_nest *c = &reported[cpu][MOD_CONTEXTS - 1];
 
 		t_check(c->written > 100 && c->nested > 100, "cpu %u: %lu %lu",

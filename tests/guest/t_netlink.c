@@ -52,8 +52,6 @@ static void try_module(int fd, bool sums)
 static void check_channel(const struct nl_message *m,
 			  const struct tsct_channel_info *info)
 {
-	int i;
-
 	t_check(nl_u32(m, TSCT_GENL_CHANNEL_ID) == info->id);
 	t_check(nl_u32(m, TSCT_GENL_CHANNEL_UID) == info->uid);
 	t_check(!strcmp(nl_string(m, TSCT_GENL_CHANNEL_NAME), info->name));
@@ -69,7 +67,7 @@ static void check_channel(const struct nl_message *m,
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_EVENTS) == info->events);
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_WRITTEN) == info->written);
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_UNREAD) == info->unread);
-	for (i = 0; i < TSCT_LOST_NR; i++)
+	for (int i = 0; i < TSCT_LOST_NR; i++)
 		t_check(nl_nested_u64(m, TSCT_GENL_CHANNEL_LOST,
 				      i == TSCT_LOST_REFUSED ? TSCT_GENL_LOST_REFUSED :
 				      TSCT_GENL_LOST_FULL + i) == info->lost[i]);
@@ -101,7 +99,6 @@ static void see_channel_cpu(const struct nl_message *m, void *arg)
 {
 	struct listing *l = arg;
 	struct tsct_channel_cpu cpu = { .id = l->id };
-	int i;
 
 	cpu.cpu = nl_u32(m, TSCT_GENL_CHANNEL_CPU_CPU);
 	t_check(cpu.cpu == l->nr, "CPU %u", cpu.cpu);
@@ -112,7 +109,7 @@ static void see_channel_cpu(const struct nl_message *m, void *arg)
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_CPU_WRITTEN) == cpu.written);
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_CPU_UNREAD) == cpu.unread);
 	t_check(nl_u64(m, TSCT_GENL_CHANNEL_CPU_OVERWRITTEN) == cpu.overwritten);
-	for (i = 0; i < TSCT_LOST_NR; i++)
+	for (int i = 0; i < TSCT_LOST_NR; i++)
 		t_check(nl_nested_u64(m, TSCT_GENL_CHANNEL_CPU_LOST,
 				      i == TSCT_LOST_REFUSED ? TSCT_GENL_LOST_REFUSED :
 				      TSCT_GENL_LOST_FULL + i) == cpu.lost[i]);
@@ -519,13 +516,12 @@ static const struct bad {
 static void try_bad(uint32_t id)
 {
 	struct nl_message m;
-	size_t i, j;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct bad *b = &bad[i];
 
 		nl_begin(&m, b->cmd, b->flags);
-		for (j = 0; j < 2 && b->attrs[j].type; j++)
+		for (size_t j = 0; j < 2 && b->attrs[j].type; j++)
 			nl_add_u32(&m, b->attrs[j].type,
 				   b->attrs[j].value == ID ? id : b->attrs[j].value);
 		refuse(&m, (int)i, b->error, b->text, b->offset, b->missing);
@@ -536,9 +532,8 @@ static void try_lengths(uint32_t id)
 {
 	uint64_t wide = id;
 	struct nl_message m;
-	size_t len;
 
-	for (len = 0; len <= 8; len++) {
+	for (size_t len = 0; len <= 8; len++) {
 		if (len == 4)
 			continue;
 		nl_begin(&m, TSCT_GENL_CMD_CHANNEL_GET, 0);
@@ -550,7 +545,7 @@ static void try_lengths(uint32_t id)
 	nl_add_u32(&m, TSCT_GENL_CHANNEL_ID, id);
 	((struct nlattr *)m.payload)->nla_len = 60000;
 	REFUSE(&m, EINVAL, "bytes leftover", 0, 0);
-	for (len = 1; len < 4; len++) {
+	for (size_t len = 1; len < 4; len++) {
 		nl_begin(&m, TSCT_GENL_CMD_CHANNEL_GET, 0);
 		nl_add_u32(&m, TSCT_GENL_CHANNEL_ID, id);
 		m.header.nlmsg_len += len;
@@ -573,15 +568,14 @@ static void try_unknown(uint32_t id)
 		TSCT_GENL_CMD_CLOCK_GET,
 	};
 	struct nl_message m;
-	size_t i;
 
-	for (i = 0; i < sizeof(commands); i++) {
+	for (size_t i = 0; i < sizeof(commands); i++) {
 		nl_begin(&m, commands[i], 0);
 		REFUSE(&m, EOPNOTSUPP, "", 0, 0);
 		nl_begin(&m, commands[i], NLM_F_DUMP);
 		REFUSE(&m, EOPNOTSUPP, "", 0, 0);
 	}
-	for (i = 0; i < sizeof(without_attributes); i++) {
+	for (size_t i = 0; i < sizeof(without_attributes); i++) {
 		nl_begin(&m, without_attributes[i], NLM_F_DUMP);
 		REFUSE(&m, EOPNOTSUPP, "", 0, 0);
 		nl_begin(&m, without_attributes[i], 0);

@@ -117,9 +117,8 @@ static void try_removed(void)
 	struct listing l = { 0 };
 	bool interrupted = false;
 	int i = 0, sock = open_dump();
-	uint32_t last;
+	uint32_t last = read_part(sock, &l);
 
-	last = read_part(sock, &l);
 	while (i < CHANNELS - 1 && ids[i] != last)
 		i++;
 	t_check(ids[i] == last && i < CHANNELS - 2);

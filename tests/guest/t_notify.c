@@ -48,7 +48,6 @@ static struct tsct_clock_set new_epoch(uint32_t epoch, uint32_t cause)
 static void try_clock(int fd, const struct tsct_clock_page *page)
 {
 	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 3);
-	int i;
 
 	t_check(!nl_join(sock, nl_group_clock), "%m");
 	/* The first epoch is no disruption; new params are no news. */
@@ -58,7 +57,7 @@ static void try_clock(int fd, const struct tsct_clock_page *page)
 	t_check(!clk_set(fd, &set), "%m");
 	hear_nothing();
 	/* Another status, and no news if it is published again */
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		set.state.status = TSCT_STATUS_CALIBRATING;
 		t_check(!clk_set(fd, &set), "%m");
 	}
@@ -75,7 +74,7 @@ static void try_clock(int fd, const struct tsct_clock_page *page)
 	t_check(!clk_set(fd, &set), "%m");
 	hear_clock(TSCT_GENL_CMD_DISRUPTED, 4, TSCT_CAUSE_STEP,
 		   TSCT_STATUS_SYNCHRONIZED);
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		dev_online(i & 1);
 		hear_clock(TSCT_GENL_CMD_DISRUPTED, 5 + i, TSCT_CAUSE_HOTPLUG,
 			   TSCT_STATUS_DISRUPTED);
@@ -97,9 +96,8 @@ static void try_slow_listener(int fd, const struct tsct_clock_page *page)
 	struct tsct_clock_set set;
 	struct nl_message m;
 	ssize_t len;
-	int i;
 
-	for (i = 0; i < 2000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		set = new_epoch(9 + i, TSCT_CAUSE_FAKE);
 		t_check(!clk_set(fd, &set), "%d: %m", i);
 	}

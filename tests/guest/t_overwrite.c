@@ -22,12 +22,11 @@ static void *write_many(void *arg)
 {
 	unsigned char payload[400];
 	unsigned int len;
-	uint64_t nr;
 
 	(void)arg;
 	seed_with(0);
 	dev_pin(1);
-	for (nr = 0; nr < writes; nr++) {
+	for (uint64_t nr = 0; nr < writes; nr++) {
 		len = 8 + any(390);
 		pattern_fill(payload, len, nr);
 		if (dev_write(fd, 16, payload, len))

@@ -344,7 +344,6 @@ static void compare(void)
 {
 	struct read_ring rings[CPUS];
 	uint64_t published = 0, user, kernel = 0;
-	uint32_t cpu;
 	int status;
 
 	run("rm -rf /tmp/prev");
@@ -355,7 +354,7 @@ static void compare(void)
 		return;
 	}
 	read_trace("/tmp/prev", rings);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
 		struct read_ring *r = &rings[cpu];
 
 		user = shared->cpu[cpu].user;

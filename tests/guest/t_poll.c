@@ -50,9 +50,7 @@ static void try_wake(int fd, struct dev_maps *m, bool by_store)
 
 static void consume_all(struct dev_maps *m)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < m->header->nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < m->header->nr_cpus; cpu++)
 		dev_consumer(m, cpu)->tail = dev_pos(m, cpu);
 }
 
@@ -60,11 +58,10 @@ static void try_discard(void)
 {
 	int fd = dev_new("poll");
 	struct dev_maps m = dev_map(fd);
-	int i;
 
 	t_check(wait_for(fd, 0) == 0);
 	t_check(wait_for(fd, 100) == 0);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		try_wake(fd, &m, i & 1);
 		/* A descriptor is readable until the data is consumed. */
 		t_check(wait_for(fd, 0) == POLLIN);
@@ -138,9 +135,7 @@ static void try_without_role(void)
 /* After a sleeper is killed, the rings are no longer polled. */
 static void try_killed(void)
 {
-	int i;
-
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
 
 		if (!pid) {

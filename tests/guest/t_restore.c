@@ -56,9 +56,8 @@ static void request_snapshot(void)
 int main(void)
 {
 	struct tsct_utc utc;
-	pid_t pid;
+	pid_t pid = lib_start_daemon("1000");
 
-	pid = lib_start_daemon("1000");
 	t_until(open_module_clock());
 	t_until(is_synchronized());
 	vmfork_update_kernel(500);

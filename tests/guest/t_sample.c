@@ -30,9 +30,8 @@ static unsigned int find_event(const char *name, unsigned int kind)
 {
 	const char *defs = (const char *)m.header + m.header->defs_offset;
 	const struct tsct_event_def *def;
-	uint64_t at;
 
-	for (at = 0; at < m.header->defs_used; at += def->size) {
+	for (uint64_t at = 0; at < m.header->defs_used; at += def->size) {
 		def = (const void *)(defs + at);
 		if (!strcmp(def->name, name)) {
 			t_check(def->kind == kind, "%s: %u", name, def->kind);
@@ -71,9 +70,7 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 
 static void read_all(void)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < m.header->nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < m.header->nr_cpus; cpu++) {
 		struct ring_reader r = { .maps = &m, .cpu = cpu, .kernel = true };
 
 		ring_drain_each(&r, count_record);

@@ -27,10 +27,9 @@ static void try_check(void)
 {
 	struct tsct_cpu_check table[DEV_CPUS];
 	const double begin = t_now();
-	struct tsct_check check;
 	int fd = dev_open();
+	struct tsct_check check = dev_check_measured(fd, table);
 
-	check = dev_check_measured(fd, table);
 	t_check(check.flags & TSCT_CHECK_USABLE);
 	printf("%.3f s, skew %lld .. %lld cycles, %u rounds\n", t_now() - begin,
 	       table[1].skew_min_cycles, table[1].skew_max_cycles, table[1].rounds);

@@ -50,11 +50,10 @@ static void try_under_load(const struct tsct_clock_page *page)
 	const int turns = (int)t_repeats("TSCT_SUSPENDS", 2, 3);
 	const uint32_t epoch = clk_state(page).epoch;
 	struct busy busy = { 0 };
-	int i;
 
 	busy_begin(&busy);
 	write_file("/sys/power/pm_test", "platform");	/* the last level that freeze has */
-	for (i = 0; i < turns; i++) {
+	for (int i = 0; i < turns; i++) {
 		t_check(dev_put("/sys/power/state", "freeze"), "%m");
 		usleep(20000);
 		busy_drain(&busy);

@@ -23,10 +23,9 @@ static void *write_many(void *arg)
 {
 	unsigned char *payload = malloc(8192);
 	unsigned int own = seed_of((uintptr_t)arg), len;
-	uint64_t nr;
 
 	dev_pin((uintptr_t)arg % m.header->nr_cpus);
-	for (nr = 0; nr < WRITES; nr++) {
+	for (uint64_t nr = 0; nr < WRITES; nr++) {
 		len = rand_r(&own) % (nr % 16 ? 100 : 4200);
 		pattern_fill(payload, len, nr);
 		if (!dev_write(fd, TSCT_ID_FIRST + nr % 7, payload, len))
@@ -48,10 +47,9 @@ static void count_cpus(const struct ring_reader *r, uint32_t id,
 		       uint64_t written)
 {
 	struct tsct_channel_cpu arg;
-	unsigned int cpu;
 	uint64_t sum = 0;
 
-	for (cpu = 0; cpu < m.header->nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < m.header->nr_cpus; cpu++) {
 		arg = (struct tsct_channel_cpu){ .id = id, .cpu = cpu };
 		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
 		t_check(arg.state == TSCT_CPU_READY);
@@ -70,9 +68,8 @@ static void count(struct ring_reader *r)
 {
 	unsigned long records = 0, lost = 0, big = 0, pads = 0, wrong = 0;
 	struct tsct_channel_info info = { 0 };
-	unsigned int cpu;
 
-	for (cpu = 0; cpu < m.header->nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < m.header->nr_cpus; cpu++) {
 		struct tsct_producer *p = dev_producer(&m, cpu);
 
 		t_check(r[cpu].records > 0, "nothing from CPU %u", cpu);
@@ -175,7 +172,6 @@ static void try_large(void)
 	struct tsct_channel_create arg = dev_request("large");
 	struct ring_reader r = { .maps = &m, .cpu = 1 };
 	unsigned char *payload = malloc(65536);
-	int i;
 
 	arg.block_size = 65536;
 	arg.blocks = 2;
@@ -183,7 +179,7 @@ static void try_large(void)
 	m = dev_map(fd);
 	dev_pin(1);
 	pattern_fill(payload, 65480, 3);
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		t_check(!dev_write(fd, 16, payload, 65480), "%m");
 		t_errno(dev_write(fd, 16, payload, 65481), EMSGSIZE);
 		ring_drain(&r);

@@ -209,7 +209,6 @@ static void serve(const char *address, const char *port)
 
 static void client_stream(int fd, int count, size_t size)
 {
-	size_t got;
 	ssize_t n;
 	pid_t pid;
 	int st;
@@ -220,7 +219,7 @@ static void client_stream(int fd, int count, size_t size)
 			write_all(fd, buffer, size);
 		if (!pid && size > 65536)
 			exit(0);
-		for (got = 0; got < size; got += n) {
+		for (size_t got = 0; got < size; got += n) {
 			n = read(fd, buffer, sizeof(buffer));
 			if (n <= 0)
 				die("read");

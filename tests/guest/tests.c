@@ -18,9 +18,8 @@ static const struct {
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
-	size_t i;
 
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (!strcmp(tests[i].name, name))
 			return tests[i].main(argc, argv);
 	printf("%s: no such test\n", name);

@@ -135,12 +135,10 @@ static void check_ring(struct state *state)
 
 static bool is_at_rest(const struct state *state)
 {
-	unsigned int i;
-
-	for (i = 0; i < MAX_CPUS; i++)
+	for (unsigned int i = 0; i < MAX_CPUS; i++)
 		if (state->nr_buffered[i])
 			return false;
-	for (i = 0; i < MAX_ACTORS; i++) {
+	for (unsigned int i = 0; i < MAX_ACTORS; i++) {
 		if (state->actors[i].steps)
 			return false;
 		if (is_writer(&state->actors[i]) && !writer_done(state, i))
@@ -233,13 +231,12 @@ static void check_reader(const struct state *state, unsigned int nr)
 void check_state(const struct state *state)
 {
 	struct state copy = *state;
-	unsigned int i;
 
 	check_ring(&copy);
 	if (violation || !is_at_rest(state))
 		return;
 	check_writers(state);
-	for (i = 0; i < MAX_ACTORS && !violation; i++)
+	for (unsigned int i = 0; i < MAX_ACTORS && !violation; i++)
 		if (state->actors[i].kind == DISCARD_READER ||
 		    state->actors[i].kind == OVERWRITE_READER)
 			check_reader(state, i);

@@ -42,9 +42,8 @@ void store_event(__u64 pos, __u64 stamp)
 {
 	const unsigned int actor = self() - now()->actors;
 	const unsigned int event = self()->vars.event;
-	unsigned int word;
 
-	for (word = 0; word < event_size(actor, event) / 8; word++)
+	for (unsigned int word = 0; word < event_size(actor, event) / 8; word++)
 		store(data_word(pos + 8 * word),
 		      event_word(actor, event, word, stamp));
 }
@@ -58,13 +57,12 @@ void store_pad(const struct tsct_ring_slot *place)
 void store_header(__u64 pos, const struct tsct_block *block)
 {
 	__u64 words[4];
-	unsigned int i;
 
 	_Static_assert(sizeof(words) == sizeof(*block), "four words");
 	if (mutated(NO_HEADER))
 		return;
 	memcpy(words, block, sizeof(words));
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		store(data_word(pos + 8 * i), words[i]);
 }
 

@@ -105,12 +105,10 @@ static void run_mutant(const struct mutant *mutant)
 
 static void list(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_scenarios; i++)
+	for (unsigned int i = 0; i < nr_scenarios; i++)
 		printf("scenario %-24s %s\n", scenarios[i].name,
 		       scenarios[i].about);
-	for (i = 0; i < nr_mutants; i++)
+	for (unsigned int i = 0; i < nr_mutants; i++)
 		printf("mutant   %-24s %s\n", mutants[i].name, mutants[i].about);
 }
 
@@ -123,20 +121,16 @@ static int usage(const char *why)
 
 static void run_all(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_scenarios; i++)
+	for (unsigned int i = 0; i < nr_scenarios; i++)
 		run_scenario(&scenarios[i]);
-	for (i = 0; i < nr_mutants; i++)
+	for (unsigned int i = 0; i < nr_mutants; i++)
 		run_mutant(&mutants[i]);
 }
 
 static int run_one_mutant(const char *name)
 {
-	unsigned int i;
-
 	show = true;
-	for (i = 0; i < nr_mutants; i++) {
+	for (unsigned int i = 0; i < nr_mutants; i++) {
 		if (strcmp(mutants[i].name, name))
 			continue;
 		run_mutant(&mutants[i]);

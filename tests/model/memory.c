@@ -38,9 +38,7 @@ void memory_store(struct state *state, unsigned int cpu, unsigned int where,
 static bool may_overtake(const struct state *state, unsigned int cpu,
 			 unsigned int k)
 {
-	unsigned int i;
-
-	for (i = 0; i < k; i++)
+	for (unsigned int i = 0; i < k; i++)
 		if (state->buffer[cpu][i].where == state->buffer[cpu][k].where)
 			return false;
 	return true;

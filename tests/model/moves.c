@@ -27,9 +27,8 @@ bool is_writer(const struct actor *actor)
 static bool has_cpu(const struct state *state, unsigned int nr)
 {
 	const struct actor *actor = &state->actors[nr], *other;
-	unsigned int i;
 
-	for (i = 0; i < MAX_ACTORS; i++) {
+	for (unsigned int i = 0; i < MAX_ACTORS; i++) {
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
@@ -123,9 +122,8 @@ unsigned int moves_of(const struct state *state, struct move *moves)
 static void restart_others(struct state *state, unsigned int nr)
 {
 	struct actor *other;
-	unsigned int i;
 
-	for (i = 0; i < MAX_ACTORS; i++) {
+	for (unsigned int i = 0; i < MAX_ACTORS; i++) {
 		other = &state->actors[i];
 		if (i == nr || !other->in_section ||
 		    other->cpu != state->actors[nr].cpu)
@@ -207,8 +205,6 @@ static void prefill(struct state *state)
 
 void state_init(struct state *state)
 {
-	unsigned int i;
-
 	memset(state, 0, sizeof(*state));
 	ring_geo = (struct tsct_geometry) {
 		.data_size = (__u64)scenario->block_size * scenario->blocks,
@@ -216,7 +212,7 @@ void state_init(struct state *state)
 		.policy = scenario->policy,
 	};
 	memory_init(state);
-	for (i = 0; i < MAX_ACTORS; i++)
+	for (unsigned int i = 0; i < MAX_ACTORS; i++)
 		init_actor(&state->actors[i], i);
 	state->truth.kills = scenario->kills;
 	state->truth.aborts = scenario->aborts;

@@ -81,18 +81,17 @@ static const char *get(const char *from, void *to, size_t size)
 static void pack(const struct state *state, struct packed *packed)
 {
 	char *to = (char *)packed->words;
-	unsigned int i, k;
 
 	to = put(to, state->words, ring_geo.data_size);
 	to = put(to, state->words + MAX_DATA, TAIL_WORDS * 8);
-	for (i = 0; i < MAX_ACTORS; i++) {
+	for (unsigned int i = 0; i < MAX_ACTORS; i++) {
 		to = put(to, &state->actors[i], ACTOR_FIXED);
 		to = put(to, state->actors[i].log, state->actors[i].nr_log * 8);
 	}
 	to = put(to, &state->truth, sizeof(state->truth));
 	to = put(to, state->nr_buffered, sizeof(state->nr_buffered));
-	for (i = 0; i < MAX_CPUS; i++)
-		for (k = 0; k < state->nr_buffered[i]; k++) {
+	for (unsigned int i = 0; i < MAX_CPUS; i++)
+		for (unsigned int k = 0; k < state->nr_buffered[i]; k++) {
 			to = put(to, &state->buffer[i][k].value, 8);
 			to = put(to, &state->buffer[i][k].where, 1);
 		}
@@ -102,20 +101,18 @@ static void pack(const struct state *state, struct packed *packed)
 
 static void unpack(const char *from, struct state *state)
 {
-	unsigned int i, k;
-
 	memset(state, 0, sizeof(*state));
 	from = get(from, state->words, ring_geo.data_size);
 	from = get(from, state->words + MAX_DATA, TAIL_WORDS * 8);
-	for (i = 0; i < MAX_ACTORS; i++) {
+	for (unsigned int i = 0; i < MAX_ACTORS; i++) {
 		from = get(from, &state->actors[i], ACTOR_FIXED);
 		from = get(from, state->actors[i].log,
 			   state->actors[i].nr_log * 8);
 	}
 	from = get(from, &state->truth, sizeof(state->truth));
 	from = get(from, state->nr_buffered, sizeof(state->nr_buffered));
-	for (i = 0; i < MAX_CPUS; i++)
-		for (k = 0; k < state->nr_buffered[i]; k++) {
+	for (unsigned int i = 0; i < MAX_CPUS; i++)
+		for (unsigned int k = 0; k < state->nr_buffered[i]; k++) {
 			from = get(from, &state->buffer[i][k].value, 8);
 			from = get(from, &state->buffer[i][k].where, 1);
 		}
@@ -134,9 +131,8 @@ static __u64 hash_word(__u64 hash, __u64 word)
 static struct hash hash_of(const struct packed *packed)
 {
 	struct hash hash = { packed->size, ~(__u64)packed->size };
-	unsigned int i;
 
-	for (i = 0; i < (packed->size + 7) / 8; i++) {
+	for (unsigned int i = 0; i < (packed->size + 7) / 8; i++) {
 		hash.a = hash_word(hash.a, packed->words[i]);
 		hash.b = hash_word(hash.b,
 				   packed->words[i] * 0xd6e8feb86659fd93ULL + i);
@@ -289,10 +285,9 @@ static void expand_level(__u32 first)
 {
 	const struct level *level = &search_.here;
 	size_t at = 0;
-	unsigned int i;
 	__u32 size;
 
-	for (i = 0; i < level->nr && !violation; i++) {
+	for (unsigned int i = 0; i < level->nr && !violation; i++) {
 		memcpy(&size, level->bytes + at, sizeof(size));
 		expand(level->bytes + at + sizeof(size), size, first + i);
 		at += sizeof(size) + size;

@@ -211,9 +211,7 @@ _Static_assert(sizeof(mutants) / sizeof(mutants[0]) == NR_MUTATIONS - 1,
 
 const struct scenario *scenario_find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_scenarios; i++)
+	for (unsigned int i = 0; i < nr_scenarios; i++)
 		if (!strcmp(scenarios[i].name, name))
 			return &scenarios[i];
 	return NULL;
@@ -222,9 +220,8 @@ const struct scenario *scenario_find(const char *name)
 struct scenario scenario_grow(const struct scenario *s, unsigned int depth)
 {
 	struct scenario grown = *s;
-	unsigned int i;
 
-	for (i = 0; i < MAX_ACTORS; i++)
+	for (unsigned int i = 0; i < MAX_ACTORS; i++)
 		if (grown.actors[i].events)
 			grown.actors[i].events += depth - 1;
 	if (grown.kills)

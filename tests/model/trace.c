@@ -62,16 +62,14 @@ const char *word_text(unsigned int where, __u64 value)
 
 void trace_state(const struct state *state)
 {
-	unsigned int i;
-
 	printf("    memory: head %s, ", word_text(W_HEAD, state->words[W_HEAD]));
 	printf("tail %#llx\n", state->words[W_TAIL]);
-	for (i = 0; i < ring_geo.data_size / 8; i++)
+	for (unsigned int i = 0; i < ring_geo.data_size / 8; i++)
 		printf("%s%#llx%s", i % (ring_geo.block_size / 8) ? " " : "      | ",
 		       state->words[i],
 		       (i + 1) % (ring_geo.block_size / 8) ? "" : "\n");
 	printf("    published so far:");
-	for (i = 0; i < state->truth.nr; i++)
+	for (unsigned int i = 0; i < state->truth.nr; i++)
 		printf(" %u of %s (stamp %u)", state->truth.events[i].event,
 		       actor_name(state->truth.events[i].actor),
 		       state->truth.events[i].stamp);

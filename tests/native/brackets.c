@@ -27,12 +27,11 @@ static size_t nr[NR_SERIES], room;
 static void call(unsigned int calls)
 {
 	struct tsct_channel *channel;
-	unsigned int i;
 
 	if (tsct_channel_open(NULL, &channel) ||
 	    tsct_events_enable(channel, NULL) != 2)
 		errx(1, "%s", tsct_channel_error(channel));
-	for (i = 0; i < calls; i++) {
+	for (unsigned int i = 0; i < calls; i++) {
 		bracket_open_emit(i);
 		syscall(SYS_getppid);
 		bracket_close_emit(i);
@@ -90,8 +89,6 @@ static void check(const char *dir)
 	int64_t excess = 0, one;
 	uint64_t error = 0;
 	char why[256];
-	size_t i;
-	int of;
 
 	if (tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why)))
 		errx(1, "%s: %s", dir, why);
@@ -101,8 +98,8 @@ static void check(const char *dir)
 	    nr[CLOSE] != nr[OPEN])
 		errx(1, "%zu, %zu, %zu and %zu events", nr[OPEN], nr[ENTER], nr[EXIT],
 		     nr[CLOSE]);
-	for (i = 0; i < nr[OPEN]; i++)
-		for (of = OPEN; of < CLOSE; of++) {
+	for (size_t i = 0; i < nr[OPEN]; i++)
+		for (int of = OPEN; of < CLOSE; of++) {
 			one = in_order(&series[of][i], &series[of + 1][i], i);
 			excess = one > excess ? one : excess;
 			if (series[of][i].error_ns > error)

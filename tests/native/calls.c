@@ -166,7 +166,6 @@ static void describe(void)
 {
 	char name[TSCT_EVENT_NAME_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
 	const struct tsct_syscall *call;
-	__u32 i;
 
 	tsct_recording_make(&rec, 1);
 	tsct_recording_locate(&rec, 1);
@@ -183,7 +182,7 @@ static void describe(void)
 	    tsct_recording_add_stream(&rec, "user") != 1)
 		abort();
 	rec.streams[0].kernel = 1;
-	for (i = 0; i < tsct_syscalls_limit(); i++) {
+	for (__u32 i = 0; i < tsct_syscalls_limit(); i++) {
 		call = tsct_syscall_by_number(i);
 		if (!call)
 			continue;
@@ -220,14 +219,13 @@ static void print_table(void)
 {
 	const struct tsct_syscall *call;
 	const struct tsct_syscall_arg *a;
-	unsigned int nr;
 
-	for (nr = 0; nr < tsct_syscalls_compat_limit(); nr++) {
+	for (unsigned int nr = 0; nr < tsct_syscalls_compat_limit(); nr++) {
 		call = tsct_syscall_by_number(nr | TSCT_SYSCALL_COMPAT);
 		if (call)
 			printf("compat %u %s\n", nr, call->name);
 	}
-	for (nr = 0; nr < tsct_syscalls_limit(); nr++) {
+	for (unsigned int nr = 0; nr < tsct_syscalls_limit(); nr++) {
 		call = tsct_syscall_by_number(nr);
 		if (!call)
 			continue;
@@ -245,7 +243,6 @@ int main(int argc, char **argv)
 {
 	static long results[NR_CALLS];
 	const long *a;
-	unsigned int i;
 
 	if (argc != 2)
 		return 2;
@@ -253,7 +250,7 @@ int main(int argc, char **argv)
 		print_table();
 		return 0;
 	}
-	for (i = 0; i < NR_CALLS; i++) {
+	for (unsigned int i = 0; i < NR_CALLS; i++) {
 		a = calls[i].args;
 		results[i] = syscall(calls[i].nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 		if (results[i] == -1)

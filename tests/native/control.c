@@ -125,14 +125,13 @@ static void garbage(void)
 		"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
 	};
 	char junk[300];
-	size_t i, j;
 
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		refused(wrong[i], *wrong[i] ? strlen(wrong[i]) : 9);
-	for (i = 0; i < 200; i++) {
+	for (size_t i = 0; i < 200; i++) {
 		size_t len = 1 + (size_t)rand_r(&seed) % sizeof(junk);
 
-		for (j = 0; j < len; j++)
+		for (size_t j = 0; j < len; j++)
 			junk[j] = (char)rand_r(&seed);
 		refused(junk, len);
 	}
@@ -187,9 +186,8 @@ static void many(const char *request, bool stay)
 {
 	static int fds[MANY];
 	double began;
-	int i;
 
-	for (i = 0; i < MANY; i++) {
+	for (int i = 0; i < MANY; i++) {
 		fds[i] = reach();
 		if (*request)
 			(void)!send(fds[i], request, strlen(request),
@@ -200,7 +198,7 @@ static void many(const char *request, bool stay)
 	expect(*request ? "many clients that do not read" : "many silent clients",
 	       10);
 	began = now_s();
-	for (i = 0; stay && i < MANY; i++) {
+	for (int i = 0; stay && i < MANY; i++) {
 		if (drain(fds[i], NULL, 0, 10) < 0)
 			err(1, "many clients: a connection was not closed");
 		close(fds[i]);

@@ -110,9 +110,8 @@ int main(int argc, char **argv)
 {
 	char *other;
 	nfds_t k;
-	int i;
 
-	for (i = 1; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		other = strchr(argv[i], '=');
 		if (!other)
 			errx(1, "%s: not a link", argv[i]);

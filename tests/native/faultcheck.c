@@ -58,9 +58,7 @@ static void forget(void)
 
 static struct row *row_of(const char *fault)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_rows; i++)
+	for (unsigned int i = 0; i < nr_rows; i++)
 		if (!strcmp(rows[i].fault, fault))
 			return &rows[i];
 	if (nr_rows == FAULTS)
@@ -185,9 +183,7 @@ static void read_order(const char *dir)
 
 static void rank_events(uint64_t number)
 {
-	size_t i;
-
-	for (i = 0; i < nr_order; i++)
+	for (size_t i = 0; i < nr_order; i++)
 		if (order[i].number == number)
 			events[order[i].node][order[i].event].rank = i + 1;
 }

@@ -100,9 +100,8 @@ static void draw_lines(struct fault_case *c, struct machine *m)
 					  m->daemon_end_ps : whole_ps, cut);
 	int64_t from, to, length;
 	uint32_t epoch = 1;
-	unsigned int i;
 
-	for (i = 0; i + 1 < nr; i++) {
+	for (unsigned int i = 0; i + 1 < nr; i++) {
 		from = cut[i].ps;
 		to = cut[i + 1].ps;
 		length = to - from;
@@ -141,27 +140,26 @@ static void collect(struct fault_case *c, unsigned int machine, struct readings 
 {
 	struct machine *m = &c->machine[machine];
 	struct fault_node *n;
-	unsigned int i, k;
 
 	r->nr = 0;
-	for (i = 0; i < m->nr_lines; i++) {
+	for (unsigned int i = 0; i < m->nr_lines; i++) {
 		r->at[r->nr++] = &m->line[i].begin;
 		r->at[r->nr++] = &m->line[i].end;
 	}
-	for (i = 0; i < FAULTS_PROBES; i++) {
+	for (unsigned int i = 0; i < FAULTS_PROBES; i++) {
 		m->probe[i].ps = i * (PS_PER_S / 20);
 		r->at[r->nr++] = &m->probe[i];
 	}
 	for (n = c->node; n < c->node + FAULTS_NODES; n++) {
-		for (i = 0; i < n->nr_exchanges; i++)
-			for (k = 0; k < 4; k++)
+		for (unsigned int i = 0; i < n->nr_exchanges; i++)
+			for (unsigned int k = 0; k < 4; k++)
 				if (machine == (k == 1 || k == 2 ? 0 : n->machine))
 					r->at[r->nr++] = &n->at[i][k];
 		if (n->machine != machine)
 			continue;
 		r->at[r->nr++] = &n->begin;
 		r->at[r->nr++] = &n->end;
-		for (i = 0; i < FAULTS_EVENTS; i++)
+		for (unsigned int i = 0; i < FAULTS_EVENTS; i++)
 			r->at[r->nr++] = &n->event[i].at;
 	}
 	qsort(r->at, r->nr, sizeof(r->at[0]), by_time);
@@ -173,10 +171,9 @@ static void run_counter(struct machine *m, struct random random, struct readings
 	struct crystal crystal;
 	bool woken = !m->wake_ps;
 	uint64_t stopped = 0;
-	size_t i;
 
 	crystal_init(&crystal, &m->crystal, m->count, random);
-	for (i = 0; i < r->nr; i++) {
+	for (size_t i = 0; i < r->nr; i++) {
 		if (!woken && r->at[i]->ps >= m->sleep_ps && !stopped) {
 			crystal_advance(&crystal, m->sleep_ps);
 			stopped = crystal_count(&crystal);
@@ -209,11 +206,9 @@ static uint32_t epoch_at(const struct machine *m, int64_t ps)
 
 static void set_exchanges(struct fault_case *c, struct fault_node *n)
 {
-	unsigned int i, k;
-
-	for (i = 0; i < n->nr_exchanges; i++) {
+	for (unsigned int i = 0; i < n->nr_exchanges; i++) {
 		n->x[i].clock_epoch = epoch_at(&c->machine[n->machine], n->at[i][3].ps);
-		for (k = 0; k < 4; k++)
+		for (unsigned int k = 0; k < 4; k++)
 			n->x[i].t[k] = n->at[i][k].cycles;
 	}
 }
@@ -233,9 +228,8 @@ static void break_samples(struct fault_case *c, struct fault_node *n)
 	const double skew = random_uniform(&c->random, 0.35, 0.45) * (negative ? -1 : 1);
 	const uint64_t first = n->x[0].t[1];
 	struct exchange *x;
-	unsigned int i;
 
-	for (i = 0; i < n->nr_exchanges; i++) {
+	for (unsigned int i = 0; i < n->nr_exchanges; i++) {
 		x = &n->x[i];
 		if (c->fault == FAULT_WRONG_RATE) {
 			x->t[1] += (uint64_t)(int64_t)((double)(x->t[1] - first) * skew);
@@ -260,17 +254,16 @@ static void break_samples(struct fault_case *c, struct fault_node *n)
 void fault_run_counters(struct fault_case *c)
 {
 	struct readings *readings = malloc(sizeof(*readings));
-	unsigned int i;
 
 	if (!readings)
 		abort();
-	for (i = 0; i < FAULTS_NODES; i++) {
+	for (unsigned int i = 0; i < FAULTS_NODES; i++) {
 		draw_lines(c, &c->machine[i]);
 		collect(c, i, readings);
 		run_counter(&c->machine[i], random_stream(c->seed, 100 + i), readings);
 	}
 	free(readings);
-	for (i = 1; i < FAULTS_NODES; i++) {
+	for (unsigned int i = 1; i < FAULTS_NODES; i++) {
 		if (!c->node[i].nr_exchanges)
 			continue;
 		set_exchanges(c, &c->node[i]);

@@ -157,7 +157,6 @@ static void run_away(struct fault_case *c, struct machine *m)
 static void leap(struct fault_case *c, struct machine *m, bool smear)
 {
 	const int64_t half = PS(12 * 3600), right = small_off(c);
-	unsigned int i;
 
 	set_wall(m, c->at_ps - 2 * half, right, 0);
 	if (smear) {
@@ -167,7 +166,7 @@ static void leap(struct fault_case *c, struct machine *m, bool smear)
 		set_wall(m, c->at_ps, right - PS(1), 0);
 	}
 	/* Servers hide the smear: the kernel states the error to the servers' time. */
-	for (i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 10; i++) {
 		state_error(m, PS(4.0 * i - 1), llabs(right) + PS(1e-3));
 		m->ntp[i].leap = !smear && PS(4.0 * i - 1) < c->at_ps;
 	}
@@ -310,12 +309,11 @@ static int64_t draw_event_ps(struct fault_case *c, const struct fault_node *n,
 static void add_events(struct fault_case *c)
 {
 	int64_t near[6] = { c->at_ps };
-	unsigned int i, k;
 
-	for (k = 1; k < 6; k++)
+	for (unsigned int k = 1; k < 6; k++)
 		near[k] = PS(random_uniform(&c->random, 9, 32));
-	for (k = 0; k < FAULTS_NODES; k++)
-		for (i = 0; i < FAULTS_EVENTS; i++)
+	for (unsigned int k = 0; k < FAULTS_NODES; k++)
+		for (unsigned int i = 0; i < FAULTS_EVENTS; i++)
 			c->node[k].event[i] = (struct fault_event) {
 				.at.ps = draw_event_ps(c, &c->node[k], near, 6), .node = k };
 }
@@ -324,10 +322,9 @@ static void draw_nodes(struct fault_case *c)
 {
 	const bool in_turn = c->relation == ONE_BOOT && random_bool(&c->random);
 	struct fault_node *n;
-	unsigned int i;
 	double begin_s;
 
-	for (i = 0; i < FAULTS_NODES; i++) {
+	for (unsigned int i = 0; i < FAULTS_NODES; i++) {
 		n = &c->node[i];
 		n->machine = c->nr_machines == 1 ? 0 : i;
 		n->samples_of = n->id_of = i;
@@ -421,9 +418,8 @@ static void draw_machines(struct fault_case *c)
 	const bool alike = (c->fault != FAULT_SWAPPED_SAMPLES || c->swap_files) &&
 		random_bool(&c->random);
 	struct machine *m;
-	unsigned int i;
 
-	for (i = 0; i < FAULTS_NODES; i++) {
+	for (unsigned int i = 0; i < FAULTS_NODES; i++) {
 		m = &c->machine[i];
 		make_machine(c, m, alike);
 		if (leaps)
@@ -449,7 +445,6 @@ static void draw_machines(struct fault_case *c)
 void fault_draw(struct fault_case *c, uint64_t seed)
 {
 	const struct fault_node *n;
-	unsigned int i;
 
 	memset(c, 0, sizeof(*c));
 	c->seed = seed;
@@ -485,7 +480,7 @@ void fault_draw(struct fault_case *c, uint64_t seed)
 		draw_leap(c);
 	draw_machines(c);
 	if (c->relation == BY_SAMPLES)
-		for (i = 1; i < FAULTS_NODES; i++)
+		for (unsigned int i = 1; i < FAULTS_NODES; i++)
 			add_exchanges(c, i);
 	if (c->fault == FAULT_SWAPPED_SAMPLES || c->fault == FAULT_SWAPPED_IDS)
 		swap_nodes(c);

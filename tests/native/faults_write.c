@@ -249,9 +249,7 @@ static int by_cycles(const void *a, const void *b)
 static void sort_events(const struct fault_node *n,
 			const struct fault_event *ret[FAULTS_EVENTS])
 {
-	unsigned int i;
-
-	for (i = 0; i < FAULTS_EVENTS; i++)
+	for (unsigned int i = 0; i < FAULTS_EVENTS; i++)
 		ret[i] = &n->event[i];
 	qsort(ret, FAULTS_EVENTS, sizeof(ret[0]), by_cycles);
 }
@@ -265,19 +263,18 @@ static void write_node(const struct fault_case *c, const char *dir, uint32_t nod
 	struct tsct_recording rec, master;
 	struct tsct_recording_writer *writer;
 	uint64_t payload[2];
-	unsigned int i;
 
 	describe(c, 0, &master);
 	describe(c, node, &rec);
 	writer = world_open(dir, name, &rec);
 	sort_events(n, event);
-	for (i = 0; i < FAULTS_EVENTS; i++) {
+	for (unsigned int i = 0; i < FAULTS_EVENTS; i++) {
 		payload[0] = node;
 		payload[1] = (uint64_t)(event[i] - n->event);
 		world_write_event(writer, 0, 0, event[i]->at.cycles, 1, WORLD_WORK,
 				  payload, sizeof(payload));
 	}
-	for (i = 0; i < samples->nr_exchanges && node; i++)
+	for (unsigned int i = 0; i < samples->nr_exchanges && node; i++)
 		world_write_sample(writer, &rec, c->seed, &samples->x[i], i + 1, &master);
 	world_close(writer, &rec);
 	tsct_recording_free(&master);
@@ -305,12 +302,11 @@ static void close_file(FILE *to)
 static void write_truth(const struct fault_case *c, const char *dir)
 {
 	FILE *to = open_file(dir, "truth", "w");
-	unsigned int i, k;
 
 	fprintf(to, "%s %s %d %d %u\n", fault_names[c->fault],
 		relation_names[c->relation], c->must_merge, fault_is_belied(c), c->nr);
-	for (k = 0; k < c->nr; k++)
-		for (i = 0; i < FAULTS_EVENTS; i++)
+	for (unsigned int k = 0; k < c->nr; k++)
+		for (unsigned int i = 0; i < FAULTS_EVENTS; i++)
 			fprintf(to, "%u %u %ld\n", k, i, c->node[k].event[i].at.ps);
 	close_file(to);
 }
@@ -328,11 +324,9 @@ static void swap_files(const char *dir)
 
 void fault_write(const struct fault_case *c, const char *dir)
 {
-	uint32_t i;
-
 	if (mkdir(dir, 0777))
 		abort();
-	for (i = 0; i < c->nr; i++)
+	for (uint32_t i = 0; i < c->nr; i++)
 		write_node(c, dir, i);
 	if (c->swap_files)
 		swap_files(dir);
@@ -397,7 +391,6 @@ static void write_lttng_node(const struct fault_case *c, const char *dir,
 	struct lttng_event event[FAULTS_EVENTS];
 	struct lttng_packet packet = { .magic = TSCT_CTF_MAGIC };
 	char path[4096];
-	unsigned int i;
 	FILE *to;
 
 	snprintf(path, sizeof(path), "%s/%lu-%u", dir, number, node);
@@ -406,7 +399,7 @@ static void write_lttng_node(const struct fault_case *c, const char *dir,
 	to = open_file(path, "metadata", "w");
 	fprintf(to, lttng_metadata, base_s + CASE_S * (long)number);
 	close_file(to);
-	for (i = 0; i < FAULTS_EVENTS; i++)
+	for (unsigned int i = 0; i < FAULTS_EVENTS; i++)
 		event[i] = (struct lttng_event) {
 			(uint64_t)(lttng_ns(c, m, n->begin.ps, n->event[i].at.ps) -
 				   base_s * 1000000000), number, node, i };
@@ -424,8 +417,6 @@ static void write_lttng_node(const struct fault_case *c, const char *dir,
 void fault_write_lttng(const struct fault_case *c, const char *dir,
 		       uint64_t number)
 {
-	uint32_t i;
-
-	for (i = 0; i < c->nr; i++)
+	for (uint32_t i = 0; i < c->nr; i++)
 		write_lttng_node(c, dir, i, number);
 }

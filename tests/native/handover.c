@@ -99,7 +99,6 @@ int main(int argc, char **argv)
 	struct tally tallies[2] = { { .reads = 0 }, { .reads = 1 } };
 	struct tsct_time before, after;
 	pthread_t thread;
-	unsigned int i;
 	int bad = 0;
 
 	reads_wanted = argc > 1 ? strtoull(argv[1], NULL, 10) & ~1ULL : 0;
@@ -111,7 +110,7 @@ int main(int argc, char **argv)
 	run(&tallies[0]);
 	pthread_join(thread, NULL);
 	tsct_clock_now(clk, &after);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		printf("thread %u: %llu reads; stamps back %llu, worst %llu "
 		       "ticks; times back %llu, worst %lld ns\n", i,
 		       (unsigned long long)tallies[i].reads,

@@ -60,9 +60,8 @@ static void *read_on(void *arg)
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		int64_t cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
-		unsigned int i;
 
-		for (i = 0; i < BATCH; i++)
+		for (unsigned int i = 0; i < BATCH; i++)
 			read_once(r);
 		cpu = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		if (cpu > r->worst_cpu_ns)
@@ -83,15 +82,14 @@ static void check_alive(void)
 	static uint64_t seen[READERS];
 	static int64_t since;
 	int64_t now = now_ns(CLOCK_MONOTONIC);
-	unsigned int i;
 
 	if (since && now - since < STILL_NS)
 		return;
-	for (i = 0; i < READERS && since; i++)
+	for (unsigned int i = 0; i < READERS && since; i++)
 		if (__atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED) ==
 		    seen[i])
 			errx(1, "reader %u made no progress in 10 s", i);
-	for (i = 0; i < READERS; i++)
+	for (unsigned int i = 0; i < READERS; i++)
 		seen[i] = __atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED);
 	since = now;
 }
@@ -162,17 +160,15 @@ static void first_time(const char *daemon, const char *run_dir)
 
 static void report(unsigned int kills, int64_t worst_sync_ns)
 {
-	unsigned int i, s;
-
 	printf("%u kills, synchronized again after %.3f s at most\n", kills,
 	       (double)worst_sync_ns / 1e9);
-	for (i = 0; i < READERS; i++) {
+	for (unsigned int i = 0; i < READERS; i++) {
 		printf("reader %u: %llu reads, bound %llu ns at most, %d of "
 		       "them in %.3f ms of CPU time at most;", i,
 		       (unsigned long long)readers[i].reads,
 		       (unsigned long long)readers[i].worst_error_ns, BATCH,
 		       (double)readers[i].worst_cpu_ns / 1e6);
-		for (s = 0; s < TSCT_STATUS_NR; s++)
+		for (unsigned int s = 0; s < TSCT_STATUS_NR; s++)
 			if (readers[i].by_status[s])
 				printf(" %s %llu", tsct_status_name(s),
 				       (unsigned long long)

@@ -69,9 +69,8 @@ static void switch_to(__s32 tid, const char *comm)
 static void put_hostile(void)
 {
 	char large[1001] = "";
-	__u32 i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (__u32 i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		put_text(100 + i, texts[i]);
 		switch_to(100 + i, texts[i]);
 	}

@@ -97,12 +97,11 @@ static void make_def(struct tsct_event_def *def)
 	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
 	char spec[4096], name[TSCT_EVENT_NAME_MAX];
 	__u32 nr, i;
-	size_t at;
 
 	do {
 		nr = any(8) ? any(7) : any(TSCT_FIELDS_MAX + 1);
 		spec[0] = '\0';
-		for (at = i = 0; i < nr; i++) {
+		for (size_t at = i = 0; i < nr; i++) {
 			if (i)
 				spec[at++] = ',';
 			snprintf(name, sizeof(name), "%s%.0u",
@@ -191,11 +190,10 @@ static void add_streams(void)
 static void describe(void)
 {
 	static const __u32 cpus[] = { 1, 1, 2, 3, 8, 12, 64 };
-	int i;
 
 	if (tsct_recording_make(&rec, 1))
 		abort();
-	for (i = 0; i < 16; i++)
+	for (int i = 0; i < 16; i++)
 		rec.uuid[i] = rec.nodes[0].uuid[i] = (__u8)any(256);
 	rec.nodes[0].host = strdup(node ? node : "node \"1\", \303\251 \377");
 	rec.nodes[0].kernel = strdup("6.1");
@@ -209,7 +207,7 @@ static void describe(void)
 		      sizeof(*last));
 	last_tick = calloc((size_t)(rec.nr_streams + 1) * rec.nr_locations,
 			   sizeof(*last_tick));
-	for (i = 0; i < (int)((rec.nr_streams + 1) * rec.nr_locations); i++)
+	for (int i = 0; i < (int)((rec.nr_streams + 1) * rec.nr_locations); i++)
 		last[i] = rec.begin;
 }
 
@@ -228,10 +226,9 @@ static __u8 any_char(void)
 static __u32 put_text(__u8 *to, __u32 size)
 {
 	const __u32 len = any(size);
-	__u32 i;
 
 	memset(to, 0, size);
-	for (i = 0; i < len; i++)
+	for (__u32 i = 0; i < len; i++)
 		to[i] = any_char();
 	return len;
 }
@@ -355,10 +352,9 @@ static void write_events(__u32 nr)
 {
 	const __u32 often = any(3) ? 1 + any(2000) : 1 + any(5);
 	__u64 now = rec.begin;
-	__u32 i;
 
 	shown = calloc(nr, sizeof(*shown));
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		now += any_gap();
 		rec.end = now + 1;
 		emit(now);
@@ -404,16 +400,14 @@ static void tell_def(__u32 stream, const struct tsct_event_def *def)
 
 static void tell_streams(void)
 {
-	__u32 i, j;
-
 	printf("{\"lost\":%" PRIu64 ",\"bits\":%d,\"untimed\":%d,\"streams\":[",
 	       (uint64_t)lost, tsct_recording_tick_bits(&rec),
 	       tsct_recording_is_untimed(&rec));
-	for (i = 0; i < tsct_recording_classes(&rec); i++)
+	for (__u32 i = 0; i < tsct_recording_classes(&rec); i++)
 		printf("%s\"%s\"", i ? "," : "", rec.streams[i].name);
 	puts("]}");
-	for (i = 0; i < tsct_recording_classes(&rec); i++)
-		for (j = 0; j < rec.streams[i].nr_defs; j++)
+	for (__u32 i = 0; i < tsct_recording_classes(&rec); i++)
+		for (__u32 j = 0; j < rec.streams[i].nr_defs; j++)
 			if (rec.streams[i].defs[j])
 				tell_def(i, rec.streams[i].defs[j]);
 }
@@ -421,13 +415,12 @@ static void tell_streams(void)
 static void tell_events(void)
 {
 	const struct shown *s;
-	__u32 i;
 
 	qsort(shown, nr_shown, sizeof(*shown), in_order);
 	for (s = shown; s < shown + nr_shown; s++) {
 		printf("[%u,%u,%u,%u,%" PRIu64 ",\"", s->stream, s->cpu, s->tid,
 		       s->id, (uint64_t)s->tick);
-		for (i = 0; i < s->len; i++)
+		for (__u32 i = 0; i < s->len; i++)
 			printf("%02x", s->payload[i]);
 		puts("\"]");
 	}

@@ -30,9 +30,8 @@ static void check(const struct tsct_recording *rec,
 	double frac, error, off, worst = 0, bound = 0;
 	struct tsct_fit fit;
 	__u64 at, remote;
-	unsigned int i;
 
-	for (i = 0; i <= POINTS; i++) {
+	for (unsigned int i = 0; i <= POINTS; i++) {
 		at = rec->begin + (rec->end - rec->begin) / POINTS * i;
 		if (tsct_series_near(s, kind, hz, at, &fit)) {
 			printf("%s: no fit\n", tsct_fit_name(kind));

@@ -66,11 +66,10 @@ static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 static void publish(unsigned int updates)
 {
 	struct tsct_clock_state last, next;
-	unsigned int nr;
 
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	tsct_latch_read(page, &last);
-	for (nr = FIRST; nr < FIRST + updates; nr++) {
+	for (unsigned int nr = FIRST; nr < FIRST + updates; nr++) {
 		make_state(&last, nr, &next);
 		raise(SIGSTOP);
 		tsct_latch_write(page, &next);
@@ -175,11 +174,10 @@ static void fill_page(void)
 {
 	struct tsct_clock_state last, next;
 	const __u8 no_id[16] = { 0 };
-	unsigned int nr;
 
 	tsct_latch_init(page, no_id, TSCT_SOURCE_TSC, CPUS);
 	make_state(NULL, 0, &last);
-	for (nr = 1; nr <= FIRST; nr++) {
+	for (unsigned int nr = 1; nr <= FIRST; nr++) {
 		tsct_latch_write(page, &last);
 		make_state(&last, nr, &next);
 		last = next;

@@ -42,12 +42,11 @@ int main(int argc, char **argv)
 	const int turns = argc > 1 ? atoi(argv[1]) : 1000;
 	const int fd = open("blocks", O_RDWR | O_CREAT | O_DIRECT, 0600);
 	char *block = aligned_alloc(BLOCK, BLOCK), byte;
-	int i;
 
 	if (!block || read(0, &byte, 1) != 1)
 		return 1;
 	memset(block, 1, BLOCK);
-	for (i = 0; i < turns; i++) {
+	for (int i = 0; i < turns; i++) {
 		work(i);
 		pass(i);
 		syscall(SYS_getppid);

@@ -42,9 +42,8 @@ static uint64_t any(void)
 static void fill(unsigned char *at, size_t len)
 {
 	uint64_t number;
-	size_t i;
 
-	for (i = 0; i < len; i += 8) {
+	for (size_t i = 0; i < len; i += 8) {
 		number = any();
 		memcpy(at + i, &number, len - i < 8 ? len - i : 8);
 	}
@@ -105,9 +104,7 @@ static void prepare(struct packet *p, struct iovec *v, unsigned int kind)
 
 static int send_batch(int fd)
 {
-	int i;
-
-	for (i = 0; i < BATCH; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		prepare(&packet[i], &vec[i], (unsigned int)i & 3);
 		message[i].msg_hdr = (struct msghdr) {
 			.msg_name = &to, .msg_namelen = sizeof(to),

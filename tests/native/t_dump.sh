@@ -208,6 +208,19 @@ run_says 1 "$work: not a tsctrace recording; it has no file 'metadata'" dump "$w
 run_says 1 'Not a directory' stat /dev/null
 mkdir "$work/other" && printf '/* CTF 1.8 */\n\ntrace {\n' >"$work/other/metadata"
 run_says 1 "not a tsctrace recording; written by another tracer" dump "$work/other"
+for magic in '\x57\x1d\xd1\x75' '\x75\xd1\x1d\x57'; do
+	printf "$magic"'\0\0\0/* CTF 1.8 */' >"$work/other/metadata"
+	run_says 1 "not a tsctrace recording; written by another tracer, such as LTTng, as CTF 1.8 whose metadata is in packets; read it with babeltrace2" dump "$work/other"
+done
+printf '\x1e{"type":"preamble","version":2}' >"$work/other/metadata"
+run_says 1 "written by another tracer as CTF 2" dump "$work/other"
+# Local times that occur twice, or do not occur
+export TZ=CET-1CEST,M3.5.0,M10.5.0/3
+run_says 1 "from 2026-10-25T02:30: this local time occurs twice, .*: as +02:00 and as +01:00; write one" \
+	dump --from 2026-10-25T02:30 "$work/a"
+run_says 1 "to 2026-03-29 02:30: this local time does not occur" dump --to '2026-03-29 02:30' "$work/a"
+run 0 dump --from 2026-10-25T02:30+02:00 "$work/a"
+unset TZ
 cp -r "$work/a" "$work/cut"
 truncate -s -50 "$work/cut/metadata"
 run 1 dump "$work/cut"

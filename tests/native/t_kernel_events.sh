@@ -165,6 +165,17 @@ wait $recorder || fail "the flight recorder"
 [ "$(count flown sys_syncfs/begin)" = $((before + 3)) ] || fail "calls at the end"
 run_says 1 'no provider of channels' snapshot -o "$work/none"
 
+# --- io_uring: what is not seen is said ----------------------------------------
+
+run 0 record -e syscalls -o uring -- python3 -c '
+import ctypes
+ctypes.CDLL(None).syscall(426, -1, 0, 0, 0, None, 0)'
+run_shows 0 '^io_uring  *operations that programs leave to io_uring are not system calls' stat uring
+if has_wing report; then
+	run 0 report -q -o uring.html uring
+	grep -q '>io_uring: operations that programs leave' uring.html || fail "the page does not say it"
+fi
+
 # --- strings that are not in memory when a call begins -------------------------
 
 # Paths in pages of a file that were never touched: the event of the end has them.
@@ -182,6 +193,8 @@ if has_wing strace; then
 	# A program that was executed has replaced the memory.
 	grep -q ' execve(\(unreadable\|"/bin/true"\), .*) = 0 <' calls || fail "execve"
 fi
+run 0 stat strings
+not grep -q '^io_uring' "$work/out" || fail "io_uring where no program uses it"
 "$ctl" dump strings >events
 grep -q 'sys_openat/begin .*filename=unreadable' events &&
 	grep -q 'sys_openat/end .*ret=[0-9]* filename="opened"$' events ||

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Sizes of rings by the memory and the CPUs that a process may use: memory cgroups of version 1
-# and 2 up to the root, available memory, affinity; and sizes that the user gave.
+# and 2 up to the root, available memory, affinity; and sizes that the user gave. A /tmp to which
+# nobody can write.
 . "$(dirname "$0")/record.sh"
 
 need_root "the limits of a mount namespace"
@@ -92,6 +93,23 @@ run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/kept"
 run 0 merge -q -o "$work/merged" "$work/kept"
 run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/merged"
 ok "metadata"
+
+# --- /tmp to which nobody can write --------------------------------------------------------------
+read_only() {	# STATUS VARIABLE=VALUE... ARGUMENT...: records where only $work can be written to
+	# shellcheck disable=SC2016 # expands in the shell of the namespace
+	exits "$1" env -u XDG_RUNTIME_DIR unshare -m bash -c 'mount --bind /tmp /tmp
+		mount -o remount,ro,bind /tmp
+		mount --bind "$work" "$work"
+		mount -o remount,rw,bind "$work"
+		exec env "$@"' - "${@:2}" >"$work/out" 2>"$work/err" || exit 1
+}
+read_only 1 TMPDIR= "$ctl" record "${ours[@]}"
+says '/tmp: Read-only file system; set TMPDIR to a directory that you can write to'
+mkdir "$work/own"
+read_only 0 TMPDIR="$work/own" "$ctl" record "${ours[@]}"
+[ -z "$(ls "$work/own")" ] || fail "a directory of the recorder is left"
+rm -rf "$work/r"
+ok "a read-only /tmp"
 
 # --- a memory cgroup of the kernel, if this machine lets us make one ----------------------------
 group=

@@ -31,10 +31,9 @@ static void write_exchanges(struct tsct_recording_writer *writer,
 	struct random random = random_stream(SEED, 2);
 	uint64_t at, length = rec->end - rec->begin;
 	struct exchange a = { .node = 1 };
-	unsigned int k, i;
 
-	for (k = 0; k < 2; k++)
-		for (i = 0; i < EXCHANGES; i++) {
+	for (unsigned int k = 0; k < 2; k++)
+		for (unsigned int i = 0; i < EXCHANGES; i++) {
 			at = (k ? length - (EXCHANGES + 1) * 10000000ULL : 0) +
 				i * 10000000ULL;
 			a.session = k + 1;
@@ -71,9 +70,8 @@ static uint64_t write_events(struct tsct_recording_writer *writer, uint32_t node
 			     uint64_t begin, uint64_t events)
 {
 	uint64_t tick, last = 0, state, i, number;
-	uint32_t cpu;
 
-	for (cpu = 0; cpu < WORLD_CPUS; cpu++) {
+	for (uint32_t cpu = 0; cpu < WORLD_CPUS; cpu++) {
 		state = SEED + 2 * node + cpu;
 		tick = begin + 1000;
 		for (i = 0; i < events / WORLD_CPUS; i++) {
@@ -113,11 +111,10 @@ void world_big(const char *dir, uint64_t events, bool messages)
 {
 	struct tsct_recording rec[NODES];
 	struct tsct_recording_writer *writer;
-	uint32_t i;
 
-	for (i = 0; i < NODES; i++)
+	for (uint32_t i = 0; i < NODES; i++)
 		describe(&rec[i], i, events, messages);
-	for (i = NODES; i-- > 0;) {
+	for (uint32_t i = NODES; i-- > 0;) {
 		writer = world_open(dir, i ? "b" : "a", &rec[i]);
 		write_events(writer, i, rec[i].begin, events);
 		if (i)

@@ -23,9 +23,8 @@ static void read_nodes(const char *dir, const char *fit)
 	static const double hz[NODES] = { 2e9, 3e9 };
 	struct tsct_event_def def;
 	uint64_t from, to;
-	uint32_t i;
 
-	for (i = 0; i < NODES; i++) {
+	for (uint32_t i = 0; i < NODES; i++) {
 		if (scanf("node %" SCNu64 " %" SCNu64 "\n", &from, &to) != 2)
 			abort();
 		world_describe(&rec[i], 77, i);
@@ -67,8 +66,6 @@ static bool read_exchange(void)
 
 void world_exact(const char *dir, const char *fit)
 {
-	uint32_t i;
-
 	read_nodes(dir, fit);
 	while (read_event())
 		;
@@ -76,6 +73,6 @@ void world_exact(const char *dir, const char *fit)
 		;
 	if (!nr_exchanges || !feof(stdin))
 		abort();
-	for (i = 0; i < NODES; i++)
+	for (uint32_t i = 0; i < NODES; i++)
 		world_close(writer[i], &rec[i]);
 }

@@ -36,7 +36,6 @@ static void add_exchange(struct world *w, uint32_t node, uint32_t session,
 	struct world_node *n = &w->node[node];
 	const double s = (double)ps / PS_PER_S;
 	double us[NETWORK_COPIES_MAX];
-	uint32_t i;
 
 	if (w->nr_exchanges == w->exchanges_room) {
 		w->exchanges_room = w->exchanges_room ? 2 * w->exchanges_room : 1024;
@@ -45,7 +44,7 @@ static void add_exchange(struct world *w, uint32_t node, uint32_t session,
 			abort();
 	}
 	w->exchanges[w->nr_exchanges] = (struct exchange) { .node = node, .session = session };
-	for (i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		add_event(w, ps, i == 1 || i == 2 ? 0 : node, WORLD_SAMPLE,
 		    w->nr_exchanges)->which = i;
 		if (i == 1)
@@ -64,11 +63,10 @@ static void add_exchanges(struct world *w, uint32_t node)
 	const int64_t at[3] = { n->begin_ps, (n->begin_ps + n->end_ps) / 2,
 				n->end_ps - length };
 	bool polls = random_chance(&w->random, 0.5);
-	unsigned int k, i;
 	int64_t ps;
 
-	for (k = 0; k < (w->kind == WORLD_FORGED ? 1 : 3); k++) {
-		for (i = 0; i < EXCHANGES; i++)
+	for (unsigned int k = 0; k < (w->kind == WORLD_FORGED ? 1 : 3); k++) {
+		for (unsigned int i = 0; i < EXCHANGES; i++)
 			add_exchange(w, node, 2 * node + 100 * k, at[k] +
 			    i * 5 * 1000 * PS_PER_US);
 		ps = at[k] + length;
@@ -85,9 +83,8 @@ static void add_work(struct world *w, uint32_t node)
 {
 	const struct world_node *n = &w->node[node];
 	int64_t ps = n->begin_ps;
-	unsigned int i;
 
-	for (i = 0; i < WORKS; i++) {
+	for (unsigned int i = 0; i < WORKS; i++) {
 		/* Some events are very close, even on the same tick. */
 		ps += random_chance(&w->random, 0.25) ?
 			llrint(random_uniform(&w->random, 0, 2000)) :
@@ -183,9 +180,8 @@ static void run_counters(struct world *w)
 {
 	struct crystal crystal[WORLD_NODES];
 	struct world_event *m;
-	uint32_t i;
 
-	for (i = 0; i < WORLD_NODES; i++)
+	for (uint32_t i = 0; i < WORLD_NODES; i++)
 		crystal_init(&crystal[i], &w->node[i].crystal, w->node[i].count,
 			 random_stream(w->seed, 100 + i));
 	for (m = w->events; m < w->events + w->nr; m++) {
@@ -201,16 +197,14 @@ static void run_counters(struct world *w)
 
 void world_make(struct world *w, uint64_t seed, enum world_kind kind)
 {
-	uint32_t i;
-
 	*w = (struct world) { .seed = seed, .kind = kind, .random = random_stream(seed, 1) };
-	for (i = 0; i < WORLD_NODES; i++)
+	for (uint32_t i = 0; i < WORLD_NODES; i++)
 		make_node(w, i);
-	for (i = 1; i < WORLD_NODES; i++)
+	for (uint32_t i = 1; i < WORLD_NODES; i++)
 		add_exchanges(w, i);
-	for (i = 0; i < WORLD_NODES; i++)
+	for (uint32_t i = 0; i < WORLD_NODES; i++)
 		add_work(w, i);
-	for (i = 0; i < MESSAGES && kind != WORLD_FORGED; i++)
+	for (uint32_t i = 0; i < MESSAGES && kind != WORLD_FORGED; i++)
 		add_message(w, i);
 	if (kind == WORLD_FORGED)
 		add_forged_message(w);

@@ -12,9 +12,8 @@
 static void set_random(__u8 *to, uint64_t seed, uint64_t which)
 {
 	struct random random = random_stream(seed, which);
-	unsigned int i;
 
-	for (i = 0; i < 16; i++)
+	for (unsigned int i = 0; i < 16; i++)
 		to[i] = (__u8)random_u64(&random);
 }
 
@@ -202,9 +201,8 @@ static void write_samples(const struct world *w, uint32_t node,
 			  const struct tsct_recording *rec)
 {
 	uint64_t number = 0;
-	size_t i;
 
-	for (i = 0; i < w->nr_exchanges; i++)
+	for (size_t i = 0; i < w->nr_exchanges; i++)
 		if (w->exchanges[i].node == node)
 			world_write_sample(writer, rec, w->seed, &w->exchanges[i],
 				     ++number, master);
@@ -266,9 +264,8 @@ static void write_truth(const struct world *w, const char *dir)
 void world_write(const struct world *w, const char *dir, const char *fit)
 {
 	static const char *const name[WORLD_NODES] = { "a", "b", "c" };
-	uint32_t i;
 
-	for (i = 0; i < WORLD_NODES; i++)
+	for (uint32_t i = 0; i < WORLD_NODES; i++)
 		write_node(w, dir, i, name[i], fit);
 	if (w->kind == WORLD_TWINS)
 		write_node(w, dir, 1, "d", fit);

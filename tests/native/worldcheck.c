@@ -92,9 +92,8 @@ static uint64_t bound_of(const struct tsct_recorded_correction *c,
 			 uint64_t tick)
 {
 	uint64_t bound = 0;
-	uint32_t i;
 
-	for (i = 0; i < c->nr_bounds; i++) {
+	for (uint32_t i = 0; i < c->nr_bounds; i++) {
 		if (c->bounds[i].tick <= tick)
 			bound = c->bounds[i].error_ns;
 		else if (!i || c->bounds[i].error_ns > bound)
@@ -158,7 +157,6 @@ static void check_bounds(void)
 {
 	tsct_s128 error, worst[16] = { 0 }, widest[16] = { 0 };
 	const struct event *e;
-	uint32_t i;
 
 	for (e = events; e < events + nr_events; e++) {
 		if (!e->local)
@@ -177,7 +175,7 @@ static void check_bounds(void)
 		if (e->bound > widest[e->node])
 			widest[e->node] = e->bound;
 	}
-	for (i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < 16; i++)
 		if (widest[i])
 			printf("error_%u %.0f\nbound_%u %.0f\n", i,
 			       ns_of(worst[i]), i, ns_of(widest[i]));

@@ -87,10 +87,9 @@ static int emit(__u32 writer, __u32 seq)
 static void write_events(__u32 writer, __u32 nr)
 {
 	struct note *note = &notes[writer];
-	__u32 seq;
 	int error;
 
-	for (seq = 0; seq < nr;) {
+	for (__u32 seq = 0; seq < nr;) {
 		error = emit(writer, seq);
 		if (!error)
 			__atomic_store_n(&note->done, ++seq, __ATOMIC_RELEASE);
@@ -146,9 +145,8 @@ static void check_event(const struct tsct_event *event)
 static void drain(void)
 {
 	struct tsct_event event;
-	unsigned int cpu;
 
-	for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < t->header.nr_cpus; cpu++) {
 		while (tsct_reader_next(reader, cpu, &event) == 1)
 			check_event(&event);
 		tsct_reader_release(reader, cpu);
@@ -159,11 +157,10 @@ static void drain(void)
 static unsigned int check_writer(__u32 writer)
 {
 	const __u32 done = notes[writer].done, nr = nr_seen[writer];
-	__u32 seq;
 
 	if (nr != done && nr != done + 1)
 		errx(1, "writer %u: %u events of %u", writer, nr, done);
-	for (seq = 0; seq < nr; seq++)
+	for (__u32 seq = 0; seq < nr; seq++)
 		if (seen[writer][seq] != 1)
 			errx(1, "writer %u: event %u is missing", writer, seq);
 	if (notes[writer].failed)
@@ -176,14 +173,13 @@ static __u64 check_rings(void)
 {
 	struct tsct_ring_stat stat;
 	__u64 published = 0, full = 0, others = 0;
-	unsigned int cpu, cause;
 
-	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
+	for (unsigned int cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
 		if (stat.broken || stat.broken_places || stat.unread)
 			errx(1, "CPU %u: broken", cpu);
 		published += stat.published;
 		full += stat.lost[TSCT_LOST_FULL];
-		for (cause = 0; cause < TSCT_LOST_NR; cause++)
+		for (unsigned int cause = 0; cause < TSCT_LOST_NR; cause++)
 			others += stat.lost[cause];
 	}
 	if (published != nr_read)

@@ -65,14 +65,13 @@ static void spoof(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
 	struct packet forged = adversary->seen;
-	unsigned int i;
 
 	world_at(world, world_s(world) + adversary->spoof_s *
 		 random_exp(&world->random), event);
 	if (!forged.len)
 		return;
 	forged.forged = true;
-	for (i = 24; i < forged.len; i++)
+	for (unsigned int i = 24; i < forged.len; i++)
 		if (i < 32 || random_chance(&world->random, 0.3))
 			forged.bytes[i] = (uint8_t)random_u64(&world->random);
 	adversary->spoofed++;

@@ -30,16 +30,14 @@ static unsigned int falseticker_of(const struct run *run)
 static void build_falseticker(struct run *run,
 			      const struct server_fault *server_fault)
 {
-	unsigned int i;
-
 	build_nodes(run, 6);
 	build_master(run, NULL);
-	for (i = 1; i <= SERVERS; i++) {
+	for (unsigned int i = 1; i <= SERVERS; i++) {
 		build_child(run, i, 1, true, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
 	build_child(run, CHILD_OF_FOUR, 4, false, NULL);
-	for (i = 1; i <= SERVERS; i++)
+	for (unsigned int i = 1; i <= SERVERS; i++)
 		build_source(run, CHILD_OF_FOUR, i - 1, i, 0, 0);
 	run->world.nodes[falseticker_of(run)].fault = *server_fault;
 	run->world.nodes[falseticker_of(run)].fault.at_s = length_s(run, 0.4);
@@ -51,9 +49,8 @@ static void expect_identified(struct run *run)
 {
 	struct node *node = &run->world.nodes[CHILD_OF_FOUR];
 	struct tsct_source_state state;
-	unsigned int i;
 
-	for (i = 1; i <= SERVERS; i++) {
+	for (unsigned int i = 1; i <= SERVERS; i++) {
 		tsct_cluster_source(node->cluster, i - 1,
 				    node_count(&run->world, node), &state);
 		if (i != falseticker_of(run)) {

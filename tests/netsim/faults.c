@@ -184,13 +184,11 @@ static void play_chain(struct run *run)
 
 static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 {
-	unsigned int i;
-
 	build_nodes(run, nr + 1);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		build_ntp(run, i, i * 7.0 - 5);
 	build_child(run, nr, nr, false, NULL);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		build_source(run, nr, i, i, 0, TSCT_CLIENT_NTP_ONLY | flags);
 	run->world.tally_from_s = length_s(run, 0.2);
 	reading_every(&run->world, nr, 1, run_poll_s(run));

@@ -60,21 +60,19 @@ static bool has_published(const struct row *row)
 static void print_published(const struct row *row, const struct result *result,
 			    unsigned int trials)
 {
-	unsigned int i;
-
 	if (!has_published(row))
 		return;
 	printf("  %-12s", "");
-	for (i = 0; i < PUBLISHED_NR; i++)
+	for (unsigned int i = 0; i < PUBLISHED_NR; i++)
 		printf(" %10s", published_names[i]);
 	printf("\n  %-12s", "published");
-	for (i = 0; i < PUBLISHED_NR; i++)
+	for (unsigned int i = 0; i < PUBLISHED_NR; i++)
 		if (row->published[i] > 0)
 			printf(" %10.3g", row->published[i]);
 		else
 			printf(" %10s", "-");
 	printf("\n  %-12s", "here");
-	for (i = 0; i < SIMPLE_NR; i++)
+	for (unsigned int i = 0; i < SIMPLE_NR; i++)
 		printf(" %10.3g", sqrt(result->simple[i] / trials));
 	printf("\n");
 }
@@ -102,9 +100,8 @@ static void print_score(const char *name, const struct score *score,
 static double best_published(const struct row *row)
 {
 	double best = INFINITY;
-	unsigned int i;
 
-	for (i = 0; i < PUBLISHED_NR; i++)
+	for (unsigned int i = 0; i < PUBLISHED_NR; i++)
 		if (row->published[i] > 0)
 			best = fmin(best, row->published[i]);
 	return best;
@@ -113,9 +110,8 @@ static double best_published(const struct row *row)
 static double best_of_ours(const struct result *result)
 {
 	double best = INFINITY;
-	unsigned int i;
 
-	for (i = 0; i < TSCT_FIT_NR; i++)
+	for (unsigned int i = 0; i < TSCT_FIT_NR; i++)
 		if (i != TSCT_FIT_AUTO && result->fits[i].trials)
 			best = fmin(best, score_rms(&result->fits[i]));
 	return best;
@@ -151,11 +147,10 @@ static void check_row(const struct options *options, unsigned int i,
 {
 	double rms = score_rms(&result->fits[TSCT_FIT_AUTO]);
 	bool fine = rows[i].limit <= 0 || rms <= rows[i].limit;
-	unsigned int kind;
 
 	if (!fine)
 		printf("  auto %.3f us, limit %.3f us\n", rms, rows[i].limit);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (unsigned int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		const struct score *score = &result->fits[kind];
 
 		if (!(options->mask & 1U << kind))
@@ -177,16 +172,15 @@ static void run_row(const struct options *options, unsigned int i,
 {
 	const struct row *row = &rows[i];
 	struct result result = { 0 };
-	unsigned int t, kind;
 
 	printf("row %u: %s\n", i + 1, row->name);
-	for (t = 0; t < options->trials; t++)
+	for (unsigned int t = 0; t < options->trials; t++)
 		trial_run(row, options->common.seed + t, options->mask,
 			  options->common.verbose, &result);
 	print_published(row, &result, options->trials);
 	printf("  %-12s %10s %10s %10s %10s %10s %s\n", "fit", "RMS us",
 	       "max us", "in window", "its sd", "its bound", "bound held");
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (unsigned int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		const struct score *score = &result.fits[kind];
 
 		if (!(options->mask & 1U << kind))
@@ -231,11 +225,10 @@ static int print_summary(const struct options *options,
 static int run_all(const struct options *options)
 {
 	struct summary summary = { 0 };
-	unsigned int i;
 
 	printf("# %u trials per row, seed %llu on\n", options->trials,
 	       (unsigned long long)options->common.seed);
-	for (i = 0; i < nr_rows; i++)
+	for (unsigned int i = 0; i < nr_rows; i++)
 		if (options_selected(&options->common, i + 1))
 			run_row(options, i, &summary);
 	return print_summary(options, &summary);
@@ -243,9 +236,7 @@ static int run_all(const struct options *options)
 
 static void list(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_rows; i++)
+	for (unsigned int i = 0; i < nr_rows; i++)
 		printf("%2u %s\n", i + 1, rows[i].name);
 }
 

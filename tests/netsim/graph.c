@@ -21,9 +21,8 @@ static bool are_linked(const struct run *run, uint32_t a, uint32_t b)
 {
 	const struct node *node = &run->world.nodes[a ? a : b];
 	uint32_t other = a ? b : a;
-	unsigned int i;
 
-	for (i = 0; i < node->nr_sources; i++)
+	for (unsigned int i = 0; i < node->nr_sources; i++)
 		if (node->sources[i].server == other)
 			return true;
 	return false;
@@ -105,9 +104,8 @@ static void build_graph(struct run *run, const struct graph *graph)
 static struct source *master_source(struct world *world, uint32_t index)
 {
 	struct node *node = &world->nodes[index];
-	unsigned int i;
 
-	for (i = 0; i < node->nr_sources; i++)
+	for (unsigned int i = 0; i < node->nr_sources; i++)
 		if (!node->sources[i].server)
 			return &node->sources[i];
 	return NULL;
@@ -130,9 +128,8 @@ static void note_stated_sd(struct run *run)
 	struct world *world = &run->world;
 	struct tsct_timeline timeline;
 	double squares = 0, ns;
-	unsigned int i;
 
-	for (i = 1; i < world->nr_nodes; i++) {
+	for (unsigned int i = 1; i < world->nr_nodes; i++) {
 		tsct_cluster_timeline(world->nodes[i].cluster,
 				      node_count(world, &world->nodes[i]), &timeline);
 		ns = timeline.sd_ps * 1e-3;

@@ -106,9 +106,8 @@ uint32_t node_session(struct world *world, uint32_t index)
 	struct node *node = &world->nodes[index];
 	uint32_t session = tsct_schedule_begin(node->schedule,
 					    (__u64)(world->now_ps / PS_PER_US));
-	uint32_t i;
 
-	for (i = 0; i < world->nr_nodes; i++)
+	for (uint32_t i = 0; i < world->nr_nodes; i++)
 		if (world->nodes[i].nr_sources &&
 		    world->nodes[i].sources[0].server == index)
 			wire_request_poll(world, index, i);
@@ -152,9 +151,7 @@ static struct tsct_address address_of(uint32_t index)
 
 static void forget(struct node *node)
 {
-	unsigned int i;
-
-	for (i = 0; i < PUBLISHED_MAX; i++)
+	for (unsigned int i = 0; i < PUBLISHED_MAX; i++)
 		node->published[i] = (struct published) { .timeline = -1 };
 }
 
@@ -237,16 +234,15 @@ static void jump(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
 	tsct_u128 before;
-	unsigned int i;
 
 	crystal_advance(&node->crystal, world->now_ps);
 	before = node->crystal.osc.phase;
 	crystal_jump(&node->crystal, count);
 	if (node->responder)
 		tsct_responder_disrupt(node->responder);
-	for (i = 0; i < node->nr_sources; i++)
+	for (unsigned int i = 0; i < node->nr_sources; i++)
 		tsct_client_disrupt(&node->sources[i].client);
-	for (i = 0; i < world->nr_timelines; i++)
+	for (unsigned int i = 0; i < world->nr_timelines; i++)
 		if (world->timelines[i].node == index)
 			world->timelines[i].shift += before - node->crystal.osc.phase;
 }
@@ -368,12 +364,11 @@ static int timeline_of(struct world *world, const struct node *node,
 		       uint64_t at)
 {
 	struct tsct_timeline stated;
-	unsigned int i;
 
 	tsct_cluster_timeline(node->cluster, at, &stated);
 	if (!stated.has_params)
 		return -1;
-	for (i = 0; i < world->nr_timelines; i++) {
+	for (unsigned int i = 0; i < world->nr_timelines; i++) {
 		const struct timeline *timeline = &world->timelines[i];
 
 		if (timeline->is_real ? !stated.master :

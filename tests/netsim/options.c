@@ -79,11 +79,10 @@ void options_parse(struct options_common *common, int argc, char **argv,
 		   const struct own_option *own, void *ctx)
 {
 	bool has_value;
-	int i;
 
 	if (common->nr > NUMBERS_MAX)
 		abort();
-	for (i = 1; i < argc; i += 1 + has_value) {
+	for (int i = 1; i < argc; i += 1 + has_value) {
 		const char *name = argv[i];
 
 		has_value = false;

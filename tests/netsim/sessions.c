@@ -34,19 +34,17 @@ static void expect_session(struct run *run, unsigned int members)
 /* A scenario: three sessions of many nodes, which poll at long intervals in between */
 void play_sessions(struct run *run)
 {
-	unsigned int i;
-
 	build_nodes(run, MEMBERS + 1);
 	build_master(run, NULL);
 	enable_sessions(run);
-	for (i = 1; i <= MEMBERS; i++) {
+	for (unsigned int i = 1; i <= MEMBERS; i++) {
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
 	run->world.tally_from_s = 210;	/* time from which errors of readings are
 					 * tallied, s: after the first session */
 	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
-	for (i = 1; i <= 3; i++) {
+	for (unsigned int i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
 		node_session(&run->world, 0);
 		world_run(&run->world, 200 * i + 5);
@@ -84,7 +82,6 @@ static void play_after(struct run *run, double no_worse)
 {
 	double poll_s = run_poll_s(run), at_s;
 	struct tally before = { 0 }, after = { 0 }, of;
-	unsigned int i;
 
 	build_nodes(run, 2);
 	build_master(run, NULL);
@@ -92,7 +89,7 @@ static void play_after(struct run *run, double no_worse)
 	build_child(run, 1, 1, false, NULL);
 	build_source(run, 1, 0, 0, 0, 0);
 	reading_every(&run->world, 1, 1, poll_s / 5);
-	for (i = 1; i <= SESSIONS; i++) {
+	for (unsigned int i = 1; i <= SESSIONS; i++) {
 		at_s = i * POLLS_APART * poll_s;
 		world_run(&run->world, at_s - POLLS_BESIDE * poll_s);
 		of = run_and_tally(run, at_s);
@@ -146,7 +143,6 @@ void play_synced_host(struct run *run)
 	struct world *world = &run->world;
 	struct tally others = { 0 };
 	double own;
-	unsigned int i;
 
 	build_nodes(run, PARTNER + 1 + PROGRAMS);
 	world->node_tally = calloc(world->nr_nodes, sizeof(struct tally));
@@ -155,7 +151,7 @@ void play_synced_host(struct run *run)
 	build_master(run, NULL);
 	build_child(run, PARTNER, 1, true, NULL);
 	build_source(run, PARTNER, 0, 0, 0, 0);
-	for (i = PARTNER + 1; i < world->nr_nodes; i++) {
+	for (unsigned int i = PARTNER + 1; i < world->nr_nodes; i++) {
 		build_on_host(run, i, PARTNER);
 		build_source(run, i, 0, PARTNER, 0, 0);
 		world->nodes[i].sources[0].synced_host = true;
@@ -164,7 +160,7 @@ void play_synced_host(struct run *run)
 	reading_every(world, PARTNER, 1 + PROGRAMS, run_poll_s(run) / 2);
 	world_run(world, run_length_s(run));
 	own = tally_rms(&world->node_tally[PARTNER]);
-	for (i = PARTNER; i < world->nr_nodes; i++) {
+	for (unsigned int i = PARTNER; i < world->nr_nodes; i++) {
 		expect(run, has_time(run, i), "all nodes have the time");
 		if (i != PARTNER)
 			tally_add(&others, &world->node_tally[i]);
@@ -197,12 +193,10 @@ static void set_schedule(struct run *run, __u32 first)
 /* Runs until all nodes have sent a request, and so are members of the master. */
 static void begin_members(struct run *run)
 {
-	unsigned int i;
-
 	build_nodes(run, MEMBERS + 1);
 	build_master(run, NULL);
 	set_schedule(run, 1000);
-	for (i = 1; i <= MEMBERS; i++) {
+	for (unsigned int i = 1; i <= MEMBERS; i++) {
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
@@ -255,10 +249,8 @@ static void expect_released(struct run *run, unsigned int all)
 /* Two barriers: the last node to arrive is a member at first, then the master. */
 void play_barriers(struct run *run)
 {
-	unsigned int k;
-
 	begin_members(run);
-	for (k = 1; k <= BARRIERS; k++) {
+	for (unsigned int k = 1; k <= BARRIERS; k++) {
 		if (k & 1)
 			master_arrives(run);
 		arrive(run, 1, MEMBERS);

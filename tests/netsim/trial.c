@@ -63,13 +63,12 @@ static double rate_of(const struct tsct_exchange *x, unsigned int nr)
 static double regress(const struct point *points, unsigned int nr, double at)
 {
 	double x = 0, y = 0, xx = 0, xy = 0;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		x += points[i].x / nr;
 		y += points[i].y / nr;
 	}
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		xx += (points[i].x - x) * (points[i].x - x);
 		xy += (points[i].x - x) * (points[i].y - y);
 	}
@@ -82,11 +81,10 @@ static double simple_error(const struct tsct_exchange *x, unsigned int nr,
 	const struct tsct_exchange *last = &x[nr - 1];
 	struct point *points = calloc(nr, sizeof(*points));
 	double rate = rate_of(x, nr), at, error;
-	unsigned int i;
 
 	if (!points)
 		abort();
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		points[i] = point_of(&x[i], last, rate);
 	qsort(points, nr, sizeof(*points), by_rtt);
 	at = (double)(int64_t)(truth->local - last->t1);
@@ -217,7 +215,6 @@ static void add_score(const struct trial *trial, const struct tsct_fit *fit,
 	const struct network_truth *end = &trial->truths[trial->end];
 	double us = 1e6 / end->hz, bound;
 	double error = error_at(fit, end, &bound) * us;
-	unsigned int i;
 
 	score->trials++;
 	score->squares += error * error;
@@ -225,7 +222,7 @@ static void add_score(const struct trial *trial, const struct tsct_fit *fit,
 	score->sds += fit->sd * us * fit->sd * us;
 	score->bounds += bound * us;
 	score->hulls += fit->kind == TSCT_FIT_HULL;
-	for (i = 0; i < trial->nr_truths; i++)
+	for (unsigned int i = 0; i < trial->nr_truths; i++)
 		check_bound(trial, fit, i, score);
 }
 
@@ -272,9 +269,8 @@ static void score_published(const struct trial *trial, struct result *result)
 {
 	static const double part[SIMPLE_NR] = { 1, 0.9, 0.5, 0.25 };
 	const struct network_truth *end = &trial->truths[trial->end];
-	unsigned int i;
 
-	for (i = 0; i < SIMPLE_NR; i++) {
+	for (unsigned int i = 0; i < SIMPLE_NR; i++) {
 		double error = simple_error(trial->x, trial->nr, part[i], end) *
 			1e6 / end->hz;
 
@@ -286,12 +282,11 @@ void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
 	       bool verbose, struct result *result)
 {
 	struct trial trial = { .verbose = verbose };
-	unsigned int kind;
 
 	set_up(&trial, row, seed);
 	exchange_all(&trial);
 	score_published(&trial, result);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++)
+	for (unsigned int kind = 0; kind < TSCT_FIT_NR; kind++)
 		if (mask & 1U << kind)
 			fit_one(&trial, kind, result);
 	free(trial.x);

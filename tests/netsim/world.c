@@ -83,12 +83,11 @@ void world_init(struct world *world, unsigned int nr_nodes, uint64_t seed)
 void world_free(struct world *world)
 {
 	struct event event;
-	unsigned int i;
 
 	while (queue_next(&world->queue, INT64_MAX, &event))
 		free(event.packet);
 	queue_free(&world->queue);
-	for (i = 0; i < world->nr_nodes; i++)
+	for (unsigned int i = 0; i < world->nr_nodes; i++)
 		node_free(&world->nodes[i]);
 	free(world->nodes);
 	free(world->node_tally);

@@ -50,11 +50,10 @@ static uint64_t count(const uint64_t *live, const uint64_t *past,
 double tally_median(const uint64_t *live, const uint64_t *past)
 {
 	uint64_t sum = 0, below = 0;
-	unsigned int i;
 
-	for (i = 0; i < RATIOS; i++)
+	for (unsigned int i = 0; i < RATIOS; i++)
 		sum += count(live, past, i);
-	for (i = 0; i < RATIOS; i++) {
+	for (unsigned int i = 0; i < RATIOS; i++) {
 		below += count(live, past, i);
 		if (2 * below >= sum)
 			return bin_ps(i);
@@ -64,15 +63,13 @@ double tally_median(const uint64_t *live, const uint64_t *past)
 
 void tally_add(struct tally *to, const struct tally *from)
 {
-	unsigned int kind, i;
-
 	to->readings += from->readings;
 	to->checked += from->checked;
 	to->refused += from->refused;
 	to->unknown += from->unknown;
 	to->unforeseeable += from->unforeseeable;
-	for (kind = 0; kind < READING_NR; kind++) {
-		for (i = 0; i < RATIOS; i++) {
+	for (unsigned int kind = 0; kind < READING_NR; kind++) {
+		for (unsigned int i = 0; i < RATIOS; i++) {
 			to->bounds[kind][i] += from->bounds[kind][i];
 			to->errors[kind][i] += from->errors[kind][i];
 		}

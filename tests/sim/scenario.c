@@ -235,10 +235,8 @@ static void nothing_more(struct run *run, struct random *random)
 
 static void cpus_apart(struct run *run, struct random *random)
 {
-	unsigned int cpu;
-
 	run->m.nr_cpus = 2 + random_below(random, 7);
-	for (cpu = 1; cpu < run->m.nr_cpus; cpu++)
+	for (unsigned int cpu = 1; cpu < run->m.nr_cpus; cpu++)
 		run->m.skew[cpu] = step_ns(random, 1, 1e12);
 	run->m.skewed = true;
 }
@@ -417,10 +415,8 @@ static void migrating(struct run *run, struct random *random)
  */
 static void cpus_near(struct run *run, struct random *random)
 {
-	unsigned int cpu;
-
 	run->m.nr_cpus = 2 + random_below(random, 7);
-	for (cpu = 1; cpu < run->m.nr_cpus; cpu++)
+	for (unsigned int cpu = 1; cpu < run->m.nr_cpus; cpu++)
 		run->m.skew[cpu] = step_ns(random, 110, 1e-6 * run->m.counter_hz);
 	run->m.migrate_ps = (int64_t)random_log_uniform(random, 1e5, 1e7);
 	run->m.stall_every = 100;

@@ -62,9 +62,7 @@ static void set_up(struct run *run, struct random *random)
 
 static void set_skews(struct run *run)
 {
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < run->m.nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < run->m.nr_cpus; cpu++) {
 		int64_t wrong = random_between(&run->m.random, -50, 50);
 
 		tsct_latch_set_cpu(run->page, cpu, run->m.skew[cpu] + wrong, 50);
@@ -167,9 +165,8 @@ static double print_tally(const struct tally *tally, const char *name)
 {
 	const uint64_t *bounds[READING_NR], *errors[READING_NR];
 	double bound, error, kinds[READING_NR];
-	unsigned int k;
 
-	for (k = 0; k < READING_NR; k++) {
+	for (unsigned int k = 0; k < READING_NR; k++) {
 		bounds[k] = tally->bounds[k];
 		errors[k] = tally->errors[k];
 		kinds[k] = ratio(tally_median(bounds[k], NULL),
@@ -202,9 +199,7 @@ static unsigned int find_scenario(const char *name)
 
 static void list(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_scenarios; i++)
+	for (unsigned int i = 0; i < nr_scenarios; i++)
 		printf("%2u %s\n", i, scenarios[i].name);
 }
 
@@ -224,14 +219,13 @@ static void load(const char *path)
 {
 	static struct tally more[64];
 	FILE *file = fopen(path, "rb");
-	unsigned int i;
 
 	if (!file || fread(more, sizeof(more), 1, file) != 1) {
 		perror(path);
 		exit(2);
 	}
 	fclose(file);
-	for (i = 0; i < nr_scenarios; i++)
+	for (unsigned int i = 0; i < nr_scenarios; i++)
 		tally_add(&sums[i], &more[i]);
 }
 
@@ -241,12 +235,11 @@ static int report(void)
 {
 	static struct tally all;
 	double wide;
-	unsigned int i;
 
 	printf("%-20s %10s %8s %8s %12s %12s %9s %9s %9s %10s\n", "# scenario",
 	       "checked", "refused", "no time", "bound ns", "error ns",
 	       "ratio", "live", "past", "unforeseen");
-	for (i = 0; i < nr_scenarios; i++) {
+	for (unsigned int i = 0; i < nr_scenarios; i++) {
 		if (!sums[i].readings)
 			continue;
 		print_tally(&sums[i], scenarios[i].name);

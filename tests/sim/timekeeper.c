@@ -63,12 +63,11 @@ static void publish(struct run *run)
 	struct machine *m = &run->m;
 	struct tsct_clock_state next;
 	int64_t lead = run->plan.lead_ps;
-	unsigned int tries;
 	__u64 now;
 	__u32 cpu;
 	int err;
 
-	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
+	for (unsigned int tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.cycles(m, &cpu);
 		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->counter_hz), &next);

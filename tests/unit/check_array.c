@@ -65,13 +65,11 @@ TEST(test_reserve)
 
 TEST(test_extend)
 {
-	size_t i, at;
-
-	for (at = 0; at < 3000; at += 1 + any(300)) {
+	for (size_t at = 0; at < 3000; at += 1 + any(300)) {
 		ck_assert_int_eq(tsct_array_extend(&array, &room, at + 1, sizeof(*array)), 0);
 		ck_assert_uint_eq(array[at], 0);
 		array[at] = 1;
-		for (i = at + 1; i < room; i++)
+		for (size_t i = at + 1; i < room; i++)
 			ck_assert_uint_eq(array[i], 0);
 	}
 }
@@ -83,9 +81,8 @@ TEST(test_up_to)
 		__u64 key;
 	} rows[] = { { 0, 3 }, { 0, 3 }, { 0, 5 }, { 0, 9 } };
 	static const size_t expected[] = { 0, 0, 0, 2, 2, 3, 3, 3, 3, 4, 4 };
-	__u64 limit;
 
-	for (limit = 0; limit < 11; limit++)
+	for (__u64 limit = 0; limit < 11; limit++)
 		ck_assert_uint_eq(tsct_array_up_to(&rows[0].key, 4, sizeof(rows[0]), limit),
 				  expected[limit]);
 	ck_assert_uint_eq(tsct_array_up_to(&rows[0].key, 0, sizeof(rows[0]), 9), 0);

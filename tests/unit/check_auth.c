@@ -103,11 +103,9 @@ static const struct {
  * whole NTP header: that byte, then the bytes 1, 2, 3 to 47. */
 static size_t packet_of(const char *text, __u8 *bytes)
 {
-	size_t i;
-
 	if (strlen(text) > 2)
 		return from_hex(text, bytes);
-	for (i = 0; i < TSCT_NTP_HEADER; i++)
+	for (size_t i = 0; i < TSCT_NTP_HEADER; i++)
 		bytes[i] = (__u8)i;
 	from_hex(text, bytes);
 	return TSCT_NTP_HEADER;
@@ -221,13 +219,12 @@ static void check_captured(const struct tsct_keys *keys, const char *text)
 TEST(test_captured_packets)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
-	size_t i;
 
-	for (i = 0; i < ROWS(of_chronyd); i++)
+	for (size_t i = 0; i < ROWS(of_chronyd); i++)
 		check_captured(keys, of_chronyd[i]);
 	tsct_keys_free(keys);
 	keys = keys_of(ntpsec_keys);
-	for (i = 0; i < ROWS(of_ntpsec); i++)
+	for (size_t i = 0; i < ROWS(of_ntpsec); i++)
 		check_captured(keys, of_ntpsec[i]);
 	tsct_keys_free(keys);
 }
@@ -261,11 +258,10 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 LOOP_TEST(test_every_mac_length, 1, 9)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
-	unsigned int version, ext;
 	size_t len, whole, n;
 
-	for (version = 3; version <= 4; version++) {
-		for (ext = 0; ext <= version - 3; ext++) {
+	for (unsigned int version = 3; version <= 4; version++) {
+		for (unsigned int ext = 0; ext <= version - 3; ext++) {
 			__u8 bytes[TSCT_NTP_MAX] = { 0 };
 
 			len = build(version, ext, bytes);
@@ -287,11 +283,10 @@ TEST(test_rejects_truncated_digests)
 	struct tsct_ntp_packet packet;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len = build(4, false, bytes), whole;
-	unsigned int size;
 
 	whole = tsct_mac_append(keys, 3, bytes, len);
 	ck_assert_int_eq(tsct_ntp_parse(bytes, whole, &packet, NULL), 0);
-	for (size = 0; size < 20; size++) {
+	for (unsigned int size = 0; size < 20; size++) {
 		packet.mac_len = (__u16)size;
 		ck_assert_int_eq(tsct_mac_check(keys, bytes, len + 4 + size,
 						&packet), -EBADMSG);
@@ -332,13 +327,12 @@ TEST(test_append_without_key_or_room)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	__u8 bytes[TSCT_NTP_MAX + 1] = { 3 << 3 };
-	size_t len;
 
 	ck_assert_uint_eq(tsct_mac_append(keys, 9, bytes, 48), 0);
 	ck_assert_uint_eq(tsct_mac_append(keys, 0, bytes, 48), 0);
 	ck_assert_uint_eq(tsct_mac_append(NULL, 1, bytes, 48), 0);
 	ck_assert_uint_eq(tsct_mac_append(keys, 1, bytes, 47), 0);
-	for (len = TSCT_NTP_MAX - 68; len <= TSCT_NTP_MAX; len++) {
+	for (size_t len = TSCT_NTP_MAX - 68; len <= TSCT_NTP_MAX; len++) {
 		bytes[TSCT_NTP_MAX] = 0x55;
 		ck_assert_uint_eq(tsct_mac_append(keys, 5, bytes, len),
 				  len == TSCT_NTP_MAX - 68 ? TSCT_NTP_MAX : 0);
@@ -435,15 +429,14 @@ TEST(test_many_keys_in_any_order)
 	char *text = malloc(NR * 64), *at = text;
 	struct tsct_keys *keys, *one;
 	__u8 a[TSCT_NTP_MAX], b[TSCT_NTP_MAX];
-	unsigned int i;
 
 	ck_assert_ptr_nonnull(text);
-	for (i = 0; i < NR; i++)
+	for (unsigned int i = 0; i < NR; i++)
 		at += sprintf(at, "%u SHA1 HEX:%040x\n",
 			      (i * 1237 + 1) % 2003 * 7 + 1, i);
 	keys = keys_of(text);
 	ck_assert_uint_eq(tsct_keys_nr(keys), NR);
-	for (i = 0; i < NR; i += 97) {
+	for (unsigned int i = 0; i < NR; i += 97) {
 		__u32 id = (i * 1237 + 1) % 2003 * 7 + 1;
 		size_t len = build(4, true, a);
 
@@ -496,9 +489,8 @@ TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
 	char why[128];
-	size_t size;
 
-	for (size = 0; size <= 100; size++) {
+	for (size_t size = 0; size <= 100; size++) {
 		memset(why, 0x55, sizeof(why));
 		ck_assert_int_eq(read_text("1 x y", 5, &keys, why, size),
 				 -EINVAL);
@@ -563,12 +555,11 @@ TEST(test_freed_memory_has_no_key)
 {
 	char text[4096], *at = text;
 	struct tsct_keys *keys;
-	unsigned int i;
 	void *copy;
 
 	from_hex(AES128_KEY, mark);
 	/* Uses a key of each kind, and so many keys that the key table has to grow. */
-	for (i = 1; i < 20; i++)
+	for (unsigned int i = 1; i < 20; i++)
 		at += sprintf(at, "%u %s HEX:" AES128_KEY "%s\n", i,
 			      i % 3 ? i % 3 > 1 ? "SHA256" : "AES128" : "AES256",
 			      i % 3 ? "" : AES128_KEY);

@@ -11,17 +11,15 @@ CASE("client", begin_plain, finish);
 
 TEST(test_valid_exchanges)
 {
-	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
 	__u64 t1, t2, t3, nonce;
-	int i;
+	struct tsct_ntp_packet p = ask();
 
-	p = ask();
 	t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
-	for (i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++) {
 		send_request();
 		ck_assert_uint_eq(w.request.ext.tx, t3);
 		p = make_answer();
@@ -112,12 +110,11 @@ TEST(test_unknown_key)
 TEST(test_rejects_wrong_origin)
 {
 	struct tsct_ntp_packet old[12];
-	int i;
 
 	/* Answers that belong to no request are dropped. */
 	DROPPED(TSCT_CLIENT_ZERO_ORIGIN);
 	DROPPED(TSCT_CLIENT_FOREIGN, answer.origin = 4711);
-	for (i = 0; i < 12; i++) {
+	for (int i = 0; i < 12; i++) {
 		old[i] = ask();
 		DROPPED(TSCT_CLIENT_ZERO_ORIGIN, answer.origin = 0);
 		DROPPED(TSCT_CLIENT_FOREIGN, answer.origin ^= 1);
@@ -142,11 +139,9 @@ TEST(test_rejects_wrong_origin)
 
 TEST(test_rejects_other_modes)
 {
-	int mode, version;
-
 	send_request();
-	for (mode = 0; mode < 6; mode++) {
-		for (version = 1; version < 5; version++) {
+	for (int mode = 0; mode < 6; mode++) {
+		for (int version = 1; version < 5; version++) {
 			if (mode == 4 && version == 4)
 				continue;
 			DROPPED(TSCT_CLIENT_NOT_OURS, answer.mode = (__u8)mode,
@@ -218,7 +213,6 @@ static struct tsct_ntp_packet kiss(const char *code)
 TEST(test_kiss_o_death)
 {
 	struct tsct_ntp_packet p;
-	unsigned int i;
 
 	begin(0, 5);
 	send_request();
@@ -239,7 +233,7 @@ TEST(test_kiss_o_death)
 	p.stratum = 0;
 	p.refid = (__u32)tsct_get_be((const __u8 *)"DENY", 4);
 	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
-	for (i = 0; i < 9; i++) {
+	for (unsigned int i = 0; i < 9; i++) {
 		send_request();
 		p = kiss("RATE");
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_KISS);
@@ -247,7 +241,7 @@ TEST(test_kiss_o_death)
 		ck_assert_uint_eq(w.client.backoff, i < 6 ? i + 1 : 6);
 		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
-	for (i = 0; i < 16 * 6; i++) {
+	for (unsigned int i = 0; i < 16 * 6; i++) {
 		p = make_exchange();
 		ck_assert_uint_eq(w.client.backoff, 6 - (i + 1) / 16);
 	}
@@ -348,7 +342,6 @@ TEST(test_answer_without_transmit_time)
 TEST(test_rejects_decreasing_counter)
 {
 	struct tsct_ntp_packet p, last;
-	int i;
 
 	last = make_exchange();
 	p = ask();
@@ -360,7 +353,7 @@ TEST(test_rejects_decreasing_counter)
 	expect_accepted(&p);
 	/* After a change of epoch, the server's counter may have any value, and
 	 * exchanges that wait in the queue belong to the previous epoch. */
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		p = ask();
 		p.ext.rx = 1000 - 100 * i;
 		p.ext.tx = p.ext.rx + 10;
@@ -382,12 +375,11 @@ TEST(test_rejects_decreasing_counter)
 TEST(test_server_clock_set_back)
 {
 	struct tsct_ntp_packet p;
-	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	make_exchange();
 	w.server_now -= 3600000000000ULL;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		p = ask();
 		ck_assert_uint_eq(w.client.remote.epoch, 0);
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
@@ -455,10 +447,9 @@ TEST(test_server_without_time)
 		TSCT_STATUS_UNKNOWN, TSCT_STATUS_DISRUPTED, TSCT_STATUS_NR, ~0U,
 	};
 	struct tsct_ntp_packet p;
-	unsigned int i;
 
 	make_exchange();
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		p = ask();
 		p.ext.status = bad[i];
 		p.ext.barrier = 5 + i;
@@ -472,7 +463,7 @@ TEST(test_server_without_time)
 	p.ext.flags &= ~TSCT_EXT_PARAMS;
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		begin(TSCT_CLIENT_NTP_ONLY, 0);
 		p = ask();
 		if (i == 0)

@@ -135,19 +135,18 @@ TEST(test_epoch_within_a_poll)
 TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
-	int i, j;
 
 	make_exchange();
 	w.server_now -= 3600000000000ULL;
-	for (i = 0; i < 3; i++) {
-		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
+	for (int i = 0; i < 3; i++) {
+		for (int j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			if (j)
 				send_another_request();
 			else
 				send_request();
 			ck_assert_int_eq(w.client.known, true);
 		}
-		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
+		for (int j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			p = make_answer();
 			p.ext.nonce = w.client.outstanding[j].nonce;
 			p.origin = w.client.outstanding[j].xmit;
@@ -190,15 +189,14 @@ TEST(test_answers_out_of_order)
 TEST(test_outstanding_requests_limit)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
-	unsigned int i;
 
 	p[0] = ask();
-	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
+	for (unsigned int i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
 		send_another_request();
 		p[i] = make_answer();
 	}
 	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
-	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
+	for (unsigned int i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		expect_accepted(&p[i]);
 	/* The first request of a poll expires all earlier requests. */
 	p[0] = ask();
@@ -236,10 +234,9 @@ TEST(test_kiss_settles_all_requests)
 TEST(test_ntp_server_basic)
 {
 	struct tsct_ntp_packet p;
-	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		send_request();
 		ck_assert_uint_eq(w.request.receive, 0);
 		p = make_answer();
@@ -282,7 +279,6 @@ TEST(test_ntp_server_interleaved)
 	struct tsct_ntp_packet p, basic;
 	struct tsct_exchange x;
 	__u64 t1, t2;
-	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	send_request();
@@ -295,7 +291,7 @@ TEST(test_ntp_server_interleaved)
 	expect_accepted(&basic);
 	ck_assert_uint_eq(w.nr, 0);
 	t1 = w.now, t2 = w.server_now;
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		send_request();
 		ck_assert_uint_eq(w.request.origin, tsct_ntp_from_ns(t2));
 		p = interleaved(t2 + 12000);
@@ -428,10 +424,9 @@ LOOP_TEST(test_random_changes, 0, 6)
 	struct tsct_ntp_packet p;
 	struct tsct_client was;
 	size_t whole_len = 0, len;
-	int i;
 
 	begin(flags[_i % 3], _i % 2 ? 5 : 0);
-	for (i = 0; i < 12000; i++) {
+	for (int i = 0; i < 12000; i++) {
 		if (!(i % 64)) {
 			p = ask();
 			memset(whole, 0, sizeof(whole));
@@ -462,11 +457,9 @@ LOOP_TEST(test_random_changes, 0, 6)
 
 TEST(test_result_texts)
 {
-	int i, j;
-
-	for (i = 0; i < TSCT_CLIENT_NR; i++) {
+	for (int i = 0; i < TSCT_CLIENT_NR; i++) {
 		ck_assert_ptr_nonnull(tsct_client_results[i].text);
-		for (j = 0; j < i; j++)
+		for (int j = 0; j < i; j++)
 			ck_assert_str_ne(tsct_client_results[i].text,
 					 tsct_client_results[j].text);
 	}

@@ -63,9 +63,8 @@ TEST(test_bad_files)
 		AREA_SIZE + 1, AREA_SIZE + TSCT_PAGE_SIZE, 2 * AREA_SIZE,
 	};
 	char why[256];
-	size_t i;
 
-	for (i = 0; i < ROWS(sizes); i++) {
+	for (size_t i = 0; i < ROWS(sizes); i++) {
 		write_page(sizes[i]);
 		expect_refused(-EINVAL);
 	}
@@ -91,11 +90,6 @@ TEST(test_bad_files)
 }
 
 /* Only root can change the owner of a file. */
-static const char *not_root(void)
-{
-	return geteuid() ? "needs root" : NULL;
-}
-
 CASE("root", setup, teardown, .missing = not_root);
 
 TEST(test_foreign_file)
@@ -363,21 +357,20 @@ LOOP_TEST(test_random_pages, 0, 3)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_area mapped;
-	unsigned int i, turn;
 
-	for (turn = 0; turn < 300; turn++) {
+	for (unsigned int turn = 0; turn < 300; turn++) {
 		make_page();
-		for (i = any(40); i--;)
+		for (unsigned int i = any(40); i--;)
 			((uint64_t *)area.bytes)[any(AREA_SIZE / 8)] =
 				any(2) ? any64() : any(9);
-		for (i = any(10); i--;)
+		for (unsigned int i = any(10); i--;)
 			((uint64_t *)the_page->copy)[any(2) * 1024 + any(300)] =
 				any(2) ? any64() : any(9);
 		the_page->seq &= ~1ULL;
 		rewrite_page();
 		if (!tsct_clock_area_map_file(dir, &mapped, (char [256]) { 0 }, 256))
 			tsct_clock_area_unmap(&mapped);
-		for (i = 0; i < 20; i++)
+		for (unsigned int i = 0; i < 20; i++)
 			read_all_ways(clock);
 	}
 }

@@ -120,9 +120,8 @@ LOOP_TEST(test_time_to_cycles, 0, 3)
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
 	uint64_t cycles, back = 42;
-	int i;
 
-	for (i = 0; i < 100000; i++) {
+	for (int i = 0; i < 100000; i++) {
 		cycles = zero + SECOND - any64() % (400 * SECOND);
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
 		if (t.status == TSCT_STATUS_DISRUPTED)
@@ -212,7 +211,6 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	int64_t apart, apart_max;
 	struct tsct_time t;
 	uint64_t cycles;
-	int i;
 
 	tsct_recording_free(rec);
 	rec->source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -222,7 +220,7 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
 	/* also beyond the pairing's range: the recording may still run */
-	for (i = 0; i <= 1200; i++) {
+	for (int i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
@@ -680,10 +678,9 @@ TEST(test_cluster_fast_path)
 		.page = the_page, .source = TSCT_SOURCE_TSC,
 	};
 	struct tsct_time t;
-	unsigned int i;
 	int64_t ns;
 
-	for (i = 0; i < 2000; i++) {
+	for (unsigned int i = 0; i < 2000; i++) {
 		struct tsct_clock_params params = random_params(any64());
 		uint64_t cycles = params.base_cycles +
 			any64() % (2 * params.fast_cycles);

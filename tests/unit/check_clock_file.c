@@ -217,10 +217,9 @@ TEST(test_takes_over_after_death)
 	struct tsct_clock_state first = make_state(1, -1000, 5), next;
 	struct tsct_clock_copy *copy = file.page->copy;
 	ino_t before = inode();
-	int i;
 
 	ck_assert_int_eq(publish(&first), 0);
-	for (i = 0; i < 200; i++) {
+	for (int i = 0; i < 200; i++) {
 		next = next_state(&first);
 		switch (i % 4) {
 		case 0:			/* simulates that the writer died after

@@ -35,13 +35,12 @@ TEST(test_accuracy)
 	int64_t begin = now_ns(CLOCK_MONOTONIC);
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state first, later;
-	int i;
 
 	printf("# opened in %.1f ms\n",
 	       (double)(now_ns(CLOCK_MONOTONIC) - begin) / 1e6);
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &first), 0);
 	ck_assert_uint_eq(first.status, TSCT_STATUS_CALIBRATING);
-	for (i = 0; i < 240; i++) {
+	for (int i = 0; i < 240; i++) {
 		ck_assert(right_now(clock));
 		usleep(10000);
 	}
@@ -114,15 +113,14 @@ TEST(test_past_times_are_constant)
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
 	uint64_t readings[300];
-	unsigned int i;
 
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		readings[i] = tsct_clock_cycles(clock);
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i],
 						    &then[i]), 0);
 		usleep(10000);
 	}
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i], &now), 0);
 		ck_assert_uint_eq(now.epoch, then[i].epoch);
 		ck_assert_int_eq(now.ns, then[i].ns);
@@ -156,18 +154,17 @@ TEST(test_threads)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t threads[4];
-	int i;
 	void *wrong;
 	pid_t pid;
 
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		ck_assert(!pthread_create(&threads[i], NULL, convert_along,
 					  clock));
 	usleep(100000);
 	pid = fork();
 	if (!pid)
 		_exit(convert_along(clock) ? 1 : 0);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		pthread_join(threads[i], &wrong);
 		ck_assert_ptr_null(wrong);
 	}
@@ -192,12 +189,11 @@ static void *sample_all_the_time(void *head)
 static int sample_in_child(struct tsct_clock *clock)
 {
 	struct tsct_clock_state before, after;
-	int i;
 
 	if (tsct_clock_snapshot(clock, &before))
 		return 1;
 	/* On a busy machine, many samples in succession may be too wide to be taken. */
-	for (i = 0; i < 5000; i++) {
+	for (int i = 0; i < 5000; i++) {
 		usleep(1000);
 		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 		if (tsct_clock_snapshot(clock, &after) ||
@@ -213,11 +209,10 @@ TEST(test_forks)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t thread;
-	int i;
 	pid_t pid;
 
 	ck_assert(!pthread_create(&thread, NULL, sample_all_the_time, clock));
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		pid = fork();
 		if (!pid)
 			_exit(sample_in_child(clock));
@@ -310,7 +305,6 @@ TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state before, after;
-	int i;
 	pid_t pid;
 
 	if (clock->source != TSCT_SOURCE_TSC) {
@@ -322,7 +316,7 @@ TEST(test_no_system_calls)
 	if (!pid) {
 		allow_nearly_nothing();
 		tsct_clock_snapshot(clock, &before);
-		for (i = 0; i < 130; i++) {
+		for (int i = 0; i < 130; i++) {
 			if (!right_now(clock))
 				_exit(1);
 			usleep(10000);
@@ -388,10 +382,9 @@ static void disrupt(void (*make_disruption)(void))
 	uint64_t good, lost;
 	struct tsct_clock_time then, now;
 	int64_t good_ns;
-	int i;
 
 	start_sim();
-	for (i = 0; i < 50; i++)
+	for (int i = 0; i < 50; i++)
 		now = convert_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	then = now;
@@ -402,11 +395,11 @@ static void disrupt(void (*make_disruption)(void))
 	make_disruption();
 	now = convert_after(1500000000);
 	/* The new epoch must get clock params within two samples. */
-	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
+	for (int i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
 		now = convert_after(20000000);
 	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_gt(now.epoch, then.epoch);
-	for (i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++)
 		now = convert_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	/* Cycles before the disruption keep their times; cycles between the epochs have
@@ -466,13 +459,12 @@ LOOP_TEST(test_rate_changes, 0, 5)
 {
 	struct tsct_clock_time now;
 	uint32_t epoch;
-	int i;
 
 	start_sim();
-	for (i = 0; i < 20; i++)
+	for (int i = 0; i < 20; i++)
 		now = convert_after(300000000);
 	epoch = now.epoch;
-	for (i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i++) {
 		/* Reads the clock just before a sample, when a changed rate has had its
 		 * largest effect. */
 		sim_advance(&sim, 1100000000);

@@ -65,12 +65,11 @@ static struct big big_of(uint64_t value)
 static struct big big_mul(struct big a, uint64_t b)
 {
 	struct big sum = { { 0 } };
-	unsigned int i, j;
 
-	for (j = 0; j < 2; j++) {
+	for (unsigned int j = 0; j < 2; j++) {
 		uint64_t carry = 0;
 
-		for (i = 0; i + j < DIGITS; i++) {
+		for (unsigned int i = 0; i + j < DIGITS; i++) {
 			carry += (uint64_t)a.digit[i] *
 				(uint32_t)(b >> 32 * j) + sum.digit[i + j];
 			sum.digit[i + j] = (uint32_t)carry;
@@ -86,10 +85,8 @@ static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 {
 	*ret_rest = false;
 	while (bits--) {
-		unsigned int i;
-
 		*ret_rest |= a.digit[0] & 1;
-		for (i = 0; i < DIGITS; i++)
+		for (unsigned int i = 0; i < DIGITS; i++)
 			a.digit[i] = a.digit[i] >> 1 |
 				(i + 1 < DIGITS ? a.digit[i + 1] << 31 : 0);
 	}
@@ -99,9 +96,7 @@ static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 /* Converts a big number to 64 bits; all ones on overflow. */
 static uint64_t big_clip(struct big a)
 {
-	unsigned int i;
-
-	for (i = 2; i < DIGITS; i++)
+	for (unsigned int i = 2; i < DIGITS; i++)
 		if (a.digit[i])
 			return UINT64_MAX;
 	return (uint64_t)a.digit[1] << 32 | a.digit[0];
@@ -178,7 +173,6 @@ static struct tsct_clock_params any_params(void)
 	};
 	int64_t times[3] = { any_signed(61), any_signed(61), any_signed(61) };
 	int64_t hold;
-	unsigned int i;
 
 	/* clock rates of 0.02 to 50 ns per cycle */
 	params.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
@@ -186,7 +180,7 @@ static struct tsct_clock_params any_params(void)
 	if (!any(3))
 		params.slew_mult = params.mult;
 	params.slew_cycles = any64() >> (9 + any(55));
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		unsigned int a = i & 1;
 
 		if (times[a] > times[a + 1]) {
@@ -249,9 +243,7 @@ static int64_t any_distance(const struct tsct_clock_params *params)
 
 TEST(test_formula)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t d = any_distance(&params);
 
@@ -263,9 +255,7 @@ TEST(test_formula)
 
 TEST(test_segment_formula)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t d = any_distance(&params);
 		struct tsct_clock_segment segment = {
@@ -333,9 +323,7 @@ TEST(test_slew_ends)
 /* A later counter value never converts to an earlier time. */
 TEST(test_monotonic)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t a = any_distance(&params), b = any_distance(&params);
 
@@ -373,9 +361,7 @@ TEST(test_saturates)
 
 TEST(test_error_formula)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		uint64_t stamp = params.base_cycles + (uint64_t)any_distance(&params);
 		int64_t age = (int64_t)(stamp - params.as_of_cycles);
@@ -429,14 +415,13 @@ TEST(test_error_limits)
 TEST(test_random_words)
 {
 	struct tsct_clock_state state;
-	unsigned int i, j;
 
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params;
 		uint64_t words[sizeof(params) / 8], stamp = any64();
 		struct tsct_clock_segment segment;
 
-		for (j = 0; j < sizeof(words) / 8; j++)
+		for (unsigned int j = 0; j < sizeof(words) / 8; j++)
 			words[j] = any(4) ? any64() : -(uint64_t)any(2);
 		memcpy(&params, words, sizeof(params));
 		memcpy(&segment, words, sizeof(segment));
@@ -470,9 +455,7 @@ static void check_ns_ticks(uint64_t mult, int64_t ns)
 
 TEST(test_cycles_and_back)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t ticks = any_signed(63);
 
@@ -506,9 +489,7 @@ TEST(test_cycles_limits)
 /* The encoded error growth is the smallest one that is not below the exact growth. */
 TEST(test_error_growth)
 {
-	unsigned int i;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		uint64_t mult = any_params().mult;
 		uint64_t ppb = any64() >> (34 + any(30));
 		uint64_t growth = tsct_growth(mult, ppb);

@@ -121,10 +121,9 @@ static double check_readings(void)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	__u64 now = sim_counter(&sim), error_ps = 0;
-	unsigned int cpu;
 	int64_t off;
 
-	for (cpu = 0; cpu < 2; cpu++, now += (__u64)sim.skew_cycles) {
+	for (unsigned int cpu = 0; cpu < 2; cpu++, now += (__u64)sim.skew_cycles) {
 		off = tsct_clock_params_ns(params, now) - sim_real(&sim);
 		error_ps = tsct_clock_params_error_ps(params, now);
 		ck_assert_uint_le((uint64_t)llabs(off), error_ps / 1000 + 1);
@@ -137,7 +136,6 @@ static double check_readings(void)
 LOOP_TEST(test_skew_in_bound, 0, 2)
 {
 	static const int64_t skews_ns[] = { 800, -800 };
-	unsigned int i;
 	double bound;
 
 	start(skews_ns[_i]);
@@ -147,7 +145,7 @@ LOOP_TEST(test_skew_in_bound, 0, 2)
 	tsct_rate_disrupt(&est, TSCT_CAUSE_RESTART);
 	ck_assert_int_eq(tsct_sampler_start(&sampler, &est), TSCT_RATE_OK);
 	publish();
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		sim_advance(&sim, SECOND / 2);
 		if (i)
 			check_readings();

@@ -153,9 +153,7 @@ static void go_on(void)
  * entries published later. */
 static void shorten_log(uint64_t as_of, uint32_t epoch)
 {
-	unsigned int i;
-
-	for (i = r.nr; i-- > 0 && r.log[i].epoch == epoch; )
+	for (unsigned int i = r.nr; i-- > 0 && r.log[i].epoch == epoch; )
 		if ((int64_t)(r.log[i].until - as_of) > 0)
 			r.log[i].until = as_of;
 }
@@ -201,9 +199,7 @@ static void disrupt(void)
 
 static const struct entry *find_entry(uint64_t stamp)
 {
-	unsigned int i;
-
-	for (i = r.nr; i-- > 0; )
+	for (unsigned int i = r.nr; i-- > 0; )
 		if (at(r.log[i].params.base_cycles) <= at(stamp))
 			return &r.log[i];
 	return NULL;
@@ -222,9 +218,8 @@ static uint64_t check_stamp(uint64_t stamp)
 	struct tsct_clock_time reading;
 	uint64_t off;
 	int64_t ns;
-	int ret;
+	int ret = tsct_segments_lookup(&r.copy, stamp, &reading);
 
-	ret = tsct_segments_lookup(&r.copy, stamp, &reading);
 	if (r.copy.dropped &&
 	    (!r.copy.nr_segments ||
 	     at(stamp) < at(r.copy.segments[0].base_cycles))) {
@@ -316,9 +311,8 @@ TEST(test_random_histories)
 {
 	unsigned int step, i, disruptions;
 	uint64_t worst = 0, joined = 0;
-	unsigned int run;
 
-	for (run = 0; run < RUNS; run++) {
+	for (unsigned int run = 0; run < RUNS; run++) {
 		begin_run(run);
 		/* number of disruptions per 1000 steps */
 		disruptions = run % 4 ? run : 0;
@@ -354,13 +348,12 @@ TEST(test_a_day)
 {
 	uint64_t worst = 0, oldest;
 	struct tsct_clock_time reading;
-	unsigned int i;
 
 	/* Choose a random seed with which the first params do not slew, because a slew
 	 * of half a millisecond would distort the result. */
-	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
+	for (unsigned int i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
-	for (i = 0; i < 86400; i++) {
+	for (unsigned int i = 0; i < 86400; i++) {
 		struct tsct_clock_state next;
 		uint64_t base;
 
@@ -380,7 +373,7 @@ TEST(test_a_day)
 		publish(&next);
 	}
 	ck_assert_uint_eq(r.copy.dropped, 0);
-	for (i = 0; i < r.copy.nr_segments; i++)
+	for (unsigned int i = 0; i < r.copy.nr_segments; i++)
 		if (r.copy.segments[i].error_ps > worst)
 			worst = r.copy.segments[i].error_ps;
 	oldest = r.copy.segments[0].until_cycles - r.copy.segments[0].base_cycles;
@@ -616,10 +609,8 @@ TEST(test_cluster_succession)
 
 static struct tsct_clock_copy good_copy(void)
 {
-	unsigned int i;
-
 	begin_run(7);
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		pass_time();
 		if (any(40))
 			go_on();

@@ -25,9 +25,7 @@ static void end(void)
 
 static void read_some(double from, double to)
 {
-	unsigned int i;
-
-	for (i = 0; i < 10; i++)
+	for (unsigned int i = 0; i < 10; i++)
 		read_time(&child, &master, &master_params,
 			  from + (to - from) * i / 10);
 }
@@ -58,6 +56,23 @@ static double poll_until(double t, double until, double interval,
 	return t;
 }
 
+/* Begins with polls once per second, until @until. */
+static double begin_until(unsigned int turn, double until)
+{
+	begin(turn);
+	return poll_until(2, until, 1, &lan);
+}
+
+/* Makes exchanges once per second, without comparing the child's readings. */
+static double exchange_until(double t, double until)
+{
+	for (; t < until; t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.01);
+	}
+	return t;
+}
+
 static void report(const char *what)
 {
 	printf("# %s: %u readings, rms %.0f ns, worst %.0f ns, epoch %u\n", what,
@@ -80,10 +95,9 @@ CASE("cluster", NULL, end);
 LOOP_TEST(test_one_source, 0, 4)
 {
 	static const double intervals[] = { 0.0625, 1, 16, 64 };
-	unsigned int turn;
 	char what[64];
 
-	for (turn = 0; turn < 3; turn++) {
+	for (unsigned int turn = 0; turn < 3; turn++) {
 		begin(100 * _i + turn);
 		publish(&child, 1.5);
 		poll_until(2, 2 + 150 * fmin(16, intervals[_i]),
@@ -105,12 +119,11 @@ LOOP_TEST(test_one_source, 0, 4)
 TEST(test_bursts)
 {
 	double t = 2;
-	int i, k;
 
 	begin(5);
 	publish(&child, 1.5);
-	for (i = 0; i < 12; i++) {
-		for (k = 0; k < 3; k++)
+	for (int i = 0; i < 12; i++) {
+		for (int k = 0; k < 3; k++)
 			t = poll_once(t, 0.0625, &lan);
 		t = poll_once(t, 16, &lan);
 		if (i > 1)
@@ -161,23 +174,22 @@ TEST(test_tree)
 	struct node level[LEVELS + 1];
 	struct tsct_remote_params root;
 	double t, bound = 0;
-	unsigned int i, j;
 
-	for (i = 0; i <= LEVELS; i++)
+	for (unsigned int i = 0; i <= LEVELS; i++)
 		make_node(&level[i], i > 0);
 	root = make_master(&level[0], 1, 1);
 	for (t = 2; t < 200; t += 1) {
-		for (i = 1; i <= LEVELS; i++) {
+		for (unsigned int i = 1; i <= LEVELS; i++) {
 			exchange(&level[i], 0, &level[i - 1], &lan,
 				 t + 0.1 * i);
 			publish(&level[i], t + 0.1 * i + 0.01);
 		}
-		for (i = 1; i <= LEVELS; i++)
-			for (j = 0; j < 5; j++)
+		for (unsigned int i = 1; i <= LEVELS; i++)
+			for (unsigned int j = 0; j < 5; j++)
 				read_time(&level[i], &level[0], &root,
 					  t + 0.6 + 0.08 * j);
 	}
-	for (i = 1; i <= LEVELS; i++) {
+	for (unsigned int i = 1; i <= LEVELS; i++) {
 		double error = (double)tsct_clock_params_error_ps(&level[i].state.cluster,
 				node_ticks(&level[i], t)) * 1e-3;
 
@@ -191,7 +203,7 @@ TEST(test_tree)
 		ck_assert(error > bound);
 		bound = error;
 	}
-	for (i = 0; i <= LEVELS; i++)
+	for (unsigned int i = 0; i <= LEVELS; i++)
 		free_node(&level[i]);
 }
 
@@ -226,10 +238,8 @@ TEST(test_too_deep)
 TEST(test_route_change)
 {
 	struct path longer = lan;
-	double t;
+	double t = begin_until(5, 100);
 
-	begin(5);
-	t = poll_until(2, 100, 1, &lan);
 	longer.detour_s = 1e-3;
 	t = poll_until(t, 1300, 1, &longer);
 	poll_until(t, 1400, 1, &lan);
@@ -241,17 +251,12 @@ TEST(test_route_change)
 /* A small step of the source's time is followed by slewing. */
 TEST(test_small_step)
 {
-	double t;
+	double t = begin_until(6, 100);
 
-	begin(6);
-	t = poll_until(2, 100, 1, &lan);
 	master_params.base_ns += 2000000;
 	master.false_ns = 2e6;
 	/* Until more exchanges confirm the step, it may be a single wrong exchange. */
-	for (; t < 104; t += 1) {
-		exchange(&child, 0, &master, &lan, t);
-		publish(&child, t + 0.01);
-	}
+	t = exchange_until(t, 104);
 	child.readings = 0, child.worst_ns = 0;
 	t = poll_until(t, 200, 1, &lan);
 	report("its time moved by 2 ms");
@@ -262,17 +267,12 @@ TEST(test_small_step)
  * contradicts the bounds before, but unequal delays would need a longer round trip. */
 LOOP_TEST(test_tiny_step, 0, 2)
 {
-	double t;
+	double t = begin_until(15 + (unsigned int)_i, 100);
 
-	begin(15 + (unsigned int)_i);
-	t = poll_until(2, 100, 1, &lan);
 	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
 	/* Only an exchange with a short round trip can show the jump of the master's
 	 * counter. */
-	for (; t < 104; t += 1) {
-		exchange(&child, 0, &master, &lan, t);
-		publish(&child, t + 0.01);
-	}
+	t = exchange_until(t, 104);
 	t = poll_until(t, 112, 1, &lan);
 	child.readings = 0, child.worst_ns = 0, child.square_ns = 0;
 	poll_until(t, 130, 1, &lan);
@@ -282,16 +282,11 @@ LOOP_TEST(test_tiny_step, 0, 2)
 
 TEST(test_large_step)
 {
-	double t;
+	double t = begin_until(7, 100);
 
-	begin(7);
-	t = poll_until(2, 100, 1, &lan);
 	master_params.base_ns -= BACK_NS;
 	master.false_ns = -BACK_NS;
-	for (; t < 106; t += 1) {
-		exchange(&child, 0, &master, &lan, t);
-		publish(&child, t + 0.01);
-	}
+	t = exchange_until(t, 106);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	poll_until(t, 200, 1, &lan);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
@@ -302,18 +297,12 @@ TEST(test_large_step)
  * jump. */
 TEST(test_counter_jumps)
 {
-	double t;
-	int i;
+	double t = begin_until(8, 100);
 
-	begin(8);
-	t = poll_until(2, 100, 1, &lan);
 	/* The master's counter jumps forward, and true cluster time, which is computed
 	 * from this counter and compared with the child's readings, jumps with it. */
 	master.jump_ticks = 3e9;
-	for (i = 0; i < 5; i++, t += 1) {
-		exchange(&child, 0, &master, &lan, t);
-		publish(&child, t + 0.01);
-	}
+	t = exchange_until(t, t + 5);
 	poll_until(t, 200, 1, &lan);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 }
@@ -338,10 +327,8 @@ TEST(test_single_errors)
 /* After the master restarts with a new timeline, the child begins an epoch at once. */
 TEST(test_master_restart)
 {
-	double t;
+	double t = begin_until(10, 100);
 
-	begin(10);
-	t = poll_until(2, 100, 1, &lan);
 	master_params = make_master(&master, t, 8);
 	exchange(&child, 0, &master, &lan, t);
 	exchange(&child, 0, &master, &lan, t + 0.1);
@@ -358,10 +345,8 @@ TEST(test_master_restart)
 LOOP_TEST(test_local_disruption, 0, 2)
 {
 	struct tsct_clock_time r;
-	double t;
+	double t = begin_until(11, 100);
 
-	begin(11);
-	t = poll_until(2, 100, 1, &lan);
 	child.jump_ticks = _i ? -1e14 : 1e14;
 	tsct_cluster_disrupt(child.cluster);
 	publish(&child, t);
@@ -379,10 +364,8 @@ LOOP_TEST(test_local_disruption, 0, 2)
  * epoch. */
 TEST(test_resume_epoch)
 {
-	double t;
+	double t = begin_until(12, 50);
 
-	begin(12);
-	t = poll_until(2, 50, 1, &lan);
 	tsct_cluster_resume_epoch(child.cluster, 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	tsct_cluster_resume_epoch(child.cluster, 41);
@@ -397,10 +380,8 @@ TEST(test_resume_epoch)
 TEST(test_holdover)
 {
 	struct tsct_clock_time r;
-	double t, back;
+	double t = begin_until(13, 300), back;
 
-	begin(13);
-	t = poll_until(2, 300, 1, &lan);
 	for (; t < 3500; t += 1) {
 		publish(&child, t);
 		read_time(&child, &master, &master_params, t + 0.5);
@@ -494,12 +475,11 @@ TEST(test_holdover_of_source)
 {
 	struct node leaf;
 	double t, rate;
-	unsigned int s;
 
 	begin(19);
 	make_node(&leaf, 1);
 	rate = child.crystal.rate[200];
-	for (s = 200; s < WORLD_S; s++) {
+	for (unsigned int s = 200; s < WORLD_S; s++) {
 		child.crystal.rate[s] = rate;
 		child.crystal.ticks[s + 1] = child.crystal.ticks[s] +
 			(long double)child.crystal.hz * (1 + rate);
@@ -524,11 +504,10 @@ TEST(test_skew)
 {
 	double t = 2, bound[2][2];
 	struct tsct_remote sent;
-	unsigned int i;
 
 	begin(16);
 	publish(&child, 1.5);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		tsct_cluster_set_skew(child.cluster, i ? (__u64)child.crystal.hz : 0);
 		tsct_cluster_set_skew(master.cluster, i ? (__u64)master.crystal.hz : 0);
 		t = poll_until(t, t + 300, 1, &lan);
@@ -539,7 +518,7 @@ TEST(test_skew)
 		ck_assert_double_le((double)sent.params.error_ps * 1e-12, 0.5);
 	}
 	/* The skew is 1 s; all other bounds are far below. */
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		ck_assert_double_le(bound[0][i], 1e-3);
 		ck_assert_double_ge(bound[1][i], 1);
 		ck_assert_double_le(bound[1][i], 1 + 1e-3);

@@ -95,9 +95,7 @@ static void gets(unsigned int i, const char *line)
 
 static void all_get(const char *line)
 {
-	unsigned int i;
-
-	for (i = 0; i < c.nr; i++)
+	for (unsigned int i = 0; i < c.nr; i++)
 		gets(i, line);
 }
 
@@ -149,8 +147,6 @@ CASE("runs", begin, end);
 
 TEST(whole)
 {
-	unsigned int i;
-
 	all_get(HELLO);
 	ck_assert_uint_eq(cluster_count(&c, CLUSTER_CHECKING), 3);
 	gets(0, CHECKED("b", "{}"));
@@ -162,7 +158,7 @@ TEST(whole)
 	gets(0, READY);
 	ck_assert_str_eq(did.last[0], "start");	/* nor before all are ready */
 	gets(2, READY);
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		ck_assert_str_eq(did.last[i], "go");
 	gets(0, "{\"type\":\"progress\",\"events\":5,\"bytes\":7,\"lost\":1,\"offset_ns\":-3,"
 	     "\"error_ns\":9}");
@@ -173,14 +169,14 @@ TEST(whole)
 	gets(1, ENDED);
 	ck_assert_str_eq(did.last[0], "go");	/* it records until all have ended */
 	gets(2, ENDED);
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		ck_assert_str_eq(did.last[i], "stop");
 	all_get("{\"type\":\"summary\",\"summary\":{\"events\":8,\"lost\":{\"full\":2,"
 		"\"nested\":1},\"command\":{\"running\":false,\"exit_status\":3}}}");
 	ck_assert_uint_eq(c.nodes[2].lost, 3);
 	ck_assert_int_eq(c.nodes[2].exit_status, 3);
 	all_get(RECORDED);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		ck_assert_str_eq(did.last[i], "gather");
 		gets(i, "{\"type\":\"file\",\"name\":\"metadata\",\"size\":60}");
 		gets_data(i, "{\"type\":\"data\"}", "xyz");
@@ -246,9 +242,8 @@ static const struct {
 LOOP_TEST(live_times, 0, ROWS(live_clocks))
 {
 	char line[512];
-	int k;
 
-	for (k = 0; k < 3; k++) {
+	for (int k = 0; k < 3; k++) {
 		gets(k, HELLO);
 		snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
 			 "\"h%d\",\"dir\":\"/d\",\"free\":1000000000,\"cwd_exists\":true,"
@@ -311,12 +306,10 @@ TEST(unreachable)
 /* The node's messages come, but ours do not reach it. */
 TEST(deaf)
 {
-	unsigned int i;
-
 	all_get(HELLO);
 	gets(0, CHECKED("b", "{}"));
 	gets(2, CHECKED("b", "{}"));
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		now += 5 * SECOND;
 		all_get("{\"type\":\"alive\"}");
 		cluster_tick(&c, now);
@@ -343,10 +336,8 @@ TEST(forced)
 
 TEST(no_node_left)
 {
-	unsigned int i;
-
 	options.force = true;
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		cluster_disconnected(&c, i, "no route", now);
 	take_actions();
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);

@@ -77,9 +77,8 @@ TEST(test_weights_far_apart)
 		{ .offset_ns = 16e9, .sd_ns = 1e3, .inherited_ns = 15.9e9, .rate = 0.6 },
 		{ .offset_ns = -4e15, .inherited_ns = 3e15, .rate = 0.4 },
 	};
-	unsigned int nr;
 
-	for (nr = 2; nr <= 3; nr++) {
+	for (unsigned int nr = 2; nr <= 3; nr++) {
 		struct tsct_combined c = tsct_combine(peers, nr);
 
 		ck_assert(c.rate >= 0.4 && c.rate <= 0.6);
@@ -94,9 +93,8 @@ TEST(test_inherited_error)
 {
 	struct tsct_combine_peer peers[PEERS];
 	struct tsct_combined c;
-	unsigned int i;
 
-	for (i = 0; i < PEERS; i++)
+	for (unsigned int i = 0; i < PEERS; i++)
 		peers[i] = (struct tsct_combine_peer) { .sd_ns = 4, .inherited_ns = 3 };
 	c = tsct_combine(peers, PEERS);
 	MUST_BE(c.sd_ns, sqrt(16.0 / PEERS + 9));
@@ -125,13 +123,12 @@ static struct errors random_peers(double asymmetry)
 {
 	struct tsct_combine_peer peers[PEERS];
 	struct errors sum = { 0 };
-	unsigned int i, k;
 
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		double alone = 0, least = HUGE_VAL;
 		struct tsct_combined c;
 
-		for (k = 0; k < PEERS; k++) {
+		for (unsigned int k = 0; k < PEERS; k++) {
 			double sd = random_uniform(&seed_random, 2, 10);
 
 			peers[k] = (struct tsct_combine_peer) {

@@ -234,9 +234,8 @@ static void many(const char *verb, int nr, int want, const char *what)
 {
 	static char text[1 << 20];
 	size_t len = 0;
-	int i;
 
-	for (i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 					"%s 10.0.%d.%d\n", verb, i / 250,
 					i % 250 + 1);
@@ -278,11 +277,10 @@ TEST(test_random_bytes)
 		"name", "serve", "fit", "auto", "\xff", "minpoll", "xleave",
 	};
 	char text[600];
-	int round, i;
 
-	for (round = 0; round < 3000; round++) {
+	for (int round = 0; round < 3000; round++) {
 		text[0] = '\0';
-		for (i = (int)any(40); i >= 0; i--) {
+		for (int i = (int)any(40); i >= 0; i--) {
 			strcat(text, words[any(ROWS(words))]);
 			strcat(text, any(8) ? " " : "");
 		}

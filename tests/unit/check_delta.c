@@ -16,11 +16,10 @@ static void check_packet(const struct golden_packet *packet)
 	struct tsct_delta put, get;
 	__u8 room[TSCT_DELTA_ROOM];
 	__u32 id;
-	size_t i;
 
 	tsct_delta_begin(&put, packet->begin);
 	tsct_delta_begin(&get, packet->begin);
-	for (i = 0; i < packet->nr; i++) {
+	for (size_t i = 0; i < packet->nr; i++) {
 		const struct golden_event *event = &packet->event[i];
 		int size = tsct_delta_put(&put, room, event->id, event->tick,
 					  event->tid);
@@ -42,9 +41,7 @@ CASE("trip", NULL, NULL);
 
 TEST(test_golden)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROWS(golden_packets); i++)
+	for (unsigned int i = 0; i < ROWS(golden_packets); i++)
 		check_packet(&golden_packets[i]);
 }
 
@@ -61,9 +58,8 @@ static __u64 make(struct event *event, unsigned int nr)
 {
 	__u64 begin = any64() >> any(64), tick = begin;
 	__u32 tid = any(5);
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		__u64 gap = any64() >> any(64);
 
 		tick = gap > ~0ULL - tick ? tick : tick + gap / (any(4) ? 1 : nr);
@@ -83,11 +79,10 @@ static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 	__u8 *bytes = malloc(nr * (TSCT_DELTA_ROOM + 3)), *exact;
 	struct tsct_delta delta;
 	size_t len = 0;
-	unsigned int i;
 	int size;
 
 	tsct_delta_begin(&delta, begin);
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		size = tsct_delta_put(&delta, bytes + len, event[i].id,
 				      event[i].tick, event[i].tid);
 		must(size >= 2 && size <= 15);
@@ -131,12 +126,10 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 RANDOM_TEST(test_random_events, 50)
 {
 	struct event event[EVENTS];
-	__u64 begin;
-	__u8 *bytes;
 	size_t len;
+	__u64 begin = make(event, EVENTS);
+	__u8 *bytes = write_all(event, EVENTS, begin, &len);
 
-	begin = make(event, EVENTS);
-	bytes = write_all(event, EVENTS, begin, &len);
 	ck_assert_uint_eq(read_all(bytes, len, begin, event, EVENTS), EVENTS);
 	free(bytes);
 }
@@ -148,10 +141,9 @@ LOOP_TEST(test_truncated_packets, 50, 60)
 	struct event event[20];
 	unsigned int nr, last = 0;
 	__u8 *bytes, *part;
-	__u64 begin;
 	size_t len, cut;
+	__u64 begin = make(event, 20);
 
-	begin = make(event, 20);
 	bytes = write_all(event, 20, begin, &len);
 	for (cut = 0; cut <= len; cut++) {
 		part = malloc(cut ? cut : 1);
@@ -175,16 +167,15 @@ CASE("hostile", NULL, NULL);
 LOOP_TEST(test_random_headers, 100, 110)
 {
 	struct tsct_delta delta, before;
-	unsigned int turn, i;
 	size_t len, at;
 	__u8 *bytes;
 	__u32 id;
 	int size;
 
-	for (turn = 0; turn < 2000; turn++) {
+	for (unsigned int turn = 0; turn < 2000; turn++) {
 		len = any(80);
 		bytes = malloc(len ? len : 1);
-		for (i = 0; i < len; i++)
+		for (unsigned int i = 0; i < len; i++)
 			bytes[i] = (__u8)any(256);
 		tsct_delta_begin(&delta, any64() >> any(64));
 		for (at = 0; ; at += (size_t)size) {
@@ -280,12 +271,11 @@ CASE("sizes", NULL, NULL);
 TEST(test_sizes)
 {
 	struct tsct_delta delta;
-	unsigned int i;
 	int size;
 
 	tsct_delta_begin(&delta, any64() >> 1);
 	stamp_bytes(&delta, 0);
-	for (i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < 100000; i++) {
 		size = stamp_bytes(&delta, any(60000));
 		must(size == 1 || size == 2);
 		size = stamp_bytes(&delta, 256 + any64() % 3000000000);
@@ -306,11 +296,10 @@ TEST(test_average_size)
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
 	__u64 bytes = 0, tick;
-	unsigned int i;
 
 	tick = any64() >> 1;
 	tsct_delta_begin(&delta, tick);
-	for (i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < 100000; i++) {
 		tick += any(26000);
 		bytes += (__u64)tsct_delta_put(&delta, room, any(30), tick,
 					       1 + i / 100);
@@ -325,11 +314,10 @@ TEST(test_packet_limits)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
-	unsigned int i;
 
 	tsct_delta_begin(&delta, 0);
 	ck_assert_uint_eq(delta.events, 0);
-	for (i = 0; i < 1024; i++) {
+	for (unsigned int i = 0; i < 1024; i++) {
 		ck_assert_uint_eq(delta.events, i);
 		tsct_delta_put(&delta, room, 1, i, 1);
 	}
@@ -378,16 +366,15 @@ TEST(test_finer_ticks)
 {
 	const __u64 last = (1ULL << 60) - 1;
 	struct tsct_tick_resolution resolution;
-	__u64 i;
 
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 4), 0);
-	for (i = 0; i < 20; i++)
+	for (__u64 i = 0; i < 20; i++)
 		check_tick(&resolution, 100, 0, 1600 + i);
 	check_tick(&resolution, 101, 0, 1620);
 	check_tick(&resolution, 102, 0, 1632);
 	check_tick(&resolution, 101, -EINVAL, 0);
 	check_tick(&resolution, last + 1, -ERANGE, 0);
-	for (i = 0; i < 15; i++)
+	for (__u64 i = 0; i < 15; i++)
 		check_tick(&resolution, last, 0, ~0ULL - 15 + i);
 	check_tick(&resolution, last, -ERANGE, 0);
 }
@@ -402,14 +389,13 @@ LOOP_TEST(test_resolutions_round_trip, 200, 210)
 	struct tsct_tick_resolution resolution;
 	__u8 room[TSCT_DELTA_ROOM];
 	__u64 source, tick, last = 0;
-	unsigned int i, k;
 	__u32 id;
 
-	for (k = 0; k < ROWS(bits); k++) {
+	for (unsigned int k = 0; k < ROWS(bits); k++) {
 		source = any64() >> 20;
 		ck_assert_int_eq(tsct_tick_resolution_init(&resolution,
 							   bits[k]), 0);
-		for (i = 0; i < 2000; i++) {
+		for (unsigned int i = 0; i < 2000; i++) {
 			source += any(3) ? any(4) : any64() >> (30 + any(30));
 			must(!tsct_tick_resolution_tick(&resolution, source,
 							&tick));

@@ -77,10 +77,9 @@ LOOP_TEST(test_each_indicator, 0, NR_CAUSES)
 TEST(test_precedence)
 {
 	struct disruption now;
-	size_t i, j;
 
-	for (i = 0; i < NR_CAUSES; i++) {
-		for (j = i; j < NR_CAUSES; j++) {
+	for (size_t i = 0; i < NR_CAUSES; i++) {
+		for (size_t j = i; j < NR_CAUSES; j++) {
 			now = quiet;
 			set(&now, table[i].cause);
 			set(&now, table[j].cause);
@@ -191,7 +190,6 @@ TEST(test_this_machine)
 {
 	struct disruption_reader reader;
 	struct disruption first, now;
-	int i;
 
 	snapshot_error = -ENOENT;
 	open_reader(&reader, "/nonexistent");
@@ -204,7 +202,7 @@ TEST(test_this_machine)
 	ck_assert_int_lt(first.suspended_max_ns - first.suspended_min_ns, 100000000);
 	ck_assert_int_le(first.realtime_min_ns, first.realtime_max_ns);
 	ck_assert_int_gt(first.realtime_min_ns, 1000000000000000000);
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		disruption_read(&reader, &now);
 		ck_assert_uint_eq(disruption_compare(&first, &now),
 				  TSCT_CAUSE_NONE);
@@ -294,7 +292,6 @@ TEST(test_restores)
 {
 	struct disruption_reader reader;
 	struct disruption now;
-	int i;
 
 	snapshot_result = (struct tsct_clock_snapshot) { .restore_seq = 0 };
 	snapshot_error = 0;
@@ -303,7 +300,7 @@ TEST(test_restores)
 	ck_assert_uint_eq(disruption_since_restore_ns(&now), TSCT_NOT_RESTORED);
 	snapshot_result.restore_seq = 3;
 	snapshot_result.since_restore_ns = 7000000000;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		static const int errors[] = { 0, -EOPNOTSUPP, -ENOENT };
 
 		snapshot_error = errors[i];

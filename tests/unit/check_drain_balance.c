@@ -99,16 +99,15 @@ CASE("balance", NULL, teardown);
 LOOP_TEST(test_discard_balance, 0, 3)
 {
 	struct tsct_balance balance;
-	int i, n;
 
 	attempts = 0;
 	open_rings();
-	for (n = any(1000); n; n--)
+	for (int n = any(1000); n; n--)
 		emit(n);
 	begin();
 	attempts = 0;
-	for (i = 0; i < 300; i++) {
-		for (n = any(500); n; n--)
+	for (int i = 0; i < 300; i++) {
+		for (int n = any(500); n; n--)
 			write_one(ev + (any(20) ? 0 : any(3)), any(20) ? 8 :
 				  any(200));
 		if (any(3))
@@ -129,15 +128,14 @@ LOOP_TEST(test_discard_balance, 0, 3)
 LOOP_TEST(test_overwrite_balance, 0, 3)
 {
 	struct tsct_balance balance;
-	int i, n;
 
 	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
-	for (n = any(5000); n; n--)
+	for (int n = any(5000); n; n--)
 		emit(n);
 	begin();
 	attempts = 0;
-	for (i = 0; i < 200; i++) {
-		for (n = any(any(4) ? 200 : 3000); n; n--)
+	for (int i = 0; i < 200; i++) {
+		for (int n = any(any(4) ? 200 : 3000); n; n--)
 			write_one(ev, 8);
 		pass(UINT64_MAX);
 	}
@@ -185,13 +183,12 @@ LOOP_TEST(test_overwritten_records, 0, 2)
 {
 	struct tsct_balance balance;
 	__u64 head;
-	int i, n;
 
 	open_rings();
 	begin();
 	attempts = 0;
-	for (i = 0; i < 100; i++) {
-		for (n = any(50) + 1; n; n--)
+	for (int i = 0; i < 100; i++) {
+		for (int n = any(50) + 1; n; n--)
 			write_one(ev, 8);
 		head = TSCT_HEAD_POS(tsct_ring_producer(writer, CPU)->head);
 		write_one(ev, 8);
@@ -217,10 +214,9 @@ static void *emit_anywhere(void *arg)
 {
 	unsigned int own = seed_of((uintptr_t)arg);
 	uintptr_t done = 0;
-	__u64 n;
 	int err;
 
-	for (n = 0; n < EACH; n++) {
+	for (__u64 n = 0; n < EACH; n++) {
 		err = tsct_emit(writer, ev, &n, sizeof(n));
 		ck_assert(!err || err == -ENOSPC);
 		done += !err;
@@ -279,17 +275,16 @@ LOOP_TEST(test_snapshot, 0, 4)
 	struct tsct_balance balance;
 	const struct tsct_ring_figures *ring;
 	__u64 published;
-	int n;
 
 	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
 	attempts = 0;
-	for (n = any(5000); n; n--)
+	for (int n = any(5000); n; n--)
 		write_one(ev, 8);
 	published = attempts;
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	/* Events emitted after a snapshot are not in it. */
-	for (n = any(5000); n; n--)
+	for (int n = any(5000); n; n--)
 		write_one(ev, 8);
 	finish_balanced(&balance);
 	ring = &rec.streams[0].ring[CPU];
@@ -371,10 +366,9 @@ static pid_t overwrite_channel(void)
 LOOP_TEST(test_random_ring, 0, 8)
 {
 	pid_t pid;
-	int i;
 
 	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 8);
-	for (i = 0; i < 200; i++)
+	for (int i = 0; i < 200; i++)
 		emit(i);
 	pid = overwrite_channel();
 	usleep(10000);
@@ -382,7 +376,7 @@ LOOP_TEST(test_random_ring, 0, 8)
 		begin_snapshot();
 	else
 		begin();
-	for (i = 0; i < 2000 && _i % 4 != 1; i++) {
+	for (int i = 0; i < 2000 && _i % 4 != 1; i++) {
 		write_one(ev, 8);
 		emit(i);
 		pass(i < 1900 ? UINT64_MAX : tsct_clock_cycles(clock_));

@@ -341,11 +341,10 @@ static __u64 record_both(__u32 policy, __u32 timestamps)
 static void record_many(__u32 policy)
 {
 	__u64 events = 0;
-	int seed;
 
 	run_on(CPU);
 	ck_assert_int_eq(tsct_clock_open(&clock_), 0);
-	for (seed = 0; seed < 40 * TSCT_TIMESTAMPS_NR; seed++) {
+	for (int seed = 0; seed < 40 * TSCT_TIMESTAMPS_NR; seed++) {
 		seed_with(seed);
 		serve_start();
 		events += record_both(policy, seed % TSCT_TIMESTAMPS_NR);

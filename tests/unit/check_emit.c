@@ -44,9 +44,8 @@ TEST(test_every_length)
 	unsigned char sent[200], *exact;
 	struct tsct_event event;
 	__u64 before = __builtin_ia32_rdtsc();
-	unsigned int len;
 
-	for (len = 0; len < sizeof(sent); len++) {
+	for (unsigned int len = 0; len < sizeof(sent); len++) {
 		fill(sent, len, len);
 		exact = malloc(len ? len : 1);
 		memcpy(exact, sent, len);
@@ -72,10 +71,9 @@ TEST(test_every_length)
 TEST(test_pads_and_full_ring)
 {
 	unsigned char bytes[992];
-	unsigned int i, round;
 
-	for (round = 0; round < 5; round++) {
-		for (i = 0; i < 16; i++) {
+	for (unsigned int round = 0; round < 5; round++) {
+		for (unsigned int i = 0; i < 16; i++) {
 			fill(bytes, sizeof(bytes), i);
 			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
@@ -88,7 +86,7 @@ TEST(test_pads_and_full_ring)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
 		ck_assert_uint_eq(published(), 17 * round + 17);
-		for (i = 0; i < 16; i++) {
+		for (unsigned int i = 0; i < 16; i++) {
 			fill(bytes, sizeof(bytes), i);
 			ck_assert_mem_eq(next().payload, bytes, 992);
 		}
@@ -202,7 +200,6 @@ TEST(test_positions_wrap)
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
 	struct tsct_block *block = (void *)(tsct_ring_data(t, cpu) + 3 * BLOCK);
 	char bytes[1000] = "";
-	unsigned int i;
 
 	*block = (struct tsct_block) {
 		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK,
@@ -212,7 +209,7 @@ TEST(test_positions_wrap)
 		0xfffeULL << 48;
 	/* bits above the 48 of a position, which readers ignore */
 	tsct_ring_consumer(t, cpu)->tail = TSCT_HEAD_POS(start) | 123ULL << 50;
-	for (i = 0; i < 5; i++)
+	for (unsigned int i = 0; i < 5; i++)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
 	ck_assert(tsct_ring_block(&t->geo, tsct_ring_data(t, cpu),
 				  producer->head, block));
@@ -476,14 +473,13 @@ static int without_rseq(const char *path)
 	struct tsct_ring_stat stat;
 	struct tsct_reader *r;
 	__u64 aborted = 0;
-	unsigned int c;
 
 	if (tsct_channel_open_at(path, &options, &t) || tsct_rseq_offset() ||
 	    !strstr(tsct_channel_error(t), "no rseq") || tsct_reader_open(t, &r))
 		return 1;
 	if (emit_first())
 		return 2;
-	for (c = 0; !tsct_reader_stat(r, c, &stat); c++)
+	for (unsigned int c = 0; !tsct_reader_stat(r, c, &stat); c++)
 		aborted += stat.lost[TSCT_LOST_ABORTED];
 	tsct_reader_close(r);
 	tsct_channel_close(t);
@@ -663,9 +659,8 @@ TEST(test_thread_ids)
 {
 	struct tsct_event event;
 	pthread_t thread;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(emit_tid(), 0);
 		child_emits(fork());
 		child_emits(_Fork());
@@ -674,7 +669,7 @@ TEST(test_thread_ids)
 						NULL), 0);
 		ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	}
-	for (i = 0; i < 15; i++) {
+	for (int i = 0; i < 15; i++) {
 		event = next();
 		ck_assert_uint_eq(event.tid, *(const __u32 *)event.payload);
 	}

@@ -81,7 +81,6 @@ TEST(test_names_and_numbers)
 {
 	char name[TSCT_EVENT_NAME_MAX + 1], spec[TSCT_FIELDS_MAX * 8 + 9] = "";
 	struct tsct_event_def def;
-	int i;
 
 	memset(name, 'n', sizeof(name));
 	name[TSCT_EVENT_NAME_MAX] = 0;
@@ -94,7 +93,7 @@ TEST(test_names_and_numbers)
 	ck_assert_int_eq(tsct_event_def_parse("e", TSCT_KIND_NR, "", &def, NULL),
 			 -EINVAL);
 	ck_assert_int_eq(tsct_event_def_parse("e", ~0U, "", &def, NULL), -EINVAL);
-	for (i = 0; i < TSCT_FIELDS_MAX; i++)
+	for (int i = 0; i < TSCT_FIELDS_MAX; i++)
 		sprintf(spec + strlen(spec), "f%02d:u8 ", i);
 	ck_assert_int_eq(tsct_event_def_parse("e", 0, spec, &def, NULL), 0);
 	ck_assert_uint_eq(def.nr_fields, TSCT_FIELDS_MAX);
@@ -126,9 +125,8 @@ static int check_exactly(const struct tsct_event_def *def, size_t len)
 TEST(test_rejects_bad_lengths)
 {
 	struct tsct_event_def def = parse("e", "a:u8 b:string c:bytes[4]");
-	size_t len;
 
-	for (len = 0; len <= sizeof(def); len++)
+	for (size_t len = 0; len <= sizeof(def); len++)
 		ck_assert_int_eq(check_exactly(&def, len),
 				 len < def.size ? -EINVAL : 0);
 	def.nr_fields = 255;
@@ -210,9 +208,8 @@ static size_t fill_area(char *area)
 	static const char *const specs[] = { "", "a:u8", "a:string b:u64" };
 	struct tsct_event_def def;
 	size_t used = 0;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		def = parse("e", specs[i]);
 		def.id = TSCT_ID_FIRST + i;
 		memcpy(area + used, &def, def.size);
@@ -273,9 +270,8 @@ TEST(test_payload_check)
 					  "e:string f:chars[3] g:f32 h:f64 "
 					  "i:string");
 	struct tsct_field odd = { .type = TSCT_TYPE_NR };
-	size_t len;
 
-	for (len = 0; len < whole; len++)
+	for (size_t len = 0; len < whole; len++)
 		ck_assert_int_eq(payload_exactly(&def, bytes, len), -EINVAL);
 	ck_assert_int_eq(payload_exactly(&def, bytes, whole), 0);
 	ck_assert_int_eq(payload_exactly(&def, bytes, whole + 1), -EINVAL);

@@ -94,9 +94,7 @@ static bool fault(void)
 
 static struct event *later(enum kind kind, __s64 delay)
 {
-	unsigned int i;
-
-	for (i = 0; i < EVENTS; i++) {
+	for (unsigned int i = 0; i < EVENTS; i++) {
 		if (w.events[i].at)
 			continue;
 		w.events[i].at = w.now + delay;
@@ -251,9 +249,8 @@ static void receive(const struct event *answer)
 static void next_event(void)
 {
 	struct event *next = NULL, e;
-	unsigned int i;
 
-	for (i = 0; i < EVENTS; i++)
+	for (unsigned int i = 0; i < EVENTS; i++)
 		if (w.events[i].at && (!next || w.events[i].at < next->at))
 			next = &w.events[i];
 	if (!next)
@@ -274,9 +271,7 @@ static void next_event(void)
 
 static bool due(__s64 at)
 {
-	unsigned int i;
-
-	for (i = 0; i < EVENTS; i++)
+	for (unsigned int i = 0; i < EVENTS; i++)
 		if (w.events[i].at && w.events[i].at <= at)
 			return true;
 	return false;

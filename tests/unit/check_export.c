@@ -98,7 +98,28 @@ static const struct {
 	/* a time of day that is before BEGIN, so it is on the next day */
 	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },
 	{ "14:00", 1795266000LL * S, 0 },
-	{ "13:27:50Z", 0, -EINVAL },
+	{ "13:27:50Z", BEGIN - S / 2 + 3600 * S, 0 },
+	{ "13:27:50+01:00", BEGIN - S / 2, 0 },
+	{ "13:27:50+0100", BEGIN - S / 2, 0 },
+	{ "06:57:50.5-0530", BEGIN, 0 },
+	{ "2026-11-21T14:27:50.5+02", BEGIN, 0 },
+	{ "2026-11-21+01:00", 1795215600LL * S, 0 },
+	{ "2026-11-21T14:27:50.5+2", 0, -EINVAL },
+	{ "2026-11-21T14:27:50.5+24:00", 0, -EINVAL },
+	{ "2026-11-21T14:27:50.5+02:0", 0, -EINVAL },
+	{ "2026-11-21T14:27:50.5+02:00Z", 0, -EINVAL },
+	{ "2026-11-21T14:27:50.5+", 0, -EINVAL },
+	/* The hour that occurs twice, and the one that does not occur */
+	{ "2026-10-25T02:30", 0, -ENOTUNIQ },
+	{ "2026-10-25T02:00", 0, -ENOTUNIQ },
+	{ "2026-10-25T03:00", 1792893600LL * S, 0 },
+	{ "2026-10-25T01:59:59", 1792886399LL * S, 0 },
+	{ "2026-10-25T02:30+02:00", 1792888200LL * S, 0 },
+	{ "2026-10-25T02:30+01:00", 1792891800LL * S, 0 },
+	{ "2026-10-25T00:30Z", 1792888200LL * S, 0 },
+	{ "2026-03-29T02:30", 0, -ENXIO },
+	{ "2026-03-29T01:59:59", 1774745999LL * S, 0 },
+	{ "2026-03-29T03:00", 1774746000LL * S, 0 },
 	{ "1:27:50", 0, -EINVAL },
 };
 
@@ -113,6 +134,24 @@ LOOP_TEST(test_parses_times, 0, ROWS(times))
 	if (!err)
 		ck_assert_msg(ns == times[_i].ns, "%s: %lld", times[_i].text,
 			      (long long)ns);
+}
+
+/* Times of day in a recording that begins in the hour that occurs twice, the first time */
+TEST(test_repeated_hour)
+{
+	const __s64 begin = (1792886400LL + 40 * 60) * S;	/* 02:40 in summer time */
+	__s64 ns;
+
+	ck_assert_int_eq(tsct_filter_time("02:50", begin, &ns), -ENOTUNIQ);
+	ck_assert_int_eq(ns, begin + 600 * S);
+	ck_assert_int_eq(tsct_filter_time("02:30", begin, &ns), 0);
+	ck_assert_int_eq(ns, begin + 50 * 60 * S);
+	ck_assert_int_eq(tsct_filter_time("02:50+01:00", begin, &ns), 0);
+	ck_assert_int_eq(ns, begin + 70 * 60 * S);
+	ck_assert(tsct_local_occurs_twice(begin / S));
+	ck_assert(tsct_local_occurs_twice(begin / S + 3600));
+	ck_assert(!tsct_local_occurs_twice(begin / S + 7200));
+	ck_assert(!tsct_local_occurs_twice(begin / S - 3600));
 }
 
 /* ---- filters: sets of CPUs and ids --------------------------------------- */
@@ -347,9 +386,8 @@ LOOP_TEST(test_compared_with_a_list, 0, 8)
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
 	struct tsct_message_matcher *m = make_matcher();
 	__u64 key, nr = 0, i, nr_open = 0;
-	int round;
 
-	for (round = 0; round < 4000; round++) {
+	for (int round = 0; round < 4000; round++) {
 		key = any(24);
 		if (any(2)) {
 			for (i = 0; nr_open == ROOM; i++)

@@ -22,9 +22,7 @@ static int make(enum tsct_fit_kind kind, unsigned int nr)
  */
 static void fill(unsigned int nr)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		__u64 t1 = 1000000000ULL * (i + 1);
 
 		x[i] = (struct tsct_exchange) {
@@ -48,12 +46,11 @@ LOOP_TEST(test_golden, 0, ROWS(golden))
 	const struct golden *g = &golden[_i];
 	struct tsct_fit_options options = { .kind = g->kind };
 	double frac, off;
-	unsigned int k;
 	__u64 value;
 
 	ck_assert_int_eq(refit(g->x, g->nr, &options, 0, &fit, NULL), 0);
 	ck_assert_int_eq(fit.kind, g->kind);
-	for (k = 0; k < g->nr_at; k++) {
+	for (unsigned int k = 0; k < g->nr_at; k++) {
 		value = tsct_fit_at(&fit, g->at[k].local, &frac, NULL);
 		off = (double)(__s64)(value - g->at[k].remote) + frac -
 			g->at[k].frac;
@@ -65,9 +62,7 @@ LOOP_TEST(test_golden, 0, ROWS(golden))
 
 TEST(test_names)
 {
-	int kind;
-
-	for (kind = 0; kind < TSCT_FIT_NR; kind++)
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++)
 		ck_assert_int_eq(tsct_fit_kind_of(tsct_fit_name(kind)), kind);
 	ck_assert_int_eq(tsct_fit_kind_of("hull"), TSCT_FIT_HULL);
 	ck_assert_int_eq(tsct_fit_kind_of("Hull"), -EINVAL);
@@ -79,10 +74,9 @@ TEST(test_names)
 TEST(test_exact)
 {
 	double frac, error;
-	int kind;
 
 	fill(NR);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		ck_assert_int_eq(make(kind, NR), 0);
 		ck_assert((int)fit.kind == kind || kind == TSCT_FIT_AUTO);
 		ck_assert_double_le(fabs(off_by(7000000000ULL)), 1e-6);
@@ -100,10 +94,9 @@ TEST(test_one_exchange)
 {
 	struct tsct_fit_options options = { .hz = 2e9 };
 	double frac, error;
-	int kind;
 
 	fill(1);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		options.kind = kind;
 		ck_assert_int_eq(refit(x, 1, &options, 3e9, &fit, NULL),
 				 0);
@@ -127,17 +120,15 @@ TEST(test_one_exchange)
 /* Fits of very few exchanges; one exchange repeated many times has no rate */
 LOOP_TEST(test_few_exchanges, 2, 14)
 {
-	int i, kind;
-
 	fill(_i);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		ck_assert_int_eq(make(kind, _i), 0);
 		ck_assert_double_le(fabs(off_by(x[_i - 1].t4)), 1e-3);
 		ck_assert_double_gt(fit.error, 100);
 	}
-	for (i = 1; i < _i; i++)
+	for (int i = 1; i < _i; i++)
 		x[i] = x[0];
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		ck_assert_int_eq(make(kind, _i), 0);
 		ck_assert_double_le(fabs(off_by(x[0].t1)), 1e-3);
 		ck_assert_double_eq_tol(tsct_fit_rate(&fit, 0), 1, 1e-9);
@@ -147,13 +138,12 @@ LOOP_TEST(test_few_exchanges, 2, 14)
 TEST(test_rejects_bad_input)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
-	int kind;
 
 	fill(NR);
 	ck_assert_int_eq(make(TSCT_FIT_NR, NR), -EINVAL);
 	ck_assert_int_eq(make((enum tsct_fit_kind)-1, NR), -EINVAL);
 	ck_assert_int_eq(make(TSCT_FIT_AUTO, 0), -ENODATA);
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+	for (int kind = 0; kind < TSCT_FIT_NR; kind++) {
 		fill(NR);
 		x[7].t1 = x[6].t1 - 1;
 		ck_assert_int_eq(make(kind, NR), -EINVAL);
@@ -177,7 +167,6 @@ LOOP_TEST(test_impossible, 0, TSCT_FIT_NR)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	bool keep[NR];
-	unsigned int i;
 
 	fill(NR);
 	x[5].t4 = x[5].t1 - 1;
@@ -191,7 +180,7 @@ LOOP_TEST(test_impossible, 0, TSCT_FIT_NR)
 	ck_assert_uint_eq(fit.nr_kept + fit.nr_dropped, NR);
 	ck_assert_uint_ge(fit.nr_dropped, 3);
 	ck_assert_double_le(fabs(off_by(x[NR - 1].t4)), 1e-3);
-	for (i = 0; i < NR; i++)
+	for (unsigned int i = 0; i < NR; i++)
 		x[i].t4 = x[i].t1 - 1;
 	ck_assert_int_eq(make(_i, NR), -ENODATA);
 }
@@ -224,10 +213,8 @@ TEST(test_drops_a_tenth)
 
 static void fill_sessions(unsigned int nr)
 {
-	unsigned int i;
-
 	fill(nr);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		x[i].session = i + 1;
 }
 
@@ -236,25 +223,22 @@ static void fill_sessions(unsigned int nr)
 TEST(test_many_sessions)
 {
 	const unsigned int many = 1000;
-	unsigned int i;
 
 	fill_sessions(many);
-	for (i = 0; i < many; i++) {
+	for (unsigned int i = 0; i < many; i++) {
 		x[i].t2 += i * i % 9973;
 		x[i].t3 += i * i % 9973;
 	}
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, many), 0);
 	ck_assert_uint_eq(fit.nr_pieces, many + 1);
 	ck_assert_uint_eq(fit.nr_kept, many);
-	for (i = 0; i < many; i++)
+	for (unsigned int i = 0; i < many; i++)
 		ck_assert_double_eq_tol(off_by(x[i].t1 + 110), i * i % 9973, 1e-4);
 	ck_assert_double_le(fit.residual, 1e-4);
 }
 
 TEST(test_sessions)
 {
-	unsigned int i;
-
 	/*
 	 * One session gives an offset, two give a rate. Exchanges outside sessions are
 	 * not used.
@@ -264,7 +248,7 @@ TEST(test_sessions)
 	ck_assert_uint_eq(fit.nr_pieces, 1);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_pieces, 1);
-	for (i = 10; i < 30; i++)
+	for (unsigned int i = 10; i < 30; i++)
 		x[i].session = 0;
 	x[15].t2 -= 100;
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
@@ -273,7 +257,7 @@ TEST(test_sessions)
 	/* If all exchanges are outside sessions, each 16 exchanges are treated as a
 	 * session. */
 	fill(NR);
-	for (i = 0; i < NR; i++)
+	for (unsigned int i = 0; i < NR; i++)
 		x[i].session = 0;
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_pieces, 1);
@@ -290,10 +274,9 @@ TEST(test_itc)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_ITC, .hz = 1e9 };
 	bool keep[NR];
-	unsigned int i;
 
 	fill(NR);
-	for (i = 0; i < NR / 2; i++)
+	for (unsigned int i = 0; i < NR / 2; i++)
 		x[i].t4 += 1000 + i;
 	ck_assert_int_eq(refit(x, NR, &options, 1e9, &fit, keep), 0);
 	ck_assert_int_eq(fit.kind, TSCT_FIT_ITC);
@@ -302,7 +285,7 @@ TEST(test_itc)
 	/* The other half of the exchanges is outside sessions. A trend within the one
 	 * session is no rate. */
 	fill(NR);
-	for (i = 0; i < NR; i++) {
+	for (unsigned int i = 0; i < NR; i++) {
 		x[i].session = i < NR / 2;
 		x[i].t2 += i;
 		x[i].t3 += i;
@@ -310,7 +293,7 @@ TEST(test_itc)
 	ck_assert_int_eq(refit(x, NR, &options, 1e9, &fit, keep), 0);
 	ck_assert_uint_eq(fit.nr_kept, 18);
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
-	for (i = 0; i < NR; i++)
+	for (unsigned int i = 0; i < NR; i++)
 		x[i].session = 0;
 	ck_assert_int_eq(make(TSCT_FIT_LINEAR, NR), 0);
 	ck_assert_int_eq(refit(x, NR, &options, 1e9, &other, keep), 0);
@@ -320,10 +303,8 @@ TEST(test_itc)
 
 static void fill_noisy(unsigned int nr)
 {
-	unsigned int i;
-
 	fill(nr);
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		x[i].t2 += any(80);
 		x[i].t3 += 80 + any(60);
 		x[i].t4 += 200 + any(100);
@@ -339,14 +320,13 @@ TEST(test_shifted_counters)
 	};
 	struct tsct_fit_options options = { .hz = 1e9 };
 	double frac, other_frac;
-	unsigned int i, k;
 	__u64 a, b;
 
-	for (k = 0; k < ROWS(by) * TSCT_FIT_NR; k++) {
+	for (unsigned int k = 0; k < ROWS(by) * TSCT_FIT_NR; k++) {
 		fill_noisy(NR);
 		options.kind = k % TSCT_FIT_NR;
 		ck_assert_int_eq(make(options.kind, NR), 0);
-		for (i = 0; i < NR; i++) {
+		for (unsigned int i = 0; i < NR; i++) {
 			x[i].t1 += by[k / TSCT_FIT_NR];
 			x[i].t4 += by[k / TSCT_FIT_NR];
 			x[i].t2 -= 2 * by[k / TSCT_FIT_NR];
@@ -354,7 +334,7 @@ TEST(test_shifted_counters)
 		}
 		ck_assert_int_eq(refit(x, NR, &options, 1e9, &other,
 					       NULL), 0);
-		for (i = 0; i < 100; i++) {
+		for (unsigned int i = 0; i < 100; i++) {
 			a = tsct_fit_at(&fit, i * 500000001ULL, &frac, NULL);
 			b = tsct_fit_at(&other, i * 500000001ULL +
 					by[k / TSCT_FIT_NR], &other_frac, NULL);

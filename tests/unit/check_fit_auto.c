@@ -24,11 +24,9 @@ static double delay(const struct delays *delays)
 static void fill(unsigned int turn, unsigned int nr, double every_s,
 		 const struct delays *delays)
 {
-	unsigned int i;
-
 	seed_random.state = 300 + turn;
 	world_make(2.6e9, 3.1e9, 1e-9, false);
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		const struct path path = {
 			.request = delay(delays) + (i < nr * 48 / 100 ? 0 : delays->longer),
 			.answer = delay(delays),
@@ -82,13 +80,11 @@ TEST(test_reason)
 
 TEST(test_texts)
 {
-	int i, j;
-
 	ck_assert_str_eq(tsct_fit_reason_text(TSCT_FIT_REQUESTED), "");
 	ck_assert_str_eq(tsct_fit_reason_text(TSCT_FIT_EDGE), "edge");
 	ck_assert_str_eq(tsct_fit_reason_text(TSCT_FIT_REASON_NR), "");
-	for (i = 0; i < TSCT_FIT_REASON_NR; i++)
-		for (j = 0; j < i; j++)
+	for (int i = 0; i < TSCT_FIT_REASON_NR; i++)
+		for (int j = 0; j < i; j++)
 			ck_assert_str_ne(tsct_fit_reason_text(i), tsct_fit_reason_text(j));
 }
 
@@ -104,10 +100,9 @@ static struct squares compare(const struct delays *delays, double every_s)
 {
 	const double end_s = every_s * (NR - 1) + 1;
 	struct squares sum = { 0 };
-	unsigned int turn;
 	double error;
 
-	for (turn = 0; turn < TURNS; turn++) {
+	for (unsigned int turn = 0; turn < TURNS; turn++) {
 		fill(turn, NR, every_s, delays);
 		sum.of_auto += pow(error_us(TSCT_FIT_AUTO, NR, end_s), 2) / TURNS;
 		sum.hull += pow(error_us(TSCT_FIT_HULL, NR, end_s), 2) / TURNS;
@@ -152,12 +147,11 @@ static double mean_half_ratio(unsigned int nr)
 	struct tsct_fit_candidate hull;
 	struct tsct_plane plane;
 	double sum = 0;
-	unsigned int turn, i;
 
-	for (turn = 0; turn < TURNS; turn++) {
+	for (unsigned int turn = 0; turn < TURNS; turn++) {
 		fill(turn, nr, 0.1, &delays);
 		ck_assert_int_eq(tsct_plane_make(x, nr, &options, world.remote_hz, &plane), 0);
-		for (i = 0; i < nr; i++)
+		for (unsigned int i = 0; i < nr; i++)
 			plane.point[i].used = true;
 		tsct_hull_estimate(&plane, 0, &hull);
 		sum += hull.half_mean_ratio;
@@ -184,9 +178,8 @@ static const struct delays mixed[] = {
 /* The better estimate, or a mean of both, for delays with and without a sharp minimum */
 LOOP_TEST(test_near_the_better_one, 0, ROWS(mixed))
 {
-	struct squares squares;
+	struct squares squares = compare(&mixed[_i], 1);
 
-	squares = compare(&mixed[_i], 1);
 	ck_assert_double_le(sqrt(squares.of_auto), 1.15 *
 			    fmin(sqrt(squares.hull), sqrt(squares.regression)));
 }

@@ -35,10 +35,8 @@ static void spikes(struct path *path)
 
 static void hardware(struct path *path)
 {
-	unsigned int k;
-
 	path->request = path->answer = 5e-6;
-	for (k = 0; k < 4; k++)
+	for (unsigned int k = 0; k < 4; k++)
 		path->off[k] = gaussian(30e-9);
 }
 
@@ -60,10 +58,9 @@ static const path_fn honest[] = {
 static double fill(unsigned int nr, double every, path_fn path)
 {
 	struct path is = { 0 };
-	unsigned int i;
 	double s = 0;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		s = 10 + i * every;
 		is = (struct path) { .request = 40e-6, .answer = 40e-6 };
 		path(&is);
@@ -94,10 +91,8 @@ static void check_at(double s)
 /* Checks readings of a fit before, between and long after the exchanges. */
 static void check_around(double at_s, double from, double to)
 {
-	unsigned int k;
-
 	check_at(at_s);
-	for (k = 0; k < 20; k++)
+	for (unsigned int k = 0; k < 20; k++)
 		check_at(from + uniform() * (to - from));
 }
 
@@ -144,9 +139,8 @@ TEST(test_overlapping)
 	static const __u32 ends[] = { 254267, 3763346, 2852571, 1074973, 2867062 };
 	static const __u32 readings[] = { 0, 4194496, 2990691, 956792, 1332385 };
 	const struct tsct_fit_options options = { .kind = TSCT_FIT_HULL, .hz = HZ, .at = 0 };
-	unsigned int i;
 
-	for (i = 0; i < 5; i++)
+	for (unsigned int i = 0; i < 5; i++)
 		x[i] = (struct tsct_exchange) {
 			.t1 = i * 260000, .t4 = ends[i],
 			.t2 = readings[i] + 151600, .t3 = readings[i] + 182598,
@@ -158,14 +152,13 @@ TEST(test_overlapping)
 /* The bound includes known errors of time stamps. */
 TEST(test_time_stamp_errors)
 {
-	unsigned int turn, i;
 	double last;
 
-	for (turn = 0; turn < 100; turn++) {
+	for (unsigned int turn = 0; turn < 100; turn++) {
 		seed_with(2000 + turn);
 		world_make(HZ, REMOTE_HZ, 10e-9, true);
 		last = fill(50, 1, hardware);
-		for (i = 0; i < 50; i++) {
+		for (unsigned int i = 0; i < 50; i++) {
 			x[i].local_error = 6 * 30e-9 * HZ;
 			x[i].remote_error = 6 * 30e-9 * REMOTE_HZ;
 		}
@@ -196,10 +189,9 @@ TEST(test_bound_is_narrow)
 TEST(test_wrong_times)
 {
 	static const path_fn paths[] = { early, wrong_times };
-	unsigned int turn;
 	double last, off;
 
-	for (turn = 0; turn < 100; turn++) {
+	for (unsigned int turn = 0; turn < 100; turn++) {
 		seed_with(4000 + turn);
 		world_make(HZ, REMOTE_HZ, 1e-9, false);
 		last = fill(100, 1, paths[turn % 2]);
@@ -238,9 +230,8 @@ TEST(test_counter_jump)
 TEST(test_hull_and_regression_differ)
 {
 	double last, hull, regression;
-	unsigned int turn;
 
-	for (turn = 0; turn < 20; turn++) {
+	for (unsigned int turn = 0; turn < 20; turn++) {
 		seed_with(6000 + turn);
 		world_make(HZ, REMOTE_HZ, 1e-9, false);
 		last = fill(100, 1, one_way);
@@ -267,9 +258,8 @@ static int compare(const void *a, const void *b)
 static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 {
 	double off[TURNS], last;
-	unsigned int turn;
 
-	for (turn = 0; turn < TURNS; turn++) {
+	for (unsigned int turn = 0; turn < TURNS; turn++) {
 		seed_with(7000 + turn);
 		world_make(HZ, REMOTE_HZ, 1e-9, false);
 		last = fill(100, 1, path);
@@ -290,9 +280,8 @@ TEST(test_accuracy)
 	} rows[] = {
 		{ queues, 1.4 }, { one_way, 4 }, { spikes, 1.5 }, { pareto, 1 },
 	};
-	unsigned int k;
 
-	for (k = 0; k < ROWS(rows); k++)
+	for (unsigned int k = 0; k < ROWS(rows); k++)
 		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
 	/* On path `queues`, the linear fit must be less accurate than fit `auto`. */

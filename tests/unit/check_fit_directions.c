@@ -35,9 +35,7 @@ static void bursts(struct path *path)
 
 static void noise(struct path *path)
 {
-	unsigned int k;
-
-	for (k = 0; k < 4; k++)
+	for (unsigned int k = 0; k < 4; k++)
 		path->off[k] = gaussian(30e-9);
 }
 
@@ -105,13 +103,12 @@ static void swap_directions(unsigned int nr)
 {
 	const struct tsct_fit_options options = { .hz = HZ };
 	struct tsct_plane plane;
-	unsigned int i;
 	__u64 sum;
 
 	ck_assert_int_eq(tsct_plane_make(x, nr, &options, 0, &plane), 0);
 	rate = plane.rate;
 	tsct_plane_free(&plane);
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		sum = 2 * (local + ahead) + (__u64)llrint(
 			rate * (double)(x[i].t1 - local + x[i].t4 - local));
 		swapped[i] = x[i];
@@ -124,11 +121,10 @@ static void swap_directions(unsigned int nr)
 static void fill(const struct window *window, void (*add)(struct path *path))
 {
 	double s = 0, offset = 0, drift = 0, step, t2;
-	unsigned int i;
 
 	local = any64();
 	ahead = any64();
-	for (i = 0; i < window->nr; i++) {
+	for (unsigned int i = 0; i < window->nr; i++) {
 		struct path path = { .request = 40e-6, .answer = 40e-6 };
 
 		step = window->every * (0.5 + uniform());
@@ -172,12 +168,11 @@ static void compare(enum tsct_fit_kind kind, unsigned int nr, const char *path)
 	bool keep[NR_MAX], other_keep[NR_MAX];
 	struct tsct_fit fit, other;
 	double off, other_off, allowed;
-	unsigned int i;
 
 	ck_assert_int_eq(tsct_fit_make(x, nr, &options, 0, &fit, keep), 0);
 	ck_assert_int_eq(tsct_fit_make(swapped, nr, &options, 0, &other,
 				       other_keep), 0);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		ck_assert_msg(keep[i] == other_keep[i], "%s, %s, exchange %u of %u",
 			      tsct_fit_name(kind), path, i, nr);
 	off = offset_at(&fit, fit.at);
@@ -202,17 +197,14 @@ static void compare(enum tsct_fit_kind kind, unsigned int nr, const char *path)
 
 LOOP_TEST(test_swapped_directions, 0, PATHS)
 {
-	unsigned int turn, w;
-	int kind;
-
-	for (turn = 0; turn < 20; turn++) {
-		for (w = 0; w < WINDOWS; w++) {
+	for (unsigned int turn = 0; turn < 20; turn++) {
+		for (unsigned int w = 0; w < WINDOWS; w++) {
 			/* The same numbers in each run: near a limit, a fit may choose
 			 * otherwise for x than for swapped. */
 			seed_random.state = (uint64_t)_i << 32 | turn << 8 | w;
 			fill(&windows[w], paths[_i].add);
 			swap_directions(windows[w].nr);
-			for (kind = 0; kind < TSCT_FIT_NR; kind++)
+			for (int kind = 0; kind < TSCT_FIT_NR; kind++)
 				compare(kind, windows[w].nr, paths[_i].name);
 		}
 	}

@@ -20,9 +20,7 @@ struct slow {
 
 static void fill(const struct slow *slow, bool flagged)
 {
-	unsigned int i;
-
-	for (i = 0; i < NR; i++) {
+	for (unsigned int i = 0; i < NR; i++) {
 		const struct path path = {
 			.request = 50e-6 + exponential(20e-6) + slow->request[i % 2],
 			.answer = 50e-6 + exponential(20e-6) + slow->answer[i % 2],
@@ -72,7 +70,6 @@ LOOP_TEST(test_slow_place, 0, 4)
 	const unsigned int place = (unsigned int)_i % 2;
 	struct slow slow = { .request = { 0 } };
 	enum tsct_fit_kind kind;
-	unsigned int turn;
 	double squares;
 
 	(_i / 2 ? slow.answer : slow.request)[place] = 23e-6;
@@ -80,7 +77,7 @@ LOOP_TEST(test_slow_place, 0, 4)
 		if (tsct_fit_is_reference(kind))
 			continue;
 		squares = 0;
-		for (turn = 0; turn < 20; turn++) {
+		for (unsigned int turn = 0; turn < 20; turn++) {
 			begin(turn);
 			fill(&slow, true);
 			squares += pow(error_us(kind), 2);
@@ -148,7 +145,6 @@ TEST(test_few_pairs)
 TEST(test_not_compared)
 {
 	const struct slow slow = { .request = { 23e-6 } };
-	unsigned int i;
 
 	begin(1);
 	fill(&slow, true);
@@ -159,7 +155,7 @@ TEST(test_not_compared)
 	error_us(TSCT_FIT_AUTO);
 	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);
 	fill(&slow, true);
-	for (i = 0; i < 40; i++)
+	for (unsigned int i = 0; i < 40; i++)
 		x[i].session = 1;
 	error_us(TSCT_FIT_AUTO);
 	ck_assert(keep[0] || keep[2] || keep[4]);
@@ -171,10 +167,8 @@ TEST(test_not_compared)
  * the polls between: no two of the rest are of one poll, and these are not compared. */
 TEST(test_thinned)
 {
-	unsigned int i;
-
 	begin(1);
-	for (i = 0; i < NR; i++) {
+	for (unsigned int i = 0; i < NR; i++) {
 		const struct path path = {
 			.request = 50e-6 + exponential(20e-6) + (i % 2 ? 0 : 23e-6),
 			.answer = 50e-6 + exponential(20e-6),
@@ -194,11 +188,10 @@ TEST(test_thinned)
 TEST(test_second_impossible)
 {
 	const struct slow none = { .request = { 0 } };
-	unsigned int i;
 
 	begin(1);
 	fill(&none, true);
-	for (i = 1; i < NR; i += 2)
+	for (unsigned int i = 1; i < NR; i += 2)
 		x[i].t4 = x[i].t1 - 1;
 	error_us(TSCT_FIT_AUTO);
 	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);

@@ -50,12 +50,11 @@ static double error_us(enum tsct_fit_kind kind, double s)
  * us longer in one direction. */
 static double rms_us(enum tsct_fit_kind kind, unsigned int from, unsigned int to)
 {
-	unsigned int turn, i;
 	double squares = 0;
 
-	for (turn = 0; turn < 20; turn++) {
+	for (unsigned int turn = 0; turn < 20; turn++) {
 		begin(turn);
-		for (i = 0; i < 100; i++)
+		for (unsigned int i = 0; i < 100; i++)
 			add(1 + i, i < from || i >= to ? 0 : turn % 2 ? 200e-6 : -200e-6);
 		squares += pow(error_us(kind, 100), 2);
 	}
@@ -91,14 +90,13 @@ LOOP_TEST(test_longer_route, 0, 5)
 LOOP_TEST(test_old_route, 0, 2)
 {
 	const double longer_s = _i ? 1e-3 : 4e-6, gap_s = _i ? 60 : 900;
-	unsigned int turn, i;
 	double off, squares = 0;
 
-	for (turn = 0; turn < 20; turn++) {
+	for (unsigned int turn = 0; turn < 20; turn++) {
 		begin(turn);
-		for (i = 0; i < 40; i++)
+		for (unsigned int i = 0; i < 40; i++)
 			add(1 + i, 0);
-		for (i = 0; i < 100; i++)
+		for (unsigned int i = 0; i < 100; i++)
 			add(41 + gap_s + i, longer_s);
 		off = error_us(TSCT_FIT_REGRESSION, 140 + gap_s);
 		squares += off * off;

@@ -133,10 +133,9 @@ TEST(test_equal_hashes)
 {
 	struct tsct_index index = { .nr = 0 };
 	char name[12];
-	unsigned int turn, i;
 
-	for (turn = 0; turn < 2; turn++) {
-		for (i = 0; i < 100; i++) {
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		for (unsigned int i = 0; i < 100; i++) {
 			snprintf(name, sizeof(name), "%u", i);
 			ck_assert_uint_eq(unify(&index, name, 7), i);
 		}

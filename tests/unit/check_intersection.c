@@ -12,9 +12,8 @@ intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 			     const char *falsetickers)
 {
 	struct tsct_intersection_result found = tsct_intersection(intervals, nr);
-	unsigned int i;
 
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		ck_assert_msg(intervals[i].falseticker == (falsetickers[i] == 'L'),
 			      "%u of %s", i, falsetickers);
 	return found;
@@ -93,9 +92,8 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 			 bool together)
 {
 	double offset = any_real(-50, 50);
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		intervals[i].bound = any_real(0.1, 10);
 		intervals[i].middle = any_real(-intervals[i].bound, intervals[i].bound);
 		if (i >= falsetickers)
@@ -143,9 +141,7 @@ TEST(test_falsetickers)
 /* If all intervals are correct, there are no falsetickers. */
 TEST(test_all_correct)
 {
-	unsigned int i, j;
-
-	for (i = 0; i < TURNS; i++) {
+	for (unsigned int i = 0; i < TURNS; i++) {
 		unsigned int nr = 1 + any(16);
 		struct tsct_correctness_interval intervals[16];
 		struct tsct_intersection_result v;
@@ -154,7 +150,7 @@ TEST(test_all_correct)
 		v = tsct_intersection(intervals, nr);
 		ck_assert(v.majority && v.agree == nr);
 		ck_assert(v.lo <= 0 && v.hi >= 0);
-		for (j = 0; j < nr; j++)
+		for (unsigned int j = 0; j < nr; j++)
 			ck_assert(!intervals[j].falseticker);
 	}
 }

@@ -99,9 +99,8 @@ RANDOM_TEST(test_any_text, 4)
 	const char *c;
 	size_t len, clean_len;
 	json_t *json;
-	int turn;
 
-	for (turn = 0; turn < 5000; turn++) {
+	for (int turn = 0; turn < 5000; turn++) {
 		len = any_text(text, sizeof(text));
 		clean_len = tsct_utf8_clean(clean, text, len);
 		got = malloc(TSCT_JSON_TEXT(len));
@@ -131,9 +130,8 @@ TEST(test_integers)
 		{ INT64_MIN, "\"-9223372036854775808\"" },
 	};
 	char got[TSCT_JSON_NUMBER + 1];
-	int i;
 
-	for (i = 0; i < ROWS(rows); i++) {
+	for (int i = 0; i < ROWS(rows); i++) {
 		*tsct_json_put_signed(got, rows[i].value) = '\0';
 		ck_assert_str_eq(got, rows[i].text);
 		if (rows[i].value < 0)
@@ -162,9 +160,8 @@ TEST(test_reals)
 		{ NAN, "\"nan\"", "\"nan\"" }, { -NAN, "\"nan\"", "\"nan\"" },
 	};
 	char got[TSCT_JSON_NUMBER + 1];
-	int i;
 
-	for (i = 0; i < ROWS(rows); i++) {
+	for (int i = 0; i < ROWS(rows); i++) {
 		*tsct_json_put_real(got, rows[i].value, false) = '\0';
 		ck_assert_str_eq(got, rows[i].text);
 		*tsct_json_put_real(got, (float)rows[i].value, true) = '\0';
@@ -194,10 +191,9 @@ static void check_real(double value, bool single)
 	char got[TSCT_JSON_NUMBER + 1], other[40];
 	double again;
 	json_t *json;
-	char *end;
 	int nr = 0;
+	char *end = tsct_json_put_real(got, value, single);
 
-	end = tsct_json_put_real(got, value, single);
 	must(end <= got + TSCT_JSON_NUMBER);
 	*end = '\0';
 	json = read_back(got, (size_t)(end - got));
@@ -219,9 +215,8 @@ RANDOM_TEST(test_any_real, 4)
 {
 	union { __u64 bits; double value; } d;
 	union { __u32 bits; float value; } f;
-	int turn;
 
-	for (turn = 0; turn < 20000; turn++) {
+	for (int turn = 0; turn < 20000; turn++) {
 		/* any bits, those near a power of two, or a number of few digits */
 		d.bits = any64();
 		if (!any(4))
@@ -252,9 +247,8 @@ TEST(test_styles)
 		  "      \"f\": 1.4\n    }\n  },\n  \"g\": \"9007199254740993\"\n}" },
 	};
 	char *got;
-	int i;
 
-	for (i = 0; i < ROWS(rows); i++) {
+	for (int i = 0; i < ROWS(rows); i++) {
 		got = tsct_json_format(json, rows[i].style);
 		ck_assert_str_eq(got, rows[i].text);
 		free(got);
@@ -271,7 +265,6 @@ static json_t *any_tree(unsigned int depth, json_t **read)
 	__s64 value;
 	double real;
 	__u64 bits;
-	unsigned int nr;
 
 	switch (any(depth ? 8 : 6)) {
 	case 0:
@@ -296,7 +289,7 @@ static json_t *any_tree(unsigned int depth, json_t **read)
 	case 6:
 		json = json_array();
 		*read = json_array();
-		for (nr = any(6); nr; nr--) {
+		for (unsigned int nr = any(6); nr; nr--) {
 			one = any_tree(depth - 1, &one_read);
 			json_array_append_new(json, one);
 			json_array_append_new(*read, one_read);
@@ -305,7 +298,7 @@ static json_t *any_tree(unsigned int depth, json_t **read)
 	default:
 		json = json_object();
 		*read = json_object();
-		for (nr = any(6); nr; nr--) {
+		for (unsigned int nr = any(6); nr; nr--) {
 			one = any_tree(depth - 1, &one_read);
 			snprintf(key, sizeof(key), "%u%s", nr, any(2) ? "" : "\xc3\xa9<\"\x1b");
 			json_object_set_new(json, key, one);
@@ -323,11 +316,10 @@ RANDOM_TEST(test_any_tree, 4)
 	json_t *json, *want, *got;
 	const char *c;
 	char *text;
-	int turn, i;
 
-	for (turn = 0; turn < 1000; turn++) {
+	for (int turn = 0; turn < 1000; turn++) {
 		json = any_tree(5, &want);
-		for (i = 0; i < ROWS(styles); i++) {
+		for (int i = 0; i < ROWS(styles); i++) {
 			text = tsct_json_format(json, styles[i]);
 			got = read_back(text, strlen(text));
 			must(json_equal(got, want));

@@ -129,11 +129,10 @@ TEST(test_epoch_event)
 TEST(test_open_socket)
 {
 	struct kernel_events here;
-	int i;
 
 	ck_assert_int_eq(kernel_events_open(&here), 0);
 	ck_assert_int_ge(kernel_events_fd(&here), 0);
-	for (i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++)
 		ck_assert(!kernel_events_read(&here, 0));
 	kernel_events_close(&here);
 	ck_assert_int_eq(kernel_events_fd(&here), -1);

@@ -45,7 +45,6 @@ TEST(test_init)
 	struct tsct_clock_copy copy;
 	struct tsct_clock_state state;
 	struct tsct_clock_time reading;
-	unsigned int i;
 
 	memset(area.bytes, 0xff, sizeof(area));
 	tsct_latch_init(&area.page, boot_id, TSCT_SOURCE_MONOTONIC, CPUS);
@@ -61,11 +60,11 @@ TEST(test_init)
 	ck_assert_int_eq(tsct_latch_lookup(&area.page, 1, &reading), -EAGAIN);
 	ck_assert_int_eq(tsct_latch_read_copy(&area.page, &copy), 0);
 	ck_assert_int_eq(tsct_segments_valid(&copy), 0);
-	for (i = 0; i < CPUS; i++) {
+	for (unsigned int i = 0; i < CPUS; i++) {
 		ck_assert_int_eq(cpu_entry(i)->skew_cycles, 0);
 		ck_assert_uint_eq(cpu_entry(i)->error_cycles, UINT64_MAX);
 	}
-	for (i = TSCT_CLOCK_SIZE(CPUS); i < sizeof(area); i++)
+	for (unsigned int i = TSCT_CLOCK_SIZE(CPUS); i < sizeof(area); i++)
 		ck_assert_uint_eq(area.bytes[i], 0xff);
 }
 
@@ -88,10 +87,9 @@ TEST(test_write_read)
 {
 	struct tsct_clock_state state;
 	struct tsct_clock_copy copy;
-	uint64_t n;
 
 	tsct_latch_init(&area.page, boot_id, 0, 0);
-	for (n = 1; n < 400; n++) {
+	for (uint64_t n = 1; n < 400; n++) {
 		state = nth_state(n);
 		tsct_latch_write(&area.page, &state);
 		ck_assert_uint_eq(read_nr(&area.page), n);
@@ -155,16 +153,14 @@ TEST(test_race)
 {
 	struct reader readers[READERS] = { 0 };
 	struct tsct_clock_state state;
-	uint64_t n;
-	int i;
 
 	tsct_latch_init(&shared, boot_id, 0, 0);
 	state = nth_state(1);
 	tsct_latch_write(&shared, &state);
-	for (i = 0; i < READERS; i++)
+	for (int i = 0; i < READERS; i++)
 		ck_assert(!pthread_create(&readers[i].thread, NULL, read_along,
 					  &readers[i]));
-	for (n = 2; n < STATES; n++) {
+	for (uint64_t n = 2; n < STATES; n++) {
 		if (n % 1000 == 0)	/* another writer takes over while readers
 					 * continue to read */
 			tsct_latch_repair(&shared);
@@ -175,7 +171,7 @@ TEST(test_race)
 		tsct_latch_commit(&shared);
 	}
 	__atomic_store_n(&done, 1, __ATOMIC_RELAXED);
-	for (i = 0; i < READERS; i++) {
+	for (int i = 0; i < READERS; i++) {
 		pthread_join(readers[i].thread, NULL);
 		printf("# reader %d: %llu reads\n", i,
 		       (unsigned long long)readers[i].reads);
@@ -260,11 +256,10 @@ TEST(test_hostile_copies)
 TEST(test_take_over)
 {
 	struct tsct_clock_state state = nth_state(3);
-	unsigned int i, j;
 	uint64_t words[sizeof(shared) / 8];
 
-	for (i = 0; i < 200; i++) {
-		for (j = 0; j < sizeof(shared) / 8; j++)
+	for (unsigned int i = 0; i < 200; i++) {
+		for (unsigned int j = 0; j < sizeof(shared) / 8; j++)
 			words[j] = any64();
 		memcpy(&shared, words, sizeof(shared));
 		tsct_latch_repair(&shared);

@@ -85,11 +85,9 @@ static bool repair_until(unsigned long limit)
 
 static void fill_page(uint64_t states)
 {
-	uint64_t n;
-
 	stores_left = -1UL;
 	tsct_latch_init(&page, boot_id, 0, 0);
-	for (n = 1; n <= states; n++)
+	for (uint64_t n = 1; n <= states; n++)
 		ck_assert(write_until(n, -1UL));
 	before = page;
 	old_nr = states;
@@ -175,13 +173,12 @@ TEST(test_reader_between_stores)
 TEST(test_staged_state_is_invisible)
 {
 	struct tsct_clock_state state;
-	int i;
 
 	fill_page(FULL);
 	new_nr = old_nr;
 	watched = true;
 	stores_left = -1UL;
-	for (i = 1; i < 5; i++) {
+	for (int i = 1; i < 5; i++) {
 		state = nth_state(old_nr + i);
 		tsct_latch_stage(&page, &state);
 		check_reader();

@@ -150,8 +150,6 @@ TEST(readers)
 
 TEST(hostile)
 {
-	unsigned int i;
-
 	ck_assert_int_eq(gets(0, "{}", 1), -EPROTO);		/* no such name */
 	ck_assert_int_eq(gets(0, "{\"names\":[1]}", 0), -EPROTO);
 	ck_assert_int_eq(gets(0, "{\"names\":\"x\",\"threads\":7,\"read\":-5,\"now_ns\":[]}", 0), 0);
@@ -168,7 +166,7 @@ TEST(hostile)
 	ck_assert_int_eq(gets(0, "{\"now_ns\":9223372036854775807,\"passed_ns\":"
 			      "9223372036854775807,\"end\":true}", 2), 0);
 	ck_assert_int_eq(gets(0, "{}", 0), -EPROTO);		/* after its end */
-	for (i = 0; i < LIVE_THREADS + 1; i++)
+	for (unsigned int i = 0; i < LIVE_THREADS + 1; i++)
 		ck_assert_int_eq(gets(1, "{\"threads\":[[1,\"a name that is too long\"]]}", 0), 0);
 	ck_assert_uint_eq(f.nr_threads, LIVE_THREADS);
 	live_feed_end(&f, 0);
@@ -184,10 +182,9 @@ LOOP_TEST(random_messages, 0, 10)
 		"{\"names\":[\"a\",\"b\"]}", "{\"names\":[]}", "{\"passed_ns\":1000}",
 		"{\"threads\":[[1,\"x\"],[2]]}", "{\"now_ns\":-9223372036854775808,\"read\":3}",
 	};
-	unsigned int i, k;
 
-	for (i = 0; i < 300; i++) {
-		for (k = 0; k < sizeof(records[0]) * 4; k++)
+	for (unsigned int i = 0; i < 300; i++) {
+		for (unsigned int k = 0; k < sizeof(records[0]) * 4; k++)
 			((unsigned char *)records)[k] = (unsigned char)any(any(2) ? 2 : 256);
 		gets_bytes(any(2), some[any(5)], any(sizeof(records[0]) * 4));
 		live_feed_step(&f, any(2) ? 0 : LIVE_HOLD_NS);
@@ -210,11 +207,10 @@ TEST(addresses)
 		"[::1]x", "0.0.0.0:80", "localhost:-1", "user@localhost", "localhost ",
 	};
 	char url[64];
-	size_t i;
 
-	for (i = 0; i < ROWS(own); i++)
+	for (size_t i = 0; i < ROWS(own); i++)
 		ck_assert_msg(live_http_host_valid(own[i]), "%s", own[i]);
-	for (i = 0; i < ROWS(others); i++) {
+	for (size_t i = 0; i < ROWS(others); i++) {
 		ck_assert_msg(!live_http_host_valid(others[i]), "%s", others[i]);
 		ck_assert_int_eq(live_http_listen(others[i], url, sizeof(url)), -EINVAL);
 	}

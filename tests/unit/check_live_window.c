@@ -33,9 +33,7 @@ static void push(__u32 node, __s64 ns, __u64 error_ns, __s64 now)
 
 static void pass_all(__s64 ns)
 {
-	__u32 i;
-
-	for (i = 0; i < NODES; i++)
+	for (__u32 i = 0; i < NODES; i++)
 		live_window_pass(&w, i, ns);
 }
 
@@ -137,9 +135,7 @@ TEST(extreme)
 
 TEST(full)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROOM; i++)
+	for (unsigned int i = 0; i < ROOM; i++)
 		push(0, i, 0, 0);
 	ck_assert(live_window_is_full(&w));
 	expect(0, 0, 0, 0);
@@ -160,10 +156,9 @@ LOOP_TEST(random_delays, 0, 10)
 	__s64 cut[NODES] = { 0 }, arrives[NODES] = { 0 }, at[NODES] = { 0 }, now;
 	__s64 last = INT64_MIN, reach;
 	size_t nr = 0, pushed = 0, i, k, late = 0;
-	__u32 node;
 
 	for (now = 0; now < 20 * HOLD; now += HOLD / 50) {
-		for (node = 0; node < NODES; node++) {
+		for (__u32 node = 0; node < NODES; node++) {
 			if (now < arrives[node])
 				continue;
 			/* A message arrives, with the events until it was sent. */
@@ -177,7 +172,7 @@ LOOP_TEST(random_delays, 0, 10)
 			done[nr++] = e;
 		ck_assert(!w.nr_arrivals || now - arrival_at(&w, 0)->arrived_ns < HOLD);
 	}
-	for (node = 0; node < NODES; node++)
+	for (__u32 node = 0; node < NODES; node++)
 		live_window_leave(&w, node);
 	while (live_window_next(&w, now, &e))
 		done[nr++] = e;

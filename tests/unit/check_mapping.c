@@ -33,12 +33,11 @@ static void check_world(const struct golden_world *golden)
 {
 	double off, worst = 0, ns = (double)golden->axis.hz / 1e9;
 	struct tsct_mapping_line line;
-	unsigned int i;
 
 	ck_assert_msg(!tsct_mapping_build(&mapping, golden->piece, golden->nr,
 					 &golden->axis, golden->begin,
 					 golden->end), "%s", golden->name);
-	for (i = 0; i < golden->nr_ticks; i++) {
+	for (unsigned int i = 0; i < golden->nr_ticks; i++) {
 		const struct golden_tick *tick = &golden->tick[i];
 
 		must(!tsct_mapping_find_line(&mapping, tick->local, &line));
@@ -56,9 +55,7 @@ CASE("lines", NULL, NULL);
 
 TEST(test_golden)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROWS(golden_worlds); i++)
+	for (unsigned int i = 0; i < ROWS(golden_worlds); i++)
 		check_world(&golden_worlds[i]);
 }
 
@@ -85,10 +82,9 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 static double fit_minus(__u64 local, __u64 global)
 {
 	const struct tsct_cubic *piece = world.piece;
-	unsigned int k;
 	real d;
 
-	for (k = 1; k < world.nr; k++)
+	for (unsigned int k = 1; k < world.nr; k++)
 		if ((__s64)(local - world.piece[k].from) >= 0)
 			piece = &world.piece[k];
 	d = value(piece, local);
@@ -107,9 +103,8 @@ static double fit_minus(__u64 local, __u64 global)
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
-	unsigned int i;
 
-	for (i = 0; i <= 4; i++) {
+	for (unsigned int i = 0; i <= 4; i++) {
 		__u64 d = (line->len - 1) / 4 * i, at = line->from + d;
 		__u64 tick = line->base + d * line->whole;
 
@@ -161,9 +156,8 @@ static double max_lines(void)
 {
 	double sum = 0, scale = (double)world.axis.num / (double)world.axis.den;
 	double first, last, len;
-	unsigned int k;
 
-	for (k = 0; k < world.nr; k++) {
+	for (unsigned int k = 0; k < world.nr; k++) {
 		len = k + 1 < world.nr ?
 			(double)(world.piece[k + 1].from - world.piece[k].from) :
 			(double)(world.end - world.piece[k].from);
@@ -202,24 +196,23 @@ LOOP_TEST(test_random_fits, 0, ROWS(scenarios))
 {
 	const struct scenario *scenario = &scenarios[_i];
 	double worst = 0, most = 0;
-	unsigned int turn, i;
 	__u64 from;
 
-	for (turn = 0; turn < 30; turn++) {
+	for (unsigned int turn = 0; turn < 30; turn++) {
 		seed_with(1000 * (unsigned int)_i + turn);
 		make_world(scenario->sessions, scenario->seconds, scenario->ppm);
 		make_correct();
 		most = fmax(most, (double)mapping.nr_lines);
 		must((double)mapping.nr_lines <= max_lines());
 		follow(mapping.begin, 30, &worst);
-		for (i = 0; i < 30; i++)
+		for (unsigned int i = 0; i < 30; i++)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
 		/* At the begin of each piece of the fit, checks three straight lines of
 		 * the mapping: from the tick before the piece, or from the begin of the
 		 * mapping. */
-		for (i = 0; i < world.nr; i++) {
+		for (unsigned int i = 0; i < world.nr; i++) {
 			from = world.piece[i].from;
 			follow(from == mapping.begin ? from : from - 1, 3, &worst);
 		}
@@ -236,10 +229,9 @@ LOOP_TEST(test_random_fits, 0, ROWS(scenarios))
 TEST(test_number_of_lines)
 {
 	struct tsct_mapping_line line;
-	unsigned int turn;
 	__u64 at, nr;
 
-	for (turn = 0; turn < 20; turn++) {
+	for (unsigned int turn = 0; turn < 20; turn++) {
 		seed_with(500 + turn);
 		make_world(2 + any(50), any_double(0.1, 600), 20);
 		make_correct();
@@ -308,9 +300,8 @@ TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
 	__u64 begin, end, begin_ns, end_ns, hz;
-	unsigned int i;
 
-	for (i = 0; i < 3000; i++) {
+	for (unsigned int i = 0; i < 3000; i++) {
 		seed_with(700 + i);
 		begin = any64();
 		end = begin + 1 + (any64() >> (10 + any(50)));
@@ -332,13 +323,12 @@ TEST(test_axis_of_clock_params)
 	struct tsct_axis axis;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
 	tsct_u128 exact;
-	unsigned int i;
 
 	ck_assert_int_eq(tsct_axis_from_params(&axis, base, 1795264075LL * GIGA, mult,
 					       GIGA), 0);
 	ck_assert_int_eq(build_identity(&mapping, &axis, base - (1ULL << 50),
 					  base + (1ULL << 50)), 0);
-	for (i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < 100000; i++) {
 		d = any64() >> (14 + any(50));
 		exact = (tsct_u128)d * mult;
 		must(at(base + d) - axis.global >= (__u64)(exact >> 56));
@@ -355,10 +345,9 @@ static struct tsct_exchange exchanges[400];
 static void exchange_all(void)
 {
 	double true_remote, delay1, delay2;
-	unsigned int i;
 	__u64 t;
 
-	for (i = 0; i < 400; i++) {
+	for (unsigned int i = 0; i < 400; i++) {
 		t = 1000000 + (i / 20) * 60 * TSC_HZ + (i % 20) * 1000000;
 		true_remote = 1e12 + (double)t * 2.4e9 / TSC_HZ *
 			(1 + 1e-6 * sin((double)t / 600 / TSC_HZ));
@@ -387,7 +376,6 @@ LOOP_TEST(test_fit, 0, 5)
 	struct tsct_mapping_line line;
 	struct tsct_fit fit;
 	__u64 end, local, remote;
-	unsigned int i;
 
 	exchange_all();
 	options.kind = kinds[_i];
@@ -396,7 +384,7 @@ LOOP_TEST(test_fit, 0, 5)
 				       NULL), 0);
 	ck_assert_int_eq(tsct_mapping_build(&mapping, tsct_fit_pieces(&fit),
 					    fit.nr_pieces, &axis, 0, end), 0);
-	for (i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		local = any64() % end;
 		remote = tsct_fit_at(&fit, local, &frac, NULL) - axis.remote;
 		must(!tsct_mapping_find_line(&mapping, local, &line));
@@ -577,10 +565,9 @@ static void run_location(unsigned int gap_bits)
 	struct tsct_mapping_cursor cursor;
 	__u64 local = mapping.begin, last_local = 0, last = 0, global, line, monotonic_fixups = 0;
 	bool flat = false;
-	unsigned int i;
 
 	tsct_mapping_cursor_init(&cursor, &mapping);
-	for (i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		if (any(3))
 			local += any64() >> (64 - any(gap_bits) - 1);
 		if (local - mapping.begin > mapping.end - mapping.begin)

@@ -14,14 +14,13 @@ LOOP_TEST(test_tree, 0, TSCT_FIT_NR)
 		TSCT_MERGE_AS_MASTER, TSCT_MERGE_AS_CHILD, TSCT_MERGE_VIA,
 	};
 	const struct tsct_recording *r;
-	__u32 i;
 
 	options.fit = _i;
 	merge_to("abc", "o");
 	r = tsct_merge_result(m);
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_CLUSTER);
 	ck_assert_uint_eq(r->nr_nodes, 3);
-	for (i = 0; i < 3; i++) {
+	for (__u32 i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
 		if (i && _i == TSCT_FIT_AUTO)	/* for fit auto, the result names the
 						 * kind of fit that it chose */
@@ -65,14 +64,13 @@ TEST(test_residual)
 {
 	const struct tsct_recorded_correction *c, *d;
 	struct tsct_trace *trace, *again;
-	__u32 i;
 
 	merge_to("abc", "o");
 	merge_to("o", "p");
 	trace = open_result("o");
 	again = open_result("p");
 	ck_assert_uint_eq(correction_of(trace, 0)->has_residual, 0);
-	for (i = 1; i < 3; i++) {
+	for (__u32 i = 1; i < 3; i++) {
 		c = correction_of(trace, i);
 		d = correction_of(again, i);
 		ck_assert_uint_eq(c->has_residual, 1);
@@ -107,15 +105,14 @@ static void add_key(const char *name, const char *key)
 TEST(test_skew)
 {
 	__u64 before[2], after;
-	__u32 i;
 
 	merge_to("ab", "o");
-	for (i = 0; i < 2; i++)
+	for (__u32 i = 0; i < 2; i++)
 		before[i] = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
 	add_key("a", "clock_skew_ns = 700;");
 	add_key("b", "clock_skew_ns = 700;");
 	merge_to("ab", "p");
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		after = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
 		ck_assert_uint_eq(after, before[i] + 700);
 	}
@@ -220,9 +217,8 @@ TEST(test_resolution)
 static void write_alone(__s64 off_ns, __u64 utc_ns)
 {
 	struct node n = nodes[1];
-	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		n = nodes[i];
 		n.alone = true;
 		n.own_off_ns = off_ns;
@@ -407,7 +403,6 @@ static void check_uncompared(const char *name)
 	struct tsct_trace *trace = open_result(name);
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	struct tsct_recorded_errors errors;
-	__u32 i;
 
 	ck_assert(tsct_recording_is_uncompared(rec));
 	ck_assert_uint_ne(rec->status, TSCT_STATUS_SYNCHRONIZED);
@@ -416,7 +411,7 @@ static void check_uncompared(const char *name)
 	ck_assert_uint_eq(errors.node_ns, UINT64_MAX);
 	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
 	check_ns(errors.clock_ns, 5000);
-	for (i = 0; i < rec->nr_nodes; i++) {
+	for (__u32 i = 0; i < rec->nr_nodes; i++) {
 		ck_assert_uint_eq(tsct_recording_error_ns(rec, i, rec->begin), UINT64_MAX);
 		ck_assert_uint_eq(tsct_trace_error_ns(trace, i, rec->end), UINT64_MAX);
 		ck_assert_uint_eq(tsct_trace_error_of(trace, TSCT_ERROR_UTC, i, rec->end),
@@ -509,9 +504,8 @@ TEST(test_cluster_and_utc)
 	struct tsct_recorded_errors errors;
 	struct tsct_trace *trace;
 	struct node n;
-	__u32 i;
 
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		n = nodes[i];
 		n.utc_ns = 1000;
 		write_node(&n, (char[]) { 'i' + i, 0 });
@@ -546,9 +540,8 @@ TEST(test_cluster_and_utc)
 TEST(test_synced_cluster)
 {
 	struct node n;
-	size_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
@@ -565,7 +558,7 @@ TEST(test_synced_cluster)
 	/* A merged recording of nodes that have `synced-cluster` in tsctraced.conf can
 	 * be merged again. */
 	expect_accepted("o", "although tsctraced.conf has synced-cluster");
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		n.uuid = n.boot = n.id = 30 + i;
 		n.utc_ns = 1000;
 		write_node(&n, (char[]) { 'f' + i, 0 });
@@ -688,14 +681,13 @@ TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
 	struct node n = nodes[1];
-	unsigned int i;
 
-	for (i = 0; i < ROWS(length); i++) {
+	for (unsigned int i = 0; i < ROWS(length); i++) {
 		n = nodes[1];
 		n.end = length[i];
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
-	for (i = 0; i < ROWS(length); i++) {
+	for (unsigned int i = 0; i < ROWS(length); i++) {
 		merge_to((char[]) { 'a', 'd' + i, 0 }, (char[]) { 'o' + i, 0 });
 		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);
 	}

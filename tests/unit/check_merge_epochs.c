@@ -179,9 +179,8 @@ TEST(test_one_boot_overlap)
 		{ "h", "fifth", "dh", 200, 800, 0, 10 },
 	};
 	struct node n;
-	int i;
 
-	for (i = 0; i < ROWS(recordings); i++) {
+	for (int i = 0; i < ROWS(recordings); i++) {
 		n = nodes[1];
 		n.alone = true;
 		n.uuid = 30 + i;

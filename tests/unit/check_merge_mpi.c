@@ -276,10 +276,9 @@ LOOP_TEST(test_other_fields, 0, 2)
 static void random_values(struct exchange *x, unsigned int nr)
 {
 	__u8 *bytes = (__u8 *)x;
-	unsigned int k;
 
 	(void)nr;
-	for (k = 0; k <= any(3); k++)
+	for (unsigned int k = 0; k <= any(3); k++)
 		bytes[sizeof(x->t) + any(sizeof(*x) - sizeof(x->t))] ^= 1U << any(8);
 	if (!any(3))
 		(&x->t1)[any(4)] = any(2) ? ~0ULL : 0;

@@ -94,12 +94,10 @@ static void *run_rank(void *arg)
 /* Runs @run in @nr threads, each with its rank, and checks that no message is left. */
 static void run_ranks(unsigned int nr, rank_main *run)
 {
-	unsigned int i, k;
-
-	for (i = 0; i < nr; i++)
-		for (k = 0; k < nr; k++)
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int k = 0; k < nr; k++)
 			mailbox[i][k] = (struct mailbox) { NULL, &mailbox[i][k].first };
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		rank_threads[i].run = run;
 		rank_threads[i].ranks = (struct tsct_ranks) {
 			.rank = i, .nr = nr, .arg = &rank_threads[i], .trade = trade,
@@ -108,10 +106,10 @@ static void run_ranks(unsigned int nr, rank_main *run)
 		ck_assert_int_eq(pthread_create(&rank_threads[i].thread, NULL, run_rank,
 						&rank_threads[i]), 0);
 	}
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		pthread_join(rank_threads[i].thread, NULL);
-	for (i = 0; i < nr; i++)
-		for (k = 0; k < nr; k++)
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int k = 0; k < nr; k++)
 			ck_assert_ptr_null(mailbox[i][k].first);
 }
 
@@ -120,18 +118,15 @@ static void run_ranks(unsigned int nr, rank_main *run)
 /* Rank R adds R + 1 times the letter of R: an order that is not that of ranks shows. */
 static void add_letters(struct tsct_blob *blob, unsigned int rank)
 {
-	unsigned int i;
-
-	for (i = 0; i <= rank; i++)
+	for (unsigned int i = 0; i <= rank; i++)
 		ck_assert_int_eq(tsct_blob_add(blob, &(char) { (char)('a' + rank) }, 1), 0);
 }
 
 static void check_letters(const struct tsct_blob *blob, unsigned int nr)
 {
 	struct tsct_blob want = { NULL, 0, 0 };
-	unsigned int i;
 
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		add_letters(&want, i);
 	ck_assert_uint_eq(blob->size, want.size);
 	ck_assert_mem_eq(blob->data, want.data, want.size);
@@ -142,7 +137,6 @@ static void use_operations(const struct tsct_ranks *r)
 {
 	struct tsct_blob blob = { NULL, 0, 0 }, to[RANKS_MAX] = { { NULL, 0, 0 } };
 	__u64 before, mine = r->rank * 3 + 1;
-	unsigned int i;
 
 	add_letters(&blob, r->rank);
 	tsct_ranks_gather(r, &blob);
@@ -154,12 +148,12 @@ static void use_operations(const struct tsct_ranks *r)
 	check_letters(&blob, r->nr);
 	tsct_blob_free(&blob);
 	/* A message to rank I names both ranks; one to the next rank is empty. */
-	for (i = 0; i < r->nr; i++)
+	for (unsigned int i = 0; i < r->nr; i++)
 		if (i != (r->rank + 1) % r->nr)
 			ck_assert_int_eq(tsct_blob_add(&to[i], (unsigned int[]) { r->rank, i },
 						       2 * sizeof(i)), 0);
 	tsct_ranks_exchange(r, to);
-	for (i = 0; i < r->nr; i++) {
+	for (unsigned int i = 0; i < r->nr; i++) {
 		if ((i + 1) % r->nr == r->rank)
 			ck_assert_uint_eq(to[i].size, 0);
 		else
@@ -266,9 +260,8 @@ static void write_any(struct recorder *r, const struct node *n, __u32 stream, __
 	const __u32 nr = any(4) ? any(600) : 0;
 	struct tsct_event event = { .cpu = cpu, .tid = 100 + cpu };
 	__u64 number;
-	__u32 i;
 
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		event.id = TSCT_ID_FIRST + any(8);
 		if (!tsct_recording_def(&r->rec, stream, event.id) ||
 		    tsct_recording_def(&r->rec, stream, event.id)->nr_fields != 1)
@@ -284,14 +277,13 @@ static void write_any(struct recorder *r, const struct node *n, __u32 stream, __
 static void write_input(const struct node *n, const char *name)
 {
 	struct recorder r;
-	__u32 i, cpu;
 
 	begin_node(&r, n, name);
 	define_any(&r.rec);
 	open_node(&r, n);
 	write_samples(&r, n);
-	for (i = 0; i < r.rec.nr_streams; i++)
-		for (cpu = 0; cpu < n->nr_cpus; cpu++)
+	for (__u32 i = 0; i < r.rec.nr_streams; i++)
+		for (__u32 cpu = 0; cpu < n->nr_cpus; cpu++)
 			write_any(&r, n, i, cpu);
 	end_node(&r, n->killed);
 }
@@ -335,13 +327,12 @@ static unsigned int make_inputs(void)
 {
 	const unsigned int nr = 1 + any(INPUTS_MAX - 1);
 	const bool circle = !any(4), alone = !any(4);
-	unsigned int i;
 
 	options.salvage = !any(3);
 	options.as_fitted = !any(4);
 	options.force = !any(4);
 	options.hz = any(3) ? 0 : 10000000000;
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		make_input(i, circle, alone);
 	return nr;
 }
@@ -387,7 +378,6 @@ static void compare(const char *names)
 {
 	static const unsigned int nrs[] = { 2, 3, 4, 7, RANKS_MAX };
 	int fd = make_dir("s");
-	size_t i;
 
 	serial_error = plan(names);
 	if (!serial_error) {
@@ -395,7 +385,7 @@ static void compare(const char *names)
 		snprintf(why, sizeof(why), "%s", tsct_merge_why(m));
 	}
 	close(fd);
-	for (i = 0; i < ROWS(nrs); i++) {
+	for (size_t i = 0; i < ROWS(nrs); i++) {
 		close(make_dir("r"));
 		run_ranks(nrs[i], merge_part);
 		if (!serial_error)
@@ -424,12 +414,11 @@ LOOP_TEST(test_merged_input, 0, 3)
 {
 	static const char *const orders[] = { "oCD", "CoD", "DCo" };
 	struct node n;
-	int i;
 
 	reset_options();
 	one_channel = true;
 	make_root();
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		n = nodes[i < 3 ? i : 2];
 		n.name = (char)('A' + i);
 		n.uuid = (__u8)(20 + i);
@@ -493,9 +482,8 @@ TEST(test_many_pairs)
 	struct tsct_message_matcher *matcher[3];
 	struct tsct_message_stats s[3], sum;
 	__u32 i, k, pair;
-	int which;
 
-	for (which = 0; which < 3; which++) {
+	for (int which = 0; which < 3; which++) {
 		ck_assert_int_eq(tsct_message_matcher_new(&o, &matcher[which]), 0);
 		for (i = 0; i < 2 * nr; i++) {
 			/* Each pair twice, in an order that is not theirs */
@@ -520,7 +508,7 @@ TEST(test_many_pairs)
 	ck_assert_uint_eq(sum.other_pairs, s[2].other_pairs);
 	ck_assert_mem_eq(sum.pairs, s[2].pairs, sum.nr_pairs * sizeof(*sum.pairs));
 	free(sum.pairs);
-	for (which = 0; which < 3; which++)
+	for (int which = 0; which < 3; which++)
 		free(s[which].pairs);
 }
 

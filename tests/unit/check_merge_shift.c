@@ -13,10 +13,8 @@ static struct tsct_shift node[NODES_MAX];
 static bool find(const struct tsct_latency *latency, __u32 nr,
 		 const __s64 *limits, __u32 nodes)
 {
-	__u32 i;
-
 	memset(node, 0xa5, sizeof(node));
-	for (i = 0; i < nodes; i++)
+	for (__u32 i = 0; i < nodes; i++)
 		node[i].limit_ns = limits[i];
 	return tsct_shift_find(latency, nr, node, nodes);
 }
@@ -74,9 +72,8 @@ TEST(test_contradictions)
 		{ 0, 1, -100 }, { 1, 2, 50 }, { 2, 0, 40 } };
 	const struct tsct_latency far[] = { { 0, 1, -991 } };
 	const __s64 limits[] = { 0, 1000, 1000 };
-	__u32 i;
 
-	for (i = 0; i < 3; i++) {
+	for (__u32 i = 0; i < 3; i++) {
 		ck_assert(!find(i == 0 ? both_ways : i == 1 ? circle : far,
 				i == 0 ? 2 : i == 1 ? 3 : 1, limits, 3));
 		ck_assert_int_eq(node[1].ns, 0);

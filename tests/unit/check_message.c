@@ -33,9 +33,8 @@ TEST(pieces)
 	static const char bytes[] = "Welcome\n{ \"type\": 5 }\n\n{\"type\":\"a\"}\n\n"
 		"{\"type\":\"b\",\"data\":6,\"bytes\":3}\n12\n{}\n{\"data\":0,\"type\":\"c\"}\n";
 	char got[256];
-	size_t piece;
 
-	for (piece = 1; piece <= sizeof(bytes); piece++) {
+	for (size_t piece = 1; piece <= sizeof(bytes); piece++) {
 		ck_assert_int_eq(read_all(bytes, strlen(bytes), piece, got, sizeof(got)), 0);
 		ck_assert_str_eq(got, "a:0:;b:6:12\n{}\n;c:0:;|Welcome\n{ \"type\": 5 }\n");
 	}
@@ -101,11 +100,10 @@ TEST(mutations)
 	static const char bytes[] = "{\"type\":\"file\",\"name\":\"metadata\",\"size\":5}\n"
 		"{\"type\":\"data\",\"data\":5}\nabcde{\"type\":\"gathered\"}\n";
 	char copy[sizeof(bytes)], got[1024];
-	unsigned int i, k;
 
-	for (i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		memcpy(copy, bytes, sizeof(bytes));
-		for (k = any(4); k < 4; k++)
+		for (unsigned int k = any(4); k < 4; k++)
 			copy[any(sizeof(bytes) - 1)] = (char)any(256);
 		read_all(copy, sizeof(bytes) - 1, 1 + any(40), got, sizeof(got));
 	}

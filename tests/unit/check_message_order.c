@@ -117,10 +117,8 @@ static void arrive(void)
 
 static void post_to_mpi(struct posted_receive *p)
 {
-	__u32 i;
-
 	posted_at[p - receives] = ++now;
-	for (i = 0; i < nr_messages; i++)
+	for (__u32 i = 0; i < nr_messages; i++)
 		if (!messages[i].taken && fits(p, &messages[i])) {
 			take(p, &messages[i]);
 			return;
@@ -246,12 +244,11 @@ CASE("all", begin, end);
 LOOP_TEST(random_programs, 0, 5)
 {
 	__u64 late = 0;
-	int run, i;
 
-	for (run = 0; run < 200; run++) {
+	for (int run = 0; run < 200; run++) {
 		begin();
 		seed_with(_i * 1000 + run + 1);
-		for (i = 0; i < 500; i++)
+		for (int i = 0; i < 500; i++)
 			step();
 		finish();
 		late += nr_late;
@@ -267,13 +264,12 @@ LOOP_TEST(random_programs, 0, 5)
 LOOP_TEST(threads, 0, 5)
 {
 	struct posted_receive *p;
-	int run, i;
 
-	for (run = 0; run < 200; run++) {
+	for (int run = 0; run < 200; run++) {
 		begin();
 		exact = false;
 		seed_with(_i * 1000 + run + 1);
-		for (i = 0; i < 500; i++) {
+		for (int i = 0; i < 500; i++) {
 			p = any_receive();
 			if (below(3) && p && p->blocking && !posted_at[p - receives])
 				post_to_mpi(p);

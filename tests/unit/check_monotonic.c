@@ -58,11 +58,10 @@ TEST(test_line)
 {
 	const struct tsct_clock_segment s = segment(1000 * S, OFFSET, 1ULL << 42, 1);
 	const struct monotonic_reading now = reading(&s, 1000, OFFSET, OFFSET);
-	int i;
 
 	monotonic_update(&m, &s, 1, &now);
 	ck_assert_int_eq(m.offset_ns, OFFSET);
-	for (i = 0; i < 10000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		const __s64 after_ns = (__s64)any64() % (10 * S);
 
 		check_at(1000 * S + after_ns, expect(&s, after_ns));
@@ -96,7 +95,6 @@ TEST(test_step)
 	const struct tsct_clock_segment new = segment(101 * S, OFFSET + 3600 * S,
 						      3499907503, 2);
 	struct monotonic_reading now = reading(&old, 1000, OFFSET, OFFSET);
-	unsigned int i;
 
 	monotonic_update(&m, &old, 1, &now);
 	/* CLOCK_REALTIME was stepped; the clock does not know yet. */
@@ -105,14 +103,14 @@ TEST(test_step)
 	ck_assert_int_eq(m.offset_ns, OFFSET);
 	check_at(100 * S + 500, expect(&old, 500));
 	now = reading(&new, 1000, OFFSET + 3600 * S, OFFSET + 3600 * S);
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		monotonic_update(&m, &new, 1, &now);
 	ck_assert_int_eq(m.offset_ns, OFFSET + 3600 * S);
 	ck_assert_uint_eq(m.nr_lines, 2);
 	check_at(100 * S + 500, expect(&old, 500));
 	check_at(101 * S + 500, expect(&new, 500));
 	/* Many epochs: the lines have room. */
-	for (i = 3; i < 40; i++) {
+	for (unsigned int i = 3; i < 40; i++) {
 		const struct tsct_clock_segment s = segment((99 + (__s64)i) * S, OFFSET + i,
 							    i * 2500000000ULL, i);
 

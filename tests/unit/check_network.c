@@ -58,9 +58,8 @@ static void compare_waits(double every_s, double independent)
 {
 	struct network_path path = { .load = 0.8, .cross = 12 };
 	double sum = 0, none = 0, sd, us;
-	unsigned int i;
 
-	for (i = 0; i < PACKETS; i++) {
+	for (unsigned int i = 0; i < PACKETS; i++) {
 		us = sent_us(&path, 1 + i * every_s);
 		sum += us;
 		none += us == 0;

@@ -53,9 +53,7 @@ static __u64 distance(tsct_s128 a, tsct_s128 b)
  * the time that is off by less than 68 years. Half a unit of a time stamp is 0.12 ns. */
 TEST(test_random_time_stamps)
 {
-	int i;
-
-	for (i = 0; i < 200000; i++) {
+	for (int i = 0; i < 200000; i++) {
 		__s64 ns = (__s64)any64() >> any(8);
 		__s64 off = (__s64)(any64() % (1ULL << 31)) * S;
 		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
@@ -79,9 +77,7 @@ TEST(test_random_time_stamps)
 /* Any time stamp is converted to the nearest ns. */
 TEST(test_random_times)
 {
-	int i;
-
-	for (i = 0; i < 200000; i++) {
+	for (int i = 0; i < 200000; i++) {
 		tsct_ntp_timestamp stamp = any64();
 		__s64 near = (__s64)any64() / 2;
 		__s64 ns = tsct_ntp_to_ns(stamp, near);
@@ -102,10 +98,9 @@ TEST(test_era_wrap)
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
 				      ((1LL << 31) - 1) * S };
 	__s64 wrap = ERA_1 * S;
-	size_t i, j;
 
-	for (i = 0; i < ROWS(span); i++) {
-		for (j = 0; j < ROWS(span); j++) {
+	for (size_t i = 0; i < ROWS(span); i++) {
+		for (size_t j = 0; j < ROWS(span); j++) {
 			__s64 before = wrap - 1 - span[i];
 			__s64 after = wrap + span[j];
 
@@ -146,8 +141,6 @@ TEST(test_time_stamps_saturate)
 /* The 16.16 format rounds a bound up by less than a unit (15259 ns), and never down. */
 TEST(test_short_format)
 {
-	int i;
-
 	ck_assert_uint_eq(tsct_ntp_short(0), 0);
 	ck_assert_uint_eq(tsct_ntp_short(1), 1);
 	ck_assert_uint_eq(tsct_ntp_short(15258), 1);
@@ -160,7 +153,7 @@ TEST(test_short_format)
 	ck_assert_uint_eq(tsct_ntp_short_ns(1), 15259);
 	ck_assert_uint_eq(tsct_ntp_short_ns(0x10000), S);
 	ck_assert_uint_eq(tsct_ntp_short_ns(~0U), 65535999984742);
-	for (i = 0; i < 200000; i++) {
+	for (int i = 0; i < 200000; i++) {
 		__u64 ns = any64() % (65535ULL * S) >> any(46);
 		__u64 back = tsct_ntp_short_ns(tsct_ntp_short(ns));
 
@@ -322,16 +315,13 @@ TEST(test_packet_of_chronyd)
 
 static void fill(void *at, size_t size)
 {
-	size_t i;
-
-	for (i = 0; i < size; i++)
+	for (size_t i = 0; i < size; i++)
 		((__u8 *)at)[i] = (__u8)any(256);
 }
 
 static void any_packet(struct tsct_ntp_packet *packet)
 {
 	bool has_ext = any(4);
-	unsigned int i;
 
 	memset(packet, 0, sizeof(*packet));
 	fill(packet, offsetof(struct tsct_ntp_packet, has_ext));
@@ -341,7 +331,7 @@ static void any_packet(struct tsct_ntp_packet *packet)
 	packet->mode = (__u8)any(6);
 	packet->has_ext = has_ext;
 	packet->has_missing = !any(3);
-	for (i = any(TSCT_MISSING_TEXT + 1); i--;)
+	for (unsigned int i = any(TSCT_MISSING_TEXT + 1); i--;)
 		packet->missing[i] = (char)(' ' + any(0x7f - ' '));
 }
 
@@ -350,9 +340,8 @@ TEST(test_round_trips)
 	struct tsct_ntp_packet sent, got;
 	__u8 bytes[TSCT_NTP_MAX], other[TSCT_NTP_MAX];
 	size_t len;
-	int i;
 
-	for (i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		any_packet(&sent);
 		memset(bytes, 0x55, sizeof(bytes));
 		memset(other, 0xaa, sizeof(other));
@@ -417,10 +406,9 @@ TEST(test_every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
 	struct tsct_ntp_packet p;
-	size_t len;
 
 	tsct_ntp_build(&golden, bytes);
-	for (len = 0; len <= sizeof(bytes); len++) {
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
 		bool header = len == 48 || len == 68 || len == 72;
 		bool ext = len >= 208 && !(len % 4) && is_valid_rest(len - 208, 1);
 
@@ -436,9 +424,8 @@ TEST(test_every_length_of_version_3)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 3 << 3 | 3 };
 	struct tsct_ntp_packet p;
-	size_t len;
 
-	for (len = 0; len <= sizeof(bytes); len++) {
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
 		bool good = len >= 48 && len <= TSCT_NTP_MAX && !(len % 4);
 
 		check_parse(bytes, len, good, &p);
@@ -453,11 +440,10 @@ static void check_first_length(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
 	struct tsct_ntp_packet p;
-	unsigned int length;
 
 	if (ours)
 		from_hex("f5c7000054534354" "0001", bytes + 48);
-	for (length = 0; length < 0x10000; length++) {
+	for (unsigned int length = 0; length < 0x10000; length++) {
 		bool good = length >= 16 && !(length % 4) && 48 + length <= total &&
 			is_valid_rest(total - 48 - length, true) &&
 			(!ours || length == TSCT_EXT_SIZE);
@@ -610,9 +596,8 @@ TEST(test_versions_and_modes)
 {
 	__u8 bytes[TSCT_NTP_HEADER] = { 0 };
 	struct tsct_ntp_packet p;
-	unsigned int first;
 
-	for (first = 0; first < 256; first++) {
+	for (unsigned int first = 0; first < 256; first++) {
 		unsigned int version = first >> 3 & 7, mode = first & 7;
 
 		bytes[0] = (__u8)first;
@@ -640,9 +625,8 @@ TEST(test_error_texts)
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 0 };
 	struct tsct_ntp_packet p;
 	const char *why;
-	size_t i;
 
-	for (i = 0; i < ROWS(errors); i++) {
+	for (size_t i = 0; i < ROWS(errors); i++) {
 		bytes[0] = errors[i].first;
 		tsct_ntp_parse(bytes, errors[i].len, &p, &why);
 		ck_assert_ptr_nonnull(strstr(why, errors[i].why));
@@ -657,7 +641,6 @@ TEST(test_error_texts)
 static size_t any_bytes(__u8 *bytes)
 {
 	struct tsct_ntp_packet packet;
-	unsigned int i;
 	size_t len;
 
 	if (!any(4)) {
@@ -669,7 +652,7 @@ static size_t any_bytes(__u8 *bytes)
 	len = tsct_ntp_build(&packet, bytes);
 	fill(bytes + len, TSCT_NTP_MAX - len);
 	len += any(3) ? 4 * any(8) : any((unsigned int)(TSCT_NTP_MAX - len));
-	for (i = any(4); i; i--)
+	for (unsigned int i = any(4); i; i--)
 		bytes[any(any(2) ? 60 : (unsigned int)len)] ^=
 			(__u8)(1 << any(8));
 	return len;

@@ -31,9 +31,8 @@ static unsigned int fill(struct stream *s, unsigned int nr_streams)
 static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 {
 	struct tsct_order_cursor head;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
@@ -95,12 +94,11 @@ TEST(test_equal_keys)
 	static const __u32 want[] = { 1, 2, 3, 0, 4 };
 	struct tsct_order_cursor heap[5];
 	struct tsct_order order;
-	unsigned int i;
 
 	tsct_order_init(&order, heap, 5);
-	for (i = 0; i < 5; i++)
+	for (unsigned int i = 0; i < 5; i++)
 		ck_assert_int_eq(tsct_order_add(&order, &in[i]), 0);
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		ck_assert_uint_eq(tsct_order_first(&order)->index, want[i]);
 		tsct_order_drop(&order);
 	}

@@ -60,9 +60,8 @@ TEST(test_one_of_each)
 {
 	struct tsct_packet_limits limits = { .events = 0 };
 	static const char *const texts[] = { "100", "5ms", "1K" };
-	int i;
 
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(tsct_packet_limits_add(&limits, texts[i]), 0);
 	ck_assert_int_eq(tsct_packet_limits_add(&limits, "2^5"), -EEXIST);
 	ck_assert_int_eq(tsct_packet_limits_add(&limits, "7s"), -EEXIST);
@@ -87,9 +86,8 @@ TEST(test_text)
 	struct tsct_packet_limits largest = { UINT64_MAX, UINT64_MAX,
 					      UINT64_MAX / 1000 * 1000 };
 	char text[TSCT_PACKET_LIMITS_TEXT_MAX];
-	size_t i;
 
-	for (i = 0; i < ROWS(all); i++)
+	for (size_t i = 0; i < ROWS(all); i++)
 		ck_assert_str_eq(tsct_packet_limits_text(&all[i].limits, text),
 				 all[i].text);
 	/* Metadata of a foreign program can have any limits: their text fits, too. */

@@ -162,13 +162,12 @@ TEST(test_invalid_numbers)
 TEST(test_full_and_long_texts)
 {
 	__u32 id[TSCT_PARTICIPANTS_MAX];
-	unsigned int i;
 
-	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
+	for (unsigned int i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
 		id[i] = join(TSCT_PARTICIPANTS_MAX, 1000000 + (int)i);
 	missing(1, 512, "512 of 512 processes (pid 1000000 1000001 1000002 "
 		"1000003 1000004 ...)");
-	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++) {
+	for (unsigned int i = 0; i < TSCT_PARTICIPANTS_MAX; i++) {
 		ck_assert_ptr_nonnull(tsct_participants_find(&p, id[i]));
 		call(id[i], 1, 1);
 	}

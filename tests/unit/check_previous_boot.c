@@ -45,14 +45,13 @@ static void store_clock(__u64 n, __u64 seq)
 {
 	struct tsct_clock_page *page = calloc(1, TSCT_CLOCK_SIZE(CPUS));
 	struct tsct_clock_state state;
-	__u64 i;
 
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, CPUS);
-	for (i = 1; i <= n; i++) {
+	for (__u64 i = 1; i <= n; i++) {
 		state = nth_state(i);
 		tsct_latch_write(page, &state);
 	}
-	for (i = 0; i < CPUS; i++)
+	for (__u64 i = 0; i < CPUS; i++)
 		tsct_latch_set_cpu(page, i, 0, 0);
 	tsct_reserved_clock_store(clock_at(seq % TSCT_RESERVED_CLOCKS), page, seq);
 	free(page);
@@ -103,7 +102,6 @@ static void make_channel(unsigned int slot, const char *name)
 	struct tsct_reserved_channel *c = (void *)(image + offset);
 	struct tsct_channel_header *h;
 	struct tsct_event_def def;
-	__u32 cpu;
 
 	c->magic = TSCT_RESERVED_CHANNEL_MAGIC;
 	c->offset = offset;
@@ -132,7 +130,7 @@ static void make_channel(unsigned int slot, const char *name)
 	h->defs_used = def.size;
 	h->lost_no_ring = 5;
 	at = c->head_offset + HEAD;
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (__u32 cpu = 0; cpu < CPUS; cpu++) {
 		if (cpu == ABSENT)
 			continue;
 		c->rings[cpu] = at;
@@ -190,7 +188,6 @@ TEST(test_reads_all)
 	struct tsct_clock *clock;
 	struct tsct_time time;
 	__u64 last, nr;
-	__u32 cpu;
 
 	parse();
 	ck_assert_uint_eq(boot.nr_channels, 2);
@@ -198,7 +195,7 @@ TEST(test_reads_all)
 	ck_assert_str_eq(tsct_previous_boot_channel(&boot, 1)->name, "second");
 	ck_assert_int_eq(tsct_previous_boot_open_channel(&boot, 1, &channel), 0);
 	ck_assert_int_eq(tsct_reader_open(channel, &reader), 0);
-	for (cpu = 0; cpu < CPUS; cpu++) {
+	for (__u32 cpu = 0; cpu < CPUS; cpu++) {
 		nr = read_ring(reader, cpu, &last);
 		ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
 		ck_assert_uint_eq(last, cpu == ABSENT ? 0 : EVENTS);
@@ -237,9 +234,8 @@ TEST(test_time_of_panic)
 	};
 	struct tsct_channel *channel;
 	struct tsct_clock *clock;
-	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		if (!i)
 			parse();
 		set_panic(&boot.header.panic, at[i][0]);
@@ -308,7 +304,6 @@ TEST(test_interrupted_clock)
 	char *before = malloc(size), *after = malloc(size);
 	struct tsct_reserved_clock *clock = clock_at(0);
 	unsigned int valid = 0;
-	size_t i;
 
 	memcpy(before, clock, size);
 	store_clock(7, 4);
@@ -316,7 +311,7 @@ TEST(test_interrupted_clock)
 	memcpy(clock, before, size);
 	clock->checksum = 0;
 	/* The checksum is stored last. */
-	for (i = 8; i <= size; i += 8) {
+	for (size_t i = 8; i <= size; i += 8) {
 		valid += tsct_reserved_clock_valid(clock, CPUS);
 		if (i < size)
 			memcpy((char *)clock + i, after + i, 8);
@@ -336,9 +331,8 @@ TEST(test_rejects_header)
 		{ -EINVAL, SIZE + TSCT_PAGE_SIZE }, { -EINVAL, TSCT_PAGE_SIZE },
 	};
 	char *copy;
-	size_t i;
 
-	for (i = 0; i < ROWS(cases); i++) {
+	for (size_t i = 0; i < ROWS(cases); i++) {
 		copy = calloc(1, SIZE + TSCT_PAGE_SIZE);
 		memcpy(copy, image, SIZE);
 		ck_assert_int_eq(tsct_previous_boot_parse(copy, cases[i].size, &boot),
@@ -358,10 +352,9 @@ TEST(test_rejects_header)
 TEST(test_rejects_descriptions)
 {
 	const size_t size = TSCT_RESERVED_CHANNEL_SIZE(CPUS) * 8;
-	unsigned int bit;
 	char *copy;
 
-	for (bit = 0; bit < size; bit++) {
+	for (unsigned int bit = 0; bit < size; bit++) {
 		copy = malloc(SIZE);
 		memcpy(copy, image, SIZE);
 		copy[header()->channels[0] + bit / 8] ^= 1 << bit % 8;
@@ -489,13 +482,12 @@ static void seal(char *copy)
 	struct tsct_reserved_header *h = (void *)copy;
 	struct tsct_reserved_channel *c;
 	struct tsct_reserved_clock *clock;
-	unsigned int i;
 
-	for (i = 0; i < TSCT_RESERVED_CLOCKS; i++) {
+	for (unsigned int i = 0; i < TSCT_RESERVED_CLOCKS; i++) {
 		clock = (void *)(copy + header()->clock_offset + i * header()->clock_stride);
 		clock->checksum = tsct_reserved_sum(clock, TSCT_RESERVED_CLOCK_SIZE(CPUS));
 	}
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		c = (void *)(copy + header()->channels[i]);
 		if (TSCT_RESERVED_CHANNEL_SIZE(c->header.nr_cpus) <= TSCT_PAGE_SIZE)
 			c->checksum = tsct_reserved_channel_sum(c);

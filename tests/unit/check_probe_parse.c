@@ -35,14 +35,13 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 		     char *to, size_t size)
 {
 	static const char *const names[] = { "a-b", "2b", "c" };
-	int i;
 
 	(void)to;
 	(void)size;
 	snprintf(asked, sizeof(asked), "%s %s", system, name);
 	*ret_probes = calloc(3, sizeof(**ret_probes));
 	ck_assert_ptr_nonnull(*ret_probes);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		strcpy((*ret_probes)[i].name, names[i]);
 	return 3;
 }

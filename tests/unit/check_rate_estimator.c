@@ -7,14 +7,12 @@ CASE("rate_estimator", start, NULL);
 
 LOOP_TEST(test_steady, 0, 20)
 {
-	unsigned int i;
-
 	start();
 	check_rate_bound();
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_RESTART);
 	ck_assert_double_le(hz_error_ppm(), 2);
-	for (i = 1; i <= 100; i++) {
+	for (unsigned int i = 1; i <= 100; i++) {
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 		check_rate_bound();
 		ck_assert_uint_eq(est.state.status,
@@ -57,9 +55,8 @@ TEST(test_locked)
 TEST(test_counter_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
-	unsigned int i;
 
-	for (i = 0; i < ROWS(hz); i++) {
+	for (unsigned int i = 0; i < ROWS(hz); i++) {
 		start_with(hz[i]);
 		ck_assert_int_eq(calibrate(), 0);
 		go_on_for(10);
@@ -75,9 +72,7 @@ TEST(test_counter_rates)
  * overflows. */
 TEST(test_long_run)
 {
-	unsigned int i;
-
-	for (i = 0; i < 20000; i++)
+	for (unsigned int i = 0; i < 20000; i++)
 		ck_assert_int_eq(go_on(SECOND * 10), TSCT_RATE_OK);
 	ck_assert_double_le(hz_error_ppm(), 1e-6);
 	ck_assert_uint_le(est.raw.nr, TSCT_RATE_WINDOW_MAX);
@@ -90,9 +85,8 @@ TEST(test_long_run)
 TEST(test_changing_rate)
 {
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
-	unsigned int i;
 
-	for (i = 0; i < ROWS(ppb); i++) {
+	for (unsigned int i = 0; i < ROWS(ppb); i++) {
 		go_on_for(20);
 		sim_steer(&sim, ppb[i]);
 		sim_advance(&sim, SECOND);
@@ -175,7 +169,6 @@ TEST(test_fast_slew)
 TEST(test_small_step)
 {
 	int64_t off = 200000, now;
-	unsigned int i;
 
 	go_on_for(10);
 	sim_step(&sim, off);
@@ -186,7 +179,7 @@ TEST(test_small_step)
 	 * rate. */
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 		now = check_params();
 		ck_assert_int_lt(now, off + 300);
@@ -290,9 +283,8 @@ TEST(test_slow_and_interrupted_reads)
 						 * in ns */
 		{ 1000, 1, 20, 90000000 },
 	};
-	unsigned int i, k;
 
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		seed_with(40 + i);
 		start_with(HZ);
 		sim.read_ns = noise[i].read;
@@ -301,7 +293,7 @@ TEST(test_slow_and_interrupted_reads)
 		sim.stall_ns = noise[i].stall;
 		ck_assert_int_eq(calibrate(), 0);
 		check_rate_bound();
-		for (k = 0; k < 200; k++) {
+		for (unsigned int k = 0; k < 200; k++) {
 			ck_assert_int_ge(feed(), 0);
 			check_params();
 			check_rate_bound();
@@ -316,10 +308,9 @@ TEST(test_slow_and_interrupted_reads)
 TEST(test_poor_sample)
 {
 	struct tsct_clock_state last;
-	unsigned int i;
 
 	go_on_for(5);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		last = est.state;
 		sim.read_ns = 100000;
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
@@ -328,7 +319,7 @@ TEST(test_poor_sample)
 	}
 	/* A wide bracket is accepted when the clock would go into holdover without
 	 * it. */
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_ge(est.state.real.error_ps, 50000000);
@@ -342,13 +333,11 @@ TEST(test_poor_sample)
 /* If the kernel reads counter and clock simultaneously, brackets have a width of 0. */
 TEST(test_snapshot)
 {
-	unsigned int i;
-
 	start_with(HZ);
 	sim.ops.snapshot = sim_snapshot;
 	sim.clocksource = "tsc";
 	ck_assert_int_eq(calibrate(), 0);
-	for (i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 50; i++) {
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 		ck_assert_int_le(check_params(), 3);
 	}
@@ -376,12 +365,11 @@ TEST(test_very_slow_reads)
 TEST(test_sampler_adapts)
 {
 	struct tsct_bracket bracket;
-	unsigned int i;
 
 	/* Without a limit for brackets yet, it makes the maximum of tries. */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
-	for (i = 0; i < 50; i++)
+	for (unsigned int i = 0; i < 50; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
@@ -390,7 +378,7 @@ TEST(test_sampler_adapts)
 	ck_assert_uint_le(sim.reads, 3 * 60);
 	sim.read_ns = 3000;		/* each read of a clock takes 3 us from now
 					 * on */
-	for (i = 0; i < 20; i++)
+	for (unsigned int i = 0; i < 20; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
@@ -575,10 +563,9 @@ TEST(test_rejects_bad_samples)
 static void check_set_at_start(unsigned int at, int64_t step)
 {
 	struct tsct_sample samples[16];
-	unsigned int i;
 
 	start_with(HZ);
-	for (i = 0; i < 16; i++) {
+	for (unsigned int i = 0; i < 16; i++) {
 		if (i == at)
 			sim_step(&sim, step);
 		tsct_sampler_take(&sampler, &samples[i]);
@@ -599,9 +586,8 @@ LOOP_TEST(test_set_at_start, 1, 16)
 {
 	static const int64_t steps[] = { 10000, 1000000, 1000000000,
 		47000000000, 1000000000000000000 };
-	unsigned int i;
 
-	for (i = 0; i < ROWS(steps); i++) {
+	for (unsigned int i = 0; i < ROWS(steps); i++) {
 		seed_with(100 * _i + i);
 		check_set_at_start(_i, steps[i]);
 		check_set_at_start(_i, -steps[i]);
@@ -626,7 +612,6 @@ TEST(test_median)
 			bracket(5000, 4000, 5010), bracket(6000, 5000, 6010),
 		},
 	};
-	unsigned int i;
 
 	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
 	window.nr = 2;
@@ -635,7 +620,7 @@ TEST(test_median)
 	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
 	/* Windows of any size and widths: the rates between brackets fit the buffer. */
 	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
-		for (i = 0; i < window.nr; i++)
+		for (unsigned int i = 0; i < window.nr; i++)
 			window.hist[i] = bracket(i * 10000, i * 20000,
 						i * 10000 + i % 7);
 		ck_assert_double_eq_tol(tsct_rate_window_median(&window), 2, 1e-3);

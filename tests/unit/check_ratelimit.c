@@ -80,9 +80,8 @@ TEST(test_addresses)
 	};
 	struct tsct_address a, was;
 	char text[TSCT_ADDRESS_TEXT];
-	size_t i;
 
-	for (i = 0; i < ROWS(good); i++) {
+	for (size_t i = 0; i < ROWS(good); i++) {
 		a = address(good[i][0]);
 		tsct_address_print(&a, text, sizeof(text));
 		ck_assert_str_eq(text, good[i][1]);
@@ -94,7 +93,7 @@ TEST(test_addresses)
 	ck_assert_uint_eq(a.port, 0x5a5a);
 	memset(&a, 0x5a, sizeof(a));
 	was = a;
-	for (i = 0; i < ROWS(bad); i++) {
+	for (size_t i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(tsct_address_parse(bad[i], &a) == -EINVAL, "%s",
 			      bad[i]);
 		ck_assert_mem_eq(&a, &was, sizeof(a));
@@ -109,9 +108,8 @@ TEST(test_rejects_bad_rules)
 		"10.1.2.3/8", "fd00::1/8", "fd00::/129", "fe80::1%2",
 		"10.0.0.0/0x8", "10.0.0.0/99999999999999999999", "0.0.0.1/0",
 	};
-	size_t i;
 
-	for (i = 0; i < ROWS(bad); i++)
+	for (size_t i = 0; i < ROWS(bad); i++)
 		ck_assert_msg(tsct_ratelimit_rule(ratelimit, bad[i],
 						  true) == -EINVAL,
 			      "%s", bad[i]);
@@ -170,9 +168,8 @@ TEST(test_longest_prefix)
 TEST(test_too_many_rules)
 {
 	char text[32];
-	int i;
 
-	for (i = 0; i < TSCT_RULES_MAX; i++) {
+	for (int i = 0; i < TSCT_RULES_MAX; i++) {
 		snprintf(text, sizeof(text), "10.%d.0.0/16", i);
 		rule(text, true);
 	}
@@ -193,9 +190,7 @@ struct reference_rule {
 
 static bool matches(const struct reference_rule *r, const __u8 ip[16])
 {
-	unsigned int i;
-
-	for (i = 0; i < r->bits; i++)
+	for (unsigned int i = 0; i < r->bits; i++)
 		if ((r->ip[i / 8] ^ ip[i / 8]) >> (7 - i % 8) & 1)
 			return false;
 	return true;
@@ -217,9 +212,8 @@ static bool reference_allows(const struct reference_rule *r, unsigned int nr,
 static void any_ip(__u8 ip[16])
 {
 	static const __u8 some[] = { 0, 0xff, 0x80, 1 };
-	unsigned int i;
 
-	for (i = 0; i < 16; i++)
+	for (unsigned int i = 0; i < 16; i++)
 		ip[i] = i < 12 && any(8) ? 0 : some[any(4)];
 }
 
@@ -227,13 +221,12 @@ static void any_rule(struct reference_rule *r)
 {
 	struct tsct_address a;
 	char text[TSCT_ADDRESS_TEXT], prefix[TSCT_ADDRESS_TEXT + 8];
-	unsigned int i;
 
 	memset(&a, 0, sizeof(a));
 	any_ip(r->ip);
 	r->bits = any(2) ? 128 - any(20) : any(129);
 	r->allow = any(2);
-	for (i = r->bits; i < 128; i++)
+	for (unsigned int i = r->bits; i < 128; i++)
 		r->ip[i / 8] &= ~(1 << (7 - i % 8));
 	memcpy(a.ip, r->ip, 16);
 	tsct_address_print(&a, text, sizeof(text));
@@ -318,12 +311,10 @@ TEST(test_children)
 
 TEST(test_many_children)
 {
-	int i;
-
 	/* addresses are configured in an order that is not sorted */
-	for (i = 0; i < TSCT_CHILDREN_MAX; i++)
+	for (int i = 0; i < TSCT_CHILDREN_MAX; i++)
 		child(nth_address(0, i * 389 % 1024), (__u32)(1 + i * 389 % 1024));
-	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
+	for (int i = 0; i < TSCT_CHILDREN_MAX; i++) {
 		ck_assert_int_eq(key(nth_address(0, i), (__u32)i + 1), 1);
 		ck_assert_int_eq(key(nth_address(0, i), (__u32)i + 2), -EKEYREJECTED);
 	}
@@ -345,10 +336,8 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 
 TEST(test_buckets)
 {
-	int trusted;
-
 	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1000);
-	for (trusted = 0; trusted < 2; trusted++) {
+	for (int trusted = 0; trusted < 2; trusted++) {
 		make(1000, 5, 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 0, 9), 5);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 999, 9), 0);

@@ -142,11 +142,10 @@ static void expect_valid(const struct tsct_event *event)
 {
 	const unsigned char *bytes = event->payload;
 	volatile unsigned int sum = 0;
-	unsigned int i;
 
 	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
-	for (i = 0; i < event->len; i++)
+	for (unsigned int i = 0; i < event->len; i++)
 		sum += bytes[i];	/* the sanitizer detects a read beyond the
 					 * payload */
 }
@@ -197,23 +196,21 @@ TEST(test_overwritten_while_read)
 {
 	struct timeval now, end;
 	struct tsct_event event;
-	unsigned int cpu, i;
-	pid_t pid;
+	pid_t pid = fork();
 
-	pid = fork();
 	if (!pid)
 		overwrite_file(t);
 	gettimeofday(&end, NULL);
 	end.tv_sec += 2;
 	do {
-		for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
-			for (i = 0; i < 1000; i++)
+		for (unsigned int cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+			for (unsigned int i = 0; i < 1000; i++)
 				if (tsct_reader_next(reader, cpu, &event) == 1)
 					expect_valid(&event);
 			tsct_reader_release(reader, cpu);
 			tsct_reader_def(reader, any(65536));
 		}
-		for (i = 0; i < 1000; i++)
+		for (unsigned int i = 0; i < 1000; i++)
 			if (tsct_reader_next_ordered(reader, UINT64_MAX,
 						 &event) == 1)
 				expect_valid(&event);

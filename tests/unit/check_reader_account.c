@@ -59,25 +59,24 @@ CASE("overwrite", setup_overwrite, teardown);
 LOOP_TEST(test_overrun_counts, 0, 2)
 {
 	struct tsct_reader *readers[3] = { reader };
-	int i, j, k, n;
 
 	ck_assert_int_eq(tsct_reader_open(t, &readers[1]), 0);
 	readers[2] = NULL;
-	for (i = 0; i < 300; i++) {
-		for (n = any(any(3) ? 20 : 700); n; n--)
+	for (int i = 0; i < 300; i++) {
+		for (int n = any(any(3) ? 20 : 700); n; n--)
 			ck_assert(emit_any());
-		for (j = 0; j < 3; j++) {
+		for (int j = 0; j < 3; j++) {
 			if (!readers[j] && !any(50))
 				ck_assert_int_eq(tsct_reader_open(t,
 						 &readers[j]), 0);
-			for (k = any(any(2) ? 30 : 500); readers[j] && k; k--)
+			for (int k = any(any(2) ? 30 : 500); readers[j] && k; k--)
 				if (!read_one(readers[j]))
 					break;
 			if (readers[j])
 				expect_balance(readers[j], 0);
 		}
 	}
-	for (j = 0; j < 3; j++)
+	for (int j = 0; j < 3; j++)
 		if (readers[j])
 			expect_all(readers[j]);
 	ck_assert_uint_eq(stat_of(readers[0], 0).before, 0);
@@ -92,12 +91,11 @@ CASE("discard", setup_discard, teardown);
 LOOP_TEST(test_discard_counts, 0, 3)
 {
 	__u64 refused = 0;
-	int i, n;
 
-	for (i = 0; i < 1000; i++) {
-		for (n = any(200); n; n--)
+	for (int i = 0; i < 1000; i++) {
+		for (int n = any(200); n; n--)
 			refused += !emit_any();
-		for (n = any(250); n && read_one(reader); n--)
+		for (int n = any(250); n && read_one(reader); n--)
 			;
 		expect_balance(reader, 0);
 		if (any(2))
@@ -113,12 +111,11 @@ LOOP_TEST(test_discard_counts, 0, 3)
 LOOP_TEST(test_successive_consumers, 0, 3)
 {
 	__u64 taken = 0, released = 0;
-	int i, n;
 
-	for (i = 0; i < 400; i++) {
-		for (n = any(150); n; n--)
+	for (int i = 0; i < 400; i++) {
+		for (int n = any(150); n; n--)
 			emit_any();
-		for (n = any(120); n && read_one(reader); n--)
+		for (int n = any(120); n && read_one(reader); n--)
 			taken++;
 		if (any(4)) {
 			tsct_reader_release(reader, 0);
@@ -198,18 +195,16 @@ LOOP_TEST(test_false_event_counts, 0, 3)
 /* Ring positions wrap at 2^48, event counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
-	int i, n;
-
 	tsct_reader_close(reader);
 	ring_age(writer, 0, pos, events);
 	tsct_ring_consumer(t, 0)->tail = TSCT_HEAD_POS(pos + TSCT_BLOCK_HEADER);
 	emitted = events;
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(reader, 0).before, events);
-	for (i = 0; i < 300; i++) {
-		for (n = any(200); n; n--)
+	for (int i = 0; i < 300; i++) {
+		for (int n = any(200); n; n--)
 			emit_any();
-		for (n = any(400); n && read_one(reader); n--)
+		for (int n = any(400); n && read_one(reader); n--)
 			;
 		expect_balance(reader, 0);
 		tsct_reader_release(reader, 0);
@@ -230,11 +225,9 @@ LOOP_TEST(test_wraps, 0, 3)
 /* More than 2^16 events are written between two reads. */
 TEST(test_many_unread_events)
 {
-	int i;
-
 	teardown();
 	open_channel(TSCT_POLICY_DISCARD, 512);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		while (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
 			emitted++;
 		ck_assert_uint_gt(stat_of(reader, 0).unread, 1 << 16);
@@ -249,12 +242,11 @@ TEST(test_many_unread_events)
 LOOP_TEST(test_seek_end, 0, 2)
 {
 	struct tsct_event event;
-	int i, n;
 
-	for (i = 0; i < 1000; i++) {
-		for (n = any(300); n; n--)
+	for (int i = 0; i < 1000; i++) {
+		for (int n = any(300); n; n--)
 			emit_any();
-		for (n = any(100); n && read_one(reader); n--)
+		for (int n = any(100); n && read_one(reader); n--)
 			;
 		/* tsct_reader_wait() takes an event out of a ring, and keeps the event
 		 * for the next call that reads. */
@@ -310,22 +302,21 @@ static void follow(int nr)
 {
 	struct live live[3] = { { .reader = reader } };
 	pthread_t thread;
-	int i;
 
 	stop_writing = 0;
-	for (i = 0; i < nr; i++) {
+	for (int i = 0; i < nr; i++) {
 		live[i].target = 8000;
 		if (i)
 			ck_assert_int_eq(tsct_reader_open(t, &live[i].reader), 0);
 	}
 	pthread_create(&thread, NULL, write_on, NULL);
-	for (i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		pthread_create(&live[i].thread, NULL, read_on, &live[i]);
-	for (i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		pthread_join(live[i].thread, NULL);
 	WRITE_ONCE(stop_writing, 1);
 	pthread_join(thread, NULL);
-	for (i = 0; i < nr; i++) {
+	for (int i = 0; i < nr; i++) {
 		expect_all(live[i].reader);
 		if (i)
 			tsct_reader_close(live[i].reader);
@@ -357,9 +348,8 @@ TEST(test_live_processes)
 	struct live live = { .target = 5000 };
 	pthread_t thread;
 	pid_t pids[3];
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		pids[i] = fork();
 		if (pids[i])
 			continue;
@@ -370,7 +360,7 @@ TEST(test_live_processes)
 	}
 	stop_writing = 0;
 	pthread_create(&thread, NULL, write_on, NULL);
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		expect_exit(pids[i], 0);
 	}
 	WRITE_ONCE(stop_writing, 1);

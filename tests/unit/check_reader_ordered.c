@@ -55,12 +55,11 @@ TEST(test_merges_cpus)
 {
 	const __u32 other = nr_rings() - 1;	/* number of the last CPU; 0 if there
 						 * is only one CPU */
-	__u64 i;
 
 	expect_nothing(UINT64_MAX);
-	for (i = 0; i < 100; i++)
+	for (__u64 i = 0; i < 100; i++)
 		put(i % 2 ? other : 0, 100 + i);
-	for (i = 0; i < 100; i++)
+	for (__u64 i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
 	/* The reader returns an event from a ring that it earlier found empty. */
@@ -109,9 +108,8 @@ TEST(test_late_events)
 TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
-	__u64 i;
 
-	for (i = 0; i < 10; i++)
+	for (__u64 i = 0; i < 10; i++)
 		put(0, 10 + i);
 	put(nr_rings() - 1, 50);
 	expect(10, 0, 0);
@@ -159,11 +157,10 @@ LOOP_TEST(test_random_rings, 0, 3)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
 	struct tsct_event event;
-	int i, n;
 
 	stamp = 1;
-	for (i = 0; i < 500; i++) {
-		for (n = any(100); n; n--, nr++)
+	for (int i = 0; i < 500; i++) {
+		for (int n = any(100); n; n--, nr++)
 			put(any(nr_rings()), stamp += any(3));
 		/* All events with at most @stamp cycles are published already, so no
 		 * returned event is marked as late (TSCT_EVENT_LATE). */
@@ -177,7 +174,7 @@ LOOP_TEST(test_random_rings, 0, 3)
 			if (!any(100))
 				break;
 		}
-		for (n = 0; n < (int)nr_rings(); n++)
+		for (int n = 0; n < (int)nr_rings(); n++)
 			tsct_reader_release(reader, n);
 		stamp++;
 	}
@@ -223,10 +220,9 @@ TEST(test_follows_writers)
 	struct tsct_event event;
 	pthread_t threads[3];
 	void *wrote;
-	__u32 i;
 
 	stop_writing = 0;
-	for (i = 0; i < nr; i++)
+	for (__u32 i = 0; i < nr; i++)
 		pthread_create(&threads[i], NULL, write_ring,
 			       (void *)(uintptr_t)i);
 	end = now_ns() + 500000000;
@@ -245,11 +241,11 @@ TEST(test_follows_writers)
 			if (!(++got % 64))
 				tsct_reader_release(reader, event.cpu);
 		}
-		for (i = 0; i < nr; i++)
+		for (__u32 i = 0; i < nr; i++)
 			tsct_reader_release(reader, i);
 	}
 	WRITE_ONCE(stop_writing, 1);
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		pthread_join(threads[i], &wrote);
 		while (tsct_reader_next(reader, i, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload,
@@ -270,14 +266,13 @@ CASE("overwrite", setup_overwrite, teardown);
 TEST(test_watermark)
 {
 	struct tsct_event event;
-	int i;
 
 	ck_assert_int_eq(tsct_reader_watermark(reader, 1000), 0);
 	put(0, 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
 	/* The watermark is in bytes of all rings together; an event takes 24. */
-	for (i = 1; i < 41; i++)
+	for (int i = 1; i < 41; i++)
 		put(i % nr_rings(), 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	put(0, 100);
@@ -293,13 +288,11 @@ TEST(test_watermark)
  * reader. */
 TEST(test_watermark_above_ring_size)
 {
-	int i;
-
 	ck_assert_int_eq(tsct_reader_watermark(reader, UINT64_MAX), 0);
-	for (i = 0; i < 5300; i++)
+	for (int i = 0; i < 5300; i++)
 		put(0, 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
-	for (i = 0; i < 200; i++)
+	for (int i = 0; i < 200; i++)
 		put(0, 10000 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, -1), 1);
 }

@@ -201,9 +201,8 @@ static uint64_t median_half(const struct tsct_recording *of)
 {
 	static uint64_t halves[EVENTS];
 	const struct tsct_error_piece *p = of->errors.pieces;
-	unsigned int i;
 
-	for (i = 0; i < EVENTS; i++) {
+	for (unsigned int i = 0; i < EVENTS; i++) {
 		while (p->until < events[i].cycles)
 			p++;
 		ck_assert_uint_le(p->from, events[i].cycles);
@@ -466,13 +465,12 @@ TEST(test_extreme_lines)
 					 1ULL << 63, UINT64_MAX - 1, UINT64_MAX };
 	const unsigned int nr = ROWS(extreme);
 	__u64 tick;
-	unsigned int i, k;
 
-	for (i = 0; i < nr * nr * nr; i++) {
+	for (unsigned int i = 0; i < nr * nr * nr; i++) {
 		free_given();
 		make_given();
 		rec.epoch_first = 2;
-		for (k = 0; k < 3; k++)
+		for (unsigned int k = 0; k < 3; k++)
 			ck_assert_int_eq(tsct_recording_add_segment(&rec,
 					 &(struct tsct_clock_segment) {
 				.base_cycles = extreme[i % nr] + k,
@@ -484,7 +482,7 @@ TEST(test_extreme_lines)
 		rec.real.mult = extreme[(i / nr + 1) % nr];
 		rec.real.slew_mult = rec.real.mult;
 		ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
-		for (k = 0; k < nr; k++) {
+		for (unsigned int k = 0; k < nr; k++) {
 			tick = extreme[k];
 			ck_assert_uint_le(tsct_error_bounds_max_ps(&rec, tick, tick),
 					  tsct_error_bounds_max_ps(&rec, 0, UINT64_MAX));
@@ -524,9 +522,8 @@ TEST(test_older_version)
 TEST(test_far_lines)
 {
 	static const __u64 far[] = { 1ULL << 53, (1ULL << 55) - 1, 1ULL << 55, 1ULL << 63 };
-	unsigned int i;
 
-	for (i = 0; i < 2 * ROWS(far); i++) {
+	for (unsigned int i = 0; i < 2 * ROWS(far); i++) {
 		free_given();
 		make_given();
 		if (i % 2)
@@ -548,10 +545,9 @@ TEST(test_far_lines)
 TEST(test_utc)
 {
 	struct tsct_recorded_errors errors;
-	struct tsct_recorded_node *node;
 	__u64 ns;
+	struct tsct_recorded_node *node = &rec.nodes[0];
 
-	node = &rec.nodes[0];
 	tsct_recorded_utc_add(node, rec.begin, 40000, TSCT_UTC_KERNEL);
 	tsct_recorded_utc_add(node, 1500000, 90000, TSCT_UTC_KERNEL);
 	tsct_recorded_utc_add(node, 1500010, 50000, TSCT_UTC_KERNEL);

@@ -89,12 +89,11 @@ TEST(test_burst_on_a_long_path)
 TEST(test_round_trip)
 {
 	__s64 rtt_ns = tsct_request_rtt_ns(0, 300 * MS);
-	unsigned int i;
 
 	ck_assert_int_eq(rtt_ns, 300 * MS);
 	ck_assert_int_eq(tsct_request_rtt_ns(rtt_ns, 400 * MS), 400 * MS);
 	ck_assert_int_ge(tsct_request_rtt_ns(rtt_ns, 1 * MS), 250 * MS);
-	for (i = 0; i < 100; i++)
+	for (unsigned int i = 0; i < 100; i++)
 		rtt_ns = tsct_request_rtt_ns(rtt_ns, 1 * MS);
 	ck_assert_int_eq(rtt_ns, 1 * MS);
 }

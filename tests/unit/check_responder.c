@@ -10,9 +10,8 @@ CASE("responder", setup, teardown);
 TEST(test_ntp_answers)
 {
 	struct tsct_ntp_packet p = request(false);
-	int version;
 
-	for (version = 1; version < 5; version++) {
+	for (int version = 1; version < 5; version++) {
 		p.version = (__u8)version;
 		expect_answer("10.0.0.1", &p, 0);
 		ck_assert_uint_eq(w.len, TSCT_NTP_HEADER);
@@ -94,10 +93,9 @@ TEST(test_ignores_non_requests)
 	struct tsct_ntp_packet p;
 	struct tsct_address from = address("10.0.0.1");
 	__u8 bytes[TSCT_NTP_MAX];
-	int mode, version;
 
-	for (mode = 0; mode < 8; mode++) {
-		for (version = 0; version < 8; version++) {
+	for (int mode = 0; mode < 8; mode++) {
+		for (int version = 0; version < 8; version++) {
 			p = request(version == 4);
 			p.mode = (__u8)mode;
 			p.version = (__u8)version;
@@ -399,10 +397,8 @@ LOOP_TEST(test_random_changes, 0, 4)
 
 TEST(test_result_texts)
 {
-	int i, j;
-
-	for (i = 0; i < TSCT_ANSWER_NR; i++)
-		for (j = 0; j < i; j++)
+	for (int i = 0; i < TSCT_ANSWER_NR; i++)
+		for (int j = 0; j < i; j++)
 			ck_assert_str_ne(tsct_answers[i].text,
 					 tsct_answers[j].text);
 }
@@ -419,13 +415,12 @@ TEST(test_repeated_and_replayed_requests)
 	struct tsct_ntp_packet p[3];
 	struct tsct_extension first_answer;
 	__u32 ticket;
-	int i, j;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		p[i] = ask("10.0.0.1", 0);
 		first_answer = w.reply.ext;
 		ticket = w.ticket;
-		for (j = 0; j < 2; j++) {
+		for (int j = 0; j < 2; j++) {
 			expect_answer_unchanged("10.0.0.1", &p[i], 0);
 			ck_assert_mem_eq(&w.reply.ext, &first_answer,
 					 sizeof(first_answer));
@@ -437,7 +432,7 @@ TEST(test_repeated_and_replayed_requests)
 				  i ? p[i - 1].ext.nonce : 0);
 		sent(ticket, w.now + 10, 0, true);
 	}
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		expect_answer_unchanged("10.0.0.1", &p[i], 0);
 		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
 		ck_assert_uint_eq(w.reply.ext.session, 0);
@@ -484,9 +479,8 @@ TEST(test_proven_requests)
 TEST(test_zero_nonce)
 {
 	struct tsct_ntp_packet p;
-	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		p = request(true);
 		p.ext.nonce = 0;
 		expect_answer_unchanged("10.0.0.1", &p, 0);
@@ -538,9 +532,8 @@ TEST(test_client_restart)
 	struct tsct_address at = address("10.0.0.1");
 	__u32 ticket = 0;
 	__u64 tx = 0;
-	int i;
 
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		ask("10.0.0.1", 0);
 		/* a request with tx 1, which is not the tx of any answer */
 		first = request(true);
@@ -570,7 +563,7 @@ TEST(test_client_restart)
 	/* The answer to `second` contains no transmit time of a previous answer: the
 	 * time that sent() reported is not that of the answer to `first`. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		ask("10.0.0.1", 0);
 		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
 		expect_answer_unchanged("10.0.0.1", &first, 0);
@@ -580,7 +573,7 @@ TEST(test_client_restart)
 	/* A client is still accepted after the loss of as many answers as the client
 	 * table remembers. */
 	ask("10.0.0.1", 0);
-	for (i = 0; i < TSCT_RESPONDER_PAST; i++) {
+	for (int i = 0; i < TSCT_RESPONDER_PAST; i++) {
 		first = request(true);
 		first.ext.tx = *last_tx_to(&at, 0);
 		expect_answer_unchanged("10.0.0.1", &first, 0);

@@ -78,10 +78,8 @@ CASE("discard", setup, teardown);
 
 TEST(test_signal_after_every_instruction)
 {
-	unsigned int n;
-
 	catch_steps();
-	for (n = 1; n < 300; n++) {
+	for (unsigned int n = 1; n < 300; n++) {
 		ck_assert_int_eq(emit_signalled(n, 2, emit_inner), 0);
 		expect_both();
 	}

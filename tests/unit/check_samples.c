@@ -74,10 +74,9 @@ static void begin_recording(void)
 static void make_small(unsigned int nr)
 {
 	struct tsct_sync_sample s;
-	unsigned int i;
 
 	begin_recording();
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		make_sample(i, i < nr / 4 ? 5 : i >= nr - nr / 4 ? 6 : 0, &s);
 		write_sample(&s);
 		if (i % 8 == 7)
@@ -110,14 +109,13 @@ TEST(test_round_trip)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recorded_sync sync;
-	unsigned int i;
 
 	make_small(100);
 	read_small(&sync);
 	ck_assert_uint_eq(reports, 0);
 	ck_assert_uint_eq(nr_samples, 100);
 	seed_with(0);
-	for (i = 0; i < nr_samples; i++) {
+	for (unsigned int i = 0; i < nr_samples; i++) {
 		make_sample(i, i < 25 ? 5 : i >= 75 ? 6 : 0, &s);
 		ck_assert_mem_eq(&s, &samples[i], sizeof(s));
 	}
@@ -328,10 +326,9 @@ static void use_samples(void)
 TEST(test_truncated_samples)
 {
 	unsigned int last = 0;
-	size_t len;
 
 	make_small(12);
-	for (len = 0; len < file_len; len++) {
+	for (size_t len = 0; len < file_len; len++) {
 		store_file(dirfd_, "sync_0", file, len);
 		read_small(NULL);
 		ck_assert_uint_ge(nr_samples, last);
@@ -344,12 +341,10 @@ TEST(test_truncated_samples)
 
 LOOP_TEST(test_random_changes, 0, 4)
 {
-	unsigned int i, k;
-
 	make_small(24);
-	for (i = 0; i < 400; i++) {
+	for (unsigned int i = 0; i < 400; i++) {
 		memcpy(bad, file, file_len);
-		for (k = 0; k <= any(3); k++)
+		for (unsigned int k = 0; k <= any(3); k++)
 			bad[any(file_len)] ^= 1U << any(8);
 		store_file(dirfd_, "sync_0", bad, file_len);
 		read_small(NULL);
@@ -393,10 +388,9 @@ LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 {
 	struct tsct_sync_sample s;
 	char wanted[256];
-	unsigned int i;
 
 	begin_recording();
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		make_sample(i, 0, &s);
 		if (i == 1)
 			impossible[_i].change(&s);

@@ -105,7 +105,6 @@ TEST(test_no_session)
 TEST(test_turns)
 {
 	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
-	unsigned int cycle;
 	__u32 s;
 
 	make(10, 1000000, 500, 0);
@@ -119,7 +118,7 @@ TEST(test_turns)
 		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 		turn[i] = 2000 + i + reply.turn_us;
 	}
-	for (cycle = 1; cycle <= 10; cycle++) {
+	for (unsigned int cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
 			/* a turn begins at least a slot after the previous turn */
@@ -180,7 +179,6 @@ TEST(test_early_member)
 {
 	__u64 turn, now;
 	__u32 s;
-	int i;
 
 	make(3, 1000000, 500, 0);
 	member(1, NULL, 0);
@@ -194,7 +192,7 @@ TEST(test_early_member)
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		check_join(1, s, 1011 + (__u64)i, TSCT_EXT_SESSION_OPEN);
 		ck_assert_uint_eq(1011 + i + reply.turn_us, 2000);
 	}
@@ -218,7 +216,6 @@ TEST(test_early_member)
 TEST(test_silent_member)
 {
 	__u64 turn[4], now = 0, i, before;
-	unsigned int n;
 	__u32 s;
 
 	make(50, 1000000, 500, 0);
@@ -229,7 +226,7 @@ TEST(test_silent_member)
 		send_request(i, 0, 0, 0, 0);
 		turn[i] = reply.turn_us;
 	}
-	for (n = 0; n < 50; n++) {
+	for (unsigned int n = 0; n < 50; n++) {
 		for (i = 1; i < 4; i++) {
 			if (i == 2 && n >= 10)
 				continue;
@@ -256,7 +253,6 @@ TEST(test_silent_member)
 TEST(test_late_members)
 {
 	__u32 s;
-	int i;
 
 	make(4, 10000, 500, 0);
 	s = tsct_schedule_begin(r, 0);
@@ -265,7 +261,7 @@ TEST(test_late_members)
 	member(1, NULL, 3000);
 	send_request(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		check_join(1, s, 3000 + 500 * (__u64)i,
 			   i < 3 ? TSCT_EXT_SESSION_OPEN : TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
@@ -283,18 +279,17 @@ TEST(test_late_members)
 TEST(test_session_numbers_wrap)
 {
 	__u32 s, barrier;
-	int i;
 
 	make(1, 1000, 100, ~0U - 1);
 	member(1, NULL, 0);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		s = tsct_schedule_begin(r, 10000 * (__u64)i);
 		ck_assert_uint_eq(s, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
 		send_request(1, 0, 0, 0, 10000 * (__u64)i);
 		check_join(1, s, 10000 * (__u64)i + 1, TSCT_EXT_SESSION_OVER);
 	}
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		barrier = tsct_schedule_barrier(r);
 		ck_assert_uint_eq(barrier, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
@@ -312,12 +307,10 @@ TEST(test_session_numbers_wrap)
 
 TEST(test_members)
 {
-	__u64 i;
-
 	ck_assert_int_eq(tsct_schedule_member(r, 0, "zero", 0), -EINVAL);
 	ck_assert_int_eq(tsct_schedule_expect(r, ""), -EINVAL);
 	ck_assert_int_eq(tsct_schedule_expect(r, NULL), -EINVAL);
-	for (i = 1; i <= TSCT_MEMBERS_MAX; i++)
+	for (__u64 i = 1; i <= TSCT_MEMBERS_MAX; i++)
 		member(i, NULL, i);
 	member(7, "seven", 2000);
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 3000), -E2BIG);
@@ -350,8 +343,6 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 
 TEST(test_barriers)
 {
-	int i;
-
 	member(0xabc, NULL, 0);
 	member(2, "two", 0);
 	missing(1, 3, "the master, 0000000000000abc, two");
@@ -389,7 +380,7 @@ TEST(test_barriers)
 	missing(2, 3, "the master, 0000000000000abc, two");
 	/* A member that lost the master's answer reports again that it arrived at the
 	 * barrier. The master repeats the answer. */
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		send_request(2, TSCT_EXT_ARRIVED, 0, 1, 600);
 		ck_assert_uint_eq(reply.barrier, 1);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
@@ -622,12 +613,11 @@ TEST(test_master_alone)
 TEST(test_short_name_buffer)
 {
 	char text[20];
-	size_t size;
 
 	member(1, "a-long-name", 0);
 	member(2, "another-one", 0);
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 3);
-	for (size = 1; size <= sizeof(text); size++) {
+	for (size_t size = 1; size <= sizeof(text); size++) {
 		memset(text, 'x', sizeof(text));
 		ck_assert_uint_eq(tsct_schedule_missing(r, 1, text, size), 3);
 		ck_assert_uint_eq(strnlen(text, sizeof(text)), size - 1);
@@ -643,11 +633,10 @@ LOOP_TEST(test_random_input, 0, 10)
 {
 	__u64 now = 0, node;
 	__u32 barrier, was = 0, number;
-	unsigned int i;
 	char name[16];
 
 	make(1 + any(5), 1000 + any(10000), any(600), any(2) ? ~0U - 3 : 0);
-	for (i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		now += any(4) ? any(300) : any(1000) ? 0 : 70000000;
 		node = any(4) ? 1 + any(5) : any(NODES);
 		barrier = tsct_schedule_barrier(r);

@@ -13,13 +13,11 @@ static unsigned int first, last;	/* siblings with the least and the greatest id 
 
 static void begin(unsigned int turn)
 {
-	unsigned int i;
-
 	seed_with(turn);
 	make_node(&master, 0);
 	master_params = make_master(&master, 1, 7);
 	first = last = 0;
-	for (i = 0; i < SIBLINGS; i++) {
+	for (unsigned int i = 0; i < SIBLINGS; i++) {
 		make_node(&sibling[i], 1 + SIBLINGS);
 		first = sibling[i].id < sibling[first].id ? i : first;
 		last = sibling[i].id > sibling[last].id ? i : last;
@@ -28,9 +26,7 @@ static void begin(unsigned int turn)
 
 static void end(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < SIBLINGS; i++)
+	for (unsigned int i = 0; i < SIBLINGS; i++)
 		free_node(&sibling[i]);
 	free_node(&master);
 }
@@ -39,14 +35,12 @@ static void end(void)
  * publishes its time. The master answers until @until_s. */
 static void poll_siblings(double t, int poll, double until_s)
 {
-	unsigned int i, k;
-
-	for (i = 0; i < SIBLINGS; i++) {
+	for (unsigned int i = 0; i < SIBLINGS; i++) {
 		double at = t + 0.1 * i;
 
 		if (t < until_s)
 			at = exchange(&sibling[i], 0, &master, &lan, at);
-		for (k = 0; k < SIBLINGS; k++) {
+		for (unsigned int k = 0; k < SIBLINGS; k++) {
 			if (k == i)
 				continue;
 			tsct_cluster_set_polled(sibling[k].cluster,
@@ -56,7 +50,7 @@ static void poll_siblings(double t, int poll, double until_s)
 		publish(&sibling[i], at);
 	}
 	/* The truth is known of the master's present timeline. */
-	for (i = 0; i < SIBLINGS; i++)
+	for (unsigned int i = 0; i < SIBLINGS; i++)
 		if (sibling[i].state.cluster_timeline == make_remote(&master, t).epoch)
 			read_time(&sibling[i], &master, &master_params, t + 0.7);
 }
@@ -85,9 +79,8 @@ static unsigned int count_followers(unsigned int of, double t)
 static double largest_bound_us(double t)
 {
 	double largest = 0;
-	unsigned int i;
 
-	for (i = 0; i < SIBLINGS; i++)
+	for (unsigned int i = 0; i < SIBLINGS; i++)
 		largest = fmax(largest, (double)tsct_clock_params_error_ps(
 			&sibling[i].state.cluster, node_ticks(&sibling[i], t)) * 1e-6);
 	return largest;
@@ -103,7 +96,6 @@ CASE("select", NULL, end);
 TEST(test_siblings)
 {
 	double t, with_master, without;
-	unsigned int i;
 
 	begin(17);
 	for (t = 2; t < 200; t++)
@@ -114,7 +106,7 @@ TEST(test_siblings)
 	for (; t < 400; t++)
 		poll_siblings(t, 0, 200);
 	without = largest_bound_us(t);
-	for (i = 0; i < SIBLINGS; i++) {
+	for (unsigned int i = 0; i < SIBLINGS; i++) {
 		printf("# sibling %u: rms %.0f ns, worst %.0f\n", i,
 		       sqrt(sibling[i].square_ns / sibling[i].readings),
 		       sibling[i].worst_ns);
@@ -134,9 +126,8 @@ static double weight_of_siblings(const struct node *n, double t)
 {
 	struct tsct_source_state s;
 	double sum = 0;
-	unsigned int k;
 
-	for (k = 1; k <= SIBLINGS; k++) {
+	for (unsigned int k = 1; k <= SIBLINGS; k++) {
 		tsct_cluster_source(n->cluster, k, node_ticks(n, t), &s);
 		sum += s.weight;
 	}
@@ -148,13 +139,12 @@ static double weight_of_siblings(const struct node *n, double t)
 TEST(test_polled_expires)
 {
 	double t, before = 0;
-	unsigned int i;
 
 	begin(19);
 	for (t = 2; t < 50; t++)
 		poll_siblings(t, 0, 50);
 	for (; t < 70; t++) {
-		for (i = 0; i < SIBLINGS; i++) {
+		for (unsigned int i = 0; i < SIBLINGS; i++) {
 			exchange(&sibling[i], 0, &master, &lan, t + 0.1);
 			publish(&sibling[i], t + 0.2);
 			if (i != first)
@@ -173,7 +163,6 @@ TEST(test_polled_expires)
  * after another, and none returns to the timeline before. */
 TEST(test_siblings_master_restart)
 {
-	unsigned int i;
 	double t;
 
 	begin(18);
@@ -182,7 +171,7 @@ TEST(test_siblings_master_restart)
 	master_params = make_master(&master, t, 8);
 	for (; t < 130; t++)
 		poll_siblings(t, 0, HUGE_VAL);
-	for (i = 0; i < SIBLINGS; i++) {
+	for (unsigned int i = 0; i < SIBLINGS; i++) {
 		ck_assert_uint_eq(sibling[i].state.cluster_timeline, 8);
 		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 2);
 	}
@@ -199,12 +188,11 @@ TEST(test_siblings_without_root)
 	struct tsct_remote sent;
 	uint16_t depth = 0;
 	double t, bound = 0;
-	unsigned int i;
 
 	begin(20);
 	for (t = 2; t < 8800; t += 32) {
 		poll_siblings(t, 5, 600);
-		for (i = 0; i < SIBLINGS && t > 1200; i++) {
+		for (unsigned int i = 0; i < SIBLINGS && t > 1200; i++) {
 			sent = make_remote(&sibling[i], t);
 			depth = sent.depth > depth ? sent.depth : depth;
 			ck_assert(!tsct_status_has_time(sent.status) ||
@@ -212,7 +200,7 @@ TEST(test_siblings_without_root)
 		}
 		bound = fmax(bound, largest_bound_us(t));
 	}
-	for (i = 0; i < SIBLINGS; i++) {
+	for (unsigned int i = 0; i < SIBLINGS; i++) {
 		ck_assert_uint_gt(sibling[i].readings, 100);
 		ck_assert_uint_le(tsct_cluster_epoch(sibling[i].cluster), 2);
 	}

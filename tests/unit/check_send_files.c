@@ -58,9 +58,8 @@ static int receive_all(struct receive_files *r, struct byte_queue *q)
 {
 	struct message_reader in = { 0 };
 	struct control_message m;
-	int err;
+	int err = message_reader_add(&in, q->at + q->begin, byte_queue_len(q));
 
-	err = message_reader_add(&in, q->at + q->begin, byte_queue_len(q));
 	byte_queue_free(q);
 	while (!err && message_next(&in, &m) > 0) {
 		if (!strcmp(m.type, "file"))

@@ -176,11 +176,10 @@ LOOP_TEST(test_older_and_newer_clients, 0, ROWS(sizes))
 		known + 1, known + 8, TSCT_ARG_MAX };
 	const bool is_read = _IOC_DIR(cmd) & _IOC_WRITE;
 	static struct sized message;
-	size_t i, j;
 
-	for (i = 0; i < ROWS(good); i++) {
+	for (size_t i = 0; i < ROWS(good); i++) {
 		ck_assert_int_eq(try_sized(cmd, &message, good[i], 0), 0);
-		for (j = known; j < good[i]; j++)
+		for (size_t j = known; j < good[i]; j++)
 			ck_assert_uint_eq(message.arg[j], 0);
 		if (good[i] <= known)
 			continue;
@@ -379,12 +378,11 @@ TEST(test_killed_clients)
  * replies. */
 TEST(test_forked_clients)
 {
-	struct tsct_channel *t;
 	int i, j, status, id, failed = 0;
 	char name[16];
 	pid_t pid;
+	struct tsct_channel *t = serve_open(NULL);
 
-	t = serve_open(NULL);
 	ck_assert_int_eq(tsct_event_define(t, "n0", 0, ""), TSCT_ID_FIRST);
 	for (i = 0; i < 8; i++) {
 		pid = fork();
@@ -431,11 +429,6 @@ static void take_all(int report)
 }
 
 /* Only root can make a process of a second user. */
-static const char *not_root(void)
-{
-	return geteuid() ? "needs root" : NULL;
-}
-
 CASE("root", serve_name, serve_stop, .missing = not_root);
 
 /* Connections of one user leave room for another, here root. The other user's process is
@@ -569,9 +562,8 @@ static void flood_open(struct flood *flood, int nr)
 		make = { { TSCT_IOC_CHANNEL_CREATE, sizeof(make.arg) },
 			 a_channel("0flood") };
 	char fields[TSCT_FIELDS_MAX * 16] = "";
-	int i;
 
-	for (i = 0; i < TSCT_FIELDS_MAX; i++)
+	for (int i = 0; i < TSCT_FIELDS_MAX; i++)
 		sprintf(fields + strlen(fields), "f%d:chars[1] ", i);
 	memset(flood, 0, sizeof(*flood));
 	ck_assert_int_eq(tsct_event_def_parse("flood", TSCT_KIND_INSTANT, fields,

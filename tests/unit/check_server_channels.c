@@ -185,10 +185,9 @@ static void expect_events(struct tsct_channel *t, int nr)
 {
 	struct tsct_reader *reader;
 	struct tsct_event event;
-	int i;
 
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-	for (i = 0; i < nr; i++) {
+	for (int i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_reader_next_ordered(reader, UINT64_MAX,
 						      &event), 1);
 		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
@@ -256,9 +255,8 @@ TEST(test_other_channel_overwritten)
 	struct tsct_reader *reader;
 	struct tsct_event event;
 	__u64 i, events;
-	pid_t pid;
+	pid_t pid = fork();
 
-	pid = fork();
 	if (!pid)
 		overwrite_memory(victim);
 	run_on(sched_getcpu());

@@ -96,9 +96,8 @@ TEST(test_slews)
 		-300000 };
 	const struct tsct_clock_params *params = &est.state.real;
 	struct tsct_clock_state before;
-	unsigned int i;
 
-	for (i = 0; i < ROWS(offs); i++) {
+	for (unsigned int i = 0; i < ROWS(offs); i++) {
 		go_on_for(10);
 		sim_step(&sim, offs[i]);
 		sim_advance(&sim, SECOND);
@@ -124,7 +123,6 @@ TEST(test_slews)
 TEST(test_slew_ends)
 {
 	const struct tsct_clock_params *params = &est.state.real;
-	unsigned int i;
 
 	go_on_for(10);
 	sim_step(&sim, 200000);
@@ -133,7 +131,7 @@ TEST(test_slew_ends)
 	ck_assert(slewing(params));
 	/* After the slew has ended, new params are published. */
 	go_on_for(2);
-	for (i = 0; i < 100; i++) {
+	for (unsigned int i = 0; i < 100; i++) {
 		sim_advance(&sim, 4 * SECOND);
 		check_params();
 	}
@@ -287,8 +285,6 @@ static void publish_led(unsigned int lead_ms)
 /* Starts the clock with an inaccurate calibration, so that the next params slew. */
 static void start_slewing(const struct way *way)
 {
-	unsigned int i;
-
 	static const uint8_t boot_id[16] = "boot";
 
 	start_with(HZ);
@@ -301,7 +297,7 @@ static void start_slewing(const struct way *way)
 	publish_led(1);
 	sim.read_ns = 14;
 	sim.jitter_ns = 6;
-	for (i = 1; i <= way->seconds; i++) {
+	for (unsigned int i = 1; i <= way->seconds; i++) {
 		sim_advance(&sim, SECOND);
 		ck_assert_int_eq(tsct_sampler_feed(&sampler, &est),
 				 TSCT_RATE_OK);
@@ -340,9 +336,8 @@ static double go(const struct way *way, int64_t step)
 static void check_kept(void)
 {
 	struct tsct_clock_time reading;
-	unsigned int i;
 
-	for (i = 0; i < nr_kept; i++) {
+	for (unsigned int i = 0; i < nr_kept; i++) {
 		uint64_t off;
 
 		if ((int64_t)(kept[i].cycles - est.state.real.as_of_cycles) > 0)
@@ -357,64 +352,41 @@ static void check_kept(void)
 	}
 }
 
-static void check_way(const struct way *way, double min_slew_ppb, int64_t least,
-		      int64_t most)
+/* The schedules; the slew above which params count as slewing; the range of the step */
+static const struct {
+	struct way way;
+	double min_slew_ppb;
+	int64_t least, most;
+} ways[] = {
+	{ { 1, 1, 0, { 1000, 2000, 3000 } }, 1000, 0, 1 },
+	/* The clock is set at the begin of the slew, when the error is largest. When
+	 * cycles are converted, the error is smaller by the amount slewed since. */
+	{ { 1, 1, 5, { 1000, 2000, 3000 } }, 1000, 1000, 100000 },
+	/* CLOCK_REALTIME is stepped 50 ms after a sample, 350 ms before the params made
+	 * from that sample begin. The bounds of the times between the step and that
+	 * begin hold. */
+	{ { 1, 400, 1050, { 1000, 2000, 3000 } }, 1000, 1000, 300000 },
+	/* CLOCK_REALTIME is stepped 300 ms before the next params begin, while the params
+	 * in force slew. Their slew ends between the step and that begin. */
+	{ { 1, 400, 1400, { 1300, 2300, 3300 } }, 1000, 1000, 300000 },
+	/* The sample after the step confirms the params in force. So their new bound must
+	 * cover the step. */
+	{ { 6, 100, 50, { 150, 155, 160 } }, 0, 1000, 80000 },
+};
+
+LOOP_TEST(test_past_times, 0, ROWS(ways))
 {
-	unsigned int turn, bent = 0;
+	unsigned int range = (unsigned int)(ways[_i].most - ways[_i].least), bent = 0;
 
 	page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(1));
 	ck_assert_ptr_nonnull(page);
-	for (turn = 0; turn < TURNS; turn++) {
+	for (unsigned int turn = 0; turn < TURNS; turn++) {
 		seed_with(turn);
-		start_slewing(way);
-		bent += go(way, least + any((unsigned int)(most - least))) >
-			min_slew_ppb;
+		start_slewing(&ways[_i].way);
+		bent += go(&ways[_i].way, ways[_i].least + any(range)) > ways[_i].min_slew_ppb;
 		check_kept();
 	}
 	/* The test is useful only if many of the params had a slew. */
 	ck_assert_uint_gt(bent, TURNS / 3);
 	free(page);
-}
-
-TEST(test_steady)
-{
-	static const struct way way = { 1, 1, 0, { 1000, 2000, 3000 } };
-
-	check_way(&way, 1000, 0, 1);
-}
-
-/* The clock is set at the begin of the slew, when the error is largest. When cycles are
- * converted, the error is smaller by the amount slewed since. */
-TEST(test_set_at_slew_begin)
-{
-	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
-
-	check_way(&way, 1000, 1000, 100000);
-}
-
-/* CLOCK_REALTIME is stepped 50 ms after a sample, 350 ms before the params made from
- * that sample begin. The bounds of the times between the step and that begin hold. */
-TEST(test_set_before_next_params)
-{
-	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
-
-	check_way(&way, 1000, 1000, 300000);
-}
-
-/* CLOCK_REALTIME is stepped 300 ms before the next params begin, while the params in
- * force slew. Their slew ends between the step and that begin. */
-TEST(test_set_before_slew_end)
-{
-	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
-
-	check_way(&way, 1000, 1000, 300000);
-}
-
-/* The sample after the step confirms the params in force. So their new bound must cover
- * the step. */
-TEST(test_set_and_confirmed)
-{
-	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };
-
-	check_way(&way, 0, 1000, 80000);
 }

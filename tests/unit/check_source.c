@@ -12,24 +12,20 @@ static unsigned int nr;
 
 static void begin(unsigned int turn, unsigned int servers)
 {
-	unsigned int i;
-
 	seed_with(turn);
 	nr = servers;
 	make_node(&master, 0);
 	make_node(&child, nr);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		make_node(&server[i], 1);
 	master_params = make_master(&master, 1, 1);
 }
 
 static void end(void)
 {
-	unsigned int i;
-
 	free_node(&master);
 	free_node(&child);
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		free_node(&server[i]);
 }
 
@@ -37,17 +33,15 @@ static void end(void)
  * with each server. */
 static void exchange_all(double t)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		exchange(&server[i], 0, &master, &lan, t + 0.02 * i);
 		publish(&server[i], t + 0.02 * i + 0.01);
 	}
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		exchange(&child, i, &server[i], &lan, t + 0.2 + 0.02 * i);
 		publish(&child, t + 0.21 + 0.02 * i);
 	}
-	for (i = 0; i < 10; i++)
+	for (unsigned int i = 0; i < 10; i++)
 		read_time(&child, &master, &master_params, t + 0.4 + 0.06 * i);
 }
 
@@ -205,14 +199,13 @@ TEST(test_selected_source_disappears)
  * one after another. The child begins only one new epoch. */
 TEST(test_new_timeline)
 {
-	unsigned int i;
 	double t;
 
 	begin(5, 3);
 	for (t = 2; t < 30; t += 1)
 		exchange_all(t);
 	master_params = make_master(&master, t, 2);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		exchange(&server[i], 0, &master, &lan, t + 0.1);
 		exchange(&server[i], 0, &master, &lan, t + 0.2);
 		exchange(&child, 0, &server[0], &lan, t + 0.3);
@@ -233,7 +226,6 @@ TEST(test_unconfirmed_timeline)
 	struct tsct_remote remote;
 	struct tsct_exchange x;
 	double t;
-	int i;
 
 	begin(6, 3);
 	for (t = 2; t < 30; t += 1)
@@ -241,7 +233,7 @@ TEST(test_unconfirmed_timeline)
 	remote = make_remote(&server[0], t);
 	remote.epoch = 99;
 	remote.params.base_ns += 1000000000;
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		x = (struct tsct_exchange) {
 			.t1 = node_ticks(&child, t + 0.1 * i),
 			.t2 = node_ticks(&server[0], t + 0.1 * i + 1e-4),

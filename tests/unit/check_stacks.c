@@ -343,7 +343,6 @@ TEST(test_counts)
 	char text[TSCT_STACK_SENTENCE_MAX];
 	struct tsct_stack old = { 0 };
 	struct tsct_stacks *s;
-	unsigned int i;
 	bool warn;
 
 	begin_recording();
@@ -358,7 +357,7 @@ TEST(test_counts)
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_str_eq(frame_text(s, tsct_stacks_find(s, 0, 4), 1), "[refused+0x0]");
-	for (i = 1; i <= 5; i++)
+	for (unsigned int i = 1; i <= 5; i++)
 		tsct_stack_counts_add(&counts, tsct_stacks_find(s, 0, i), i == 2 ? 9 :
 				      i == 3 ? 4 : i == 4 ? 7 : i == 5 ? 17 : 1);
 	tsct_stack_counts_add(&counts, NULL, 1);
@@ -368,7 +367,7 @@ TEST(test_counts)
 	ck_assert_uint_eq(counts.absent, 4);
 	ck_assert_uint_eq(counts.refused, 24);
 	ck_assert_uint_eq(counts.missing, 1);
-	for (i = 0; i < TSCT_STACK_SENTENCES; i++) {
+	for (unsigned int i = 0; i < TSCT_STACK_SENTENCES; i++) {
 		ck_assert(tsct_stack_counts_text(&counts, i, text, &warn));
 		ck_assert_str_eq(text, sentences[i]);
 		ck_assert_int_eq(warn, i > 1);
@@ -378,7 +377,7 @@ TEST(test_counts)
 	counts = (struct tsct_stack_counts) { 0 };
 	tsct_stack_counts_add(&counts, &old, 3);
 	ck_assert_uint_eq(counts.untold, 3);
-	for (i = 0; i < TSCT_STACK_SENTENCES; i++)
+	for (unsigned int i = 0; i < TSCT_STACK_SENTENCES; i++)
 		ck_assert(!tsct_stack_counts_text(&counts, i, text, &warn));
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
@@ -426,10 +425,9 @@ TEST(test_many)
 {
 	char frames[64];
 	struct tsct_stacks *s;
-	__u32 i;
 
 	begin_recording();
-	for (i = 0; i < 20000; i++) {
+	for (__u32 i = 0; i < 20000; i++) {
 		put_frame(i, i, "", "[kernel]", "f+0x1");
 		snprintf(frames, sizeof(frames), "%u %u", i, i / 2);
 		put_stack(i * 0x9e3779b97f4a7c15ULL + 1, 2, frames);
@@ -437,7 +435,7 @@ TEST(test_many)
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_uint_eq(tsct_stacks_count(s), 20000);
-	for (i = 0; i < 20000; i++) {
+	for (__u32 i = 0; i < 20000; i++) {
 		const struct tsct_stack *stack =
 			tsct_stacks_find(s, 0, i * 0x9e3779b97f4a7c15ULL + 1);
 
@@ -460,7 +458,6 @@ TEST(test_limits)
 	char frames[TSCT_STATEDUMP_BYTES_MAX] = "", symbol[3000], file[3000], why[256];
 	struct tsct_trace *trace;
 	struct tsct_stacks *s;
-	int i;
 
 	begin_recording();
 	memset(symbol, 'f', sizeof(symbol));
@@ -468,7 +465,7 @@ TEST(test_limits)
 	memset(file, '/', sizeof(file));
 	file[sizeof(file) - 1] = '\0';
 	put_frame(1, 1, "0123456789012345678901234567890123456789too long", file, symbol);
-	for (i = 0; i < 2000; i++)
+	for (int i = 0; i < 2000; i++)
 		strcpy(frames + 2 * i, "1 ");
 	put_stack(0x77, 1, frames);
 	put_stack(0x78, 1, frames);

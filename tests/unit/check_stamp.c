@@ -92,11 +92,10 @@ static void run(const struct golden_run *golden)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp = 0, nr;
-	unsigned int i;
 	int ret;
 
 	tsct_stamper_init(&stamper, golden->origin);
-	for (i = 0; i < golden->nr; i++) {
+	for (unsigned int i = 0; i < golden->nr; i++) {
 		const struct golden_step *step = &golden->step[i];
 
 		for (nr = 0; nr < step->count; nr++) {
@@ -116,9 +115,7 @@ static void run(const struct golden_run *golden)
 
 TEST(test_golden_runs)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROWS(golden_runs); i++)
+	for (unsigned int i = 0; i < ROWS(golden_runs); i++)
 		run(&golden_runs[i]);
 }
 
@@ -127,11 +124,10 @@ TEST(test_many_events_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, last = 0;
-	unsigned int tick, i;
 
 	tsct_stamper_init(&stamper, 100);
-	for (tick = 0; tick < 4; tick++) {
-		for (i = 0; i < 8192 + 100; i++) {
+	for (unsigned int tick = 0; tick < 4; tick++) {
+		for (unsigned int i = 0; i < 8192 + 100; i++) {
 			must(!stamper_next(&stamper, 100 + tick, &stamp));
 			must(!(tick || i) || stamp == last + 1);
 			last = stamp;
@@ -176,14 +172,13 @@ TEST(test_decreasing_source)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
-	unsigned int i;
 
 	tsct_stamper_init(&stamper, 1000);
 	expect_refused(&stamper, 999);
 	expect_refused(&stamper, 1000 + (1ULL << 63));
 	/* After more than 8192 events at one tick of the counter, the stamps' tick is
 	 * ahead of the counter, until the counter catches up. */
-	for (i = 0; i < 3 * 8192; i++)
+	for (unsigned int i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
 	expect_refused(&stamper, 1999);
@@ -201,7 +196,6 @@ TEST(test_segments)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
-	unsigned int i;
 
 	tsct_stamper_init(&stamper, 5);
 	ck_assert_int_eq(stamper_next(&stamper, 5 + SEGMENT - 1, &stamp), 0);
@@ -214,7 +208,7 @@ TEST(test_segments)
 	ck_assert_uint_eq(tsct_stamper_segment(&stamper), 4);
 
 	tsct_stamper_init(&stamper, 0);
-	for (i = 0; i < 8192; i++)
+	for (unsigned int i = 0; i < 8192; i++)
 		must(!stamper_next(&stamper, SEGMENT - 1, &stamp));
 	ck_assert_uint_eq(stamp, UINT64_MAX);
 	ck_assert_int_eq(stamper_next(&stamper, SEGMENT - 1, &stamp), 1);
@@ -227,9 +221,7 @@ CASE("times", NULL, NULL);
 
 TEST(test_golden_ns)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROWS(golden_ns); i++) {
+	for (unsigned int i = 0; i < ROWS(golden_ns); i++) {
 		const struct golden_ns *g = &golden_ns[i];
 		struct tsct_stamp_rate rate = { g->ns, g->ticks };
 
@@ -242,9 +234,7 @@ TEST(test_golden_ns)
 
 TEST(test_golden_at)
 {
-	unsigned int i;
-
-	for (i = 0; i < ROWS(golden_at); i++) {
+	for (unsigned int i = 0; i < ROWS(golden_at); i++) {
 		const struct golden_at *g = &golden_at[i];
 		struct tsct_stamp_rate rate = { g->rate_ns, g->ticks };
 		uint64_t segment = 0, stamp = 0;
@@ -274,9 +264,8 @@ TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
 	uint64_t stamp, segment, ns, at;
-	unsigned int i;
 
-	for (i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < 100000; i++) {
 		rate.ns = 1000000000;
 		rate.ticks = 1000 + any64() % 100000000000;
 		segment = any(3);
@@ -296,7 +285,6 @@ TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
 	uint64_t stamp;
-	unsigned int i;
 
 	ck_assert(period == 1e-9 / 8192);
 	ck_assert(stamp_seconds(stamp_make(3000000000, 4096), period) ==
@@ -305,7 +293,7 @@ TEST(test_seconds)
 					    period) ==
 		  stamp_seconds(stamp_make(3000000000, 8191), period));
 	seed_with(2);
-	for (i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < 100000; i++) {
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);

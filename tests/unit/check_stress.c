@@ -173,10 +173,9 @@ static void check_event(const struct tsct_event *event)
 static void drain(void)
 {
 	struct tsct_event event;
-	unsigned int cpu, i;
 
-	for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
-		for (i = 0; i < 500; i++) {
+	for (unsigned int cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+		for (unsigned int i = 0; i < 500; i++) {
 			if (tsct_reader_next(reader, cpu, &event) != 1)
 				break;
 			check_event(&event);
@@ -188,10 +187,9 @@ static void drain(void)
 static __u64 sum_lost(unsigned int cause)
 {
 	struct tsct_ring_stat stat;
-	unsigned int cpu;
 	__u64 sum = 0;
 
-	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
+	for (unsigned int cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
 		ck_assert_uint_eq(stat.broken, 0);
 		sum += stat.lost[cause];
 	}
@@ -202,9 +200,8 @@ static __u64 sum_lost(unsigned int cause)
 static __u64 published(void)
 {
 	__u64 sum = 0, events;
-	unsigned int cpu;
 
-	for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < t->header.nr_cpus; cpu++) {
 		if (!tsct_ring_ready(t, cpu))
 			continue;
 		ck_assert(tsct_ring_events(&t->geo, tsct_ring_data(t, cpu),
@@ -218,10 +215,9 @@ static __u64 published(void)
 static __u64 count(unsigned char result)
 {
 	__u64 sum = 0;
-	__u32 w, i;
 
-	for (w = 0; w < WRITERS; w++)
-		for (i = 0; i < shared->next[w]; i++)
+	for (__u32 w = 0; w < WRITERS; w++)
+		for (__u32 i = 0; i < shared->next[w]; i++)
 			sum += shared->result[w][i] == result;
 	return sum;
 }
@@ -336,15 +332,14 @@ LOOP_TEST(test_overwrite, 0, 3)
 {
 	struct tsct_ring_stat stat;
 	__u64 overruns = 0, overrun = 0;
-	__u32 w, i;
 
 	setup_policy(TSCT_POLICY_OVERWRITE, 4 << _i);
 	run_all();
-	for (w = 0; w < WRITERS; w++)
-		for (i = 0; i < EVENTS; i++)
+	for (__u32 w = 0; w < WRITERS; w++)
+		for (__u32 i = 0; i < EVENTS; i++)
 			REQUIRE(!seen[w][i] ||
 				shared->result[w][i] == WRITTEN);
-	for (i = 0; !tsct_reader_stat(reader, i, &stat); i++) {
+	for (__u32 i = 0; !tsct_reader_stat(reader, i, &stat); i++) {
 		overruns += stat.overruns;
 		overrun += stat.overrun;
 		ck_assert_uint_eq(stat.broken, 0);

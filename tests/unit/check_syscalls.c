@@ -48,7 +48,6 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 {
 	char fields[TSCT_SYSCALL_FIELDS_MAX], name[TSCT_EVENT_NAME_MAX];
 	struct tsct_event_def def, by_id;
-	unsigned int i;
 
 	tsct_syscall_fields(call, kind, fields);
 	ck_assert_uint_lt(strlen(fields), sizeof(fields));
@@ -64,7 +63,7 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 		ck_assert_int_eq(tsct_event_def_field_size(&def.fields[def.nr_fields], "", 8),
 				 tsct_syscall_result_size(call));
 	}
-	for (i = 0; i < def.nr_fields; i++) {
+	for (unsigned int i = 0; i < def.nr_fields; i++) {
 		ck_assert_str_eq(def.fields[i].name, call->args[i].name);
 		ck_assert_uint_eq(def.fields[i].type, call->args[i].type);
 		/* The number of bytes of a buffer follows its address. */
@@ -302,9 +301,8 @@ static void make_wrong(const struct tsct_syscall *call, struct tsct_event_def *d
 		"string", "bytes[7]", "chars[300]", "u64/x", "s32/syscall",
 	};
 	char fields[512], name[TSCT_EVENT_NAME_MAX], *at = fields;
-	int i;
 
-	for (i = 0; i < call->nr_args; i++)
+	for (int i = 0; i < call->nr_args; i++)
 		at += sprintf(at, "%s:%s,", call->args[i].name,
 			      types[any(ROWS(types))]);
 	sprintf(at, "ret:%s", types[any(ROWS(types))]);
@@ -354,18 +352,17 @@ TEST(test_strings)
 	};
 	struct tsct_value v = { .field = &def.fields[0] };
 	char room[TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(sizeof(path))];
-	unsigned int i;
 
 	tsct_syscall_fields(call, TSCT_KIND_BEGIN, fields);
 	ck_assert(!tsct_event_def_parse("sys_chdir", TSCT_KIND_BEGIN, fields, &def, NULL));
-	for (i = 0; i < ROWS(strings); i++) {
+	for (unsigned int i = 0; i < ROWS(strings); i++) {
 		v.at = (const __u8 *)strings[i].string;
 		v.size = strlen(strings[i].string) + 1;
 		*tsct_syscall_format(room, call, &e, &v) = '\0';
 		ck_assert_str_eq(room, strings[i].wanted);
 	}
 	memset(path, 'x', sizeof(path));
-	for (i = 254; i < 256; i++) {
+	for (unsigned int i = 254; i < 256; i++) {
 		path[i] = '\0';
 		v.at = (const __u8 *)path;
 		v.size = i + 1;

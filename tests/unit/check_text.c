@@ -50,10 +50,9 @@ TEST(test_limits)
 TEST(test_random_numbers)
 {
 	__u64 value;
-	int i;
 
 	srandom(seed_of(0));
-	for (i = 0; i < MANY; i++) {
+	for (int i = 0; i < MANY; i++) {
 		value = (__u64)random() << 33 ^ (__u64)random() << 2 ^
 			(__u64)random();
 		check_one(value >> (random() & 63));

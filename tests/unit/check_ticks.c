@@ -136,9 +136,8 @@ static void check_read(void)
 static __u64 most_on_tick(unsigned int bits)
 {
 	__u64 last[CPUS] = { 0 }, same[CPUS] = { 0 }, most = 0;
-	unsigned int i;
 
-	for (i = 0; i < nr_sent; i++) {
+	for (unsigned int i = 0; i < nr_sent; i++) {
 		__u64 tick = sent[i].stamp >> bits;
 		__u32 cpu = sent[i].cpu;
 
@@ -349,11 +348,10 @@ TEST(test_system_time_does_not_decrease)
 	struct tsct_trace_event e;
 	const struct tsct_recording *read;
 	__u64 stamp, last = 0, nr = 0;
-	int i;
 
 	begin(TSCT_TIMESTAMPS_SYSTEM, 0);
 	line = rec.real;
-	for (i = 0; i < 2000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		stamp = rec.begin + i * 1000000ULL;
 		if (i % 500 == 499) {
 			line.base_ns -= 700;

@@ -38,10 +38,8 @@ TEST(test_start_and_stop)
 /* The timekeeper is stopped right after its start, before its params begin. */
 TEST(test_stopped_at_once)
 {
-	int i;
-
 	new_world();
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 		if (i % 3)
 			go_on(0.1 * (i % 3));
@@ -197,15 +195,19 @@ TEST(test_module_loads_and_unloads)
 	ck_assert_uint_eq(file()->epoch, 1);
 }
 
+static void module_disrupts(uint32_t epoch, uint32_t cause)
+{
+	world.module = (struct tsct_clock_state) {
+		.epoch = epoch, .cause = cause, .status = TSCT_STATUS_DISRUPTED,
+	};
+}
+
 /* The module detects a suspend that changed no clock. */
 TEST(test_module_disrupted)
 {
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
-	memset(&world.module, 0, sizeof(world.module));
-	world.module.epoch = 7;
-	world.module.cause = TSCT_CAUSE_SUSPEND;
-	world.module.status = TSCT_STATUS_DISRUPTED;
+	module_disrupts(7, TSCT_CAUSE_SUSPEND);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->epoch, 7);
 	ck_assert_uint_ge(world.disrupted, 1);
@@ -222,10 +224,7 @@ TEST(test_both_detect)
 {
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
-	memset(&world.module, 0, sizeof(world.module));
-	world.module.epoch = 2;
-	world.module.cause = TSCT_CAUSE_HOTPLUG;
-	world.module.status = TSCT_STATUS_DISRUPTED;
+	module_disrupts(2, TSCT_CAUSE_HOTPLUG);
 	world.disruption.cpus_hash++;
 	synchronized_after(2, 2, TSCT_CAUSE_HOTPLUG);
 }
@@ -476,11 +475,8 @@ TEST(test_module_disrupts)
 	load_module(TSCT_SOURCE_TSC);
 	epoch = our_epoch();
 	follow(10, epoch);
-	memset(&world.module, 0, sizeof(world.module));
-	world.module.epoch = 2;
+	module_disrupts(2, TSCT_CAUSE_SUSPEND);
 	world.module.epoch_cycles = sim_counter(&sim);
-	world.module.status = TSCT_STATUS_DISRUPTED;
-	world.module.cause = TSCT_CAUSE_SUSPEND;
 	world.module.cluster_status = TSCT_STATUS_DISRUPTED;
 	world.module.cluster_epoch = epoch + 1;
 	go_on(2);
@@ -522,14 +518,12 @@ TEST(test_restarted_daemon)
 /* Cluster time stays right while attempts to publish fail, or take long. */
 TEST(test_publish_cluster_late)
 {
-	int i;
-
 	follow(5, our_epoch());
 	world.refuse = -ETIME;
 	world.refusals = 2;
 	/* While clock params are accurate, they stay in force, so some seconds pass
 	 * without a publication. */
-	for (i = 0; i < 100 && world.refusals; i++)
+	for (int i = 0; i < 100 && world.refusals; i++)
 		follow(1, our_epoch());
 	ck_assert_uint_eq(world.refusals, 0);
 	world.publish_ns = 20000000;

@@ -101,11 +101,10 @@ LOOP_TEST(test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
  */
 TEST(test_recovers_in_time)
 {
-	__u32 cause;
 	int64_t began;
 
 	go_on(10);
-	for (cause = TSCT_CAUSE_STEP; cause < TSCT_CAUSE_NR; cause++) {
+	for (__u32 cause = TSCT_CAUSE_STEP; cause < TSCT_CAUSE_NR; cause++) {
 		if (cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_UNSTABLE)
 			continue;
 		make_disruption(cause);

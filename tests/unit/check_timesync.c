@@ -184,12 +184,11 @@ TEST(test_daemon_ends)
 TEST(test_no_answer)
 {
 	__s64 took = INT64_MAX;
-	int tries;
 
 	BEGIN(SILENCE);
 	/* A busy machine may stop this process for seconds, but not each time. Without
 	 * the timeout, each call takes the 5 s that any request may take. */
-	for (tries = 0; tries < 4 && took > 3500 * MS; tries++) {
+	for (int tries = 0; tries < 4 && took > 3500 * MS; tries++) {
 		took = -tsct_monotonic_ns();
 		ck_assert_int_eq(call(1500), -ETIMEDOUT);
 		took += tsct_monotonic_ns();
@@ -254,13 +253,12 @@ TEST(test_invalid_numbers)
 {
 	static const char *const wrong[] = { "0", "two", "-1", " 2", "2x",
 					     "99999999999" };
-	unsigned int i;
 
 	BEGIN("refused: 3 processes: other processes of this node declared 2; "
 	      "declare the same number in all of them\n");
 	ck_assert_int_eq(join(0), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "set TSCTRACE_TIMESYNC_PROCESSES"));
-	for (i = 0; i < ROWS(wrong); i++) {
+	for (unsigned int i = 0; i < ROWS(wrong); i++) {
 		setenv("TSCTRACE_TIMESYNC_PROCESSES", wrong[i], 1);
 		ck_assert_int_eq(join(0), -EINVAL);
 		ck_assert_int_eq(call(-1), -EINVAL);

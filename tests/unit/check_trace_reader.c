@@ -16,13 +16,12 @@ static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
 	__u8 payload[512];
-	unsigned int i;
 
 	make_in_dir(1);
 	open_writer();
 	event.payload = payload;
 	event.cycles = rec.begin;
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		event.id = (__u32[]) { 16, 17, 40 }[any(3)];
 		event.cycles += any(1000);
 		event.len = make_payload(tsct_recording_def(&rec, 0, event.id),
@@ -46,9 +45,8 @@ static char why[256];
 static unsigned int sum_of(const struct tsct_trace_event *e)
 {
 	unsigned int sum = 0;
-	__u32 i;
 
-	for (i = 0; i < e->len; i++)
+	for (__u32 i = 0; i < e->len; i++)
 		sum += e->payload[i];
 	return sum;
 }
@@ -117,11 +115,10 @@ CASE("trace_reader", NULL, drop_recording);
 TEST(test_truncated_anywhere)
 {
 	unsigned int total, before = 0, at;
-	size_t len;
 
 	total = make_small(23);
 	find_packets();
-	for (len = 0; len <= file_len; len++) {
+	for (size_t len = 0; len <= file_len; len++) {
 		read_stream(file, len);
 		ck_assert_int_eq(opened, 0);
 		ck_assert_uint_ge(events, before);
@@ -164,7 +161,6 @@ TEST(test_padding)
 {
 	__u8 *size;
 	__u64 bits, whole;
-	size_t pad;
 
 	make_small(23);
 	find_packets();
@@ -174,7 +170,7 @@ TEST(test_padding)
 	memcpy(&bits, size, 8);
 	bits += 100 * 8;
 	memcpy(size, &bits, 8);
-	for (pad = 0; pad <= 100; pad += 50) {
+	for (size_t pad = 0; pad <= 100; pad += 50) {
 		read_stream(file, file_len + pad);
 		ck_assert_uint_eq(events, 23);
 		ck_assert_uint_eq(reports, 0);
@@ -291,10 +287,8 @@ static void change_randomly(__u8 *at, size_t len)
 /* Reads stream files with random changes, so that the sanitizers check the reader. */
 LOOP_TEST(test_random_changes_of_stream, 0, 4)
 {
-	unsigned int i;
-
 	make_small(40);
-	for (i = 0; i < 1000; i++) {
+	for (unsigned int i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
 		change_randomly(bad, file_len);
 		read_stream(bad, file_len);
@@ -304,7 +298,6 @@ LOOP_TEST(test_random_changes_of_stream, 0, 4)
 /* Reads metadata with random changes; if opening fails, there must be an error text. */
 LOOP_TEST(test_random_changes_of_metadata, 0, 4)
 {
-	unsigned int i;
 	size_t len, at, env_len;
 
 	make_small(10);
@@ -312,7 +305,7 @@ LOOP_TEST(test_random_changes_of_metadata, 0, 4)
 	file[len] = '\0';
 	at = strstr((char *)file, "env {") - (char *)file;
 	env_len = strstr((char *)file, "\nclock {") - (char *)file - at;
-	for (i = 0; i < 1000; i++) {
+	for (unsigned int i = 0; i < 1000; i++) {
 		memcpy(bad, file, len);
 		change_randomly(bad + at, env_len);
 		store_file(dirfd_, "metadata", bad, len);

@@ -36,9 +36,8 @@ TEST(test_kernel_does_not_use_tsc)
 LOOP_TEST(test_all_combinations, 0, 2)
 {
 	bool in_step = _i, usable;
-	__u32 flags, more;
 
-	for (flags = 0; flags <= ALL; flags++) {
+	for (__u32 flags = 0; flags <= ALL; flags++) {
 		usable = tsct_tsc_trusted(flags, in_step);
 		if (!(flags & R) || flags & U)
 			ck_assert(!usable);
@@ -46,7 +45,7 @@ LOOP_TEST(test_all_combinations, 0, 2)
 		ck_assert(usable == tsct_tsc_trusted(flags ^ A, in_step));
 		if (usable) {
 			ck_assert(tsct_tsc_trusted(flags, true));
-			for (more = I; more <= A; more <<= 1)
+			for (__u32 more = I; more <= A; more <<= 1)
 				ck_assert(more == U ||
 					  tsct_tsc_trusted(flags | more, in_step));
 		}
@@ -84,13 +83,17 @@ TEST(test_aux_value)
 
 /* ---- bounds on the skew of two counters ---------------------------------- */
 
-CASE("skew", NULL, NULL);
+static struct tsct_skew_interval skew;
+
+static void begin(void)
+{
+	tsct_skew_interval_init(&skew);
+}
+
+CASE("skew", begin, NULL);
 
 TEST(test_init)
 {
-	struct tsct_skew_interval skew;
-
-	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(skew.min_cycles, INT64_MIN);
 	ck_assert_int_eq(skew.max_cycles, INT64_MAX);
 	ck_assert_uint_eq(skew.rounds, 0);
@@ -98,9 +101,6 @@ TEST(test_init)
 
 TEST(test_one_exchange)
 {
-	struct tsct_skew_interval skew;
-
-	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1130, 1100), 0);
 	ck_assert_int_eq(skew.min_cycles, 30);
 	ck_assert_int_eq(skew.max_cycles, 130);
@@ -109,9 +109,6 @@ TEST(test_one_exchange)
 
 TEST(test_bounds_narrow)
 {
-	struct tsct_skew_interval skew;
-
-	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
@@ -123,40 +120,36 @@ TEST(test_bounds_narrow)
 	ck_assert_uint_eq(skew.rounds, 3);
 }
 
-static void same(const struct tsct_skew_interval *a, const struct tsct_skew_interval *b)
+static void check_same(const struct tsct_skew_interval *before)
 {
-	ck_assert_int_eq(a->min_cycles, b->min_cycles);
-	ck_assert_int_eq(a->max_cycles, b->max_cycles);
-	ck_assert_uint_eq(a->rounds, b->rounds);
+	ck_assert_int_eq(skew.min_cycles, before->min_cycles);
+	ck_assert_int_eq(skew.max_cycles, before->max_cycles);
+	ck_assert_uint_eq(skew.rounds, before->rounds);
 }
 
 TEST(test_rejects_bad_intervals)
 {
-	struct tsct_skew_interval skew, before;
+	struct tsct_skew_interval before;
 
-	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
 	/* Invalid: an interval whose third counter value is before the first */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
-	same(&skew, &before);
+	check_same(&before);
 	/* Invalid: the other CPU's counter jumped forward, then back. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
-	same(&skew, &before);
+	check_same(&before);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
-	same(&skew, &before);
+	check_same(&before);
 	/* Invalid: distances that do not fit a signed 64-bit number */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
-	same(&skew, &before);
+	check_same(&before);
 }
 
 TEST(test_touching_intervals)
 {
-	struct tsct_skew_interval skew;
-
 	/* Two intervals for the skew that share only one point do overlap. */
-	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, 0);
@@ -167,16 +160,13 @@ TEST(test_touching_intervals)
  * with more intervals. */
 TEST(test_truth_inside)
 {
-	int run, round;
-
-	for (run = 0; run < 300; run++) {
+	for (int run = 0; run < 300; run++) {
 		int64_t truth = (int64_t)(any64() >> (2 + any(62))) *
 			(any(2) ? 1 : -1);
 		uint64_t a = any64() >> 1;
-		struct tsct_skew_interval skew;
 
-		tsct_skew_interval_init(&skew);
-		for (round = 0; round < 64; round++) {
+		begin();
+		for (int round = 0; round < 64; round++) {
 			uint64_t to = 1 + any(500), fro = 1 + any(500);
 			uint64_t width = (uint64_t)skew.max_cycles -
 				(uint64_t)skew.min_cycles;
@@ -195,9 +185,6 @@ TEST(test_truth_inside)
 
 TEST(test_rounds_saturate)
 {
-	struct tsct_skew_interval skew;
-
-	tsct_skew_interval_init(&skew);
 	skew.rounds = UINT32_MAX;
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1, 2, 3), 0);
 	ck_assert_uint_eq(skew.rounds, UINT32_MAX);
@@ -205,10 +192,10 @@ TEST(test_rounds_saturate)
 
 /* ---- distance between the counters of any two CPUs ----------------------- */
 
-static __u64 span(__s64 skew, __u64 error, __s64 skew_2, __u64 error_2)
+static __u64 span(__s64 skew_1, __u64 error_1, __s64 skew_2, __u64 error_2)
 {
 	const struct tsct_clock_cpu cpus[] = {
-		{ 0, 0 }, { skew, error }, { 0, TSCT_SKEW_UNKNOWN }, { skew_2, error_2 },
+		{ 0, 0 }, { skew_1, error_1 }, { 0, TSCT_SKEW_UNKNOWN }, { skew_2, error_2 },
 	};
 
 	ck_assert_uint_eq(tsct_skew_span(cpus, 1), 0);

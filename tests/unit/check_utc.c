@@ -62,9 +62,8 @@ TEST(test_kernel_knows_nothing)
 		by_kernel(TIME_OK, 0, -1),
 		by_kernel(-1, 0, 100),
 	};
-	unsigned int i;
 
-	for (i = 0; i < ROWS(all); i++) {
+	for (unsigned int i = 0; i < ROWS(all); i++) {
 		ck_assert_uint_eq(all[i].source, TSCT_UTC_UNKNOWN);
 		ck_assert_uint_eq(all[i].error_ns, UINT64_MAX);
 		ck_assert_uint_eq(tsct_utc_error_after(&all[i], SECOND), UINT64_MAX);
@@ -112,11 +111,9 @@ static long grown_us(long us, int s, int phase)
 /* After a restore the bound is unknown until maxerror proves an update. */
 TEST(test_kernel_after_restore)
 {
-	int s, phase;
-
 	/* never updated, whatever maxerror was at the snapshot */
-	for (s = 0; s < 40000; s++)
-		for (phase = -1; phase <= 1; phase++) {
+	for (int s = 0; s < 40000; s++)
+		for (int phase = -1; phase <= 1; phase++) {
 			ck_assert_uint_eq(after_restore((__u64)s * SECOND + 999999999,
 							grown_us(0, s, phase)),
 					  TSCT_UTC_UNKNOWN);
@@ -125,12 +122,12 @@ TEST(test_kernel_after_restore)
 					  TSCT_UTC_UNKNOWN);
 		}
 	/* an update in the first two seconds, perhaps under way at the snapshot */
-	for (s = 2; s < 1000; s++)
+	for (int s = 2; s < 1000; s++)
 		ck_assert_uint_eq(after_restore((__u64)s * SECOND,
 						grown_us(0, s - 2, 0)),
 				  TSCT_UTC_UNKNOWN);
 	/* an update to 4 ms, 64 s after the restore, and from then on */
-	for (s = 64; s < 31000; s++)
+	for (int s = 64; s < 31000; s++)
 		ck_assert_uint_eq(after_restore((__u64)s * SECOND,
 						grown_us(4000, s - 64, 1)),
 				  TSCT_UTC_KERNEL);

@@ -128,9 +128,8 @@ TEST(test_malformed)
 		"a == 0123456789012345678901234567890123456789012345678901234567890123456789",
 		"a2345678901234567890123456789012 == 1",
 	};
-	size_t i;
 
-	for (i = 0; i < ROWS(bad); i++)
+	for (size_t i = 0; i < ROWS(bad); i++)
 		refuse(bad[i]);
 	refuse("a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1");
 	ck_assert_ptr_nonnull(strstr(why, "more than 8"));
@@ -182,13 +181,12 @@ TEST(test_events)
 		"event_b:u8a > 1", "sis:event_a:u8a > 1", "event:u8a > 1", "ubi == 1",
 	};
 	struct where_condition c;
-	size_t i;
 
-	for (i = 0; i < ROWS(match); i++) {
+	for (size_t i = 0; i < ROWS(match); i++) {
 		ck_assert_msg(apply(match[i], &c) == 1, "%s: %s", match[i], why);
 		ck_assert(!where_check_used(&list, why, sizeof(why)));
 	}
-	for (i = 0; i < ROWS(other); i++) {
+	for (size_t i = 0; i < ROWS(other); i++) {
 		ck_assert_msg(apply(other[i], &c) == 0, "%s", other[i]);
 		ck_assert_int_eq(where_check_used(&list, why, sizeof(why)), -EINVAL);
 	}
@@ -231,13 +229,12 @@ TEST(test_types)
 		"event_a:u64a == 0xffffffffffffffff",
 	};
 	struct where_condition c;
-	size_t i;
 
-	for (i = 0; i < ROWS(bad); i++) {
+	for (size_t i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(apply(bad[i], &c) == -EINVAL, "%s", bad[i]);
 		ck_assert_ptr_nonnull(strstr(why, "event_a:"));
 	}
-	for (i = 0; i < ROWS(good); i++)
+	for (size_t i = 0; i < ROWS(good); i++)
 		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], why);
 }
 
@@ -261,9 +258,8 @@ TEST(test_rate)
 {
 	static const char *const bad[] = { "", "/s", "0", "-1", "10/m", "10000001", "1e3" };
 	uint64_t ns, early_ns;
-	size_t i;
 
-	for (i = 0; i < ROWS(bad); i++)
+	for (size_t i = 0; i < ROWS(bad); i++)
 		ck_assert_msg(where_rate(bad[i], &ns, &early_ns) == -EINVAL, "%s", bad[i]);
 	ck_assert(!where_rate("1", &ns, &early_ns));
 	ck_assert(ns == 1000000000 && !early_ns);

@@ -147,7 +147,6 @@ static inline size_t to_bytes(const struct tsct_ntp_packet *p, __u8 *bytes)
 static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t len)
 {
 	enum tsct_client_result result;
-	unsigned int i;
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
@@ -162,7 +161,7 @@ static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t le
 	ck_assert_uint_ge(before, 1);
 	if (result != TSCT_CLIENT_OK)
 		ck_assert_uint_eq(w.nr, 0);
-	for (i = 0; i < w.nr; i++)
+	for (unsigned int i = 0; i < w.nr; i++)
 		ck_assert(tsct_client_next(&w.client, &w.x[i]));
 	free(copy);
 	return result;

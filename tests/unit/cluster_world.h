@@ -38,13 +38,12 @@ static void make_crystal(struct crystal *c, double hz, double ppm,
 			 double wander)
 {
 	double rate = ppm * 1e-6;
-	unsigned int i;
 
 	c->hz = hz;
 	c->rate = calloc(WORLD_S, sizeof(c->rate[0]));
 	c->ticks = calloc(WORLD_S + 1, sizeof(c->ticks[0]));
 	c->ticks[0] = (long double)any64() / 4;
-	for (i = 0; i < WORLD_S; i++) {
+	for (unsigned int i = 0; i < WORLD_S; i++) {
 		c->rate[i] = rate;
 		c->ticks[i + 1] = c->ticks[i] + (long double)hz * (1 + rate);
 		rate += any_real(-wander, wander);

@@ -61,10 +61,8 @@ static void free_corpus(void)
 
 TEST(corpus)
 {
-	unsigned int i;
-
 	read_corpus();
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		LLVMFuzzerTestOneInput(inputs[i].bytes, inputs[i].size);
 	printf("# %u inputs\n", nr);
 	free_corpus();

@@ -44,9 +44,8 @@ static inline void open_rings(void)
 static inline void forget_definitions(void)
 {
 	struct tsct_stream_class *s = rec.streams;
-	__u32 i;
 
-	for (i = 0; i < s->nr_defs; i++)
+	for (__u32 i = 0; i < s->nr_defs; i++)
 		free(s->defs[i]);
 	s->nr_defs = 0;
 }

@@ -41,15 +41,13 @@ static inline double gaussian(double sd)
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
 {
-	unsigned int k;
-
 	world.hz = hz;
 	world.remote_hz = remote_hz;
 	world.local0 = any64();
 	world.remote0 = any64();
 	world.ahead[0] = 0;
 	world.gain[0] = (uniform() - 0.5) * 2e-4;
-	for (k = 0; k < WORLD_SECONDS; k++) {
+	for (unsigned int k = 0; k < WORLD_SECONDS; k++) {
 		world.drift[k] = bounded ? (2 * uniform() - 1) * drift_of :
 			gaussian(drift_of);
 		if (k + 1 == WORLD_SECONDS)

@@ -68,9 +68,7 @@ static void check_same(const struct unit_entry *a, const struct unit_entry *b)
 /* Returns the index of the case @name. */
 static int find_case(const struct unit_entry *entry, const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_cases; i++) {
+	for (unsigned int i = 0; i < nr_cases; i++) {
 		if (strcmp(cases[i].name, name))
 			continue;
 		check_same(cases[i].entry, entry);
@@ -105,9 +103,7 @@ static int is_wanted_test(const char *name)
 /* Reports the iterations of a test as skipped, in TAP. */
 static void skip(const struct unit_entry *entry, const char *name, const char *why)
 {
-	int i;
-
-	for (i = entry->from; i < entry->to; i++)
+	for (int i = entry->from; i < entry->to; i++)
 		printf("ok %d - %s:%s:%s # SKIP %s\n", ++nr_skipped, entry->file,
 		       name, (*entry->test)->name, why);
 }
@@ -148,10 +144,9 @@ static void add_test(const struct unit_entry *entry, int c)
 static void add_tests(const struct unit_entry **entries, size_t nr)
 {
 	static const struct unit_entry no_fixtures;
-	size_t i;
 	int c = -1;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		if (!i || strcmp(entries[i]->file, entries[i - 1]->file)) {
 			begin_file(entries[i]->file);
 			c = -1;
@@ -183,13 +178,12 @@ int main(int argc, char **argv)
 	const size_t nr = __stop_unit_entries - __start_unit_entries;
 	static const struct unit_entry *entries[ENTRIES_MAX];
 	int failed;
-	size_t i;
 
 	if (nr > ENTRIES_MAX)
 		abort();
 	memcpy(entries, __start_unit_entries, nr * sizeof(*entries));
 	qsort(entries, nr, sizeof(*entries), compare);
-	for (i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++)
 		if (entries[i]->word && argc == 3 && !strcmp(argv[1], entries[i]->word))
 			return entries[i]->run(argv[2]);
 	wanted = argv + 1;

@@ -50,11 +50,9 @@ static double any_double(double from, double to)
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
-	unsigned int k;
-
-	for (k = 0; k + 1 < nr; k++)
+	for (unsigned int k = 0; k + 1 < nr; k++)
 		rise[k] = (y[k + 1] - y[k]) / (double)(x[k + 1] - x[k]);
-	for (k = 1; k + 1 < nr; k++)
+	for (unsigned int k = 1; k + 1 < nr; k++)
 		slope[k] = 2 / (1 / rise[k - 1] + 1 / rise[k]);
 	slope[0] = nr > 2 ? 1.5 * rise[0] - slope[1] / 2 : rise[0];
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
@@ -66,11 +64,10 @@ static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[PIECES_MAX], rise[PIECES_MAX], h, whole;
 	struct tsct_cubic *piece = world.piece;
-	unsigned int k;
 
 	slopes_of(x, y, nr, slope, rise);
 	*piece++ = (struct tsct_cubic) { x[0], base, { 0, slope[0] } };
-	for (k = 0; k < nr; k++, piece++) {
+	for (unsigned int k = 0; k < nr; k++, piece++) {
 		whole = floor(y[k]);
 		*piece = (struct tsct_cubic) {
 			x[k], base + (__u64)whole, { y[k] - whole, slope[k] },
@@ -95,10 +92,9 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 	double local_hz = (double)hz[any(ROWS(hz))], y[PIECES_MAX] = { 0 };
 	double remote_hz = (double)hz[any(ROWS(hz))];
 	__u64 x[PIECES_MAX], base = any64(), span;
-	unsigned int k;
 
 	x[0] = any64();
-	for (k = 1; k < nr; k++) {
+	for (unsigned int k = 1; k < nr; k++) {
 		x[k] = x[k - 1] + (__u64)(local_hz * seconds / nr *
 					  any_double(0.2, 1.8)) + 1;
 		y[k] = y[k - 1] + (double)(x[k] - x[k - 1]) * remote_hz / local_hz *

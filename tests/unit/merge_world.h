@@ -72,9 +72,7 @@ static __u64 mult_of(const struct node *n)
 
 static const struct node *node_of(__u64 id)
 {
-	size_t i;
-
-	for (i = 0; i < ROWS(nodes); i++)
+	for (size_t i = 0; i < ROWS(nodes); i++)
 		if (nodes[i].id == id)
 			return &nodes[i];
 	return NULL;
@@ -254,11 +252,9 @@ static inline void write_sample(struct recorder *r, const struct node *n, __u64 
 
 static inline void write_samples(struct recorder *r, const struct node *n)
 {
-	__u64 t;
-
 	if (n->alone || !n->polls || n->no_samples || n->synced)
 		return;
-	for (t = n->begin; t < n->end; t += 20 * MS)
+	for (__u64 t = n->begin; t < n->end; t += 20 * MS)
 		write_sample(r, n, t, (__u32)(t / S) + 1);
 }
 
@@ -270,10 +266,9 @@ static inline void write_events(struct recorder *r, const struct node *n, __u32 
 {
 	__u64 t;
 	struct tsct_event event = { .id = id, .payload = &t, .len = sizeof(t) };
-	__u32 cpu, i;
 
-	for (cpu = 0; cpu < n->nr_cpus; cpu++) {
-		for (i = 0; i < EVENTS; i++) {
+	for (__u32 cpu = 0; cpu < n->nr_cpus; cpu++) {
+		for (__u32 i = 0; i < EVENTS; i++) {
 			t = n->begin + (n->end - n->begin) / EVENTS * i + cpu;
 			event.cpu = cpu;
 			event.tid = 100 + i / 7;
@@ -306,9 +301,7 @@ static inline void write_node(const struct node *n, const char *name)
 
 static inline void write_all(void)
 {
-	size_t i;
-
-	for (i = 0; i < ROWS(nodes); i++)
+	for (size_t i = 0; i < ROWS(nodes); i++)
 		write_node(&nodes[i], (char[]) { nodes[i].name, 0 });
 }
 

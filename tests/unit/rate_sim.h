@@ -85,9 +85,8 @@ static inline int64_t check_params(void)
 static inline int go_on(uint64_t ns)
 {
 	int64_t begin = sim.now_ps;
-	unsigned int i;
 
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		sim_advance(&sim, ns / 20);
 		check_params();
 	}

@@ -82,11 +82,9 @@ static inline void calibrate(struct tsct_recording *rec)
 
 static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
 {
-	int i;
-
 	memset(rec, 0, sizeof(*rec));
 	ck_assert_int_eq(tsct_recording_make(rec, 1), 0);
-	for (i = 0; i < 16; i++) {
+	for (int i = 0; i < 16; i++) {
 		rec->uuid[i] = rec->nodes[0].uuid[i] = i * 17;
 		rec->nodes[0].boot_id[i] = 255 - i;
 	}

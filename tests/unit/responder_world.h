@@ -106,7 +106,6 @@ static inline enum tsct_answer deliver_bytes(const struct tsct_address *from,
 	enum tsct_answer answer;
 	__u64 counts[TSCT_ANSWER_NR];
 	__u8 *copy = malloc(len ? len : 1);
-	int i;
 
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
@@ -118,7 +117,7 @@ static inline enum tsct_answer deliver_bytes(const struct tsct_address *from,
 	free(copy);
 	ck_assert_uint_le(w.len, len);
 	ck_assert_int_eq(answer == TSCT_ANSWER_SENT, w.len != 0);
-	for (i = 0; i < TSCT_ANSWER_NR; i++)
+	for (int i = 0; i < TSCT_ANSWER_NR; i++)
 		ck_assert_uint_eq(tsct_responder_counts(w.responder)[i],
 				  counts[i] + (i == (int)answer));
 	if (w.len)

@@ -13,9 +13,8 @@ static inline void ring_store(struct tsct_channel *w, unsigned int cpu, __u64 po
 {
 	char *data = (char *)tsct_ring_data(w, cpu);
 	__u64 word;
-	size_t i;
 
-	for (i = 0; i < len; i += 8) {
+	for (size_t i = 0; i < len; i += 8) {
 		word = 0;
 		memcpy(&word, (const char *)from + i, len - i < 8 ? len - i : 8);
 		WRITE_ONCE(*(__u64 *)(data + ((pos + i) &
@@ -72,10 +71,9 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 		.events = events,
 	};
 	const __u64 pad = tsct_pad_word(8);
-	unsigned int i;
 
 	/* Make all blocks of the ring empty, including the blocks before head. */
-	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
+	for (unsigned int i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,
 			   sizeof(pad));

@@ -130,6 +130,12 @@ static inline void expect_exit(pid_t pid, int code)
 	ck_assert_int_eq(WEXITSTATUS(status), code);
 }
 
+/* For a case's .missing */
+static inline const char *not_root(void)
+{
+	return geteuid() ? "needs root" : NULL;
+}
+
 /* Number of an array's elements, the end of a loop test */
 #define ROWS(array)		((int)(sizeof(array) / sizeof((array)[0])))
 

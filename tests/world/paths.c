@@ -77,9 +77,7 @@ const struct named_path named_paths[PATH_NR] = {
 
 const struct named_path *paths_find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < PATH_NR; i++)
+	for (unsigned int i = 0; i < PATH_NR; i++)
 		if (!strcmp(named_paths[i].name, name))
 			return &named_paths[i];
 	return NULL;
@@ -110,9 +108,8 @@ static bool set_member(struct network_path *path, const char *name, size_t len,
 		size_t offset;
 		double max;
 	} members[] = { MEMBERS(AS_ENTRY) };
-	unsigned int i;
 
-	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		if (strlen(members[i].name) != len ||
 		    strncmp(members[i].name, name, len))
 			continue;

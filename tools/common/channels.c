@@ -85,17 +85,28 @@ static bool has_kernel_events(const char *path)
 	return found;
 }
 
+void channel_recorder_parents(const char *ret_dirs[RECORDER_PARENTS])
+{
+	ret_dirs[0] = getenv("XDG_RUNTIME_DIR");
+	ret_dirs[1] = getenv("TMPDIR");
+	ret_dirs[2] = "/tmp";
+}
+
 unsigned int channel_find_recorders(char *path, size_t size)
 {
-	const char *const dirs[] = { "/tmp", getenv("XDG_RUNTIME_DIR") };
-	unsigned int nr = 0, dir;
+	const char *dirs[RECORDER_PARENTS];
+	unsigned int nr = 0, dir, before;
 	glob_t sockets;
 	char pattern[512], *at;
 	size_t i;
 
 	*path = '\0';
-	for (dir = 0; dir < 2; dir++) {
-		if (!dirs[dir] || (dir && !strcmp(dirs[dir], dirs[0])))
+	channel_recorder_parents(dirs);
+	for (dir = 0; dir < RECORDER_PARENTS; dir++) {
+		for (before = 0; dirs[dir] && before < dir; before++)
+			if (dirs[before] && !strcmp(dirs[dir], dirs[before]))
+				dirs[dir] = NULL;
+		if (!dirs[dir] || strlen(dirs[dir]) > RECORDER_PARENT_MAX)
 			continue;
 		snprintf(pattern, sizeof(pattern), "%s/" RECORDER_DIR "/socket", dirs[dir]);
 		for (at = pattern + strlen(dirs[dir]); (at = strchr(at, 'X')); )

@@ -39,9 +39,15 @@ const char *provider_error(const struct provider_connection *p);
 /* Sends the request @cmd, a TSCT_IOC_* number. Returns 0; -ENODEV: not connected; or -errno. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
-/* Directory of the embedded server of a recorder, in $XDG_RUNTIME_DIR or /tmp. Each X is any
+/* Directory of the embedded server of a recorder, in $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Each X is any
  * character. */
 #define RECORDER_DIR	"tsctrace-XXXXXX"
+/* Largest length of the directory that it is in, as the path of a socket has a limit, bytes */
+#define RECORDER_PARENT_MAX	72
+
+/* Directories in which recorders make theirs, the first one that can be written to */
+#define RECORDER_PARENTS	3
+void channel_recorder_parents(const char *ret_dirs[RECORDER_PARENTS]);
 
 /* Finds recorders of this user whose embedded servers have kernel events of flight recorders.
  * Returns their number. @path: receives the socket of one of them; "": none */

@@ -111,7 +111,7 @@ static int count_init(struct stat_figures *s)
 	tsct_identity_read(s->dir, &s->identity);
 	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &s->stacks.table) == -ENOMEM)
 		return -ENOMEM;
-	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
+	return threads_init(&s->threads, &s->identity, s->trace);
 }
 
 static int count_events(struct stat_figures *s)
@@ -194,7 +194,9 @@ static void time_text(__s64 ns, char *text, size_t size)
 
 	localtime_r(&second, &tm);
 	len = strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(text + len, size - len, ".%06" PRId64, (int64_t)rest / 1000);
+	len += (size_t)snprintf(text + len, size - len, ".%06" PRId64, (int64_t)rest / 1000);
+	if (tsct_local_occurs_twice(second))
+		strftime(text + len, size - len, "%z", &tm);
 }
 
 static void print_item(const char *name, const char *text)
@@ -392,6 +394,24 @@ static void print_files(const struct stat_figures *s)
 		       view_plural(s->max_per_tick));
 }
 
+/* Prints that operations of io_uring are not in the recording, if programs use it. */
+static void print_io_uring(const struct stat_figures *s)
+{
+	const struct tsct_stream_class *c;
+	__u32 i, j;
+
+	for (i = 0; i < s->rec->nr_streams; i++) {
+		c = &s->rec->streams[i];
+		for (j = 0; j < c->nr_defs; j++) {
+			if (!c->defs[j] || !s->by_event[i][j].events ||
+			    strncmp(c->defs[j]->name, "sys_io_uring_", 13))
+				continue;
+			printf("%-10s %s\n", "io_uring", TSCT_IO_URING_TEXT);
+			return;
+		}
+	}
+}
+
 static void print_sum(const struct stat_figures *s)
 {
 	const __u64 unreadable = stat_unreadable(s);
@@ -439,6 +459,7 @@ static int cmd_stat(int argc, char **argv)
 		print_files(&s);
 		stat_stacks_print(&s);
 		print_sum(&s);
+		print_io_uring(&s);
 		stat_sync_print(&s);
 		err = stat_tables_print(&s);
 		view_print_messages(s.rec);

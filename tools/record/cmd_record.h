@@ -165,8 +165,8 @@ struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
 	bool embedded;			/* `server` is the provider of programs, too */
-	char server_dir[64];		/* directory of the embedded server's socket */
-	char socket[96];
+	char server_dir[96];		/* directory of the embedded server's socket */
+	char socket[104];
 	/* Program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
@@ -314,9 +314,6 @@ void record_clock_close(struct record_session *s);
  * unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
-
-/* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
-void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 
 /* Prints the summary, or sends it as JSON to the process that controls this recorder. @child:
  * the command; NULL: there was none. Returns the exit status. */

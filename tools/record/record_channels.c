@@ -55,15 +55,20 @@ static void remove_stale_dir(int parent, const char *name)
  * directory of mode 0700. Prints errors. Returns 0 or -errno. */
 static int start_server(struct record_session *s)
 {
-	const char *dir = getenv("XDG_RUNTIME_DIR");
+	const char *dirs[RECORDER_PARENTS], *dir;
 	struct dirent *e;
 	int err = record_clock_open(s);
+	unsigned int i;
 	DIR *d;
 
 	if (err)
 		return err;
-	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
-		dir = "/tmp";
+	channel_recorder_parents(dirs);
+	for (i = 0; i < RECORDER_PARENTS - 1; i++)
+		if (dirs[i] && *dirs[i] == '/' && strlen(dirs[i]) <= RECORDER_PARENT_MAX &&
+		    !access(dirs[i], W_OK | X_OK))
+			break;
+	dir = dirs[i];
 	d = opendir(dir);
 	while (d && (e = readdir(d)))
 		if (strlen(e->d_name) == strlen(RECORDER_DIR) &&
@@ -74,7 +79,8 @@ static int start_server(struct record_session *s)
 	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" RECORDER_DIR, dir);
 	if (!mkdtemp(s->server_dir)) {
 		err = -errno;
-		ctl_error("%s: %s", s->server_dir, strerror(-err));
+		ctl_error("%s: %s; set TMPDIR to a directory that you can write to, with a path"
+			  " of at most %d characters", dir, strerror(-err), RECORDER_PARENT_MAX);
 		s->server_dir[0] = '\0';
 		return err;
 	}

@@ -133,14 +133,13 @@ static double run_program(struct insns *skel, struct bpf_program *program,
 {
 	struct bpf_link *link = bpf_program__attach(program);
 	double half[RUNS], whole[RUNS];
-	unsigned int i;
 
 	if (!link) {
 		fail(bpf_program__name(program));
 		return 0;
 	}
 	run_once(skel, TURNS);
-	for (i = 0; i < RUNS; i++) {
+	for (unsigned int i = 0; i < RUNS; i++) {
 		half[i] = run_once(skel, TURNS / 2);
 		whole[i] = run_once(skel, TURNS);
 		ring_buffer__consume(ring);
@@ -179,15 +178,14 @@ static double run_marker(int fd)
 {
 	unsigned long long start, value = 0x3132333435363738;
 	double cycles[RUNS], loop[RUNS];
-	unsigned int i, turn;
 
-	for (i = 0; i < RUNS; i++) {
+	for (unsigned int i = 0; i < RUNS; i++) {
 		start = __rdtsc();
-		for (turn = 0; turn < 100; turn++)
+		for (unsigned int turn = 0; turn < 100; turn++)
 			__asm__ __volatile__("" : : : "memory");
 		loop[i] = (__rdtsc() - start) / 100.0;
 		start = __rdtsc();
-		for (turn = 0; turn < 100; turn++)
+		for (unsigned int turn = 0; turn < 100; turn++)
 			if (write(fd, &value, sizeof(value)) != sizeof(value))
 				fail("write to trace_marker");
 		cycles[i] = (__rdtsc() - start) / 100.0;
@@ -229,7 +227,6 @@ int main(void)
 		marker = { .name = "trace_marker_insns" };
 	double ours, theirs, ours_bpf;
 	struct ring_buffer *ring, *ring_stock;
-	unsigned int i;
 	__u64 channel;
 	struct insns *skel;
 	int event, fd;
@@ -251,7 +248,7 @@ int main(void)
 	if (!ring || !ring_stock || fd < 0)
 		return fail("cannot open the BPF ring buffer or trace_marker"), 1;
 
-	for (i = 0; i < REPEATS; i++) {
+	for (unsigned int i = 0; i < REPEATS; i++) {
 		measure_module(&emit, &disabled, &ftrace, &loop, i);
 		bpf_loop.values[i] = run_program(skel, skel->progs.run_loop, ring);
 		kfunc.values[i] = run_program(skel, skel->progs.run_emit, ring) -

@@ -32,9 +32,7 @@ static double now_s(void)
 
 static void prepare(void)
 {
-	int i;
-
-	for (i = 0; i < BATCH; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		request[i][0] = 0x23;		/* NTP version 4, mode 3: client */
 		out_vec[i] = (struct iovec){ request[i], REQUEST };
 		in_vec[i] = (struct iovec){ answer[i], sizeof(answer[i]) };

@@ -188,14 +188,13 @@ static void get_cpu(int cpu)
 static void set_up(struct relay *relay, char **namespaces, int cpu)
 {
 	struct held *held = calloc(HELD_MAX, sizeof(*held));
-	unsigned int i;
 
 	relay->log = calloc(LOG_MAX, sizeof(*relay->log));
 	if (!relay->log || !held)
 		die("no memory");
-	for (i = 0; i < HELD_MAX; i++)
+	for (unsigned int i = 0; i < HELD_MAX; i++)
 		relay->unused[relay->nr_unused++] = &held[i];
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		relay->fd[i] = open_tun(namespaces[i]);
 	get_cpu(cpu);
 	relay->hz = measure_hz();
@@ -297,9 +296,7 @@ static void warm_up(int fd)
 
 static void read_packets(struct relay *relay, double s)
 {
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		take(relay, i);
 		network_advance(&relay->path[i], &relay->random, s);
 	}
@@ -331,7 +328,6 @@ static void run(struct relay *relay)
 static void write_log(const struct relay *relay, const char *path)
 {
 	FILE *to = path ? fopen(path, "w") : stdout;
-	unsigned int i;
 
 	if (!to)
 		die("%s: %s", path, strerror(errno));
@@ -339,7 +335,7 @@ static void write_log(const struct relay *relay, const char *path)
 		"longest %.0f us\n", relay->hz, relay->overflows, relay->stalls,
 		relay->stalled_us, us_between(relay, relay->begin, cycles()),
 		relay->stall_max_us);
-	for (i = 0; i < relay->nr_logged; i++) {
+	for (unsigned int i = 0; i < relay->nr_logged; i++) {
 		const struct logged *l = &relay->log[i];
 
 		fprintf(to, "%s %u %llu %llu %.0f\n",
@@ -373,9 +369,7 @@ static void parse_path(const char *name, struct relay *relay)
 
 static void __attribute__((noreturn)) list(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < PATH_NR; i++)
+	for (unsigned int i = 0; i < PATH_NR; i++)
 		printf("%-8s %s\n", named_paths[i].name, named_paths[i].title);
 	exit(0);
 }

@@ -204,15 +204,13 @@ static void put_name(char *name, size_t size, unsigned int sel)
  */
 static void put_definition(const uint8_t *sel, struct tsct_event_def *def)
 {
-	unsigned int i;
-
 	memset(def, 0, sizeof(*def));
 	put_name(def->name, sizeof(def->name), sel[0]);
 	if (sel[0] < 0x80)
 		snprintf(def->name, sizeof(def->name), "event_%u", sel[0]);
 	def->kind = sel[1] < 0xe0 ? sel[1] % TSCT_KIND_NR : sel[1];
 	def->nr_fields = sel[2] < 0xe0 ? sel[2] % (TSCT_FIELDS_MAX + 1) : sel[2];
-	for (i = 0; i < def->nr_fields && i < TSCT_FIELDS_MAX; i++) {
+	for (unsigned int i = 0; i < def->nr_fields && i < TSCT_FIELDS_MAX; i++) {
 		struct tsct_field *field = &def->fields[i];
 		unsigned int type = sel[3] + i * (sel[7] & 3);
 
@@ -279,7 +277,6 @@ static void put_clock(const uint8_t *sel, const struct fz_context *c,
 		-1ULL, 1000000,
 	};
 	uint64_t *word = (uint64_t *)set;
-	unsigned int i;
 
 	*set = published(c);
 	if (sel[0] % 4 == 0 || !set->state.real.mult) {
@@ -301,7 +298,7 @@ static void put_clock(const uint8_t *sel, const struct fz_context *c,
 		set->state.utc_growth_ppb = 500000;
 		set->state.utc_as_of_cycles = set->state.real.as_of_cycles;
 	}
-	for (i = 4; i + 2 < FZ_SELECTORS; i += 3)
+	for (unsigned int i = 4; i + 2 < FZ_SELECTORS; i += 3)
 		if (sel[i] >= 0xa0)
 			word[sel[i + 1] % (sizeof(*set) / 8)] = sel[i] < 0xe0 ?
 				words[sel[i + 2] % 12] :

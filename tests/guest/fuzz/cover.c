@@ -36,10 +36,8 @@ static struct map {
 
 bool fz_cover_setup(void)
 {
-	unsigned int i;
-
 	map = mmap(NULL, sizeof(*map), RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	for (i = 0; i < FZ_THREADS; i++) {
+	for (unsigned int i = 0; i < FZ_THREADS; i++) {
 		tasks[i].fd = open(FAULTS_DEBUG "kcov", O_RDWR | O_CLOEXEC);
 		if (tasks[i].fd < 0 || ioctl(tasks[i].fd, KCOV_INIT_TRACE, ENTRIES))
 			return false;
@@ -60,9 +58,8 @@ void fz_cover_sections(void)
 {
 	char path[128];
 	FILE *file;
-	unsigned int i;
 
-	for (i = 0; i < FZ_SECTIONS; i++) {
+	for (unsigned int i = 0; i < FZ_SECTIONS; i++) {
 		snprintf(path, sizeof(path), SECTIONS "%s", names[i]);
 		bases[i] = 0;
 		file = fopen(path, "r");
@@ -84,9 +81,8 @@ void fz_cover_begin(unsigned int i)
 static bool locate(uint64_t pc, unsigned int *ret_section, uint64_t *ret_offset)
 {
 	uint64_t nearest = SECTION_MAX;
-	unsigned int i;
 
-	for (i = 0; i < FZ_SECTIONS; i++)
+	for (unsigned int i = 0; i < FZ_SECTIONS; i++)
 		if (bases[i] && pc - bases[i] < nearest) {
 			nearest = pc - bases[i];
 			*ret_section = i;
@@ -155,23 +151,19 @@ void fz_cover_reset(void)
 unsigned int fz_cover_sites(void)
 {
 	unsigned int section, sites = 0;
-	size_t i;
 
 	if (!map)
 		return 0;
 	for (section = 0; section < FZ_SECTIONS; section++)
-		for (i = 0; i < SECTION_MAX; i++)
+		for (size_t i = 0; i < SECTION_MAX; i++)
 			sites += map->hit[section][i];
 	return sites;
 }
 
 void fz_cover_write(FILE *file)
 {
-	unsigned int section;
-	size_t i;
-
-	for (section = 0; section < FZ_SECTIONS; section++)
-		for (i = 0; i < SECTION_MAX; i++)
+	for (unsigned int section = 0; section < FZ_SECTIONS; section++)
+		for (size_t i = 0; i < SECTION_MAX; i++)
 			if (map->hit[section][i])
 				fprintf(file, "%s %zx\n", names[section], i);
 }

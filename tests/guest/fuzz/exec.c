@@ -230,9 +230,8 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 static const struct fz_request *find_request(unsigned long cmd)
 {
 	const unsigned long size = (unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT;
-	unsigned int i;
 
-	for (i = 0; i < FZ_REQUESTS; i++)
+	for (unsigned int i = 0; i < FZ_REQUESTS; i++)
 		if (((uint32_t)cmd & ~size) == (fz_requests[i].cmd & ~size))
 			return &fz_requests[i];
 	return NULL;
@@ -351,7 +350,6 @@ static int touch(struct fz_thread *t, const struct fz_op *op, bool store)
 	size_t length = sizes[op->sel[0] & 7], at;
 	volatile uint64_t *volatile base, sum = 0;
 	sigjmp_buf faulted;
-	unsigned int i;
 
 	if (!length)
 		return -1;
@@ -362,7 +360,7 @@ static int touch(struct fz_thread *t, const struct fz_op *op, bool store)
 		t->on_fault = NULL;
 		return -1;
 	}
-	for (i = 0; i <= op->sel[4]; i++, base++) {
+	for (unsigned int i = 0; i <= op->sel[4]; i++, base++) {
 		if (!store)
 			sum += *base;
 		else if (op->sel[3] < 0x80)
@@ -613,10 +611,9 @@ static void run_series(struct fz_thread *t, int fd, const struct fz_op *op)
 	struct fz_context context = context_of(t);
 	uint8_t sel[FZ_SELECTORS] = { 0 };
 	struct tsct_clock_set set;
-	unsigned int i;
 
 	fz_argument(FZ_CLOCK_SET, sel, &context, &set);	/* begins an epoch */
-	for (i = 0; i < SERIES; i++) {
+	for (unsigned int i = 0; i < SERIES; i++) {
 		if (CALL(t, ioctl(fd, TSCT_IOC_CLOCK_SET, &set)) && errno != ETIME)
 			return;
 		usleep(1000);
@@ -696,13 +693,12 @@ static void on_fault(int signal)
 static void *run_thread(void *arg)
 {
 	struct fz_thread *t = arg;
-	unsigned int i;
 
 	self = t;
 	faults_open(&t->faults);
 	fz_become(t->program->who[t->nr] % 8);
 	fz_cover_begin(t->nr);
-	for (i = 0; i < t->program->nr && !t->shared->why[0]; i++) {
+	for (unsigned int i = 0; i < t->program->nr && !t->shared->why[0]; i++) {
 		const struct fz_op *op = &t->program->ops[i];
 
 		if ((op->where >> 3 & 3) % (t->program->threads % FZ_THREADS + 1) != t->nr)
@@ -717,9 +713,7 @@ static void *run_thread(void *arg)
 
 bool fz_has_call(const struct fz_program *program, unsigned int call)
 {
-	unsigned int i;
-
-	for (i = 0; i < program->nr; i++)
+	for (unsigned int i = 0; i < program->nr; i++)
 		if (program->ops[i].call % FZ_CALLS == call)
 			return true;
 	return false;
@@ -727,9 +721,7 @@ bool fz_has_call(const struct fz_program *program, unsigned int call)
 
 static bool uses_slow(const struct fz_program *program)
 {
-	unsigned int i;
-
-	for (i = 0; i < program->nr; i++)
+	for (unsigned int i = 0; i < program->nr; i++)
 		if (program->ops[i].where >> 5 == FZ_AT_SLOW ||
 		    (program->ops[i].call % FZ_CALLS == FZ_WRITE && program->ops[i].sel[2]))
 			return true;
@@ -772,11 +764,10 @@ void fz_exec_setup(void)
 {
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
 	int fd = dev_open();
-	unsigned int i;
 
 	nr_cpus = dev_info(fd).nr_cpus;
 	close(fd);
-	for (i = 0; i < FZ_SLOTS; i++)
+	for (unsigned int i = 0; i < FZ_SLOTS; i++)
 		reserve(i);
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
@@ -784,7 +775,7 @@ void fz_exec_setup(void)
 	fz_shared = mmap(NULL, sizeof(*fz_shared), RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	arena = mmap(NULL, FZ_THREADS * (ARENA_PAGES + 1) * FZ_PAGE, RW,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (i = 1; i <= FZ_THREADS; i++)
+	for (unsigned int i = 1; i <= FZ_THREADS; i++)
 		mprotect(arena + (i * (ARENA_PAGES + 1) - 1) * FZ_PAGE, FZ_PAGE, PROT_NONE);
 	fz_slow_page_make();
 	mkdir(CGROUP, 0755);

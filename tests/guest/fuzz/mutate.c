@@ -127,8 +127,6 @@ static const uint8_t slow[] = {
 
 static void generate_op(struct fz_random *random, struct fz_op *op)
 {
-	unsigned int i;
-
 	op->call = mix[below(random, sizeof(mix))];
 	/* Those are slow. */
 	if (once(random, 100))
@@ -137,17 +135,15 @@ static void generate_op(struct fz_random *random, struct fz_op *op)
 	if (once(random, 6))
 		op->where = (uint8_t)fz_random(random);
 	op->fault = once(random, 8) ? (uint8_t)fz_random(random) : 0;
-	for (i = 0; i < FZ_SELECTORS; i++)
+	for (unsigned int i = 0; i < FZ_SELECTORS; i++)
 		op->sel[i] = once(random, 6) ? (uint8_t)fz_random(random) :
 			once(random, i < 3 ? 2 : 5) ? (uint8_t)below(random, 16) : 0;
 }
 
 static void generate_head(struct fz_random *random, struct fz_program *p)
 {
-	unsigned int i;
-
 	p->threads = once(random, 2) ? 0 : (uint8_t)below(random, FZ_THREADS);
-	for (i = 0; i < FZ_THREADS; i++)
+	for (unsigned int i = 0; i < FZ_THREADS; i++)
 		p->who[i] = once(random, 2) ? 0 : (uint8_t)below(random, 8);
 	p->kill_ms = once(random, 10) ? (uint8_t)(1 + below(random, 60)) : 0;
 	p->cgroup = once(random, 20) ? 255 : 0;
@@ -156,18 +152,17 @@ static void generate_head(struct fz_random *random, struct fz_program *p)
 static void begin_idiom(struct fz_random *random, struct fz_program *p)
 {
 	const struct fz_op *idiom = idioms[below(random, sizeof(idioms) / sizeof(idioms[0]))];
-	unsigned int i, j;
 
 	/* The threads of an idiom, with the rights that it needs */
 	p->threads = 2;
 	memset(p->who, 0, sizeof(p->who));
-	for (i = 0; i < 8 && i < p->nr; i++) {
+	for (unsigned int i = 0; i < 8 && i < p->nr; i++) {
 		const bool empty = !idiom[i].call && !idiom[i].where;
 
 		if (empty)
 			break;
 		p->ops[i] = idiom[i];
-		for (j = 0; j < FZ_SELECTORS; j++)
+		for (unsigned int j = 0; j < FZ_SELECTORS; j++)
 			if (once(random, 20))
 				p->ops[i].sel[j] = (uint8_t)fz_random(random);
 	}
@@ -175,12 +170,10 @@ static void begin_idiom(struct fz_random *random, struct fz_program *p)
 
 void fz_generate(struct fz_random *random, struct fz_program *p)
 {
-	unsigned int i;
-
 	memset(p, 0, sizeof(*p));
 	generate_head(random, p);
 	p->nr = 3 + below(random, FZ_OPS_MAX - 3);
-	for (i = 0; i < p->nr; i++)
+	for (unsigned int i = 0; i < p->nr; i++)
 		generate_op(random, &p->ops[i]);
 	p->ops[0].call = FZ_CREATE;
 	if (once(random, 2))
@@ -268,19 +261,17 @@ bool fz_parse(const void *bytes, size_t size, struct fz_program *p)
 
 void fz_print(const struct fz_program *p)
 {
-	unsigned int i, j;
-
 	printf("%u threads, users %u %u %u, kill after %u ms, cgroup %u\n",
 	       p->threads % FZ_THREADS + 1, p->who[0] % 8, p->who[1] % 8,
 	       p->who[2] % 8, p->kill_ms, p->cgroup == 255);
-	for (i = 0; i < p->nr; i++) {
+	for (unsigned int i = 0; i < p->nr; i++) {
 		const struct fz_op *op = &p->ops[i];
 
 		printf("  thread %u slot %u at %u fault %u %s",
 		       op->where >> 3 & 3, op->where & 7, op->where >> 5,
 		       op->fault < FZ_FAULT ? 0 : op->fault - FZ_FAULT + 1,
 		       fz_call_name(op->call % FZ_CALLS));
-		for (j = 0; j < FZ_SELECTORS; j++)
+		for (unsigned int j = 0; j < FZ_SELECTORS; j++)
 			printf(" %02x", op->sel[j]);
 		putchar('\n');
 	}

@@ -67,10 +67,9 @@ static const char *remove_channels(void)
 	static char why[128];
 	struct tsct_channel_remove arg = { 0 };
 	struct tsct_info info;
-	unsigned int tries;
 	int fd = dev_open();
 
-	for (tries = 0; tries < 200; tries++) {
+	for (unsigned int tries = 0; tries < 200; tries++) {
 		struct tsct_channel_info next = { 0 };
 
 		while (!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &next)) {

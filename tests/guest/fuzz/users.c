@@ -22,11 +22,10 @@ void fz_become(unsigned int who)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
 	uint64_t kept = users[who].capabilities & ((1ULL << (CAP_LAST_CAP + 1)) - 1);
-	unsigned int i;
 
 	if (!who)
 		return;
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		data[i].effective = data[i].permitted = (uint32_t)(kept >> 32 * i);
 	prctl(PR_SET_KEEPCAPS, 1);
 	/* The system calls, as the functions of libc change all threads. */

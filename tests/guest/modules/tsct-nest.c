@@ -149,9 +149,7 @@ static void raise_contexts(unsigned int turn)
 
 static int write_events(void *events)
 {
-	unsigned long nr;
-
-	for (nr = 0; nr < (unsigned long)events; nr++) {
+	for (unsigned long nr = 0; nr < (unsigned long)events; nr++) {
 		preempt_disable();
 		record(TASK, this_cpu_ptr(&states.watched));
 		if (!roam)
@@ -251,9 +249,8 @@ static int run(unsigned long events)
 {
 	struct task_struct *threads[THREADS_MAX];
 	unsigned int nr, i;
-	int err;
+	int err = roam ? 0 : start_contexts();
 
-	err = roam ? 0 : start_contexts();
 	if (err)
 		return err;
 	nr = make_threads(threads, events);
@@ -305,9 +302,8 @@ module_param_cb(results, &results_ops, NULL, 0444);
 
 static int __init nest_init(void)
 {
-	struct tsct_kchannel *made;
+	struct tsct_kchannel *made = tsct_channel_open("nest", policy, 4096, 64);
 
-	made = tsct_channel_open("nest", policy, 4096, 64);
 	if (IS_ERR(made))
 		return PTR_ERR(made);
 	id_event = tsct_event_define(made, "nested", TSCT_KIND_INSTANT,

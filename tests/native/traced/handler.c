@@ -16,10 +16,9 @@ int main(void)
 {
 	struct { void (*handler)(int); unsigned long flags; void (*restorer)(void);
 		 unsigned long mask; } action = { on_signal, 0x04000000, restore, 0 };
-	int i;
 
 	syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8);
-	for (i = 0; i < 30; i++)
+	for (int i = 0; i < 30; i++)
 		kill(getpid(), SIGUSR1);
 	return 0;
 }

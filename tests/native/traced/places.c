@@ -12,9 +12,7 @@ static __attribute__((noinline)) void helper(void)
 
 static __attribute__((constructor)) void call_helper(void)
 {
-	int i;
-
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		helper();
 }
 
@@ -44,16 +42,15 @@ __attribute__((weak)) size_t (*volatile length)(const char *text) = strlen;
 ONCE int main(int argc, char **argv)
 {
 	char text[8] = "text", other[8];
-	int i;
 
 	(void)argv;
 	while (argc == 1 || read(0, other, 1) > 0) {
-		for (i = 0; i < 5; i++)
+		for (int i = 0; i < 5; i++)
 			plain();
 		if (argc == 1)
 			break;
 	}
-	for (i = 0; argc == 1 && i < 100; i++)
+	for (int i = 0; argc == 1 && i < 100; i++)
 		copy(other, text, length(text));
 	return 0;
 }

@@ -178,6 +178,12 @@ static void put_warnings(const struct report *r, FILE *to)
 			put_node_warning(rec, to, i, "its clock was disrupted during the"
 					 " recording (a step, a suspend).");
 	}
+	for (i = 0; i < r->x.nr_defs; i++)
+		if (r->seen[i].events &&
+		    !strncmp(r->x.defs[i].def->name, "sys_io_uring_", 13)) {
+			fputs("<p class=\"note\">io_uring: " TSCT_IO_URING_TEXT ".</p>\n", to);
+			break;
+		}
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
 			" places; the readable part is shown.</p>\n", (uint64_t)damage);
