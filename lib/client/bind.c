@@ -81,6 +81,8 @@ void tsct_channel_free(struct tsct_channel *channel)
 	if (channel == &no_memory)
 		return;
 	release_provider(channel);
+	if (channel->refusals)
+		munmap(channel->refusals, TSCT_PAGE_SIZE);
 	tsct_channel_ids_free(channel);
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
@@ -144,6 +146,21 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 		return -errno;
 	*ret_map = map;
 	return 0;
+}
+
+/* Where the rings cannot be mapped, maps the counters of one, in which the events of this handle
+ * are counted as refused: the recorder knows of them. */
+static void map_refusals(struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	void *page;
+
+	if (!(channel->roles & TSCT_ROLE_WRITE) || !h->file_size || channel->refusals)
+		return;
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, channel->map_fd,
+		    h->ring_offset);
+	if (page != MAP_FAILED)
+		channel->refusals = page;
 }
 
 /* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: then
@@ -277,6 +294,10 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
+		{ -ENOMEM, 0, "not enough memory for its rings, or for mapping them; use fewer "
+			"blocks, or raise the limits of memory (ulimit -v, cgroup)", NULL },
+		{ -EAGAIN, 0, "its rings cannot be mapped, as this program locks its memory; use "
+			"fewer blocks, or raise 'ulimit -l'", NULL },
 		{ -EPROTO, 0, "invalid answer from the provider; use library and "
 			"provider of one release", NULL },
 		{ 0 },
@@ -397,6 +418,8 @@ static int bind_channel(struct tsct_channel *channel,
 	err = attach_or_create(channel, name, options);
 	if (!err)
 		err = map_bound(channel);
+	if (err == -ENOMEM || err == -EAGAIN)
+		map_refusals(channel);
 	if (err)
 		return explain_failure(channel, err, name, options);
 	set_success_text(channel, name);

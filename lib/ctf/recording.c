@@ -73,7 +73,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss)
 
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		sum += loss->cause[i];
-	return sum;
+	return tsct_add_saturating(sum, loss->no_ring);
 }
 
 static void free_stream(struct tsct_stream_class *stream)
@@ -188,18 +188,39 @@ __u32 tsct_recording_count_nodes(const struct tsct_recording *rec)
 	return nr;
 }
 
-/* Locations are sorted by node, then by CPU. */
+/* Returns the index of the location of a CPU of a recording; nr_locations: there is none. Locations
+ * are sorted by node, then by CPU. */
+static __u32 find_location(const struct tsct_recording *rec, __u32 node, __u32 cpu)
+{
+	__u32 from = 0, to = rec->nr_locations, middle;
+	const struct tsct_location *l;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		l = &rec->locations[middle];
+		if (l->node == node && l->cpu == cpu)
+			return middle;
+		if (l->node < node || (l->node == node && l->cpu < cpu))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return rec->nr_locations;
+}
+
 __u32 tsct_recording_cpu_of(const struct tsct_recording *rec, __u32 location)
 {
 	const struct tsct_location *l = &rec->locations[location];
-	const __u32 node = tsct_recording_node_of(rec, l->node);
-	__u32 i;
+	__u32 node = tsct_recording_node_of(rec, l->node), first = location, at;
 
-	for (i = 0; i < location && rec->nodes[l->node].same; i++)
-		if (rec->locations[i].cpu == l->cpu &&
-		    tsct_recording_node_of(rec, rec->locations[i].node) == node)
-			return i;
-	return location;
+	if (node == l->node)
+		return location;
+	do {
+		at = find_location(rec, node, l->cpu);
+		first = at < first ? at : first;
+		node = rec->nodes[node].next;
+	} while (node);
+	return first;
 }
 
 bool tsct_recording_is_whole(const struct tsct_recording *rec)
@@ -359,18 +380,22 @@ int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
 	return tsct_recording_add_def(rec, stream, &def);
 }
 
-void tsct_recording_loss(const struct tsct_recording *rec,
+void tsct_recording_loss(const struct tsct_recording *rec, int stream,
 			 struct tsct_loss *ret_loss)
 {
+	const __u32 first = stream < 0 ? 0 : (__u32)stream;
+	const __u32 end = stream < 0 ? rec->nr_streams : first + 1;
 	__u32 i, at;
 	int c;
 
 	memset(ret_loss, 0, sizeof(*ret_loss));
-	for (i = 0; i < rec->nr_streams; i++)
+	for (i = first; i < end; i++) {
+		ret_loss->no_ring = tsct_add_saturating(ret_loss->no_ring,
+							rec->streams[i].lost_no_ring);
 		for (at = 0; at < rec->nr_locations; at++)
 			for (c = 0; c < TSCT_LOSS_NR; c++)
-				ret_loss->cause[c] +=
-					rec->streams[i].loss[at].cause[c];
+				ret_loss->cause[c] += rec->streams[i].loss[at].cause[c];
+	}
 }
 
 char *tsct_recorded_requests(const struct tsct_recorded_node *node)

@@ -116,40 +116,46 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
-/* A CPU: its first location, and those of other recordings of its node */
-struct cpu {
-	__u32 first, end;	/* indices of the first location, and behind the last one */
-	struct tally tally;
-	__u64 unreadable;
-	struct tsct_loss loss;
-};
-
-static bool is_of_cpu(const struct stat_figures *s, const struct cpu *cpu, __u32 location)
+/* For each location, the next location of the same CPU, in another recording of the node; 0: none */
+static __u32 *list_cpus(const struct tsct_recording *rec)
 {
-	return location == cpu->first || tsct_recording_cpu_of(s->rec, location) == cpu->first;
+	__u32 *next = calloc(rec->nr_locations + 1, sizeof(*next)), i, first;
+
+	for (i = rec->nr_locations; next && i-- > 0; ) {
+		first = tsct_recording_cpu_of(rec, i);
+		if (first == i)
+			continue;
+		next[i] = next[first];
+		next[first] = i;
+	}
+	return next;
 }
 
-static void add_loss(const struct stat_figures *s, const struct cpu *cpu,
-		     const struct tsct_stream_class *c, struct tsct_loss *to)
+/* Adds the losses of a channel on a CPU. @location: first location of the CPU */
+static void add_loss(const struct tsct_stream_class *c, const __u32 *next, __u32 location,
+		     struct tsct_loss *to)
 {
-	__u32 i, cause;
+	__u32 cause;
 
-	for (i = cpu->first; i < cpu->end; i++)
-		for (cause = 0; is_of_cpu(s, cpu, i) && cause < TSCT_LOSS_NR; cause++)
-			to->cause[cause] += c->loss[i].cause[cause];
+	do {
+		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+			to->cause[cause] += c->loss[location].cause[cause];
+		location = next[location];
+	} while (location);
 }
 
 /* Returns the numbers of events that a CPU lost, by channel and cause, without zeros. */
-static json_t *json_channel_losses(const struct stat_figures *s, const struct cpu *cpu)
+static json_t *json_channel_losses(const struct stat_figures *s, const __u32 *next,
+				   __u32 location)
 {
 	const struct tsct_stream_class *c;
 	json_t *all = json_object(), *one;
 	__u32 cause;
 
 	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
-		struct tsct_loss loss = { { 0 } };
+		struct tsct_loss loss = { .cause = { 0 } };
 
-		add_loss(s, cpu, c, &loss);
+		add_loss(c, next, location, &loss);
 		if (!tsct_loss_total(&loss))
 			continue;
 		one = json_object();
@@ -165,36 +171,39 @@ static json_t *json_channel_losses(const struct stat_figures *s, const struct cp
 static json_t *json_cpus(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
+	__u32 *next = list_cpus(rec), i, k;
 	const struct tsct_stream_class *c;
 	const struct tsct_location *l;
 	json_t *cpus = json_array();
-	__u32 i, k;
+	struct tsct_loss loss;
+	struct tally tally;
+	__u64 unreadable;
 
-	for (i = 0; i < rec->nr_locations; i++) {
-		l = &rec->locations[i];
-		struct cpu cpu = {
-			.first = i, .end = rec->nodes[l->node].next ? rec->nr_locations : i + 1,
-		};
-
+	for (i = 0; next && i < rec->nr_locations; i++) {
 		if (tsct_recording_cpu_of(rec, i) != i)
 			continue;
-		for (k = i; k < cpu.end; k++) {
-			if (!is_of_cpu(s, &cpu, k))
-				continue;
-			tally_add(&cpu.tally, &s->by_location[k]);
-			cpu.unreadable += stat_unreadable_on(s, k);
-		}
+		l = &rec->locations[i];
+		memset(&loss, 0, sizeof(loss));
+		memset(&tally, 0, sizeof(tally));
 		for (c = rec->streams; c < rec->streams + rec->nr_streams; c++)
-			add_loss(s, &cpu, c, &cpu.loss);
-		if (!cpu.tally.events && !tsct_loss_total(&cpu.loss) && !cpu.unreadable)
+			add_loss(c, next, i, &loss);
+		unreadable = 0;
+		k = i;
+		do {
+			tally_add(&tally, &s->by_location[k]);
+			unreadable += stat_unreadable_on(s, k);
+			k = next[k];
+		} while (k);
+		if (!tally.events && !tsct_loss_total(&loss) && !unreadable)
 			continue;
 		json_array_append_new(cpus, with_tally(json_pack(
 			"{si so si so so so}", "node", (int)tsct_recording_node_of(rec, l->node),
 			"node_name", ctl_json_text(tsct_recording_node_name(rec, l->node)),
-			"cpu", (int)l->cpu, "lost", view_json_loss(&cpu.loss),
-			"lost_by_channel", json_channel_losses(s, &cpu), "unreadable",
-			tsct_json_count(cpu.unreadable)), s, &cpu.tally));
+			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
+			"lost_by_channel", json_channel_losses(s, next, i), "unreadable",
+			tsct_json_count(unreadable)), s, &tally));
 	}
+	free(next);
 	return cpus;
 }
 
@@ -220,6 +229,12 @@ static json_t *json_events(const struct stat_figures *s)
 	return events;
 }
 
+/* Returns a time of calls; null: no call has one */
+static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
+{
+	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();
+}
+
 static json_t *json_calls(const struct stat_figures *s)
 {
 	json_t *calls = json_array();
@@ -228,15 +243,15 @@ static json_t *json_calls(const struct stat_figures *s)
 
 	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
 		call = tsct_syscall_by_number((unsigned int)c->number);
-		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI sI sI sI}",
+		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
 			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
 			"name", call ? call->name : NULL,
 			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
 			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
 			"errors", (json_int_t)c->errors,
-			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
-			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / (c->timed ?: 1)),
-			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));
+			"total_ns", json_call_time(s, c, c->total),
+			"mean_ns", json_call_time(s, c, c->total / (c->timed ?: 1)),
+			"max_ns", json_call_time(s, c, c->max)));
 	}
 	return calls;
 }
@@ -251,8 +266,8 @@ static bool has_switches(const struct stat_figures *s)
 	return s->threads.rest.switched;
 }
 
-/* Returns the row of a thread. @switches: false: the recording has no thread switches, so
- * "switched_in" is null */
+/* Returns the row of a thread. "switched_in" is null if the recording does not have all switches
+ * to it. @switches: false: the recording has no thread switches */
 static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
 {
 	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
@@ -260,7 +275,8 @@ static json_t *json_thread(const struct stat_figures *s, const struct thread *t,
 		"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
 		"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
 		"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
-		"switched_in", switches ? tsct_json_count(t->switched) : json_null()),
+		"switched_in", switches && !t->some_switches ? tsct_json_count(t->switched) :
+		json_null()),
 		s, &t->tally);
 }
 
@@ -285,11 +301,9 @@ json_t *stat_json(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	json_t *clock, *files, *sum = json_null();
-	json_int_t no_ring = 0;
 	struct tsct_recorded_errors errors;
 	struct tsct_balance b;
 	struct tsct_loss loss;
-	__u32 i;
 
 	if (stat_is_counted(s, &b))
 		sum = json_pack("{sI sI sI so sI sb}",
@@ -323,11 +337,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
-	for (i = 0; i < rec->nr_streams; i++)
-		no_ring += rec->streams[i].lost_no_ring;
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -350,6 +362,6 @@ json_t *stat_json(const struct stat_figures *s)
 		"stacks", stat_stacks_json(s), "mpi_mismatched",
 		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
-		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
+		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }
