@@ -18,6 +18,7 @@
 
 #include "daemon/config/log.h"
 #include "lib/abi/fd_message.h"
+#include "lib/client/programs.h"
 #include "tsctraced.h"
 #include "lib/provider/store.h"
 
@@ -187,22 +188,12 @@ int kept_channels_hold(const char *run_dir)
 
 static int connect_holder(struct kept_channels *kept)
 {
-	const struct timeval timeout = { .tv_sec = ANSWER_MS / 1000 };
 	struct sockaddr_un addr;
-	int fd, err = holder_addr(kept->run_dir, &addr);
+	int fd = holder_addr(kept->run_dir, &addr) ?:
+		tsct_seqpacket_connect(&addr, sizeof(addr), ANSWER_MS);
 
-	if (err)
-		return err;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
+		return fd;
 	kept->holder = fd;
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
+#include "lib/base/text.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
 #include "platform_linux.h"
@@ -145,20 +146,15 @@ static const char *find_difference(const char *text, const char *wanted)
 }
 
 /* Parses the line at *@at, which must be @name and digits, and advances *@at to the next
- * line. Rejects the signs and blanks that strtoull() accepts. */
+ * line. */
 static bool parse_number(const char **at, const char *name, __u64 *ret)
 {
 	size_t len = strlen(name);
-	char *end;
 
-	if (strncmp(*at, name, len) || !isdigit((unsigned char)(*at)[len]))
+	if (strncmp(*at, name, len))
 		return false;
-	errno = 0;
-	*ret = strtoull(*at + len, &end, 10);
-	if (errno || *end != '\n')
-		return false;
-	*at = end + 1;
-	return true;
+	*at += len;
+	return tsct_digits_read(at, UINT64_MAX, ret) && *(*at)++ == '\n';
 }
 
 /* Reads the rate from the text of a drift file. *ret_why: reason for an error, as a clause

@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "daemon/config/log.h"
+#include "lib/base/text.h"
 #include "lib/client/gettime.h"
 #include "lib/sync/participants.h"
 #include "peers_private.h"
@@ -536,21 +537,15 @@ static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
 				  unsigned int max)
 {
 	unsigned int nr = 0;
-	unsigned long number;
-	char *end;
+	__u64 number;
 
-	for (;;) {
-		/* Accepts digits only: strtoul() also accepts signs and blanks. */
-		if (nr == max || *text < '0' || *text > '9')
-			return 0;
-		number = strtoul(text, &end, 10);
-		if (number > UINT32_MAX || (*end && *end != ' '))
+	do {
+		if (nr == max || !tsct_digits_read(&text, UINT32_MAX, &number) ||
+		    (*text && *text != ' '))
 			return 0;
 		ret_numbers[nr++] = (__u32)number;
-		if (!*end)
-			return nr;
-		text = end + 1;
-	}
+	} while (*text++);
+	return nr;
 }
 
 __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)

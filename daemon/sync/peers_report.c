@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/core/clock_params.h"
 #include "lib/client/gettime.h"
 #include "peers_private.h"
@@ -406,10 +407,9 @@ static json_t *report_all(const struct peers *p)
 /* Prints the answer to the request "samples AFTER". */
 static void answer_samples(const struct peers *p, const char *after, FILE *to)
 {
-	char *end;
-	__u64 number = strtoull(after, &end, 10);
+	__u64 number;
 
-	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
+	if (!tsct_digits_read_all(after, UINT64_MAX - 1, &number))
 		fprintf(to, "error: samples: give the number of the last exchange "
 			"received, or 0\n");
 	else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,6 +66,23 @@ const __u64 tsct_digits_ten[20] = {
 	100000000000000, 1000000000000000, 10000000000000000,
 	100000000000000000, 1000000000000000000, 10000000000000000000ULL,
 };
+
+bool tsct_digits_read(const char **at, __u64 max, __u64 *ret)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return !errno && *ret <= max;
+}
+
+bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret)
+{
+	return tsct_digits_read(&text, max, ret) && !*text;
+}
 
 /* ---- UTF-8 --------------------------------------------------------------- */
 

@@ -143,6 +143,15 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 	return tsct_digits_fixed(at, value, nr);
 }
 
+/*
+ * Reads a decimal number at *@at, and moves *@at behind it. Digits only: no blanks and no sign,
+ * which strtoull() accepts. Returns false if there is no number, or it exceeds @max.
+ */
+bool tsct_digits_read(const char **at, __u64 max, __u64 *ret);
+
+/* The same for a text that has nothing but the number */
+bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret);
+
 /* ---- escaping ------------------------------------------------------------------ */
 
 /* Largest size of a text of @len bytes after it is escaped, bytes */

@@ -8,6 +8,7 @@
 #ifndef TSCT_PROGRAMS_H
 #define TSCT_PROGRAMS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,12 +23,12 @@ struct tsct_program_addr {
 };
 
 /*
- * tsct_programs_next - get the next program's socket in a network namespace
- * @list: the namespace's /proc/PID/net/unix, opened to read
+ * tsct_programs_next - get the next program's socket in this network namespace
+ * @list: NULL at first, and again after the last socket
  *
- * Returns 1 with *ret_addr set; 0: no more sockets.
+ * Returns true with *ret_addr set; false: no more sockets.
  */
-int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr);
+bool tsct_programs_next(FILE **list, struct tsct_program_addr *ret_addr);
 
 /*
  * tsct_programs_notify - let all programs of this network namespace look for a provider
@@ -35,6 +36,10 @@ int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr);
  * Does not block. Returns the number of programs that were notified.
  */
 unsigned int tsct_programs_notify(void);
+
+/* Connects to a socket of type SOCK_SEQPACKET. @timeout_ms: limit of each later send and receive.
+ * Returns a descriptor or -errno. */
+int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int timeout_ms);
 
 /*
  * tsct_program_connect - connect to a program's socket

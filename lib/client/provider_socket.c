@@ -15,35 +15,27 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/abi/fd_message.h"
 #include "channel.h"
+#include "programs.h"
 
 #define REPLY_TIMEOUT_S		5
 
 static int connect_to(const char *path, int *ret_fd)
 {
-	const struct timeval timeout = { .tv_sec = REPLY_TIMEOUT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, err;
+	int fd;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(addr.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = tsct_seqpacket_connect(&addr, sizeof(addr), REPLY_TIMEOUT_S * 1000);
 	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
+		return fd;
 	*ret_fd = fd;
 	return 0;
 }

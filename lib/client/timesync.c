@@ -20,6 +20,7 @@
 
 #include "control_client.h"
 #include "gettime.h"
+#include "lib/base/text.h"
 
 #define POLL_NS		20000000L	/* time between two requests, ns */
 /* shortest time to wait for an answer, ns, even if the caller's timeout is shorter */
@@ -173,14 +174,12 @@ static int join_collectives(struct collective *c, unsigned int declared, __s64 u
 static int declared_by_environment(struct collective *c, unsigned int *ret_declared)
 {
 	const char *text = secure_getenv(PROCESSES_ENV);
-	unsigned long number;
-	char *end;
+	__u64 number;
 
 	*ret_declared = 0;
 	if (!text || !*text)
 		return 0;
-	number = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || !number || number > UINT_MAX)
+	if (!tsct_digits_read_all(text, UINT_MAX, &number) || !number)
 		return explain(c, -EINVAL, PROCESSES_ENV "=%.64s: invalid; set it to "
 			       "the number of processes of this node that call "
 			       "tsct_timesync()", text);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "lib/base/text.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
@@ -79,36 +80,16 @@ static int not_a_recording(struct env_reader *r, const char *format)
 
 /* ---- words of a line ------------------------------------------------------------ */
 
-/* Parses a decimal number at *at, and moves *at behind the number. Returns false if there is
- * no number, or it is too large. */
-static bool parse_u64(const char **at, __u64 *ret_number)
-{
-	char *end;
-
-	if (**at < '0' || **at > '9')
-		return false;
-	errno = 0;
-	*ret_number = strtoull(*at, &end, 10);
-	*at = end;
-	return !errno;
-}
-
 static bool parse_s64(const char **at, __s64 *ret_number)
 {
 	const bool minus = **at == '-';
 	__u64 n;
 
 	*at += minus;
-	if (!parse_u64(at, &n) || n > (__u64)INT64_MAX + minus)
+	if (!tsct_digits_read(at, (__u64)INT64_MAX + minus, &n))
 		return false;
 	*ret_number = minus ? (__s64)-n : (__s64)n;
 	return true;
-}
-
-/* Parses a text. Returns false if it is not a decimal number of at most @max. */
-static bool parse_number(const char *text, __u64 max, __u64 *ret_number)
-{
-	return parse_u64(&text, ret_number) && !*text && *ret_number <= max;
 }
 
 /* Skips the text "name=" at *at. Returns false if *at is another text. */
@@ -246,7 +227,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 		if (!parse_s64(at, &s))
 			return -EINVAL;
 		*ret_number = (__u64)s;
-	} else if (!parse_u64(at, ret_number) || *ret_number > item->max) {
+	} else if (!tsct_digits_read(at, item->max, ret_number)) {
 		return -EINVAL;
 	}
 	if (item->field == TSCT_METADATA_BOUND && *ret_number > INT64_MAX &&
@@ -285,7 +266,7 @@ static int read_number(struct env_reader *r, const struct tsct_metadata_key *key
 	const __u64 max = key->type == TSCT_METADATA_INVERTED ? 1 : key->max;
 	__u64 n;
 
-	if (!parse_number(e->value, max, &n) || n < key->min)
+	if (!tsct_digits_read_all(e->value, max, &n) || n < key->min)
 		return set_error(r, "%s: a number from %llu to %llu expected",
 				       e->key, key->min, max);
 	if (key->store)
@@ -349,8 +330,7 @@ static int read_loss(const char *at, struct tsct_loss *loss)
 		if (i == TSCT_LOSS_REFUSED || !parse_name(&name, tsct_loss_names[i]))
 			continue;
 		at = name;
-		if (!parse_u64(&at, &loss->cause[i]) ||
-		    loss->cause[i] > TSCT_COUNT_MAX)
+		if (!tsct_digits_read(&at, TSCT_COUNT_MAX, &loss->cause[i]))
 			return -EINVAL;
 	}
 	return *at ? -EINVAL : 0;
@@ -362,7 +342,7 @@ static int read_shift(const char *at, __s64 *shift_ns)
 	__u64 ns;
 
 	if (!parse_name(&at, earlier ? "earlier_ns" : "later_ns") ||
-	    !parse_number(at, INT64_MAX, &ns))
+	    !tsct_digits_read_all(at, INT64_MAX, &ns))
 		return -EINVAL;
 	*shift_ns = earlier ? -(__s64)ns : (__s64)ns;
 	return 0;
@@ -608,7 +588,7 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 	/* In a merged recording the keys of a node begin with "node_N_". */
 	r->node = 0;
 	if (r->rec->merged && !strncmp(name, "node_", 5) &&
-	    parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
+	    tsct_digits_read(&at, UINT64_MAX, &n) && *at == '_' && n < r->rec->nr_nodes) {
 		r->node = (__u32)n;
 		name = at + 1;
 	}
@@ -622,7 +602,7 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 		return set_error(r, "%s: a merged recording does not have this key",
 				 e->key);
 	for (i = 0; i < group->nr_indices; i++) {
-		if ((i && *at++ != '_') || !parse_u64(&at, &n) ||
+		if ((i && *at++ != '_') || !tsct_digits_read(&at, UINT64_MAX, &n) ||
 		    n > UINT32_MAX)
 			return -ENOENT;
 		indices[i] = (__u32)n;

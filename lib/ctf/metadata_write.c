@@ -138,6 +138,59 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 	fputs("\t};\n};\n\n", to);
 }
 
+/* Writes a label of enum values. @last is compared as unsigned. */
+static void put_label(FILE *to, const char *label, __s64 first, __u64 last)
+{
+	fprintf(to, "\n\t\"%s\" = %" PRId64, label, (int64_t)first);
+	if ((__u64)first != last)
+		fprintf(to, first < 0 ? " ... %" PRId64 : " ... %" PRIu64, (int64_t)last);
+	putc(',', to);
+}
+
+/* All values have a label, because some CTF readers warn of values without. */
+static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
+{
+	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
+	const __u64 limit = tsct_syscall_limit() <= max ? tsct_syscall_limit() : max + 1;
+	unsigned int nr, next;
+
+	fprintf(to, "enum syscall_%s : %s_t {", type->name, type->name);
+	for (nr = 0; nr < limit; nr = next) {
+		next = nr + 1;
+		if (tsct_syscall_name(nr)) {
+			put_label(to, tsct_syscall_name(nr), nr, nr);
+			continue;
+		}
+		while (next < limit && !tsct_syscall_name(next))
+			next++;
+		put_label(to, "unknown", nr, next - 1);
+	}
+	if (limit <= max)
+		put_label(to, "unknown", (__s64)limit, max);
+	if (type->is_signed)
+		put_label(to, "unknown", -(__s64)max - 1, (__u64)-1);
+	fputs("\n};\n\n", to);
+}
+
+__u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def)
+{
+	__u32 types = 0, f;
+
+	for (f = 0; f < def->nr_fields; f++)
+		if (tsct_ctf_is_syscall(&def->fields[f]))
+			types |= 1U << def->fields[f].type;
+	return types;
+}
+
+void tsct_tsdl_put_syscalls(FILE *to, __u32 types)
+{
+	__u32 i;
+
+	for (i = 0; i < TSCT_TYPE_NR; i++)
+		if (types & 1U << i)
+			put_syscall_names(to, &tsct_ctf_types[i]);
+}
+
 /* ---- environment ----------------------------------------------------------- */
 
 /* Writer of the block `env` */
@@ -537,60 +590,6 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/*
- * Names the enum values from @first to @last "unknown", because some CTF readers warn
- * of values without a name.
- */
-static void put_unknown(FILE *to, __s64 first, __u64 last)
-{
-	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
-		(int64_t)first, (uint64_t)last);
-}
-
-static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
-{
-	const unsigned int limit = tsct_syscall_limit();
-	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
-	unsigned int nr, next;
-
-	fprintf(to, "enum syscall_%s : %s_t {", type->name, type->name);
-	for (nr = 0; nr < limit; nr = next) {
-		next = nr + 1;
-		if (tsct_syscall_name(nr)) {
-			fprintf(to, "\n\t\"%s\" = %u,", tsct_syscall_name(nr), nr);
-			continue;
-		}
-		while (next < limit && !tsct_syscall_name(next))
-			next++;
-		put_unknown(to, nr, next - 1);
-	}
-	put_unknown(to, limit, max);
-	if (type->is_signed)
-		fprintf(to, "\n\t\"unknown\" = -%" PRIu64 " ... -1,",
-			(uint64_t)max + 1);
-	fputs("\n};\n\n", to);
-}
-
-/* Writes TSDL enums with the names of all system calls: one enum for each integer type
- * (size and sign) that an event field with a system call's number has. */
-static void put_syscalls(FILE *to, const struct tsct_recording *rec)
-{
-	const struct tsct_event_def *def;
-	/* types: bit mask of the integer types in use, TSCT_TYPE_* */
-	__u32 types = 0, i, j, f;
-
-	for (i = 0; i < rec->nr_streams; i++)
-		for (j = 0; j < rec->streams[i].nr_defs; j++) {
-			def = rec->streams[i].defs[j];
-			for (f = 0; def && f < def->nr_fields; f++)
-				if (tsct_ctf_is_syscall(&def->fields[f]))
-					types |= 1U << def->fields[f].type;
-		}
-	for (i = 0; i < TSCT_TYPE_NR; i++)
-		if (types & 1U << i)
-			put_syscall_names(to, &tsct_ctf_types[i]);
-}
-
 /* Writes the TSDL block `stream`, with the event header that stream.h defines. */
 static void put_stream(FILE *to, __u32 stream)
 {
@@ -625,7 +624,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 {
 	const struct tsct_event_def *def;
 	struct tsct_ctf_clock clock;
-	__u32 i, j, id;
+	__u32 i, j, id, types = 0;
 	int err;
 
 	err = tsct_ctf_clock(rec, &clock);
@@ -637,7 +636,11 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 	tsct_tsdl_put_head(to, rec->uuid);
 	err = write_environment(to, rec, part);
 	put_clock(to, rec, &clock);
-	put_syscalls(to, rec);
+	for (i = 0; i < rec->nr_streams; i++)
+		for (j = 0; j < rec->streams[i].nr_defs; j++)
+			if (rec->streams[i].defs[j])
+				types |= tsct_tsdl_syscall_types(rec->streams[i].defs[j]);
+	tsct_tsdl_put_syscalls(to, types);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
 		/* Each event is declared twice: without and with a thread ID. */

@@ -73,7 +73,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss)
 
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		sum += loss->cause[i];
-	return sum;
+	return tsct_add_saturating(sum, loss->no_ring);
 }
 
 static void free_stream(struct tsct_stream_class *stream)
@@ -380,18 +380,22 @@ int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
 	return tsct_recording_add_def(rec, stream, &def);
 }
 
-void tsct_recording_loss(const struct tsct_recording *rec,
+void tsct_recording_loss(const struct tsct_recording *rec, int stream,
 			 struct tsct_loss *ret_loss)
 {
+	const __u32 first = stream < 0 ? 0 : (__u32)stream;
+	const __u32 end = stream < 0 ? rec->nr_streams : first + 1;
 	__u32 i, at;
 	int c;
 
 	memset(ret_loss, 0, sizeof(*ret_loss));
-	for (i = 0; i < rec->nr_streams; i++)
+	for (i = first; i < end; i++) {
+		ret_loss->no_ring = tsct_add_saturating(ret_loss->no_ring,
+							rec->streams[i].lost_no_ring);
 		for (at = 0; at < rec->nr_locations; at++)
 			for (c = 0; c < TSCT_LOSS_NR; c++)
-				ret_loss->cause[c] +=
-					rec->streams[i].loss[at].cause[c];
+				ret_loss->cause[c] += rec->streams[i].loss[at].cause[c];
+	}
 }
 
 char *tsct_recorded_requests(const struct tsct_recorded_node *node)

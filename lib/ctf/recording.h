@@ -40,6 +40,8 @@ extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 struct tsct_loss {
 	/* numbers of lost events by cause, each at most TSCT_COUNT_MAX */
 	__u64 cause[TSCT_LOSS_NR];
+	/* in sums of a channel or a recording: number of events whose CPU had no ring */
+	__u64 no_ring;
 };
 
 /*
@@ -807,8 +809,9 @@ char *tsct_recorded_requests(const struct tsct_recorded_node *node);
  * because the recorder was killed. */
 __u64 tsct_recording_limited(const struct tsct_recording *rec, __u32 node);
 
-/* Sums up the known losses of all channels and locations. */
-void tsct_recording_loss(const struct tsct_recording *rec,
+/* Sums up the known losses at all locations of channel @stream, or of all channels if @stream
+ * is -1. */
+void tsct_recording_loss(const struct tsct_recording *rec, int stream,
 			 struct tsct_loss *ret_loss);
 
 /*
@@ -944,9 +947,14 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
  *	u8 of tsct_event_define(), and so on
  * tsct_tsdl_put_event - write the block `event` of a definition; @context: its context field,
  *	NULL: none
+ * tsct_tsdl_put_syscalls - write enums of the names of system calls, for each integer type
+ *	that an event field with a system call's number has; @types: bit mask, 1 << TSCT_TYPE_*
+ * tsct_tsdl_syscall_types - the types of such fields in a definition
  */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
+void tsct_tsdl_put_syscalls(FILE *to, __u32 types);
+__u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def);
 void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream, __u32 id,
 			 const char *context);
 

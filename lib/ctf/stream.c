@@ -433,6 +433,27 @@ static bool is_readable(const struct tsct_stream_reader_dir *dir,
 		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
 }
 
+bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
+{
+	const int fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		got = tsct_pread_all(fd, &s->head, sizeof(s->head), s->next);
+	close(fd);
+	if (!got)
+		return false;
+	s->pos = s->next;
+	s->next += s->head.packet_bits / 8;
+	s->spoiled = got != sizeof(s->head) || check_head(dir, s) ||
+		s->pos + s->head.content_bits / 8 > (__u64)st.st_size;
+	s->last = s->head.end;
+	return !s->spoiled;
+}
+
 static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	int fd = open_stream(dir, s), ret = 0;

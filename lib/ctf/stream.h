@@ -507,6 +507,10 @@ void tsct_stream_reader_free(struct tsct_stream_reader *s);
 void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		       const struct tsct_stream_reader_kind *kinds);
 
+/* Reads the header of the next packet into s->head, and passes over the packet's events. Returns
+ * false at the end of the file, or if the rest of it is damaged (s->spoiled). */
+bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
+
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 

@@ -25,6 +25,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
+#include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "whole_io.h"
 #include "stream.h"
@@ -571,6 +572,95 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 	return err;
 }
 
+/* ---- times of losses ------------------------------------------------------------ */
+
+/* Largest number of full packets that a recorder writes in one turn at a ring */
+#define TURN_PACKETS	4
+
+struct loss_times {
+	struct tsct_loss_time *all;
+	__u32 nr;
+};
+
+static int add_loss_time(struct loss_times *to, const struct tsct_loss_time *time)
+{
+	struct tsct_loss_time *next = tsct_array_next(&to->all, to->nr, sizeof(*next));
+
+	if (!next)
+		return -ENOMEM;
+	*next = *time;
+	to->nr++;
+	return 0;
+}
+
+/* Adds the times of one file, of which @s is a reader before its first packet. */
+static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader *s,
+			  struct loss_times *to)
+{
+	struct tsct_stream_reader_dir dir = { .dirfd = t->file.dirfd, .rec = &t->rec };
+	const struct tsct_loss *loss = &t->rec.streams[s->class].loss[s->location];
+	struct tsct_loss_time time = { .stream = s->class, .location = s->location };
+	__u64 count = 0, last = t->rec.begin, since = last;
+	unsigned int full = 0;
+	bool open = false;
+	int err = 0;
+
+	while (!err && tsct_stream_reader_skip(&dir, s)) {
+		/* The packet before was the last of a turn. */
+		if (!full && open) {
+			time.until = s->head.begin << s->up >> s->down;
+			err = add_loss_time(to, &time);
+			open = false;
+		}
+		if (!full || full > TURN_PACKETS)
+			since = last;
+		if (s->head.discarded > count) {
+			time.from = open ? time.from : since;
+			time.events = (open ? time.events : 0) + s->head.discarded - count;
+			open = true;
+		}
+		count = s->head.discarded;
+		last = s->head.end << s->up >> s->down;
+		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
+	}
+	if (!open) {
+		time.from = last;
+		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
+	}
+	time.until = UINT64_MAX;
+	return err || (!open && !time.events && !s->spoiled) ? err : add_loss_time(to, &time);
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct tsct_loss_time *x = a, *y = b;
+
+	return x->from != y->from ? (x->from > y->from) - (x->from < y->from) :
+		(x->until > y->until) - (x->until < y->until);
+}
+
+int tsct_trace_loss_times(const struct tsct_trace *t, struct tsct_loss_time **ret_times,
+			  __u32 *ret_nr)
+{
+	struct loss_times to = { .nr = 0 };
+	struct tsct_stream_reader s;
+	__u32 class, at;
+	int err = 0;
+
+	for (class = 0; class < t->rec.nr_streams; class++)
+		for (at = 0; at < t->rec.nr_locations && !err; at++) {
+			tsct_stream_reader_init(&s, &t->rec, t->kinds[class], class, at);
+			err = add_loss_times(t, &s, &to);
+		}
+	if (to.nr)
+		qsort(to.all, to.nr, sizeof(*to.all), by_from);
+	if (err)
+		free(to.all);
+	*ret_times = err ? NULL : to.all;
+	*ret_nr = err ? 0 : to.nr;
+	return err;
+}
+
 /* ---- counts and description of a trace ---------------------------------------- */
 
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *t)
@@ -656,12 +746,9 @@ __u64 tsct_trace_lost(const struct tsct_trace *t)
 	const __u64 discarded = tsct_trace_discarded(t);
 	struct tsct_loss loss;
 	__u64 sum;
-	__u32 i;
 
-	tsct_recording_loss(&t->rec, &loss);
+	tsct_recording_loss(&t->rec, -1, &loss);
 	sum = tsct_loss_total(&loss);
-	for (i = 0; i < t->rec.nr_streams; i++)
-		sum = tsct_add_saturating(sum, t->rec.streams[i].lost_no_ring);
 	return discarded > sum ? discarded : sum;
 }
 

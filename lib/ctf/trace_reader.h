@@ -49,6 +49,24 @@ void tsct_trace_refuse(struct tsct_trace *trace,
 /* Returns the number of events lost while recording, as the packets read so far state. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
+/* A time in which events of a stream class were lost at a location, or cannot be read */
+struct tsct_loss_time {
+	__u32 stream, location;
+	__u64 from, until;	/* ticks; no event was lost at or before `from` */
+	__u64 events;		/* number of lost events; 0: unknown, the file is damaged */
+};
+
+/*
+ * tsct_trace_loss_times - find the times of losses, in the headers of all packets
+ * @ret_times: sorted by `from`; malloc'ed
+ *
+ * A header states how many events were lost until the recorder wrote the packet. It reads the
+ * rings in turns: the events that it reads after a loss may be older than the loss, and so may
+ * those be that fill the packets before. The times are as long as that. Returns 0 or -ENOMEM.
+ */
+int tsct_trace_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+			  __u32 *ret_nr);
+
 /* ---- fields ------------------------------------------------------------------ */
 
 /* Gets the value of a field. Returns false if the event has no integer field @name. */

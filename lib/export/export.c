@@ -211,6 +211,7 @@ int tsct_export_prepare(struct tsct_export *x)
 
 void tsct_export_free(struct tsct_export *x)
 {
+	tsct_known_free(&x->known);
 	tsct_threads_free(&x->threads);
 	tsct_threads_free(&x->processes);
 	tsct_spans_free(&x->slices);
@@ -317,7 +318,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
 			break;
 		}
-		err = tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
+		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC :
+			tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? 0 : err;
@@ -360,6 +362,21 @@ static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev
 		tsct_thread_set_rank(process, rank);
 }
 
+/* Ends the open slices of a thread at @tick, where they end or may end. @thread: may be NULL */
+static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 tick)
+{
+	const struct tsct_trace_event e = { .tick = tick, .node = thread ? thread->node : 0 };
+	const struct tsct_export_event ev = {
+		.e = &e, .ns = time_of(x, tick), .node = e.node, .thread = thread,
+	};
+	int err;
+
+	if (!thread || ev.ns >= x->to_ns)
+		return 0;
+	err = x->ended ? x->ended(x, &ev) : 0;
+	return err ?: tsct_spans_leave(&x->slices, thread->index, TSCT_SPAN_OPEN, &e);
+}
+
 static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 		      struct tsct_export_event *ev,
 		      int (*event)(struct tsct_export *x,
@@ -372,6 +389,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 		return -ENOMEM;
 	if (x->defs[ev->def].names_rank)
 		learn_rank(x, ev);
+	tsct_known_run(&x->known, ev->e, x->defs[ev->def].kernel == TSCT_KERNEL_SWITCH, &x->run);
 	err = set_act(x, ev);
 	if (err)
 		return err;
@@ -379,6 +397,9 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	err = event(x, ev);
 	if (ev->act == TSCT_ACT_CLOSE)
 		tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e);
+	/* The thread of a switch goes where events are hidden. */
+	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
+		err = end_slices(x, ev->thread, ev->e->tick);
 	return err;
 }
 
@@ -409,33 +430,57 @@ static int cut_slices(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
+/* Ends the slices of the thread that had the number end->tid at end->tick. */
+static int end_thread(struct tsct_export *x, const struct tsct_threads *threads,
+		      const struct tsct_identity_end *end)
+{
+	const struct tsct_identity_thread *who =
+		tsct_identity_find(&x->identity, end->node, end->tid, end->tick);
+
+	return end_slices(x, tsct_threads_find(threads, end->node, end->tid,
+					       who ? who->generation : 0), end->tick);
+}
+
 /* Ends the slices of threads that ended before @tick. *next: number of threads that have ended */
 static int end_threads(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
 		       size_t *next)
 {
-	const struct tsct_identity_thread *who;
-	const struct tsct_identity_end *end;
-	struct tsct_trace_event e = { 0 };
-	struct tsct_export_event ev;
 	int err = 0;
 
-	for (; !err && *next < x->identity.nr_ends; ++*next) {
-		end = &x->identity.ends[*next];
-		if (end->tick >= tick || time_of(x, end->tick) >= x->to_ns)
-			break;
-		who = tsct_identity_find(&x->identity, end->node, end->tid, end->tick);
-		e.tick = end->tick;
-		ev = (struct tsct_export_event) {
-			.e = &e, .ns = time_of(x, end->tick), .node = end->node,
-			.thread = tsct_threads_find(threads, end->node, end->tid,
-						    who ? who->generation : 0),
-		};
-		if (!ev.thread)
-			continue;
-		err = x->ended ? x->ended(x, &ev) : 0;
-		err = err ?: tsct_spans_leave(&x->slices, ev.thread->index, TSCT_SPAN_OPEN, &e);
-	}
+	for (; !err && *next < x->identity.nr_ends && x->identity.ends[*next].tick < tick; ++*next)
+		err = end_thread(x, threads, &x->identity.ends[*next]);
 	return err;
+}
+
+/* Ends the slices of threads that ended before @tick, and those whose ends may be hidden or lost
+ * from a time before @tick on. */
+static int end_until(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
+		     size_t *ended)
+{
+	const struct tsct_identity_end *hidden;
+	const struct tsct_loss_time *loss;
+	int err = 0;
+	__u32 i;
+
+	while (!err && (loss = tsct_known_pass(&x->known, tick))) {
+		err = end_threads(x, threads, loss->from + 1, ended);
+		for (i = 0; i < threads->nr && !err; i++)
+			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
+				err = end_slices(x, threads->all[i], loss->from);
+	}
+	while (!err && (hidden = tsct_known_hide(&x->known, tick)))
+		err = end_thread(x, threads, hidden);
+	return err ?: end_threads(x, threads, tick, ended);
+}
+
+/* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
+static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
+{
+	tsct_known_free(&x->known);
+	x->known = (struct tsct_known) {
+		.rec = x->rec, .identity = &x->identity, .filter = &x->filter,
+	};
+	return tsct_known_init(&x->known, trace);
 }
 
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
@@ -450,13 +495,14 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	int ret = 0, err = 0;
 
 	tsct_spans_free(&x->slices);
+	err = begin_known(x, trace);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
 			.def = x->first_def[e.stream] + tsct_event_def_id(e.def) - TSCT_ID_FIRST,
 			.node = e.node,
 		};
-		err = end_threads(x, threads, e.tick, &ended);
+		err = end_until(x, threads, e.tick, &ended);
 		if (ev.ns >= x->to_ns) {
 			ret = 0;
 			break;
@@ -478,7 +524,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	}
 	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 	if (!err && !ret)
-		err = end_threads(x, threads, tsct_export_last_tick(x) + 1, &ended);
+		err = end_until(x, threads, tsct_export_last_tick(x) + 1, &ended);
 	return err ? err : ret;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "lib/base/wing.h"
+#include "lib/query/known.h"
 #include "lib/query/spans.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
@@ -24,8 +25,9 @@ enum tsct_export_act {
 	TSCT_ACT_INSTANT,
 	TSCT_ACT_OPEN,		/* start of a slice */
 	TSCT_ACT_CLOSE,		/* end of the open slice `frame` */
-	TSCT_ACT_ORPHAN,	/* END event without a BEGIN event, or BEGIN event
-				 * that is nested too deeply */
+	/* END event without a BEGIN event; BEGIN event that is nested too deeply, or whose END
+	 * event may be lost */
+	TSCT_ACT_ORPHAN,
 	TSCT_ACT_COUNT,
 	TSCT_ACT_SEND,
 	TSCT_ACT_RECEIVE,
@@ -107,8 +109,9 @@ struct tsct_export {
 	int (*poll)(struct tsct_export *x);
 	void *arg;
 	/*
-	 * Called when a thread ends that has had events: its slices that are still open in
-	 * x->slices end, too. Members e->tick, ns, node and thread of @ev are set. May be NULL.
+	 * Called when a thread ends that has had events, and when events of a node were lost:
+	 * slices of the thread that are still open in x->slices end, or may end, from then on.
+	 * Members e->tick, ns, node and thread of @ev are set. May be NULL.
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
@@ -121,9 +124,7 @@ struct tsct_export {
 	/* size of the recording's files, bytes: read so far, and in total */
 	__u64 done_bytes, all_bytes;
 	__u64 read, events; /* numbers of events read so far, and of events exported */
-	/* number of END events without a BEGIN event, and of BEGIN events that are
-	 * nested too deeply */
-	__u64 orphans;
+	__u64 orphans;		/* number of events with TSCT_ACT_ORPHAN */
 	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
 	__u64 unmatched;	/* number of messages with one end missing */
 
@@ -146,6 +147,8 @@ struct tsct_export {
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
+	struct tsct_known known;	/* of the present tsct_export_walk() */
+	struct tsct_known_change run;	/* by the present event */
 	struct tsct_threads threads;
 	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;

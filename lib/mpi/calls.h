@@ -366,8 +366,20 @@ static inline void end_comm_idup(const struct tsct_mpi_call *call, MPI_Comm from
 	tsct_mpi_emit(&call->end, &id, sizeof(id));
 }
 
-/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange; it stays
- * unknown if not all ranks can. */
+/* Returns true if all processes of an intercommunicator have this library, so that they can
+ * exchange data: those of another MPI_COMM_WORLD, such as spawned ones, may lack it. */
+static inline bool can_exchange(MPI_Comm inter)
+{
+	MPI_Group group;
+	__u64 known;
+
+	PMPI_Comm_remote_group(inter, &group);
+	known = tsct_mpi_group_hash(group, 1);
+	PMPI_Group_free(&group);
+	return known && !tsct_mpi.partial;
+}
+
+/* Ends MPI_Intercomm_create. The id is made from hashes that both groups exchange. */
 static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm local,
 				 const MPI_Comm *to, __u64 base, int err)
 {
@@ -375,11 +387,12 @@ static inline void end_intercomm(const struct tsct_mpi_call *call, MPI_Comm loca
 	__u64 both[2], id = 0;
 	MPI_Group group;
 
-	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL && !tsct_mpi.partial) {
+	if (err == MPI_SUCCESS && *to != MPI_COMM_NULL) {
 		PMPI_Comm_group(local, &group);
 		own = base ? tsct_mpi_group_hash(group, base) : 0;
 		PMPI_Group_free(&group);
-		PMPI_Allreduce(&own, &other, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, *to);
+		if (can_exchange(*to))
+			PMPI_Allreduce(&own, &other, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, *to);
 		both[0] = own < other ? own : other;
 		both[1] = own < other ? other : own;
 		base = both[0] ? tsct_hash(1, both, sizeof(both)) : 0;

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "auth.h"
+#include "lib/base/text.h"
 
 /* A type of key: hash, CMAC, or neither if only chrony has the type */
 struct tsct_key_type {
@@ -275,15 +276,12 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 {
 	const struct tsct_key_type *type, *end_of_types =
 		types + sizeof(types) / sizeof(*types);
-	unsigned long number;
+	__u64 number;
 	size_t size;
-	char *end;
 	__u32 id;
 	int ret;
 
-	number = strtoul(word[0], &end, 10);
-	if (!isdigit((unsigned char)*word[0]) || *end || !number ||
-	    number >= 1UL << 32)
+	if (!tsct_digits_read_all(word[0], UINT32_MAX, &number) || !number)
 		return invalid(r, "not ID [TYPE] KEY, with an id of 1 to "
 			     "4294967295");
 	id = (__u32)number;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/text.h"
 #include "ntp_packet.h"
 #include "ratelimit.h"
 
@@ -127,20 +128,13 @@ static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-/* Parses a number of digits only; strtoul() alone accepts blanks and signs. */
 static int parse_number(const char *text, unsigned long max, __u32 *ret)
 {
-	unsigned long value;
-	char *end;
+	__u64 value = 0;
+	int err = tsct_digits_read_all(text, max, &value) ? 0 : -EINVAL;
 
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*end || errno || value > max)
-		return -EINVAL;
 	*ret = (__u32)value;
-	return 0;
+	return err;
 }
 
 /* Splits a text at the character @at into an address and a suffix. *ret_tail: the suffix;

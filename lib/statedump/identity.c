@@ -28,6 +28,7 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 	t->state.ns_tgid = (__u32)tsct_value_integer_of(e, "ns_tgid");
 	t->state.pid_ns = (__u32)tsct_value_integer_of(e, "pid_ns");
 	t->state.cgroup = tsct_value_integer_of(e, "cgroup");
+	t->state.selected = tsct_value_integer_of(e, "selected") == 1;
 	if (tsct_value_find(e, "name", &name) && tsct_value_is_text(&name))
 		memcpy(t->state.name, name.at, name.size < 16 ? name.size : 16);
 	memcpy(t->name, t->state.name, 16);

@@ -24,10 +24,12 @@ enum tsct_statedump_id {
 /* State of a thread, from the time of the event on. Recorded when the recording begins,
  * after a fork or clone, an exec, and a change of the name. 0: unknown. tid and tgid are
  * the same as in the recording's other events: those of the initial pid namespace, if the
- * recorder can find them out. */
+ * recorder can find them out. selected: 1: -p, -a or the command selects the thread for kernel
+ * events; 0: it does not, or the thread is of the recorder, which is never recorded. Older
+ * versions do not have this field. */
 #define TSCT_STATEDUMP_THREAD_FIELDS \
 	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
-	"cgroup:u64,name:chars[16]"
+	"cgroup:u64,name:chars[16],selected:u8"
 
 struct tsct_statedump_thread {
 	__u32 tid, tgid;
@@ -36,9 +38,10 @@ struct tsct_statedump_thread {
 	__u32 pid_ns;		/* inode number of the thread's own pid namespace */
 	__u64 cgroup;		/* ID of the thread's cgroup (version 2) */
 	char name[16];		/* padded with NULs */
+	__u8 selected;
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
+_Static_assert(sizeof(struct tsct_statedump_thread) == 53, "thread");
 
 /* The thread with this number ended, or executed a program in a process whose first thread it
  * was not: it then has the number of the first thread. Recorded with kernel events only. */

@@ -98,7 +98,7 @@ static void check_times(const struct tsct_recording *rec)
 			tsct_ctf_clock_ns(&clock, stamps[i]);
 	}
 	tsct_recording_balance(rec, -1, &balance);
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	tsct_recording_lossy(rec);
 	tsct_recording_max_per_tick(rec);
 	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);

@@ -8,7 +8,7 @@
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
  * one tag; groups: communicators and intercommunicators; abort: the last process calls
  * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
- * MPI_Finalize; error: sends to no rank; ring N: N times around; waits [US]: known waits of US
+ * MPI_Finalize; error: sends to no rank; spawn: one more process; ring N: N times around; waits [US]: known waits of US
  * us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
@@ -454,6 +454,27 @@ static void between_groups(MPI_Comm inter, int is_root_group)
 	MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
 }
 
+/* A process that is spawned without the library, and its intercommunicators with the others */
+static void with_child(MPI_Comm parent, char *program)
+{
+	char *args[] = { "-u", "LD_PRELOAD", program, "spawn", NULL };
+	MPI_Comm child, merged, inter;
+	int nr;
+
+	if (parent == MPI_COMM_NULL)
+		MPI_Comm_spawn("env", args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child,
+			       MPI_ERRCODES_IGNORE);
+	else
+		child = parent;
+	MPI_Intercomm_merge(child, parent != MPI_COMM_NULL, &merged);
+	MPI_Comm_size(merged, &nr);
+	MPI_Intercomm_create(MPI_COMM_WORLD, 0, merged, parent == MPI_COMM_NULL ? nr - 1 : 0, 7,
+			     &inter);
+	MPI_Barrier(inter);
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&merged);
+}
+
 static void groups(void)
 {
 	const int dims[2] = { 2, size / 2 }, periods[2] = { 1, 1 }, remain[2] = { 0, 1 };
@@ -548,6 +569,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "calls";
 	int provided, i, last;
+	MPI_Comm parent;
 
 	if (!strcmp(mode, "session")) {
 		session();
@@ -563,7 +585,10 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	right = (rank + 1) % size;
 	left = (rank + size - 1) % size;
-	if (!strcmp(mode, "calls")) {
+	if (!strcmp(mode, "spawn")) {
+		MPI_Comm_get_parent(&parent);
+		with_child(parent, argv[0]);
+	} else if (!strcmp(mode, "calls")) {
 		blocking();
 		nonblocking();
 		persistent();

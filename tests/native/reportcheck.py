@@ -134,9 +134,9 @@ def events_of(d, page):
     r, t = Bytes(page.texts.get("spans", "")), 0
     for _ in range(d["spans"]):
         kind, row, _ = r.varint(), r.varint(), r.varint()
-        t += r.varint()
+        t += r.zigzag()
         length = r.varint()
-        assert length <= t
+        assert 0 <= length <= t
         r.zigzag()
         tid = None if kind & 3 == 2 else d["threads"][row][1]
         if not kind & 4:

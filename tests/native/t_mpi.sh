@@ -86,6 +86,10 @@ for mpi in openmpi mpich; do
 	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
 	check_program
 	counts "messages 200" "received 200" "MPI_Barrier 4"
+	"$ctl" merge -o "$work/some" "$work"/rank-[01] 2>"$work/err" || fail "$mpi: merge of two"
+	grep -q '^trace-ctl merge: 50 sends without a receive, 50 receives without a send$' \
+		"$work/err" || fail "$mpi: messages with one end"
+	rm -r "$work/some"
 	"$ctl" stat -a "$work/rec" >"$work/out"
 	grep -qE '^[0-3] +MPI_Recv +late sender ' "$work/out" || fail "$mpi: no late sender"
 
@@ -166,7 +170,7 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 		grep -q "MPI_Init: of 4 ranks, these have not loaded this library.*: [0-3,-]*$lacks[,;]" \
 			"$work/err" || fail "$mpi: rank $lacks is not named"
 		"$ctl" dump "$work/rec" >"$work/text"
-		[ "$(grep -c 'MPI_Finalize:end\|MPI_Finalize.*end' "$work/text")" = 3 ] ||
+		[ "$(grep -c 'MPI_Finalize.*end' "$work/text")" = 3 ] ||
 			fail "$mpi: rank $lacks without the library: others are missing"
 		grep -q 'mpi_timesync.*not all ranks have loaded' "$work/text" ||
 			fail "$mpi: no reason for the missing session"
@@ -177,6 +181,16 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	"$ctl" dump "$work/rec" >"$work/text"
 	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 4 ] ||
 		fail "$mpi: $(grep mpi_error "$work/text")"
+
+	# A process that is spawned without the library, and communicates with those that have it
+	if timeout 60 mpirun.$mpi -n 4 "$work/program" spawn 2>"$work/err"; then
+		record_program spawn
+		"$ctl" dump "$work/rec" >"$work/text"
+		[ "$(grep -c 'MPI_Intercomm_create.*end' "$work/text")" = 4 ] ||
+			fail "$mpi: intercommunicators with a spawned process"
+	else
+		echo "$mpi: cannot spawn processes here: $(tail -n 1 "$work/err")"
+	fi
 
 	# Threads that share a tag: where two messages have each other's number, no verb
 	# takes their ends for one message, and stat counts them.

@@ -68,8 +68,8 @@ refused 2 "blocks: '1' is not a power of two from 2 to" --blocks=1 -o x -- touch
 refused 2 "blocks: '65537' is not a power of two from 2 to" --blocks=65537 -o x -- touch ran
 refused 2 "block-size: '0' is not a power of two from 4096 to 65536" --block-size=0 -o x -- touch ran
 refused 2 'is not a power of two from 4096' --block-size=99999999999999999999 -o x -- touch ran
-refused 2 'invalid ring size: 65 blocks' --blocks=65 -o x -- touch ran
-refused 2 'of 5000 bytes' --block-size=5000 -o x -- touch ran
+refused 2 "blocks: '65' is not a power of two" --blocks=65 -o x -- touch ran
+refused 2 "block-size: '5000' is not a power of two" --block-size=5000 -o x -- touch ran
 refused 2 'invalid ring size: 65536 blocks of 65536 bytes' --block-size=65536 --blocks=65536 -o x -- touch ran
 refused 2 "invalid channel name 'a/b'" -c a/b -o x -- touch ran
 refused 2 "events: invalid patterns 'a;b'; use event names" --events 'a;b' -o x -- touch ran

@@ -26,7 +26,7 @@ says '^trace-ctl report: .*a.html: 609 events, 609 of them drawn individually$'
 says '5 events were lost while recording: full 5'
 check "$work/a.html" "$work/a"
 [ "$events $summed" = '609 0' ] || fail "$events events, $summed of them summed up"
-grep -q 'All events shown' "$work/a.html" || fail "no text that all is shown"
+grep -q 'All recorded events shown' "$work/a.html" || fail "no text that all is shown"
 grep -q '<td class="left">full</td><td>5</td>' "$work/a.html" || fail "no losses"
 run 3 report -q -o "$work/m.html" "$work/m"
 check "$work/m.html" "$work/m"

@@ -419,7 +419,7 @@ static void check_balance(const char *name, __u64 held, __u64 lost,
 	struct tsct_loss loss;
 	__u64 nr = 0;
 
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	while (tsct_trace_next(trace, &e) == 1)
 		nr++;
 	ck_assert_uint_eq(nr, held);

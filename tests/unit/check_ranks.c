@@ -94,9 +94,19 @@ static pid_t start_rank(int gate)
 	_exit(read(gate, &byte, 1) == 1 ? 7 : 2);
 }
 
+/* Returns the ranks of a host, with @nr_others besides the one that records. */
+static struct record_ranks *make_ranks(unsigned int nr_others)
+{
+	struct record_ranks *ranks = calloc(1, sizeof(*ranks));
+
+	ck_assert_ptr_nonnull(ranks);
+	*ranks = (struct record_ranks) { .listener = -1, .early = -1, .nr_others = nr_others };
+	return ranks;
+}
+
 TEST(meet)
 {
-	struct ranks *ranks, *other;
+	struct record_ranks *ranks = make_ranks(2), other;
 	int gate[2];
 	const pid_t *pids;
 	pid_t pid[2];
@@ -104,10 +114,10 @@ TEST(meet)
 	ck_assert_int_eq(pipe(gate), 0);
 	pid[0] = start_rank(gate[0]);	/* it waits for the socket */
 	usleep(50000);
-	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
-	ck_assert_int_eq(ranks_listen(dir, &other), -EADDRINUSE);
+	ck_assert_int_eq(ranks_listen(ranks, dir), 0);
+	ck_assert_int_eq(ranks_listen(&other, dir), -EADDRINUSE);
 	pid[1] = start_rank(gate[0]);
-	ck_assert_int_eq(ranks_await(ranks, 2, &stop_signals), 0);
+	ck_assert_int_eq(ranks_await(ranks), 0);
 	pids = ranks->pids;
 	ck_assert_uint_eq(ranks->nr, 2);
 	ck_assert((pids[0] == pid[0] && pids[1] == pid[1]) ||
@@ -115,34 +125,34 @@ TEST(meet)
 	setenv("TSCTRACE_CHANNEL", "c", 1);
 	setenv("TSCTRACE_SOCKET", "/s", 1);
 	unsetenv("TSCTRACE_EVENTS");
-	ck_assert_int_eq(ranks_release(ranks), 0);
+	ck_assert_int_eq(record_ranks_release(ranks), 0);
 	ck_assert(ranks_running(ranks));
 	ck_assert_int_eq(write(gate[1], "12", 2), 2);
 	expect_exit(pid[0], 7);
 	expect_exit(pid[1], 7);
 	ck_assert(!ranks_running(ranks));
-	ranks_close(ranks);
+	record_ranks_close(ranks);
 }
 
 /* The rank that records fails: the others end, too. */
 TEST(recorder_fails)
 {
-	struct ranks *ranks;
+	struct record_ranks *ranks = make_ranks(1);
 	pid_t pid;
 
-	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
+	ck_assert_int_eq(ranks_listen(ranks, dir), 0);
 	pid = start_rank(-1);
-	ck_assert_int_eq(ranks_await(ranks, 1, &stop_signals), 0);
-	ranks_close(ranks);
+	ck_assert_int_eq(ranks_await(ranks), 0);
+	record_ranks_close(ranks);
 	expect_exit(pid, 1);
 }
 
 TEST(interrupted)
 {
-	static const int signalled = 1;
-	struct ranks *ranks;
+	struct record_ranks *ranks = make_ranks(1);
 
-	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
-	ck_assert_int_eq(ranks_await(ranks, 1, &signalled), -EINTR);
-	ranks_close(ranks);
+	stop_signals = 1;
+	ck_assert_int_eq(ranks_listen(ranks, dir), 0);
+	ck_assert_int_eq(ranks_await(ranks), -EINTR);
+	record_ranks_close(ranks);
 }

@@ -422,7 +422,7 @@ static void fill_disk(void)
 	ck_assert_int_eq(err2, err);
 	kept = read_all(true);
 	ck_assert_uint_gt(kept, 0);
-	tsct_recording_loss(&rec, &loss);
+	tsct_recording_loss(&rec, -1, &loss);
 	total = kept + loss.cause[TSCT_LOSS_UNWRITTEN];
 	ck_assert_uint_eq(total, nr_sent);
 	ck_assert_uint_eq(babeltrace(false), kept);

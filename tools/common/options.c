@@ -7,6 +7,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
+#include "lib/base/text.h"
 #include "options.h"
 
 void (*options_describe)(const struct argp *argp);
@@ -84,13 +85,23 @@ error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned i
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max)
 {
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
+	__u64 n = 0;
 
-	if (*arg < '0' || *arg > '9' || *end || n < min || n > max)
+	if (!tsct_digits_read_all(arg, max, &n) || n < min)
 		argp_error(state, "%s: '%s' is not a number from %" PRIu64 " to %"
 			   PRIu64, option, arg, (uint64_t)min, (uint64_t)max);
 	return n;
+}
+
+__u32 option_power(struct argp_state *state, const char *option, const char *arg, __u32 min,
+		   __u32 max)
+{
+	__u64 n = 0;
+
+	if (!tsct_digits_read_all(arg, max, &n) || n < min || n & (n - 1))
+		argp_error(state, "%s: '%s' is not a power of two from %u to %u", option, arg,
+			   min, max);
+	return (__u32)n;
 }
 
 unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,

@@ -38,6 +38,10 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max);
 
+/* Parses a power of two; exits with an error if it is not from @min to @max. */
+__u32 option_power(struct argp_state *state, const char *option, const char *arg, __u32 min,
+		   __u32 max);
+
 /* Returns the index of @arg in @names. If @arg is not in @names, exits with an error that
  * lists the names: @choice, such as "tsc, system or off". */
 unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,

@@ -71,29 +71,37 @@ static void print_damaged_files(const struct tsct_recording *rec)
 			" stat --all' lists them", nr - DAMAGED_FILES_SHOWN);
 }
 
+void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap)
+{
+	const char *before = "";
+	int i;
+
+	for (i = 0; i < TSCT_LOSS_NR; i++) {
+		if (!loss->cause[i])
+			continue;
+		fprintf(to, "%s%s %" PRIu64, before, tsct_loss_names[i],
+			(uint64_t)loss->cause[i]);
+		before = gap;
+	}
+	if (loss->no_ring)
+		fprintf(to, "%sno_ring %" PRIu64, before, (uint64_t)loss->no_ring);
+}
+
 static void print_lost(const struct tsct_recording *rec)
 {
 	struct tsct_loss loss;
-	__u64 no_ring = 0;
 	FILE *to;
-	__u32 i;
 
 	print_damaged_files(rec);
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	memset(&loss.cause[LOST_LATER], 0,
 	       (TSCT_LOSS_NR - LOST_LATER) * sizeof(loss.cause[0]));
-	for (i = 0; i < rec->nr_streams; i++)
-		no_ring += rec->streams[i].lost_no_ring;
-	if (!tsct_loss_total(&loss) && !no_ring)
+	if (!tsct_loss_total(&loss))
 		return;
 	to = ctl_error_start();
-	fprintf(to, "%" PRIu64 " events were lost while recording:",
-		(uint64_t)(tsct_loss_total(&loss) + no_ring));
-	for (i = 0; i < TSCT_LOSS_NR; i++)
-		if (loss.cause[i])
-			fprintf(to, " %s %" PRIu64, tsct_loss_names[i], (uint64_t)loss.cause[i]);
-	if (no_ring)
-		fprintf(to, " no_ring %" PRIu64, (uint64_t)no_ring);
+	fprintf(to, "%" PRIu64 " events were lost while recording: ",
+		(uint64_t)tsct_loss_total(&loss));
+	view_print_loss(to, &loss, " ");
 	ctl_error_finish();
 }
 

@@ -62,6 +62,9 @@ void view_json_utc(json_t *json, const struct tsct_utc *utc);
 /* Prints a text from an untrusted file or peer, with control characters escaped. */
 void view_print_escaped(FILE *to, const char *text);
 
+/* Prints lost events by cause, such as "full 12, no_ring 1". @gap: text between causes */
+void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap);
+
 /* Returns a JSON object with the number of lost events for each cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/text.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/channel_view.h"
@@ -46,19 +47,6 @@ static const struct argp_option options[] = {
 	{ "json", OPTION_FLAG(struct channel_options, json), NULL, 0, "print JSON", 0 },
 	{ 0 }
 };
-
-static __u32 parse_size(struct argp_state *state, const char *option,
-			const char *arg, __u32 min, __u32 max)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (*arg < '0' || *arg > '9' || *end || n < min || n > max ||
-	    n & (n - 1))
-		argp_error(state, "%s: '%s' is not a power of two from %u to %u",
-			   option, arg, min, max);
-	return n;
-}
 
 static bool is_switch(const struct channel_options *w)
 {
@@ -107,13 +95,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->create_only = "--policy";
 		break;
 	case KEY_BLOCK_SIZE:
-		w->block_size = parse_size(state, "--block-size", arg,
+		w->block_size = option_power(state, "--block-size", arg,
 					   TSCT_BLOCK_SIZE_MIN,
 					   TSCT_BLOCK_SIZE_MAX);
 		w->create_only = "--block-size";
 		break;
 	case KEY_BLOCKS:
-		w->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
+		w->blocks = option_power(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		w->create_only = "--blocks";
 		break;
@@ -279,12 +267,10 @@ static int create_channel(struct channel_list *all, const struct channel_options
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
-	unsigned long id;
-	char *end;
+	__u64 id;
 	int i;
 
-	id = strtoul(name, &end, 10);
-	if (*name < '1' || *name > '9' || *end || id > ~0U)
+	if (!tsct_digits_read_all(name, UINT32_MAX, &id) || !id)
 		return false;
 	for (i = 0; i < CHANNEL_PROVIDERS; i++) {
 		arg.id = id;

@@ -166,13 +166,8 @@ static double seconds_since(const struct clock_reading *r, uint64_t cycles)
 static void add_epoch(json_t *json, const struct clock_reading *r)
 {
 	const double age_s = seconds_since(r, r->state.epoch_cycles);
-	int64_t now_ns = r->time.ns;
-	struct timespec now;
+	const int64_t now_ns = r->error ? tsct_gettime_ns(CLOCK_REALTIME) : r->time.ns;
 
-	if (r->error) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		now_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
-	}
 	if (!r->state.epoch_cycles || !r->mhz || age_s < 0)
 		return;
 	add_time(json, "epoch_began", "epoch_began_ns", now_ns - (int64_t)(age_s * 1e9));
@@ -337,7 +332,7 @@ struct clock_options {
 	bool fake;		/* option --fake-disruption */
 	bool wait;		/* option --wait-synced */
 	double wait_s;		/* timeout of --wait-synced, s */
-	unsigned long long max_error_ns;	/* value of --max-error, ns; 0: any */
+	__u64 max_error_ns;	/* value of --max-error, ns; 0: any */
 };
 
 static void pause_ns(__s64 ns)
@@ -492,7 +487,6 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct clock_options *o = state->input;
-	char *end;
 
 	switch (key) {
 	case OPTION_WAIT:
@@ -501,9 +495,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			WAIT_S;
 		break;
 	case OPTION_MAX_ERROR:
-		errno = 0;
-		o->max_error_ns = strtoull(arg, &end, 10);
-		if (errno || *arg < '0' || *arg > '9' || *end || !o->max_error_ns)
+		if (!tsct_digits_read_all(arg, UINT64_MAX, &o->max_error_ns) || !o->max_error_ns)
 			argp_error(state, "--max-error: '%s' is not a number of"
 				   " nanoseconds above 0", arg);
 		break;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
@@ -51,15 +52,13 @@ static const struct argp_option options[] = {
 /* Parses a frequency in ticks per second, such as 2596123456, 10G or 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
-	uint64_t unit = 1, hz;
-	char *end;
+	const char *end = arg;
+	__u64 unit = 1, hz = 0;
+	bool valid = tsct_digits_read(&end, UINT64_MAX, &hz);
 
-	errno = 0;
-	hz = strtoull(arg, &end, 10);
 	if (*end == 'G' || *end == 'M')
 		unit = *end++ == 'G' ? 1000000000 : 1000000;
-	if (errno || *arg < '0' || *arg > '9' || *end ||
-	    __builtin_mul_overflow(hz, unit, &hz) || hz < 1000000000)
+	if (!valid || *end || __builtin_mul_overflow(hz, unit, &hz) || hz < 1000000000)
 		argp_error(state, "--resolution: '%s' is not a number of ticks per"
 			   " second of at least 1G", arg);
 	m->options.hz = hz;

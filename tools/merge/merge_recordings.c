@@ -197,6 +197,9 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 			    (uint64_t)t->all.before,
 			    (uint64_t)(t->all.within + t->all.beyond),
 			    (uint64_t)t->all.beyond);
+	if (t->unmatched_sends || t->unmatched_receives)
+		merge_print("%" PRIu64 " sends without a receive, %" PRIu64 " receives without a"
+			    " send", (uint64_t)t->unmatched_sends, (uint64_t)t->unmatched_receives);
 	if (sum->missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing",
 			    (uint64_t)sum->missing);

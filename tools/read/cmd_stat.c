@@ -111,7 +111,7 @@ static int count_init(struct stat_figures *s)
 	tsct_identity_read(s->dir, &s->identity);
 	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &s->stacks.table) == -ENOMEM)
 		return -ENOMEM;
-	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
+	return threads_init(&s->threads, &s->identity, s->trace);
 }
 
 static int count_events(struct stat_figures *s)

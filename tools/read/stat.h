@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "lib/query/spans.h"
+#include "lib/query/known.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
 #include "lib/statedump/stacks.h"
@@ -39,7 +39,8 @@ struct thread {
 	__u32 node, tid;
 	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
 	__u64 until;		/* last tick at which the tid is certainly this thread's */
-	__u64 switched;		/* number of switches to the thread */
+	__u64 switched;		/* number of switches to the thread that are recorded */
+	bool some_switches;	/* flag: a filter hid others, or may have */
 	struct tally tally;
 	char comm[17];
 	/* id and name of the thread's process; path of the thread's cgroup; 0 and empty:
@@ -59,6 +60,7 @@ struct call {
 
 struct threads {
 	const struct tsct_identity *identity;
+	struct tsct_known known;
 	struct tsct_threads ids;
 	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
 	struct thread *table;
@@ -83,9 +85,9 @@ struct stat_meaning {
 	__s64 call, pair;
 };
 
-/* Initializes @all. @identity must exist until threads_free(). Returns 0 or -ENOMEM. */
+/* Initializes @all. @identity and @trace must exist until threads_free(). Returns 0 or -ENOMEM. */
 int threads_init(struct threads *all, const struct tsct_identity *identity,
-		 __u32 nr_locations);
+		 const struct tsct_trace *trace);
 void threads_free(struct threads *all);
 
 /*

@@ -153,7 +153,7 @@ static json_t *json_channel_losses(const struct stat_figures *s, const __u32 *ne
 	__u32 cause;
 
 	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
-		struct tsct_loss loss = { { 0 } };
+		struct tsct_loss loss = { .cause = { 0 } };
 
 		add_loss(c, next, location, &loss);
 		if (!tsct_loss_total(&loss))
@@ -229,6 +229,12 @@ static json_t *json_events(const struct stat_figures *s)
 	return events;
 }
 
+/* Returns a time of calls; null: no call has one */
+static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
+{
+	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();
+}
+
 static json_t *json_calls(const struct stat_figures *s)
 {
 	json_t *calls = json_array();
@@ -237,15 +243,15 @@ static json_t *json_calls(const struct stat_figures *s)
 
 	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
 		call = tsct_syscall_by_number((unsigned int)c->number);
-		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI sI sI sI}",
+		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
 			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
 			"name", call ? call->name : NULL,
 			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
 			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
 			"errors", (json_int_t)c->errors,
-			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
-			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / (c->timed ?: 1)),
-			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));
+			"total_ns", json_call_time(s, c, c->total),
+			"mean_ns", json_call_time(s, c, c->total / (c->timed ?: 1)),
+			"max_ns", json_call_time(s, c, c->max)));
 	}
 	return calls;
 }
@@ -260,8 +266,8 @@ static bool has_switches(const struct stat_figures *s)
 	return s->threads.rest.switched;
 }
 
-/* Returns the row of a thread. @switches: false: the recording has no thread switches, so
- * "switched_in" is null */
+/* Returns the row of a thread. "switched_in" is null if the recording does not have all switches
+ * to it. @switches: false: the recording has no thread switches */
 static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
 {
 	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
@@ -269,7 +275,8 @@ static json_t *json_thread(const struct stat_figures *s, const struct thread *t,
 		"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
 		"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
 		"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
-		"switched_in", switches ? tsct_json_count(t->switched) : json_null()),
+		"switched_in", switches && !t->some_switches ? tsct_json_count(t->switched) :
+		json_null()),
 		s, &t->tally);
 }
 
@@ -294,11 +301,9 @@ json_t *stat_json(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	json_t *clock, *files, *sum = json_null();
-	json_int_t no_ring = 0;
 	struct tsct_recorded_errors errors;
 	struct tsct_balance b;
 	struct tsct_loss loss;
-	__u32 i;
 
 	if (stat_is_counted(s, &b))
 		sum = json_pack("{sI sI sI so sI sb}",
@@ -332,11 +337,9 @@ json_t *stat_json(const struct stat_figures *s)
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
-	for (i = 0; i < rec->nr_streams; i++)
-		no_ring += rec->streams[i].lost_no_ring;
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -359,6 +362,6 @@ json_t *stat_json(const struct stat_figures *s)
 		"stacks", stat_stacks_json(s), "mpi_mismatched",
 		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
-		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
+		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));
 }

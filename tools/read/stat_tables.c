@@ -277,6 +277,8 @@ static void put_mean_us(const json_t *row, struct tsct_text *cell)
 	if (timed)
 		tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
 				(double)timed);
+	else
+		tsct_text_print(cell, "-");
 }
 
 static const struct tsct_column call_columns[] = {

@@ -47,6 +47,7 @@ static struct call *count_call(struct threads *all, __s64 number,
 struct counted_call {
 	struct tsct_span span;
 	__s64 number;
+	__u32 location;		/* location of its begin event */
 };
 
 /* Callback of tsct_spans: counts a system call that has ended. */
@@ -71,20 +72,23 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 }
 
 int threads_init(struct threads *all, const struct tsct_identity *identity,
-		 __u32 nr_locations)
+		 const struct tsct_trace *trace)
 {
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
+	all->known.rec = tsct_trace_recording(trace);
+	all->known.identity = identity;
 	all->in_call = (struct tsct_spans) {
 		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
 	};
-	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
-	return all->recent ? 0 : -ENOMEM;
+	all->recent = calloc(all->known.rec->nr_locations + 1, sizeof(*all->recent));
+	return all->recent ? tsct_known_init(&all->known, trace) : -ENOMEM;
 }
 
 void threads_free(struct threads *all)
 {
 	tsct_threads_free(&all->ids);
+	tsct_known_free(&all->known);
 	free(all->table);
 	free(all->calls);
 	tsct_index_free(&all->call_index);
@@ -150,6 +154,30 @@ static struct thread *named_thread(struct threads *all, const struct tsct_trace_
 	return t;
 }
 
+/* Gives up the open calls whose ends may be hidden or lost from a time before @e on. */
+static void leave_unknown(struct threads *all, const struct tsct_trace_event *e, bool is_switch)
+{
+	const struct tsct_identity_end *hidden;
+	const struct tsct_loss_time *loss;
+	const struct counted_call *open;
+	__u32 i;
+
+	while ((loss = tsct_known_pass(&all->known, e->tick)))
+		for (i = 0; i < all->nr; i++) {
+			open = tsct_span_last(&all->in_call, i);
+			if (open && open->location == loss->location)
+				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
+		}
+	while ((hidden = tsct_known_hide(&all->known, e->tick)))
+		for (i = 0; i < all->nr; i++)
+			if (all->table[i].tid == hidden->tid && all->table[i].node == hidden->node)
+				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
+	if (!is_switch || !tsct_known_elsewhere(&all->known, e))
+		return;
+	/* With --cpu, the thread may make calls elsewhere. */
+	tsct_spans_leave(&all->in_call, find_thread(all, e, e->tid), TSCT_SPAN_REPLACED, e);
+}
+
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		  __u64 bytes, const struct stat_meaning *meaning)
 {
@@ -157,7 +185,9 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	struct thread *t = &all->table[at];
 	__s64 call = meaning->call, pair = meaning->pair, id;
 	struct counted_call *open;
+	bool lossy;
 
+	leave_unknown(all, e, meaning->kernel == TSCT_KERNEL_SWITCH);
 	/* Try the thread of the CPU's previous event first: usually this event has the same
 	 * thread. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
@@ -184,12 +214,18 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		count_call(all, call, e);
 		return;
 	}
-	/* A system call whose begin was not recorded began before the recording. */
+	lossy = tsct_known_lossy(&all->known, e);
+	/* A system call whose begin was not recorded began before the recording, unless it was
+	 * lost. Where events are lost, it is unknown which begin and end belong together. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
-		tsct_spans_end(&all->in_call, at, pair, e);
-	} else if (!tsct_spans_begin(&all->in_call, at, pair, e)) {
+		if (lossy)
+			tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
+		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && lossy)
+			count_call(all, call, e);
+	} else if (!lossy && !tsct_spans_begin(&all->in_call, at, pair, e)) {
 		open = tsct_span_last(&all->in_call, at);
 		open->number = call;
+		open->location = e->location;
 	}
 }
 
@@ -239,8 +275,11 @@ void threads_finish(struct threads *all)
 	__u32 i;
 
 	tsct_spans_finish(&all->in_call);
-	for (i = 0; i < all->nr; i++)
+	for (i = 0; i < all->nr; i++) {
 		identify_thread(&all->table[i], all->identity);
+		all->table[i].some_switches = all->table[i].tid &&
+			!tsct_known_switches(&all->known, all->table[i].node, all->table[i].who);
+	}
 	if (all->nr_calls)
 		qsort(all->calls, all->nr_calls, sizeof(*all->calls), by_total);
 	if (all->nr)

@@ -315,9 +315,6 @@ void record_clock_close(struct record_session *s);
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 
-/* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
-void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
-
 /* Prints the summary, or sends it as JSON to the process that controls this recorder. @child:
  * the command; NULL: there was none. Returns the exit status. */
 int record_show_summary(const struct record_session *s,

@@ -382,23 +382,18 @@ struct snapshot_channel {
 	__u64 first, last;
 	double seconds;		/* time from the first to the last event, s */
 	struct tsct_loss loss;
-	/* number of lost events of all causes, also of CPUs without a ring */
-	__u64 lost;
 };
 
 static void sum_channel(const struct record_session *s, unsigned int i,
 			struct snapshot_channel *part)
 {
-	const struct tsct_stream_class *stream = &s->rec.streams[i];
 	__u64 first, last;
 	__u32 cpu;
-	int cause;
 
 	memset(part, 0, sizeof(*part));
+	tsct_recording_loss(&s->rec, (int)i, &part->loss);
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		part->older += stream->ring[cpu].published_begin;
-		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-			part->loss.cause[cause] += stream->loss[cpu].cause[cause];
+		part->older += s->rec.streams[i].ring[cpu].published_begin;
 		if (!tsct_recording_writer_cpu_span(s->writer, i, cpu, &first, &last))
 			continue;
 		if (!part->events || first < part->first)
@@ -409,7 +404,6 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 	}
 	part->seconds = tsct_cycles_ns(s->rec.real.mult,
 				       part->last - part->first) / 1e9;
-	part->lost = tsct_loss_total(&part->loss) + stream->lost_no_ring;
 }
 
 static void print_text(const struct record_session *s)
@@ -436,10 +430,10 @@ static void print_text(const struct record_session *s)
 				PRIu64 " older overwritten\n", s->names[i],
 				(uint64_t)part.events, view_plural(part.events), span,
 				unit, (uint64_t)part.older);
-		if (!part.lost)
+		if (!tsct_loss_total(&part.loss))
 			continue;
 		fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
-		record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
+		view_print_loss(stderr, &part.loss, ", ");
 		fputc('\n', stderr);
 	}
 	if (!s->o->quiet)
@@ -460,8 +454,7 @@ static int print_json(const struct record_session *s)
 	for (i = 0; i < s->nr_channels; i++) {
 		sum_channel(s, i, &part);
 		lost = view_json_loss(&part.loss);
-		json_object_set_new(lost, "no_ring", json_integer(
-					s->rec.streams[i].lost_no_ring));
+		json_object_set_new(lost, "no_ring", tsct_json_count(part.loss.no_ring));
 		json_array_append_new(channels, json_pack("{ss sb sI sI sf so}",
 			"name", s->names[i], "kernel", s->rec.streams[i].kernel,
 			"events", (json_int_t)part.events,

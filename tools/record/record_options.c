@@ -93,19 +93,6 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static uint32_t parse_size(struct argp_state *state, const char *option,
-			   const char *arg, uint32_t min, uint32_t max)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (*arg < '0' || *arg > '9' || *end ||
-	    n < min || n > max)
-		argp_error(state, "%s: '%s' is not a power of two from %u to %u",
-			   option, arg, min, max);
-	return n;
-}
-
 static void set_sync_mode(struct argp_state *state, struct record_options *o,
 			  enum record_sync_mode mode)
 {
@@ -211,12 +198,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'q': o->quiet = true; break;
 	case 'v': o->verbose++; break;
 	case KEY_BLOCK_SIZE:
-		o->block_size = parse_size(state, "--block-size", arg,
+		o->block_size = option_power(state, "--block-size", arg,
 					   TSCT_BLOCK_SIZE_MIN,
 					   TSCT_BLOCK_SIZE_MAX);
 		break;
 	case KEY_BLOCKS:
-		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
+		o->blocks = option_power(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
 	case KEY_DURATION:

@@ -119,14 +119,9 @@ int record_session_begin(struct record_session *s, pid_t root)
 __u64 record_figure_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
-	unsigned int i;
-	__u64 sum;
 
-	tsct_recording_loss(&s->rec, &loss);
-	sum = tsct_loss_total(&loss);
-	for (i = 0; i < s->rec.nr_streams; i++)
-		sum += s->rec.streams[i].lost_no_ring;
-	return sum;
+	tsct_recording_loss(&s->rec, -1, &loss);
+	return tsct_loss_total(&loss);
 }
 
 void record_show_progress(const struct record_session *s, bool last)

@@ -103,41 +103,24 @@ static void figure_usage(const struct record_session *s, struct record_usage *re
 
 /* ---- the summary as text ------------------------------------------------ */
 
-void record_print_causes(const struct tsct_loss *loss, __u64 no_ring)
-{
-	const char *gap = "";
-	int i;
-
-	for (i = 0; i < TSCT_LOSS_NR; i++) {
-		if (!loss->cause[i])
-			continue;
-		fprintf(stderr, "%s%s %" PRIu64, gap, tsct_loss_names[i],
-			(uint64_t)loss->cause[i]);
-		gap = ", ";
-	}
-	if (no_ring)
-		fprintf(stderr, "%sno_ring %" PRIu64, gap, (uint64_t)no_ring);
-}
-
 static void print_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	bool has_old = false;
-	__u64 no_ring = 0, refused = 0;
+	__u64 refused = 0;
 	__u32 cpu;
 	unsigned int i;
 
 	if (!tsct_recording_lossy(&s->rec))
 		return;
-	tsct_recording_loss(&s->rec, &loss);
+	tsct_recording_loss(&s->rec, -1, &loss);
 	for (i = 0; i < s->rec.nr_streams; i++) {
-		no_ring += s->rec.streams[i].lost_no_ring;
 		has_old |= i < s->nr_channels && s->has_old[i];
 		for (cpu = 0; i < s->nr_programs && cpu < s->rec.nr_locations; cpu++)
 			refused += s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_REFUSED];
 	}
 	fputs("  LOST: ", stderr);
-	record_print_causes(&loss, no_ring);
+	view_print_loss(stderr, &loss, ", ");
 	fputc('\n', stderr);
 	if (has_old)
 		fputs("  (events never published are counted since the channel"
@@ -147,7 +130,8 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 	if (refused)
 		fprintf(stderr, "  (%" PRIu64 " event%s of programs refused: definitions do not"
-			" fit; use fewer event types, or several channels)\n",
+			" fit, or a program has no memory to map the rings, as it says itself; use"
+			" fewer event types, several channels, or fewer --blocks)\n",
 			(uint64_t)refused, view_plural(refused));
 }
 
@@ -185,7 +169,7 @@ static void print_channels(const struct record_session *s)
 				(uint64_t)events, view_plural(events));
 			if (tsct_loss_total(loss)) {
 				fputs(", lost ", stderr);
-				record_print_causes(loss, 0);
+				view_print_loss(stderr, loss, ", ");
 			}
 			fputc('\n', stderr);
 		}
@@ -478,7 +462,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 	struct record_usage usage;
 	struct tsct_written w;
 	struct tsct_loss loss;
-	__u64 no_ring = 0, events;
+	__u64 events;
 	__u32 i;
 
 	tsct_recording_writer_written(s->writer, &w);
@@ -489,11 +473,9 @@ static int print_json(const struct record_session *s, const struct record_child 
 			json_array_append_new(cpus, json_pack("{sisI}", "cpu", (int)i,
 						"events", (json_int_t)events));
 	}
-	tsct_recording_loss(rec, &loss);
+	tsct_recording_loss(rec, -1, &loss);
 	lost = view_json_loss(&loss);
-	for (i = 0; i < rec->nr_streams; i++)
-		no_ring += rec->streams[i].lost_no_ring;
-	json_object_set_new(lost, "no_ring", json_integer(no_ring));
+	json_object_set_new(lost, "no_ring", tsct_json_count(loss.no_ring));
 	command = !child ? json_null() : json_pack("{sb si si}",
 		"running", child->running,
 		"exit_status", child->running || signalled ? -1 :

@@ -402,6 +402,7 @@ static bool is_same(const struct tsct_statedump_thread *a,
 	struct tsct_statedump_thread copy = *a;
 
 	copy.start_ns = b->start_ns;
+	copy.selected = b->selected;
 	return began_together(a, b) && !memcmp(&copy, b, sizeof(copy));
 }
 
@@ -411,18 +412,22 @@ static void add_thread(struct record_session *s, __u64 cycles,
 		       const struct tsct_statedump_thread *state, bool reported)
 {
 	struct known_thread *known = get_thread(s->statedump, state->tid);
+	struct tsct_statedump_thread now = *state;
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
 		if (!reported && is_same(&known->state, state) &&
 		    !may_be_another(s->statedump, known))
 			return;
+		/* /proc does not have the member `selected`. */
+		if (!reported && began_together(&known->state, state))
+			now.selected = known->state.selected;
 		known->reported = reported;
 		known->ended = false;
-		known->state = *state;
+		known->state = now;
 		known->pid_position = s->statedump->pid_position;
 	}
-	add_event(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+	add_event(s, TSCT_STATEDUMP_THREAD, cycles, &now, sizeof(now));
 }
 
 void record_statedump_thread(struct record_session *s, __u64 cycles,

@@ -145,12 +145,9 @@ static int draw_table(const json_t *table, top_print_fn print)
 
 int top_term_show(json_t *table, bool json, top_print_fn print)
 {
-	struct timespec now;
 	int failed = 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	json_object_set_new(table, "time_ns", json_integer((json_int_t)now.tv_sec * 1000000000 +
-							   now.tv_nsec));
+	json_object_set_new(table, "time_ns", json_integer(tsct_gettime_ns(CLOCK_REALTIME)));
 	if (json || !table)
 		failed = ctl_json_print_as(json_incref(table), TSCT_JSON_LINE);
 	else if (entered)

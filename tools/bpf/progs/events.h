@@ -175,6 +175,7 @@ struct statedump_thread {
 	u32 ns_tid, ns_tgid, pid_ns;
 	u64 cgroup;
 	char name[16];
+	__u8 selected;
 } __attribute__((packed));
 
 #define SCHED_SWITCH_FIELDS(I, C) \

@@ -61,6 +61,7 @@ static __always_inline void report_thread(const struct task_struct *task,
 	all.e.cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	bpf_probe_read_kernel_str(all.e.name, sizeof(all.e.name),
 				  name ? name : task->comm);
+	all.e.selected = all.e.tgid != filter.self_tgid;
 	emit_statedump(STATEDUMP_THREAD, &all.record, sizeof(all.e));
 }
 

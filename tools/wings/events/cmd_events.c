@@ -222,13 +222,13 @@ static void call_program(const struct events_options *o, const char *request, in
 static void call_programs(const struct events_options *o, const char *request, pid_t pid,
 			  struct events_result *result)
 {
-	FILE *list = fopen("/proc/self/net/unix", "re");
 	struct tsct_program_addr to;
 	struct ucred cred;
+	FILE *list = NULL;
 	bool found = false;
 	int fd;
 
-	while (list && tsct_programs_next(list, &to)) {
+	while (tsct_programs_next(&list, &to)) {
 		fd = tsct_program_connect(&to, TIMEOUT_MS, &cred);
 		if (fd < 0)
 			continue;
@@ -238,8 +238,6 @@ static void call_programs(const struct events_options *o, const char *request, p
 		}
 		close(fd);
 	}
-	if (list)
-		fclose(list);
 	if (pid && !found)
 		fail_program(o, result, pid, kill(pid, 0) && errno == ESRCH ? "no such process" :
 			     "no program that answers: it does not use tsctrace, has not called"

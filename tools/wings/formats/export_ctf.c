@@ -183,60 +183,6 @@ static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
 	      " map = clock.realtime.value; } := time_t;\n\n", to);
 }
 
-static void put_range(FILE *to, const char *name, __s64 first, __s64 last)
-{
-	fprintf(to, "\n\t\"%s\" = %" PRId64, name, (int64_t)first);
-	if (last != first)
-		fprintf(to, " ... %" PRId64, (int64_t)last);
-}
-
-/*
- * Readers warn about enumeration values without a label, so all numbers have
- * one.
- */
-static void put_syscall_enum(__u32 type, FILE *to)
-{
-	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
-	const __s64 max = t->size == 8 ? INT64_MAX :
-		(1LL << (8 * t->size - t->is_signed)) - 1;
-	const __s64 nr_max = tsct_syscall_limit();
-	__s64 next = t->is_signed ? -max - 1 : 0, nr;
-
-	fprintf(to, "enum syscall_%s : %s_t {", t->name, t->name);
-	for (nr = 0; nr < nr_max && nr <= max; nr++) {
-		if (!tsct_syscall_name(nr))
-			continue;
-		if (next < nr) {
-			put_range(to, "unknown", next, nr - 1);
-			putc(',', to);
-		}
-		put_range(to, tsct_syscall_name(nr), nr, nr);
-		putc(',', to);
-		next = nr + 1;
-	}
-	if (t->size == 8 && !t->is_signed)
-		fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64,
-			(int64_t)next, (uint64_t)UINT64_MAX);
-	else
-		put_range(to, "unknown", next, max);
-	fputs("\n};\n\n", to);
-}
-
-static bool has_syscall(const struct tsct_export *x, __u32 type)
-{
-	const struct tsct_event_def *def;
-	__u32 i, f;
-
-	for (i = 0; i < x->nr_defs; i++) {
-		def = x->defs[i].wanted ? x->defs[i].def : NULL;
-		for (f = 0; def && f < def->nr_fields; f++)
-			if (def->fields[f].type == type &&
-			    tsct_ctf_is_syscall(&def->fields[f]))
-				return true;
-	}
-	return false;
-}
-
 static void put_stream(__u32 stream, FILE *to)
 {
 	fprintf(to, "stream {\n\tid = %u;\n"
@@ -254,16 +200,16 @@ static void put_stream(__u32 stream, FILE *to)
 static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 		  __s64 offset_s, FILE *to)
 {
-	__u32 i;
+	__u32 i, types = 0;
 
 	fputs("/* CTF 1.8 */\n/* An export by tsctrace, for other tools */\n\n", to);
 	tsct_tsdl_put_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
-	/* Writes an enum for each integer type that holds numbers of system calls. */
-	for (i = 0; i < TSCT_TYPE_NR; i++)
-		if (has_syscall(x, i))
-			put_syscall_enum(i, to);
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted)
+			types |= tsct_tsdl_syscall_types(x->defs[i].def);
+	tsct_tsdl_put_syscalls(to, types);
 	for (i = 0; i < x->rec->nr_streams; i++)
 		put_stream(i, to);
 	for (i = 0; i < x->nr_defs; i++)

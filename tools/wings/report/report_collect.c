@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "lib/base/array.h"
+#include "lib/core/clock_params.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
@@ -15,9 +15,6 @@
 #define OPEN_MESSAGES_MAX	65536
 /* Limit of the time by which a message's receive event may precede its send event */
 #define EARLY_MAX_NS	1000000000ULL
-
-/* A gap of more bytes than this between two events in a file contains a packet's header */
-#define HEADER_MIN	48
 
 /* Flags in a span's type if the begin or the end is missing; as in page/data.js */
 #define NO_BEGIN	4
@@ -113,46 +110,32 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/*
- * Updates the gaps (time ranges of lost events) from an event. Each packet of a file states
- * how many events were lost up to the packet's end. If that number has grown, events were
- * lost between the last event before the packet and the last event in the packet.
- */
-static int note_gap(struct report *r, const struct tsct_export_event *ev)
+/* Takes the times of losses in the time range of the page and on selected CPUs. The page has
+ * up to GAPS_MAX gaps; the last of them has the events of all others. */
+static int take_gaps(struct report *r)
 {
-	const struct tsct_trace_event *e = ev->e;
-	struct gap_cursor *p = &r->gap_cursors[e->stream * r->x.rec->nr_locations + e->location];
-	const bool packet = !p->begun || e->offset > p->behind + HEADER_MIN;
-	struct gap *more;
+	const struct tsct_known *known = &r->x.known;
+	const struct tsct_loss_time *loss;
+	struct gap *gap;
+	__s64 from, to;
 
-	/* With --from, does not count events lost before the first event read. */
-	if (!p->begun && r->x.filter.from)
-		p->discarded = e->discarded;
-	if (e->discarded > p->discarded) {
-		/* Adds a gap; if the page already has GAPS_MAX gaps, extends the last gap of
-		 * this stream and CPU instead. */
-		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
-			more = tsct_array_next(&r->gaps, r->nr_gaps, sizeof(*more));
-			if (!more)
-				return -ENOMEM;
-			p->gap = r->nr_gaps++;
-			*more = (struct gap) {
-				.location = e->location, .stream = e->stream,
-				.from_ns = p->begun ? p->last_ns : r->origin_ns,
-			};
-		}
-		p->in_gap = true;
-		r->gaps[p->gap].events += e->discarded - p->discarded;
-		r->gaps[p->gap].to_ns = ev->ns;
-	} else if (p->in_gap && !packet) {
-		r->gaps[p->gap].to_ns = ev->ns;
-	} else if (r->nr_gaps < GAPS_MAX) {
-		p->in_gap = false;
+	r->gaps = calloc(GAPS_MAX, sizeof(*r->gaps));
+	if (!r->gaps)
+		return -ENOMEM;
+	for (loss = known->losses; loss < known->losses + known->nr_losses; loss++) {
+		from = tsct_clock_params_ns(&r->x.rec->real, loss->from);
+		to = loss->until == UINT64_MAX ? r->end_ns :
+			tsct_clock_params_ns(&r->x.rec->real, loss->until);
+		if (!loss->events || to < r->origin_ns || from > r->end_ns ||
+		    !r->x.selection.locations[loss->location])
+			continue;
+		gap = &r->gaps[r->nr_gaps < GAPS_MAX ? r->nr_gaps++ : GAPS_MAX - 1];
+		*gap = (struct gap) {
+			.location = loss->location, .stream = loss->stream, .from_ns = from,
+			.to_ns = to < r->end_ns ? to : r->end_ns,
+			.events = gap->events + loss->events,
+		};
 	}
-	p->discarded = e->discarded;
-	p->behind = e->offset + e->len;
-	p->last_ns = ev->ns;
-	p->begun = true;
 	return 0;
 }
 
@@ -272,7 +255,7 @@ static int take_span(void *arg, const struct span *span)
 		     (span->no_end ? NO_END : 0));
 	bytes_varint(to, row);
 	bytes_varint(to, span->depth);
-	bytes_varint(to, span->to_ns - r->last_span);
+	bytes_zigzag(to, (__s64)((__u64)span->to_ns - (__u64)r->last_span));
 	bytes_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
 	bytes_zigzag(to, span->type == SPAN_SLICE ? r->seen[span->name].index :
 		     run ? r->row_of[span->name] : span->name);
@@ -300,10 +283,9 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	if (!ev->thread->process || ev->thread->renamed)
 		tsct_export_process(x, ev->thread);
 	ev->thread->renamed = false;
-	err = note_gap(r, ev) ?: report_flame_note(r, ev);
+	err = report_flame_note(r, ev);
 	if (!err)
-		err = spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location],
-				 r->origin_ns, ev, &taken);
+		err = spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
 	note_message(r, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
@@ -330,7 +312,6 @@ static const struct tsct_export_format as_format = {
 
 int report_take(struct report *r)
 {
-	const struct tsct_recording *rec = r->x.rec;
 	__u32 i, nr = 0;
 	int err = 0;
 
@@ -345,9 +326,7 @@ int report_take(struct report *r)
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->tracker = spans_new(&r->x, take_span, r);
-	r->gap_cursors = calloc(rec->nr_streams * rec->nr_locations + 1,
-				sizeof(*r->gap_cursors));
-	if (!r->tracker || !r->gap_cursors)
+	if (!r->tracker)
 		err = -ENOMEM;
 	if (!err)
 		err = tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks);
@@ -357,6 +336,8 @@ int report_take(struct report *r)
 		err = tsct_export_run(&r->x);
 	if (!err)
 		err = spans_finish(r->tracker, r->end_ns);
+	if (!err)
+		err = take_gaps(r);
 	if (!err && (r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
 	spans_free(r->tracker);

@@ -115,8 +115,8 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	err = count_in(&seen->rate, bin);
 	if (!err)
 		err = count_in(&r->nodes[ev->node].rate, bin);
-	return err ? err : spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location],
-				      r->origin_ns, ev, &taken);
+	return err ? err : spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev,
+				      &taken);
 }
 
 /* ---- choice of events drawn individually --------------------------------- */

@@ -8,22 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
+
+/* A time in which a thread is known to run on a CPU */
+struct drawn_run {
+	struct open_span open;
+	bool switched;		/* flag: open.begin is the switch to the thread */
+	__u32 cpu;		/* index of the CPU's row */
+};
 
 struct spans {
 	struct tsct_export *x;
 	span_done *done;
 	void *arg;
 	const struct tsct_export_event *ev;	/* event being processed */
-	__s64 origin_ns, end_ns;
-	/* Open spans (struct open_span): system calls by thread, running threads by CPU */
-	struct tsct_spans calls, runs;
-	/* flag per thread: a system call of the thread was read */
-	bool *called;
-	size_t nr_called;
+	struct tsct_threads *threads;
+	__s64 end_ns;
+	struct tsct_spans calls;	/* open system calls (struct open_span), by thread */
+	struct drawn_run *runs;		/* threads that are known to run, by location */
 };
 
 /* Writes the fields of a system call event as texts, each with its NUL, into @payload.
@@ -86,17 +90,32 @@ static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 	return depth;
 }
 
-/* Reports a span at its end. @end: the event that ends the span; NULL: not recorded. @e: event
- * at whose time the span ends; NULL: the end of the page */
+static __s64 time_of(const struct spans *s, __u64 tick)
+{
+	return tsct_clock_params_ns(&s->x->rec->real, tick);
+}
+
+/* Returns true if a filter may have hidden the end of an open span of a thread. */
+static bool may_have_ended(const struct spans *s, __u32 thread, const struct open_span *open)
+{
+	return s->x->defs[open->begin.def].kernel == TSCT_KERNEL_ENTER &&
+		(s->x->known.hidden[s->threads->all[thread]->node] & TSCT_HIDDEN_RAW_ENDS);
+}
+
+/* Reports the slice or call of a thread at its end. @end: the event that ends the span; NULL:
+ * not recorded. @e: event at whose time the span ends; NULL: the end of the page */
 static int report_span(const struct spans *s, enum span_type type, __u32 row,
-		       const struct open_span *open, const struct edge *end, bool ended,
+		       const struct open_span *open, const struct edge *end,
 		       const struct tsct_trace_event *e)
 {
+	const bool unknown = !end && may_have_ended(s, row, open);
+
 	return s->done(s->arg, &(struct span) {
 		.type = type, .row = row, .depth = open->depth,
 		.name = type == SPAN_SLICE ? open->begin.def : open->span.name,
-		.from_ns = open->begin.ns, .to_ns = e ? tsct_clock_params_ns(&s->x->rec->real, e->tick) : s->end_ns,
-		.begin = &open->begin, .end = end, .no_end = !ended,
+		.from_ns = open->begin.ns,
+		.to_ns = unknown ? open->begin.ns : e ? time_of(s, e->tick) : s->end_ns,
+		.begin = &open->begin, .end = end, .no_end = !end,
 		.events = end ? 2 : 1,
 	});
 }
@@ -105,32 +124,32 @@ static int call_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 		       const struct tsct_trace_event *e)
 {
 	const struct spans *s = arg;
+	const struct open_span *open = (struct open_span *)span;
+	/* The end of a call whose thread is in another call by now is not recorded. */
+	const struct tsct_trace_event began = { .tick = span->begin };
 	struct edge end;
 
 	if (why == TSCT_SPAN_ENDED)
 		edge_make(&end, s->x, s->ev);
-	return report_span(s, SPAN_CALL, row, (struct open_span *)span,
-			   why == TSCT_SPAN_ENDED ? &end : NULL, why == TSCT_SPAN_ENDED, e);
-}
-
-static int run_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
-		      const struct tsct_trace_event *e)
-{
-	return report_span(arg, SPAN_RUN, row, (struct open_span *)span, NULL,
-			   why == TSCT_SPAN_REPLACED, e);
+	return report_span(s, SPAN_CALL, row, open, why == TSCT_SPAN_ENDED ? &end : NULL,
+			   why == TSCT_SPAN_REPLACED ? &began : e);
 }
 
 struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg)
 {
 	struct spans *s = calloc(1, sizeof(*s));
 
-	if (s)
-		*s = (struct spans) {
-			.x = x, .done = done, .arg = arg,
-			.calls = { sizeof(struct open_span), false, call_closed, s },
-			.runs = { sizeof(struct open_span), false, run_closed, s },
-		};
-	return s;
+	if (!s)
+		return NULL;
+	*s = (struct spans) {
+		.x = x, .done = done, .arg = arg,
+		.calls = { sizeof(struct open_span), false, call_closed, s },
+		.runs = calloc(x->rec->nr_locations + 1, sizeof(*s->runs)),
+	};
+	if (s->runs)
+		return s;
+	free(s);
+	return NULL;
 }
 
 void spans_free(struct spans *s)
@@ -138,8 +157,7 @@ void spans_free(struct spans *s)
 	if (!s)
 		return;
 	tsct_spans_free(&s->calls);
-	tsct_spans_free(&s->runs);
-	free(s->called);
+	free(s->runs);
 	free(s);
 }
 
@@ -162,7 +180,7 @@ static int note_slice(const struct spans *s, const struct tsct_export_event *ev)
 	}
 	edge_make(&end, s->x, ev);
 	return report_span(s, SPAN_SLICE, thread,
-			   tsct_span_at(&s->x->slices, thread, ev->frame), &end, true, ev->e);
+			   tsct_span_at(&s->x->slices, thread, ev->frame), &end, ev->e);
 }
 
 /* ---- system calls ----------------------------------------------------------- */
@@ -181,7 +199,9 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 
 	if (!call_number(ev, &number))
 		return 0;
-	*taken = s->called[thread] = true;
+	if (!tsct_known_end(&s->x->known, ev->e))
+		return tsct_spans_leave(&s->calls, thread, TSCT_SPAN_REPLACED, ev->e);
+	*taken = true;
 	/* Also ends a previous call that is still open because its exit event was lost. */
 	err = tsct_spans_begin(&s->calls, thread, number, ev->e);
 	if (err)
@@ -192,83 +212,73 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	return 0;
 }
 
-/* Ends a system call. If it is the first one of its thread, it may have begun before the
- * recording; then the span begins at the recording's start. */
+/* Ends a system call whose begin was recorded, too. */
 static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
 	const __u32 thread = ev->thread->index;
 	const struct tsct_span *open = tsct_span_last(&s->calls, thread);
-	const bool first = !s->called[thread];
-	struct edge end;
 	__s64 number;
 
-	s->called[thread] = true;
-	if (!call_number(ev, &number) || (open ? number != open->name : !first))
-		return 0;
-	*taken = true;
-	if (open)
-		return tsct_spans_close(&s->calls, thread, 0, ev->e);
-	edge_make(&end, s->x, ev);
-	return s->done(s->arg, &(struct span) {
-		.type = SPAN_CALL, .row = thread, .name = number,
-		.depth = next_depth(s, thread, tsct_spans_open(&s->x->slices, thread), NULL),
-		.from_ns = s->origin_ns, .to_ns = ev->ns, .end = &end, .events = 1,
-	});
+	*taken = open && call_number(ev, &number) && number == open->name;
+	return *taken ? tsct_spans_close(&s->calls, thread, 0, ev->e) : 0;
 }
 
 /* ---- CPUs ------------------------------------------------------------------- */
 
-static struct tsct_thread *task(const struct spans *s, struct tsct_threads *threads,
-				const struct tsct_export_event *ev, const char *field)
+/* Reports the time in which a thread is known to have run on a CPU. @away: it was switched away
+ * at its end */
+static int report_run(struct spans *s, const struct drawn_run *run, __s64 to_ns, bool away)
 {
-	__s64 tid;
+	const struct open_span *open = &run->open;
 
-	return tsct_value_find_integer(ev->e, field, &tid) ?
-		tsct_export_thread(s->x, threads, ev->e, tid, ev->e->cpu) : NULL;
+	return s->done(s->arg, &(struct span) {
+		.type = SPAN_RUN, .row = run->cpu, .name = open->span.name,
+		.from_ns = open->begin.ns, .to_ns = to_ns > open->begin.ns ? to_ns : open->begin.ns,
+		.begin = run->switched ? &open->begin : NULL, .no_end = !away,
+		.events = run->switched ? 1 : 0,
+	});
 }
 
-static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
-		       const struct tsct_export_event *ev, bool *taken)
+static int note_cpu(struct spans *s, __u32 cpu, const struct tsct_export_event *ev,
+		    bool *taken)
 {
-	struct tsct_thread *next = task(s, threads, ev, "next_tid"), *prev;
-	struct open_span *open;
+	const struct tsct_known_change *change = &s->x->run;
+	struct drawn_run *run = &s->runs[ev->e->location];
+	struct tsct_thread *thread;
 	int err = 0;
 
-	if (!next)
-		return 0;
-	prev = tsct_spans_open(&s->runs, cpu) ? NULL : task(s, threads, ev, "prev_tid");
-	if (prev)	/* the thread ran since before the recording */
-		err = s->done(s->arg, &(struct span) {
-			.type = SPAN_RUN, .row = cpu, .name = prev->index,
-			.from_ns = s->origin_ns, .to_ns = ev->ns,
-		});
-	*taken = true;
-	err = err ?: tsct_spans_begin(&s->runs, cpu, next->index, ev->e);
-	if (err)
+	if (change->ended)
+		err = report_run(s, run, time_of(s, change->until), change->away);
+	if (err || !change->began)
 		return err;
-	open = tsct_span_last(&s->runs, cpu);
-	edge_make(&open->begin, s->x, ev);
+	thread = tsct_export_thread(s->x, s->threads, ev->e, change->tid, ev->e->cpu);
+	if (!thread)
+		return -ENOMEM;
+	*run = (struct drawn_run) { .switched = change->switched, .cpu = cpu };
+	run->open.span.name = thread->index;
+	edge_make(&run->open.begin, s->x, ev);
+	*taken |= change->switched;
 	return 0;
 }
 
 /* ---- all events ---------------------------------------------------------- */
 
 int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
-	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)
+	       const struct tsct_export_event *ev, bool *ret_taken)
 {
 	const enum tsct_kernel_event kernel = s->x->defs[ev->def].kernel;
+	int err;
 
-	s->origin_ns = origin_ns;
+	s->threads = threads;
 	s->ev = ev;
 	*ret_taken = ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE;
-	if (*ret_taken)
+	err = note_cpu(s, cpu, ev, ret_taken);
+	if (err || kernel == TSCT_KERNEL_SWITCH)
+		return err;
+	if (ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE)
 		return note_slice(s, ev);
 	if (kernel == TSCT_KERNEL_OTHER)
 		return 0;
-	if (kernel == TSCT_KERNEL_SWITCH)
-		return note_switch(s, threads, cpu, ev, ret_taken);
-	if (tsct_array_extend(&s->called, &s->nr_called, (size_t)ev->thread->index + 1, 1))
-		return -ENOMEM;
 	return kernel == TSCT_KERNEL_ENTER ? note_enter(s, ev, ret_taken) :
 		note_exit(s, ev, ret_taken);
 }
@@ -281,20 +291,28 @@ int spans_end_thread(struct spans *s, __u32 thread, const struct tsct_trace_even
 
 	for (at = 0; at < tsct_spans_open(slices, thread) && !err; at++)
 		err = report_span(s, SPAN_SLICE, thread, tsct_span_at(slices, thread, at), NULL,
-				  false, e);
+				  e);
 	return err ?: tsct_spans_leave(&s->calls, thread, TSCT_SPAN_OPEN, e);
 }
 
 int spans_finish(struct spans *s, __s64 end_ns)
 {
 	const struct tsct_spans *slices = &s->x->slices;
+	const struct tsct_known *known = &s->x->known;
 	const size_t nr = slices->nr_rows > s->calls.nr_rows ? slices->nr_rows :
 		s->calls.nr_rows;
+	__u64 until;
 	__u32 i;
 	int err = 0;
 
 	s->end_ns = end_ns;
 	for (i = 0; i < nr && !err; i++)
 		err = spans_end_thread(s, i, NULL);
-	return err ?: tsct_spans_finish(&s->runs);
+	for (i = 0; i < known->rec->nr_locations && !err; i++) {
+		until = tsct_known_run_end(known, i);
+		if (known->runs[i].on)
+			err = report_run(s, &s->runs[i], until == UINT64_MAX || time_of(s, until) > end_ns ?
+					 end_ns : time_of(s, until), false);
+	}
+	return err;
 }

@@ -36,11 +36,41 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
+/* Writes that filters of the recorder hid events: all that is shown is what was recorded. */
+static bool put_filtered(const struct report *r, FILE *to)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	bool any = false;
+	char *requests;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!tsct_known_filtered(rec, i))
+			continue;
+		requests = tsct_recorded_requests(&rec->nodes[i]);
+		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, and what they"
+		      " would tell is unknown. Requested were ", to);
+		report_text(to, requests ? requests : "");
+		if (r->x.several_nodes) {
+			fputs(" on ", to);
+			report_text(to, r->x.nodes[i]);
+		}
+		any = true;
+		free(requests);
+	}
+	fputs(any ? ".</p>\n" : "", to);
+	return any;
+}
+
 /* Writes how many events are drawn individually, and how many are only summed up. */
 static void put_summary(const struct report *r, FILE *to)
 {
+	const bool filtered = put_filtered(r, to);
+
 	if (!r->summed) {
-		fputs("<p class=\"note\">All events shown.</p>\n", to);
+		fprintf(to, "<p class=\"note\">All %sevents shown.</p>\n", filtered ||
+			tsct_trace_lost(r->x.trace) || !tsct_recording_is_whole(r->x.rec) ?
+			"recorded " : "");
 		return;
 	}
 	fputs("<p><b>", to);
@@ -97,12 +127,14 @@ static void put_timeline(const struct report *r, FILE *to)
 	      " <kbd>/</kbd> searches, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
 	      " <kbd>Esc</kbd> clears search and selection.</p>\n"
 	      "<p>A bar is a slice or a system call from its begin to its end; in a CPU's"
-	      " row, the time of the running thread. A thin line above a thread's row shows"
-	      " when the thread had a CPU. Dots are events without a duration; triangles are"
+	      " row, the time in which a thread is known to have run. A thin line above a"
+	      " thread's row shows when the thread is known to have had a CPU. In a CPU's row,"
+	      " idle includes the recorder's own time, and grey hatching is unknown: no switch"
+	      " of threads that was recorded tells who ran. Dots are events without a duration; triangles are"
 	      " messages, and arrows go from send to receive. A bar fades where its begin or"
-	      " end is not in the recording. Orange is the error bound: the true time of an"
+	      " end is not in the recording, at the last moment to which it is known. Orange is the error bound: the true time of an"
 	      " event is between its whiskers, and the stripe at the pointer is as wide as"
-	      " the bound of each node. Hatched: events were lost.</p>\n</details>\n"
+	      " the bound of each node. Hatched in red: events were lost.</p>\n</details>\n"
 	      "</section>\n", to);
 }
 
@@ -200,7 +232,6 @@ static void free_report(struct report *r)
 	free(r->nodes);
 	free(r->cpu_of);
 	free(r->row_of);
-	free(r->gap_cursors);
 	free(r->gaps);
 	free(r->moments.at);
 	free(r->spans.at);

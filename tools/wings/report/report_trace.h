@@ -64,13 +64,12 @@ struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg);
  * spans_note - process an event
  * @threads: table of threads, found by their ids
  * @cpu: index of the event's CPU
- * @origin_ns: time at which the page begins
  * @ret_taken: true if the event begins or ends a span
  *
  * Returns 0, the result of the callback done(), or -ENOMEM.
  */
 int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
-	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken);
+	       const struct tsct_export_event *ev, bool *ret_taken);
 
 /* Ends the open slices and calls of a thread without an end event, at the tick of @e; NULL: at
  * the end of the page. */
@@ -139,15 +138,6 @@ struct gap {
 	__u64 events;
 };
 
-/* State of the search for gaps in the file of a stream and a CPU */
-struct gap_cursor {
-	__u64 discarded;	/* number of lost events that the last read packet states */
-	__u64 behind;		/* offset in the file after the last read event, bytes */
-	__s64 last_ns;
-	bool begun, in_gap;
-	__u32 gap;
-};
-
 /* Events of one definition in one row that are not drawn individually: number of
  * events, and for spans and counters also a value, by bin of time */
 struct strip {
@@ -208,7 +198,6 @@ struct report {
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_message_matcher *sends, *early;
-	struct gap_cursor *gap_cursors;	/* one cursor per stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps;
 	struct tsct_stacks *stacks;

@@ -137,19 +137,17 @@ static bool is_done(const struct monitor *m)
  * line, so that a program behind a pipe gets it immediately. */
 static void report_news(struct monitor *m, enum news_type type, json_t *news)
 {
-	struct timespec now;
+	const __s64 now_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	json_t *json;
 
 	if (is_done(m)) {
 		json_decref(news);
 		return;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	json = json_pack("{sI ss}", "time_ns",
-			 (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "news", names[type]);
+	json = json_pack("{sI ss}", "time_ns", (json_int_t)now_ns, "news", names[type]);
 	json_object_update_new(json, news);
 	if (!m->json)
-		print_text(type, json, (__s64)json_integer_value(json_object_get(json, "time_ns")));
+		print_text(type, json, now_ns);
 	else
 		m->failed = ctl_json_print_as(json_incref(json), TSCT_JSON_LINE);
 	json_decref(json);

@@ -255,7 +255,7 @@ function readSpans() {
 		s.type[i] = r.varint();
 		s.row[i] = r.varint();
 		s.lane[i] = r.varint();
-		s.to[i] = t += r.varint();
+		s.to[i] = t += r.zigzag();
 		s.from[i] = t - r.varint();
 		s.name[i] = r.zigzag();
 		s.at[i] = r.at;

@@ -121,20 +121,32 @@ function drawRuns(lane, y) {
 	}
 }
 
-let hatch;
+let hatch, hatchUnknown;
 
-function makeHatch() {
+function makeHatch(colour, width) {
 	const tile = document.createElement("canvas"), c = tile.getContext("2d");
 
 	tile.width = tile.height = 8;
-	c.strokeStyle = Theme.css.bad;
-	c.lineWidth = 2;
+	c.strokeStyle = colour;
+	c.lineWidth = width;
 	for (const x of [-8, 0, 8]) {
 		c.moveTo(x, 8);
 		c.lineTo(x + 8, 0);
 	}
 	c.stroke();
-	hatch = ctx.createPattern(tile, "repeat");
+	return ctx.createPattern(tile, "repeat");
+}
+
+// Draws where it is unknown who ran; times narrower than a pixel are left out.
+function drawUnknown(row, y, h) {
+	for (const [from, to] of row.unknown) {
+		const x = Math.max(View.x(from), View.label), right = Math.min(View.x(to), View.width);
+
+		if (from > View.to)
+			break;
+		if (right - x >= 1)
+			fill(hatchUnknown, x, y, right - x, h);
+	}
 }
 
 function drawGaps(row, y, h) {
@@ -155,6 +167,7 @@ function drawGaps(row, y, h) {
 }
 
 function drawCpu(row, y) {
+	drawUnknown(row, y + 3, 17);
 	if (row.strip)
 		drawStrip(row.strip, y + 3, 17);
 	for (const lane of row.lanes)

@@ -21,7 +21,8 @@ function paint() {
 	Theme.read();
 	COLOURS = NAMES.map(name => colourOf(name));
 	STRONG = NAMES.map(name => colourOf(name, true));
-	makeHatch();
+	hatch = makeHatch(Theme.css.bad, 2);
+	hatchUnknown = makeHatch(Theme.css.line, 1);
 }
 
 function layRows() {

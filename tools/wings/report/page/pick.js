@@ -85,8 +85,9 @@ function pickCpu(row, x) {
 			return { span };
 	}
 	const strip = row.strip ? pickStrip(row, x) : null;
+	const t = View.t(x), unknown = row.unknown.find(([from, to]) => from <= t && t < to);
 
-	return strip ? { strip } : null;
+	return strip ? { strip } : unknown ? { unknown } : null;
 }
 
 function pickCounter(row, x) {
@@ -186,7 +187,7 @@ function tellSpan(i) {
 	if (end)
 		tellEdge(rows, end, "Ends");
 	if (type & NO_BEGIN)
-		rows.push(["", "it began before the recording"]);
+		rows.push(["", "its begin is not in the recording"]);
 	if (type & NO_END)
 		rows.push(["", "its end is not in the recording"]);
 	return { title: spanName(i), rows, t: S.from[i], bound };
@@ -234,6 +235,14 @@ function tellGap([cpu, channel, from, to, n]) {
 	return { title: "Events were lost here", rows, t: from };
 }
 
+function tellUnknown([from, to], node) {
+	const rows = [["Length", duration(to - from)]];
+
+	tellTime(rows, "From", from, node);
+	rows.push(["", "no recorded switch of threads tells who ran here"]);
+	return { title: "unknown", rows, t: from };
+}
+
 function tellStrip({ bin, parts }, node) {
 	const rows = [];
 	const name = part => part.def < 0 ? "several" : D.defs[part.def].name;
@@ -264,6 +273,8 @@ function tell(hit) {
 		return tellArrow(hit.arrow);
 	if (hit.gap)
 		return tellGap(hit.gap);
+	if (hit.unknown)
+		return tellUnknown(hit.unknown, hit.row.node);
 	if (hit.strip)
 		return tellStrip(hit.strip, hit.row.node);
 	if (hit.counterBin)

@@ -19,7 +19,9 @@ function collect(n, key) {
 	return lists;
 }
 
+// The page has spans in the order in which their ends became known.
 function toLane(ids) {
+	ids.sort((a, b) => S.to[a] - S.to[b] || a - b);
 	return { ids: Int32Array.from(ids),
 		 from: Float64Array.from(ids, i => S.from[i]),
 		 to: Float64Array.from(ids, i => S.to[i]) };
@@ -159,6 +161,22 @@ function threadRow(index, spans, ticks, runs) {
 		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
 }
 
+// Returns the times in which it is unknown who ran on a CPU: [[from, to], ...]. Spans that are
+// summed up in a strip are not known individually.
+function unknownOf({ from, to }) {
+	const unknown = [];
+	let last = 0;
+
+	from.forEach((t, i) => {
+		if (t > last)
+			unknown.push([last, t]);
+		last = Math.max(last, to[i]);
+	});
+	if (last < D.span)
+		unknown.push([last, D.span]);
+	return unknown;
+}
+
 function cpuRow(index, spans) {
 	const { node, cpu } = D.cpus[index];
 	const gaps = D.gaps.filter(gap => gap[0] === index);
@@ -167,6 +185,7 @@ function cpuRow(index, spans) {
 	if (!lanes.length && !strip && !gaps.length)
 		return null;
 	return { type: "cpu", node, index, cpu, lanes, gaps, strip,
+		 unknown: lanes[0] && !strip ? unknownOf(lanes[0]) : [],
 		 label: cpu < 0 ? "other CPUs" : "CPU " + cpu,
 		 sub: gaps.length ? count(gaps.reduce((n, g) => n + g[4], 0)) + " lost" : "",
 		 height: CPU_ROW };

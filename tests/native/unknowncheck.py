@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""unknowncheck.py DIR PAGE JSON [all]
+
+Checks a page of `trace-ctl report` and an export to JSON of the recording DIR: nothing is
+drawn over a time in which it could not be known. Reads `trace-ctl dump --json` on standard
+input, and the packet headers and the metadata in DIR without code of tsctrace.
+
+The time of a thread on a CPU must begin at a switch to the thread, or at an event of it; end at
+a switch from it, or where nothing is known after; and have no event of another thread. The thread
+must be one that was selected: with `all`, any thread; else a thread that made a system call. No
+such time, and no slice, may be in a time of losses: from the end of the packet before, to the end
+of the packet that states them. A system call may not contain the begin of another one.
+Prints the number of times on CPUs, and of slices.
+"""
+import base64
+import bisect
+import collections
+import glob
+import json
+import re
+import struct
+import sys
+
+HEAD = struct.Struct("<I16sIQQQQQQII")
+
+
+class Bytes:
+    def __init__(self, text):
+        self.data, self.at = base64.b64decode(text), 0
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def zigzag(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def skip_edge(self, cut):
+        self.varint(), self.varint()
+        length = self.varint()
+        self.at += min(length, cut)
+
+
+def element(page, name):
+    return re.search(f'id="{name}">(.*?)</script>', page, re.S)[1]
+
+
+# The times of threads on CPUs: [(CPU, tid, from, to, has an end)]
+def runs_of(page):
+    d = json.loads(element(page, "data"))
+    r, t, origin, runs = Bytes(element(page, "spans")), 0, int(d["origin"]), []
+    for _ in range(d["spans"]):
+        kind, row, _ = r.varint(), r.varint(), r.varint()
+        t += r.zigzag()
+        length, name = r.varint(), r.zigzag()
+        if not kind & 4:
+            r.skip_edge(d["cut"])
+        if not kind & 8 and kind & 3 != 2:
+            r.skip_edge(d["cut"])
+        if kind & 3 == 2:
+            runs.append((d["cpus"][row][1], d["threads"][name][1], origin + t - length,
+                         origin + t, not kind & 8))
+    return runs, origin + d["span"]
+
+
+# The slices of an export: [(tid, name, from, to)]; to: None: it does not end
+def slices_of(path):
+    slices, stacks = [], collections.defaultdict(list)
+    for e in json.load(open(path), parse_float=str)["traceEvents"]:
+        if e["ph"] not in "BE":
+            continue
+        whole, part = e["ts"].split(".")
+        ns, key = int(whole) * 1000 + int(part), e["tid"]
+        if e["ph"] == "B":
+            stacks[key].append((e["name"], ns))
+        else:
+            name, begin = stacks[key].pop()
+            assert name == e["name"], (name, e)
+            slices.append((key, name, begin, ns))
+    return slices + [(tid, name, ns, None) for tid, left in stacks.items() for name, ns in left]
+
+
+# Times of losses by the packet headers: [(channel, CPU, from, to)], ns since the epoch
+def losses_of(directory):
+    text = open(directory + "/metadata").read()
+    clock = dict(re.findall(r"(\w+)=(\d+)", re.search(r'clock_real = "(.*?)"', text)[1]))
+    ns = lambda tick: int(clock["base_ns"]) + \
+        ((tick - int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
+    losses = []
+    for path in glob.glob(directory + "/*_*"):
+        channel, data = path.split("/")[-1].rsplit("_", 1)[0], open(path, "rb").read()
+        at = count = last = 0
+        while at < len(data):
+            _, _, _, begin, end, _, bits, _, lost, cpu, _ = HEAD.unpack_from(data, at)
+            if lost > count:
+                losses.append((channel, cpu, ns(last or begin), ns(end)))
+            count, last, at = lost, end, at + bits // 8
+    return losses
+
+
+def check_run(run, has_end, end, events, times):
+    _, tid, begin, until = run
+    at_begin = at_end = False
+    for e in events[bisect.bisect_left(times, begin):bisect.bisect_right(times, until)]:
+        switch = e["event"] == "sched_switch"
+        if begin < e["ns"] < until:
+            assert e["tid"] == tid and not switch, ("another thread", run, e)
+        at_begin |= e["ns"] == begin and (e["fields"]["next_tid"] if switch else e["tid"]) == tid
+        at_end |= e["ns"] == until and switch and e["fields"]["prev_tid"] == tid
+    assert at_begin and (at_end or not has_end), ("no event at an end", run)
+    assert has_end or until < end or bisect.bisect_left(times, end) == len(times) or \
+        begin == until, ("it was not the last", run)
+
+
+def overlaps(begin, until, times):
+    at = bisect.bisect_right(times, (begin, float("inf")))
+    return any(begin < to and until > since and begin < until
+               for since, to in times[max(at - 1, 0):at + 1])
+
+
+def check_runs(runs, end, events, losses, is_all):
+    callers = {e["tid"] for e in events if e["event"].startswith("sys_")}
+    by_cpu = collections.defaultdict(list)
+    for e in events:
+        by_cpu[e["cpu"]].append(e)
+    for cpu, own in by_cpu.items():
+        times = [e["ns"] for e in own]
+        lost = sorted(x[2:] for x in losses if x[0] == "kernel" and x[1] == cpu)
+        for _, tid, begin, until, has_end in (run for run in runs if run[0] == cpu):
+            run = cpu, tid, begin, until
+            assert begin <= until <= end, run
+            assert is_all or tid in callers, ("not selected", run)
+            check_run(run, has_end, end, own, times)
+            assert not overlaps(begin, until, lost), ("events were lost", run)
+
+
+def check_slices(slices, events, losses):
+    begins, last = collections.defaultdict(list), collections.Counter()
+    for e in events:
+        if not e["event"].startswith("sys_"):
+            continue
+        if e["kind"] == "begin":
+            begins[e["tid"]].append(e["ns"])
+        last[e["tid"]] = max(last[e["tid"]], e["ns"])
+    lost = [sorted(x[2:] for x in losses if x[:2] == key) for key in {x[:2] for x in losses}]
+    for tid, name, begin, until in slices:
+        if until is None:
+            assert last[tid] <= begin, ("it has ended", tid, name, begin, last[tid])
+            continue
+        own = begins[tid]
+        assert bisect.bisect_right(own, begin) == bisect.bisect_left(own, until) or \
+            begin == until, ("another call", tid, name, begin, until)
+        assert not any(overlaps(begin, until, times) for times in lost), \
+            ("events were lost", tid, name, begin, until)
+
+
+def main():
+    page = open(sys.argv[2], encoding="utf-8").read()
+    events = [json.loads(line) for line in sys.stdin]
+    for e in events:
+        e["ns"] = int(e["time_ns"])
+    losses = losses_of(sys.argv[1])
+    runs, end = runs_of(page)
+    slices = slices_of(sys.argv[3])
+    check_runs(runs, end, events, losses, sys.argv[4:] == ["all"])
+    check_slices(slices, events, losses)
+    print(len(runs), len(slices))
+
+
+main()

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+/* What filters, limits and losses leave unknown: who runs on a CPU, and ends of slices */
+#include "lib/query/known.h"
+#include "recordings.h"
+
+#define SWITCH	17	/* IDs of the events in stream 1, kernel */
+#define ENTER	16
+
+static struct tsct_recording rec;
+static struct tsct_known known;
+static struct tsct_known_change change;
+
+/* Threads of node 0: 10 and 11 are selected, 20 is not; 12 gets another name at tick 500. */
+static struct tsct_identity_thread threads[] = {
+	{ .state = { .tid = 10, .selected = 1 }, .name = "ten", .until = UINT64_MAX },
+	{ .state = { .tid = 11, .selected = 1 }, .name = "eleven", .until = UINT64_MAX },
+	{ .state = { .tid = 12, .selected = 1 }, .name = "ten", .until = UINT64_MAX },
+	{ .state = { .tid = 12, .selected = 1 }, .name = "other", .until = UINT64_MAX, .tick = 500 },
+	{ .state = { .tid = 20 }, .name = "twenty", .until = UINT64_MAX },
+};
+static const struct tsct_identity identity = { .threads = threads, .nr_threads = ROWS(threads) };
+
+static void begin(void)
+{
+	make_recording(&rec, 2);
+	define(&rec, 1, SWITCH, "sched_switch", TSCT_KIND_INSTANT,
+	       "prev_tid:s32,next_comm:chars[16],next_tid:s32");
+	rec.complete = 1;
+	rec.nodes[0].requests[TSCT_REQUEST_PROCESSES] = strdup("the command");
+}
+
+static void end(void)
+{
+	tsct_known_free(&known);
+	tsct_recording_free(&rec);
+}
+
+static void request(enum tsct_requested which, const char *text)
+{
+	free(rec.nodes[0].requests[which]);
+	rec.nodes[0].requests[which] = strdup(text);
+}
+
+static void start(void)
+{
+	known = (struct tsct_known) { .rec = &rec, .identity = &identity };
+	ck_assert_int_eq(tsct_known_init(&known, NULL), 0);
+}
+
+static void note(__u64 tick, __u32 cpu, __u32 id, __u32 tid, const void *payload, __u32 len)
+{
+	struct tsct_trace_event e = {
+		.tick = tick, .stream = 1, .location = cpu, .cpu = cpu, .tid = tid,
+		.def = tsct_recording_def(&rec, 1, id), .payload = payload, .len = len,
+	};
+
+	while (tsct_known_pass(&known, tick))
+		;
+	tsct_known_run(&known, &e, id == SWITCH, &change);
+}
+
+static void note_switch(__u64 tick, __u32 cpu, __s32 prev, __s32 next, const char *comm)
+{
+	struct { __s32 prev; char comm[16]; __s32 next; } __attribute__((packed)) payload = {
+		.prev = prev, .next = next,
+	};
+
+	memcpy(payload.comm, comm, strlen(comm));
+	note(tick, cpu, SWITCH, (__u32)prev, &payload, sizeof(payload));
+}
+
+static void note_call(__u64 tick, __u32 cpu, __u32 tid)
+{
+	static const __u64 payload[2];
+
+	note(tick, cpu, ENTER, tid, payload, sizeof(payload));
+}
+
+#define EXPECT_BEGIN(wanted_tid, by_switch) do {				\
+	ck_assert(change.began && change.switched == (by_switch));		\
+	ck_assert_uint_eq(change.tid, wanted_tid);				\
+} while (0)
+#define EXPECT_END(wanted_until, by_switch) do {				\
+	ck_assert(change.ended && change.away == (by_switch));			\
+	ck_assert_uint_eq(change.until, wanted_until);				\
+} while (0)
+
+CASE("running", begin, end);
+
+/* A thread that is not selected is not known to run, nor is the idle thread. */
+TEST(test_selected_threads)
+{
+	start();
+	note_switch(100, 0, 20, 10, "ten");
+	ck_assert(!change.ended);
+	EXPECT_BEGIN(10, true);
+	note_switch(200, 0, 10, 20, "twenty");
+	EXPECT_END(200, true);
+	ck_assert(!change.began);
+	note_switch(300, 0, 20, 11, "eleven");
+	ck_assert(!change.ended);
+	EXPECT_BEGIN(11, true);
+	note_switch(400, 0, 11, 0, "swapper/0");
+	EXPECT_END(400, true);
+	ck_assert(!change.began);
+	ck_assert_uint_eq(tsct_known_run_end(&known, 1), UINT64_MAX);
+	ck_assert(!known.runs[0].on && !known.runs[1].on);
+}
+
+/* A thread that ran before the first switch is known to run from its first event on. */
+TEST(test_first_event)
+{
+	start();
+	note_call(50, 0, 10);
+	EXPECT_BEGIN(10, false);
+	note_call(60, 0, 10);
+	ck_assert(!change.began && !change.ended);
+	note_switch(100, 0, 10, 20, "twenty");
+	EXPECT_END(100, true);
+}
+
+/* Events of another thread without a switch: the first one is known to run until its last. */
+TEST(test_switch_is_missing)
+{
+	start();
+	note_switch(100, 0, 20, 10, "ten");
+	note_call(150, 0, 10);
+	note_call(200, 0, 11);
+	EXPECT_END(150, false);
+	EXPECT_BEGIN(11, false);
+	note_switch(300, 0, 10, 20, "twenty");
+	EXPECT_END(200, false);
+}
+
+TEST(test_all_processes)
+{
+	request(TSCT_REQUEST_PROCESSES, "all");
+	start();
+	note_switch(100, 0, 10, 0, "swapper/0");
+	EXPECT_BEGIN(0, true);
+	note_switch(200, 0, 0, 20, "twenty");	/* as the recorder, not selected */
+	EXPECT_END(200, true);
+	ck_assert(!change.began);
+	ck_assert(!tsct_known_filtered(&rec, 0));
+}
+
+/* Nothing is known where switches may be hidden. */
+static const struct { enum tsct_requested which; const char *text; __u64 limited; bool hides; }
+hiding[] = {
+	{ TSCT_REQUEST_WHERE, "next_tid == 10", 0, true },
+	{ TSCT_REQUEST_WHERE, "ret < 0", 0, false },
+	{ TSCT_REQUEST_RATE_LIMIT, "50", 7, true },
+	{ TSCT_REQUEST_RATE_LIMIT, "50", 0, false },
+	{ TSCT_REQUEST_CPUS, "0", 0, false },
+};
+
+LOOP_TEST(test_hidden_switches, 0, ROWS(hiding))
+{
+	request(TSCT_REQUEST_PROCESSES, "all");
+	request(hiding[_i].which, hiding[_i].text);
+	rec.nodes[0].limited = hiding[_i].limited;
+	start();
+	note_switch(100, 0, 20, 10, "ten");
+	ck_assert(change.began != hiding[_i].hides);
+	note_call(150, 0, 11);
+	ck_assert(change.began != hiding[_i].hides);
+	ck_assert(tsct_known_filtered(&rec, 0) == (hiding[_i].limited || _i != 3));
+}
+
+TEST(test_names)
+{
+	const struct tsct_identity_end *hidden;
+
+	request(TSCT_REQUEST_COMM, "ten");
+	start();
+	note_switch(100, 0, 10, 11, "eleven");
+	ck_assert(!change.began);
+	note_switch(200, 0, 11, 10, "ten");
+	EXPECT_BEGIN(10, true);
+	ck_assert_ptr_null(tsct_known_hide(&known, 500));
+	hidden = tsct_known_hide(&known, 501);
+	ck_assert(hidden && hidden->tid == 12 && hidden->tick == 500);
+	ck_assert_ptr_null(tsct_known_hide(&known, UINT64_MAX));
+}
+
+/* With --cgroup, only switches from threads of the cgroup are recorded. */
+TEST(test_cgroups)
+{
+	request(TSCT_REQUEST_CGROUP, "/a");
+	start();
+	note_switch(100, 0, 10, 11, "eleven");
+	EXPECT_BEGIN(11, true);
+	note_switch(200, 0, 11, 10, "ten");
+	EXPECT_END(200, true);
+	EXPECT_BEGIN(10, true);
+	note_switch(300, 0, 11, 20, "twenty");	/* 10 is not in the cgroup */
+	EXPECT_END(200, false);
+	ck_assert(!change.began);
+	note_switch(400, 0, 11, 10, "ten");
+	ck_assert_uint_eq(tsct_known_run_end(&known, 0), 400);
+}
+
+TEST(test_killed_recorder)
+{
+	rec.complete = 0;
+	start();
+	note_switch(100, 0, 20, 10, "ten");
+	note_call(150, 0, 10);
+	ck_assert_uint_eq(tsct_known_run_end(&known, 0), 150);
+}
+
+CASE("losses", begin, end);
+
+TEST(test_losses)
+{
+	struct tsct_trace_event e = { .stream = 1, .tid = 10 };
+
+	start();
+	known.losses = calloc(1, sizeof(*known.losses));
+	known.nr_losses = 1;
+	known.losses[0] = (struct tsct_loss_time) { 1, 0, 200, 400, 7 };
+	note_switch(100, 0, 20, 10, "ten");
+	note_switch(100, 1, 20, 11, "eleven");
+	e.tick = 200;
+	ck_assert(tsct_known_end(&known, &e));
+	note_call(300, 0, 10);
+	EXPECT_END(200, false);
+	ck_assert(!change.began);
+	e.tick = 300;
+	ck_assert(!tsct_known_end(&known, &e));
+	note_switch(350, 0, 10, 11, "eleven");
+	ck_assert(!change.began && !change.ended);
+	note_call(400, 0, 11);
+	EXPECT_BEGIN(11, false);
+	e.tick = 400;
+	ck_assert(tsct_known_end(&known, &e));
+	note_switch(450, 1, 11, 20, "twenty");	/* no loss on this CPU */
+	EXPECT_END(450, true);
+}
+
+/* With --cpu, a call ends elsewhere, unless its thread stays. */
+TEST(test_calls_elsewhere)
+{
+	struct tsct_trace_event e = { .tick = 100, .stream = 1, .tid = 10 };
+
+	request(TSCT_REQUEST_CPUS, "0");
+	start();
+	ck_assert(!tsct_known_end(&known, &e));
+	note_switch(100, 0, 20, 10, "ten");
+	ck_assert(tsct_known_end(&known, &e));
+	note_switch(200, 0, 10, 20, "twenty");
+	ck_assert(!tsct_known_end(&known, &e));
+	e.stream = 0;	/* not an event of the kernel */
+	ck_assert(tsct_known_end(&known, &e));
+}
