@@ -114,12 +114,34 @@ static int read_header(struct tsct_channel *channel)
 	return tsct_channel_check(&channel->header, st.st_size) ? -EPROTO : 0;
 }
 
+/*
+ * Maps a region in a process that has locked its memory (mlockall), future mappings too, and may
+ * not lock as much: maps one page, unlocks it, and makes that mapping larger, which stays
+ * unlocked. Returns the address, or MAP_FAILED with errno.
+ */
+static void *map_unlocked(const struct tsct_channel *channel, __u64 from, __u64 len, int prot)
+{
+	void *page = mmap(NULL, TSCT_PAGE_SIZE, prot, MAP_SHARED, channel->map_fd, from), *map;
+
+	if (page == MAP_FAILED)
+		return page;
+	munlock(page, TSCT_PAGE_SIZE);
+	map = mremap(page, TSCT_PAGE_SIZE, len, MREMAP_MAYMOVE);
+	if (map == MAP_FAILED) {
+		munmap(page, TSCT_PAGE_SIZE);
+		errno = EAGAIN;
+	}
+	return map;
+}
+
 static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 		      bool writable, char **ret_map)
 {
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	void *map = mmap(NULL, to - from, prot, MAP_SHARED, channel->map_fd, from);
 
+	if (map == MAP_FAILED && errno == EAGAIN)
+		map = map_unlocked(channel, from, to - from, prot);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret_map = map;
@@ -267,6 +289,8 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
 			"need the module", NULL },
+		{ -EAGAIN, 0, "larger than the memory that this process, which locks all of it "
+			"(mlockall), may lock; raise its 'ulimit -l'", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
