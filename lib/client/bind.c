@@ -81,6 +81,8 @@ void tsct_channel_free(struct tsct_channel *channel)
 	if (channel == &no_memory)
 		return;
 	release_provider(channel);
+	if (channel->refusals)
+		munmap(channel->refusals, TSCT_PAGE_SIZE);
 	tsct_channel_ids_free(channel);
 	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
@@ -112,16 +114,53 @@ static int read_header(struct tsct_channel *channel)
 	return tsct_channel_check(&channel->header, st.st_size) ? -EPROTO : 0;
 }
 
+/*
+ * Maps a region in a process that has locked its memory (mlockall), future mappings too, and may
+ * not lock as much: maps one page, unlocks it, and makes that mapping larger, which stays
+ * unlocked. Returns the address, or MAP_FAILED with errno.
+ */
+static void *map_unlocked(const struct tsct_channel *channel, __u64 from, __u64 len, int prot)
+{
+	void *page = mmap(NULL, TSCT_PAGE_SIZE, prot, MAP_SHARED, channel->map_fd, from), *map;
+
+	if (page == MAP_FAILED)
+		return page;
+	munlock(page, TSCT_PAGE_SIZE);
+	map = mremap(page, TSCT_PAGE_SIZE, len, MREMAP_MAYMOVE);
+	if (map == MAP_FAILED) {
+		munmap(page, TSCT_PAGE_SIZE);
+		errno = EAGAIN;
+	}
+	return map;
+}
+
 static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 		      bool writable, char **ret_map)
 {
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	void *map = mmap(NULL, to - from, prot, MAP_SHARED, channel->map_fd, from);
 
+	if (map == MAP_FAILED && errno == EAGAIN)
+		map = map_unlocked(channel, from, to - from, prot);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret_map = map;
 	return 0;
+}
+
+/* Where the rings cannot be mapped, maps the counters of one, in which the events of this handle
+ * are counted as refused: the recorder knows of them. */
+static void map_refusals(struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	void *page;
+
+	if (!(channel->roles & TSCT_ROLE_WRITE) || !h->file_size || channel->refusals)
+		return;
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, channel->map_fd,
+		    h->ring_offset);
+	if (page != MAP_FAILED)
+		channel->refusals = page;
 }
 
 /* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: then
@@ -250,9 +289,15 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
 			"need the module", NULL },
+		{ -EAGAIN, 0, "larger than the memory that this process, which locks all of it "
+			"(mlockall), may lock; raise its 'ulimit -l'", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
+		{ -ENOMEM, 0, "not enough memory for its rings, or for mapping them; use fewer "
+			"blocks, or raise the limits of memory (ulimit -v, cgroup)", NULL },
+		{ -EAGAIN, 0, "its rings cannot be mapped, as this program locks its memory; use "
+			"fewer blocks, or raise 'ulimit -l'", NULL },
 		{ -EPROTO, 0, "invalid answer from the provider; use library and "
 			"provider of one release", NULL },
 		{ 0 },
@@ -373,6 +418,8 @@ static int bind_channel(struct tsct_channel *channel,
 	err = attach_or_create(channel, name, options);
 	if (!err)
 		err = map_bound(channel);
+	if (err == -ENOMEM || err == -EAGAIN)
+		map_refusals(channel);
 	if (err)
 		return explain_failure(channel, err, name, options);
 	set_success_text(channel, name);

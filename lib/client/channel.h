@@ -54,6 +54,9 @@ struct tsct_channel {
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of the header and the first definitions */
 	char *defs_map;		/* mapping of the header and all definitions; NULL: not needed yet */
+	/* counters of a ring for the events of a handle that could not map the rings; NULL: it
+	 * could, or has no channel */
+	struct tsct_producer *refusals;
 	char *consumer_map;
 	char *ring_map;
 	char error[TSCT_ERROR_TEXT_SIZE];	/* text of tsct_channel_error() */

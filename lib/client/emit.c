@@ -309,6 +309,9 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 /* Counts an event that no ring counts as lost. Returns @err. */
 static int count_dropped(struct tsct_channel *channel, int err)
 {
+	if (channel->refusals)
+		__atomic_fetch_add(&channel->refusals->lost[TSCT_LOST_REFUSED], 1,
+				   __ATOMIC_RELAXED);
 	__atomic_fetch_add(&channel->dropped, 1, __ATOMIC_RELAXED);
 	return err;
 }

@@ -463,7 +463,8 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 	const int id = define_in_target(event, target);
-	const bool refused = id < 0 && target->provider != TSCT_PROVIDER_NONE;
+	const bool refused = id < 0 &&
+		(target->provider != TSCT_PROVIDER_NONE || target->refusals);
 
 	set_state(event, false);
 	event->flags = (event->flags & (BOUND | WANTED)) | (refused ? REFUSED : 0) |
@@ -476,6 +477,8 @@ static int define_event(struct tsct_event_type *event, struct tsct_channel *chan
 static int check_writable(const struct tsct_channel *channel)
 {
 	channel = tsct_channel_target(channel);
+	if (channel->refusals)		/* its events are counted */
+		return 0;
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
 	return channel->roles & TSCT_ROLE_WRITE ? 0 : -EACCES;

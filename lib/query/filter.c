@@ -191,7 +191,7 @@ static bool parse_clock(const char **at, struct tm *tm)
 	return true;
 }
 
-#define DAY_S	86400
+#define DAY_S		86400
 
 /* Returns the offset of local time to UTC at @second, s. */
 static long local_offset(time_t second)
@@ -360,6 +360,8 @@ static int set_error(const struct err_buffer *to, int err, const char *format, .
 	return err;
 }
 
+#define SOME_EVENTS	5	/* largest number of events that a message names */
+
 static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 {
 	__u32 i;
@@ -370,9 +372,35 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 	return false;
 }
 
+/* Writes "; it has a, b ..." with the names of some events: those of probes, which have the name
+ * of the function, are not named as -e named them. */
+static void name_events(const struct tsct_selection *sel, unsigned int which, char *text,
+			size_t size)
+{
+	const struct tsct_stream_class *c;
+	__u32 class, k, nr = 0;
+	size_t len = 0;
+
+	*text = '\0';
+	for (class = 0; class < sel->nr_classes; class++) {
+		c = &sel->rec->streams[class];
+		for (k = 0; which & tsct_trace_class_flag(sel->rec, class) && k < c->nr_defs; k++) {
+			if (!c->defs[k])
+				continue;
+			if (++nr > SOME_EVENTS || len + strlen(c->defs[k]->name) + 16 > size) {
+				snprintf(text + len, size - len, "%s", nr > 1 ? " ..." : "");
+				return;
+			}
+			len += (size_t)snprintf(text + len, size - len, "%s%s",
+						nr == 1 ? "; it has " : ", ", c->defs[k]->name);
+		}
+	}
+}
+
 static int check_events(const struct tsct_selection *sel, unsigned int which,
 			const struct err_buffer *to)
 {
+	char some[100];
 	__u32 i, class;
 
 	for (i = 0; i < sel->filter->nr_events; i++) {
@@ -380,10 +408,12 @@ static int check_events(const struct tsct_selection *sel, unsigned int which,
 			if (which & tsct_trace_class_flag(sel->rec, class) &&
 			    has_event(&sel->rec->streams[class], sel->filter->events[i]))
 				break;
-		if (class == sel->nr_classes)
-			return set_error(to, -ENOENT, "--event %.100s: the recording"
-					" has no such event; 'trace-ctl stat' lists"
-					" its events", sel->filter->events[i]);
+		if (class == sel->nr_classes) {
+			name_events(sel, which, some, sizeof(some));
+			return set_error(to, -ENOENT, "--event %.100s: the recording has no such"
+					 " event%s; 'trace-ctl stat' lists its events",
+					 sel->filter->events[i], some);
+		}
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <tsctrace/tsctrace.h>
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
 
 	nr_events = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
 	pause_us = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	if (getenv("EMIT_LOCKED") && mlockall(MCL_CURRENT | MCL_FUTURE))
+		return 1;
 	if (tsct_channel_open(NULL, &trace) < 0)
 		fprintf(stderr, "emit: %s\n", tsct_channel_error(trace));
 	emit_every();

@@ -176,7 +176,7 @@ run 0 dump -n 1 --error --json "$work/a"
 	shows "\"error_ns\":$ns}"
 
 # Invalid input is refused with the reason.
-run_says 1 'nonesuch: the recording has no such event' dump --event nonesuch "$work/a"
+run_says 1 'nonesuch: the recording has no such event; it has .*tick' dump --event nonesuch "$work/a"
 run 1 dump --cpu 4711 "$work/a"
 cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
 [ "$cpus" = 1 ] && says 'dump: --cpu 4711: the recording has CPU 0 only' ||

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Sizes of rings by the memory and the CPUs that a process may use: memory cgroups of version 1
-# and 2 up to the root, available memory, affinity; and sizes that the user gave. A /tmp to which
-# nobody can write.
+# and 2 up to the root, available memory, affinity; and sizes that the user gave. A program
+# that locks its memory. A /tmp to which nobody can write.
 . "$(dirname "$0")/record.sh"
 
 need_root "the limits of a mount namespace"
-need unshare taskset
+need unshare taskset setpriv
 export ctl emit work
 
 # Runs a recording where files of /proc and of the cgroups have other contents: @PROC_CGROUP is
@@ -93,6 +93,15 @@ run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/kept"
 run 0 merge -q -o "$work/merged" "$work/kept"
 run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/merged"
 ok "metadata"
+
+# --- a program that locks its memory ------------------------------------------------------------
+# Of the rings, it may lock less than they have. Its thread's stack is locked, too.
+exits 0 setpriv --bounding-set=-ipc_lock bash -c 'ulimit -l 8192 -s 256
+	EMIT_LOCKED=1 exec "$ctl" record -o "$work/r" -- "$emit" 200 1' >"$work/out" 2>"$work/err"
+shows '^emitted 201 refused 0 dropped 0'
+says ': 201 events'
+rm -rf "$work/r"
+ok "a program that locks its memory"
 
 # --- /tmp to which nobody can write --------------------------------------------------------------
 read_only() {	# STATUS VARIABLE=VALUE... ARGUMENT...: records where only $work can be written to

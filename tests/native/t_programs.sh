@@ -144,12 +144,16 @@ refused=$(sed -n 's/^trace-ctl emit: \([0-9]*\) events refused: the definitions 
 	"$work/err")
 [ "${refused:-0}" -gt 0 ] || fail "refused: $(cat "$work/err")"
 says "LOST: refused $refused\$"
-says "definitions do not fit; use fewer event types"
+says "definitions do not fit, .*; use fewer event types"
 [ "$refused" = 1000 ] || fail "$refused of 1000 refused"
 says " 2000 published = 2000 recorded + 0 lost; $refused events were never"
 grep -q "refused_0_[0-9]* = [0-9]" "$work/types/metadata" || fail "the metadata has no refused events"
 run 3 stat --json "$work/types"
 [ "$(number never_published "$work/out")" = "$refused" ] || fail "stat has other refused events"
+# Events of a program that cannot map the rings are refused, too.
+run_says 3 'LOST: refused 100$' record --block-size 65536 --blocks 512 -o "$work/unmapped" -- \
+	sh -c "ulimit -v 30000; exec $helpers/account $work/counts user events=100"
+says 'channel default: not enough memory for its rings, or for mapping them; use fewer blocks'
 # 100,000 types: their definitions need more than 64 KiB, and their ids more than 16 bits.
 seq 100000 | sed 's/.*/ev& n=&/' >"$work/lines"
 run_says 0 '100000 published = 100000 recorded + 0 lost$' record -o "$work/wide" -- \

@@ -114,6 +114,10 @@ run_says 3 'exited with status 0' record -o "$work/types" -- \
 	sh -c "$fill >$work/filled && $python $work/refused.py"
 [ "$(cat "$work/out")" -gt 0 ] || fail "dropped(): $(cat "$work/out")"
 says "LOST: refused $(cat "$work/out")\$"
+# So are those of a program that cannot map the rings.
+run_says 3 'LOST: refused 2000$' record --block-size 65536 --blocks 1024 -o "$work/unmapped" -- \
+	sh -c "ulimit -v 100000; exec $python $work/refused.py"
+[ "$(cat "$work/out")" = 2000 ] || fail "dropped(), without rings: $(cat "$work/out")"
 # Those that fit into a larger area are recorded, also with ids of more than 16 bits.
 run_says 0 '2000 published = 2000 recorded + 0 lost$' record -o "$work/wide" -- \
 	sh -c "$fill 65400 >$work/filled && $python $work/refused.py"

@@ -130,7 +130,8 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 	if (refused)
 		fprintf(stderr, "  (%" PRIu64 " event%s of programs refused: definitions do not"
-			" fit; use fewer event types, or several channels)\n",
+			" fit, or a program has no memory to map the rings, as it says itself; use"
+			" fewer event types, several channels, or fewer --blocks)\n",
 			(uint64_t)refused, view_plural(refused));
 }
 
