@@ -623,12 +623,12 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		last = s->head.end << s->up >> s->down;
 		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
 	}
-	if (!open) {
+	if (!open) {	/* the file is not whole, or was not written at all */
 		time.from = last;
 		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
 	}
 	time.until = UINT64_MAX;
-	return err || (!open && !time.events && !s->spoiled) ? err : add_loss_time(to, &time);
+	return err || !time.events ? err : add_loss_time(to, &time);
 }
 
 static int by_from(const void *a, const void *b)

@@ -49,11 +49,11 @@ void tsct_trace_refuse(struct tsct_trace *trace,
 /* Returns the number of events lost while recording, as the packets read so far state. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
-/* A time in which events of a stream class were lost at a location, or cannot be read */
+/* A time in which events of a stream class were lost at a location */
 struct tsct_loss_time {
 	__u32 stream, location;
 	__u64 from, until;	/* ticks; no event was lost at or before `from` */
-	__u64 events;		/* number of lost events; 0: unknown, the file is damaged */
+	__u64 events;		/* number of lost events */
 };
 
 /*

@@ -113,6 +113,8 @@ for mpi in openmpi mpich; do
 	same 0 "$work"/plain/[abc]
 	same 0 "$work"/twins/[abcd]
 	grep -q '"shift_ns": -\?[1-9]' "$work/alone.json" || fail "no node was shifted"
+	[ "$(number locations "$work/alone.json") $(number cpus "$work/alone.json")" = "8 6" ] ||
+		fail "the twins have CPUs of their own"
 	same 3 --salvage --missing "d: no space" "$work"/damaged/[abc]
 	same 0 --resolution 10G --force "$work"/plain/b "$work"/plain/b "$work"/plain/a
 	# A merged recording among the inputs

@@ -86,6 +86,10 @@ for mpi in openmpi mpich; do
 	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
 	check_program
 	counts "messages 200" "received 200" "MPI_Barrier 4"
+	"$ctl" merge -o "$work/some" "$work"/rank-[01] 2>"$work/err" || fail "$mpi: merge of two"
+	grep -q '^trace-ctl merge: 50 sends without a receive, 50 receives without a send$' \
+		"$work/err" || fail "$mpi: messages with one end"
+	rm -r "$work/some"
 	"$ctl" stat -a "$work/rec" >"$work/out"
 	grep -qE '^[0-3] +MPI_Recv +late sender ' "$work/out" || fail "$mpi: no late sender"
 

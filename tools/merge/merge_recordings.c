@@ -83,8 +83,9 @@ static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_record
 	size_t i;
 
 	for (l = r->locations; l < r->locations + r->nr_locations; l++) {
-		cpu = (r->nodes[l->node].same ? r->nodes[l->node].same - 1 :
-		       first_node + l->node) << 32 | l->cpu;
+		/* Locations have the indices of nodes of all ranks. */
+		cpu = r->nodes[l->node - first_node].same;
+		cpu = (cpu ? cpu - 1 : l->node) << 32 | l->cpu;
 		if (tsct_blob_add(&list, &cpu, sizeof(cpu)))
 			ranks->abort(ranks->arg, -ENOMEM);
 	}
@@ -196,6 +197,9 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 			    (uint64_t)t->all.before,
 			    (uint64_t)(t->all.within + t->all.beyond),
 			    (uint64_t)t->all.beyond);
+	if (t->unmatched_sends || t->unmatched_receives)
+		merge_print("%" PRIu64 " sends without a receive, %" PRIu64 " receives without a"
+			    " send", (uint64_t)t->unmatched_sends, (uint64_t)t->unmatched_receives);
 	if (sum->missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing",
 			    (uint64_t)sum->missing);
@@ -272,7 +276,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 	json_t *parts = own_json(w, sum), *all;
 
 	collect_json(w->m->options.ranks, parts);
-	all = json_pack("{so ss ss ss so so so so so so so sb}",
+	all = json_pack("{so ss ss ss so so so so so so so so sb}",
 		"output", ctl_json_text(w->m->shown),
 		"format", "recording",
 		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
@@ -284,6 +288,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 		"events", tsct_json_count(sum->events),
 		"missing", tsct_json_count(sum->missing),
 		"locations", tsct_json_count(sum->locations),
+		"cpus", tsct_json_count(sum->cpus),
 		"messages", view_json_messages(r, false),
 		"complete", !tsct_merge_is_partial(w->merge));
 	json_object_update(all, parts);

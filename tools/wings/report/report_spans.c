@@ -309,7 +309,8 @@ int spans_finish(struct spans *s, __s64 end_ns)
 	for (i = 0; i < nr && !err; i++)
 		err = spans_end_thread(s, i, NULL);
 	for (i = 0; i < known->rec->nr_locations && !err; i++) {
-		until = tsct_known_run_end(known, i);
+		until = tsct_trace_corrupt_count(s->x->trace) ? known->runs[i].seen :
+			tsct_known_run_end(known, i);
 		if (known->runs[i].on)
 			err = report_run(s, &s->runs[i], until == UINT64_MAX || time_of(s, until) > end_ns ?
 					 end_ns : time_of(s, until), false);
