@@ -12,6 +12,8 @@ enum {
 	FINALIZE_BEGIN, FINALIZE_END, RECEIVED,
 };
 
+#define RANKS_MAX	16
+static struct tsct_location locations[RANKS_MAX];
 static struct tsct_recording rec;
 static struct tsct_mpi_waits *waits;
 static __u64 error;
@@ -53,7 +55,12 @@ static void begin(void)
 		defs[i]->id = TSCT_ID_FIRST + i;
 	}
 	class = (struct tsct_stream_class) { .defs = defs, .nr_defs = RECEIVED + 1 };
-	rec = (struct tsct_recording) { .streams = &class, .nr_streams = 1 };
+	for (i = 0; i < RANKS_MAX; i++)
+		locations[i].node = i;
+	rec = (struct tsct_recording) {
+		.streams = &class, .nr_streams = 1, .locations = locations,
+		.nr_locations = RANKS_MAX,
+	};
 	error = 0;
 	ck_assert_int_eq(tsct_mpi_waits_new(&rec, &waits), 0);
 	ck_assert_ptr_nonnull(waits);
@@ -74,7 +81,7 @@ static void add(__u64 tick, __u32 rank, __u32 id, __u64 a, __u64 b)
 	const struct tsct_event_def *def = rec.streams->defs[id];
 	__u8 payload[16];
 	struct tsct_trace_event e = {
-		.tick = tick, .node = rank, .tid = 100 + rank, .def = def,
+		.tick = tick, .node = rank, .location = rank, .tid = 100 + rank, .def = def,
 		.payload = payload, .len = sizeof(payload),
 	};
 	__s32 small = (__s32)b;

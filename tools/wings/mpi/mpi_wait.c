@@ -27,7 +27,8 @@ const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 /* Send calls that may wait for the receive, and for nothing else */
 static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
-/* The moment at which a call began: tick, its bound, and the node */
+/* The moment at which a call began: tick, its bound, and the number of its recording: others of
+ * the same node may have times of their own */
 struct moment {
 	__u64 tick, error;
 	__u32 node;
@@ -476,7 +477,8 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 			return err;
 		call = tsct_span_last(&w->calls, thread);
 		call->call = e->def->name;
-		call->begin = (struct moment) { e->tick, error, e->node };
+		call->begin = (struct moment) { e->tick, error,
+						w->rec->locations[e->location].node };
 		return role == TSCT_MPI_ROLE_BARRIER || role == TSCT_MPI_ROLE_COLL_ALL2ALL ?
 			note_collective(w, e, thread, call,
 					role == TSCT_MPI_ROLE_BARRIER) : 0;
