@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/hash.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "export.h"
@@ -95,7 +96,7 @@ static int list_defs(struct tsct_export *x)
 	struct tsct_index kinds = { .nr = 0 };
 	struct tsct_export_def *d;
 	int err = 0;
-	__u32 i, j;
+	__u32 i, j, k;
 
 	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
 	if (!x->first_def)
@@ -118,6 +119,8 @@ static int list_defs(struct tsct_export *x)
 			d->wanted = tsct_filter_wants(&x->filter, d->def);
 			d->names_rank = !strcmp(d->def->name, "mpi_rank");
 			d->kernel = tsct_kernel_event(x->rec, i, d->def);
+			for (k = 0; k < d->def->nr_fields; k++)
+				d->has_id |= !strcmp(d->def->fields[k].name, TSCT_SPAN_ID);
 			err = err ?: tsct_message_kinds_add(&kinds, d->def);
 		}
 	/* All definitions of one name have the same pool of message keys, so that a send
@@ -138,12 +141,50 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
+/* Returns the fields of @def, as bits, that @other has, too, among its fields @among. */
+static __u32 shared_fields(const struct tsct_event_def *def, const struct tsct_event_def *other,
+			   __u32 among)
+{
+	__u32 i, j, shared = 0;
+
+	for (i = 0; i < def->nr_fields; i++)
+		for (j = 0; j < other->nr_fields; j++)
+			if (among >> j & 1 && !strcmp(def->fields[i].name, other->fields[j].name))
+				shared |= 1U << i;
+	return shared;
+}
+
+static bool is_edge(const struct tsct_event_def *def)
+{
+	return def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END;
+}
+
+/* Finds the fields that all BEGIN and END events of a slice have; a stack is not one of them. */
+static void share_fields(struct tsct_export_def **defs, __u32 nr)
+{
+	const struct tsct_event_def *first = NULL;
+	__u32 i, j, shared = ~0U;
+
+	for (i = 0; i < nr; i++) {
+		if (!is_edge(defs[i]->def))
+			continue;
+		first = first ?: defs[i]->def;
+		shared &= shared_fields(first, defs[i]->def, ~0U);
+	}
+	for (j = 0; first && j < first->nr_fields; j++)
+		if (!strcmp(first->fields[j].name, "stack"))
+			shared &= ~(1U << j);
+	for (i = 0; i < nr; i++)
+		if (is_edge(defs[i]->def))
+			defs[i]->shared = shared_fields(defs[i]->def, first, shared);
+}
+
 /* Gives all definitions of one name in one channel the same slice number, so that an END
  * event closes the slice that a BEGIN event opened. */
 static int number_slices(struct tsct_export *x)
 {
 	struct tsct_export_def **sorted;
-	__u32 i, nr = 0;
+	__u32 i, nr = 0, from = 0;
 
 	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
 	x->slice_defs = calloc(x->nr_defs + 1, sizeof(*x->slice_defs));
@@ -159,6 +200,10 @@ static int number_slices(struct tsct_export *x)
 		x->nr_slices += !i || by_name(&sorted[i - 1], &sorted[i]);
 		sorted[i]->slice = x->nr_slices - 1;
 		x->slice_defs[sorted[i]->slice] = sorted[i] - x->defs;
+		if (i + 1 < nr && !by_name(&sorted[i], &sorted[i + 1]))
+			continue;
+		share_fields(&sorted[from], i + 1 - from);
+		from = i + 1;
 	}
 	free(sorted);
 	return 0;
@@ -174,6 +219,23 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 	return false;
 }
 
+/* Callback of x->slices, where the format has cut() */
+static int slice_closed(void *arg, __u32 thread, struct tsct_span *span, enum tsct_span_why why,
+			const struct tsct_trace_event *e)
+{
+	(void)arg;
+	(void)thread;
+	(void)why;
+	(void)e;
+	free(((struct tsct_export_slice *)span)->payload);
+	return 0;
+}
+
+static bool keeps_begins(const struct tsct_export *x)
+{
+	return x->format && x->format->cut;
+}
+
 int tsct_export_prepare(struct tsct_export *x)
 {
 	__u32 i;
@@ -181,8 +243,12 @@ int tsct_export_prepare(struct tsct_export *x)
 
 	x->rec = tsct_trace_recording(x->trace);
 	x->slices.several = true;
-	if (!x->slices.size)
+	if (keeps_begins(x)) {
+		x->slices.size = sizeof(struct tsct_export_slice);
+		x->slices.closed = slice_closed;
+	} else if (!x->slices.size) {
 		x->slices.size = sizeof(struct tsct_span);
+	}
 	x->first_tick = x->rec->begin;
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
@@ -214,6 +280,7 @@ void tsct_export_free(struct tsct_export *x)
 	tsct_known_free(&x->known);
 	tsct_threads_free(&x->threads);
 	tsct_threads_free(&x->processes);
+	tsct_spans_finish(&x->slices);
 	tsct_spans_free(&x->slices);
 	tsct_identity_free(&x->identity);
 	tsct_selection_free(&x->selection);
@@ -297,11 +364,55 @@ static __s64 find_exec(const struct tsct_export *x, __u32 thread)
 
 	for (i = (__s64)tsct_spans_open(&x->slices, thread) - 1; i >= 0; i--) {
 		slice = tsct_span_at(&x->slices, thread, (__u32)i);
-		call = x->defs[x->slice_defs[slice->name]].call;
+		call = x->defs[x->slice_defs[(__u32)slice->name]].call;
 		if (call && tsct_syscall_is_exec(call))
 			break;
 	}
 	return i;
+}
+
+/* Returns a key of the values of the fields that a slice's BEGIN and END events share. */
+static __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_event *e)
+{
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0, size;
+	__u64 key = 0, name;
+	__s64 integer;
+
+	while (def->shared && tsct_value_next(e, &nr, &pos, &v)) {
+		if (!(def->shared >> (nr - 1) & 1))
+			continue;
+		/* The sum, as the order of the fields may differ */
+		name = tsct_hash(0, v.field->name, strlen(v.field->name));
+		integer = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
+		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
+		key += tsct_value_is_integer(&v) ? tsct_hash(name, &integer, sizeof(integer)) :
+			tsct_hash(name, v.at, size);
+	}
+	return key;
+}
+
+static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev, __s64 name)
+{
+	const __u32 thread = ev->thread->index;
+	int err = tsct_spans_begin(&x->slices, thread, name, ev->e);
+	struct tsct_export_slice *slice;
+
+	if (err)
+		return err;
+	slice = tsct_span_last(&x->slices, thread);
+	slice->span.key = key_of(&x->defs[ev->def], ev->e);
+	if (!keeps_begins(x))
+		return 0;
+	slice->payload = malloc(ev->e->len + 1);
+	if (!slice->payload)
+		return -ENOMEM;
+	memcpy(slice->payload, ev->e->payload, ev->e->len);
+	slice->def = ev->def;
+	slice->begin = *ev->e;
+	slice->begin.payload = slice->payload;
+	return 0;
 }
 
 /* Sets ev->act, the way in which viewers draw the event. */
@@ -309,8 +420,11 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
 	const __u32 thread = ev->thread->index;
-	__s64 frame;
+	__s64 name = def->slice, frame, id;
 	int err;
+
+	if (def->has_id && tsct_value_find_integer(ev->e, TSCT_SPAN_ID, &id))
+		name |= (__s64)((__u64)id << 32);
 
 	switch (ev->e->def->kind) {
 	case TSCT_KIND_BEGIN:
@@ -318,13 +432,13 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
 			break;
 		}
-		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC :
-			tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
+		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, name);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? 0 : err;
 	case TSCT_KIND_END:
-		frame = tsct_spans_find(&x->slices, thread, def->slice);
+		frame = tsct_spans_find(&x->slices, thread, name, key_of(def, ev->e),
+					&x->ambiguous);
 		if (frame < 0 && def->call && tsct_syscall_is_exec(def->call))
 			frame = find_exec(x, thread);
 		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
@@ -407,15 +521,22 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
 {
 	const __u32 nr = tsct_spans_open(&x->slices, ev->thread->index);
+	const struct tsct_export_slice *slice;
+	struct tsct_export_event again = *ev;
 	__u32 i;
 	int err = 0;
 
+	again.act = TSCT_ACT_OPEN;
 	for (i = nr - 1; i > ev->frame && !err; i--)
 		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
 	if (!err)
 		err = end(x, ev);
-	for (i = ev->frame + 1; i < nr && !err; i++)
-		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), true);
+	for (i = ev->frame + 1; i < nr && !err; i++) {
+		slice = tsct_span_at(&x->slices, ev->thread->index, i);
+		again.e = &slice->begin;
+		again.def = slice->def;
+		err = x->format->cut(x, &again, (__u32)slice->span.name, true);
+	}
 	return err;
 }
 
@@ -494,6 +615,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	size_t ended = 0;
 	int ret = 0, err = 0;
 
+	tsct_spans_finish(&x->slices);
 	tsct_spans_free(&x->slices);
 	err = begin_known(x, trace);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {

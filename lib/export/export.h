@@ -69,8 +69,8 @@ struct tsct_export_format {
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
 	/*
 	 * Interrupts or ends (@begins false), or continues, the open slice number @slice at the
-	 * time of @ev, for tsct_export_close() and when a thread ends. NULL: the format does not
-	 * draw slices
+	 * time of @ev, for tsct_export_close() and when a thread ends. For @begins, members e and
+	 * def of @ev are those of the slice's BEGIN event. NULL: the format does not draw slices
 	 */
 	int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins);
@@ -87,10 +87,24 @@ struct tsct_export_def {
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	enum tsct_kernel_event kernel;
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
+	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
+	__u32 shared;
+	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
 	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): equal
 				 * for the definitions of a SEND and its RECEIVE */
+};
+
+/* Field that pairs spans of one name and thread in any order; trace-format.rst */
+#define TSCT_SPAN_ID	"tsct_span"
+
+/* An open slice, if the format has a callback cut() */
+struct tsct_export_slice {
+	struct tsct_span span;
+	__u32 def;		/* index of the BEGIN event's definition */
+	struct tsct_trace_event begin;
+	__u8 *payload;		/* malloc'ed copy */
 };
 
 struct tsct_export {
@@ -126,6 +140,8 @@ struct tsct_export {
 	__u64 read, events; /* numbers of events read so far, and of events exported */
 	__u64 orphans;		/* number of events with TSCT_ACT_ORPHAN */
 	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
+	/* number of END events whose fields agree with none of several open slices of the name */
+	__u64 ambiguous;
 	__u64 unmatched;	/* number of messages with one end missing */
 
 	/* Fields set by the front end, for formats: */
@@ -141,8 +157,8 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
-	/* open slices: rows are threads by index, names are numbers of slices; the caller
-	 * may set `size` */
+	/* open slices: rows are threads by index, names are numbers of slices | id << 32; the
+	 * caller may set `size` if the format has no cut() */
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;

@@ -24,18 +24,28 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 		return -ENOMEM;
 	span = tsct_span_at(s, row, r->nr++);
 	memset(span, 0, s->size);
-	*span = (struct tsct_span) { name, e->tick };
+	*span = (struct tsct_span) { .name = name, .begin = e->tick };
 	return 0;
 }
 
-__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name)
+__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		      __u64 *ambiguous)
 {
-	__s64 i;
+	const struct tsct_span *span;
+	__s64 i, last = -1;
+	bool several = false;
 
-	for (i = (__s64)tsct_spans_open(s, row) - 1; i >= 0; i--)
-		if (((struct tsct_span *)tsct_span_at(s, row, (__u32)i))->name == name)
-			break;
-	return i;
+	for (i = (__s64)tsct_spans_open(s, row) - 1; i >= 0; i--) {
+		span = tsct_span_at(s, row, (__u32)i);
+		if (span->name != name)
+			continue;
+		if (span->key == key)
+			return i;
+		several = last >= 0;
+		last = several ? last : i;
+	}
+	*ambiguous += several;
+	return last;
 }
 
 int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,

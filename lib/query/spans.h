@@ -25,6 +25,7 @@ enum tsct_span_why {
 struct tsct_span {
 	__s64 name;		/* number of a name, a thread or a system call */
 	__u64 begin;		/* tick of the begin event */
+	__u64 key;		/* for tsct_spans_find(), set by the caller */
 };
 
 struct tsct_span_row {
@@ -75,8 +76,16 @@ static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
 int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 		     const struct tsct_trace_event *e);
 
-/* Returns the index of the open span named @name that began last in a row; -1: none. */
-__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name);
+/*
+ * tsct_spans_find - find the open span that an end event ends
+ * @key: of the spans named @name, the one with this key is chosen, which began last if there are
+ *	several; if none has it, the one that began last.
+ * @ambiguous: incremented if none has the key, but several have the name
+ *
+ * Returns the index of the span; -1: none has the name.
+ */
+__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		      __u64 *ambiguous);
 
 /* Closes open span number @at of a row by its own end event; later spans stay open. */
 int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,

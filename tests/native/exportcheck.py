@@ -85,37 +85,56 @@ def number_or_text(value):
 class Slices:
     """Computes the expected slices: nested, split in two, or without a counterpart."""
 
-    def __init__(self):
+    def __init__(self, truth):
         self.open = {}
+        self.pairs = []         # (time of the begin, of the end, thread, name) of each slice
+        self.shared = {}        # fields that all begin and end events of a name have
+        for e in truth:
+            if e["kind"] in ("begin", "end"):
+                name, own = (e["channel"], e["event"]), set(e["fields"]) - {"stack"}
+                self.shared[name] = self.shared.get(name, own) & own
 
     def thread(self, e):
         return (e["tid"], e["cpu"] if not e["tid"] else 0)
 
     def acts(self, e):
-        """Returns [(act, event name or None)] in order; None: the event is e itself."""
+        """Returns [(act, name, event that has the fields, or None)] in order."""
         stack = self.open.setdefault(self.thread(e), [])
-        name = (e["channel"], e["event"])
         if e["kind"] == "begin":
-            stack.append(name)
-            return [("open", None)]
+            stack.append(e)
+            return [("open", e["event"], e)]
         if e["kind"] != "end":
-            return [(e["kind"], None)]
-        if name not in stack:
-            return [("orphan", None)]
-        at = len(stack) - 1 - stack[::-1].index(name)
-        above = [n for _, n in stack[at + 1:]]
+            return [(e["kind"], e["event"], e)]
+        at = self.begin_of(stack, e)
+        if at < 0:
+            return [("orphan", e["event"], e)]
+        above = stack[at + 1:]
+        self.pairs.append((stack[at]["time_ns"], e["time_ns"], e["tid"], e["event"]))
         del stack[at]
-        return ([("close", n) for n in reversed(above)] + [("close", None)] +
-                [("open", n) for n in above])
+        return ([("close", b["event"], None) for b in reversed(above)] +
+                [("close", e["event"], e)] + [("open", b["event"], b) for b in above])
+
+    def begin_of(self, stack, e):
+        """Returns the index of the begin that an end ends, or -1."""
+        name = e["channel"], e["event"]
+        found = -1
+        for at in reversed(range(len(stack))):
+            b = stack[at]
+            if (b["channel"], b["event"]) != name or \
+                    b["fields"].get("tsct_span") != e["fields"].get("tsct_span"):
+                continue
+            if all(b["fields"][f] == e["fields"][f] for f in self.shared[name]):
+                return at
+            found = at if found < 0 else found
+        return found
 
 
 def expected(truth):
-    slices = Slices()
+    slices = Slices(truth)
     out = []
     for e in truth:
-        for act, name in slices.acts(e):
-            out.append((act, name if name else e["event"],
-                        None if name else e, e))
+        for act, name, source in slices.acts(e):
+            out.append((act, name, source, e))
     return out, slices
 
 
@@ -267,14 +286,13 @@ def check_ctf(path, truth):
 def check_otf2(path, truth):
     otf2 = importlib.import_module("otf2")
     from otf2 import events as ev
-    slices = Slices()
+    slices = Slices(truth)
     want = {}
     sends = {}
     for e in truth:
         row = want.setdefault(slices.thread(e), [])
-        for act, name in slices.acts(e):
-            row.append((act, name or e["event"], None if name else e,
-                        e["time_ns"]))
+        for act, name, source in slices.acts(e):
+            row.append((act, name, source if source is e else None, e["time_ns"]))
     with otf2.reader.open(os.path.join(path, "traces.otf2")) as trace:
         same("otf2: resolution", trace.definitions.clock_properties.timer_resolution,
              1000000000)
@@ -343,7 +361,7 @@ def check_otf2(path, truth):
         # not earlier than the last event.
         rest = events[at:]
         same("otf2: left open", [e.region.name for e in rest],
-             [n for _, n in reversed(slices.open.get(key, []))])
+             [b["event"] for b in reversed(slices.open.get(key, []))])
         for e in rest:
             if not isinstance(e, ev.Leave) or e.time < end:
                 fail("otf2: left open, but", e)
@@ -460,4 +478,5 @@ def main():
     print(*check(path, truth, *sys.argv[4:]))
 
 
-main()
+if __name__ == "__main__":
+    main()

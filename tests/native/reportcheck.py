@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""reportcheck.py PAGE [TRUTH]: checks a page of `trace-ctl report` without a browser.
+"""reportcheck.py PAGE [TRUTH [whole]]: checks a page of `trace-ctl report` without a browser.
 
 The page must be well-formed, load no resource, and allow no script but its own, by
 hash. Each event of TRUTH (the output of `dump --json`) must be in it, individually or in
-a sum; individual events must have the time, to the ns, and the payload of TRUTH.
+a sum; individual events must have the time, to the ns, and the payload of TRUTH, and slices
+its begins and ends ("whole": all of them, as nothing was lost).
 Prints: events, shown, summed, bytes.
 """
 import base64
@@ -16,6 +17,7 @@ import struct
 import sys
 
 import exact
+import exportcheck
 
 VOID = {"meta", "input"}
 
@@ -124,7 +126,7 @@ def check_text(text):
 
 # Events of the page: [(ns, CPU, thread, definition, payload's length, payload)]
 def events_of(d, page):
-    found, cut, origin = [], d["cut"], int(d["origin"])
+    found, pairs, cut, origin = [], [], d["cut"], int(d["origin"])
     r, t = Bytes(page.texts.get("moments", "")), 0
     for _ in range(d["moments"]):
         t += r.varint()
@@ -143,8 +145,10 @@ def events_of(d, page):
             found.append((origin + t - length, tid, *r.edge(cut)))
         if not kind & 8 and kind & 3 != 2:
             found.append((origin + t, tid, *r.edge(cut)))
+        if kind == 0:
+            pairs.append((origin + t - length, origin + t, tid, d["defs"][found[-1][3]]["name"]))
     assert r.at == len(r.data)
-    return found
+    return found, pairs
 
 
 def sums_of(d, page):
@@ -166,7 +170,7 @@ def sums_of(d, page):
     return total
 
 
-def check_truth(d, found, path):
+def check_truth(d, found, pairs, path):
     truth = [exact.loads(line) for line in open(path, errors="surrogateescape")]
     assert len(truth) == d["events"], (len(truth), d["events"])
     kinds = ("instant", "begin", "end", "counter", "send", "receive")
@@ -182,6 +186,12 @@ def check_truth(d, found, path):
             tids[ns, tid] -= 1
             assert tids[ns, tid] >= 0, (ns, tid)
     assert sum(left.values()) == d["summed"]
+    slices = exportcheck.Slices(truth)
+    for e in truth:
+        slices.acts(e)
+    wrong = collections.Counter(pairs) - collections.Counter(slices.pairs)
+    assert not wrong, wrong
+    assert sys.argv[3:] != ["whole"] or len(pairs) == len(slices.pairs), (pairs, slices.pairs)
 
 
 def main():
@@ -193,13 +203,13 @@ def main():
     check_text(text)
     check_policy(page)
     d = json.loads(page.texts["data"])
-    found, total = events_of(d, page), sums_of(d, page)
+    (found, pairs), total = events_of(d, page), sums_of(d, page)
     assert len(found) == d["shown"], (len(found), d["shown"])
     assert total == d["summed"] and d["shown"] + d["summed"] == d["events"], \
         (total, d["shown"], d["summed"], d["events"])
     assert sum(d["rates"]["total"]) == d["events"]
     if len(sys.argv) > 2:
-        check_truth(d, found, sys.argv[2])
+        check_truth(d, found, pairs, sys.argv[2])
     print(d["events"], d["shown"], d["summed"], len(text))
 
 

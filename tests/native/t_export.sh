@@ -68,6 +68,40 @@ otf2-print -C "$work/a.otf2/traces.otf2" >"$work/out"
 [ "$(grep -c '^CLOCK_OFFSET.*Offset: +0, StdDev: 1251$' "$work/out")" = 12 ] ||
 	fail "clock offsets"
 
+# --- slices of a thread that end in any order: fields that begin and end share pair them ----
+cat >"$work/lines" <<'END'
+@begin req i=1 text=a
+@begin req i=2 text=b
+@begin req i=3 text=c
+@end req status=0 i=2
+@end req status=0 i=3
+@end req status=0 i=1
+@begin plain
+@begin plain
+@end plain
+@end plain
+END
+run 0 record -q -o "$work/any" -- bash -c '"$1" emit --stdin <"$2"' - "$ctl" "$work/lines"
+run 0 dump --json "$work/any"
+cp "$work/out" "$work/any.truth"
+for format in json perfetto otf2; do
+	[ "$format" != otf2 ] || has_wing otf2 || continue
+	run 0 export -f "$format" -o "$work/any.$format" "$work/any"
+	says ' 1 slices are split in two'
+	! grep -q 'agree in their fields' "$work/err" || fail "$format: ambiguous"
+	check "$format" "$work/any.$format" "$work/any.truth"
+done
+# The first end's field has the value of none of two open slices.
+printf '@begin req i=1\n@begin req i=2\n@end req i=3\n@end req i=4\n' >"$work/lines"
+run 0 record -q -o "$work/unclear" -- bash -c '"$1" emit --stdin <"$2"' - "$ctl" "$work/lines"
+run_says 0 ': 1 END events agree in their fields with none of several open slices' \
+	export -f json -o "$work/unclear.json" "$work/unclear"
+if has_wing report; then
+	run 0 report -o "$work/unclear.html" "$work/unclear"
+	grep -q '1 ends agree in their fields with none of several open spans' \
+		"$work/unclear.html" || fail "the page does not say that spans are ambiguous"
+fi
+
 # A recording of a real program
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 dump --json --error "$work/b"

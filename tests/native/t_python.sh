@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The Python module: types, spans, counters, patterns, threads, fork; a tracer that starts
-# later; and programs without one.
+# The Python module: types, spans, also of coroutines, counters, patterns, threads, fork; a
+# tracer that starts later; and programs without one.
 # test-fast: yes
 # test-wing: python
 . "$(dirname "$0")/record.sh"
@@ -158,6 +158,109 @@ forked child=0
 END
 [ "$(grep -c '^job/begin' "$work/got")" = 2000 ] || fail "begins"
 [ "$(grep -c '^job/end' "$work/got")" = 2000 ] || fail "ends"
+
+# --- spans of coroutines, which end in any order ------------------------------------------
+cat >"$work/async.py" <<'END'
+import asyncio, threading
+import tsctrace
+
+async def task(name, nr, own, next_one, begun, **fields):
+    with tsctrace.span(name, **fields):
+        if begun:
+            begun.set()
+        await own.wait()
+    tsctrace.event("ended", i=nr)
+    await asyncio.sleep(0.003)
+    if next_one:
+        next_one.set()
+
+async def three(name, *fields):
+    first, second, third = (asyncio.Event() for _ in range(3))
+    await asyncio.gather(task(name, 1, first, None, None, **{f: 1 for f in fields}),
+                         task(name, 2, second, third, None, **{f: 2 for f in fields}),
+                         task(name, 3, third, first, second, **{f: 3 for f in fields}))
+
+async def main():
+    await three("areq", "i")
+    await three("same")
+    await asyncio.gather(three("both", "i"), three("both", "i"))
+asyncio.run(main())
+
+def steps():
+    with tsctrace.span("steps"):
+        yield
+one, two = steps(), steps()
+next(one)
+next(two)
+one.close()
+two.close()
+
+def deeper(n):
+    with tsctrace.span("deeper", n=n):
+        if n:
+            deeper(n - 1)
+deeper(3)
+shared = tsctrace.span("shared")
+with shared, shared:
+    pass
+# A span that ends in another thread ends no other one there.
+elsewhere = tsctrace.span("elsewhere", n=1)
+elsewhere.__enter__()
+def leave():
+    with tsctrace.span("elsewhere", n=2):
+        elsewhere.__exit__(None, None, None)
+thread = threading.Thread(target=leave)
+thread.start()
+thread.join()
+try:
+    tsctrace.span("reserved", tsct_span=1)
+except ValueError:
+    tsctrace.event("reserved")
+END
+cat >"$work/ids.py" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+open_spans, ended = {}, {}
+for at, e in enumerate(rows):
+    key = e["event"], e["tid"], e["fields"].get("tsct_span")
+    if e["kind"] == "begin":
+        assert key not in open_spans, e
+        open_spans[key] = e
+    elif e["kind"] == "end" and e["event"] != "elsewhere":
+        begin = open_spans.pop(key)
+        ended.setdefault(e["event"], []).append(begin["fields"].get("i"))
+        if "i" in begin["fields"]:
+            assert rows[at + 1]["fields"]["i"] == begin["fields"]["i"], (begin, e)
+assert ended["areq"] == [2, 3, 1] and sorted(ended["both"]) == [1, 1, 2, 2, 3, 3], ended
+assert len(ended["same"]) == 3 and len(ended["steps"]) == 2 and len(ended["shared"]) == 1
+assert len(ended["deeper"]) == 4 and rows[-1]["event"] == "reserved"
+assert sum(e["event"] == "elsewhere" for e in rows) == 4
+# Without other fields, too, the second one ends first, then the third and the first.
+same = [(e["kind"], e["fields"].get("tsct_span")) for e in rows if e["event"] == "same"]
+assert [i for k, i in same if k == "end"] == [same[1][1], same[2][1], None], same
+END
+run 0 record -o "$work/async" -- $python "$work/async.py"
+run 0 dump --json "$work/async"
+cp "$work/out" "$work/truth"
+/usr/bin/python3 "$work/ids.py" "$work/truth" || fail "the ids of spans"
+formats=(json perfetto otf2)
+has_wing otf2 || unset 'formats[2]'
+has_wing formats || formats=()
+for format in "${formats[@]}"; do
+	run 0 export -f "$format" -o "$work/async.$format" "$work/async"
+	says '[0-9] slices are split in two'
+	! grep -q "agree in their fields" "$work/err" || fail "$format: ambiguous"
+	proto=()
+	[ "$format" != perfetto ] || proto=("$top/tools/wings/formats/export_perfetto.proto")
+	/usr/bin/python3 "$here/exportcheck.py" "$format" "$work/async.$format" "$work/truth" \
+		"${proto[@]}" >"$work/out" 2>&1 || fail "$format"
+done
+if has_wing report; then
+	run 0 report -o "$work/async.html" "$work/async"
+	/usr/bin/python3 "$here/reportcheck.py" "$work/async.html" "$work/truth" whole \
+		>"$work/out" 2>&1 ||
+		fail "the page"
+fi
 
 # --- a tracer that starts later, and patterns -----------------------------------------
 cat >"$work/later.py" <<'END'

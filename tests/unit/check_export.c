@@ -272,23 +272,36 @@ TEST(test_open_slices)
 {
 	struct tsct_spans s = { .size = sizeof(struct tsct_span), .several = true };
 	const struct tsct_trace_event e = { .tick = 5 };
-	const struct tsct_span *span;
+	struct tsct_span *span;
+	__u64 ambiguous = 0;
 	__u32 i;
 
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), -1);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), -1);
 	for (i = 0; i < 4; i++)		/* opens slices of names 0, 1, 2, 1 */
 		ck_assert_int_eq(tsct_spans_begin(&s, 9, i < 3 ? i : 1, &e), 0);
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), 3);
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 0), 0);
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 3), -1);
-	ck_assert_int_eq(tsct_spans_find(&s, 8, 1), -1);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), 3);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 0, 0, &ambiguous), 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 3, 0, &ambiguous), -1);
+	ck_assert_int_eq(tsct_spans_find(&s, 8, 1, 0, &ambiguous), -1);
 	ck_assert_int_eq(tsct_spans_close(&s, 9, 0, &e), 0);	/* 1, 2 and 1 stay open */
 	ck_assert_uint_eq(tsct_spans_open(&s, 9), 3);
 	tsct_spans_close(&s, 9, 2, &e);
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), 0);
-	ck_assert_int_eq(tsct_spans_find(&s, 9, 2), 1);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 2, 0, &ambiguous), 1);
 	span = tsct_span_last(&s, 9);
 	ck_assert_uint_eq(span->begin, 5);
+	/* Three slices of name 7: their keys pair them in any order. */
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), 0);
+		span = tsct_span_last(&s, 9);
+		span->key = 10 + i;
+		ck_assert_int_eq(tsct_spans_find(&s, 9, 7, 10, &ambiguous), 2);
+		ck_assert_uint_eq(ambiguous, 0);
+	}
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 7, 11, &ambiguous), 3);
+	ck_assert_uint_eq(ambiguous, 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 7, 9, &ambiguous), 4);
+	ck_assert_uint_eq(ambiguous, 1);
 	for (i = tsct_spans_open(&s, 9); i < TSCT_SPANS_OPEN_MAX; i++)
 		ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), 0);
 	ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), -ENOSPC);

@@ -199,8 +199,8 @@ static int open_smaller(struct record_session *s, struct tsct_channel_options *o
 		snprintf(s->ring_limit, sizeof(s->ring_limit), "limits of the %s",
 			 tsct_provider_name(tsct_channel_provider(*ret)));
 		if (!s->o->quiet)
-			ctl_error("smaller rings: %u blocks instead of %u for each CPU: the %s of"
-				  " channels would be exceeded; 'trace-ctl status' shows them",
+			ctl_error("smaller rings: %u blocks instead of %u for each CPU: the %s"
+				  " would be exceeded; 'trace-ctl status' shows them",
 				  options->blocks, wanted, s->ring_limit);
 	}
 	return err;

@@ -360,6 +360,9 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  *
  *	TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN, TSCT_U32(worker));
  *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
+ *
+ * If spans of one title and thread may end in another order than they nest, as in coroutines,
+ * BEGIN and END need a field in common that tells them apart: equal values pair.
  */
 #define TSCT_EVENT(name, ...)	TSCT_EVENT_AS(name, name, __VA_ARGS__)
 

@@ -25,7 +25,8 @@ fields follow the values:
 
 Events of the same name whose values have other types are other events of that name.
 All functions may be called in any thread, and after fork(). A span begins and ends in
-one thread; in a coroutine it also covers what else runs there meanwhile.
+one thread; in a coroutine it also covers what else runs there meanwhile. A span that ends
+in another thread has an end without a begin there, and goes on to the end of its own thread.
 """
 
 from ._tsctrace import (counter, disable, dropped, enable, error, event, is_enabled,

@@ -15,6 +15,8 @@
 #define SITES		1024		/* entries of the cache of call sites */
 #define PAYLOAD_INLINE	184		/* largest payload stored in a span itself, bytes */
 #define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
+#define OPEN_SLOTS	256		/* entries of a thread's table of open spans */
+#define SPAN_ID		"tsct_span"	/* field that pairs begin and end; trace-format.rst */
 
 /* Types of values, the letters of py_event.types */
 #define OF_BOOL		'b'
@@ -25,6 +27,7 @@
 
 struct py_event {
 	struct tsct_event_type type;
+	struct py_event *with_id;	/* the same event with SPAN_ID; NULL: not made yet */
 	struct tsct_field fields[TSCT_FIELDS_MAX + 1];
 	char name[TSCT_EVENT_NAME_MAX];
 	char types[TSCT_FIELDS_MAX + 1];
@@ -165,6 +168,9 @@ static int set_field(struct tsct_field *field, PyObject *key, char type)
 
 	if (!name)
 		return -1;
+	if (!strcmp(name, SPAN_ID))
+		return PyErr_SetString(PyExc_ValueError, "the field " SPAN_ID
+				       " is set by span() itself"), -1;
 	if (strlen(name) >= sizeof(field->name) || !PyUnicode_IS_ASCII(key)) {
 		PyErr_Format(PyExc_ValueError, "invalid field name '%s': use a C identifier "
 			     "of up to %d characters", name, TSCT_FIELD_NAME_MAX - 1);
@@ -211,6 +217,28 @@ static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *
 	event->type.nr_fields = nr;
 	tsct_event_register(&event->type);
 	return event;
+}
+
+/* Returns the same event with one more field, SPAN_ID; NULL: out of memory. */
+static struct py_event *event_with_id(struct py_event *event)
+{
+	struct py_event *with_id = event->with_id;
+
+	if (with_id)
+		return with_id;
+	with_id = malloc(sizeof(*with_id));
+	if (!with_id)
+		return NULL;
+	*with_id = *event;
+	with_id->type = (struct tsct_event_type) {
+		.name = with_id->name, .fields = with_id->fields,
+		.kind = event->type.kind, .nr_fields = event->type.nr_fields + 1,
+	};
+	with_id->fields[event->type.nr_fields] = (struct tsct_field) {
+		.name = SPAN_ID, .type = TSCT_TYPE_U32,
+	};
+	tsct_event_register(&with_id->type);
+	return event->with_id = with_id;
 }
 
 /* Finds an event by its contents, or makes it. @keywords: tuple or NULL */
@@ -296,9 +324,9 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 		*ret_off = true;
 		return NULL;
 	}
-	if (nr > TSCT_FIELDS_MAX)
+	if (nr > TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN))
 		return PyErr_Format(PyExc_ValueError, "more than %d fields",
-				    TSCT_FIELDS_MAX), NULL;
+				    TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN)), NULL;
 	for (i = 0; i < nr; i++) {
 		type = add_value(p, values[i]);
 		if (type < 0)
@@ -426,12 +454,26 @@ static PyObject *py_dropped(PyObject *self, PyObject *unused)
 
 /* ---- spans --------------------------------------------------------------- */
 
+/*
+ * Numbers of the thread's open spans, by a hash of their end event. A span that begins while
+ * another one of its name is open in its thread has an id in both events: in coroutines, spans
+ * may end in any order. So at most one open span of a name and a thread has no id, but for
+ * spans that end in another thread, which stay in the table.
+ */
+static __thread uint32_t nr_open[OPEN_SLOTS];
+static uint32_t last_id;
+
 struct py_span {
 	PyObject_HEAD
-	struct py_event *begin, *end;	/* begin: NULL if disabled when the span was made */
+	struct py_event *begin;		/* NULL: disabled when the span was made */
+	struct py_event *end;		/* NULL: not open, or not recorded */
 	PyObject *name;
+	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
+	uint32_t id;			/* 0: none */
+	uint32_t entered_again;		/* number of times, while it was open */
 	size_t len;
-	char *bytes;			/* payload of the begin event: `room`, or allocated */
+	/* payload of the begin event, and room for the id: `room`, or allocated */
+	char *bytes;
 	char room[PAYLOAD_INLINE];
 };
 
@@ -453,14 +495,15 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 	if (!span)
 		return NULL;
 	span->end = NULL;
+	span->entered_again = 0;
 	span->bytes = span->room;
 	span->name = Py_NewRef(args[0]);
 	payload_init(&p);
 	span->begin = prepare_event(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
 				    keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
 	span->len = p.len;
-	if (span->begin && p.len > sizeof(span->room)) {
-		span->bytes = PyMem_Malloc(p.len);
+	if (span->begin && p.len > sizeof(span->room) - sizeof(span->id)) {
+		span->bytes = PyMem_Malloc(p.len + sizeof(span->id));
 		if (!span->bytes) {
 			span->bytes = span->room;
 			span->begin = NULL;
@@ -487,6 +530,23 @@ static void span_dealloc(PyObject *self)
 	PyObject_Free(self);
 }
 
+static uint32_t *slot_of(const struct py_event *end)
+{
+	return &nr_open[((uintptr_t)end / 16 ^ (uintptr_t)end / 4096) % OPEN_SLOTS];
+}
+
+/* Records a begin or end, of which @bytes has room for the id after @len bytes. */
+static void emit_edge(const struct py_span *span, struct py_event *event, char *bytes, size_t len)
+{
+	if (span->id) {
+		memcpy(bytes + len, &span->id, sizeof(span->id));
+		len += sizeof(span->id);
+		event = event_with_id(event);
+	}
+	if (event)
+		emit_event(state_of(event), bytes, len);
+}
+
 static PyObject *span_enter(PyObject *self, PyObject *unused)
 {
 	struct py_span *span = (struct py_span *)self;
@@ -494,7 +554,9 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 	uint64_t state = span->begin ? state_of(span->begin) : 0;
 
 	(void)unused;
-	if (state) {
+	if (span->end) {
+		span->entered_again++;
+	} else if (state) {
 		if (!is_site(site, span->name, TSCT_KIND_END, NULL)) {
 			span->end = find_event(span->name, TSCT_KIND_END, NULL, "");
 			if (!span->end)
@@ -502,7 +564,10 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 			site_set(site, span->name, TSCT_KIND_END, NULL, span->end);
 		}
 		span->end = site->event;
-		emit_event(state, span->bytes, span->len);
+		span->slot = slot_of(span->end);
+		last_id = last_id % (UINT32_MAX - 1) + 1;
+		span->id = (*span->slot)++ ? last_id : 0;
+		emit_edge(span, span->begin, span->bytes, span->len);
 	}
 	return Py_NewRef(self);
 }
@@ -510,11 +575,20 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 {
 	struct py_span *span = (struct py_span *)self;
+	char id[sizeof(span->id)];
 
 	(void)args;
 	(void)nr;
+	if (span->entered_again) {
+		span->entered_again--;
+		Py_RETURN_NONE;
+	}
+	if (span->end && span->slot == slot_of(span->end))
+		--*span->slot;
+	else if (span->end && !span->id)	/* another thread, where it must end no other span */
+		span->id = UINT32_MAX;
 	if (span->end)
-		emit_event(state_of(span->end), "", 0);
+		emit_edge(span, span->end, id, 0);
 	span->end = NULL;
 	Py_RETURN_NONE;
 }
@@ -531,7 +605,10 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered many times, one after the other.",
+		"also by an exception. A span may be entered many times, one after the other; "
+		"while it is open, this has no effect: it ends when it is left as often.\n\n"
+		"If another span of the name is open in the thread, both events have a field "
+		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",
 	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,

@@ -147,6 +147,10 @@ static void print_result(const struct tsct_export *x, const char *name)
 		ctl_error("slices overlap without"
 			" nesting; %" PRIu64 " slices are split in two",
 			(uint64_t)x->cuts);
+	if (x->format->nests && x->ambiguous)
+		ctl_error("%" PRIu64 " END events agree in their fields with none of several"
+			" open slices of their name; each ends the one that began last",
+			(uint64_t)x->ambiguous);
 	if (x->unmatched)
 		ctl_error("%" PRIu64 " messages have"
 			" only a send or only a receive", (uint64_t)x->unmatched);

@@ -268,7 +268,9 @@ static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __
 {
 	const struct tsct_export_def *d = &x->defs[x->slice_defs[slice]];
 
-	put_frame(x, ev, begins ? "B" : "E", d->def->name, x->rec->streams[d->stream].name);
+	if (begins)
+		return put_event(x, ev, "B");
+	put_frame(x, ev, "E", d->def->name, x->rec->streams[d->stream].name);
 	return put_last(x, "}");
 }
 

@@ -609,7 +609,8 @@ static int put_on_thread(struct tsct_export *x,
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins)
 {
-	return put_on_thread(x, ev, x->slice_defs[slice], begins ? SLICE_BEGIN : SLICE_END);
+	return begins ? note_fields(x, ev) ?: put_on_thread(x, ev, ev->def, SLICE_BEGIN) :
+		put_on_thread(x, ev, x->slice_defs[slice], SLICE_END);
 }
 
 static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)

@@ -355,7 +355,7 @@ static int match_messages(struct tsct_export *x)
 			err = tsct_otf2_mpi_settle(&o->mpi);
 		/* The second pass over the events counts unpaired BEGIN and END events,
 		 * interrupted slices and locations again. */
-		x->orphans = x->cuts = 0;
+		x->orphans = x->cuts = x->ambiguous = 0;
 		o->nr_expected = o->nr_locations;
 		o->nr_locations = 0;
 	} else {

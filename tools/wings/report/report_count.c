@@ -335,7 +335,7 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	r->looking = false;
 	/* The second pass over the recording counts slices without a begin (orphans) and
 	 * interrupted slices (cuts) again. */
-	r->x.orphans = r->x.cuts = 0;
+	r->x.orphans = r->x.cuts = r->x.ambiguous = 0;
 	tsct_threads_free(&threads);
 	return err;
 }

@@ -67,6 +67,10 @@ static void put_summary(const struct report *r, FILE *to)
 {
 	const bool filtered = put_filtered(r, to);
 
+	if (r->x.ambiguous)
+		fprintf(to, "<p class=\"warn\">%" PRIu64 " ends agree in their fields with none of"
+			" several open spans of their name; each ends the one that began last.</p>\n",
+			(uint64_t)r->x.ambiguous);
 	if (!r->summed) {
 		fprintf(to, "<p class=\"note\">All %sevents shown.</p>\n", filtered ||
 			tsct_trace_lost(r->x.trace) || !tsct_recording_is_whole(r->x.rec) ?
