@@ -113,7 +113,7 @@ class Archive:
         add("LocationGroupProperty", r(0), s("pid"), Type.UINT64, self.value("uint64", self.k))
         for i, name in enumerate(self.names):
             add("Location", self.location(i), s(name), 1,
-                len(self.times(self.spec["locations"][name])), r(0))
+                self.spec.get("count", len(self.times(self.spec["locations"][name]))), r(0))
             add("LocationProperty", self.location(i), s("tid"), Type.INT32,
                 self.value("int32", i))
         every = [self.location(i) for i in range(len(self.names))]

@@ -214,9 +214,11 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		count_call(all, call, e);
 		return;
 	}
-	lossy = tsct_known_lossy(&all->known, e);
+	/* With --cpu and without switches, calls may end and begin elsewhere at any time. */
+	lossy = tsct_known_lossy(&all->known, e) ||
+		(tsct_known_elsewhere(&all->known, e) && !all->known.switches[e->stream]);
 	/* A system call whose begin was not recorded began before the recording, unless it was
-	 * lost. Where events are lost, it is unknown which begin and end belong together. */
+	 * lost or hidden. Where events are, it is unknown which begin and end belong together. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
 		if (lossy)
 			tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);

@@ -377,6 +377,7 @@ struct reading {
 	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct event_copy copy;
+	bool has_more;		/* flag: a file with more events than stated was remarked */
 };
 
 /*
@@ -418,8 +419,16 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 				 strerror(-err), (unsigned long long)wanted);
 		return err == -ENOENT ? lose_events(r, missing) : err;
 	}
-	if (!err && extent.records == wanted)
+	if (!err && extent.records >= wanted) {
+		s->total += extent.records - wanted;
+		if (extent.records > wanted && !r->has_more)
+			tsct_otf2_note(s, "%s: has %llu events, but the definition of the location states %llu;"
+				       " all events are taken, also those of other such files", s->file,
+				       (unsigned long long)extent.records,
+				       (unsigned long long)wanted);
+		r->has_more |= extent.records > wanted;
 		return 0;
+	}
 	if (!err)
 		tsct_otf2_refuse(s, err, "has %llu events, but the definition of the location states %llu",
 				 (unsigned long long)extent.records,
