@@ -145,7 +145,7 @@ TEST(test_each_rule)
 	} while (0)
 	EXPECT_INVALID(def.size++);
 	EXPECT_INVALID(def.size -= 40);
-	EXPECT_INVALID(def.size = ~0U);
+	EXPECT_INVALID(def.size = UINT16_MAX);
 	EXPECT_INVALID(def.nr_fields++);
 	EXPECT_INVALID(def.kind = TSCT_KIND_NR);
 	EXPECT_INVALID(def.name[0] = 0);
