@@ -401,8 +401,8 @@ static int netlink_channel_cpu_get(struct sk_buff *skb, struct genl_info *info)
 
 /*
  * State of a dump between its messages. The kernel calls the dump function again when
- * the reader has room, in the context of any task that has the socket: so `viewer` has the
- * rights at the start of the dump.
+ * the reader has room, in the context of any task that has the socket: so `viewer` keeps the
+ * rights of the task that began the dump.
  */
 struct netlink_dump_ctx {
 	struct tsct_viewer viewer;

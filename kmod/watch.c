@@ -60,8 +60,8 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 }
 
 /*
- * Returns true if an overwrite channel has as many new bytes as the watermark, or half a
- * ring of new bytes, since older events are overwritten.
+ * Returns true if the new bytes of an overwrite channel reach the watermark or half a ring,
+ * whichever is less: after more, events could be overwritten before they are read.
  */
 static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 {

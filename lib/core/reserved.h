@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Structures in reserved memory: their checksums, and checks of their figures. The module
+ * Structures in reserved memory: their checksums, and checks of their values. The module
  * writes these structures; after the next boot, trace-ctl reads them. See section 5 of
  * tsctrace/abi_reserved.h.
  */

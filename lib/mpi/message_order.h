@@ -37,9 +37,9 @@ struct tsct_receive {
 	struct tsct_receive *next, *prev;	/* list in the order of posting */
 	__s32 source, tag;	/* as posted; once matched, those of the message */
 	__u64 number;		/* number of the message in its stream */
-	__u64 bytes;		/* for the caller: length of the message */
-	__u64 cycles;		/* for the caller: counter value at the receive */
-	__u64 request;		/* for the caller: number of its request */
+	__u64 bytes;		/* set and used by the caller: length of the message */
+	__u64 cycles;		/* the same: counter value at the receive */
+	__u64 request;		/* the same: number of the request */
 	bool blocking;		/* flag: a thread waits in the receiving call */
 	bool matched;		/* flag: the receive is matched with a message */
 	bool received;		/* flag: the message was received */
@@ -65,7 +65,7 @@ void tsct_message_not_sent(struct tsct_message_order *order, __s32 dest, __s32 t
 			   __u64 number);
 
 /* tsct_receive_post - add a receive that was posted with @source and @tag (or TSCT_MPI_ANY).
- * All members of @r must be zero, except `blocking` and those for the caller. */
+ * All members of @r must be zero, except `blocking` and those that the caller uses. */
 void tsct_receive_post(struct tsct_message_order *order, struct tsct_receive *r,
 		       __s32 source, __s32 tag);
 

@@ -28,8 +28,8 @@ struct tsct_address {
 };
 
 #define TSCT_RULES_MAX		256
-#define TSCT_RATELIMIT_BUCKETS	4096	/* number of buckets for unknown clients */
-#define TSCT_RATELIMIT_MEMBERS	2048	/* number of buckets for members */
+#define TSCT_RATELIMIT_BUCKETS	4096	/* token buckets of unknown clients */
+#define TSCT_RATELIMIT_MEMBERS	2048	/* token buckets of members */
 #define TSCT_CHILDREN_MAX	1024
 
 struct tsct_ratelimit_options {

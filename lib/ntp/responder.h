@@ -85,9 +85,8 @@ enum tsct_answer {
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
 	TSCT_ANSWER_NO_MAC,		/* no MAC, but the address must use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* another key is configured for the
-					 * address, or the key for other
-					 * addresses */
+	TSCT_ANSWER_WRONG_KEY,		/* the address has another key, or the
+					 * key belongs to other addresses */
 	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer than the
 					 * request */
 	TSCT_ANSWER_NR

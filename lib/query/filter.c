@@ -227,7 +227,7 @@ bool tsct_local_occurs_twice(time_t second)
 	return find_local(second + local_offset(second), INT64_MIN, &first) == -ENOTUNIQ;
 }
 
-/* A time zone behind a time */
+/* A time zone as it is written after a time, such as Z or +02:00 */
 struct zone {
 	bool known;		/* false: local time */
 	long offset_s;		/* east of UTC */

@@ -93,7 +93,7 @@ void tsct_stacks_text(struct tsct_stacks *stacks, struct tsct_stack_frame *frame
 /* Numbers of events by what their stacks have */
 struct tsct_stack_counts {
 	__u64 events;		/* with a stack */
-	__u64 missing;		/* whose stack is not in the recording */
+	__u64 missing;		/* events whose stack is not in the recording */
 	__u64 of_program;	/* with functions of a program */
 	__u64 of_one_function;	/* with at most one function of the program in the stack */
 	__u64 absent;		/* of threads without a user stack */

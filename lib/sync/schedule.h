@@ -14,9 +14,9 @@
  * Every answer has the number of the barrier at which members gather now. A
  * child whose callers all wait sends ARRIVED with that number in each request; a
  * request without ARRIVED means that the child stopped waiting. Once all have arrived,
- * every answer to that number has RELEASED, also if the child's request has the number
- * without ARRIVED: some of the child's callers stopped waiting when the barrier was
- * released already. If the answer has another number, the child's number is from before
+ * every answer to a request with that number has RELEASED, even if the request has no
+ * ARRIVED: then some of the child's callers stopped waiting after the barrier had been
+ * released. If the answer has another number, the child's number is from before
  * a restart of this master, and the child continues with the new number.
  */
 #ifndef TSCT_SYNC_SCHEDULE_H

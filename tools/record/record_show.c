@@ -129,9 +129,10 @@ static void print_lost(const struct record_session *s)
 		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
 	if (refused)
-		fprintf(stderr, "  (%" PRIu64 " event%s of programs refused: definitions do not"
-			" fit, or a program has no memory to map the rings, as it says itself; use"
-			" fewer event types, several channels, or fewer --blocks)\n",
+		fprintf(stderr, "  (%" PRIu64 " event%s of programs not recorded: the channel has no"
+			" room for their definitions, or the program had no memory to map the rings,"
+			" and printed that; use fewer event types, several channels, or fewer"
+			" --blocks)\n",
 			(uint64_t)refused, view_plural(refused));
 }
 

@@ -81,7 +81,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	int err;
 
 	if (!cluster_name_valid(name)) {
-		snprintf(why, size, "invalid name of the node");
+		snprintf(why, size, "invalid node name");
 		return -EINVAL;
 	}
 	n->shared = json_is_string(json_object_get(json, "shared"));

@@ -164,8 +164,8 @@ static int add_parts(struct work *work, const struct tsct_otf2_def *of,
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* Overwrites the reference to @of, the first word, with the number of words
-		 * of `def`: equal parts of different definitions have equal content. */
+		/* The number of words of `def` replaces the reference to @of: parts that
+		 * differ only in that reference have equal content. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;

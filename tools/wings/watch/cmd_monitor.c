@@ -45,7 +45,7 @@ struct monitor {
 	bool closed;		/* nobody reads standard output any more */
 	struct nl_sock *news, *queries;
 	int family;		/* number of the module's netlink family */
-	/* the channels that are known: the news of a channel has only its id */
+	/* all known channels: a notification about a channel has only its id */
 	struct tsct_channel_info *channels;
 	size_t nr_channels;
 };
