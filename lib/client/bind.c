@@ -296,8 +296,6 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 			"-f'", NULL },
 		{ -ENOMEM, 0, "not enough memory for its rings, or for mapping them; use fewer "
 			"blocks, or raise the limits of memory (ulimit -v, cgroup)", NULL },
-		{ -EAGAIN, 0, "its rings cannot be mapped, as this program locks its memory; use "
-			"fewer blocks, or raise 'ulimit -l'", NULL },
 		{ -EPROTO, 0, "invalid answer from the provider; use library and "
 			"provider of one release", NULL },
 		{ 0 },

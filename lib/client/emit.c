@@ -601,7 +601,8 @@ static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 
-	id = channel->id_high ? id | channel->id_high << 16 : tsct_channel_id(target, id);
+	id = channel->id_high ? id | channel->id_high << 16 :
+		channel == target->wide[0] ? 0 : tsct_channel_id(target, id);
 	if (!id)
 		return count_refused(channel, -ENOSPC);
 	return ordered ? tsct_emitv(target, id, iov, nr) :

@@ -667,7 +667,8 @@ static const struct tsct_event_def *known_def(const struct tsct_reader *reader, 
 
 /*
  * Copies the next @len bytes of definitions from @from, and parses the copy. Returns how many
- * bytes the whole definitions have at its begin; 0: none, or out of memory.
+ * bytes the whole definitions have at its begin; 0: none, which sets reader->defs_broken, or
+ * out of memory.
  */
 static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len)
 {
@@ -686,10 +687,11 @@ static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len
 		id = tsct_event_def_id(def);
 		if (tsct_array_extend(&reader->by_id, &reader->nr_ids, id + 1,
 				      sizeof(*reader->by_id)))
-			break;
+			return pos;
 		if (!reader->by_id[id])
 			reader->by_id[id] = def;
 	}
+	reader->defs_broken = !pos;
 	return pos;
 }
 
@@ -713,7 +715,6 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 				left < TSCT_DEFS_SIZE ? left : TSCT_DEFS_SIZE);
 		reader->defs_used += len;
 	}
-	reader->defs_broken = !len;
 	return known_def(reader, id);
 }
 

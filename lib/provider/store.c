@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -165,6 +167,9 @@ static struct tsct_store_channel *alloc_channel(__u64 defs_room)
 
 	if (!channel)
 		return NULL;
+	/* Without random numbers, a client could choose definitions with equal hashes. */
+	if (getrandom(&channel->secret, sizeof(channel->secret), GRND_NONBLOCK) < 0)
+		channel->secret = (uintptr_t)channel;
 	channel->memfd = -1;
 	channel->defs_room = defs_room;
 	channel->defs = malloc(defs_room);
@@ -184,6 +189,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 {
 	struct tsct_store_channel *channel = alloc_channel(TSCT_DEFS_SIZE);
 	struct tsct_channel_header *h;
+	struct rlimit limit;
 	__u32 cpu;
 	int err;
 
@@ -196,6 +202,10 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
+	/* Definitions do not grow in a file that would exceed the file size limit with them. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && h->file_size > limit.rlim_cur)
+		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
+			   TSCT_DEFS_SIZE);
 	channel->bytes = memory_of(h, channel->defs_room);
 	err = make_memfd(store, channel);
 	if (err) {
@@ -246,7 +256,7 @@ static __s64 find_def(const struct tsct_store_channel *channel,
 {
 	const __u64 *number;
 
-	ret_key[0] = tsct_hash_event_def(0, def);
+	ret_key[0] = tsct_hash_event_def(channel->secret, def);
 	for (ret_key[1] = 0; ; ret_key[1]++) {
 		number = tsct_index_get(&channel->known, ret_key[0], ret_key[1]);
 		if (!number)
@@ -705,7 +715,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 			  struct tsct_channel_create *arg, int *ret_fd)
 {
 	const __u32 flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP;
-	struct tsct_store_channel *channel;
+	struct tsct_store_channel *channel = NULL;
 	int err;
 
 	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||

@@ -115,6 +115,7 @@ struct tsct_store_channel {
 	__u32 nr_defs;
 	__u32 *def_at;		/* offset in defs of each definition */
 	struct tsct_index known;	/* number of each definition, plus 1, by its hash */
+	__u64 secret;		/* seed of these hashes */
 	__u64 defs_room;	/* bytes of the definitions' area that have memory */
 	__u64 bytes;		/* memory of the channel, bytes */
 	__u32 holders;		/* number of clients bound to the channel */

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # lib/ntp, lib/fit and lib/sync are pure except for memory and MACs: their objects call each
-# other, lib/core, lib/estimate, array.c and hash.c of lib/base, libc's functions for memory
-# and text, libm and nettle; the reader of key files (auth.c) also the stream that it is given.
+# other, lib/core, lib/estimate, array.c, hash.c and the readers of digits in text.c of lib/base,
+# libc's functions for memory and text, libm and nettle; the reader of key files (auth.c) also
+# the stream that it is given.
 # They read no clock, draw no random numbers, open, send and print nothing, and have no
 # writable data.
 # test-fast: yes
@@ -26,7 +27,7 @@ for obj in $objects; do
 	# Skips objects left over from an older build.
 	source=lib/${obj#"$O"/lib/}
 	[ -f "${source%.o}.c" ] || continue
-	may=$allowed
+	may="$allowed|tsct_digits_read(_all)?"
 	[ "$(basename "$obj")" != auth.o ] || may="$may|getc|ferror|setvbuf"
 	calls_only "$may" "$obj"
 	holds_nothing "$obj"

@@ -29,3 +29,4 @@ unset TSCTRACE_PROVIDER
 	fail "the tutorial"
 ok "the tutorial"
 stop_daemon
+echo "1..$passed"

@@ -140,3 +140,4 @@ if [ -n "$group" ] && echo 25165824 2>/dev/null >"$group/$limit"; then
 	fi
 	ok "a memory cgroup of 24 MiB"
 fi
+echo "1..$passed"
