@@ -144,7 +144,7 @@ refused=$(sed -n 's/^trace-ctl emit: \([0-9]*\) events refused: the definitions 
 	"$work/err")
 [ "${refused:-0}" -gt 0 ] || fail "refused: $(cat "$work/err")"
 says "LOST: refused $refused\$"
-says "definitions do not fit, .*; use fewer event types"
+says "not recorded: the channel has no room for their definitions, .*; use fewer event types"
 [ "$refused" = 1000 ] || fail "$refused of 1000 refused"
 says " 2000 published = 2000 recorded + 0 lost; $refused events were never"
 grep -q "refused_0_[0-9]* = [0-9]" "$work/types/metadata" || fail "the metadata has no refused events"
