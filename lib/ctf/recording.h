@@ -793,7 +793,7 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
-/* What a recording with calls of io_uring, events sys_io_uring_*, lacks */
+/* Sentence on the operations that a recording with events sys_io_uring_* does not have */
 #define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, and are" \
 	" not among them; the events 'io_uring:*' show them"
 

@@ -150,7 +150,7 @@ static void synchronize(__u32 number)
  * sends any */
 enum { TAG_PRESENT = 32617, TAG_JOB };
 
-/* What rank 0 sends to the others */
+/* Message that rank 0 sends to the other ranks */
 struct mpi_job {
 	__u64 number;
 	__u64 partial;

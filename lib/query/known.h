@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording leaves unknown. Filters and rate limits of the recorder hide events, and
- * others are lost: a switch of threads that is not recorded leaves unknown who runs on a CPU,
- * and the end of a slice that is not recorded leaves unknown how long the slice was. Readers
- * draw, count and export only what is known. There is no I/O after tsct_known_init().
+ * The times of which a recording does not tell what happened: filters and rate limits of the
+ * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
+ * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
+ * slice was. Readers draw, count and export only what is known. There is no I/O after
+ * tsct_known_init().
  */
 #ifndef TSCT_KNOWN_H
 #define TSCT_KNOWN_H

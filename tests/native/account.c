@@ -24,7 +24,7 @@
 
 enum { OK, FULL, TOO_LARGE, REFUSED, OTHER, RESULTS };
 
-/* What the file COUNTS has */
+/* Contents of the file COUNTS */
 struct counts {
 	uint64_t started;	/* 1: events may follow; 2: the early ones have been emitted */
 	uint64_t dropped;	/* tsct_channel_dropped() at the end */

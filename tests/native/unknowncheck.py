@@ -13,7 +13,6 @@ such time, and no slice, may be in a time of losses: from the end of the packet 
 of the packet that states them. A system call may not contain the begin of another one.
 Prints the number of times on CPUs, and of slices.
 """
-import base64
 import bisect
 import collections
 import glob
@@ -22,31 +21,9 @@ import re
 import struct
 import sys
 
+from page_bytes import Bytes
+
 HEAD = struct.Struct("<I16sIQQQQQQII")
-
-
-class Bytes:
-    def __init__(self, text):
-        self.data, self.at = base64.b64decode(text), 0
-
-    def varint(self):
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    def zigzag(self):
-        value = self.varint()
-        return value >> 1 ^ -(value & 1)
-
-    def skip_edge(self, cut):
-        self.varint(), self.varint()
-        length = self.varint()
-        self.at += min(length, cut)
 
 
 def element(page, name):
@@ -62,9 +39,9 @@ def runs_of(page):
         t += r.zigzag()
         length, name = r.varint(), r.zigzag()
         if not kind & 4:
-            r.skip_edge(d["cut"])
+            r.edge(d["cut"])
         if not kind & 8 and kind & 3 != 2:
-            r.skip_edge(d["cut"])
+            r.edge(d["cut"])
         if kind & 3 == 2:
             runs.append((d["cpus"][row][1], d["threads"][name][1], origin + t - length,
                          origin + t, not kind & 8))

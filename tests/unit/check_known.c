@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What filters, limits and losses leave unknown: who runs on a CPU, and ends of slices */
+/* Times in which filters, limits and losses hide who runs on a CPU, or the end of a slice */
 #include "lib/query/known.h"
 #include "recordings.h"
 
