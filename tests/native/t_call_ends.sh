@@ -3,6 +3,7 @@
 # System calls whose end cannot come or has no begin: threads that end, are killed, or execute a
 # program; calls that seccomp refuses; calls that are unknown, or of 32-bit programs.
 # test-fast: yes
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
 

@@ -54,6 +54,7 @@ without() {
 	formats) missing formats export "$work/a" ;;
 	report) missing report report "$work/a" ;;
 	stacks) missing stacks record -e sched --stack -o "$work/x" -- true ;;
+	kernel) missing kernel record -e sched -o "$work/x" -- true ;;
 	probes) missing probes record -e kprobe:do_exit -o "$work/x" -- true ;;
 	esac
 	mv "$work/removed" "$copy/$1"

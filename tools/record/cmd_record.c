@@ -17,7 +17,7 @@
 #include "record_mpi.h"
 #include "record_statedump.h"
 #include "record_sync.h"
-#include "tools/bpf/prerequisites.h"
+#include "tools/common/prerequisites.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 
@@ -186,11 +186,11 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	}
 	while (!err && !is_over(child, end, s->o)) {
 		if (s->source)
-			err = kernel_source_pump(s->source);
+			err = record_kernel_pump(s);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
-		more = record_kernel_statedump(s, taken < MANY_EVENTS, false);
+		more = record_statedump_pass(s, taken < MANY_EVENTS, false);
 		if (s->o->control)
 			record_control_poll(s, child);
 		if (!err)
@@ -223,7 +223,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 	}
 	if ((o->mpi || o->by_ranks) && !record_mpi_prepare)
 		return ctl_fail(EXIT_FAILED, "--mpi and --ranks: " TSCT_WING_MISSING("mpi"));
-	if (o->select.stacks && !record_stacks_open)
+	if (o->stacks && !record_stacks_open)
 		return ctl_fail(EXIT_FAILED, "--stack: " TSCT_WING_MISSING("stacks"));
 	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
@@ -349,6 +349,7 @@ static int cmd_record(int argc, char **argv)
 	free(path);
 	free(o.events);
 	free(o.pids);
+	free(o.where);
 	for (request = 0; request < TSCT_REQUEST_NR; request++)
 		free(o.requests[request].at);
 	free(o.cpus.range);

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* Events that BPF programs missed, as the kernel counts them */
+/* The running kernel: its version, and the events that BPF programs missed, as it counts them */
+#include <stdio.h>
+#include <sys/utsname.h>
+
 #include <bpf/bpf.h>
 
 #include "tools/bpf/progs/bpf_open.h"
+
+bool bpf_kernel_since(unsigned int major, unsigned int minor)
+{
+	unsigned int a = 0, b = 0;
+	struct utsname name;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &a, &b) == 2 &&
+		(a > major || (a == major && b >= minor));
+}
 
 unsigned long bpf_program_missed(const struct bpf_program *program)
 {

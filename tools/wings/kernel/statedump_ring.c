@@ -12,7 +12,7 @@
 #include "lib/core/port.h"
 #include "kernel_parts.h"
 #include "tools/bpf/progs/events.h"
-#include "tools/common/monotonic.h"
+#include "monotonic.h"
 
 #define PUMP_NS		5000000	/* longest time of a pass, ns; then rings are drained */
 

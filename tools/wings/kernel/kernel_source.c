@@ -14,15 +14,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf_errors.h"
-#include "built_in.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/built_in.h"
 #include "tools/bpf/progs/events.h"
 #include "kernel_bpf.skel.h"
 #include "kernel_parts.h"
 #include "kernel_stock_bpf.skel.h"
 #include "net_bpf.skel.h"
-#include "prerequisites.h"
-#include "probe_set.h"
+#include "tools/bpf/probe_set.h"
 #include "tasks_bpf.skel.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
@@ -214,7 +213,7 @@ static unsigned int read_pid_max(void)
 /* Sets whether the second programs of system calls, see `preemptible`, are loaded. */
 static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 {
-	const bool may_be_preempted = prerequisites_kernel(6, 13) &&
+	const bool may_be_preempted = bpf_kernel_since(6, 13) &&
 		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
 
 	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted);
@@ -314,7 +313,7 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->where = select->where;
 	make_filter(source, select);
 	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
-	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
+	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
 		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots,
 						  why, size);

@@ -5,8 +5,8 @@
 
 #include <bpf/bpf.h>
 
-#include "bpf_errors.h"
-#include "built_in.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/built_in.h"
 #include "kernel_parts.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"

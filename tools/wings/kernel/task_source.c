@@ -10,7 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf_errors.h"
+#include "tools/bpf/bpf_errors.h"
 #include "kernel_parts.h"
 #include "tasks_bpf.skel.h"
 #include "tasks_stock_bpf.skel.h"

@@ -8,10 +8,10 @@
  * of the recorder itself are never recorded: reading the rings would cause events that
  * fill the rings.
  */
-#include "buffers.h"
-#include "conditions.h"
-#include "kernel.h"
-#include "stack.h"
+#include "tools/bpf/progs/buffers.h"
+#include "tools/bpf/progs/conditions.h"
+#include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/stack.h"
 
 #define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
 #define TASK_IDLE	0x0402	/* task state: uninterruptible, not counted as load */

@@ -7,8 +7,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf_errors.h"
-#include "built_in.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/built_in.h"
 #include "kernel_parts.h"
 #include "net_bpf.skel.h"
 #include "net_stock_bpf.skel.h"

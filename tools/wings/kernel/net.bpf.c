@@ -18,10 +18,10 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 
-#include "buffers.h"
-#include "conditions.h"
-#include "kernel.h"
-#include "stack.h"
+#include "tools/bpf/progs/buffers.h"
+#include "tools/bpf/progs/conditions.h"
+#include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/stack.h"
 
 #define HASHED		64	/* number of bytes of a datagram that are hashed */
 #define MAX_FRAGMENTS	17

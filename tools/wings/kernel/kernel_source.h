@@ -14,7 +14,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/query/filter.h"
-#include "where.h"
+#include "tools/bpf/where.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 

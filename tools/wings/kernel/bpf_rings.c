@@ -14,7 +14,7 @@
 #include "lib/client/channel.h"
 #include "lib/client/gettime.h"
 #include "lib/core/port.h"
-#include "tools/common/monotonic.h"
+#include "monotonic.h"
 #include "tools/bpf/progs/events.h"
 
 /* Time for which events are held back, to be sorted: longer than an interrupt takes, and

@@ -6,14 +6,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cmd_record.h"
+#include "tools/record/cmd_record.h"
 #include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "lib/core/event_def.h"
-#include "record_mpi.h"
-#include "record_statedump.h"
+#include "tools/record/record_mpi.h"
+#include "tools/record/record_statedump.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
+#include "kernel_source.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 #include "tools/common/view.h"
@@ -67,8 +68,8 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 					       " were attached");
 		/* record_stacks_open(), without which stacks are not taken, needs the names of
 		 * all programs. */
-		if (!s->o->select.stacks)
-			record_kernel_statedump(s, true, false);
+		if (!s->o->stacks)
+			record_statedump_pass(s, true, false);
 		err = discard_events(s);
 		now = tsct_monotonic_ns();
 		if (now - shown < QUIET_NS)
@@ -87,13 +88,23 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 int record_kernel_open(struct record_session *s, pid_t root)
 {
 	struct tsct_recorded_attach *attach = &s->rec.nodes[0].attach;
-	struct kernel_select select = s->o->select;
+	struct kernel_select select = {
+		.roots = s->o->pids,
+		.nr_roots = s->o->nr_pids,
+		.name = s->o->comm,
+		.cgroup = s->o->cgroup,
+		.cpus = &s->o->cpus,
+		.ring_cpus = &s->ring_cpus,
+		.short_of_memory = *s->ring_limit,
+		.where = s->o->where,
+		.rate_ns = s->o->rate_ns,
+		.rate_early_ns = s->o->rate_early_ns,
+		.stacks = s->o->stacks,
+	};
 	char why[1024] = "";
 	pid_t *roots = NULL;
 	int err;
 
-	if (s->nr_channels == s->nr_programs)
-		return 0;
 	if (root && !s->o->all && !select.nr_roots) {
 		select.roots = &root;
 		select.nr_roots = 1;
@@ -104,9 +115,6 @@ int record_kernel_open(struct record_session *s, pid_t root)
 			return ctl_fail(-ENOMEM, "kernel events: out of memory");
 		select.roots = roots;
 	}
-	select.cpus = &s->o->cpus;
-	select.ring_cpus = &s->ring_cpus;
-	select.short_of_memory = *s->ring_limit;
 	raise_limit();
 	attach->begin_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
@@ -160,13 +168,14 @@ static int take_record(void *context, unsigned int kind, uint64_t cycles, const 
 	return 0;
 }
 
-bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
+bool record_kernel_take(struct record_session *s)
 {
-	const __u64 until = record_statedump_start_pass(s, is_last);
-	const bool more = s->source && kernel_source_statedump(s->source, take_record, s) == 1;
+	return kernel_source_statedump(s->source, take_record, s) == 1;
+}
 
-	record_statedump_finish_pass(s, until, idle, more);
-	return more;
+int record_kernel_pump(struct record_session *s)
+{
+	return kernel_source_pump(s->source);
 }
 
 /* ---- begin and end of the recording ---------------------------------------- */
@@ -219,8 +228,6 @@ static void store_limited(struct record_session *s)
 
 void record_kernel_begin(struct record_session *s)
 {
-	if (!s->source)
-		return;
 	kernel_source_begin(s->source, s->started);
 	s->missed = kernel_source_missed(s->source);
 	kernel_source_limited(s->source, add_limited, s);
@@ -230,8 +237,6 @@ void record_kernel_stop(struct record_session *s)
 {
 	unsigned long missed;
 
-	if (!s->source)
-		return;
 	kernel_source_stop(s->source);
 	s->untracked = kernel_source_untracked(s->source);
 	missed = kernel_source_missed(s->source);
@@ -247,8 +252,6 @@ void record_kernel_flush(struct record_session *s)
 	__u64 taken;
 	int moved;
 
-	if (!s->source)
-		return;
 	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
 	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
 	do {

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <linux/capability.h>
 
-#include "bpf_errors.h"
-#include "prerequisites.h"
-#include "probe_set.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/common/prerequisites.h"
+#include "tools/bpf/probe_set.h"
+#include "tools/bpf/progs/bpf_open.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
@@ -65,15 +65,6 @@ int prerequisites_check(char *why, size_t size)
 	return 0;
 }
 
-bool prerequisites_kernel(unsigned int major, unsigned int minor)
-{
-	unsigned int a = 0, b = 0;
-	struct utsname name;
-
-	return !uname(&name) && sscanf(name.release, "%u.%u", &a, &b) == 2 &&
-		(a > major || (a == major && b >= minor));
-}
-
 int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
 			       size_t size)
 {
@@ -81,7 +72,7 @@ int prerequisites_check_module(const char *const *events, unsigned int nr, char 
 
 	/* Before Linux 6.12, only programs of raw tracepoints and of fentry may call modules. */
 	for (i = 0; i < nr; i++)
-		if (probe_is_probe(events[i]) && !prerequisites_kernel(6, 12))
+		if (probe_is_probe(events[i]) && !bpf_kernel_since(6, 12))
 			return bpf_errors_fail(-EOPNOTSUPP, why, size,
 				    "%s: before Linux 6.12, probes cannot call the module; without "
 				    "TSCTRACE_PROVIDER=module, ring buffers of BPF are used",

@@ -3,7 +3,7 @@
  * the recording begins, and then each change. If a process tree is traced, only its
  * threads are reported. The filter's other conditions do not limit reports, as names and
  * cgroups may change. */
-#include "kernel.h"
+#include "tools/bpf/progs/kernel.h"
 
 #define LEVELS_MAX	32	/* largest level of a nested pid namespace */
 
