@@ -11,7 +11,7 @@
 
 #include "lib/client/reader.h"
 #include "lib/core/clock_params.h"
-#include "lib/syscalls/syscalls.h"
+#include "syscall_event.h"
 #include "recording_writer.h"
 
 #define BATCH		4096	/* largest number of events taken from a CPU per pass */
@@ -159,7 +159,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	/* The first event with an ID adds the ID's definition to the recording. */
 	if (unlikely(!tsct_recording_writer_knows(d->writer, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
-		if (!def && d->by_kernel && tsct_syscall_event_def(event->id, &call))
+		if (!def && d->by_kernel && tsct_syscall_event_def &&
+		    tsct_syscall_event_def(event->id, &call))
 			def = &call;
 		if (def)
 			tsct_recording_writer_define(d->writer, d->stream, event->id, def,

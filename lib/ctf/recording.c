@@ -498,7 +498,7 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 
 static const char *const syscall_names[] = {
 #define SYSCALL(number, name, result, args)	[number] = #name,
-#include "lib/syscalls/syscall_list.h"
+#include "syscall_list.h"
 #undef SYSCALL
 };
 

@@ -26,7 +26,7 @@
 static const struct tsct_syscall syscalls[] = {
 #define SYSCALL(number, name, result, args) \
 	[number] = { #name, NR_ARGS(args), TSCT_RESULT_##result, { args } },
-#include "syscall_list.h"
+#include "lib/ctf/syscall_list.h"
 #undef SYSCALL
 };
 

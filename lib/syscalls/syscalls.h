@@ -17,6 +17,7 @@
 
 #include "lib/base/wing.h"
 #include "lib/core/port.h"
+#include "lib/ctf/syscall_event.h"
 
 /*
  * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
@@ -166,7 +167,7 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  * the channel: three for each call, from TSCT_SYSCALL_ID_FIRST on.
  *
  * tsct_syscall_event_id - ID of the BEGIN, END or INSTANT event of the call with number @nr
- * tsct_syscall_event_def - definition of the event with such an ID; false: no such event
+ * tsct_syscall_event_def() gets the definition of the event with such an ID.
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 /*
@@ -177,8 +178,6 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
 #define TSCT_STACK_FIELD	"stack:u64/x"
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
-struct tsct_event_def;
-bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
 /* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
  * @id: the event's field `id`, in which 32-bit calls have bit 32 */
@@ -186,10 +185,6 @@ static inline unsigned int tsct_syscall_event_number(__u64 id)
 {
 	return (unsigned int)id | (id == (__u32)id || id >> 33 ? 0 : TSCT_SYSCALL_COMPAT);
 }
-
-/* Returns true for events of the 15 calls that programs make most often. They get short
- * IDs in a file, of which there are 32: at least 2 are left for other events. */
-bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*
  * Strings that cannot be read are recorded as these texts, which are no UTF-8: the first
@@ -204,8 +199,6 @@ bool tsct_syscall_event_is_frequent(const char *event_name);
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 /* ---- values as text: the wing `strace` ----------------------------------------------- */
-
-#define TSCT_SYSCALL_TEXT_MAX	768	/* longest text of a value, with its NUL, bytes */
 
 /*
  * tsct_syscall_arg_text - an argument as text

@@ -4,8 +4,8 @@
 #include <limits.h>
 
 #include "lib/query/message_match.h"
-#include "lib/query/spans.h"
-#include "lib/query/threads.h"
+#include "lib/export/spans.h"
+#include "lib/export/threads.h"
 #include "lib/query/filter.h"
 #include "seed.h"
 #include "suite.h"

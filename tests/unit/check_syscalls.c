@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "lib/query/syscall_value.h"
+#include "lib/syscalls/syscall_value.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"
 #include "recordings.h"

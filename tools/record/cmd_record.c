@@ -345,7 +345,8 @@ static int cmd_record(int argc, char **argv)
 	}
 	if (o.ranks)
 		record_ranks_close(o.ranks);
-	record_control_close(o.control);
+	if (o.control)
+		record_control_close(o.control);
 	free(path);
 	free(o.events);
 	free(o.pids);

@@ -106,23 +106,23 @@ void record_priority_raise(void);
  * "" erases it; elsewhere only with -v. record_progress.c */
 void record_print_progress(const struct record_options *o, const char *line);
 
-/* ---- control by another process: record_control.c ----------------------- */
+/* ---- control by another process: the wing `cluster` -------------------- */
 
 /* Opens the control connection. @fds: numbers of the descriptors to read from and to write
  * to, such as "3,4". Returns 0 or -errno. */
-int record_control_open(const char *fds, struct record_control **ret);
-void record_control_close(struct record_control *control);
+TSCT_WING int record_control_open(const char *fds, struct record_control **ret);
+TSCT_WING void record_control_close(struct record_control *control);
 
 /* Queues @message, releases it, and writes what the pipe takes. Does not wait. */
-void record_control_send(struct record_control *control, json_t *message);
+TSCT_WING void record_control_send(struct record_control *control, json_t *message);
 
 /* Sends @summary and releases it. Waits until all queued messages are written, or until the
  * pipe takes nothing for 10 s. */
-void record_control_finish(struct record_control *control, json_t *summary);
+TSCT_WING void record_control_finish(struct record_control *control, json_t *summary);
 
 /* Reads messages, starts the command after "go", and reports progress and the
  * command's end. Never blocks. */
-void record_control_poll(struct record_session *s, struct record_child *child);
+TSCT_WING void record_control_poll(struct record_session *s, struct record_child *child);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 

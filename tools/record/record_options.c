@@ -192,6 +192,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_CONTROL:
 		o->json = true;
+		if (!record_control_open)
+			argp_failure(state, EXIT_FAILED, 0, "--control: "
+				     TSCT_WING_MISSING("cluster"));
 		if (record_control_open(arg, &o->control))
 			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4", arg);
 		break;

@@ -17,7 +17,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 

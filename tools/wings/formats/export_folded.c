@@ -11,7 +11,7 @@
 
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
-#include "lib/statedump/stacks.h"
+#include "lib/export/stacks.h"
 
 struct folded {
 	struct tsct_stacks *stacks;

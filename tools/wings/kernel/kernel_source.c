@@ -23,6 +23,7 @@
 #include "net_bpf.skel.h"
 #include "tools/bpf/probe_set.h"
 #include "tasks_bpf.skel.h"
+#include "tools/common/prerequisites.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 

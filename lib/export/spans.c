@@ -102,13 +102,3 @@ void tsct_spans_free(struct tsct_spans *s)
 	s->rows = NULL;
 	s->nr_rows = 0;
 }
-
-enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
-					 const struct tsct_event_def *def)
-{
-	if (def->kind != TSCT_KIND_INSTANT || !rec->streams[stream].kernel)
-		return TSCT_KERNEL_OTHER;
-	return !strcmp(def->name, "sys_enter") ? TSCT_KERNEL_ENTER :
-		!strcmp(def->name, "sys_exit") ? TSCT_KERNEL_EXIT :
-		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH : TSCT_KERNEL_OTHER;
-}

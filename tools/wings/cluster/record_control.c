@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd_record.h"
+#include "tools/record/cmd_record.h"
 #include "lib/client/gettime.h"
-#include "record_child.h"
+#include "tools/record/record_child.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 #include "tools/common/stop.h"
 
 #define PROGRESS_NS	1000000000LL	/* time between reports of progress, ns */

@@ -5,6 +5,7 @@
 
 #include "lib/base/array.h"
 #include "known.h"
+#include "lib/syscalls/syscall_value.h"
 
 /* ---- what filters and limits hide ----------------------------------------------- */
 

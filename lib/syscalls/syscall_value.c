@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "spans.h"
+#include "lib/query/value_text.h"
 #include "syscall_value.h"
-#include "value_text.h"
+
+enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
+					 const struct tsct_event_def *def)
+{
+	if (def->kind != TSCT_KIND_INSTANT || !rec->streams[stream].kernel)
+		return TSCT_KERNEL_OTHER;
+	return !strcmp(def->name, "sys_enter") ? TSCT_KERNEL_ENTER :
+		!strcmp(def->name, "sys_exit") ? TSCT_KERNEL_EXIT :
+		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH : TSCT_KERNEL_OTHER;
+}
 
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,
 					   const struct tsct_event_def *def)

@@ -107,15 +107,4 @@ int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
 int tsct_spans_finish(struct tsct_spans *s);
 void tsct_spans_free(struct tsct_spans *s);
 
-/* Meaning of an instant event of a kernel channel */
-enum tsct_kernel_event {
-	TSCT_KERNEL_OTHER,
-	TSCT_KERNEL_ENTER,	/* sys_enter: begin of any system call, by its number */
-	TSCT_KERNEL_EXIT,	/* sys_exit: end of any system call */
-	TSCT_KERNEL_SWITCH,	/* sched_switch */
-};
-
-enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
-					 const struct tsct_event_def *def);
-
 #endif /* TSCT_SPANS_H */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "stacks.h"
-#include "statedump.h"
+#include "lib/statedump/statedump.h"
 #include "symbolize.h"
 #include "lib/base/array.h"
 #include "lib/base/index.h"

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: MIT
+/* Counts events by thread, and system calls */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/core/event_def.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"
-#include "stat.h"
-
-void tally_add(struct tally *sum, const struct tally *t)
-{
-	if (!t->events)
-		return;
-	if (!sum->events || t->first < sum->first)
-		sum->first = t->first;
-	if (t->last > sum->last)
-		sum->last = t->last;
-	sum->events += t->events;
-	sum->payload += t->payload;
-	sum->bytes += t->bytes;
-}
+#include "threads.h"
 
 /* Counts a system call that has ended. Returns it; NULL: out of memory */
 static struct call *count_call(struct threads *all, __s64 number,
@@ -71,7 +60,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return 0;
 }
 
-int threads_init(struct threads *all, const struct tsct_identity *identity,
+/* Initializes @all. @identity and @trace must exist until threads_free(). Returns 0 or -ENOMEM. */
+static int threads_init(struct threads *all, const struct tsct_identity *identity,
 		 const struct tsct_trace *trace)
 {
 	memset(all, 0, sizeof(*all));
@@ -85,7 +75,7 @@ int threads_init(struct threads *all, const struct tsct_identity *identity,
 	return all->recent ? tsct_known_init(&all->known, trace) : -ENOMEM;
 }
 
-void threads_free(struct threads *all)
+static void threads_free(struct threads *all)
 {
 	tsct_threads_free(&all->ids);
 	tsct_known_free(&all->known);
@@ -178,7 +168,8 @@ static void leave_unknown(struct threads *all, const struct tsct_trace_event *e,
 	tsct_spans_leave(&all->in_call, find_thread(all, e, e->tid), TSCT_SPAN_REPLACED, e);
 }
 
-void threads_note(struct threads *all, const struct tsct_trace_event *e,
+/* Counts an event for its thread. @bytes: size of the event in its file */
+static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		  __u64 bytes, const struct stat_meaning *meaning)
 {
 	__u32 *recent = &all->recent[e->location], at = *recent;
@@ -272,7 +263,9 @@ static void identify_thread(struct thread *t, const struct tsct_identity *identi
 		memcpy(t->process, who && *who->name ? who->name : t->comm, sizeof(t->process));
 }
 
-void threads_finish(struct threads *all)
+/* Ends the counting. Sorts system calls by total time and threads by number of events, largest
+ * first. System calls that did not occur are at the end. */
+static void threads_finish(struct threads *all)
 {
 	__u32 i;
 
@@ -286,4 +279,82 @@ void threads_finish(struct threads *all)
 		qsort(all->calls, all->nr_calls, sizeof(*all->calls), by_total);
 	if (all->nr)
 		qsort(all->table, all->nr, sizeof(*all->table), by_events);
+}
+
+/* ---- for cmd_stat.c -------------------------------------------------------- */
+
+/* Finds out what the events of a stream mean. Returns 0 or -ENOMEM. */
+static int init_stream(struct stat_threads *t, const struct tsct_recording *rec, __u32 stream)
+{
+	const struct tsct_stream_class *c = &rec->streams[stream];
+	const struct tsct_syscall *call;
+	__u32 i;
+
+	t->meaning[stream] = calloc(c->nr_defs + 1, sizeof(**t->meaning));
+	if (!t->meaning[stream])
+		return -ENOMEM;
+	for (i = 0; i < c->nr_defs; i++) {
+		if (!c->defs[i])
+			continue;
+		call = tsct_syscall_of(rec, stream, c->defs[i]);
+		t->meaning[stream][i] = (struct stat_meaning) {
+			.kernel = tsct_kernel_event(rec, stream, c->defs[i]),
+			/* exit() never returns: do not count it as a call without an end. */
+			.call = call && call->result != TSCT_RESULT_NONE ?
+				(__s64)tsct_syscall_number(call) : -1,
+			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,
+		};
+	}
+	return 0;
+}
+
+int stat_threads_open(struct stat_figures *s)
+{
+	struct stat_threads *t = calloc(1, sizeof(*t));
+	__u32 i;
+
+	s->threads = t;
+	if (!t)
+		return -ENOMEM;
+	t->nr_streams = s->rec->nr_streams;
+	t->meaning = calloc(t->nr_streams + 1, sizeof(*t->meaning));
+	if (!t->meaning)
+		return -ENOMEM;
+	for (i = 0; i < t->nr_streams; i++)
+		if (init_stream(t, s->rec, i))
+			return -ENOMEM;
+	tsct_identity_read(s->dir, &t->identity);
+	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &t->stacks) == -ENOMEM)
+		return -ENOMEM;
+	return threads_init(&t->all, &t->identity, s->trace);
+}
+
+void stat_threads_free(struct stat_figures *s)
+{
+	struct stat_threads *t = s->threads;
+	__u32 i;
+
+	for (i = 0; t->meaning && i < t->nr_streams; i++)
+		free(t->meaning[i]);
+	free(t->meaning);
+	threads_free(&t->all);
+	tsct_identity_free(&t->identity);
+	tsct_stacks_free(t->stacks);
+	free(t);
+	s->threads = NULL;
+}
+
+void stat_threads_note(struct stat_figures *s, const struct tsct_trace_event *e, __u64 bytes)
+{
+	struct stat_threads *t = s->threads;
+
+	threads_note(&t->all, e, bytes,
+		     &t->meaning[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST]);
+	if (t->stacks && tsct_stacks_has(s->rec, e))
+		tsct_stack_counts_add(&t->counts, tsct_stacks_of(t->stacks, s->rec, e), 1);
+}
+
+void stat_threads_finish(struct stat_figures *s)
+{
+	threads_finish(&s->threads->all);
 }

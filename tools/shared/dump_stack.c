@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump.h"
+#include "lib/export/stacks.h"
 #include "lib/query/value_text.h"
+#include "tools/read/dump.h"
 
-int dump_stacks_read(struct dump *d)
+void dump_stacks_free(struct dump *d)
 {
 	tsct_stacks_free(d->stacks);
 	d->stacks = NULL;
+}
+
+int dump_stacks_read(struct dump *d)
+{
+	dump_stacks_free(d);
 	d->stacks_are_old = false;
 	return d->rec->statedump ? tsct_stacks_read(d->dir, d->trace, &d->stacks) : 0;
 }

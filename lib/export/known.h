@@ -12,7 +12,6 @@
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/filter.h"
 #include "lib/statedump/identity.h"
-#include "spans.h"
 
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
