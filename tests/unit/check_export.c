@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: formats */
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
 #include <errno.h>
 #include <limits.h>

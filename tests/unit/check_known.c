@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: threads */
 /* Times in which filters, limits and losses hide who runs on a CPU, or the end of a slice */
 #include "lib/export/known.h"
 #include "recordings.h"
