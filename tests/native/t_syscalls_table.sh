@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The table of system calls agrees with the numbers in the headers, and its
 # arguments with those of the running kernel, as tracefs describes them. The
-# test-wing: kernel
 # headers have all constants that symbols_*.table names without a value.
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need mount unshare
 
