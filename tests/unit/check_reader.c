@@ -7,6 +7,7 @@
 
 #define RING_BLOCKS	4
 #include "read_ring.h"
+#include "short_memory.h"
 
 static struct tsct_producer *ring(void)
 {
@@ -245,6 +246,22 @@ TEST(test_definitions)
 			 a);
 	ck_assert_int_eq(tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
 			 -EINVAL);
+}
+
+/* While memory is short, definitions are unknown. They are not broken: later they are read. */
+TEST(test_definitions_without_memory)
+{
+	const int id = tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:u32");
+	const struct tsct_event_def *def = NULL;
+	unsigned int enough;
+
+	for (enough = 0; !def && enough < 10; enough++) {
+		allocations = enough;
+		def = tsct_reader_def(reader, id);
+		allocations = UINT_MAX;
+	}
+	ck_assert_uint_eq(enough, 3);	/* for the copy, and for the table of ids */
+	ck_assert_str_eq(def->name, "a");
 }
 
 /* A channel's definition area with random contents, in most cases with wrong sizes */
