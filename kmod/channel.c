@@ -37,24 +37,12 @@ static DEFINE_XARRAY_ALLOC1(channel_table);
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
 static u64 channel_count;
-static u32 channel_generation = 1;	/* never 0 */
 static u32 channel_next_id;
 static int channel_hotplug_state;
 
 u64 tsct_channels_count(void)
 {
 	return READ_ONCE(channel_count);
-}
-
-u32 tsct_channels_generation(void)
-{
-	return READ_ONCE(channel_generation);
-}
-
-static void channel_generation_next(void)
-{
-	lockdep_assert_held(&tsct_channel_lock);
-	WRITE_ONCE(channel_generation, channel_generation + 1 ?: 1);
 }
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
@@ -94,7 +82,6 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 	if (rcu_access_pointer(*slot) == channel)
 		RCU_INIT_POINTER(*slot, NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
-	channel_generation_next();
 }
 
 /* ---- creation --------------------------------------------------------- */
@@ -235,7 +222,6 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
 				   channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
-	channel_generation_next();
 	return 0;
 }
 
@@ -286,7 +272,6 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 		goto warn;
 	}
 	channel->bytes += channel->ring_bytes;
-	channel_generation_next();
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted on it are lost\n",
@@ -547,7 +532,6 @@ void tsct_channels_exit(void)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
-	bool last;
 
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
@@ -556,12 +540,8 @@ void tsct_channels_exit(void)
 				channel->id, channel->name);
 		mutex_lock(&tsct_channel_lock);
 		channel_table_remove(channel);
-		last = !channel->pins;
 		mutex_unlock(&tsct_channel_lock);
-		/* A netlink query that has pinned the channel frees it, before
-		 * tsct_netlink_exit() returns. */
-		if (last)
-			channel_free(channel);
+		channel_free(channel);
 	}
 	xa_destroy(&channel_table);
 }

@@ -102,8 +102,6 @@ void tsct_device_exit(void);
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
-/* A number that changes when a channel is made or removed, or gets a ring; never 0. */
-u32 tsct_channels_generation(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
@@ -148,27 +146,12 @@ void tsct_module_info(struct tsct_info *ret);
 /*
  * describe.c
  *
- * Rights to read the statistics of channels
+ * Get statistics: _next() of the lowest id above info->id among the channels that the current
+ * task may see, _cpu() of the CPU arg->cpu of the channel arg->id. Return 0; -ENOENT: no such
+ * visible channel; -EINVAL: no such CPU.
  */
-struct tsct_viewer {
-	kuid_t uid;			/* user whose own channels are visible */
-	bool all;			/* true: channels of all users are visible */
-};
-
-/* Returns the rights of the current task. */
-struct tsct_viewer tsct_viewer_current(void);
-
-/*
- * Get statistics: _next() of the visible channel with the lowest id above info->id,
- * _get() of the channel info->id, _cpu() of the CPU arg->cpu of the channel arg->id.
- * Return 0; -ENOENT: no such visible channel; -EINVAL: no such CPU.
- */
-int tsct_channel_next(struct tsct_channel_info *info,
-		      const struct tsct_viewer *viewer);
-int tsct_channel_get(struct tsct_channel_info *info,
-		     const struct tsct_viewer *viewer);
-int tsct_channel_cpu(struct tsct_channel_cpu *arg,
-		     const struct tsct_viewer *viewer);
+int tsct_channel_next(struct tsct_channel_info *info);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
  * Adds an event definition to a channel, unless an equal definition exists. Returns 0
