@@ -58,9 +58,11 @@ if [ "$(id -u)" = 0 ]; then
 	nothing
 fi
 
-refused 1 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
-says '^user '
-says '^sched_switch '
+if has_wing kernel; then
+	refused 1 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
+	says '^user '
+	says '^sched_switch '
+fi
 refused 2 'is not a power of two' --blocks=many -o x -- touch ran
 refused 2 'is not a power of two' --blocks=-1 -o x -- touch ran
 refused 2 "blocks: '0' is not a power of two from 2 to 65536" --blocks=0 -o x -- touch ran
