@@ -24,7 +24,7 @@ json_t *stat_calls_json(const struct stat_figures *s)
 	const struct call *c;
 
 	for (c = s->threads->all.calls; c < s->threads->all.calls + s->threads->all.nr_calls; c++) {
-		call = tsct_syscall_by_number((unsigned int)c->number);
+		call = tsct_syscall_by_number((__u64)c->number);
 		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
 			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
 			"name", call ? call->name : NULL,
