@@ -15,6 +15,7 @@
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -86,17 +87,35 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 
 /* ---- creation --------------------------------------------------------- */
 
-static struct tsct_kchannel *channel_find_by_name(kuid_t uid, const char *name)
+/* Returns true if @ns is @above or below it. */
+static bool pid_ns_is_within(const struct pid_namespace *ns,
+			     const struct pid_namespace *above)
 {
-	struct tsct_kchannel *channel;
+	while (ns && ns != above)
+		ns = ns->parent;
+	return ns;
+}
+
+/* Names are unique among the channels of a user and a pid namespace. Returns the channel of
+ * @ns, or, if @below is true, else one of a pid namespace below @ns. */
+static struct tsct_kchannel *channel_find_by_name(kuid_t uid,
+						  const struct pid_namespace *ns,
+						  bool below, const char *name)
+{
+	struct tsct_kchannel *channel, *ret = NULL;
 	unsigned long id;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	xa_for_each(&channel_table, id, channel)
-		if (!channel->removed && uid_eq(channel->uid, uid) &&
-		    !strncmp(channel->name, name, TSCT_NAME_MAX))
+	xa_for_each(&channel_table, id, channel) {
+		if (channel->removed || !uid_eq(channel->uid, uid) ||
+		    strncmp(channel->name, name, TSCT_NAME_MAX))
+			continue;
+		if (channel->pid_ns == ns)
 			return channel;
-	return NULL;
+		if (below && !ret && pid_ns_is_within(channel->pid_ns, ns))
+			ret = channel;
+	}
+	return ret;
 }
 
 static void channel_fill_header(struct tsct_kchannel *channel)
@@ -135,6 +154,8 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		return NULL;
 	strscpy(channel->name, arg->name, sizeof(channel->name));
 	channel->uid = uid;
+	channel->pid_ns = get_pid_ns(gfp & __GFP_ACCOUNT ? task_active_pid_ns(current) :
+				     &init_pid_ns);
 	channel->policy = arg->policy;
 	channel->flags = arg->flags;
 	/* BPF programs may write kernel channels of users, not those of kernel modules. */
@@ -163,6 +184,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
+	kuid_t payer = privileged ? channel->uid : tsct_account_payer();
 	u64 bytes;
 	int err;
 
@@ -170,13 +192,13 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
 
 	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->name)) {
+	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name)) {
 		err = -EEXIST;
 		goto unlock;
 	}
 	channel->privileged = privileged ||
 		has_capability_noaudit(current, CAP_SYS_RESOURCE);
-	err = tsct_account_open(channel->uid, bytes, channel->privileged,
+	err = tsct_account_open(payer, bytes, channel->privileged,
 				&channel->account);
 	if (!err)
 		channel->bytes = bytes;
@@ -201,7 +223,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	int err;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->name))
+	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name))
 		return -EEXIST;
 	/* Reserves an id, with NULL as entry: lookups shall not find the channel before its
 	 * header, which has the id, is complete. */
@@ -334,6 +356,7 @@ free_memory:
 	channel_uncharge(channel);
 free_channel:
 	mem_cgroup_put(channel->memcg);
+	put_pid_ns(channel->pid_ns);
 	kvfree(channel);
 	return err;
 }
@@ -348,9 +371,15 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 
 /* ---- attach, release, remove ------------------------------------------ */
 
+bool tsct_channel_is_own(const struct tsct_kchannel *channel)
+{
+	return uid_eq(channel->uid, current_euid()) &&
+		pid_ns_is_within(channel->pid_ns, task_active_pid_ns(current));
+}
+
 static int channel_check_owner(const struct tsct_kchannel *channel)
 {
-	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
+	if (!tsct_channel_is_own(channel) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/* uid 0 alone is not enough to read the kernel's events. */
 	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
@@ -376,7 +405,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	*ret = channel_find_by_name(uid, arg->name);
+	*ret = channel_find_by_name(uid, task_active_pid_ns(current), true, arg->name);
 	return *ret ? 0 : -ENOENT;
 }
 
@@ -427,6 +456,7 @@ static void channel_free(struct tsct_kchannel *channel)
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
 	mem_cgroup_put(channel->memcg);
+	put_pid_ns(channel->pid_ns);
 	kvfree_rcu(channel, rcu);
 }
 

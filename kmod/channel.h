@@ -15,6 +15,7 @@
 #include "../lib/core/ring.h"
 #include "ring.h"
 
+struct pid_namespace;
 struct tsct_account;
 
 /*
@@ -33,6 +34,7 @@ struct tsct_kchannel {
 	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
 					 * 0: BPF programs cannot write the channel */
 	kuid_t uid;
+	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
 	char name[TSCT_NAME_MAX];
 	struct tsct_account *account;
 	struct tsct_channel_header *header;
@@ -133,6 +135,12 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
+/*
+ * Returns true if the channel is of the current user, and was made in the current pid namespace
+ * or one below. A container's root may have the user id of the host's root, but does not own
+ * the host's channels.
+ */
+bool tsct_channel_is_own(const struct tsct_kchannel *channel);
 /* Returns the channel with this id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
 /* Returns the channel with this bpf_handle, or NULL. Under RCU. */
@@ -276,7 +284,11 @@ int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
 /*
  * account.c
  *
- * The caller holds tsct_channel_lock, except for tsct_accounts_info().
+ * The caller holds tsct_channel_lock, except for tsct_account_payer() and
+ * tsct_accounts_info().
+ *
+ * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
+ * the owner of the outermost user namespace that it is in.
  *
  * tsct_account_open - charge @uid for one more channel of @bytes
  * @privileged: true: check only the limit over all users, which has a reserve that other
@@ -285,6 +297,7 @@ int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
  * Creates the user's account with its first channel. Returns 0 and the account
  * in *ret, -EDQUOT or -ENOMEM.
  */
+kuid_t tsct_account_payer(void);
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		      struct tsct_account **ret);
 /* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */

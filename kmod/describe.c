@@ -4,7 +4,6 @@
  * figures of rings that they write; nothing in the kernel depends on such figures.
  */
 #include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -73,7 +72,7 @@ void tsct_module_info(struct tsct_info *ret)
 /* Returns true if the current task may see the channel. */
 static bool channel_visible(const struct tsct_kchannel *channel)
 {
-	return uid_eq(channel->uid, current_euid()) ||
+	return tsct_channel_is_own(channel) ||
 		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 

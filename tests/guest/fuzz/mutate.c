@@ -98,15 +98,15 @@ static const struct fz_op idioms[][8] = {
 		{ FZ_BPF, .sel = { 0, 0, 8, 40 } },
 	}, {	/* news of channels */
 		{ FZ_CREATE, AT(0, 0) },
-		{ FZ_NETLINK },
+		{ FZ_NETLINK, AT(0, 0) },
 		{ FZ_CLOSE, AT(0, 0) },
-		{ FZ_NETLINK },
+		{ FZ_NETLINK, AT(0, 0) },
 	}, {	/* a clock, and a disruption of it */
 		{ FZ_CLOCK_SET, AT(0, 0), .sel = { 0, 0, 0, 0x11 } },
 		{ FZ_CLOCK_SET, AT(0, 0), .sel = { 1, 0, 1, 0x19 } },
 		{ FZ_SETTING, .sel = { 0, 1 } },
 		{ FZ_WAIT, .sel = { 0, 0, 3 } },
-		{ FZ_NETLINK },
+		{ FZ_NETLINK, AT(0, 0) },
 	}, {	/* the previous boot's memory */
 		{ FZ_PREVIOUS, AT(0, 0) },
 		{ FZ_PREVIOUS_READ, AT(0, 0) },
