@@ -93,10 +93,13 @@ assert s["absent"] >= 20 and s["absent"] + s["of_program"] == s["events"], s' ||
 "$ctl" report -q -o idle.html idle
 grep -q '[0-9]* events of threads without a user stack' idle.html || fail "idle: page"
 
-# No stacks: one sentence each
+# No stacks: one sentence each, and no file of nothing
 run 0 record -e syscalls -o bare -- true
-run_says 0 'bare: no exported event has a stack; ' export -f folded -o - bare
+run_says 1 'no exported event has a stack; ' export -f folded -o - bare
 [ ! -s out ] || fail "folded stacks of nothing"
+run_says 1 '^trace-ctl export: none.folded: no exported event has a stack; ' \
+	export -o none.folded bare
+[ ! -e none.folded ] || fail "a file of no stacks"
 "$ctl" report -q -o bare.html bare
 grep -q 'No event of this page has a stack; ' bare.html || fail "page without stacks"
 

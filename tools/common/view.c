@@ -53,7 +53,7 @@ static void print_damaged_file(const struct tsct_recording *rec,
 	const struct tsct_location *at = &rec->locations[location];
 
 	ctl_error("%s (node %u): file of channel %s, CPU %u %s before the merge:"
-		" %" PRIu64 " events are missing", tsct_recording_node_name(rec, at->node),
+		" missing events: %" PRIu64, tsct_recording_node_name(rec, at->node),
 		at->node, s->name, at->cpu,
 		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" : "was damaged",
 		(uint64_t)s->loss[location].cause[cause]);
