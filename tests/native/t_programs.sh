@@ -198,6 +198,12 @@ run 3 stat --json "$work/types"
 run_says 3 'LOST: refused 100$' record --block-size 65536 --blocks 512 -o "$work/unmapped" -- \
 	sh -c "ulimit -v 30000; exec $helpers/account $work/counts user events=100"
 says 'channel default: not enough memory for its rings, or for mapping them; use fewer blocks'
+# So are those of a program without a descriptor for a connection, or for the rings.
+for limit in 4 5; do
+	run_says 3 'LOST: refused 100$' record -o "$work/unreached$limit" -- \
+		sh -c "ulimit -n $limit; exec $helpers/account $work/counts user events=100"
+	says "no descriptor left; raise its 'ulimit -n'"
+done
 # 100,000 types: their definitions need more than 64 KiB, and their ids more than 16 bits.
 seq 100000 | sed 's/.*/ev& n=&/' >"$work/lines"
 run_says 0 '100000 published = 100000 recorded + 0 lost$' record -o "$work/wide" -- \

@@ -92,6 +92,8 @@ static int open_drains(struct record_session *s)
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
+		if (!err && s->losses[i])
+			tsct_drain_count_since(s->drains[i], s->losses[i]);
 		if (err) {
 			ctl_error("channel %s: %s", s->rec.streams[i].name,
 				     strerror(-err));
@@ -106,9 +108,13 @@ int record_session_begin(struct record_session *s, pid_t root)
 {
 	const bool kernel = s->nr_channels > s->nr_programs;
 	int err = kernel ? record_kernel_open(s, root) : 0;
+	unsigned int i;
 
 	if (err)
 		return err;
+	/* It takes a while to make the files, and rings may be full meanwhile. */
+	for (i = 0; i < s->nr_channels; i++)
+		s->losses[i] = tsct_drain_losses(s->channels[i]);
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
 	if (s->source)
 		record_kernel_begin(s);
@@ -277,6 +283,7 @@ void record_session_close(struct record_session *s)
 		record_kernel_close(s);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
+		free(s->losses[i]);
 		tsct_channel_close(s->channels[i]);
 	}
 	tsct_recording_writer_close(s->writer);

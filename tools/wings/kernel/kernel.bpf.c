@@ -85,22 +85,37 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Ended processes that are still tracked, the oldest at nr_ended % ENDED_TRACKED */
+#define ENDED_TRACKED	1024
+static struct {
+	__u32 tgid;
+	u64 start;
+} ended[ENDED_TRACKED];
+__u64 nr_ended;
+
 /*
- * Stops tracking a process when its last task is freed, not at its exit: an exiting
- * task still switches away once. The thread group leader is freed after all other
- * threads.
+ * Stops tracking a process when its first task has been freed, and ENDED_TRACKED more processes
+ * after it: an exiting task still switches away once. The first task may be freed before another
+ * one has done so, which was preempted at its end.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
-	u64 *start;
+	__u32 tgid = task->tgid, oldest;
+	u64 *start, at;
 
 	if (task->pid != tgid)
 		return 0;
 	start = bpf_map_lookup_elem(&tracked, &tgid);
-	if (start && *start == task->start_boottime)
-		bpf_map_delete_elem(&tracked, &tgid);
+	if (!start || *start != task->start_boottime)
+		return 0;
+	at = __sync_fetch_and_add(&nr_ended, 1) % ENDED_TRACKED;
+	oldest = ended[at].tgid;
+	start = bpf_map_lookup_elem(&tracked, &oldest);
+	if (start && *start == ended[at].start)
+		bpf_map_delete_elem(&tracked, &oldest);
+	ended[at].tgid = tgid;
+	ended[at].start = task->start_boottime;
 	return 0;
 }
 
