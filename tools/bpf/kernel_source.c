@@ -473,6 +473,11 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
+void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret)
+{
+	net_source_unknown(source->net, ret);
+}
+
 /*
  * Returns an upper bound of the number of system calls' starts, or ends, that neither program
  * recorded. @recorded: number of those that the second recorded because the first missed them

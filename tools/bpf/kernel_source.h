@@ -110,6 +110,17 @@ unsigned long kernel_source_refused(const struct kernel_source *source);
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
+/* What network events do not show, because the programs lack addresses of the kernel */
+struct kernel_unknown {
+	unsigned long messages;	/* number of events with the message number 0: unknown */
+	bool fragments;		/* a number is unknown if a datagram's first bytes are in fragments */
+	bool interrupts;	/* nested packets are missed, and stacks are not taken */
+	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
+};
+
+/* Sets *ret to what is unknown, so far. */
+void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret);
+
 /* Returns the number of processes that are not recorded: the map of processes was full. */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
 

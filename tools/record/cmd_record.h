@@ -191,6 +191,8 @@ struct record_session {
 	bool other_numbers;
 	/* number of events with a stack of which the kernel refused a part */
 	unsigned long refused;
+	/* number of network events without a message number */
+	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
 	/* number of processes that were not recorded, because too many ran together */

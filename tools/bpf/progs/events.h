@@ -202,7 +202,7 @@ struct statedump_thread {
 
 /*
  * A message event describes one packet. Sender and receiver compute the same number
- * `message` from the packet, see net.bpf.c. `remote` is the address of the peer.
+ * `message` from the packet, see net.bpf.c; 0: unknown. `remote` is the address of the peer.
  */
 #define NET_FIELDS(I, C, S) \
 	I(u64, message, "/x") \
@@ -223,6 +223,14 @@ EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
 struct net_event {
 	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
 } __attribute__((packed));
+
+/* What the programs of network events do not know, because the kernel hides its addresses */
+struct net_unknown {
+	u64 messages;		/* number of events without a message number; atomic */
+	s32 error;		/* why variables were not found, -errno: EPERM, or ENOENT */
+	u8 memory;		/* 1: where fragments are */
+	u8 interrupts;		/* 1: whether a CPU serves an interrupt */
+};
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");

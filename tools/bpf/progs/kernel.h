@@ -7,6 +7,7 @@
 #define TSCT_BPF_KERNEL_H
 
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 #define __VMLINUX_H__	/* bpf_tracing.h then names registers as struct pt_regs below does */
