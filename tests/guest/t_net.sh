@@ -237,6 +237,10 @@ stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
 
 # --- the kernel hides its addresses -----------------------------------------------------
 
+begun() {
+	kill -0 $recorder 2>/dev/null || fail "$dir: $(cat "$dir.out")"
+	[ -e "$dir.of/begun" ]
+}
 # Datagrams of one size and different contents, whose first bytes are in fragments, have
 # numbers that differ and match, or, if HIDDEN is 1, maybe none. The recorder may have no
 # right to enter the namespaces, so the messages are not sent by its command.
@@ -245,13 +249,14 @@ fragments() {	# DIR HIDDEN COMMAND...
 	shift 2
 	mkdir "$dir.of"
 	chmod 777 "$dir.of"
-	mkfifo -m 666 "$dir.begun" "$dir.end"
+	mkfifo -m 666 "$dir.end"
 	"$@" trace-ctl record -o "$dir.of/out" -a -e net -- \
-		sh -c "echo >$dir.begun; read -r line <$dir.end" >"$dir.out" 2>&1 &
-	read -r line <"$dir.begun"
+		sh -c "echo >$dir.of/begun; read -r line <$dir.end" >"$dir.out" 2>&1 &
+	recorder=$!
+	wait_for "$dir: the recording begins" begun
 	$ip netns exec a talk burst 10.77.0.2 7009 20 1000 >"$dir.talk" 2>&1 || fail "$dir: talk"
 	echo >"$dir.end"
-	wait $! || status=$?
+	wait $recorder || status=$?
 	trace-ctl dump --raw "$dir.of/out" >"$dir.events" || fail "$dir: $(cat "$dir.out")"
 	awk '/[:=]7009\>/ { n[$4]++; unknown += $5 == "message=0x0" }
 	/[:=]7009\>/ && $5 != "message=0x0" { twice += id[$4 $5]++; known[$4]++ }
@@ -280,7 +285,7 @@ fragments shown 0
 as_user() {	# CAPABILITIES COMMAND...
 	caps=-all,+bpf,+perfmon$1
 	shift
-	TSCTRACE_PROVIDER=embedded setpriv --reuid 1000 --regid 1000 --clear-groups \
+	TSCTRACE_PROVIDER=embedded /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups \
 		--inh-caps "$caps" --ambient-caps "$caps" --bounding-set "$caps" "$@"
 }
 fragments user 1 as_user ''
@@ -291,7 +296,11 @@ echo "$kptr" >/proc/sys/kernel/kptr_restrict
 # Numbers that are unknown match nothing.
 trace-ctl merge -o merged user.of/out nobody_shown.of/out >merge.out 2>&1 ||
 	fail "merge: $(cat merge.out)"
-cat merge.out
+alone() {	# EVENT
+	cat user.events nobody_shown.events | grep -c " $1 message=0x0 .*[:=]7009\>"
+}
+grep -q ": $(alone net_send/send) sends without a receive, $(alone net_receive/receive)\
+ receives without a send" merge.out || fail "merge: $(cat merge.out)"
 
 # --- selection by fields with stacks, and the rate limit -------------------------------------
 

@@ -73,10 +73,11 @@ void kernel_source_begin(struct kernel_source *source, uint64_t begin);
 int kernel_source_pump(struct kernel_source *source);
 
 /*
- * Detaches the programs: no more events are recorded. The caller then calls
- * kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
+ * Detaches the programs and waits for those that run: no more events are recorded. The caller
+ * then calls kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
+ * Returns 0, or -errno if it could not wait: then programs may still record events.
  */
-void kernel_source_stop(struct kernel_source *source);
+int kernel_source_stop(struct kernel_source *source);
 
 /* After kernel_source_stop(): moves the events up to the recording's @end, in cycles,
  * into the channel. Returns the number of events moved, or -errno. */

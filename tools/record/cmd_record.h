@@ -197,7 +197,7 @@ struct record_session {
 	unsigned long threads_unseen;
 	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
-	bool unmoved;		/* kernel events remained in the ring buffers of BPF */
+	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */

@@ -254,10 +254,15 @@ void record_kernel_stop(struct record_session *s)
 {
 	struct kernel_unknown unknown;
 	unsigned long missed;
+	int err;
 
 	if (!s->source)
 		return;
-	kernel_source_stop(s->source);
+	err = kernel_source_stop(s->source);
+	if (err)
+		ctl_error("kernel events: cannot wait for BPF programs that still run: %s; their"
+			  " last events may be missing", strerror(-err));
+	s->unmoved = err;
 	kernel_source_unknown(s->source, &unknown);
 	s->unnumbered = unknown.messages - s->unnumbered;
 	s->untracked = kernel_source_untracked(s->source);
@@ -289,7 +294,7 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
-	s->unmoved = moved < 0 || missing;
+	s->unmoved = s->unmoved || moved < 0 || missing;
 	refused = kernel_source_refused(s->source);
 	if (refused)
 		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
