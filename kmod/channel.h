@@ -15,6 +15,7 @@
 #include "../lib/core/ring.h"
 #include "ring.h"
 
+struct pid_namespace;
 struct tsct_account;
 
 /*
@@ -33,6 +34,7 @@ struct tsct_kchannel {
 	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
 					 * 0: BPF programs cannot write the channel */
 	kuid_t uid;
+	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
 	char name[TSCT_NAME_MAX];
 	struct tsct_account *account;
 	struct tsct_channel_header *header;
@@ -102,8 +104,6 @@ void tsct_device_exit(void);
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
-/* A number that changes when a channel is made or removed, or gets a ring; never 0. */
-u32 tsct_channels_generation(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
@@ -135,6 +135,12 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
+/*
+ * Returns true if the channel is of the current user, and was made in the current pid namespace
+ * or one below. A container's root may have the user id of the host's root, but does not own
+ * the host's channels.
+ */
+bool tsct_channel_is_own(const struct tsct_kchannel *channel);
 /* Returns the channel with this id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
 /* Returns the channel with this bpf_handle, or NULL. Under RCU. */
@@ -148,27 +154,12 @@ void tsct_module_info(struct tsct_info *ret);
 /*
  * describe.c
  *
- * Rights to read the statistics of channels
+ * Get statistics: _next() of the lowest id above info->id among the channels that the current
+ * task may see, _cpu() of the CPU arg->cpu of the channel arg->id. Return 0; -ENOENT: no such
+ * visible channel; -EINVAL: no such CPU.
  */
-struct tsct_viewer {
-	kuid_t uid;			/* user whose own channels are visible */
-	bool all;			/* true: channels of all users are visible */
-};
-
-/* Returns the rights of the current task. */
-struct tsct_viewer tsct_viewer_current(void);
-
-/*
- * Get statistics: _next() of the visible channel with the lowest id above info->id,
- * _get() of the channel info->id, _cpu() of the CPU arg->cpu of the channel arg->id.
- * Return 0; -ENOENT: no such visible channel; -EINVAL: no such CPU.
- */
-int tsct_channel_next(struct tsct_channel_info *info,
-		      const struct tsct_viewer *viewer);
-int tsct_channel_get(struct tsct_channel_info *info,
-		     const struct tsct_viewer *viewer);
-int tsct_channel_cpu(struct tsct_channel_cpu *arg,
-		     const struct tsct_viewer *viewer);
+int tsct_channel_next(struct tsct_channel_info *info);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
  * Adds an event definition to a channel, unless an equal definition exists. Returns 0
@@ -293,7 +284,11 @@ int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
 /*
  * account.c
  *
- * The caller holds tsct_channel_lock, except for tsct_accounts_info().
+ * The caller holds tsct_channel_lock, except for tsct_account_payer() and
+ * tsct_accounts_info().
+ *
+ * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
+ * the owner of the outermost user namespace that it is in.
  *
  * tsct_account_open - charge @uid for one more channel of @bytes
  * @privileged: true: check only the limit over all users, which has a reserve that other
@@ -302,6 +297,7 @@ int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
  * Creates the user's account with its first channel. Returns 0 and the account
  * in *ret, -EDQUOT or -ENOMEM.
  */
+kuid_t tsct_account_payer(void);
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		      struct tsct_account **ret);
 /* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */

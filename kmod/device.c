@@ -223,10 +223,9 @@ static long ioctl_attach(struct file *file, void __user *uarg, size_t size)
 
 static long ioctl_next(void __user *uarg, size_t size)
 {
-	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_info info;
 
-	return device_get(&info, uarg, size) ?: tsct_channel_next(&info, &viewer) ?:
+	return device_get(&info, uarg, size) ?: tsct_channel_next(&info) ?:
 		device_put(&info, sizeof(info), uarg, size);
 }
 
@@ -242,7 +241,6 @@ static long ioctl_remove(void __user *uarg, size_t size)
 
 static long ioctl_cpu(void __user *uarg, size_t size)
 {
-	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_cpu arg;
 	long err = device_get(&arg, uarg, size);
 
@@ -250,7 +248,7 @@ static long ioctl_cpu(void __user *uarg, size_t size)
 		return err;
 	if (arg.reserved0)
 		return -EINVAL;
-	return tsct_channel_cpu(&arg, &viewer) ?:
+	return tsct_channel_cpu(&arg) ?:
 		device_put(&arg, sizeof(arg), uarg, size);
 }
 

@@ -40,8 +40,8 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Programs can reach netlink and the device from their registration on, and may hold
-	 * on to the module: so these are last. */
+	/* Programs can open the device from its registration on, and hold on to the module:
+	 * so the device is last. */
 	err = tsct_netlink_init();
 	if (err)
 		goto exit_channels;

@@ -6,11 +6,8 @@
 
 struct tsct_clock_reading;
 
-/*
- * netlink.c: the generic netlink family, its queries and its news. Initialize it after
- * the clock area and the CPU check, which queries read; news sent before that, or after
- * tsct_netlink_exit(), are dropped.
- */
+/* netlink.c: the generic netlink family. News sent before tsct_netlink_init(), or after
+ * tsct_netlink_exit(), are dropped. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

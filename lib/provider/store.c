@@ -277,8 +277,9 @@ static int number_def(struct tsct_store_channel *channel, __u32 at, const __u64 
 	return 0;
 }
 
-/* Copies the definitions from the memory, up to the first that is not valid. */
-static void adopt_defs(struct tsct_store_channel *channel)
+/* Copies the definitions from the memory, up to the first that is not valid. Returns 0 or
+ * -ENOMEM. */
+static int adopt_defs(struct tsct_store_channel *channel)
 {
 	struct tsct_channel_header *h = &channel->header;
 	const struct tsct_event_def *def;
@@ -290,11 +291,14 @@ static void adopt_defs(struct tsct_store_channel *channel)
 	memcpy(channel->defs, channel->map + h->defs_offset, used);
 	while ((def = tsct_event_def_next(channel->defs, used, pos, &pos, &err))) {
 		if (tsct_event_def_id(def) != TSCT_ID_FIRST + channel->nr_defs ||
-		    find_def(channel, def, key) >= 0 || number_def(channel, (__u32)end, key))
+		    find_def(channel, def, key) >= 0)
 			break;
+		if (number_def(channel, (__u32)end, key))
+			return -ENOMEM;
 		end = pos;
 	}
 	h->defs_used = end;
+	return 0;
 }
 
 /*
@@ -327,11 +331,12 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
 	if (!err)
 		err = map_memfd(channel);
+	if (!err)
+		err = adopt_defs(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
 	}
-	adopt_defs(channel);
 	h->size = sizeof(*h);
 	memset(h->name, 0, sizeof(h->name));
 	memcpy(h->name, header->name, strlen(header->name));

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # trace-ctl monitor prints the module's news, as text and as JSON, to root and to other
-# users, and ends by signals, -n, --duration, a closed pipe, and without a module.
+# users, and ends by signals, -n, --duration, a closed pipe, and without a module, which it does
+# not load.
 # guest-test: timeout=90 module=no
 # guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced,tests/guest/lib.sh
 set -eu
@@ -47,6 +48,25 @@ run 2 trace-ctl monitor word
 run 1 trace-ctl monitor
 grep -q 'monitor: module not loaded, .*; load the module tsctrace$' err || fail "why"
 [ ! -s out ] || fail "output without a module"
+
+# A user's look-up of the family does not load the module, though the kernel can load it.
+mkdir -p "/lib/modules/$(uname -r)"
+cp $ko "/lib/modules/$(uname -r)"
+depmod
+modprobe tsctrace
+[ -c /dev/tsctrace ] || fail "modprobe does not load the module"
+rmmod tsctrace
+cat >/tmp/modprobe <<'END'
+#!/bin/sh
+echo "$*" >>/tmp/asked
+exec modprobe "$@"
+END
+chmod 755 /tmp/modprobe
+echo /tmp/modprobe >/proc/sys/kernel/modprobe
+run 1 su -s /bin/sh nobody -c 'unshare -rn trace-ctl monitor'
+grep -q 'family-tsctrace' /tmp/asked || fail "the kernel did not look for a module"
+! grep -q '^tsctrace ' /proc/modules || fail "a user has loaded the module"
+rm -r "/lib/modules/$(uname -r)"
 insmod $ko
 
 # --- text -------------------------------------------------------------------
@@ -126,7 +146,8 @@ ended 0
 # --- the module is unloaded --------------------------------------------------
 
 start
-rmmod tsctrace
+unloads() { rmmod tsctrace 2>/dev/null; }	# fails while the monitor has the device open
+wait_for "unloading" unloads
 ended 1
 tail -n 1 out | grep -Eq "${time}module unloaded\$" || fail "unloading"
 grep -q 'monitor: module unloaded; load the module tsctrace$' err || fail "why"

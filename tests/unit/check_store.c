@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The store of channels: permissions and limits */
+#include "lib/base/hash.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "seed.h"
+#include "short_memory.h"
 #include "store_users.h"
 #include "suite.h"
 
@@ -361,6 +363,35 @@ TEST(test_define)
 	ck_assert_uint_eq(def.size | (__u32)def.id_high << 16, TSCT_ID_FIRST + 2 + nr - 2);
 }
 
+/* Nobody can choose definitions that have the same hash: it depends on a secret of the channel.
+ * Definitions that do have the same hash are different events nevertheless. */
+TEST(test_hashes_of_definitions)
+{
+	struct tsct_event_def first, second;
+	struct tsct_store_channel *a;
+
+	tsct_event_def_parse("first", 0, "a:u8", &first, NULL);
+	tsct_event_def_parse("second", 0, "a:u8", &second, NULL);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	a = anna.channel;
+	ck_assert_uint_ne(a->secret, ben.channel->secret);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &first), 0);
+	ck_assert_ptr_null(tsct_index_get(&a->known, tsct_hash_event_def(0, &first), 0));
+	ck_assert_ptr_nonnull(tsct_index_get(&a->known,
+					     tsct_hash_event_def(a->secret, &first), 0));
+	/* The first one gets the place of the second one. */
+	tsct_index_put(&a->known, tsct_hash_event_def(a->secret, &second), 0, 1);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &second), 0);
+	ck_assert_uint_eq(first.id, TSCT_ID_FIRST);
+	ck_assert_uint_eq(second.id, TSCT_ID_FIRST + 1);
+	second.id = first.id = 0;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &second), 0);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &first), 0);
+	ck_assert_uint_eq(first.id, TSCT_ID_FIRST);
+	ck_assert_uint_eq(second.id, TSCT_ID_FIRST + 1);
+}
+
 TEST(test_unknown_requests)
 {
 	static const __u32 unsupported[] = {
@@ -568,6 +599,25 @@ TEST(test_adopt)
 	/* New channels get later ids. */
 	ck_assert_int_eq(create(&ben, "b"), 0);
 	ck_assert_uint_eq(ben.channel->header.id, 3);
+}
+
+/* While memory is short, a channel does not come back without its definitions. */
+TEST(test_adopt_without_memory)
+{
+	struct tsct_channel_adopt arg;
+	unsigned int enough;
+	int err = -ENOMEM;
+
+	restart();
+	for (enough = 0; err; enough++) {
+		ck_assert_int_eq(err, -ENOMEM);
+		arg = (struct tsct_channel_adopt) { .roles = TSCT_ROLE_WRITE };
+		allocations = enough;
+		err = tsct_store_request(&store, &anna, TSCT_IOC_CHANNEL_ADOPT, &arg,
+					 sizeof(arg), memory, &fd);
+		allocations = UINT_MAX;
+	}
+	ck_assert_int_eq(define(&anna, "second"), TSCT_ID_FIRST + 1);
 }
 
 TEST(test_names_and_ids_that_are_taken)

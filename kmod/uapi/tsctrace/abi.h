@@ -150,7 +150,8 @@ struct tsct_info {
 
 /*
  * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
- * EEXIST: the caller's user already has a channel of that name (attach to it).
+ * EEXIST: the caller's user already has a channel of that name, in the module in the
+ * caller's pid namespace (attach to it).
  * EBUSY: the descriptor is bound already. EDQUOT: over a limit of the user or of
  * all users together, on channels or bytes.
  *
@@ -172,7 +173,8 @@ struct tsct_channel_create {
 /*
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
  * or, if id is 0, by name among the channels of `uid`. Own channels only
- * (EACCES), unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY:
+ * (EACCES), unless the caller has CAP_SYS_ADMIN: in the module, those that the caller's
+ * user made in its pid namespace or in one below. ENOENT: no such channel. EBUSY:
  * the READ role was requested for a discard channel that has a consumer already.
  */
 struct tsct_channel_attach {

@@ -627,9 +627,7 @@ static void run_series(struct fz_thread *t, int fd, const struct fz_op *op)
 
 static void run_netlink(struct fz_thread *t, const struct fz_op *op)
 {
-	struct fz_context context = context_of(t);
-
-	CALL(t, fz_netlink_send(netlink, op->sel, &context));
+	CALL(t, fz_netlink_send(netlink, op->sel));
 }
 
 static void run_wait(const struct fz_op *op)

@@ -142,7 +142,7 @@ extern unsigned int fz_seconds_max;	/* time limit of a program */
 /* netlink.c: messages to the module */
 bool fz_netlink_resolve(void);
 int fz_netlink_socket(void);
-long fz_netlink_send(int fd, const uint8_t *sel, const struct fz_context *context);
+long fz_netlink_send(int fd, const uint8_t *sel);
 
 /* bpf.c: a BPF program that emits */
 bool fz_bpf_load(void);
