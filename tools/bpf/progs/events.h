@@ -163,8 +163,10 @@ struct stack_head {
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {
 	u64 published;		/* events written into the CPU's ring buffer so far */
-	u64 full;		/* events lost: the ring buffer had no space */
-	u64 nested;		/* events lost: an NMI interrupted a write */
+	u64 full;		/* events lost: the ring buffer has no space */
+	/* events lost, and there is space now: an NMI interrupted a write, or the reader has
+	 * made space meanwhile */
+	u64 nested;
 	u64 reserved[5];	/* padding: two CPUs' counts share no cache line */
 };
 

@@ -290,6 +290,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
+	/* The kernel does not say why. If the reader made room meanwhile, full counts as nested. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);
