@@ -259,10 +259,6 @@ struct skb_shared_info {
 struct page {
 	unsigned long flags;
 };
-
-struct pcpu_hot {
-	int preempt_count;
-};
 #pragma clang attribute pop
 
 /*

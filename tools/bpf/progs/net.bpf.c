@@ -104,10 +104,12 @@ int find_memory(void *unused)
 		!read_base(start, sizeof(start), &memory);
 	unknown.error = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
-	/* From Linux 6.2 to 6.14, the count is a member of struct pcpu_hot. */
-	if (!preempt_count && bpf_core_type_exists(struct pcpu_hot) &&
-	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
-		preempt_count += bpf_core_field_offset(struct pcpu_hot, preempt_count);
+	/*
+	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. To search
+	 * other kernels for the type, libbpf would list those of modules, for CAP_SYS_ADMIN only.
+	 */
+	if (!preempt_count && !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
+		preempt_count += sizeof(void *);
 	unknown.interrupts = !preempt_count || !cpu_offsets;
 	return 0;
 }
