@@ -14,7 +14,7 @@ begins=tracing/events/workqueue/workqueue_execute_start/enable
 recorder=
 trap '[ -z "$recorder" ] || kill -9 $recorder 2>/dev/null || true' EXIT
 
-trace-ctl record -a -e sched_switch -o r >out 2>err &
+TSCTRACE_PROVIDER=module trace-ctl record -a -e sched_switch -o r >out 2>err &
 recorder=$!
 records() { [ -s r/metadata ] && [ "$(du -s r | cut -f 1)" -gt 40 ]; }
 wait_for "events" records
