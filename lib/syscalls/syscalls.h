@@ -118,8 +118,8 @@ unsigned int tsct_syscalls_compat_limit(void);
 
 /* Returns the call with number @nr; NULL: there is none. Numbers of 32-bit programs' calls,
  * which differ, have the flag TSCT_SYSCALL_COMPAT. */
-#define TSCT_SYSCALL_COMPAT	(1U << 31)
-const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
+#define TSCT_SYSCALL_COMPAT	(1ULL << 32)
+const struct tsct_syscall *tsct_syscall_by_number(__u64 nr);
 
 bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 
@@ -132,7 +132,7 @@ void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 /* Returns the number of a call of the table. */
-unsigned int tsct_syscall_number(const struct tsct_syscall *call);
+__u64 tsct_syscall_number(const struct tsct_syscall *call);
 
 /*
  * tsct_syscall_is_exec - true for execve() and execveat() of both ABIs
@@ -142,7 +142,7 @@ unsigned int tsct_syscall_number(const struct tsct_syscall *call);
  * has the other ABI, as that of the other ABI's execve().
  */
 bool tsct_syscall_is_exec(const struct tsct_syscall *call);
-unsigned int tsct_syscall_pair(const struct tsct_syscall *call);
+__u64 tsct_syscall_pair(const struct tsct_syscall *call);
 
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
@@ -176,15 +176,16 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 #define TSCT_SYSCALL_ID_STACK	0x2000
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
 #define TSCT_STACK_FIELD	"stack:u64/x"
-unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
+unsigned int tsct_syscall_event_id(__u64 nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
 /* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
- * @id: the event's field `id`, in which 32-bit calls have bit 32 */
-static inline unsigned int tsct_syscall_event_number(__u64 id)
+ * @id: the event's field `id`: of a 32-bit call bit 32 is set, of a number below 0 all from
+ *	bit 31 on */
+static inline __u64 tsct_syscall_event_number(__u64 id)
 {
-	return (unsigned int)id | (id == (__u32)id || id >> 33 ? 0 : TSCT_SYSCALL_COMPAT);
+	return (__u32)id | (id >> 32 == 1 ? TSCT_SYSCALL_COMPAT : 0);
 }
 
 /* Returns true for events of the 15 calls that programs make most often. They get short

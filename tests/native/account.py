@@ -303,8 +303,17 @@ def run_tracepoints(r, work, env):
     if not late:
         counter = Counter(name, chosen)
         record += ["-a"] * (r.random() < 0.3)
-        done = trace_ctl(record[1:] + ["--", "sh", "-c", contained(r, programs)], env)
-        counts, out, status = counter.end(), done.stdout, done.returncode
+        # A thread that has ended may be switched away from when others know of its end.
+        command = contained(r, programs) + \
+            f"; touch {work}/ended; while [ ! -e {work}/quiet ]; do sleep 0.02; done"
+        with subprocess.Popen(record + ["--", "sh", "-c", command], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+            wait_for("the programs", lambda: os.path.exists(f"{work}/ended") or
+                     recorder.poll() is not None)
+            counts = counter.end()
+            open(f"{work}/quiet", "w").close()
+            out = recorder.communicate(timeout=WAIT_S)[0]
+            status = recorder.returncode
     else:
         with subprocess.Popen(programs[0].argv(), env=env) as running:
             wait_for("a pause", lambda: programs[0].started(2) and in_openat(running.pid))
@@ -320,8 +329,11 @@ def run_tracepoints(r, work, env):
                 out = recorder.communicate(timeout=WAIT_S)[0]
                 status = recorder.returncode
     misses = last_json(out).get("kernel_misses", 0)
-    figures = check(f"{work}/r", status, sum(counts[c][0] for c in chosen),
-                    sum(counts[c][1] for c in chosen), misses)
+    try:
+        figures = check(f"{work}/r", status, sum(counts[c][0] for c in chosen),
+                        sum(counts[c][1] for c in chosen), misses)
+    except Wrong as e:
+        raise Wrong(f"{e}; {counts}") from e
     for event in chosen:
         recorded = sum(e["count"] for e in figures["by_event"] if
                        re.fullmatch(TRACEPOINTS[event][1], f"{e['event']}/{e['kind']}"))

@@ -98,8 +98,9 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* Returns the last line of libbpf's log that contains a reason, in a static buffer. */
-static const char *last_log_reason(void)
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer; the text of
+ * @error if the log is empty. */
+static const char *last_log_reason(int error)
 {
 	static char line[160];
 	const char *at = bpf_errors_log(), *reason = at;
@@ -112,7 +113,7 @@ static const char *last_log_reason(void)
 	}
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
 		 reason);
-	return line;
+	return *line ? line : strerror(-error);
 }
 
 /* Returns true if the kernel loads a program of a type that does nothing. @function: that of
@@ -162,7 +163,7 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 			    "the kernel does not permit root to %s BPF programs: "
 			    "%s; check if this is a container, and see "
 			    "/sys/kernel/security/lockdown", step,
-			    last_log_reason());
+			    last_log_reason(error));
 	}
 	if (error == -EMFILE)
 		return bpf_errors_fail(error, why, size, "cannot %s BPF programs: too many "
@@ -178,5 +179,5 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 			    strerror(-error), old_release());
 	return bpf_errors_fail(error, why, size,
 		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
-		    step, strerror(-error), last_log_reason());
+		    step, strerror(-error), last_log_reason(error));
 }

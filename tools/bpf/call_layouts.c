@@ -13,7 +13,7 @@
 
 /* Sets the masks of conditions on a system call. Returns 0 or -errno. */
 static int select_call(struct where_list *list, const struct tsct_syscall *call,
-		       unsigned int nr, struct call_layout *layout, char *why, size_t size)
+		       __u64 nr, struct call_layout *layout, char *why, size_t size)
 {
 	struct where_condition condition;
 	struct tsct_event_def def;
@@ -40,13 +40,12 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 }
 
 /* Sets the layout of the system call with number @nr, if there is such a call. */
-static int set_call(int map, struct where_list *where, const char *stacks, unsigned int nr,
+static int set_call(int map, struct where_list *where, const char *stacks, __u64 nr,
 		    char *why, size_t size)
 {
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
-	const __u32 key = (nr & ~TSCT_SYSCALL_COMPAT) +
-		(nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0);
+	const __u32 key = (__u32)nr + (nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0);
 	struct call_layout layout = { 0 };
 	int i, error;
 

@@ -242,7 +242,7 @@ static json_t *json_calls(const struct stat_figures *s)
 	const struct call *c;
 
 	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
-		call = tsct_syscall_by_number((unsigned int)c->number);
+		call = tsct_syscall_by_number((__u64)c->number);
 		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
 			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
 			"name", call ? call->name : NULL,

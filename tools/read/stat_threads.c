@@ -39,7 +39,7 @@ static struct call *count_call(struct threads *all, __s64 number,
 	c = &all->calls[at];
 	c->count++;
 	c->errors += tsct_value_find_integer(e, "ret", &ret) &&
-		tsct_syscall_error(tsct_syscall_by_number((unsigned int)number), ret);
+		tsct_syscall_error(tsct_syscall_by_number((__u64)number), ret);
 	return c;
 }
 
@@ -209,7 +209,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	if (call < 0) {
 		if (meaning->kernel == TSCT_KERNEL_OTHER || !tsct_value_find_integer(e, "id", &id))
 			return;
-		call = pair = tsct_syscall_event_number((__u64)id);
+		call = pair = (__s64)tsct_syscall_event_number((__u64)id);
 	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* the whole call */
 		count_call(all, call, e);
 		return;

@@ -171,6 +171,7 @@ struct record_session {
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
+	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* of each channel, before `started` */
 	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
 	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
 	/* for each channel: whether its rings had events older than `started` */

@@ -92,6 +92,8 @@ static int open_drains(struct record_session *s)
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
+		if (!err && s->losses[i])
+			tsct_drain_count_since(s->drains[i], s->losses[i]);
 		if (err) {
 			ctl_error("channel %s: %s", s->rec.streams[i].name,
 				     strerror(-err));
@@ -105,9 +107,13 @@ static int open_drains(struct record_session *s)
 int record_session_begin(struct record_session *s, pid_t root)
 {
 	int err = record_kernel_open(s, root);
+	unsigned int i;
 
 	if (err)
 		return err;
+	/* It takes a while to make the files, and rings may be full meanwhile. */
+	for (i = 0; i < s->nr_channels; i++)
+		s->losses[i] = tsct_drain_losses(s->channels[i]);
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
 	record_kernel_begin(s);
 	record_clock_begin(s);
@@ -272,6 +278,7 @@ void record_session_close(struct record_session *s)
 	record_kernel_close(s);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
+		free(s->losses[i]);
 		tsct_channel_close(s->channels[i]);
 	}
 	tsct_recording_writer_close(s->writer);

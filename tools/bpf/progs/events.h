@@ -107,14 +107,15 @@ struct call_layout {
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
 /* The present system call of a thread. Kept only if conditions or a rate limit may leave
- * out the call, if a string could not be read at the start of the call, or if the thread has a
- * filter of seccomp. */
+ * out the call, if a string could not be read at the start of the call, if the thread has a
+ * filter of seccomp, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
 	/* of a thread with a filter of seccomp. followed: 1 after the first end of a call;
 	 * begun: 1: the start of the present call was seen */
 	u32 followed, begun;
+	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
 	u64 missing;		/* 1: a string in `payload` could not be read */
 	struct record record;

@@ -21,6 +21,8 @@
 /* Values of preempt_dynamic_mode, a variable of the kernel */
 enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 
+/* No call: a program, or a tracer that replaces calls, may use this number. */
+#define NR_NONE		(-1)
 #define NR_RT_SIGRETURN	15
 #define NR_EXECVE	59
 #define NR_EXECVEAT	322
@@ -83,22 +85,37 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Ended processes that are still tracked, the oldest at nr_ended % ENDED_TRACKED */
+#define ENDED_TRACKED	1024
+static struct {
+	__u32 tgid;
+	u64 start;
+} ended[ENDED_TRACKED];
+__u64 nr_ended;
+
 /*
- * Stops tracking a process when its last task is freed, not at its exit: an exiting
- * task still switches away once. The thread group leader is freed after all other
- * threads.
+ * Stops tracking a process when its first task has been freed, and ENDED_TRACKED more processes
+ * after it: an exiting task still switches away once. The first task may be freed before another
+ * one has done so, which was preempted at its end.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
-	u64 *start;
+	__u32 tgid = task->tgid, oldest;
+	u64 *start, at;
 
 	if (task->pid != tgid)
 		return 0;
 	start = bpf_map_lookup_elem(&tracked, &tgid);
-	if (start && *start == task->start_boottime)
-		bpf_map_delete_elem(&tracked, &tgid);
+	if (!start || *start != task->start_boottime)
+		return 0;
+	at = __sync_fetch_and_add(&nr_ended, 1) % ENDED_TRACKED;
+	oldest = ended[at].tgid;
+	start = bpf_map_lookup_elem(&tracked, &oldest);
+	if (start && *start == ended[at].start)
+		bpf_map_delete_elem(&tracked, &oldest);
+	ended[at].tgid = tgid;
+	ended[at].start = task->start_boottime;
 	return 0;
 }
 
@@ -432,6 +449,28 @@ static __always_inline struct held_call *refused_call(const struct pt_regs *regs
 	return refused ? held : NULL;
 }
 
+/* Note that the current thread begins a call with the number NR_NONE. */
+static __always_inline void begin_none(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (held)
+		held->none = 1;
+}
+
+/* Returns true if the call of the current thread that ends began with the number NR_NONE. */
+static __always_inline bool end_none(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, 0);
+	const bool none = held && held->none;
+
+	if (none)
+		held->none = 0;
+	return none;
+}
+
 /* Records a call as one event at its end, with the result and the arguments of its start.
  * @has_args: the arguments were taken at the start; false: they are still in the registers */
 static __always_inline void record_held(void *context, struct call_layout *call,
@@ -529,7 +568,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 	compat = compat_call();
 	all.e.id = (int)regs->orig_ax;
 	/* rt_sigreturn overwrites the register that has the system call's number. */
-	if (all.e.id == -1)
+	if (all.e.id == NR_NONE && !refused && !end_none())
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
@@ -542,7 +581,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 		return;
 	}
 	if (compat)
-		all.e.id += SYSCALL_COMPAT;
+		all.e.id = (u32)all.e.id + SYSCALL_COMPAT;
 	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
 		emit(sys_exit_id, &all.record, sizeof(all.e));
 }
@@ -556,7 +595,8 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 
 	if (held)
 		held->begun = 1;
-
+	if (id == NR_NONE)
+		begin_none();
 	compat = compat_call();
 	call = layout_of(id, compat);
 	if (call) {
@@ -564,7 +604,7 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 		return;
 	}
 	if (compat)
-		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
+		all.e = (struct sys_enter) { (u32)id + SYSCALL_COMPAT, regs->bx,
 			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
 	else
 		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
