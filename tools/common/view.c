@@ -15,9 +15,13 @@
 
 /* ---- recordings -------------------------------------------------------- */
 
+static bool statedump_damaged;
+
+/* @arg: NULL, or a flag that is set */
 static void print_damage(void *arg, const char *sentence)
 {
-	(void)arg;
+	if (arg)
+		*(bool *)arg = true;
 	fflush(stdout);
 	ctl_error("%s", sentence);
 }
@@ -29,7 +33,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 				  sizeof(why));
 
 	if (!err) {
-		tsct_statedump_check(dir, print_damage, NULL);
+		tsct_statedump_check(dir, print_damage, &statedump_damaged);
 		return 0;
 	}
 	return ctl_fail(err, "%s: %s%s", dir, why,
@@ -150,7 +154,7 @@ int view_print_missing(const struct tsct_trace *trace)
 		print_lost(rec);
 	}
 	return print_nodes(rec) || !tsct_recording_is_whole(rec) || discarded ||
-		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
+		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) || statedump_damaged ?
 		EXIT_LOST : EXIT_DONE;
 }
 
