@@ -122,7 +122,7 @@ for command in dump stat 'report -q -o damaged.html' 'export -q -f folded -o dam
 		fail "$command of a damaged statedump"
 done
 rm damaged/statedump_*
-run_says 3 'stream statedump_.*events are missing' dump damaged
+run_says 3 'stream statedump_.*missing events: ' dump damaged
 
 # Selected events
 run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./chain 7
