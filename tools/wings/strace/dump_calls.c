@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "tools/read/dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
