@@ -174,7 +174,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	mutex_init(&channel->watch_lock);
 	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
-	init_irq_work(&channel->notify, tsct_channel_notify_fn);
+	channel->notify = IRQ_WORK_INIT_HARD(tsct_channel_notify_fn);
 	return channel;
 }
 

@@ -79,10 +79,12 @@ struct tsct_kchannel {
 	struct list_head watchers;
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
-	bool notify_armed;		/* true: the next slow path of an emit queues
-					 * `notify` */
+	bool notify_armed;		/* true: slow paths of emits queue `notify` from
+					 * their rings' notify_at on */
+	unsigned long armed_at;		/* grace period that channel_arm() began */
+	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */
 	u64 watch_sum;			/* bytes ever written to all rings when
-					 * tsct_channel_watch_fn() last ran */
+					 * tsct_channel_watch_fn() last woke sleepers */
 	struct rcu_head rcu;
 
 	/* rings by CPU; NULL for a CPU that was not present yet, then constant */
@@ -181,8 +183,9 @@ void tsct_kevents_release(struct tsct_kchannel *channel);
 /*
  * watch.c
  *
- * State of poll() for a descriptor with the READ role. A watcher exists from the binding
- * of the descriptor to a channel until the descriptor is closed.
+ * State of poll() for a descriptor with the READ role of a kernel channel. A watcher exists from
+ * the binding of the descriptor to a channel until the descriptor is closed. User channels have
+ * none: nothing in the kernel runs when a program publishes an event.
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
@@ -209,16 +212,10 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts periodic polling of the rings, which ends when no task sleeps on the channel. */
-void tsct_channel_watch(struct tsct_kchannel *channel);
+/* Has the emits of a kernel channel wake its sleepers. @ready: the caller has data to read */
+void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
-/* Called by the slow path of an emit. Any context, NMI too. */
-static inline void tsct_channel_notify_reader(struct tsct_kchannel *channel)
-{
-	if (unlikely(READ_ONCE(channel->notify_armed)))
-		irq_work_queue(&channel->notify);
-}
 
 /* Returns the ring of a CPU; NULL if it was not present and has not come up since. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,

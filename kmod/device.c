@@ -45,8 +45,14 @@ struct tsct_file {
 	struct tsct_kchannel *channel;	/* channel of the file; NULL: the file is not
 					 * bound. Stored last, by release */
 	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
-	struct tsct_watcher watcher;	/* poll() state, if roles has TSCT_ROLE_READ */
+	struct tsct_watcher watcher;	/* poll() state, if device_has_watcher() */
 };
+
+/* Returns true if the file, which is bound to @channel, has a watcher. */
+static bool device_has_watcher(const struct tsct_file *f, const struct tsct_kchannel *channel)
+{
+	return channel->flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
+}
 
 /* Returns the channel that the file is bound to, or NULL. */
 static struct tsct_kchannel *device_channel(const struct tsct_file *f)
@@ -198,7 +204,7 @@ static long device_bind_channel(struct tsct_file *f,
 		return -EFAULT;
 	}
 	f->roles = roles;
-	if (roles & TSCT_ROLE_READ)
+	if (device_has_watcher(f, channel))
 		tsct_watcher_add(&f->watcher, channel);
 	/* release: pairs with the acquire in device_channel() */
 	smp_store_release(&f->channel, channel);
@@ -298,9 +304,12 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg, size_t size)
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
 	err = device_get(&arg, uarg, size);
-	if (!err)
-		tsct_watcher_set(&f->watcher, arg.bytes);
-	return err;
+	if (err)
+		return err;
+	if (!device_has_watcher(f, channel))
+		return -EOPNOTSUPP;
+	tsct_watcher_set(&f->watcher, arg.bytes);
+	return 0;
 }
 
 static long ioctl_event_switch(struct file *file, void __user *uarg, size_t size)
@@ -562,17 +571,20 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
 	/* True if the caller waits. poll_does_not_wait() tests that, but is gone in 7.2. */
-	bool waits = table && table->_qproc;
+	bool waits = table && table->_qproc, ready;
 
-	if (!channel || !(f->roles & TSCT_ROLE_READ))
+	if (!channel || !device_has_watcher(f, channel))
 		return EPOLLERR;
 	/* poll_wait() must precede tsct_channel_watch(), whose work item looks for
 	 * sleeping tasks: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
-	if (waits)
-		tsct_channel_watch(channel);
-	return tsct_watcher_ready(&f->watcher, waits) ?
-		EPOLLIN | EPOLLRDNORM : 0;
+	ready = tsct_watcher_ready(&f->watcher, waits);
+	/* A task that sleeps in epoll_wait() does not call again with @waits. */
+	if (waits || (!ready && waitqueue_active(&channel->wait))) {
+		tsct_channel_watch(channel, ready);
+		ready = ready || tsct_watcher_ready(&f->watcher, waits);
+	}
+	return ready ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int device_open(struct inode *inode, struct file *file)
@@ -591,7 +603,7 @@ static int device_release(struct inode *inode, struct file *file)
 {
 	struct tsct_file *f = file->private_data;
 
-	if (f->channel && f->roles & TSCT_ROLE_READ)
+	if (f->channel && device_has_watcher(f, f->channel))
 		tsct_watcher_remove(&f->watcher);
 	if (f->channel)
 		tsct_channel_put(f->channel, f->roles);
@@ -610,7 +622,7 @@ static void device_show_fdinfo(struct seq_file *m, struct file *file)
 		return;
 	seq_printf(m, "channel:\t%u\nname:\t%s\nroles:\t%#x\nring_bytes:\t%llu\n",
 		   channel->id, channel->name, f->roles, channel->geo.data_size);
-	if (f->roles & TSCT_ROLE_READ)
+	if (device_has_watcher(f, channel))
 		seq_printf(m, "watermark:\t%llu\n", READ_ONCE(f->watcher.watermark));
 }
 #endif

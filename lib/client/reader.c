@@ -725,14 +725,20 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* A server's socket has no watermark: tsct_reader_wait() polls the rings of a server
- * instead. */
+/* Returns true if the kernel wakes readers of the channel. Nothing does if programs write it:
+ * tsct_reader_wait() then checks the rings at intervals. */
+static bool wakes_readers(const struct tsct_channel *channel)
+{
+	return channel->provider == TSCT_PROVIDER_MODULE &&
+		channel->header.flags & TSCT_CHANNEL_KERNEL;
+}
+
 int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 {
 	struct tsct_watermark arg = { .bytes = bytes };
 	int err = 0;
 
-	if (reader->channel->provider == TSCT_PROVIDER_MODULE)
+	if (wakes_readers(reader->channel))
 		err = tsct_channel_request(reader->channel, TSCT_IOC_WATERMARK,
 					   &arg);
 	if (!err)
@@ -775,8 +781,7 @@ static bool can_poll(struct tsct_reader *reader)
 {
 	unsigned int cpu;
 
-	if (reader->channel->provider != TSCT_PROVIDER_MODULE ||
-	    tsct_reader_overwrites(reader))
+	if (!wakes_readers(reader->channel) || tsct_reader_overwrites(reader))
 		return false;
 	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++) {
 		if (reader->rings[cpu].unreleased)

@@ -92,8 +92,8 @@ static const struct request requests[] = {
 	{ "WRITE", TSCT_IOC_WRITE, 16, fill_write, false, 0 },
 	{ "REMOVE", TSCT_IOC_CHANNEL_REMOVE, 8, fill_remove, false, 0 },
 	{ "CPU", TSCT_IOC_CHANNEL_CPU, 112, fill_cpu, false, 0 },
-	{ "WATERMARK", TSCT_IOC_WATERMARK, 8, NULL, false, 0 },
-	/* The channel has no event with a switch, and there was no previous boot. */
+	/* The channel is not the kernel's and has no event with a switch; no previous boot. */
+	{ "WATERMARK", TSCT_IOC_WATERMARK, 8, NULL, false, EOPNOTSUPP },
 	{ "EVENT_SWITCH", TSCT_IOC_EVENT_SWITCH, 8, NULL, false, ENOENT },
 	{ "PREVIOUS", TSCT_IOC_PREVIOUS, 32, NULL, false, ENOENT },
 	{ "PREVIOUS_READ", TSCT_IOC_PREVIOUS_READ, 24, NULL, false, ENOENT },

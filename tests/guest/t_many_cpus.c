@@ -3,10 +3,14 @@
  * A machine with 64 CPUs: a user without privileges creates three channels of the
  * library's default size, each CPU has a ring and writes an event. CPUs that the boot command
  * line isolates (isolcpus=2 nohz_full=3) are not checked, and a check sends them no
- * interrupt; the others are checked, and time stamps stay TSC cycles.
+ * interrupt; the others are checked, and time stamps stay TSC cycles. Events on isolated CPUs
+ * wake a reader without work on those CPUs.
  * guest-test: boot=big timeout=120
  */
-#include "device.h"
+#include <poll.h>
+#include <sys/mount.h>
+
+#include "modules.h"
 
 #define NR_CPUS	64
 #define ROUNDS	5
@@ -104,6 +108,68 @@ static void try_checks(void)
 	close(fd);
 }
 
+/* ---- events on an isolated CPU ------------------------------------------------ */
+
+#define TRACING	"/tmp/tracing/"
+
+/* Returns the number of work items of the module that ran, and, in *isolated, of those that did
+ * on an isolated CPU. */
+static unsigned int count_runs(unsigned int *isolated)
+{
+	FILE *file = fopen(TRACING "trace", "r");
+	unsigned int nr = 0, cpu;
+	char line[512];
+
+	*isolated = 0;
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "tsct_channel_watch_fn") && strchr(line, '[') &&
+		    sscanf(strchr(line, '['), "[%u]", &cpu) == 1) {
+			nr++;
+			*isolated += is_isolated(cpu);
+		}
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+/* Events of an isolated CPU wake a reader elsewhere, by work that runs elsewhere. */
+static void try_emitter(void)
+{
+	unsigned int isolated, nr;
+	struct pollfd p = { .events = POLLIN };
+	struct dev_maps m;
+	pid_t pid;
+
+	mkdir("/tmp/tracing", 0755);
+	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
+	    !dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
+		t_skip("this kernel has no tracepoints of work items");
+	mod_load("/lib/modules/tsct-fuzz.ko", "");
+	p.fd = mod_channel(TSCT_POLICY_DISCARD);
+	m = dev_map_rings(p.fd, PROT_READ);
+	for (unsigned int i = 0; i < 20; i++) {
+		pid = t_fork();
+		if (!pid) {
+			dev_pin(2 + i % 2);
+			usleep(100000);
+			mod_emit(1);
+			_exit(0);
+		}
+		t_check(poll(&p, 1, T_HANG_S * 1000) == 1 && p.revents == POLLIN, "%#x", p.revents);
+		t_wait(pid);
+		for (unsigned int cpu = 2; cpu < 4; cpu++)
+			__atomic_store_n(&dev_consumer(&m, cpu)->tail, dev_pos(&m, cpu),
+					 __ATOMIC_RELEASE);
+	}
+	nr = count_runs(&isolated);
+	printf("%u runs, %u on isolated CPUs\n", nr, isolated);
+	t_check(nr && !isolated);
+	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	dev_unmap(&m);
+	close(p.fd);
+	t_check(!mod_unload("tsct_fuzz"), "%m");
+}
+
 /* Each CPU has a ring of its own in the statistics. */
 static void try_statistics(void)
 {
@@ -127,5 +193,6 @@ int main(void)
 	dev_as_user(1000, write_everywhere, NULL);
 	try_checks();
 	try_statistics();
+	try_emitter();
 	return t_status();
 }

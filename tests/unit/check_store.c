@@ -277,18 +277,24 @@ TEST(test_limits)
 		peers[i].uid = 2000 + i / 20;
 		snprintf(name, sizeof(name), "c%d", i);
 		ck_assert_int_eq(create(&peers[i], name),
-				 i % 20 < 18 && i < 54 ? 0 : -EDQUOT);
+				 i % 20 < 18 && i < 48 ? 0 : -EDQUOT);
 	}
-	ck_assert_uint_eq(store.nr_channels, 50);
+	/* An eighth is left to root. */
+	ck_assert_uint_eq(store.nr_channels, 44);
+	ck_assert_int_eq(create(&root, "a"), 0);
+	tsct_store_release(&store, &root, true);
 	for (i = 0; i < 60; i++)
 		tsct_store_release(&store, &peers[i], true);
 	ck_assert_int_eq(create(&anna, "a"), 0);
-	store.bytes_max = 2 * store.bytes;
+	store.bytes_max = 2 * store.bytes * 8 / 7 + 1;
 	store.bytes_user_max = 2 * store.bytes - 1;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
 	store.bytes_user_max = ~0ULL;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	store.bytes_max = store.bytes * 3 / 2;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&root, "b"), 0);
 }
 
 /* On a machine with 512 CPUs, a user may have three channels of the default size. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -133,6 +134,17 @@ static bool is_loaded(enum bpf_attach_type attach, const char *function)
 	return fd >= 0;
 }
 
+/* Returns the release of a kernel before 6.1, in a static buffer, or NULL. Some of these kernels
+ * have all that the programs need (RHEL 9), so an old release alone is no error. */
+static const char *old_release(void)
+{
+	static struct utsname name;
+	unsigned int major, minor;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+		(major < 6 || (major == 6 && !minor)) ? name.release : NULL;
+}
+
 int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 {
 	if (error == -EPERM) {
@@ -160,6 +172,11 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 	if (error == -ENOMEM)
 		return bpf_errors_fail(error, why, size,
 			    "cannot %s BPF programs: out of memory", step);
+	if (old_release())
+		return bpf_errors_fail(error, why, size,
+			    "cannot %s BPF programs (%s): kernel events need Linux 6.1 or newer, "
+			    "and this is %s; record events of programs only", step,
+			    strerror(-error), old_release());
 	return bpf_errors_fail(error, why, size,
 		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
 		    step, strerror(-error), last_log_reason(error));

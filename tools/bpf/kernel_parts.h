@@ -117,8 +117,9 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
 		    size_t size);
 
-/* Like kernel_source_missed() and kernel_source_limited(), for network events only */
+/* Like the functions of a kernel source with these names, for network events only */
 unsigned long net_source_missed(const struct net_bpf *bpf);
+void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret);
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
 
 #endif /* TSCT_TOOLS_KERNEL_PARTS_H */

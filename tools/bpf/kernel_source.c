@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/membarrier.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,6 +37,7 @@ struct kernel_source {
 	struct bpf_rings *rings;	/* NULL: events go to the module */
 	struct statedump_ring *statedump;
 	struct tasks_bpf *tasks;
+	int wait_map, wait_inner;	/* see wait_for_programs(); -1: not made yet */
 	struct bpf_shared shared;	/* maps and constants of all objects */
 	const char *stacks;		/* patterns of the events with stacks; NULL: none */
 	struct probe_set *probes;	/* NULL: none selected */
@@ -196,6 +194,36 @@ static int make_maps(struct kernel_source *source, char *why, size_t size)
 					       source->stacks ? STACKS_SENT : 64, NULL);
 	return source->shared.stacks < 0 ? bpf_errors_fail_step(-errno, "make stacks for",
 								why, size) : 0;
+}
+
+/*
+ * The kernel ends an update of a map of maps by waiting for all programs that may not sleep
+ * (synchronize_rcu()), on any CPU: membarrier(2) does not on kernels with nohz_full or with one
+ * CPU. Detaching waits for programs that may sleep.
+ */
+static int wait_for_programs(const struct kernel_source *source)
+{
+	const __u32 zero = 0;
+
+	if (source->wait_map < 0)
+		return 0;	/* nothing was attached */
+	return bpf_map_update_elem(source->wait_map, &zero, &source->wait_inner, BPF_ANY) ?
+		-errno : 0;
+}
+
+/* Makes the map that wait_for_programs() updates. Returns 0, or -errno with the reason in
+ * @why. */
+static int make_wait_map(struct kernel_source *source, char *why, size_t size)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+
+	source->wait_inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_wait_inner", sizeof(__u32),
+					    sizeof(__u32), 1, NULL);
+	options.inner_map_fd = source->wait_inner;
+	if (source->wait_inner >= 0)
+		source->wait_map = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tsct_wait",
+						  sizeof(__u32), sizeof(__u32), 1, &options);
+	return source->wait_map < 0 ? bpf_errors_fail_step(-errno, "make a map for", why, size) : 0;
 }
 
 /* Returns the largest number that a thread can have. */
@@ -391,6 +419,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	bpf_errors_begin();
 	source->channel = channel;
+	source->wait_map = source->wait_inner = -1;
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
 		.statedump = -1, .statedump_counts = -1,
@@ -401,6 +430,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		check_prerequisites(channel, why, size) ?:
 		define_events(source, channel, set, ids, why, size) ?:
 		make_shared(source, channel, clock, select, why, size) ?:
+		make_wait_map(source, why, size) ?:
 		open_kernel(source, select, set, ids, why, size) ?:
 		task_source_open(&source->shared, select->roots, select->nr_roots,
 				 &source->tasks, why, size) ?:
@@ -473,6 +503,11 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
+void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret)
+{
+	net_source_unknown(source->net, ret);
+}
+
 /*
  * Returns an upper bound of the number of system calls' starts, or ends, that neither program
  * recorded. @recorded: number of those that the second recorded because the first missed them
@@ -534,7 +569,7 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 		probe_set_limited(source->probes, take, context);
 }
 
-void kernel_source_stop(struct kernel_source *source)
+int kernel_source_stop(struct kernel_source *source)
 {
 	if (source->probes)
 		probe_set_detach(source->probes);
@@ -544,8 +579,7 @@ void kernel_source_stop(struct kernel_source *source)
 		net_bpf__detach(source->net);
 	if (source->bpf)
 		kernel_bpf__detach(source->bpf);
-	/* Waits until programs that run at this moment on other CPUs have ended. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	return wait_for_programs(source);
 }
 
 void kernel_source_close(struct kernel_source *source)
@@ -560,6 +594,10 @@ void kernel_source_close(struct kernel_source *source)
 	kernel_bpf__destroy(source->bpf);
 	bpf_rings_close(source->rings);
 	statedump_ring_close(source->statedump);
+	if (source->wait_map >= 0)
+		close(source->wait_map);
+	if (source->wait_inner >= 0)
+		close(source->wait_inner);
 	if (source->shared.buffers >= 0)
 		close(source->shared.buffers);
 	if (source->shared.stacks >= 0)

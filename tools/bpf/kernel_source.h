@@ -73,10 +73,11 @@ void kernel_source_begin(struct kernel_source *source, uint64_t begin);
 int kernel_source_pump(struct kernel_source *source);
 
 /*
- * Detaches the programs: no more events are recorded. The caller then calls
- * kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
+ * Detaches the programs and waits for those that run: no more events are recorded. The caller
+ * then calls kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
+ * Returns 0, or -errno if it could not wait: then programs may still record events.
  */
-void kernel_source_stop(struct kernel_source *source);
+int kernel_source_stop(struct kernel_source *source);
 
 /* After kernel_source_stop(): moves the events up to the recording's @end, in cycles,
  * into the channel. Returns the number of events moved, or -errno. */
@@ -109,6 +110,17 @@ unsigned long kernel_source_refused(const struct kernel_source *source);
  */
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
+
+/* What network events do not show, because the programs lack addresses of the kernel */
+struct kernel_unknown {
+	unsigned long messages;	/* number of events with the message number 0: unknown */
+	bool fragments;		/* a number is unknown if a datagram's first bytes are in fragments */
+	bool interrupts;	/* nested packets are missed, and stacks are not taken */
+	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
+};
+
+/* Sets *ret to what is unknown, so far. */
+void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret);
 
 /* Returns the number of processes that are not recorded: the map of processes was full. */
 unsigned long kernel_source_untracked(const struct kernel_source *source);

@@ -2,6 +2,7 @@
 /* Loads and attaches the BPF programs of network events */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -80,6 +81,17 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 unsigned long net_source_missed(const struct net_bpf *bpf)
 {
 	return bpf ? bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed) : 0;
+}
+
+void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (!bpf)
+		return;
+	ret->messages = READ_ONCE(bpf->bss->unknown.messages);
+	ret->fragments = bpf->bss->unknown.memory;
+	ret->interrupts = bpf->bss->unknown.interrupts;
+	ret->hidden = bpf->bss->unknown.error == -EPERM;
 }
 
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context)

@@ -80,8 +80,8 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
 
-/* State of the wait for events. The module wakes poll() when a ring reaches its watermark;
- * rings of a server cannot wake a process, so the recorder checks them at intervals. */
+/* State of the wait for events. The module wakes poll() when rings of kernel events reach their
+ * watermark; rings that programs write wake nobody, so the recorder checks them at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
@@ -180,6 +180,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		waiter.fds[i].fd = tsct_channel_fd(channel);
 		waiter.fds[i].events = POLLIN;
 		if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE ||
+		    !(tsct_channel_info(channel)->flags & TSCT_CHANNEL_KERNEL) ||
 		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),
 					  tsct_channel_info(channel)->data_size / 4))
 			waiter.by_kernel = false;

@@ -192,11 +192,13 @@ struct record_session {
 	bool other_numbers;
 	/* number of events with a stack of which the kernel refused a part */
 	unsigned long refused;
+	/* number of network events without a message number */
+	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
 	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
-	bool unmoved;		/* kernel events remained in the ring buffers of BPF */
+	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */

@@ -35,6 +35,25 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Prints once what network events will not show, and how to get it. */
+static void print_unknown(const struct record_session *s)
+{
+	struct kernel_unknown unknown;
+
+	kernel_source_unknown(s->source, &unknown);
+	if (s->o->quiet || (!unknown.fragments && !unknown.interrupts))
+		return;
+	ctl_error("-e net: addresses of the kernel are %s:%s%s%s; %s",
+		  unknown.hidden ? "hidden" : "not in /proc/kallsyms",
+		  unknown.fragments ? " datagrams whose first bytes are in fragments (UDP_SEGMENT,"
+		  " MSG_ZEROCOPY, large ones) have no message number" : "",
+		  unknown.fragments && unknown.interrupts ? ", and" : "",
+		  unknown.interrupts ? " packets that arrive while another one is being recorded"
+		  " are missed, and net_send has no stacks" : "",
+		  unknown.hidden ? "run with CAP_SYSLOG, too, and with kernel.kptr_restrict=1" :
+		  "use a kernel with CONFIG_KALLSYMS_ALL=y");
+}
+
 /* Empties the rings, so that none is full when the recording begins. Returns 0 or -errno. */
 static int discard_events(const struct record_session *s)
 {
@@ -120,6 +139,7 @@ int record_kernel_open(struct record_session *s, pid_t root)
 			fputs(bpf_errors_log(), stderr);
 		return err;
 	}
+	print_unknown(s);
 	record_statedump_cgroups(s);
 	err = (select.stacks ? record_stacks_open(s) : 0) ?: discard_events(s);
 	attach->end_ns = tsct_gettime_ns(CLOCK_REALTIME);
@@ -219,20 +239,32 @@ static void store_limited(struct record_session *s)
 
 void record_kernel_begin(struct record_session *s)
 {
+	struct kernel_unknown unknown;
+
 	if (!s->source)
 		return;
 	kernel_source_begin(s->source, s->started);
+	kernel_source_unknown(s->source, &unknown);
+	s->unnumbered = unknown.messages;
 	s->missed = kernel_source_missed(s->source);
 	kernel_source_limited(s->source, add_limited, s);
 }
 
 void record_kernel_stop(struct record_session *s)
 {
+	struct kernel_unknown unknown;
 	unsigned long missed;
+	int err;
 
 	if (!s->source)
 		return;
-	kernel_source_stop(s->source);
+	err = kernel_source_stop(s->source);
+	if (err)
+		ctl_error("kernel events: cannot wait for BPF programs that still run: %s; their"
+			  " last events may be missing", strerror(-err));
+	s->unmoved = err;
+	kernel_source_unknown(s->source, &unknown);
+	s->unnumbered = unknown.messages - s->unnumbered;
 	s->untracked = kernel_source_untracked(s->source);
 	missed = kernel_source_missed(s->source);
 	s->missed = missed > s->missed ? missed - s->missed : 0;
@@ -262,7 +294,7 @@ void record_kernel_flush(struct record_session *s)
 	if (moved < 0 || missing)
 		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
-	s->unmoved = moved < 0 || missing;
+	s->unmoved = s->unmoved || moved < 0 || missing;
 	refused = kernel_source_refused(s->source);
 	if (refused)
 		ctl_error("%lu kernel event%s not recorded: their times are before the recording"

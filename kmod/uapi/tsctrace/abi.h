@@ -267,11 +267,14 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: sets when poll() on this descriptor reports data. Discard
+ * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
+ * Discard
  * channel: when `bytes` are unread in all rings together, or one ring is half full.
  * Overwrite channel: when `bytes`, or half a ring if that is less, were written since
  * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
- * EACCES: the descriptor has no READ role.
+ * EACCES: the descriptor has no READ role. EOPNOTSUPP: the channel is none of the kernel's:
+ * nothing runs in the kernel when a program publishes an event, so its readers check the rings
+ * at intervals, and poll() reports POLLERR.
  */
 struct tsct_watermark {
 	__u64 bytes;

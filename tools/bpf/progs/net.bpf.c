@@ -58,8 +58,7 @@ struct packet {
 
 /*
  * Addresses of the kernel's array of struct page and of the kernel's direct map of
- * memory. find_memory() replaces these defaults if the kernel has variables with the
- * addresses.
+ * memory: those of a kernel without variables for them. find_memory() sets them.
  */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
@@ -71,6 +70,27 @@ __u64 memory = 0xffff888000000000ULL;
 __u64 preempt_count;
 __u64 cpu_offsets;
 
+/* For the loader */
+struct net_unknown unknown;
+
+/*
+ * Reads the variable @name of the kernel into @base, which stays unchanged if the kernel
+ * has no such variable. Returns false if it may have one that cannot be read: kernels
+ * without KALLSYMS_ALL name no variables, thus not @init_task either.
+ */
+static __always_inline bool read_base(const char *name, int len, __u64 *base)
+{
+	static const char init_task[] = "init_task";
+	long err;
+	u64 address;
+
+	err = bpf_kallsyms_lookup_name(name, len, 0, &address);
+	if (!err)
+		return !bpf_probe_read_kernel(base, sizeof(*base), (void *)address);
+	return err == -ENOENT &&
+		!bpf_kallsyms_lookup_name(init_task, sizeof(init_task), 0, &address);
+}
+
 /* Finds the addresses of the kernel's array of struct page, of its direct map, and of
  * variables of each CPU. Run once, before the other programs are attached. */
 SEC("syscall")
@@ -80,14 +100,17 @@ int find_memory(void *unused)
 		count[] = "__preempt_count", hot[] = "pcpu_hot",
 		offsets[] = "__per_cpu_offset";
 
-	read_variable(array, sizeof(array), &pages, sizeof(pages));
-	read_variable(start, sizeof(start), &memory, sizeof(memory));
-	bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
+	unknown.memory = !read_base(array, sizeof(array), &pages) ||
+		!read_base(start, sizeof(start), &memory);
+	unknown.error = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
-	/* From Linux 6.2 to 6.14, the count is a member of struct pcpu_hot. */
-	if (!preempt_count && bpf_core_type_exists(struct pcpu_hot) &&
-	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
-		preempt_count += bpf_core_field_offset(struct pcpu_hot, preempt_count);
+	/*
+	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. To search
+	 * other kernels for the type, libbpf would list those of modules, for CAP_SYS_ADMIN only.
+	 */
+	if (!preempt_count && !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
+		preempt_count += sizeof(void *);
+	unknown.interrupts = !preempt_count || !cpu_offsets;
 	return 0;
 }
 
@@ -98,7 +121,7 @@ static __always_inline bool in_interrupt(void)
 	u64 offset;
 	u32 count;
 
-	return preempt_count && cpu_offsets &&
+	return !unknown.interrupts &&
 		!bpf_probe_read_kernel(&offset, sizeof(offset), (void *)(cpu_offsets +
 				       8 * bpf_get_smp_processor_id())) &&
 		!bpf_probe_read_kernel(&count, sizeof(count),
@@ -133,7 +156,7 @@ static __always_inline u64 page_address(u64 page)
 }
 
 /* Returns the address of part @i of the payload (0: linear part; else: fragment @i - 1);
- * 0: no such part, or in device memory. *len: size of the part, bytes */
+ * 0: no such part, in device memory, or unknown. *len: size of the part, bytes */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
@@ -148,6 +171,8 @@ static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 	    f.page & NO_PAGE)
 		return 0;
 	*len = f.len;
+	if (unknown.memory)
+		return 0;
 	return page_address(f.page) + f.offset;
 }
 
@@ -178,15 +203,16 @@ static long copy_part(u32 i, struct payload_copy *c)
 		len = c->want - done;
 	opaque(len);
 	opaque(done);
-	if (len > HASHED || done >= HASHED)
+	if (!from || len > HASHED || done >= HASHED ||
+	    bpf_probe_read_kernel((char *)c->words + done, len, (void *)(from + at)))
 		return 1;
-	bpf_probe_read_kernel((char *)c->words + done, len, (void *)(from + at));
 	c->done = done + len;
 	return c->done >= c->want;
 }
 
 /* Returns a hash of a datagram's size and its first bytes, which start @skip bytes into
- * the payload. The payload's split into fragments does not affect the hash. */
+ * the payload; 0: they cannot be read. The payload's split into fragments does not affect
+ * the hash. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -195,6 +221,8 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 
 	c.want = bytes < HASHED ? bytes : HASHED;
 	bpf_loop(MAX_FRAGMENTS + 1, copy_part, &c, 0);
+	if (c.done < c.want)
+		return 0;
 #pragma unroll
 	for (i = 0; i < HASHED / 8; i++)
 		hash = hash64(hash, c.words[i]);
@@ -203,22 +231,26 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Emits the event of a packet. @buffer: the event, complete except `message` and `bytes` */
+/* Emits the event of a packet. @buffer: the event, complete except `message` and `bytes`.
+ * @message: number of the message; 0: unknown */
 static __always_inline long emit_one(const struct packet *p, struct buffer *buffer, u32 bytes,
-				     u64 id)
+				     u64 message)
 {
 	struct net_event *event = (void *)buffer->payload;
 	const u32 event_id = p->sent ? net_send_id : net_receive_id;
 	u64 size = p->event_size;
 
-	event->message = hash64(p->flow, id);
+	event->message = message;
 	event->bytes = bytes;
 	opaque(size);
 	if (size > sizeof(*event) + sizeof(u64))
 		return 1;
 	if (payload_holds(where, nr_where, 2 * WHERE_MAX, event_id, event) &&
-	    within_rate(p->sent ? &send_limit : &receive_limit))
+	    within_rate(p->sent ? &send_limit : &receive_limit)) {
 		emit(event_id, &buffer->record, size);
+		if (!message)
+			__sync_fetch_and_add(&unknown.messages, 1);
+	}
 	return 0;
 }
 
@@ -239,15 +271,17 @@ static long emit_segment(u32 i, struct emit_loop *loop)
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size;
 
-	return emit_one(p, loop->buffer, packet_bytes(p, skip), p->sequence + skip);
+	return emit_one(p, loop->buffer, packet_bytes(p, skip),
+			hash64(p->flow, p->sequence + skip));
 }
 
 static long emit_datagram(u32 i, struct emit_loop *loop)
 {
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size, bytes = packet_bytes(p, skip);
+	u64 hash = hash_payload(p, skip, bytes);
 
-	return emit_one(p, loop->buffer, bytes, hash_payload(p, skip, bytes));
+	return emit_one(p, loop->buffer, bytes, hash ? hash64(p->flow, hash) : 0);
 }
 
 /* Emits an event for each TCP segment. Not inline, so that the verifier checks it once. */
@@ -368,7 +402,8 @@ static __always_inline u32 append_remote(struct net_event *event, const void *ad
 
 /*
  * Emits the events of the packets in an sk_buff. @context: context of the program; NULL:
- * an interrupt, where the stack would be that of an unrelated thread
+ * an interrupt, where the stack would be that of an unrelated thread. So no stack is taken
+ * if interrupts cannot be told from threads.
  */
 static __always_inline int emit_packets(void *context, struct packet *p,
 					const struct ends *ends, bool sent)
@@ -387,7 +422,8 @@ static __always_inline int emit_packets(void *context, struct packet *p,
 		append_remote(event, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 	if (sent && send_stacks)
 		p->event_size = append_stack(buffer, p->event_size,
-					     context ? take_stack(context, true) : 0);
+					     context && !unknown.interrupts ?
+					     take_stack(context, true) : 0);
 	if (p->udp)
 		emit_datagrams(p, buffer);
 	else
