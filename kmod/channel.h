@@ -253,28 +253,26 @@ void tsct_reserved_free(struct tsct_kchannel *channel);
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);
-/* Copies the clock area to reserved memory. No thread writes the clock area meanwhile. */
-void tsct_reserved_store_clock(const struct tsct_clock_page *page);
+/* Stores a copy of the clock, and sets its seq and checksum. Returns 0 or -ENOENT: no
+ * memory is laid out for this boot. */
+int tsct_reserved_store_clock(struct tsct_reserved_clock *clock);
 /*
  * Read reserved memory that a previous boot wrote. Return 0, or -ENOENT: there is none.
- * _previous() sets size and boot_id. _read() copies at most *len bytes, and sets *len to
+ * _previous() sets size and id. _read() copies at most *len bytes, and sets *len to
  * the number of bytes copied.
  */
 int tsct_reserved_previous(struct tsct_previous *ret);
 int tsct_reserved_read(u64 offset, void *data, u32 *len);
 /* Frees the memory of a previous boot for channels of this boot. Returns 0; -ENOENT: there
- * is none; -ENODATA: the boot id is unknown; -ENOSPC: the memory is too small. */
+ * is none; -ENOSPC: the memory is too small. */
 int tsct_reserved_discard(void);
 
 /* selftest.c: return 0 or a negative errno; main.c calls them during init. */
 #ifdef TSCT_SELFTEST
 int tsct_selftest(void);	/* called first at module load */
-int tsct_selftest_clock(void);	/* called after tsct_clockpage_init(), while there is no
-				 * device */
 int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
 #else
 #define tsct_selftest()		0
-#define tsct_selftest_clock()	0
 #define tsct_selftest_emit()	0
 #endif
 

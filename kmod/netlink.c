@@ -9,8 +9,6 @@
 
 #include <tsctrace/abi.h>
 
-#include "../lib/core/clock_params.h"
-#include "clockpage.h"
 #include "netlink.h"
 
 enum netlink_group {
@@ -34,35 +32,22 @@ static struct genl_family netlink_family = {
 
 static bool netlink_registered;
 
-/* Returns the status of a time: @published, or HOLDOVER if its params have expired (@err). */
-static u32 netlink_status(u32 published, const struct tsct_clock_time *time, int err)
-{
-	if (!err)
-		return time->status;
-	return tsct_status_has_time(published) ? TSCT_STATUS_HOLDOVER : published;
-}
+/* A disruption of the clock */
+struct netlink_disruption {
+	u64 disruptions;
+	u32 cause;
+	u32 source;
+};
 
-/* Appends the attributes of a clock. A clock without a time has no error bound. */
-static int netlink_put_clock(struct sk_buff *skb, const void *data)
+static int netlink_put_disruption(struct sk_buff *skb, const void *data)
 {
-	const struct tsct_clock_reading *reading = data;
-	const struct tsct_clock_state *state = &reading->state;
+	const struct netlink_disruption *disruption = data;
 
-	if (nla_put_u32(skb, TSCT_GENL_CLOCK_EPOCH, state->epoch) ||
-	    nla_put_u32(skb, TSCT_GENL_CLOCK_CAUSE, state->cause) ||
-	    nla_put_u32(skb, TSCT_GENL_CLOCK_SOURCE, state->source) ||
-	    nla_put_u32(skb, TSCT_GENL_CLOCK_STATUS,
-			netlink_status(state->status, &reading->real, reading->real_err)) ||
-	    nla_put_u32(skb, TSCT_GENL_CLOCK_CLUSTER_STATUS,
-			netlink_status(state->cluster_status, &reading->cluster,
-				       reading->cluster_err)) ||
-	    nla_put_u32(skb, TSCT_GENL_CLOCK_CLUSTER_EPOCH, state->cluster_epoch))
-		return -EMSGSIZE;
-	if (reading->real_err)
-		return 0;
 	/* Aligned to 4 bytes only, as x86-64 needs no padding. */
-	return nla_put(skb, TSCT_GENL_CLOCK_ERROR_PS, sizeof(reading->real.error_ps),
-		       &reading->real.error_ps);
+	return nla_put(skb, TSCT_GENL_CLOCK_DISRUPTIONS, sizeof(disruption->disruptions),
+		       &disruption->disruptions) ?:
+		nla_put_u32(skb, TSCT_GENL_CLOCK_CAUSE, disruption->cause) ?:
+		nla_put_u32(skb, TSCT_GENL_CLOCK_SOURCE, disruption->source);
 }
 
 static int netlink_put_channel(struct sk_buff *skb, const void *id)
@@ -93,9 +78,14 @@ static void netlink_multicast(enum netlink_group group, u8 cmd,
 	genlmsg_multicast(&netlink_family, skb, 0, group, GFP_KERNEL);
 }
 
-void tsct_netlink_clock(u8 cmd, const struct tsct_clock_reading *reading)
+void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source)
 {
-	netlink_multicast(NETLINK_GROUP_CLOCK, cmd, netlink_put_clock, reading);
+	const struct netlink_disruption disruption = {
+		.disruptions = now->disruptions, .cause = now->cause, .source = source,
+	};
+
+	netlink_multicast(NETLINK_GROUP_CLOCK, TSCT_GENL_CMD_DISRUPTED,
+			  netlink_put_disruption, &disruption);
 }
 
 void tsct_netlink_channel(u8 cmd, u32 id)

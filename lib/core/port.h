@@ -62,6 +62,12 @@
 typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
 
+/* Returns a + b, or U64_MAX if the sum overflows. */
+static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
+{
+	return a > ~0ULL - b ? ~0ULL : a + b;
+}
+
 /*
  * The functions below copy structures that another thread may write or read meanwhile.
  * Each word is copied by one relaxed atomic access, so that a torn copy is a value to

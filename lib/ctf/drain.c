@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/client/reader.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "syscall_event.h"
 #include "recording_writer.h"
 

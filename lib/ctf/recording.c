@@ -7,7 +7,7 @@
 #include <tsctrace/trace.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "recording.h"
 #include "ticks.h"

@@ -58,7 +58,7 @@ static const struct call {
 	{ "info", NULL, FZ_INFO, { 0 } },
 	{ "check", NULL, FZ_CHECK, { 0 } },
 	{ "run a check", NULL, FZ_CHECK_RUN, { 0 } },
-	{ "set the clock", NULL, FZ_CLOCK_SET, { 0 } },
+	{ "store the clock", NULL, FZ_CLOCK_STORE, { 0 } },
 	{ "snapshot", NULL, FZ_CLOCK_SNAPSHOT, { 0 } },
 	{ "create", NULL, FZ_CREATE, { 0 } },
 	{ "create in the kernel", NULL, FZ_CREATE, { 0, 0, 4, 0, 0, 2 } },
@@ -147,7 +147,6 @@ int main(void)
 	void *addresses[] = { buffer };
 	struct fz_context c = {
 		.ids = &kept_id, .nr_ids = 1, .addresses = addresses, .nr_addresses = 1,
-		.clock_fd = dev_open(),
 	};
 
 	if (!faults_setup())
@@ -160,7 +159,6 @@ int main(void)
 	fz_netlink_socket();	/* A listener has the module send news. */
 	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		fail_each(&calls[i]);
-	close(c.clock_fd);
 	t_check(injected > 150, "only %u failures injected", injected);
 	printf("%u failures injected\n", injected);
 	return t_status();

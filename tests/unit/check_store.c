@@ -401,7 +401,7 @@ TEST(test_hashes_of_definitions)
 TEST(test_unknown_requests)
 {
 	static const __u32 unsupported[] = {
-		TSCT_IOC_CHECK, TSCT_IOC_CHECK_RUN, TSCT_IOC_CLOCK_SET, TSCT_IOC_WRITE,
+		TSCT_IOC_CHECK, TSCT_IOC_CHECK_RUN, TSCT_IOC_CLOCK_STORE, TSCT_IOC_WRITE,
 		TSCT_IOC_WATERMARK, TSCT_IOC_PREVIOUS, TSCT_IOC_PREVIOUS_READ,
 	};
 	char arg[TSCT_ARG_MAX] = "";
@@ -431,8 +431,8 @@ LOOP_TEST(test_unsupported_sizes, 0, 8)
 {
 	static const struct { __u32 cmd; size_t size_min; } requests[] = {
 		{ TSCT_IOC_CHECK, 64 }, { TSCT_IOC_CHECK_RUN, 64 },
-		{ TSCT_IOC_THREAD, 24 }, { TSCT_IOC_CLOCK_SET, 384 },
-		{ TSCT_IOC_CLOCK_SNAPSHOT, 48 }, { TSCT_IOC_WRITE, 16 },
+		{ TSCT_IOC_THREAD, 24 }, { TSCT_IOC_CLOCK_STORE, 40 },
+		{ TSCT_IOC_CLOCK_SNAPSHOT, 64 }, { TSCT_IOC_WRITE, 16 },
 		{ TSCT_IOC_WATERMARK, 8 }, { TSCT_IOC_EVENT_SWITCH, 8 },
 	};
 	const __u32 cmd = requests[_i].cmd;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/cmd.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "dump.h"
 #include "lib/ctf/ticks.h"
 #include "tools/common/error.h"

@@ -9,7 +9,7 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/ticks.h"
 #include "stat.h"

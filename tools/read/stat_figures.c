@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "stat.h"
 
 void tally_add(struct tally *sum, const struct tally *t)

@@ -6,7 +6,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "tools/common/cmd.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/ctf/ticks.h"
 #include "tools/common/json.h"
 #include "stat.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/table.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "stat.h"
 #include "tools/common/json.h"
 

@@ -14,7 +14,7 @@
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "tools/common/error.h"
 

@@ -10,7 +10,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/query/filter.h"
 #include "record_child.h"
 #include "tools/common/cmd.h"

@@ -19,20 +19,15 @@
 #define TSCT_GENL_GROUP_CLOCK		"clock"
 #define TSCT_GENL_GROUP_CHANNELS	"channels"
 
-/* News. Numbers 2 to 7 were requests. */
-#define TSCT_GENL_CMD_DISRUPTED		1	/* an epoch of the clock began */
-#define TSCT_GENL_CMD_CLOCK_STATUS	8	/* another status was published */
+/* News. Numbers 2 to 8 were others. */
+#define TSCT_GENL_CMD_DISRUPTED		1	/* the clock was disrupted */
 #define TSCT_GENL_CMD_CHANNEL_MADE	9	/* a channel was made */
 #define TSCT_GENL_CMD_CHANNEL_REMOVED	10	/* a channel ceased to exist */
 
-/* Attributes of the clock */
-#define TSCT_GENL_CLOCK_EPOCH		1
+/* Attributes of a disruption of the clock */
 #define TSCT_GENL_CLOCK_CAUSE		2
 #define TSCT_GENL_CLOCK_SOURCE		3
-#define TSCT_GENL_CLOCK_STATUS		4
-#define TSCT_GENL_CLOCK_ERROR_PS	9
-#define TSCT_GENL_CLOCK_CLUSTER_STATUS	12
-#define TSCT_GENL_CLOCK_CLUSTER_EPOCH	13
+#define TSCT_GENL_CLOCK_DISRUPTIONS	22
 
 /* Attributes of a channel */
 #define TSCT_GENL_CHANNEL_ID		1

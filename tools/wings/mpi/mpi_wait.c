@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"

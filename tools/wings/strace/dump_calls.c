@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/export/spans.h"
 #include "lib/export/stacks.h"
 #include "lib/export/threads.h"

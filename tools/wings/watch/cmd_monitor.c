@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "lib/base/json.h"
 #include "lib/client/gettime.h"
 #include "tools/common/channel_view.h"
 #include "tools/common/cmd.h"
@@ -29,7 +30,6 @@
 
 enum news_type {
 	NEWS_DISRUPTED,
-	NEWS_STATUS,
 	NEWS_MADE,
 	NEWS_REMOVED,
 	NEWS_OVERFLOW,		/* the receive queue was full: news were lost */
@@ -55,7 +55,6 @@ struct monitor {
 
 static const char *const names[] = {
 	[NEWS_DISRUPTED] = "clock_disrupted",
-	[NEWS_STATUS] = "clock_status",
 	[NEWS_MADE] = "channel_made",
 	[NEWS_REMOVED] = "channel_removed",
 	[NEWS_OVERFLOW] = "overflow",
@@ -74,19 +73,10 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-static void print_clock(enum news_type type, const json_t *news)
+static void print_disruption(const json_t *news)
 {
-	if (type == NEWS_DISRUPTED)
-		printf("clock disrupted by %s: ", ctl_json_string(news, "cause"));
-	else
-		printf("clock ");
-	printf("%s, epoch %.0f, source %s", ctl_json_string(news, "status"),
-	       ctl_json_number(news, "epoch"), ctl_json_string(news, "source"));
-	if (json_is_integer(json_object_get(news, "error_ns")))
-		printf(", +- %" JSON_INTEGER_FORMAT " ns",
-		       json_integer_value(json_object_get(news, "error_ns")));
-	printf("; cluster %s, epoch %.0f\n", ctl_json_string(news, "cluster_status"),
-	       ctl_json_number(news, "cluster_epoch"));
+	printf("clock disrupted by %s: source %s\n", ctl_json_string(news, "cause"),
+	       ctl_json_string(news, "source"));
 }
 
 /* The members of a channel that the caller may not see are null. */
@@ -112,8 +102,7 @@ static void print_text(enum news_type type, const json_t *news, __s64 time_ns)
 	print_time(time_ns);
 	switch (type) {
 	case NEWS_DISRUPTED:
-	case NEWS_STATUS:
-		print_clock(type, news);
+		print_disruption(news);
 		break;
 	case NEWS_MADE:
 	case NEWS_REMOVED:
@@ -219,34 +208,22 @@ static void query_channels(struct monitor *m, __u32 id)
 
 /* ---- news ---------------------------------------------------------------- */
 
-static void on_clock(struct monitor *m, struct nlmsghdr *header, enum news_type type)
+static void on_disruption(struct monitor *m, struct nlmsghdr *header)
 {
-	static struct nla_policy policy[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1] = {
-		[TSCT_GENL_CLOCK_EPOCH] = { .type = NLA_U32 },
+	static struct nla_policy policy[TSCT_GENL_CLOCK_DISRUPTIONS + 1] = {
 		[TSCT_GENL_CLOCK_CAUSE] = { .type = NLA_U32 },
 		[TSCT_GENL_CLOCK_SOURCE] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_STATUS] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_ERROR_PS] = { .type = NLA_U64 },
-		[TSCT_GENL_CLOCK_CLUSTER_STATUS] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_CLUSTER_EPOCH] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_DISRUPTIONS] = { .type = NLA_U64 },
 	};
-	struct nlattr *attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1], *error;
-	__u64 error_ps;
+	struct nlattr *attr[TSCT_GENL_CLOCK_DISRUPTIONS + 1];
 
-	if (!parse_message(header, attr, TSCT_GENL_CLOCK_CLUSTER_EPOCH, policy,
-			   TSCT_GENL_CLOCK_ERROR_PS))
+	if (!parse_message(header, attr, TSCT_GENL_CLOCK_DISRUPTIONS, policy, 0))
 		return;
-	error = attr[TSCT_GENL_CLOCK_ERROR_PS];
-	error_ps = error ? nla_get_u64(error) : 0;
-	report_news(m, type, json_pack("{sI ss ss ss so ss sI}",
-		"epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]),
+	report_news(m, NEWS_DISRUPTED, json_pack("{ss ss so}",
 		"cause", tsct_cause_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])),
 		"source", tsct_source_name(nla_get_u32(attr[TSCT_GENL_CLOCK_SOURCE])),
-		"status", tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_STATUS])),
-		"error_ns", error ? ctl_json_error(error_ps / 1000 + !!(error_ps % 1000)) :
-		json_null(), "cluster_status",
-		tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_STATUS])),
-		"cluster_epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH])));
+		"disruptions", tsct_json_count(
+			nla_get_u64(attr[TSCT_GENL_CLOCK_DISRUPTIONS]))));
 }
 
 static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum news_type type)
@@ -298,8 +275,7 @@ static int on_news(struct nl_msg *message, void *arg)
 	if (header->nlmsg_type != m->family)
 		return NL_OK;
 	switch (cmd) {
-	case TSCT_GENL_CMD_DISRUPTED: on_clock(m, header, NEWS_DISRUPTED); break;
-	case TSCT_GENL_CMD_CLOCK_STATUS: on_clock(m, header, NEWS_STATUS); break;
+	case TSCT_GENL_CMD_DISRUPTED: on_disruption(m, header); break;
 	case TSCT_GENL_CMD_CHANNEL_MADE: on_channel_news(m, header, NEWS_MADE); break;
 	case TSCT_GENL_CMD_CHANNEL_REMOVED: on_channel_news(m, header, NEWS_REMOVED); break;
 	}

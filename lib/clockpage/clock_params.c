@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 /* The kernel has 128-bit products and shifts but no 128-bit division. */
 #include "clock_params.h"
 

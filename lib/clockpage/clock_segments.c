@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 /*
  * Another thread may write a copy that is read here, and the copy may be invalid: so each
  * word of it is loaded once (tsct_load_relaxed()), and then checked. A slow reader may

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 /*
  * All words of a copy are read and written by relaxed atomic accesses
  * (tsct_load_relaxed()), so that a torn copy is a value to discard and not a data
@@ -12,7 +12,7 @@
  */
 #include "latch.h"
 #include "clock_params.h"
-#include "tsc_trust.h"
+#include "lib/core/tsc_trust.h"
 
 #define LATCH_TRIES	1000
 

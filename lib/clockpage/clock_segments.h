@@ -1,13 +1,13 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * Clock segments: clock params of the past, in bounded memory, and the time of a
  * counter value by the params that were valid at that value. Formulas:
  * tsctrace/abi_clock.h.
  */
-#ifndef TSCT_CORE_CLOCK_SEGMENTS_H
-#define TSCT_CORE_CLOCK_SEGMENTS_H
+#ifndef TSCT_CLOCKPAGE_CLOCK_SEGMENTS_H
+#define TSCT_CLOCKPAGE_CLOCK_SEGMENTS_H
 
-#include "port.h"
+#include "lib/core/port.h"
 
 /* Time of a counter value, with its error bound */
 struct tsct_clock_time {
@@ -106,4 +106,4 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
  */
 int tsct_segments_valid(const struct tsct_clock_copy *copy);
 
-#endif /* TSCT_CORE_CLOCK_SEGMENTS_H */
+#endif /* TSCT_CLOCKPAGE_CLOCK_SEGMENTS_H */

@@ -1,19 +1,13 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * Clock parameters (clock params): conversion of counter values to nanoseconds and back
  * in 128-bit fixed point, and validation of parameters and of whole states. Formulas:
  * section 4 of tsctrace/abi_clock.h.
  */
-#ifndef TSCT_CORE_CLOCK_PARAMS_H
-#define TSCT_CORE_CLOCK_PARAMS_H
+#ifndef TSCT_CLOCKPAGE_CLOCK_PARAMS_H
+#define TSCT_CLOCKPAGE_CLOCK_PARAMS_H
 
-#include "port.h"
-
-/* Returns a + b, or U64_MAX if the sum overflows. */
-static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
-{
-	return a > ~0ULL - b ? ~0ULL : a + b;
-}
+#include "lib/core/port.h"
 
 /* Returns true if a clock with @status, one of TSCT_STATUS_*, has a time. */
 static inline bool tsct_status_has_time(__u32 status)
@@ -121,4 +115,4 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 
-#endif /* TSCT_CORE_CLOCK_PARAMS_H */
+#endif /* TSCT_CLOCKPAGE_CLOCK_PARAMS_H */

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * Latch with two copies, which publishes the clock area: one writer, any number of
  * readers; no side waits for the other. See section 4 of tsctrace/abi_clock.h.
  */
-#ifndef TSCT_CORE_LATCH_H
-#define TSCT_CORE_LATCH_H
+#ifndef TSCT_CLOCKPAGE_LATCH_H
+#define TSCT_CLOCKPAGE_LATCH_H
 
 #include "clock_segments.h"
 
@@ -73,4 +73,4 @@ int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 cycles,
 int tsct_clock_page_check(const struct tsct_clock_page *page, __u64 size,
 			  const __u8 boot_id[16]);
 
-#endif /* TSCT_CORE_LATCH_H */
+#endif /* TSCT_CLOCKPAGE_LATCH_H */
