@@ -406,6 +406,9 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	*ret = channel_find_by_name(uid, task_active_pid_ns(current), true, arg->name);
+	/* All pid namespaces are below the initial one. */
+	if (!*ret && capable(CAP_SYS_ADMIN))
+		*ret = channel_find_by_name(uid, &init_pid_ns, true, arg->name);
 	return *ret ? 0 : -ENOENT;
 }
 
