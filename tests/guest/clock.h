@@ -32,11 +32,29 @@ T_FN int clk_open(void)
 	return fd;
 }
 
+/* A second or so after the boot, the kernel goes on from the clocksource tsc-early to tsc: a
+ * disruption that no test asked for. */
+T_FN bool clk_has_settled(void)
+{
+	char name[32] = "";
+	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			   "r");
+	bool read = file && fgets(name, sizeof(name), file);
+
+	if (file)
+		fclose(file);
+	return read && strcmp(name, "tsc-early\n");
+}
+
 /* Maps the page. The map stays for the rest of the test. */
 T_FN const struct tsct_disruption_page *clk_map(void)
 {
-	int fd = clk_open();
-	void *page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	void *page;
+	int fd;
+
+	t_until(clk_has_settled());
+	fd = clk_open();
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (page == MAP_FAILED)
 		t_die("mmap of the count of disruptions");
