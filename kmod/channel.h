@@ -212,7 +212,8 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Has the emits of a kernel channel wake its sleepers. @ready: the caller has data to read */
+/* Makes emits of a kernel channel wake the tasks that wait for it. @ready: there are data to
+ * read already */
 void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);

@@ -11,9 +11,9 @@
  *   of the counter and its load of the count finds the count changed. Steps of
  *   CLOCK_REALTIME and changes of the clocksource: the timekeeping code calls the notifier
  *   in the update itself, with its lock held and interrupts off. A restored
- *   virtual machine: as soon as the kernel's driver of VM Generation ID tells, some time
+ *   virtual machine: as soon as the kernel's driver of VM Generation ID reports it, some time
  *   after the guest runs again.
- * - The cause is stored before the count, so who sees the count sees its cause or a later one.
+ * - The cause is stored before the count, so a reader that sees the count sees its cause or a later one.
  * - Slewing by NTP, a changed offset of TAI, and CPUs that go down disrupt nothing.
  */
 #include <linux/atomic.h>
@@ -85,7 +85,7 @@ static DEFINE_IRQ_WORK(disruption_irq_work, disruption_irq_work_fn);
 static void disruption_add(int high, u32 units, u32 cause)
 {
 	WRITE_ONCE(disruption_page->cause, cause);
-	smp_wmb();	/* pairs with the load fence of who reads the count, then the cause */
+	smp_wmb();	/* pairs with the load fence of readers of count, then cause */
 	atomic_add(units, disruption_half(high));
 	irq_work_queue(&disruption_irq_work);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests when the module is loaded (SELFTEST=1): of lib/core as compiled for this
- * kernel, the kernel's ring writer, and the clock area with skewed CPUs.
+ * kernel, and of the kernel's ring writer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
 

@@ -179,7 +179,7 @@ static void aux_read(void *arg)
 	if (entry->tsc_aux == tsct_aux_value(entry->cpu, entry->node))
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 	else if (entry->flags & TSCT_CPU_HYPERVISOR)
-		entry->tsc_aux = 0;	/* a virtual machine's value, which is nobody's business */
+		entry->tsc_aux = 0;	/* the value that a virtual machine left: not shown */
 }
 
 bool tsct_cpu_check_possible(u32 cpu)

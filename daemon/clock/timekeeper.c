@@ -328,7 +328,7 @@ static void note_cluster_published(struct timekeeper *k,
 }
 
 /* Makes the next cluster epoch later than the cluster epoch of @last, the state that
- * another process or the module published. */
+ * another process published. */
 static void timekeeper_join_cluster(struct timekeeper *k,
 				    const struct tsct_clock_state *last)
 {

@@ -585,8 +585,8 @@ static int refuse_in_child(void *arg)
 	return 0;
 }
 
-/* The counters are mapped by a child that has the memory of this process, but descriptors of its
- * own. The mapping stays when the child has ended. */
+/* The counters are mapped by a child that shares this process's memory, but has its own
+ * descriptors (CLONE_VM without CLONE_FILES). The mapping stays when the child has ended. */
 void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening)
 {
 	struct refusal refusal = { channel, opening };

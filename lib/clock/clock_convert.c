@@ -3,7 +3,8 @@
  * Reads the counter; converts cycles to times and back, for CLOCK_REALTIME and the
  * cluster's time, now and in the past; and computes intervals between two readings. An
  * interval depends on the counter's rate alone: steps and slews of CLOCK_REALTIME do not
- * change it. Maps the module's count of disruptions, and compares it with that of the params. The formulas are in section 4 of tsctrace/abi_clock.h.
+ * change it. Compares the module's count of disruptions with that of the params. The formulas
+ * are in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The in-process clock: the timekeeper of a process for which neither module nor daemon
- * publishes a time. It has no thread: a conversion more than a second after the last
+ * The in-process clock: the timekeeper of a process for which no daemon publishes a
+ * time. It has no thread: a conversion more than a second after the last
  * sample takes the next one, in a few microseconds. If another thread, or code that a
  * signal handler interrupted, is taking a sample, the conversion uses the published
  * state.

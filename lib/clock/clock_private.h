@@ -42,8 +42,8 @@ static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c
 }
 
 /*
- * Sets up a zeroed clock: uses the clock page of the daemon, else an in-process clock. Never fails: if there is no memory for an in-process clock,
- * the clock's page has status UNKNOWN.
+ * Sets up a zeroed clock: uses the clock page of the daemon, else an in-process clock. Never
+ * fails: if there is no memory for an in-process clock, the clock's page has status UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
 

@@ -424,8 +424,8 @@ static void describe_channel(const struct tsct_store_channel *channel,
 
 /*
  * Channels of all users together may take a quarter of the memory that the process may use, of
- * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a
- * user also bounds the time of one request, in which the kernel zeroes the memory. In an embedded
+ * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256
+ * CPUs: 4 MiB per CPU). The limit of a user also bounds the time of one request, in which the kernel zeroes the memory. In an embedded
  * server, channels may take half: the recorder has chosen their sizes, or checked them.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
@@ -749,7 +749,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	/*
 	 * The kernel cannot write to a memfd. Only the recorder that has a server of its
 	 * own writes kernel events to such a channel, as its creator
-	 * (tools/bpf/bpf_rings.c).
+	 * (tools/wings/kernel/bpf_rings.c).
 	 */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && !is_embedded(store))
 		return -EOPNOTSUPP;

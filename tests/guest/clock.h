@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of the tests t_*.c that read the module's count of disruptions. */
+/* Functions for the tests t_*.c that read the module's count of disruptions. */
 #ifndef TSCT_TEST_CLOCK_H
 #define TSCT_TEST_CLOCK_H
 

@@ -37,7 +37,7 @@ static unsigned int runs_in(unsigned int seconds)
 	return count_runs() - before;
 }
 
-/* After a few runs, in which the module makes sure that all CPUs will tell it of events, there
+/* After a few runs, in which the module makes sure that all CPUs report events to it, there
  * are none. */
 static void check_idle(void)
 {

@@ -65,7 +65,7 @@ TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
 /* Adds an event of a system call to the lines of calls. @call: NULL: none, or the events sys_enter
- * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is none of a system call. */
+ * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is not one of a system call. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the figures of stat_json.c as tables: nodes, CPUs and events; the wings
- * print the others. If a table has more lines than its limit, its last line is the sum of the lines that
+ * Prints the figures of stat_json.c as tables: nodes, CPUs and events; the wings print the
+ * others. If a table has more lines than its limit, its last line is the sum of the lines that
  * are left out.
  */
 #include <errno.h>

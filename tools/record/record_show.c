@@ -130,9 +130,9 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 	if (refused)
 		fprintf(stderr, "  (%" PRIu64 " event%s of programs not recorded: the channel has no"
-			" room for their definitions, or the program had no memory to map the"
-			" rings, or no descriptor to connect, and printed that; use fewer event"
-			" types, several channels, or fewer --blocks)\n",
+			" room for their definitions, or the program could not map the rings"
+			" or open a descriptor, and printed the reason; use fewer event types,"
+			" several channels, fewer --blocks, or a larger ulimit -n)\n",
 			(uint64_t)refused, view_plural(refused));
 }
 

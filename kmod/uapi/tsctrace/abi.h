@@ -9,8 +9,8 @@
  *
  * 1. Three providers, one layout
  * ------------------------------
- * A channel (a set of per-CPU rings) and the clock area have the same layout in
- * memory for every provider:
+ * A channel (a set of per-CPU rings) has the same layout in memory for every
+ * provider:
  *
  *   the module     /dev/tsctrace; requests are ioctls, memory is mmap'ed from
  *                  the device's file descriptor
@@ -268,11 +268,10 @@ struct tsct_channel_cpu {
 
 /*
  * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
- * Discard
- * channel: when `bytes` are unread in all rings together, or one ring is half full.
- * Overwrite channel: when `bytes`, or half a ring if that is less, were written since
+ * Discard channel: when `bytes` are unread in all rings together, or one ring is half
+ * full. Overwrite channel: when `bytes`, or half a ring if that is less, were written since
  * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
- * EACCES: the descriptor has no READ role. EOPNOTSUPP: the channel is none of the kernel's:
+ * EACCES: the descriptor has no READ role. EOPNOTSUPP: the channel is no kernel channel:
  * nothing runs in the kernel when a program publishes an event, so its readers check the rings
  * at intervals, and poll() reports POLLERR.
  */

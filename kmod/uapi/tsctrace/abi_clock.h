@@ -123,10 +123,11 @@
 /* The page of TSCT_DISRUPTIONS_PATH. Writer: the module, at any moment. */
 struct tsct_disruption_page {
 	__u64 magic;
-	__u64 disruptions;	/* the count; its first value is random. Bits 0-31: settings
-				 * of CLOCK_REALTIME. Bits 32-63: twice the number of
-				 * disruptions of the counter; not 0. While PENDING is set,
-				 * no params are valid: no state has this bit in its count */
+	__u64 disruptions;	/* the count; its first value is random. Bits 0-31: plus 1
+				 * with each setting of CLOCK_REALTIME. Bit 32: PENDING.
+				 * Bits 33-63: plus 1 with each disruption of the counter.
+				 * While PENDING is set, no params are valid: no state has
+				 * this bit in its count */
 	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
 	__u32 reserved0;
 	__u64 reserved[5];
