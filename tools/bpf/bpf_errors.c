@@ -97,11 +97,12 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* Returns the last line of libbpf's log that contains a reason, in a static buffer. */
-static const char *last_log_reason(void)
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer; the text of
+ * @error if no line does. */
+static const char *last_log_reason(int error)
 {
 	static char line[160];
-	const char *at = bpf_errors_log(), *reason = at;
+	const char *at = bpf_errors_log(), *reason = NULL;
 
 	while (at) {
 		if (!is_log_noise(at))
@@ -109,6 +110,8 @@ static const char *last_log_reason(void)
 		at = strchr(at, '\n');
 		at = at ? at + 1 : NULL;
 	}
+	if (!reason)
+		return strerror(-error);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
 		 reason);
 	return line;
@@ -150,7 +153,7 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 			    "the kernel does not permit root to %s BPF programs: "
 			    "%s; check if this is a container, and see "
 			    "/sys/kernel/security/lockdown", step,
-			    last_log_reason());
+			    last_log_reason(error));
 	}
 	if (error == -EMFILE)
 		return bpf_errors_fail(error, why, size, "cannot %s BPF programs: too many "
@@ -161,5 +164,5 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 			    "cannot %s BPF programs: out of memory", step);
 	return bpf_errors_fail(error, why, size,
 		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
-		    step, strerror(-error), last_log_reason());
+		    step, strerror(-error), last_log_reason(error));
 }
