@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "daemon/control/control_socket.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "daemon/config/log.h"
 #include "tsctraced.h"
 #include "lib/client/gettime.h"
@@ -80,16 +80,12 @@ static void schedule_tick(struct loop *loop)
 	tick_schedule_ticked(&loop->ticks, tsct_monotonic_ns(), ms * NS_PER_S / 1000);
 }
 
-/*
- * Called after each action of the timekeeper, with its result @err: reports the status
- * to systemd, schedules the next tick, and updates the peers.
- */
-static void timekeeper_acted(struct loop *loop, int err)
+/* Called after each action of the timekeeper: reports the status to systemd, schedules the
+ * next tick, and updates the peers. */
+static void timekeeper_acted(struct loop *loop)
 {
 	char text[256];
 
-	if (err)
-		loop->err = err;
 	if (loop->has_supervisor) {
 		timekeeper_describe(loop->timekeeper, text, sizeof(text));
 		sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
@@ -101,7 +97,8 @@ static void timekeeper_acted(struct loop *loop, int err)
 static void tick_timekeeper(struct loop *loop)
 {
 	control_tick(loop->control);
-	timekeeper_acted(loop, timekeeper_tick(loop->timekeeper));
+	timekeeper_tick(loop->timekeeper);
+	timekeeper_acted(loop);
 }
 
 static void on_survey(struct loop *loop)
@@ -114,8 +111,8 @@ static void on_survey(struct loop *loop)
 	if (err)
 		log_warning("survey of the CPUs failed: %s; the previous table "
 			    "of skews stays in use", strerror(-err));
-	timekeeper_acted(loop, timekeeper_survey_done(loop->timekeeper,
-						      err ? NULL : &result));
+	timekeeper_survey_done(loop->timekeeper, err ? NULL : &result);
+	timekeeper_acted(loop);
 }
 
 /* ---- requests of the control socket ------------------------------------- */
@@ -126,7 +123,7 @@ static void print_metrics(void *ctx, FILE *to)
 	const struct platform *platform = loop->platform;
 	struct metrics metrics = {
 		.version = tsct_version(),
-		.module = !platform->module.result,
+		.module = platform->disruption.last.has_module,
 	};
 	struct tsct_clock_copy copy;
 
@@ -141,15 +138,11 @@ static void print_metrics(void *ctx, FILE *to)
 static void fake_disruption(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
-	int err = timekeeper_disrupt(loop->timekeeper, TSCT_CAUSE_FAKE,
-				     "a fake disruption was requested");
 
-	if (err)
-		fprintf(to, "error: %s\n", strerror(-err));
-	else
-		fprintf(to, "epoch %u began\n",
-			timekeeper_state(loop->timekeeper)->epoch);
-	timekeeper_acted(loop, err);
+	timekeeper_disrupt(loop->timekeeper, TSCT_CAUSE_FAKE,
+			   "a fake disruption was requested");
+	fprintf(to, "epoch %u began\n", timekeeper_state(loop->timekeeper)->epoch);
+	timekeeper_acted(loop);
 }
 
 /* ---- signals ------------------------------------------------------------ */
@@ -188,8 +181,7 @@ static void dispatch_event(struct loop *loop, enum event_kind kind)
 		control_dispatch(loop->control);
 		return;
 	case EVENT_MODULE:
-		if (kernel_events_read(&loop->module_events,
-				timekeeper_state(loop->timekeeper)->epoch))
+		if (kernel_events_read(&loop->module_events))
 			tick_timekeeper(loop);
 		return;
 	case EVENT_SURVEY:
@@ -202,13 +194,9 @@ static void dispatch_event(struct loop *loop, enum event_kind kind)
  * nodes, or a new configuration, changed it: see peers_urgent(). */
 static void publish_urgent(struct loop *loop)
 {
-	int err;
-
 	if (!peers_urgent(loop->peers))
 		return;
-	err = timekeeper_publish_cluster(loop->timekeeper);
-	if (err)
-		loop->err = err;
+	timekeeper_publish_cluster(loop->timekeeper);
 	peers_tick(loop->peers);
 }
 

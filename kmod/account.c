@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ring memory accounting: bytes and channels of each user, checked against the
- * module parameters. Pages are also charged to their creator's memory cgroup; the
+ * module parameters. Ids of a user namespace are ids of the user who made it: anyone with a
+ * range in /etc/subuid has 65536 of them. Pages are also charged to their creator's memory cgroup; the
  * module parameters limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK
  * is not used: it limits a process, with a default of 8 MiB, and a channel may outlive
  * the process that created it.
  */
 #include <linux/cpumask.h>
+#include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include <tsctrace/abi.h>
 
@@ -100,6 +103,16 @@ static void account_charge(struct tsct_account *account, u64 bytes)
 {
 	account->bytes += bytes;
 	WRITE_ONCE(account_bytes, account_bytes + bytes);
+}
+
+kuid_t tsct_account_payer(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_euid();
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		uid = ns->owner;
+	return uid;
 }
 
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,

@@ -9,9 +9,10 @@
 # has vmlinux and resolve_btfids. Headers of older kernels lack them: there, this
 # script does what the kernel's scripts/Makefile.modfinal would do.
 #
-# With SELFTEST=1, `module` writes tsctrace-selftest.ko beside tsctrace.ko.
+# With SELFTEST=1, `module` writes tsctrace-selftest.ko beside tsctrace.ko. With COVER=1, a
+# kernel with KCOV records which code of the module ran.
 #
-# Environment: KDIR, O, SELFTEST, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+# Environment: KDIR, O, SELFTEST, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)

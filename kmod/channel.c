@@ -15,6 +15,7 @@
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -37,24 +38,12 @@ static DEFINE_XARRAY_ALLOC1(channel_table);
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
 static u64 channel_count;
-static u32 channel_generation = 1;	/* never 0 */
 static u32 channel_next_id;
 static int channel_hotplug_state;
 
 u64 tsct_channels_count(void)
 {
 	return READ_ONCE(channel_count);
-}
-
-u32 tsct_channels_generation(void)
-{
-	return READ_ONCE(channel_generation);
-}
-
-static void channel_generation_next(void)
-{
-	lockdep_assert_held(&tsct_channel_lock);
-	WRITE_ONCE(channel_generation, channel_generation + 1 ?: 1);
 }
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
@@ -94,22 +83,39 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 	if (rcu_access_pointer(*slot) == channel)
 		RCU_INIT_POINTER(*slot, NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
-	channel_generation_next();
 }
 
 /* ---- creation --------------------------------------------------------- */
 
-static struct tsct_kchannel *channel_find_by_name(kuid_t uid, const char *name)
+/* Returns true if @ns is @above or below it. */
+static bool pid_ns_is_within(const struct pid_namespace *ns,
+			     const struct pid_namespace *above)
 {
-	struct tsct_kchannel *channel;
+	while (ns && ns != above)
+		ns = ns->parent;
+	return ns;
+}
+
+/* Names are unique among the channels of a user and a pid namespace. Returns the channel of
+ * @ns, or, if @below is true, else one of a pid namespace below @ns. */
+static struct tsct_kchannel *channel_find_by_name(kuid_t uid,
+						  const struct pid_namespace *ns,
+						  bool below, const char *name)
+{
+	struct tsct_kchannel *channel, *ret = NULL;
 	unsigned long id;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	xa_for_each(&channel_table, id, channel)
-		if (!channel->removed && uid_eq(channel->uid, uid) &&
-		    !strncmp(channel->name, name, TSCT_NAME_MAX))
+	xa_for_each(&channel_table, id, channel) {
+		if (channel->removed || !uid_eq(channel->uid, uid) ||
+		    strncmp(channel->name, name, TSCT_NAME_MAX))
+			continue;
+		if (channel->pid_ns == ns)
 			return channel;
-	return NULL;
+		if (below && !ret && pid_ns_is_within(channel->pid_ns, ns))
+			ret = channel;
+	}
+	return ret;
 }
 
 static void channel_fill_header(struct tsct_kchannel *channel)
@@ -148,6 +154,8 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		return NULL;
 	strscpy(channel->name, arg->name, sizeof(channel->name));
 	channel->uid = uid;
+	channel->pid_ns = get_pid_ns(gfp & __GFP_ACCOUNT ? task_active_pid_ns(current) :
+				     &init_pid_ns);
 	channel->policy = arg->policy;
 	channel->flags = arg->flags;
 	/* BPF programs may write kernel channels of users, not those of kernel modules. */
@@ -166,7 +174,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	mutex_init(&channel->watch_lock);
 	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
-	init_irq_work(&channel->notify, tsct_channel_notify_fn);
+	channel->notify = IRQ_WORK_INIT_HARD(tsct_channel_notify_fn);
 	return channel;
 }
 
@@ -176,6 +184,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
+	kuid_t payer = privileged ? channel->uid : tsct_account_payer();
 	u64 bytes;
 	int err;
 
@@ -183,13 +192,13 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
 
 	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->name)) {
+	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name)) {
 		err = -EEXIST;
 		goto unlock;
 	}
 	channel->privileged = privileged ||
 		has_capability_noaudit(current, CAP_SYS_RESOURCE);
-	err = tsct_account_open(channel->uid, bytes, channel->privileged,
+	err = tsct_account_open(payer, bytes, channel->privileged,
 				&channel->account);
 	if (!err)
 		channel->bytes = bytes;
@@ -214,7 +223,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	int err;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->name))
+	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name))
 		return -EEXIST;
 	/* Reserves an id, with NULL as entry: lookups shall not find the channel before its
 	 * header, which has the id, is complete. */
@@ -235,7 +244,6 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
 				   channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
-	channel_generation_next();
 	return 0;
 }
 
@@ -286,7 +294,6 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 		goto warn;
 	}
 	channel->bytes += channel->ring_bytes;
-	channel_generation_next();
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted on it are lost\n",
@@ -349,6 +356,7 @@ free_memory:
 	channel_uncharge(channel);
 free_channel:
 	mem_cgroup_put(channel->memcg);
+	put_pid_ns(channel->pid_ns);
 	kvfree(channel);
 	return err;
 }
@@ -363,9 +371,15 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 
 /* ---- attach, release, remove ------------------------------------------ */
 
+bool tsct_channel_is_own(const struct tsct_kchannel *channel)
+{
+	return uid_eq(channel->uid, current_euid()) &&
+		pid_ns_is_within(channel->pid_ns, task_active_pid_ns(current));
+}
+
 static int channel_check_owner(const struct tsct_kchannel *channel)
 {
-	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
+	if (!tsct_channel_is_own(channel) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/* uid 0 alone is not enough to read the kernel's events. */
 	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
@@ -391,7 +405,10 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	*ret = channel_find_by_name(uid, arg->name);
+	*ret = channel_find_by_name(uid, task_active_pid_ns(current), true, arg->name);
+	/* All pid namespaces are below the initial one. */
+	if (!*ret && capable(CAP_SYS_ADMIN))
+		*ret = channel_find_by_name(uid, &init_pid_ns, true, arg->name);
 	return *ret ? 0 : -ENOENT;
 }
 
@@ -442,6 +459,7 @@ static void channel_free(struct tsct_kchannel *channel)
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
 	mem_cgroup_put(channel->memcg);
+	put_pid_ns(channel->pid_ns);
 	kvfree_rcu(channel, rcu);
 }
 
@@ -547,7 +565,6 @@ void tsct_channels_exit(void)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
-	bool last;
 
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
@@ -556,12 +573,8 @@ void tsct_channels_exit(void)
 				channel->id, channel->name);
 		mutex_lock(&tsct_channel_lock);
 		channel_table_remove(channel);
-		last = !channel->pins;
 		mutex_unlock(&tsct_channel_lock);
-		/* A netlink query that has pinned the channel frees it, before
-		 * tsct_netlink_exit() returns. */
-		if (last)
-			channel_free(channel);
+		channel_free(channel);
 	}
 	xa_destroy(&channel_table);
 }

@@ -15,6 +15,7 @@
 #include "../lib/core/ring.h"
 #include "ring.h"
 
+struct pid_namespace;
 struct tsct_account;
 
 /*
@@ -33,6 +34,7 @@ struct tsct_kchannel {
 	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
 					 * 0: BPF programs cannot write the channel */
 	kuid_t uid;
+	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
 	char name[TSCT_NAME_MAX];
 	struct tsct_account *account;
 	struct tsct_channel_header *header;
@@ -77,10 +79,12 @@ struct tsct_kchannel {
 	struct list_head watchers;
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
-	bool notify_armed;		/* true: the next slow path of an emit queues
-					 * `notify` */
+	bool notify_armed;		/* true: slow paths of emits queue `notify` from
+					 * their rings' notify_at on */
+	unsigned long armed_at;		/* grace period that channel_arm() began */
+	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */
 	u64 watch_sum;			/* bytes ever written to all rings when
-					 * tsct_channel_watch_fn() last ran */
+					 * tsct_channel_watch_fn() last woke sleepers */
 	struct rcu_head rcu;
 
 	/* rings by CPU; NULL for a CPU that was not present yet, then constant */
@@ -102,8 +106,6 @@ void tsct_device_exit(void);
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
-/* A number that changes when a channel is made or removed, or gets a ring; never 0. */
-u32 tsct_channels_generation(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
@@ -135,6 +137,12 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
+/*
+ * Returns true if the channel is of the current user, and was made in the current pid namespace
+ * or one below. A container's root may have the user id of the host's root, but does not own
+ * the host's channels.
+ */
+bool tsct_channel_is_own(const struct tsct_kchannel *channel);
 /* Returns the channel with this id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
 /* Returns the channel with this bpf_handle, or NULL. Under RCU. */
@@ -148,27 +156,12 @@ void tsct_module_info(struct tsct_info *ret);
 /*
  * describe.c
  *
- * Rights to read the statistics of channels
+ * Get statistics: _next() of the lowest id above info->id among the channels that the current
+ * task may see, _cpu() of the CPU arg->cpu of the channel arg->id. Return 0; -ENOENT: no such
+ * visible channel; -EINVAL: no such CPU.
  */
-struct tsct_viewer {
-	kuid_t uid;			/* user whose own channels are visible */
-	bool all;			/* true: channels of all users are visible */
-};
-
-/* Returns the rights of the current task. */
-struct tsct_viewer tsct_viewer_current(void);
-
-/*
- * Get statistics: _next() of the visible channel with the lowest id above info->id,
- * _get() of the channel info->id, _cpu() of the CPU arg->cpu of the channel arg->id.
- * Return 0; -ENOENT: no such visible channel; -EINVAL: no such CPU.
- */
-int tsct_channel_next(struct tsct_channel_info *info,
-		      const struct tsct_viewer *viewer);
-int tsct_channel_get(struct tsct_channel_info *info,
-		     const struct tsct_viewer *viewer);
-int tsct_channel_cpu(struct tsct_channel_cpu *arg,
-		     const struct tsct_viewer *viewer);
+int tsct_channel_next(struct tsct_channel_info *info);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
  * Adds an event definition to a channel, unless an equal definition exists. Returns 0
@@ -190,8 +183,9 @@ void tsct_kevents_release(struct tsct_kchannel *channel);
 /*
  * watch.c
  *
- * State of poll() for a descriptor with the READ role. A watcher exists from the binding
- * of the descriptor to a channel until the descriptor is closed.
+ * State of poll() for a descriptor with the READ role of a kernel channel. A watcher exists from
+ * the binding of the descriptor to a channel until the descriptor is closed. User channels have
+ * none: nothing in the kernel runs when a program publishes an event.
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
@@ -218,16 +212,10 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts periodic polling of the rings, which ends when no task sleeps on the channel. */
-void tsct_channel_watch(struct tsct_kchannel *channel);
+/* Has the emits of a kernel channel wake its sleepers. @ready: the caller has data to read */
+void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
-/* Called by the slow path of an emit. Any context, NMI too. */
-static inline void tsct_channel_notify_reader(struct tsct_kchannel *channel)
-{
-	if (unlikely(READ_ONCE(channel->notify_armed)))
-		irq_work_queue(&channel->notify);
-}
 
 /* Returns the ring of a CPU; NULL if it was not present and has not come up since. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
@@ -265,35 +253,37 @@ void tsct_reserved_free(struct tsct_kchannel *channel);
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);
-/* Copies the clock area to reserved memory. No thread writes the clock area meanwhile. */
-void tsct_reserved_store_clock(const struct tsct_clock_page *page);
+/* Stores a copy of the clock, and sets its seq and checksum. Returns 0 or -ENOENT: no
+ * memory is laid out for this boot. */
+int tsct_reserved_store_clock(struct tsct_reserved_clock *clock);
 /*
  * Read reserved memory that a previous boot wrote. Return 0, or -ENOENT: there is none.
- * _previous() sets size and boot_id. _read() copies at most *len bytes, and sets *len to
+ * _previous() sets size and id. _read() copies at most *len bytes, and sets *len to
  * the number of bytes copied.
  */
 int tsct_reserved_previous(struct tsct_previous *ret);
 int tsct_reserved_read(u64 offset, void *data, u32 *len);
 /* Frees the memory of a previous boot for channels of this boot. Returns 0; -ENOENT: there
- * is none; -ENODATA: the boot id is unknown; -ENOSPC: the memory is too small. */
+ * is none; -ENOSPC: the memory is too small. */
 int tsct_reserved_discard(void);
 
 /* selftest.c: return 0 or a negative errno; main.c calls them during init. */
 #ifdef TSCT_SELFTEST
 int tsct_selftest(void);	/* called first at module load */
-int tsct_selftest_clock(void);	/* called after tsct_clockpage_init(), while there is no
-				 * device */
 int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
 #else
 #define tsct_selftest()		0
-#define tsct_selftest_clock()	0
 #define tsct_selftest_emit()	0
 #endif
 
 /*
  * account.c
  *
- * The caller holds tsct_channel_lock, except for tsct_accounts_info().
+ * The caller holds tsct_channel_lock, except for tsct_account_payer() and
+ * tsct_accounts_info().
+ *
+ * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
+ * the owner of the outermost user namespace that it is in.
  *
  * tsct_account_open - charge @uid for one more channel of @bytes
  * @privileged: true: check only the limit over all users, which has a reserve that other
@@ -302,6 +292,7 @@ int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
  * Creates the user's account with its first channel. Returns 0 and the account
  * in *ret, -EDQUOT or -ENOMEM.
  */
+kuid_t tsct_account_payer(void);
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		      struct tsct_account **ret);
 /* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */

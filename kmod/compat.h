@@ -9,6 +9,7 @@
 #include <linux/btf_ids.h>
 #include <linux/clocksource_ids.h>
 #include <linux/mm.h>
+#include <linux/sched/isolation.h>
 #include <linux/version.h>
 
 /* vm_flags_mod() exists from 6.3 on, where vm_flags is read-only. */
@@ -43,6 +44,18 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #else
 #define tsct_snapshot_other_source(s)	false
 #endif
+
+/* cpu_is_isolated() exists from 6.4 on, and in later releases of 6.1. kmod/Kbuild defines
+ * TSCT_CPU_IS_ISOLATED if linux/sched/isolation.h has it. */
+static inline bool tsct_cpu_is_isolated(int cpu)
+{
+#ifdef TSCT_CPU_IS_ISOLATED
+	if (cpu_is_isolated(cpu))
+		return true;
+#endif
+	return !housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN) ||
+		!housekeeping_test_cpu(cpu, HK_TYPE_TICK);
+}
 
 /* BTF_KFUNCS_START() exists from 6.9 on: it marks a set as a set of kfuncs. */
 #ifndef BTF_KFUNCS_START

@@ -28,9 +28,9 @@
 #include <tsctrace/version.h>
 
 #include "../lib/core/tsc_trust.h"
-#include "clockpage.h"
 #include "compat.h"
 #include "cpucheck.h"
+#include "disruption.h"
 
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
@@ -50,6 +50,7 @@ static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CP
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
+static bool cpucheck_contradicted;	/* a skew contradicts the one of the check before */
 
 /* Result of the last complete check: its readers do not wait for a check that is under
  * way. cpucheck_shown_lock nests inside cpucheck_lock. */
@@ -67,9 +68,7 @@ static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
 /* Requests to cpucheck_work */
 static atomic_t cpucheck_all_pending;	/* check all CPUs, not only those in
 					 * cpucheck_changed_cpus */
-static atomic_t cpucheck_hotplugged;	/* begin an epoch with cause HOTPLUG */
-static struct cpumask cpucheck_changed_cpus; /* CPUs that came up or went down since
-					      * their check */
+static struct cpumask cpucheck_changed_cpus; /* CPUs that came up since their check */
 static int cpucheck_hotplug_state;
 
 /* ---- the kernel's clocksource ------------------------------------------ */
@@ -116,19 +115,17 @@ static u64 cpucheck_skew_max_cycles(void)
 }
 
 /*
- * Returns true if a measured skew proves that counters differ by more than skew_max_ns.
- * The daemon adds smaller skews to its error bounds.
+ * Returns true if a CPU's new skew cannot be the one of its last check. Programs take a CPU
+ * whose skew was never measured to be in step.
  */
-static bool cpucheck_is_skewed(void)
+static bool cpucheck_contradicts(const struct tsct_cpu_check *new,
+				 const struct tsct_cpu_check *old)
 {
-	s64 bound = cpucheck_skew_max_cycles();
-	struct tsct_cpu_check *entry;
+	s64 min = old->flags & TSCT_CPU_SKEW_KNOWN ? old->skew_min_cycles : 0;
+	s64 max = old->flags & TSCT_CPU_SKEW_KNOWN ? old->skew_max_cycles : 0;
 
-	for (entry = cpucheck_table; entry < cpucheck_table + nr_cpu_ids; entry++)
-		if (entry->flags & TSCT_CPU_SKEW_KNOWN &&
-		    (entry->skew_min_cycles > bound || entry->skew_max_cycles < -bound))
-			return true;
-	return false;
+	return new->flags & TSCT_CPU_SKEW_KNOWN &&
+		(new->skew_min_cycles > max || new->skew_max_cycles < min);
 }
 
 /*
@@ -191,33 +188,28 @@ static void cpucheck_show(void)
 }
 
 /*
- * Publishes the result of the CPU check. Existing channels keep their source.
- * @event: TSCT_CAUSE_* of an epoch that begins in any case; TSCT_CAUSE_NONE: an epoch
- *	begins only if the result requires one
+ * Publishes the result of the CPU check. Existing channels keep their source. A changed
+ * source, and a contradicted skew, disrupt the clock, after the new table is there for the
+ * daemon.
+ * @jump: cause of a contradicted skew, TSCT_CAUSE_*
  */
-static void cpucheck_publish(u32 event)
+static void cpucheck_publish(u32 jump)
 {
 	u32 source = cpucheck_flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-	struct tsct_cpucheck_result result = {
-		.table = cpucheck_table,
-		.source = source,
-		.cause = TSCT_CAUSE_JUMP,
-		.skewed = source == TSCT_SOURCE_TSC && cpucheck_is_skewed(),
-		.event = event != TSCT_CAUSE_NONE,
-	};
+	u32 cause = TSCT_CAUSE_NONE;
 
 	lockdep_assert_held(&cpucheck_lock);
-	/* If an epoch begins without @event, its cause follows from the check's result. */
-	if (event)
-		result.cause = event;
-	else if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
-		result.cause = TSCT_CAUSE_UNSTABLE;
-	else if (source != cpucheck_source)
-		result.cause = TSCT_CAUSE_CLOCKSOURCE;
+	if (source != cpucheck_source)
+		cause = cpucheck_flags & TSCT_CHECK_UNSTABLE ? TSCT_CAUSE_UNSTABLE :
+			TSCT_CAUSE_CLOCKSOURCE;
+	else if (cpucheck_contradicted && source == TSCT_SOURCE_TSC)
+		cause = jump;
+	cpucheck_contradicted = false;
 	WRITE_ONCE(cpucheck_source, source);
 	cpucheck_show();
-	tsct_clockpage_update_cpus(&result);
+	if (cause)
+		tsct_disrupt(cause);
 }
 
 /*
@@ -240,29 +232,32 @@ static u32 cpucheck_reference(bool choose)
 }
 
 /*
- * Checks CPUs that are new or changed; with @all, or if the reference CPU cannot be
- * measured any more, all CPUs. CPUs may come up and go down between two measurements: for
- * them, the hotplug callback schedules another check. Returns 0 or -EINTR.
+ * Checks CPUs that came up; with @all, or if the reference CPU cannot be measured any more,
+ * all CPUs. A CPU that goes down keeps its skew: its cycles of before are still converted.
+ * CPUs may come up between two measurements: for them, the hotplug callback schedules
+ * another check. Returns 0 or -EINTR.
  */
 static int cpucheck_update(bool all)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(CPUCHECK_LIMIT_MS);
 	u32 cpu, reference = cpucheck_reference(all);
+	struct tsct_cpu_check *entry = cpucheck_table, old;
 
 	lockdep_assert_held(&cpucheck_lock);
 	if (reference < nr_cpu_ids &&
 	    !(cpucheck_table[reference].flags & TSCT_CPU_REFERENCE))
 		all = true;
-	for (cpu = 0; cpu < nr_cpu_ids && !fatal_signal_pending(current); cpu++) {
+	for (cpu = 0; cpu < nr_cpu_ids && !fatal_signal_pending(current); cpu++, entry++) {
+		old = *entry;
 		cpus_read_lock();
 		if (!cpu_online(cpu))
-			tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+			entry->flags &= TSCT_CPU_SKEW_KNOWN;
 		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) ||
-			 all || !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
-			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu,
-					       time_before(jiffies, end) ?
+			 all || !(entry->flags & TSCT_CPU_ONLINE))
+			tsct_cpu_check_measure(entry, cpu, time_before(jiffies, end) ?
 					       reference : nr_cpu_ids);
 		cpus_read_unlock();
+		cpucheck_contradicted |= cpucheck_contradicts(entry, &old);
 	}
 	cpucheck_when_cycles = rdtsc_ordered();
 	cpucheck_flags = cpucheck_summarize();
@@ -278,7 +273,7 @@ int tsct_cpucheck_run(void)
 	err = cpucheck_update(true);
 	/* After an error, the table may hold skews against two reference CPUs. */
 	if (!err)
-		cpucheck_publish(TSCT_CAUSE_NONE);
+		cpucheck_publish(TSCT_CAUSE_JUMP);
 	mutex_unlock(&cpucheck_lock);
 	/* The caller is being killed: a work item repeats the check. */
 	if (err)
@@ -351,9 +346,14 @@ u32 tsct_cpucheck_source(void)
 	if (cpucheck_source == TSCT_SOURCE_TSC) {
 		pr_warn("TSC: marked unstable by the kernel: new channels use CLOCK_MONOTONIC_RAW\n");
 		cpucheck_flags = cpucheck_summarize();
-		cpucheck_publish(TSCT_CAUSE_NONE);
+		cpucheck_publish(TSCT_CAUSE_JUMP);
 	}
 	mutex_unlock(&cpucheck_lock);
+	return READ_ONCE(cpucheck_source);
+}
+
+u32 tsct_cpucheck_source_last(void)
+{
 	return READ_ONCE(cpucheck_source);
 }
 
@@ -361,12 +361,11 @@ u32 tsct_cpucheck_source(void)
 
 static void cpucheck_work_fn(struct work_struct *work)
 {
-	u32 event = atomic_xchg(&cpucheck_hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
-		TSCT_CAUSE_NONE;
+	bool all = atomic_xchg(&cpucheck_all_pending, 0);
 
 	mutex_lock(&cpucheck_lock);
-	cpucheck_update(atomic_xchg(&cpucheck_all_pending, 0));
-	cpucheck_publish(event);
+	cpucheck_update(all);
+	cpucheck_publish(all ? TSCT_CAUSE_JUMP : TSCT_CAUSE_HOTPLUG);
 	mutex_unlock(&cpucheck_lock);
 }
 
@@ -380,11 +379,8 @@ void tsct_cpucheck_schedule(void)
  * a lock that the kernel holds during this callback. */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
-	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
-	/* Suspend also takes CPUs down and up, but power.c begins epochs for it: no
-	 * epoch with cause HOTPLUG is needed then. */
-	if (!cpuhp_tasks_frozen)
-		atomic_set(&cpucheck_hotplugged, 1);
+	if (cpu_online(cpu))
+		cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
 	schedule_work(&cpucheck_work);
 	return 0;
 }
@@ -406,6 +402,7 @@ int tsct_cpucheck_init(void)
 	err = cpucheck_update(true);
 	if (cpucheck_flags & TSCT_CHECK_USABLE)
 		cpucheck_source = TSCT_SOURCE_TSC;
+	cpucheck_contradicted = false;	/* no clock params rest on an earlier check */
 	cpucheck_show();
 	mutex_unlock(&cpucheck_lock);
 	if (err)
@@ -424,7 +421,7 @@ int tsct_cpucheck_start(void)
 		return cpucheck_hotplug_state;
 	mutex_lock(&cpucheck_lock);
 	cpucheck_update(false);
-	cpucheck_publish(TSCT_CAUSE_NONE);
+	cpucheck_publish(TSCT_CAUSE_HOTPLUG);
 	mutex_unlock(&cpucheck_lock);
 	return 0;
 }

@@ -15,8 +15,11 @@ void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
 
-/* Returns the TSCT_SOURCE_* of new channels and the clock. May sleep. */
+/* Returns the TSCT_SOURCE_* of new channels. May sleep. */
 u32 tsct_cpucheck_source(void);
+
+/* Returns the source that the last check chose. Callable in any context. */
+u32 tsct_cpucheck_source_last(void);
 
 /* Checks every online CPU again. Returns 0 or -EINTR. */
 int tsct_cpucheck_run(void);

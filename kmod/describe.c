@@ -4,7 +4,6 @@
  * figures of rings that they write; nothing in the kernel depends on such figures.
  */
 #include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -70,18 +69,11 @@ void tsct_module_info(struct tsct_info *ret)
 	tsct_accounts_info(ret);
 }
 
-struct tsct_viewer tsct_viewer_current(void)
+/* Returns true if the current task may see the channel. */
+static bool channel_visible(const struct tsct_kchannel *channel)
 {
-	return (struct tsct_viewer) {
-		.uid = current_euid(),
-		.all = ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN),
-	};
-}
-
-static bool channel_visible(const struct tsct_kchannel *channel,
-			    const struct tsct_viewer *viewer)
-{
-	return viewer->all || uid_eq(channel->uid, viewer->uid);
+	return tsct_channel_is_own(channel) ||
+		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 
 static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
@@ -169,8 +161,7 @@ static int channel_describe_and_unlock(struct tsct_kchannel *channel,
 	return 0;
 }
 
-int tsct_channel_next(struct tsct_channel_info *info,
-		      const struct tsct_viewer *viewer)
+int tsct_channel_next(struct tsct_channel_info *info)
 {
 	struct tsct_kchannel *channel;
 	u32 id = info->id;
@@ -180,31 +171,18 @@ int tsct_channel_next(struct tsct_channel_info *info,
 		channel = tsct_channel_find_after(id);
 		if (channel)
 			id = channel->id;
-	} while (channel && !channel_visible(channel, viewer));
+	} while (channel && !channel_visible(channel));
 	return channel_describe_and_unlock(channel, info);
 }
 
-int tsct_channel_get(struct tsct_channel_info *info,
-		     const struct tsct_viewer *viewer)
-{
-	struct tsct_kchannel *channel;
-
-	mutex_lock(&tsct_channel_lock);
-	channel = tsct_channel_find(info->id);
-	if (channel && !channel_visible(channel, viewer))
-		channel = NULL;
-	return channel_describe_and_unlock(channel, info);
-}
-
-int tsct_channel_cpu(struct tsct_channel_cpu *arg,
-		     const struct tsct_viewer *viewer)
+int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 {
 	struct tsct_kchannel *channel;
 	int err = 0;
 
 	mutex_lock(&tsct_channel_lock);
 	channel = tsct_channel_find(arg->id);
-	if (!channel || !channel_visible(channel, viewer))
+	if (!channel || !channel_visible(channel))
 		err = -ENOENT;
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;

@@ -7,6 +7,8 @@
  * The node is 0660 root:root; the administrator grants access by a udev rule
  * that sets its group.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/err.h>
@@ -24,17 +26,18 @@
 #include <linux/uaccess.h>
 
 #include <tsctrace/abi.h>
+#include <tsctrace/version.h>
 
 #include "../lib/abi/request.h"
 #include "channel.h"
-#include "clockpage.h"
 #include "compat.h"
 #include "cpucheck.h"
+#include "disruption.h"
 #include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
-#define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+#define CLOCK_SET_NR	0x08		/* request of daemons up to version 0.1 */
 
 /* An open file of the device. It is bound to at most one channel in its life. */
 struct tsct_file {
@@ -42,8 +45,14 @@ struct tsct_file {
 	struct tsct_kchannel *channel;	/* channel of the file; NULL: the file is not
 					 * bound. Stored last, by release */
 	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
-	struct tsct_watcher watcher;	/* poll() state, if roles has TSCT_ROLE_READ */
+	struct tsct_watcher watcher;	/* poll() state, if device_has_watcher() */
 };
+
+/* Returns true if the file, which is bound to @channel, has a watcher. */
+static bool device_has_watcher(const struct tsct_file *f, const struct tsct_kchannel *channel)
+{
+	return channel->flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
+}
 
 /* Returns the channel that the file is bound to, or NULL. */
 static struct tsct_kchannel *device_channel(const struct tsct_file *f)
@@ -108,21 +117,53 @@ static long ioctl_check(void __user *uarg, size_t size, bool run)
 	return err;
 }
 
-static long ioctl_clock_set(void __user *uarg, size_t size)
+/* Copies the clock through a buffer: the lock of reserved memory is not held during page
+ * faults of the caller's memory. */
+static long ioctl_clock_store(void __user *uarg, size_t size)
 {
-	struct tsct_clock_set set;
+	const u64 bytes = TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids);
+	struct tsct_reserved_clock *clock;
+	struct tsct_clock_store arg;
+	long err;
 
 	if (!capable(CAP_SYS_TIME))
 		return -EPERM;
-	return device_get(&set, uarg, size) ?: tsct_clockpage_set(&set.state);
+	err = device_get(&arg, uarg, size);
+	if (err)
+		return err;
+	if (arg.reserved0 || arg.nr_cpus != nr_cpu_ids)
+		return -EINVAL;
+	clock = kvzalloc(bytes, GFP_KERNEL);
+	if (!clock)
+		return -ENOMEM;
+	clock->nr_cpus = nr_cpu_ids;
+	memcpy(clock->boot_id, arg.boot_id, sizeof(clock->boot_id));
+	if (copy_from_user(&clock->copy, u64_to_user_ptr(arg.copy), sizeof(clock->copy)) ||
+	    copy_from_user(clock->cpus, u64_to_user_ptr(arg.cpus),
+			   nr_cpu_ids * sizeof(clock->cpus[0])))
+		err = -EFAULT;
+	else
+		err = tsct_reserved_store_clock(clock);
+	kvfree(clock);
+	return err;
 }
 
 static long ioctl_clock_snapshot(void __user *uarg, size_t size)
 {
-	struct tsct_clock_snapshot ret = { .cycles = 0 };
-	bool valid = tsct_cpucheck_snapshot(&ret);
+	struct tsct_clock_snapshot ret = { .cycles = 0 }, clocks;
+	bool valid;
 
-	tsct_vmfork_read(&ret);
+	/* The count is read first: a disruption during the read of the clocks changes it. */
+	tsct_disruption_read(&ret);
+	smp_rmb();
+	valid = tsct_cpucheck_snapshot(&clocks);
+	if (valid) {
+		ret.cycles = clocks.cycles;
+		ret.real_ns = clocks.real_ns;
+		ret.raw_ns = clocks.raw_ns;
+		ret.set_seq = clocks.set_seq;
+		ret.source_seq = clocks.source_seq;
+	}
 	return device_put(&ret, sizeof(ret), uarg, size) ?: valid ? 0 : -EOPNOTSUPP;
 }
 
@@ -163,7 +204,7 @@ static long device_bind_channel(struct tsct_file *f,
 		return -EFAULT;
 	}
 	f->roles = roles;
-	if (roles & TSCT_ROLE_READ)
+	if (device_has_watcher(f, channel))
 		tsct_watcher_add(&f->watcher, channel);
 	/* release: pairs with the acquire in device_channel() */
 	smp_store_release(&f->channel, channel);
@@ -223,10 +264,9 @@ static long ioctl_attach(struct file *file, void __user *uarg, size_t size)
 
 static long ioctl_next(void __user *uarg, size_t size)
 {
-	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_info info;
 
-	return device_get(&info, uarg, size) ?: tsct_channel_next(&info, &viewer) ?:
+	return device_get(&info, uarg, size) ?: tsct_channel_next(&info) ?:
 		device_put(&info, sizeof(info), uarg, size);
 }
 
@@ -242,7 +282,6 @@ static long ioctl_remove(void __user *uarg, size_t size)
 
 static long ioctl_cpu(void __user *uarg, size_t size)
 {
-	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_cpu arg;
 	long err = device_get(&arg, uarg, size);
 
@@ -250,7 +289,7 @@ static long ioctl_cpu(void __user *uarg, size_t size)
 		return err;
 	if (arg.reserved0)
 		return -EINVAL;
-	return tsct_channel_cpu(&arg, &viewer) ?:
+	return tsct_channel_cpu(&arg) ?:
 		device_put(&arg, sizeof(arg), uarg, size);
 }
 
@@ -265,9 +304,12 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg, size_t size)
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
 	err = device_get(&arg, uarg, size);
-	if (!err)
-		tsct_watcher_set(&f->watcher, arg.bytes);
-	return err;
+	if (err)
+		return err;
+	if (!device_has_watcher(f, channel))
+		return -EOPNOTSUPP;
+	tsct_watcher_set(&f->watcher, arg.bytes);
+	return 0;
 }
 
 static long ioctl_event_switch(struct file *file, void __user *uarg, size_t size)
@@ -417,6 +459,9 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	u32 known;
 
 	err = tsct_request_find(cmd, &known);
+	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
+		pr_warn_once("version %s: %s is of an earlier version and sets a clock here: use both of one release\n",
+			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;
 	switch (known) {
@@ -428,8 +473,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_check(uarg, size, true);
 	case TSCT_IOC_THREAD:
 		return ioctl_thread(uarg, size);
-	case TSCT_IOC_CLOCK_SET:
-		return ioctl_clock_set(uarg, size);
+	case TSCT_IOC_CLOCK_STORE:
+		return ioctl_clock_store(uarg, size);
 	case TSCT_IOC_CLOCK_SNAPSHOT:
 		return ioctl_clock_snapshot(uarg, size);
 	case TSCT_IOC_CHANNEL_CREATE:
@@ -464,18 +509,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static vm_fault_t device_fault(struct vm_fault *vmf)
 {
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
-	struct page *page;
 
-	/* mmap() offsets in a channel are below those of the clock area: see
-	 * tsct_channel_layout(). */
-	if (vmf->pgoff < CLOCK_FIRST_PAGE)
-		return tsct_channel_fault(device_channel(f), vmf);
-	page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
-	if (!page)
-		return VM_FAULT_SIGBUS;
-	get_page(page);
-	vmf->page = page;
-	return 0;
+	return tsct_channel_fault(device_channel(f), vmf);
 }
 
 static const struct vm_operations_struct device_vm_ops = {
@@ -505,10 +540,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	 * because a sum of bytes may overflow; the system call has checked the sum of
 	 * pages.
 	 */
-	if (first == CLOCK_FIRST_PAGE) {
-		if (end > first + tsct_clockpage_pages())
-			return -EINVAL;
-	} else if (!channel || end > channel->file_size >> PAGE_SHIFT) {
+	if (!channel || end > channel->file_size >> PAGE_SHIFT) {
 		return -EINVAL;
 	} else if (first >= channel->ring_offset >> PAGE_SHIFT) {
 		writable = f->roles & TSCT_ROLE_WRITE;
@@ -525,7 +557,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 		clear |= VM_MAYWRITE;
 	}
 	/* The kernel takes no reference to a page of reserved memory: see memory.c. */
-	if (first != CLOCK_FIRST_PAGE && channel->reserved)
+	if (channel->reserved)
 		set |= VM_PFNMAP;
 	tsct_vm_flags_mod(vma, set, clear);
 	vma->vm_ops = &device_vm_ops;
@@ -539,17 +571,20 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
 	/* True if the caller waits. poll_does_not_wait() tests that, but is gone in 7.2. */
-	bool waits = table && table->_qproc;
+	bool waits = table && table->_qproc, ready;
 
-	if (!channel || !(f->roles & TSCT_ROLE_READ))
+	if (!channel || !device_has_watcher(f, channel))
 		return EPOLLERR;
 	/* poll_wait() must precede tsct_channel_watch(), whose work item looks for
 	 * sleeping tasks: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
-	if (waits)
-		tsct_channel_watch(channel);
-	return tsct_watcher_ready(&f->watcher, waits) ?
-		EPOLLIN | EPOLLRDNORM : 0;
+	ready = tsct_watcher_ready(&f->watcher, waits);
+	/* A task that sleeps in epoll_wait() does not call again with @waits. */
+	if (waits || (!ready && waitqueue_active(&channel->wait))) {
+		tsct_channel_watch(channel, ready);
+		ready = ready || tsct_watcher_ready(&f->watcher, waits);
+	}
+	return ready ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int device_open(struct inode *inode, struct file *file)
@@ -568,7 +603,7 @@ static int device_release(struct inode *inode, struct file *file)
 {
 	struct tsct_file *f = file->private_data;
 
-	if (f->channel && f->roles & TSCT_ROLE_READ)
+	if (f->channel && device_has_watcher(f, f->channel))
 		tsct_watcher_remove(&f->watcher);
 	if (f->channel)
 		tsct_channel_put(f->channel, f->roles);
@@ -587,7 +622,7 @@ static void device_show_fdinfo(struct seq_file *m, struct file *file)
 		return;
 	seq_printf(m, "channel:\t%u\nname:\t%s\nroles:\t%#x\nring_bytes:\t%llu\n",
 		   channel->id, channel->name, f->roles, channel->geo.data_size);
-	if (f->roles & TSCT_ROLE_READ)
+	if (device_has_watcher(f, channel))
 		seq_printf(m, "watermark:\t%llu\n", READ_ONCE(f->watcher.watermark));
 }
 #endif

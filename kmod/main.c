@@ -5,8 +5,8 @@
 #include <tsctrace/version.h>
 
 #include "channel.h"
-#include "clockpage.h"
 #include "cpucheck.h"
+#include "disruption.h"
 #include "netlink.h"
 #include "ring.h"
 
@@ -17,21 +17,15 @@ static int __init tsctrace_init(void)
 	err = tsct_selftest() ?: tsct_cpucheck_init();
 	if (err)
 		return err;
-	err = tsct_clockpage_init();
+	err = tsct_disruption_init();
 	if (err)
 		goto exit_cpucheck;
-	err = tsct_selftest_clock() ?: tsct_cpucheck_start();
+	err = tsct_cpucheck_start();
 	if (err)
-		goto exit_clockpage;
-	err = tsct_power_start();
+		goto exit_disruption;
+	err = tsct_disruption_start();
 	if (err)
 		goto stop_cpucheck;
-	err = tsct_vmfork_start();
-	if (err)
-		goto stop_power;
-	err = tsct_timekeeping_start();
-	if (err)
-		goto stop_vmfork;
 	tsct_reserved_init();
 	err = tsct_channels_init();
 	if (err)
@@ -40,32 +34,33 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Programs can reach netlink and the device from their registration on, and may hold
-	 * on to the module: so these are last. */
+	/* Programs can open the device from its registration on, and hold on to the module:
+	 * so the device is last. */
 	err = tsct_netlink_init();
 	if (err)
 		goto exit_channels;
-	err = tsct_device_init();
+	err = tsct_disruption_device_init();
 	if (err)
 		goto exit_netlink;
+	err = tsct_device_init();
+	if (err)
+		goto exit_disruption_device;
 	tsct_cpucheck_report();
 	return 0;
 
+exit_disruption_device:
+	tsct_disruption_device_exit();
 exit_netlink:
 	tsct_netlink_exit();
 exit_channels:
 	tsct_channels_exit();
 exit_reserved:
 	tsct_reserved_exit();
-	tsct_timekeeping_stop();
-stop_vmfork:
-	tsct_vmfork_stop();
-stop_power:
-	tsct_power_stop();
+	tsct_disruption_stop();
 stop_cpucheck:
 	tsct_cpucheck_stop();
-exit_clockpage:
-	tsct_clockpage_exit();
+exit_disruption:
+	tsct_disruption_exit();
 exit_cpucheck:
 	tsct_cpucheck_exit();
 	return err;
@@ -74,14 +69,13 @@ exit_cpucheck:
 static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
+	tsct_disruption_device_exit();
 	tsct_channels_exit();
 	tsct_reserved_exit();
-	tsct_timekeeping_stop();
-	tsct_vmfork_stop();
-	tsct_power_stop();
+	tsct_disruption_stop();
 	tsct_cpucheck_stop();
 	tsct_netlink_exit();
-	tsct_clockpage_exit();
+	tsct_disruption_exit();
 	tsct_cpucheck_exit();
 }
 

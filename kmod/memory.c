@@ -20,6 +20,9 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
+/* 32-bit programs reach all offsets, too: mmap2() takes those below 2^44. */
+#define FILE_SIZE_MAX	(1ULL << 43)
+
 /* Allocation of a large ring fails with ENOMEM instead of invoking the OOM killer. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
@@ -89,7 +92,7 @@ int tsct_channel_layout(struct tsct_kchannel *channel)
 	channel->ring_bytes = channel->ring_stride + PAGE_SIZE;
 	channel->file_size = channel->ring_offset +
 		channel->nr_cpus * channel->ring_stride;
-	return channel->file_size <= TSCT_CLOCK_OFFSET ? 0 : -EINVAL;
+	return channel->file_size <= FILE_SIZE_MAX ? 0 : -EINVAL;
 }
 
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)

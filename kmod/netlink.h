@@ -4,21 +4,19 @@
 
 #include <linux/types.h>
 
-struct tsct_clock_reading;
+struct tsct_clock_snapshot;
 
-/*
- * netlink.c: the generic netlink family, its queries and its news. Initialize it after
- * the clock area and the CPU check, which queries read; news sent before that, or after
- * tsct_netlink_exit(), are dropped.
- */
+/* netlink.c: the generic netlink family. News sent before tsct_netlink_init(), or after
+ * tsct_netlink_exit(), are dropped. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 
 /*
- * Multicast news about the clock (@cmd: TSCT_GENL_CMD_DISRUPTED or _CLOCK_STATUS) or a
- * channel (_CHANNEL_MADE or _CHANNEL_REMOVED). May sleep; the caller holds no lock.
+ * Multicast news of a disruption of the clock (@source: TSCT_SOURCE_* of new channels), or
+ * of a channel (@cmd: TSCT_GENL_CMD_CHANNEL_MADE or _CHANNEL_REMOVED). May sleep; the caller
+ * holds no lock.
  */
-void tsct_netlink_clock(u8 cmd, const struct tsct_clock_reading *reading);
+void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source);
 void tsct_netlink_channel(u8 cmd, u32 id);
 
 #endif /* TSCT_KMOD_NETLINK_H */

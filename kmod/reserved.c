@@ -20,12 +20,13 @@
 #include <linux/panic_notifier.h>
 #include <linux/sched.h>
 #include <linux/utsname.h>
+#include <linux/uuid.h>
 #include <asm/cacheflush.h>
 
 #include "../lib/core/reserved.h"
 #include "channel.h"
-#include "clockpage.h"
 #include "compat.h"
+#include "cpucheck.h"
 #include "ring.h"
 
 static DEFINE_MUTEX(reserved_lock);	/* lock of the variables below and of the table of
@@ -36,7 +37,6 @@ static u64 reserved_size;
 static bool reserved_previous;		/* true: the memory has channels of a previous boot */
 static bool reserved_ready;		/* true: the memory is laid out for this boot */
 static u64 reserved_clock_seq;
-static u32 reserved_source;		/* source of the clock that was stored last */
 /* Parts of the memory in use, by index in tsct_reserved_header.channels */
 static struct reserved_part {
 	u64 offset;
@@ -50,7 +50,7 @@ static struct tsct_reserved_header *reserved_header(void)
 }
 
 /* Lays out the memory for channels of this boot. */
-static int reserved_format(const u8 boot_id[16])
+static int reserved_format(void)
 {
 	struct tsct_reserved_header *header = reserved_header();
 	int err;
@@ -66,7 +66,7 @@ static int reserved_format(const u8 boot_id[16])
 		return err;
 	header->magic = TSCT_RESERVED_MAGIC;
 	header->version = TSCT_RESERVED_VERSION;
-	memcpy(header->boot_id, boot_id, sizeof(header->boot_id));
+	generate_random_uuid(header->id);
 	strscpy(header->kernel, init_utsname()->release, sizeof(header->kernel));
 	memset(reserved_memory + header->clock_offset, 0,
 	       header->data_offset - header->clock_offset);
@@ -78,20 +78,31 @@ static int reserved_format(const u8 boot_id[16])
 
 /* ---- the clock --------------------------------------------------------- */
 
-void tsct_reserved_store_clock(const struct tsct_clock_page *page)
+/* A writer that ends before the copy is complete leaves a wrong checksum. */
+int tsct_reserved_store_clock(struct tsct_reserved_clock *clock)
 {
-	struct tsct_reserved_header *header = reserved_header();
-	u64 seq;
+	const struct tsct_reserved_header *header = reserved_header();
+	const u64 bytes = TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids);
+	struct tsct_reserved_clock *to;
+	int err = -ENOENT;
 
 	mutex_lock(&reserved_lock);
 	if (reserved_ready) {
-		seq = ++reserved_clock_seq;
-		tsct_reserved_clock_store(reserved_memory + header->clock_offset +
-					  seq % TSCT_RESERVED_CLOCKS *
-					  header->clock_stride, page, seq);
-		WRITE_ONCE(reserved_source, page->copy[1].state.source);
+		clock->seq = ++reserved_clock_seq;
+		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
+		to = reserved_memory + header->clock_offset +
+			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
+		/* Invalidates the old copy: hardly any content has the checksum 0, and zeros
+		 * do not. */
+		smp_store_release(&to->checksum, 0);
+		smp_mb();
+		memcpy((void *)to + sizeof(to->checksum), (void *)clock + sizeof(to->checksum),
+		       bytes - sizeof(to->checksum));
+		smp_store_release(&to->checksum, clock->checksum);
+		err = 0;
 	}
 	mutex_unlock(&reserved_lock);
+	return err;
 }
 
 /* ---- channels ---------------------------------------------------------- */
@@ -208,7 +219,7 @@ void tsct_reserved_publish(struct tsct_kchannel *channel)
 	if (!reserved)
 		return;
 	reserved->magic = TSCT_RESERVED_CHANNEL_MAGIC;
-	memcpy(reserved->boot_id, header->boot_id, sizeof(reserved->boot_id));
+	memcpy(reserved->id, header->id, sizeof(reserved->id));
 	reserved->header = *channel->header;
 	reserved->checksum = tsct_reserved_channel_sum(reserved);
 	/* release: the channel is complete for the next boot before it is in the table */
@@ -252,7 +263,7 @@ int tsct_reserved_previous(struct tsct_previous *ret)
 	mutex_lock(&reserved_lock);
 	if (reserved_previous) {
 		ret->size = reserved_size;
-		memcpy(ret->boot_id, reserved_header()->boot_id, sizeof(ret->boot_id));
+		memcpy(ret->id, reserved_header()->id, sizeof(ret->id));
 		err = 0;
 	}
 	mutex_unlock(&reserved_lock);
@@ -278,17 +289,12 @@ int tsct_reserved_read(u64 offset, void *data, u32 *len)
 
 int tsct_reserved_discard(void)
 {
-	u8 boot_id[16];
 	int err = -ENOENT;
 
-	if (!tsct_clockpage_boot_id(boot_id))
-		return -ENODATA;
 	mutex_lock(&reserved_lock);
 	if (reserved_previous)
-		err = reserved_format(boot_id);
+		err = reserved_format();
 	mutex_unlock(&reserved_lock);
-	if (!err)
-		tsct_clockpage_store();
 	return err;
 }
 
@@ -301,7 +307,7 @@ int tsct_reserved_discard(void)
 static int reserved_panic(struct notifier_block *block, unsigned long event, void *text)
 {
 	struct tsct_reserved_panic now = {
-		.source = READ_ONCE(reserved_source), .tsc_khz = tsc_khz,
+		.source = tsct_cpucheck_source_last(), .tsc_khz = tsc_khz,
 	};
 	const u32 chunk = 1U << 30;
 	u64 at;
@@ -323,7 +329,7 @@ static int reserved_panic(struct notifier_block *block, unsigned long event, voi
 static struct notifier_block reserved_panic_block = { .notifier_call = reserved_panic };
 
 /* Decides whether the memory is kept for reading or laid out for this boot. */
-static void reserved_open(const u8 boot_id[16])
+static void reserved_open(void)
 {
 	const struct tsct_reserved_header *header = reserved_header();
 	bool found = !tsct_reserved_header_check(header, reserved_size);
@@ -332,14 +338,13 @@ static void reserved_open(const u8 boot_id[16])
 	lockdep_assert_held(&reserved_lock);
 	for (i = 0; found && i < TSCT_RESERVED_CHANNELS; i++)
 		channels += !!header->channels[i];
-	/* Channels that a module of this boot left when it was unloaded are dropped. */
-	if (channels && memcmp(header->boot_id, boot_id, sizeof(header->boot_id))) {
+	/* A module of this boot made its header invalid when it was unloaded. */
+	if (channels) {
 		reserved_previous = true;
-		pr_info("reserved memory: has channels of boot %pUb: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n",
-			header->boot_id);
+		pr_info("reserved memory: has channels of a previous boot: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n");
 		return;
 	}
-	if (reserved_format(boot_id))
+	if (reserved_format())
 		pr_warn("reserved memory: not used, because %llu bytes are too few: reserve more with reserve_mem=\n",
 			reserved_size);
 }
@@ -347,7 +352,6 @@ static void reserved_open(const u8 boot_id[16])
 void tsct_reserved_init(void)
 {
 	phys_addr_t size;
-	u8 boot_id[16];
 
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
 		return;
@@ -361,16 +365,9 @@ void tsct_reserved_init(void)
 		return;
 	}
 	reserved_size = size & PAGE_MASK;
-	/* Reading the boot id takes the clock's lock, so it comes before reserved_lock is
-	 * taken: a publisher of the clock takes both locks in this order, too. */
-	if (tsct_clockpage_boot_id(boot_id)) {
-		mutex_lock(&reserved_lock);
-		reserved_open(boot_id);
-		mutex_unlock(&reserved_lock);
-	} else {
-		pr_warn("reserved memory: not used, because the boot id is unknown; load the module when /proc is mounted\n");
-	}
-	tsct_clockpage_store();
+	mutex_lock(&reserved_lock);
+	reserved_open();
+	mutex_unlock(&reserved_lock);
 	atomic_notifier_chain_register(&panic_notifier_list, &reserved_panic_block);
 }
 

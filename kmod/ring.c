@@ -174,16 +174,24 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 				   const void *payload, u32 len)
 {
 	int err = ring_emit_record(ring, id, payload, len);
+	u64 rest = 1;
+	u32 left;
 
 	/* A lost event changes nothing that a reader waits for. */
 	if (err)
 		return err;
+	left = ring_lookahead(ring);
+	if (unlikely(READ_ONCE(ring->channel->notify_armed))) {
+		rest = tsct_ring_notify_rest(ring, ring->head);
+		left = rest ? min_t(u64, left, rest - 1) : left;
+	}
 	/* If this store overwrites a 0 of watch.c in `left`, watch.c stores the 0 again. */
-	WRITE_ONCE(ring->left, ring_lookahead(ring));
+	WRITE_ONCE(ring->left, left);
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
 	/* The ring is consistent again, so a probe in the code that follows may emit. */
 	ring_set_busy(ring, false);
-	tsct_channel_notify_reader(ring->channel);
+	if (unlikely(!rest))
+		irq_work_queue(&ring->channel->notify);
 	return err;
 }
 NOKPROBE_SYMBOL(ring_emit_slow);

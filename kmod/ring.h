@@ -35,7 +35,18 @@ struct tsct_ring {
 	u8 *data;
 	struct page **pages;
 	u32 nr_pages;
+	/* Member for kernel channels only, written by watch.c: position from which on the slow
+	 * path queues the channel's `notify`, if notify_armed is set */
+	u64 notify_at;
 } ____cacheline_aligned;
+
+/* Returns the bytes from @head to notify_at; 0: it is reached. */
+static __always_inline u64 tsct_ring_notify_rest(const struct tsct_ring *ring, u64 head)
+{
+	u64 rest = tsct_pos_distance(head, READ_ONCE(ring->notify_at));
+
+	return rest >> (TSCT_POS_BITS - 1) ? 0 : rest;
+}
 
 /* Returns the present cycles of @source. Any context, NMI too. */
 static __always_inline u64 tsct_source_read(u32 source)

@@ -17,12 +17,9 @@
 #include <asm/msr.h>
 
 #include "../lib/core/event_def.h"
-#include "../lib/core/latch.h"
 #include "../lib/core/ring.h"
-#include "../lib/core/clock_params.h"
 #include "../lib/core/tsc_trust.h"
 #include "channel.h"
-#include "clockpage.h"
 #include "cpucheck.h"
 #include "ring.h"
 
@@ -41,7 +38,6 @@
 
 static int __init selftest_figures(void)
 {
-	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 	struct tsct_skew_interval skew;
 
 	check(!tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 2));
@@ -50,14 +46,6 @@ static int __init selftest_figures(void)
 	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4095, 2));
 	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 0x80000000));
 	check(tsct_geometry_check(2, 4096, 4));
-
-	check(tsct_cycles_ns(one / 3, -1) == -1);
-	check(tsct_cycles_ns(one / 2, -5) == -3);
-	check(tsct_ns_cycles(one / 2, -3) == -6);
-	check(tsct_ns_cycles(one * 100, 99) == 0);
-	check(tsct_growth(one, 1000) == 4294968);
-	check(tsct_growth_ppb(one, 4294968) == 1001);
-	check(tsct_growth(~0ULL, ~0ULL) == ~0ULL);
 
 	tsct_skew_interval_init(&skew);
 	check(!tsct_skew_interval_add(&skew, 1000, 1130, 1100));
@@ -167,64 +155,9 @@ static int __init selftest_def(void)
 	return 0;
 }
 
-/* Tests the latch: publishes params of 1 ns per cycle, params of 0.5 ns per cycle, and a
- * disruption, and converts cycles after each. */
-static int __init selftest_latch(void)
-{
-	static u8 area[TSCT_CLOCK_SIZE(1)] __initdata __aligned(64);
-	static struct tsct_clock_state next __initdata;
-	static const u8 boot_id[16] = { 1, 2, 3 };
-	struct tsct_clock_page *page = (void *)area;
-	struct tsct_clock_state *state = &next;
-	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
-	struct tsct_clock_time time;
-
-	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
-	check(!tsct_clock_page_check(page, TSCT_CLOCK_SIZE(1), boot_id));
-	check(tsct_clock_page_check(page, TSCT_PAGE_SIZE, boot_id) == -EINVAL);
-	check(tsct_latch_lookup(page, 1500, &time) == -EAGAIN);
-	check(!tsct_latch_read(page, state));
-	check(state->status == TSCT_STATUS_UNKNOWN);
-	state->epoch = 7;
-	state->status = TSCT_STATUS_SYNCHRONIZED;
-	state->real.mult = state->real.slew_mult = one;
-	state->real.base_cycles = 1000;
-	state->real.base_ns = 5000;
-	state->real.as_of_cycles = 2000;
-	state->real.holdover_after_cycles = state->real.void_after_cycles = 100000;
-	state->real.past_error_ps = 3;
-	check(!tsct_clock_state_check(state));
-	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 1500, &time));
-	check(time.ns == 5500 && time.error_ps == 3);
-	state->real.mult = state->real.slew_mult = one / 2;
-	state->real.base_cycles = 3000;
-	check(tsct_segments_check(&page->copy[0].state, state, 0) == -EINVAL);
-	state->real.base_ns = 7000;
-	check(tsct_segments_check(&page->copy[0].state, state, 3000) == -ETIME);
-	check(!tsct_segments_check(&page->copy[0].state, state, 2999));
-	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 4000, &time) && time.ns == 7500);
-	check(!tsct_latch_lookup(page, 2999, &time) && time.ns == 6999);
-	memset(state, 0, sizeof(*state));
-	state->epoch = 8;
-	state->epoch_cycles = 5000;
-	state->status = TSCT_STATUS_DISRUPTED;
-	tsct_latch_write(page, state);
-	check(tsct_latch_lookup(page, 5001, &time) == -ESTALE);
-	check(!tsct_latch_lookup(page, 4000, &time));
-	check(time.ns == 7500 && time.status == TSCT_STATUS_DISRUPTED);
-	check(!tsct_latch_lookup(page, 1500, &time));
-	check(time.ns == 5500 && time.epoch == 7 &&
-	      time.status == TSCT_STATUS_SYNCHRONIZED);
-	check(!tsct_segments_valid(&page->copy[0]));
-	return 0;
-}
-
 int __init tsct_selftest(void)
 {
-	int err = selftest_figures() ?: selftest_ring() ?: selftest_def() ?:
-		selftest_latch();
+	int err = selftest_figures() ?: selftest_ring() ?: selftest_def();
 
 	if (err)
 		pr_err("failed (error %d)\n", err);
@@ -380,79 +313,5 @@ int __init tsct_selftest_emit(void)
 	tsct_channel_put(channel, arg.roles);
 	if (err)
 		pr_err("ring writer: failed (error %d)\n", err);
-	return err;
-}
-
-/* ---- the clock area with skewed CPUs ---------------------------------- */
-
-/* Returns the address of @offset in the clock area, in the pages that programs map. */
-static const void __init *selftest_clock_at(u64 offset)
-{
-	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
-		offset_in_page(offset);
-}
-
-static const struct tsct_clock_state __init *selftest_clock_state(void)
-{
-	return selftest_clock_at(offsetof(struct tsct_clock_page, copy));
-}
-
-static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
-					struct tsct_clock_state *state)
-{
-	const struct tsct_clock_cpu *cpu = selftest_clock_at(TSCT_CLOCK_CPUS_OFFSET);
-	u32 source = tsct_cpucheck_source(), epoch = selftest_clock_state()->epoch;
-	u64 one = 1ULL << TSCT_CLOCK_SHIFT, now = tsct_source_read(source);
-
-	tsct_clockpage_update_cpus(&(struct tsct_cpucheck_result) {
-		.table = table, .source = source, .skewed = true,
-		.cause = TSCT_CAUSE_JUMP,
-	});
-	check(selftest_clock_state()->epoch == epoch + 1);
-	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
-	check(selftest_clock_state()->cause == TSCT_CAUSE_JUMP);
-	check(cpu->skew_cycles == -50001 && cpu->error_cycles == 3);
-
-	state->status = TSCT_STATUS_SYNCHRONIZED;
-	state->source = source;
-	state->real.mult = state->real.slew_mult = one;
-	state->real.base_cycles = state->real.as_of_cycles = now;
-	state->real.fast_cycles = 1000;
-	state->real.holdover_after_cycles = now + 1000;
-	state->real.void_after_cycles = now + 1000;
-	state->epoch = epoch;
-	check(tsct_clockpage_set(state) == -ESTALE);
-	state->epoch = epoch + 1;
-	check(!tsct_clockpage_set(state));
-	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
-	check(selftest_clock_state()->status == TSCT_STATUS_SYNCHRONIZED);
-	check(selftest_clock_state()->real.mult == one && !selftest_clock_state()->real.fast_cycles);
-	return 0;
-}
-
-/* Tests the clock area: reports a skewed CPU 0, then runs the CPU check, which reports the
- * measured skews. */
-int __init tsct_selftest_clock(void)
-{
-	static struct tsct_clock_state state __initdata;
-	struct tsct_cpu_check *table;
-	int err;
-
-	table = kvcalloc(nr_cpu_ids, sizeof(*table), GFP_KERNEL);
-	if (!table)
-		return -ENOMEM;
-	table[0].flags = TSCT_CPU_SKEW_KNOWN;
-	table[0].skew_min_cycles = -50003;
-	table[0].skew_max_cycles = -49998;
-	err = selftest_check_skewed(table, &state);
-	tsct_cpucheck_run();
-	if (!err && selftest_clock_state()->flags)
-		err = -EINVAL;
-	if (err)
-		pr_err("clock area: failed (error %d)\n", err);
-	/* Makes a new clock area, so that programs do not see the states of the self-test. */
-	tsct_clockpage_exit();
-	err = tsct_clockpage_init() ?: err;
-	kvfree(table);
 	return err;
 }

@@ -18,7 +18,6 @@
 #include <linux/jiffies.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/isolation.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 #include <linux/topology.h>
@@ -27,6 +26,7 @@
 #include <asm/special_insns.h>
 #include <asm/tsc.h>
 
+#include "compat.h"
 #include "cpucheck.h"
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
@@ -178,6 +178,8 @@ static void aux_read(void *arg)
 		entry->flags |= TSCT_CPU_HYPERVISOR;
 	if (entry->tsc_aux == tsct_aux_value(entry->cpu, entry->node))
 		entry->flags |= TSCT_CPU_AUX_MATCH;
+	else if (entry->flags & TSCT_CPU_HYPERVISOR)
+		entry->tsc_aux = 0;	/* a virtual machine's value, which is nobody's business */
 }
 
 bool tsct_cpu_check_possible(u32 cpu)
@@ -187,7 +189,7 @@ bool tsct_cpu_check_possible(u32 cpu)
 	/* Newer kernels replace the mask of isolated CPUs at run time, by RCU, and count
 	 * nohz_full CPUs separately. */
 	rcu_read_lock();
-	isolated = cpu_is_isolated(cpu) || !housekeeping_test_cpu(cpu, HK_TYPE_TICK);
+	isolated = tsct_cpu_is_isolated(cpu);
 	rcu_read_unlock();
 	return cpu_online(cpu) && !isolated;
 }

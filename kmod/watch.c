@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Readiness of readers: the poll() condition and the work that wakes sleepers. */
+/* Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. */
 #include <linux/compiler.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
 #include "channel.h"
 
-#define WATCH_MS	10	/* time between polls of the rings, ms */
-#define BACKUP_MS	1000	/* time between polls while `notify` is armed, ms */
+#define WATCH_MS	10	/* least time between two runs of the work item, ms */
 
 /*
  * Returns the bytes ever written to all rings, modulo 2^48, which change with every record.
@@ -31,11 +33,9 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/*
- * Returns true if @watermark bytes are unread, or one ring is half full and may soon lose
- * events.
- */
-static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
+/* Returns the unread bytes of all rings; U64_MAX: one ring is half full and may soon lose
+ * events. */
+static u64 channel_unread(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0, unread, tail;
@@ -53,22 +53,29 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));
 		if (unread >= ring->geo.data_size / 2)
-			return true;
+			return U64_MAX;
 		sum += unread;
 	}
-	return sum >= watermark;
+	return sum;
 }
 
 /*
- * Returns true if the new bytes of an overwrite channel reach the watermark or half a ring,
- * whichever is less: after more, events could be overwritten before they are read.
+ * Returns the bytes that are missing until the watcher is ready; 0: none. @sum: result of
+ * channel_head_sum(). In an overwrite channel half a ring is enough: after more, events could be
+ * overwritten before they are read.
  */
-static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
+static u64 watcher_missing(const struct tsct_watcher *watcher, u64 sum)
 {
-	u64 half = watcher->channel->geo.data_size / 2;
+	struct tsct_kchannel *channel = watcher->channel;
+	u64 want = READ_ONCE(watcher->watermark), have;
 
-	return tsct_pos_distance(READ_ONCE(watcher->reported_sum), sum) >=
-		min(READ_ONCE(watcher->watermark), half);
+	if (channel->policy == TSCT_POLICY_DISCARD) {
+		have = channel_unread(channel);
+	} else {
+		want = min(want, channel->geo.data_size / 2);
+		have = tsct_pos_distance(READ_ONCE(watcher->reported_sum), sum);
+	}
+	return want > have ? want - have : 0;
 }
 
 /*
@@ -83,13 +90,13 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 	u64 sum, offered;
 
 	if (channel->policy == TSCT_POLICY_DISCARD)
-		return channel_enough_unread(channel, READ_ONCE(watcher->watermark));
+		return !watcher_missing(watcher, 0);
 	offered = READ_ONCE(watcher->offered_sum);
 	if (waits && offered)
 		WRITE_ONCE(watcher->reported_sum, offered);
 	WRITE_ONCE(watcher->offered_sum, 0);
 	sum = channel_head_sum(channel);
-	if (!watcher_enough_written(watcher, sum))
+	if (watcher_missing(watcher, sum))
 		return false;
 	if (waits)
 		WRITE_ONCE(watcher->offered_sum, sum);
@@ -123,71 +130,132 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 				   EPOLLIN | EPOLLRDNORM);
 }
 
-static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
-{
-	queue_delayed_work(system_power_efficient_wq, &channel->watch,
-			   msecs_to_jiffies(ms));
-}
+/* ---- what wakes sleepers ------------------------------------------------ */
 
 /*
- * Makes the next emit on each CPU take the slow path, and queue `notify`. A writer that has
- * just read `left` may overwrite the 0 stored here; the work item finds the writer's record
- * when it runs again, after WATCH_MS.
+ * Nothing polls the rings while a reader waits. Each of n rings may take an nth of the bytes that
+ * are missing: as long as none has taken that, all together have not reached the watermark.
+ * Beyond its share, a ring's next emit takes the slow path, which queues `notify`, which queues
+ * the work item below: that wakes the reader, or divides the bytes that are missing then. An
+ * unbound work item, as the emit's CPU may be isolated.
+ *
+ * A writer may overwrite the 0 in `left` by which channel_arm() sends it to the slow path. So the
+ * work item runs again until a grace period has passed since, after which no emit that had read
+ * the former `left` goes on, and each `left` is within its ring's share. Then only slow paths
+ * enlarge it, within that share, and the work item rests until `notify`.
  */
-static void channel_arm_notify(struct tsct_kchannel *channel)
-{
-	struct tsct_ring *ring;
-	u32 cpu;
 
+/* Divides the bytes that are missing until the first watcher is ready. */
+static void channel_arm(struct tsct_kchannel *channel)
+{
+	u64 half = channel->geo.data_size / 2, share = U64_MAX, sum, unread;
+	struct tsct_watcher *watcher;
+	struct tsct_ring *ring;
+	u32 cpu, nr = 0;
+
+	lockdep_assert_held(&channel->watch_lock);
+	WRITE_ONCE(channel->notify_armed, false);
+	/* Shares begin at these heads, so what is written from here on counts twice if at all:
+	 * as part of a share, and as bytes that are not missing. */
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (!ring)
+			continue;
+		WRITE_ONCE(ring->notify_at, READ_ONCE(ring->producer->head));
+		nr++;
+	}
+	smp_rmb();
+	sum = channel_head_sum(channel);
+	list_for_each_entry(watcher, &channel->watchers, list)
+		share = min(share, watcher_missing(watcher, sum));
+	share = max(1ULL, div_u64(share, max(nr, 1U)));
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (!ring)
+			continue;
+		unread = channel->policy == TSCT_POLICY_OVERWRITE ? 0 :
+			tsct_ring_unread(&ring->geo, READ_ONCE(ring->consumer->tail),
+					 READ_ONCE(ring->producer->head));
+		WRITE_ONCE(ring->notify_at, ring->notify_at +
+			   min(share, max(1ULL, half - min(half, unread))));
+	}
+	/* A writer that reads 0 in `left` also reads true and the new notify_at, as x86 keeps
+	 * the order of stores and the order of loads. */
+	smp_wmb();
 	WRITE_ONCE(channel->notify_armed, true);
-	/* A writer that reads 0 in `left` also reads true in notify_armed, as x86 keeps the
-	 * order of stores and the order of loads. */
 	smp_wmb();
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
 		if (ring)
 			WRITE_ONCE(ring->left, 0);
 	}
+	channel->armed_at = start_poll_synchronize_rcu();
 }
 
+/* Returns true if channel_arm() has reached all writers. */
+static bool channel_is_armed(struct tsct_kchannel *channel)
+{
+	struct tsct_ring *ring;
+	u64 rest;
+	u32 cpu;
+
+	lockdep_assert_held(&channel->watch_lock);
+	if (!READ_ONCE(channel->notify_armed) || !poll_state_synchronize_rcu(channel->armed_at))
+		return false;
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (!ring)
+			continue;
+		/* Loads the head before `left`: a later `left` is lower, or that of a slow path. */
+		rest = tsct_ring_notify_rest(ring, READ_ONCE(ring->producer->head));
+		smp_rmb();
+		if (!rest || READ_ONCE(ring->left) >= rest)
+			return false;
+	}
+	return true;
+}
+
+static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
+{
+	mod_delayed_work(system_unbound_wq, &channel->watch, msecs_to_jiffies(ms));
+}
+
+/* Runs in interrupt context, with PREEMPT_RT, too. */
 void tsct_channel_notify_fn(struct irq_work *work)
 {
 	struct tsct_kchannel *channel = container_of(work, struct tsct_kchannel, notify);
+	unsigned long next = READ_ONCE(channel->watch_at) + msecs_to_jiffies(WATCH_MS);
 
 	WRITE_ONCE(channel->notify_armed, false);
-	mod_delayed_work(system_power_efficient_wq, &channel->watch, 0);
+	channel_watch_after(channel, time_before(jiffies, next) ? WATCH_MS : 0);
 }
 
 /*
- * Programs publish events without a system call, so this work item polls the rings. A
- * sleeping task was on the wait queue before it last read the rings' heads: records
+ * A sleeping task was on the wait queue before it last read the rings' heads: records
  * written later change the sum of the heads, and this work item wakes the task.
- *
- * In a kernel channel without new events, this work item has the writers queue it instead
- * (channel_arm_notify()), and polls less often, so that an idle system stays idle.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {
 	struct tsct_kchannel *channel = container_of(to_delayed_work(work),
 						     struct tsct_kchannel,
 						     watch);
-	u64 sum = channel_head_sum(channel);
-	bool ready = false, idle = sum == channel->watch_sum;
+	bool ready = false, rest = false;
 	struct tsct_watcher *watcher;
+	u64 sum;
 
-	if (!idle) {
+	WRITE_ONCE(channel->watch_at, jiffies);
+	mutex_lock(&channel->watch_lock);
+	sum = channel_head_sum(channel);
+	if (sum != channel->watch_sum)
+		list_for_each_entry(watcher, &channel->watchers, list)
+			ready |= !watcher_missing(watcher, sum);
+	if (ready)
 		channel->watch_sum = sum;
-		mutex_lock(&channel->watch_lock);
-		list_for_each_entry(watcher, &channel->watchers, list) {
-			if (channel->policy == TSCT_POLICY_DISCARD)
-				ready = channel_enough_unread(channel, watcher->watermark);
-			else
-				ready = watcher_enough_written(watcher, sum);
-			if (ready)
-				break;
-		}
-		mutex_unlock(&channel->watch_lock);
-	}
+	else
+		rest = channel_is_armed(channel);
+	if (!ready && !rest && waitqueue_active(&channel->wait))
+		channel_arm(channel);
+	mutex_unlock(&channel->watch_lock);
 	if (ready)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	/*
@@ -195,20 +263,16 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	 * either this function sees the sleeping task, or that task finds this work not
 	 * pending and queues the work.
 	 */
-	if (!wq_has_sleeper(&channel->wait))
-		return;
-	if (idle && READ_ONCE(channel->notify_armed)) {
-		channel_watch_after(channel, BACKUP_MS);
-		return;
-	}
-	/* A writer may have overwritten the 0 in its `left`: an idle channel is armed anew. */
-	WRITE_ONCE(channel->notify_armed, false);
-	if (idle && channel->flags & TSCT_CHANNEL_KERNEL)
-		channel_arm_notify(channel);
-	channel_watch_after(channel, WATCH_MS);
+	if (!rest && wq_has_sleeper(&channel->wait))
+		channel_watch_after(channel, WATCH_MS);
 }
 
-void tsct_channel_watch(struct tsct_kchannel *channel)
+void tsct_channel_watch(struct tsct_kchannel *channel, bool ready)
 {
-	channel_watch_after(channel, WATCH_MS);
+	if (!ready) {
+		mutex_lock(&channel->watch_lock);
+		channel_arm(channel);
+		mutex_unlock(&channel->watch_lock);
+	}
+	queue_delayed_work(system_unbound_wq, &channel->watch, msecs_to_jiffies(WATCH_MS));
 }

@@ -11,17 +11,15 @@
 #include "lib/clock/clock_source.h"
 #include "platform_linux.h"
 #include "lib/clock/clock_page.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "lib/core/tsc_trust.h"
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "daemon/config/log.h"
 #include "lib/clock/clock_sample.h"
 #include "lib/provider/store.h"
 
 #define NEW_NAME	".clock.new"
-/* Largest forward step of time that late clock params may cause, ns */
-#define SEAM_NS		1000
 
 static int map_file(struct clock_file *file, int fd)
 {
@@ -241,21 +239,6 @@ int clock_file_stage(struct clock_file *file,
 	return err;
 }
 
-/*
- * Returns true if clock params that should have begun can be published late: if the new
- * params give now the same time as the old params, or at most SEAM_NS more. Readers, who
- * have used the old params, then see neither a jump nor time running backwards.
- */
-static bool is_seamless(const struct clock_file *file,
-			const struct tsct_clock_state *state)
-{
-	__u64 now = tsct_cycles_read(state->source);
-	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
-		(__u64)tsct_clock_params_ns(&published(file)->real, now));
-
-	return apart >= -1 && apart <= SEAM_NS;
-}
-
 int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns)
 {
@@ -264,8 +247,6 @@ int clock_file_commit(struct clock_file *file,
 	if (!file->page)
 		return 0;
 	err = check_state(file, state, margin_ns);
-	if (err == -ETIME && !margin_ns && is_seamless(file, state))
-		err = 0;
 	if (!err)
 		tsct_latch_commit(file->page);
 	return err;

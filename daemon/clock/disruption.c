@@ -36,17 +36,15 @@ __u32 disruption_compare(const struct disruption *before,
 		return TSCT_CAUSE_SUSPEND;
 	if (now->tsc_unavailable && !before->tsc_unavailable)
 		return TSCT_CAUSE_UNSTABLE;
-	/* A changed count of clocksource changes shows a clocksource that was replaced
-	 * and restored between the samples. */
-	if ((before->has_source_seq && now->has_source_seq &&
-	     before->source_seq != now->source_seq) ||
-	    (before->tsc_unavailable && !now->tsc_unavailable) ||
+	if ((before->tsc_unavailable && !now->tsc_unavailable) ||
 	    (*before->clocksource && *now->clocksource &&
 	     strcmp(before->clocksource, now->clocksource)))
 		return TSCT_CAUSE_CLOCKSOURCE;
-	if (before->cpus_hash && now->cpus_hash &&
-	    before->cpus_hash != now->cpus_hash)
-		return TSCT_CAUSE_HOTPLUG;
+	/* The module has counted a disruption of the counter. If only a step was after it, the
+	 * cause is not known any more. A module that was loaded again has another count. */
+	if (before->count && now->count && before->count >> 32 != now->count >> 32)
+		return now->cause == TSCT_CAUSE_NONE || now->cause == TSCT_CAUSE_STEP ?
+			TSCT_CAUSE_JUMP : now->cause;
 	/*
 	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC, not by the
 	 * kernel's clock_was_set_seq, which also changes with the offset of TAI, nor by
@@ -88,8 +86,11 @@ void disruption_describe(const struct disruption *before,
 			 "to %s", before->clocksource, now->clocksource);
 		return;
 	case TSCT_CAUSE_HOTPLUG:
-		snprintf(text, size, "the CPUs online changed from %s to %s",
-			 before->cpus_online, now->cpus_online);
+		snprintf(text, size, "the counter of a CPU that came up (online: %s) is not "
+			 "where it was measured before", now->cpus_online);
+		return;
+	case TSCT_CAUSE_JUMP:
+		snprintf(text, size, "the counter jumped, as the module reports");
 		return;
 	case TSCT_CAUSE_STEP:
 		snprintf(text, size, "CLOCK_REALTIME was set by %+.6f s",
@@ -128,7 +129,7 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 }
 
 /* Copies the module's count of restores and the time of the last one to @d. If the count is
- * 0 (earlier version of the module, or no restore since it was loaded), @d's time stays. */
+ * 0 (no restore since the module was loaded), @d's time stays. */
 static void take_restores(const struct tsct_clock_snapshot *snapshot,
 			  struct disruption *d)
 {
@@ -342,11 +343,13 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 	err = reader->snapshot ? reader->snapshot(reader->ctx, &snapshot) :
 		-ENOENT;
 	d->has_module = err != -ENOENT;
-	d->has_source_seq = !err;
-	if (!err)
-		d->source_seq = snapshot.source_seq;
-	if (!err || err == -EOPNOTSUPP)
+	if (err == -ENOENT)
+		d->count = 0;
+	if (!err || err == -EOPNOTSUPP) {
+		d->count = snapshot.disruptions;
+		d->cause = snapshot.cause;
 		take_restores(&snapshot, d);
+	}
 	if (reader->vmclock)
 		read_vmclock(reader->vmclock, d);
 	*ret = *d;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Detector of clock disruptions: steps of CLOCK_REALTIME, suspend, migration or
- * restore of the virtual machine, a change of the kernel's clocksource, CPU
- * hotplug. disruption_read() samples the indicators (I/O);
+ * restore of the virtual machine, a change of the kernel's clocksource, and what the
+ * module counts. disruption_read() samples the indicators (I/O);
  * disruption_compare() classifies what changed between two samples (pure).
  */
 #ifndef TSCTRACED_DISRUPTION_H
@@ -24,14 +24,16 @@ struct disruption {
 	char clocksource[32];	/* kernel's current clocksource; "": unknown */
 	bool tsc_unavailable;	/* the kernel does not offer the TSC as clocksource */
 	char cpus_online[64];	/* first 63 characters of the list of CPUs online */
-	__u64 cpus_hash;	/* hash of the whole list of CPUs online; 0: unknown */
+	__u64 cpus_hash;	/* hash of the whole list of CPUs online; 0: unknown. A change
+				 * is no disruption, but lets the CPUs be surveyed */
 	bool has_vmclock;	/* true: vm_marker and vm_generation are valid */
 	__u64 vm_marker;	/* hypervisor's count of disruptions */
 	__u64 vm_generation;	/* hypervisor's count of restored snapshots */
 	bool has_module;	/* true: the kernel module is loaded; ignored by
 				 * disruption_compare() */
-	bool has_source_seq;	/* true: source_seq is valid */
-	__u32 source_seq;	/* kernel's count of clocksource changes */
+	__u64 count;		/* module's count, tsct_disruption_page.disruptions; 0: no
+				 * module */
+	__u32 cause;		/* cause of the last disruption that the module counted */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
 				 * no restore, or no module that counts restores */
 	bool restored;		/* true: the module or vmclock reported a restore */

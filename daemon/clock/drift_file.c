@@ -12,7 +12,7 @@
 #include "daemon/config/state_file.h"
 #include "lib/base/text.h"
 #include "lib/clock/sysfs_read.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "platform_linux.h"
 
 #define HEADER		"tsctraced rate 1"

@@ -131,25 +131,18 @@ static void on_family_message(struct kernel_events *kernel,
 
 static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 {
-	static struct nla_policy policy[TSCT_GENL_CLOCK_SOURCE + 1] = {
-		[TSCT_GENL_CLOCK_EPOCH] = { .type = NLA_U32 },
+	static struct nla_policy policy[TSCT_GENL_CLOCK_CAUSE + 1] = {
 		[TSCT_GENL_CLOCK_CAUSE] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_SOURCE] = { .type = NLA_U32 },
 	};
-	struct nlattr *attr[TSCT_GENL_CLOCK_SOURCE + 1];
+	struct nlattr *attr[TSCT_GENL_CLOCK_CAUSE + 1];
 	const struct genlmsghdr *genl = nlmsg_data(header);
-	__u32 epoch;
 
-	if (genlmsg_parse(header, 0, attr, TSCT_GENL_CLOCK_SOURCE, policy) ||
-	    genl->cmd != TSCT_GENL_CMD_DISRUPTED ||
-	    !attr[TSCT_GENL_CLOCK_EPOCH] || !attr[TSCT_GENL_CLOCK_CAUSE])
-		return;
-	epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]);
-	if (epoch == kernel->epoch)
+	if (genlmsg_parse(header, 0, attr, TSCT_GENL_CLOCK_CAUSE, policy) ||
+	    genl->cmd != TSCT_GENL_CMD_DISRUPTED || !attr[TSCT_GENL_CLOCK_CAUSE])
 		return;
 	kernel->news = true;
-	log_debug("module event: disruption (%s), epoch %u", tsct_cause_name(
-		  nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])), epoch);
+	log_debug("module event: disruption (%s)", tsct_cause_name(
+		  nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])));
 }
 
 /* Netlink messages that the kernel did not send are ignored. */
@@ -219,11 +212,10 @@ int kernel_events_fd(const struct kernel_events *kernel)
  * After an overflow of the socket, messages were lost: the module's family may have
  * appeared or disappeared, and there may have been a disruption.
  */
-bool kernel_events_read(struct kernel_events *kernel, __u32 epoch)
+bool kernel_events_read(struct kernel_events *kernel)
 {
 	int i, err = 0;
 
-	kernel->epoch = epoch;
 	kernel->news = false;
 	for (i = 0; i < MESSAGES_MAX && !err; i++)
 		err = to_errno(nl_recvmsgs_default(kernel->sock));

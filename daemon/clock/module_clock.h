@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Access to the kernel module's clock. The device is open only during a request,
+ * Access to the kernel module. The device is open only during a request,
  * because an open descriptor prevents unloading of the module. So rmmod works while the
  * daemon runs, except in the few microseconds of a request, and the next request finds
  * a module that was loaded in the meantime.
@@ -16,33 +16,20 @@ struct module_clock {
 	bool absent;			/* true: the last attempt to open the device
 					 * found no module; the device is not opened
 					 * again while this flag is set */
-	int result;			/* last logged result of publishing, -errno */
-	int lock;			/* descriptor of the lock file that excludes
-					 * other daemons; -1: not locked */
+	int result;			/* last result of module_clock_store(), 0 or -errno;
+					 * each change is logged */
 };
 
-void module_clock_close(struct module_clock *m);
-
-/* Reads the module's published state. Returns 0 or -errno; -ENOENT: no module */
-int module_clock_last(struct module_clock *m,
-		      struct tsct_clock_state *ret_state);
-
 /*
- * module_clock_set - publish a state of the clock to the module
- * @instead: directory of the daemon's clock file; log lines about a failure say that
- *	only this file is published
+ * module_clock_store - store the clock in reserved memory, so that it outlives a panic
+ * @page: the clock page, to which no thread writes meanwhile
  *
- * Returns 0; -ENOENT: no module; -EBUSY: another daemon publishes to the module;
- * -ETIME: the clock params should have begun already; -ESTALE: the module is in
- * a later epoch, or uses another counter; -EXDEV: other clock params were published
- * in the same epoch; -EAGAIN: the system is about to suspend; -EPERM, -EACCES and
- * others: rejected. A change of the result is logged, unless it is temporary
- * (-ETIME, -ESTALE, -EXDEV, -EAGAIN).
+ * Does nothing without a module, or without reserved memory. Logs failures.
  */
-int module_clock_set(struct module_clock *m, const char *instead,
-		     const struct tsct_clock_state *state);
+void module_clock_store(struct module_clock *m, const struct tsct_clock_page *page);
 
-/* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno. */
+/* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno; -ENOENT: no module, or
+ * one of an earlier release, which is not used any more: logged. */
 int module_clock_snapshot(struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 
@@ -62,8 +49,6 @@ struct nl_msg;
 struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* module's netlink family id; 0: not registered */
-	__u32 epoch;		/* epoch published by this daemon; events of this epoch
-				 * are ignored */
 	bool news;		/* result of kernel_events_read(); true: the clock is to be
 				 * checked for disruptions */
 };
@@ -82,12 +67,10 @@ int kernel_events_fd(const struct kernel_events *kernel);
 
 /*
  * kernel_events_read - receive up to 32 pending events of the module without blocking
- * @epoch: published epoch. Events of this epoch are ignored: the module also sends
- *	events of epochs that this daemon began
  *
  * Returns true if the clock should be checked for disruptions now.
  */
-bool kernel_events_read(struct kernel_events *kernel, __u32 epoch);
+bool kernel_events_read(struct kernel_events *kernel);
 
 /* Handles one netlink message; public for the unit test. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message);

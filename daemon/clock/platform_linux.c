@@ -27,10 +27,8 @@
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 /*
- * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
- * has not published these params. clock_file_commit() then rejects params that begin
- * earlier, and the caller of publish() tries again with params that begin later. Params
- * that the module has published cannot be withdrawn, so they need no margin.
+ * Minimum time from clock_file_commit() until new clock params begin, ns. It rejects params
+ * that begin earlier, and the caller of publish() tries again with params that begin later.
  */
 #define MARGIN_NS	200000
 
@@ -88,57 +86,25 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
 
-static void give_up_module(void *ctx)
-{
-	PLATFORM(ctx)->module.use = false;
-}
-
-/* ---- publication to the module and to the clock file, in that order ------ */
+/* ---- publication -------------------------------------------------------- */
 
 static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
-	struct platform *p = ctx;
-	struct tsct_clock_state module;
-	__u32 epoch, cluster;
-
-	clock_file_last(&p->file, ret_state);
-	if (module_clock_last(&p->module, &module))
-		return;
-	epoch = ret_state->epoch;
-	cluster = ret_state->cluster_epoch;
-	if ((__s32)(module.cluster_epoch - cluster) > 0)
-		cluster = module.cluster_epoch;
-	if (module.epoch > epoch || module.source != ret_state->source)
-		*ret_state = module;
-	if (epoch > ret_state->epoch)
-		ret_state->epoch = epoch;
-	ret_state->cluster_epoch = cluster;
+	clock_file_last(&PLATFORM(ctx)->file, ret_state);
 }
 
-/*
- * The module accepts or rejects clock params in one step, and accepted params cannot be
- * withdrawn. So the params are staged in the clock file before module_clock_set(), and
- * committed there by one store after it. If the process is held up before the commit
- * until the new params should have begun, readers of the file have used the old clock
- * params, which the new params may contradict.
- */
 static int publish(void *ctx, const struct tsct_clock_state *state)
 {
 	struct platform *p = ctx;
-	int module, err;
+	int err;
 
 	clock_file_revive(&p->file);
 	err = clock_file_stage(&p->file, state);
-	if (err)
-		return err;
-	module = module_clock_set(&p->module, p->file.dir_path, state);
-	if (module == -EPERM || module == -EACCES)
-		return -EPERM;
-	if (module == -ETIME || module == -ESTALE || module == -EXDEV ||
-	    module == -EAGAIN)
-		return module;
-	err = clock_file_commit(&p->file, state, module ? MARGIN_NS : 0);
-	return err && !module ? -ETIMEDOUT : err;
+	if (!err)
+		err = clock_file_commit(&p->file, state, MARGIN_NS);
+	if (!err && p->file.page)
+		module_clock_store(&p->module, p->file.page);
+	return err;
 }
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
@@ -376,7 +342,6 @@ static const struct timekeeper_ops platform_ops = {
 	.publish = publish,
 	.read_published = read_published,
 	.read_utc = read_utc,
-	.give_up_module = give_up_module,
 	.survey_cpus = survey_cpus,
 	.publish_cpus = publish_cpus,
 	.published_skew = published_skew,
@@ -404,7 +369,7 @@ int platform_open(struct platform *platform,
 	platform->disruption.snapshot = probe_module;
 	platform->disruption.ctx = platform;
 	platform->module = (struct module_clock) {
-		.use = options->use_module, .result = -ENOENT, .lock = -1,
+		.use = options->use_module,
 	};
 	err = clock_file_open(&platform->file, options->dir, options->run_dir);
 	if (err) {
@@ -435,7 +400,6 @@ close_survey_fd:
 void platform_close(struct platform *platform)
 {
 	clock_file_close(&platform->file);
-	module_clock_close(&platform->module);
 	disruption_close(&platform->disruption);
 	if (!platform->survey_run)
 		close(platform->survey_fd);

@@ -53,9 +53,7 @@ void clock_file_last(const struct clock_file *file,
  * clock_file_stage - prepare the publication of @state
  * clock_file_commit - publish the staged state, with one store
  * @margin_ns: least time from the last check of the counter to the start of new
- *	clock params; allows for a delay just before the store. 0: the module has
- *	published the state, so params that should have begun are committed, too, if they
- *	and the params in the file give nearly the same time now
+ *	clock params; allows for a delay just before the store
  *
  * A staged state that is not committed is replaced by the next staged state. Both functions
  * return 0 (without a clock file they do nothing); -ETIME: new clock params should have
@@ -131,8 +129,7 @@ struct cpu_survey {
 
 struct platform {
 	struct timekeeper_ops ops;
-	/* The clock state is published into the clock file of the run-time directory and,
-	 * while the kernel module is loaded, to the module. */
+	/* The clock state is published into the clock file of the run-time directory. */
 	struct clock_file file;
 	struct module_clock module;
 	struct disruption_reader disruption;

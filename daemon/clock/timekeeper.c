@@ -2,13 +2,19 @@
 /*
  * The timekeeper: epochs, CPU surveys, publication of clock params of CLOCK_REALTIME and
  * of the cluster's time, conflicts with states that other processes published, start,
- * ticks and stop
+ * ticks and stop.
+ *
+ * Every published state has the module's count of disruptions from before the samples that
+ * its params rest on: k->count. It changes in three places only: at the start and before each
+ * try of a calibration, which take all samples anew; and after a sample that agrees with the
+ * params, to the count that was read before that sample. Readers that find another count at
+ * the module reject the params.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "timekeeper.h"
 #include "daemon/config/log.h"
 
@@ -16,11 +22,10 @@
 #define FAST_MS		100
 
 /*
- * Longest wait for the start of clock params that the previous daemon published, ns. The
- * module rejects params that begin more than 1 s ahead; 0.1 s more allows for a different
- * estimate of the counter's rate in the module.
+ * Longest wait for the start of clock params that the previous daemon published, ns: longer
+ * than LEAD_MAX_NS
  */
-#define RESUME_WAIT_MAX_NS 1100000000LL
+#define RESUME_WAIT_MAX_NS 1000000000LL
 
 /* Longest time for which clock params are not published because a CPU survey, the
  * comparison of the counters of all CPUs, still runs, ns */
@@ -38,15 +43,10 @@
 #define LEAD_TIMES	4
 /* Factor by which the lead of clock params grows from one try to the next */
 #define LEAD_GROWTH	4
-/*
- * Longest lead of clock params, ns. The module refuses clock params that begin more than
- * 1 s ahead, by its own frequency of the counter (kmod/clockpage.c); 0.1 s less leaves room
- * for the difference between the module's and the estimated frequency.
- */
+/* Longest lead of clock params, ns */
 #define LEAD_MAX_NS	900000000LL
 
-/* Largest number of tries of one publication: each try may find another state of the
- * module. */
+/* Largest number of tries of one publication: each try may find another published state */
 #define PUBLISH_TRIES	6
 
 /* Largest number of calibrations in a row while disruptions continue */
@@ -439,6 +439,9 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
 		compose(k, cluster_only, timekeeper_cycles(k) +
 			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
+		/* While suspend is under way, the module's count has PENDING: it never has
+		 * this one. */
+		ret_state->disruptions = k->count & ~TSCT_DISRUPTIONS_PENDING;
 		err = k->ops->publish(k->ops->ctx, ret_state);
 		took_ns = timekeeper_raw_ns(k) - start_ns;
 		k->publish_latency_ns -= k->publish_latency_ns / 8;
@@ -446,7 +449,7 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			k->publish_latency_ns = took_ns;
 		if (err == -ETIME && has_published_params(k, ret_state))
 			err = -EXDEV;
-		k->stats.late += err == -ETIME || err == -ETIMEDOUT;
+		k->stats.late += err == -ETIME;
 		lead_ns *= LEAD_GROWTH;
 	} while (err == -ETIME && lead_ns <= LEAD_MAX_NS);
 	return err;
@@ -469,7 +472,7 @@ static int timekeeper_publish_params(struct timekeeper *k)
 	if (!k->uncalibrated && k->survey_unpublished)
 		timekeeper_publish_cpus(k);
 	err = publish_ahead(k, false, &state);
-	if (err && err != -ETIMEDOUT)
+	if (err)
 		return err;
 	new = &state.real;
 	if (new->slew_cycles && new->slew_mult != new->mult &&
@@ -478,7 +481,7 @@ static int timekeeper_publish_params(struct timekeeper *k)
 	k->disruption_published = true;
 	note_cluster_published(k, &state);
 	tsct_rate_published(&k->est, &state);
-	return err;
+	return 0;
 }
 
 /* ---- conflicts with the published state --------------------------------- */
@@ -486,46 +489,21 @@ static int timekeeper_publish_params(struct timekeeper *k)
 /*
  * Resolves a conflict: the published state is not the state that this daemon would
  * continue. Enters the epoch of the published state if that epoch is later than the
- * daemon's and has no time yet, else a new epoch, later than both. If the module uses
- * another counter than the daemon, the daemon changes to the module's, if possible.
+ * daemon's and has no time yet, else a new epoch, later than both.
  */
-static void resolve_conflict(struct timekeeper *k, int err)
+static void resolve_conflict(struct timekeeper *k)
 {
-	__u32 epoch = k->est.state.epoch, cause = TSCT_CAUSE_RESTART;
+	__u32 epoch = k->est.state.epoch;
 	struct tsct_clock_state last;
-	char why[256];
 	bool joins;
-	int source;
 
 	k->ops->read_published(k->ops->ctx, &last);
 	timekeeper_join_cluster(k, &last);
 	joins = last.epoch > epoch && !timekeeper_has_params(&last);
 	if (last.epoch > epoch)
 		epoch = last.epoch;
-	if (!joins)
-		epoch++;
-	if (err == -ESTALE && last.source != k->est.state.source) {
-		cause = last.cause ? last.cause : TSCT_CAUSE_CLOCKSOURCE;
-		source = k->ops->choose_source(k->ops->ctx, why, sizeof(why));
-		if (source != (int)k->est.state.source) {
-			timekeeper_change_source(k, source, epoch, cause, why);
-		} else {
-			log_error("module: the module's clock source is not %s, the "
-				  "only one that this process can read; no longer "
-				  "publishing to the module",
-				  tsct_source_name((__u32)source));
-			k->ops->give_up_module(k->ops->ctx);
-		}
-	} else if (err == -ESTALE && joins) {
-		timekeeper_enter_epoch(k, last.cause, epoch,
-				       "the module detected a disruption");
-	} else {
-		timekeeper_enter_epoch(k, cause, epoch, err == -ETIMEDOUT ?
-				       "the daemon was held up while publishing" :
-				       "another process published a different time");
-	}
-	if (k->uncalibrated && joins)
-		timekeeper_survey_cpus(k, true);
+	timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch + !joins,
+			       "another process published a different time");
 }
 
 /*
@@ -541,6 +519,7 @@ static int calibrate(struct timekeeper *k)
 	int i, event = 0;
 
 	for (i = 0; i < CALIBRATIONS; i++) {
+		k->count = k->disruption.count;
 		event = tsct_sampler_start(&k->sampler, &k->est);
 		before = k->disruption;
 		k->ops->read_disruption(k->ops->ctx, &k->disruption);
@@ -589,34 +568,32 @@ static void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes the clock's state, and resolves conflicts with the module's. After a
+/* Publishes the clock's state, and resolves conflicts with another process's. After a
  * disruption: publishes the status DISRUPTED, then calibrates, then publishes new clock
- * params. Returns 0 or -EPERM. */
-static int timekeeper_publish(struct timekeeper *k)
+ * params. After an error, the next tick publishes the clock state again. */
+static void timekeeper_publish(struct timekeeper *k)
 {
-	int i, err = 0;
+	int i, err;
 
 	for (i = 0; i < PUBLISH_TRIES; i++) {
 		err = timekeeper_publish_params(k);
-		if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
-			resolve_conflict(k, err);
+		if (err == -EXDEV)
+			resolve_conflict(k);
 		else if (err || !k->uncalibrated || calibrate(k))
 			break;
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* after errors except -EPERM, the next tick
-					 * publishes the clock state again */
 }
 
-int timekeeper_publish_cluster(struct timekeeper *k)
+void timekeeper_publish_cluster(struct timekeeper *k)
 {
 	struct tsct_clock_state state;
 	int err;
 
 	if (!k->cluster || k->uncalibrated || k->stopping || k->hold_until_ns ||
 	    !timekeeper_has_params(&k->est.state))
-		return 0;
+		return;
 	err = publish_ahead(k, true, &state);
 	if (!err) {
 		note_cluster_published(k, &state);
@@ -624,9 +601,8 @@ int timekeeper_publish_cluster(struct timekeeper *k)
 	}
 	/* Another process published a state: timekeeper_publish() resolves the
 	 * conflict. */
-	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
-		return timekeeper_publish(k);
-	return err == -EPERM ? err : 0;
+	if (err == -EXDEV)
+		timekeeper_publish(k);
 }
 
 /* ---- start -------------------------------------------------------------- */
@@ -700,6 +676,7 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 	k->ops = ops;
 	k->publish_latency_ns = FIRST_PUBLISH_NS;
 	ops->read_disruption(ops->ctx, &k->disruption);
+	k->count = k->disruption.count;
 	source = ops->choose_source(ops->ctx, why, sizeof(why));
 	log_info("clock source: %s", why);
 	tsct_sampler_init(&k->sampler, ops->clock_ops(ops->ctx, source));
@@ -719,40 +696,42 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 	/* Until the CPU survey is done, clock params that continue those of an earlier
 	 * daemon use the published table of the CPUs' skews. */
 	timekeeper_survey_cpus(k, !resumed);
-	return timekeeper_publish(k);
+	timekeeper_publish(k);
+	return 0;
 }
 
 /* ---- disruptions reported by callers ------------------------------------ */
 
-int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why)
+void timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why)
 {
 	timekeeper_enter_epoch(k, cause, k->est.state.epoch + 1, why);
 	if (cause != TSCT_CAUSE_STEP && cause != TSCT_CAUSE_FAKE)
 		timekeeper_survey_cpus(k, true);
-	return timekeeper_publish(k);
+	timekeeper_publish(k);
 }
 
-int timekeeper_survey_done(struct timekeeper *k,
-			   const struct cpu_survey_result *result)
+void timekeeper_survey_done(struct timekeeper *k,
+			    const struct cpu_survey_result *result)
 {
 	k->survey_running = false;
 	if (k->survey_again) {
 		k->survey_again = false;
 		timekeeper_survey_cpus(k, k->hold_until_ns);
-		return 0;
+		return;
 	}
 	if (result)
 		take_survey(k, result);
 	else
 		k->hold_until_ns = 0;
-	return timekeeper_publish(k);
+	timekeeper_publish(k);
 }
 
 /* ---- timekeeper ticks --------------------------------------------------- */
 
-static int take_sample(struct timekeeper *k)
+static void take_sample(struct timekeeper *k)
 {
 	const struct tsct_clock_params *params = &k->est.state.real;
+	const __u64 count = k->disruption.count;	/* read before the sample */
 	double hz = tsct_rate_hz(&k->est, NULL);
 	struct tsct_sample sample;
 	const struct tsct_bracket *real = &sample.real;
@@ -771,7 +750,7 @@ static int take_sample(struct timekeeper *k)
 		k->stats.refused++;
 		log_warning("clock sample rejected: %s; the next update takes another "
 			    "sample", strerror(-event));
-		return 0;
+		return;
 	}
 	k->stats.samples++;
 	tsct_sampler_note_result(&k->sampler, &k->est, event);
@@ -780,31 +759,43 @@ static int take_sample(struct timekeeper *k)
 	} else if (event == TSCT_RATE_JUMPED) {
 		begin_epoch(k, "the counter or its rate jumped");
 		timekeeper_survey_cpus(k, true);
+	} else {
+		k->count = count;
 	}
-	return timekeeper_publish(k);
+	timekeeper_publish(k);
 }
 
-int timekeeper_tick(struct timekeeper *k)
+void timekeeper_tick(struct timekeeper *k)
 {
 	struct disruption before = k->disruption;
 	char why[256];
 	__u32 cause;
 
 	k->ops->read_disruption(k->ops->ctx, &k->disruption);
+	if (k->disruption.count & TSCT_DISRUPTIONS_PENDING) {
+		/* Nothing that is published now is valid. The next count begins the epoch. */
+		k->disruption = before;
+		return;
+	}
 	cause = disruption_compare(&before, &k->disruption);
 	if (cause) {
 		disruption_describe(&before, &k->disruption, cause, why,
 				    sizeof(why));
-		return timekeeper_disrupt(k, cause, why);
+		timekeeper_disrupt(k, cause, why);
+		return;
 	}
 	if (k->disruption.has_module != before.has_module)
 		k->publish_latency_ns = FIRST_PUBLISH_NS;
 	if ((k->disruption.has_module && !before.has_module) ||
+	    k->disruption.cpus_hash != before.cpus_hash ||
 	    (k->survey_again && !k->survey_running && !k->uncalibrated)) {
 		k->survey_again = false;
 		timekeeper_survey_cpus(k, false);
 	}
-	return k->uncalibrated ? timekeeper_publish(k) : take_sample(k);
+	if (k->uncalibrated)
+		timekeeper_publish(k);
+	else
+		take_sample(k);
 }
 
 void timekeeper_stop(struct timekeeper *k)

@@ -47,23 +47,13 @@ struct timekeeper_ops {
 	 * Publishes a state of the clock. Returns 0, or, with nothing published:
 	 * -ETIME	new clock params must begin in the future, and these params no
 	 *		longer do
-	 * -ESTALE	the module uses another source or is in a later epoch
 	 * -EXDEV	another process published other clock params in this epoch
-	 * -EAGAIN	the system is about to suspend
-	 * -EPERM	the module rejects states of this process; logged once
-	 * or -ETIMEDOUT: published to the module but not to the file, so that module and
-	 * file differ until the next publication.
 	 */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
-	/* Reads the state published last: the clock file's state, or the module's if that
-	 * has a later epoch or another source. epoch and cluster_epoch are the highest that
-	 * the file or the module has. */
+	/* Reads the state published last. */
 	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
 	/* Reads the bound of CLOCK_REALTIME's error to UTC, as tsct_utc_read() does. */
 	void (*read_utc)(void *ctx, struct tsct_utc *ret);
-	/* Stops publishing to the module, whose counter cannot be read from user
-	 * space. */
-	void (*give_up_module)(void *ctx);
 	/*
 	 * Surveys all CPUs; @hz: frequency of the TSC, 0: unknown. Returns 0;
 	 * -EINPROGRESS: the result comes by timekeeper_survey_done(); or another
@@ -88,8 +78,7 @@ struct timekeeper_stats {
 	__u64 refused;		/* number of unusable samples */
 	__u64 slews;		/* number of published clock params that slew */
 	__u64 late;		/* number of publications that failed because the clock
-				 * params should have begun by then (-ETIME), or that
-				 * reached the module but not the file (-ETIMEDOUT) */
+				 * params should have begun by then (-ETIME) */
 	double width_ns;	/* width of the last sample's REALTIME bracket, ns */
 	double offset_ns;	/* published time minus the last sample's time, ns */
 };
@@ -104,6 +93,8 @@ struct timekeeper {
 	struct tsct_sampler sampler;
 	struct tsct_rate_estimator est;
 	struct disruption disruption;
+	__u64 count;			/* module's count of disruptions before the samples
+					 * that the clock params rest on */
 	struct timekeeper_stats stats;
 	__u32 logged_status;		/* status last logged, TSCT_STATUS_* */
 	bool uncalibrated;		/* not calibrated since a disruption */
@@ -124,12 +115,12 @@ struct timekeeper {
 					 * saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
-	/* state that another daemon or the module published before timekeeper_start() began;
+	/* state that another daemon published before timekeeper_start() began;
 	 * status UNKNOWN and epoch 0 if no state was published */
 	struct tsct_clock_state predecessor;
 	struct tsct_cluster *cluster;	/* the cluster, not owned; NULL: no cluster */
-	__u32 cluster_epoch;		/* latest cluster epoch that this daemon, another
-					 * process or the module published */
+	__u32 cluster_epoch;		/* latest cluster epoch that this daemon or another
+					 * process published */
 };
 
 /*
@@ -143,10 +134,9 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops);
 /*
  * timekeeper_tick - check for disruptions, take a sample, publish
  *
- * After a disruption it calibrates, which blocks for about 15 ms. Returns 0;
- * -EPERM: publishing is no longer permitted.
+ * After a disruption it calibrates, which blocks for about 15 ms.
  */
-int timekeeper_tick(struct timekeeper *k);
+void timekeeper_tick(struct timekeeper *k);
 
 /*
  * timekeeper_wait_ms - time until the next call of timekeeper_tick(), ms: @interval_ms,
@@ -158,20 +148,17 @@ int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms);
  * timekeeper_disrupt - begin an epoch for a disruption that the caller detected
  * @cause: cause of the disruption, TSCT_CAUSE_*
  * @why: description for the log, without a full stop
- *
- * Returns 0; -EPERM: publishing is no longer permitted.
  */
-int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
+void timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
 
 /*
  * timekeeper_survey_done - deliver the result of ops->survey_cpus()
  * @result: result of the CPU survey; NULL: the survey failed
  *
- * To be called once after each survey_cpus() that returned -EINPROGRESS. Returns 0;
- * -EPERM: publishing is no longer permitted.
+ * To be called once after each survey_cpus() that returned -EINPROGRESS.
  */
-int timekeeper_survey_done(struct timekeeper *k,
-			   const struct cpu_survey_result *result);
+void timekeeper_survey_done(struct timekeeper *k,
+			    const struct cpu_survey_result *result);
 
 /*
  * timekeeper_use_cluster - publish this cluster's time, too, from now on
@@ -183,10 +170,9 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
  * timekeeper_publish_cluster - publish a change of the cluster's time now,
  * without a sample of the clocks
  *
- * The next timekeeper_tick() publishes a change that cannot be published now. Returns
- * 0; -EPERM: publishing is no longer permitted.
+ * The next timekeeper_tick() publishes a change that cannot be published now.
  */
-int timekeeper_publish_cluster(struct timekeeper *k);
+void timekeeper_publish_cluster(struct timekeeper *k);
 
 /* Stops the timekeeper: publishes HOLDOVER, because nothing maintains the clock from
  * now on. */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "control_socket.h"
 
 /* ---- exposition format --------------------------------------------------- */
@@ -141,9 +141,9 @@ void metrics_print(const struct metrics *m, FILE *to)
 		{ "clock_late_publications_total", "counter",
 		  "Publications of clock params that were late, and were repeated.",
 		  (double)m->stats.late },
-		{ "module_publishing", "gauge",
-		  "1 if the kernel module is loaded and passes the daemon's clock params on "
-		  "to programs.", m->module },
+		{ "module_in_use", "gauge",
+		  "1 if the kernel module is loaded and counts disruptions of the clock.",
+		  m->module },
 		{ "channels", "gauge", "Channels held by the daemon.",
 		  (double)m->channels },
 		{ "channel_bytes", "gauge",

@@ -14,7 +14,7 @@
 #include <linux/net_tstamp.h>
 
 #include "lib/client/gettime.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "socket.h"
 
 /* Timestamping options of a socket; transmit times are requested per message. */
@@ -67,6 +67,9 @@ void packet_clock_refresh(struct packet_clock *c)
 
 	/* The clock file and the source may have changed since the last call. */
 	c->clock.head.page = file->page;
+	/* The daemon finds disruptions itself, at its next update. */
+	if (file->page)
+		c->clock.head.disruptions = (const uint64_t *)&file->page->copy[1].state.disruptions;
 	c->clock.head.source = c->timekeeper->est.state.source;
 	c->clock.area.page = file->page;
 	c->clock.area.nr_cpus = file->nr_cpus;

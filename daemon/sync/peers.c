@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
 #include "lib/client/gettime.h"

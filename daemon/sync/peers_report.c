@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/text.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 #include "lib/fit/fit.h"

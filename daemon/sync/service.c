@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/timex.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/utc.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
 #include "peers_private.h"

@@ -5,12 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -22,6 +26,7 @@
  * channel before the next attempt.
  */
 #define BIND_TRIES		8
+#define CHILD_STACK		(256 << 10)	/* bytes */
 #define BLOCKS_LEAST		4	/* smallest number of blocks that a program did not choose */
 #define NO_ROOM			"no room left within the provider's limits: "
 
@@ -294,6 +299,7 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
 			"-f'", NULL },
+		{ -EMFILE, 0, TSCT_NO_DESCRIPTOR, NULL },
 		{ -ENOMEM, 0, "not enough memory for its rings, or for mapping them; use fewer "
 			"blocks, or raise the limits of memory (ulimit -v, cgroup)", NULL },
 		{ -EPROTO, 0, "invalid answer from the provider; use library and "
@@ -442,6 +448,7 @@ static int open_module(struct tsct_channel *channel)
 			"as root", NULL },
 		{ -EPERM, -EACCES, "permission denied; join the group that owns it or "
 			"run as root", NULL },
+		{ -EMFILE, 0, TSCT_NO_DESCRIPTOR, NULL },
 		{ -ENOTTY, -ENODEV, "not a tsctrace device; remove it and load the "
 			"module again", NULL },
 		{ 0 },
@@ -555,6 +562,48 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 			 ", or run the program under trace-ctl record");
 	}
 	return err ? err : -ENODEV;
+}
+
+/* The arguments of tsct_channel_refuse_all() */
+struct refusal {
+	struct tsct_channel *channel;
+	const struct tsct_opening *opening;
+};
+
+static int refuse_in_child(void *arg)
+{
+	const struct refusal *refusal = arg;
+	struct tsct_channel *own = tsct_channel_new();
+
+	if (!own || syscall(SYS_close_range, 0, ~0U, 0))
+		return 0;
+	if (!tsct_channel_bind(own, refusal->opening))
+		map_refusals(own);
+	refusal->channel->refusals = own->refusals;
+	own->refusals = NULL;
+	tsct_channel_free(own);
+	return 0;
+}
+
+/* The counters are mapped by a child that has the memory of this process, but descriptors of its
+ * own. The mapping stays when the child has ended. */
+void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening)
+{
+	struct refusal refusal = { channel, opening };
+	char *stack = mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigset_t all, before;
+	int pid;
+
+	if (stack == MAP_FAILED)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone(refuse_in_child, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK, &refusal);
+	if (pid > 0)
+		waitpid(pid, NULL, __WCLONE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	munmap(stack, CHILD_STACK);
 }
 
 int tsct_channel_open_later(struct tsct_channel *channel)

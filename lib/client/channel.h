@@ -119,6 +119,9 @@ void tsct_channel_free(struct tsct_channel *channel);
  * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
  * text. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
+/* Makes the recorder count the events of a handle, which got -EMFILE, as refused. Does nothing if
+ * that fails. */
+void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening);
 
 /*
  * tsct_channel_open_later - try once more to open the channel of a handle
@@ -187,6 +190,7 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 	__attribute__((format(printf, 2, 3)));
 
 /* Text of an error of a provider: an entry of a table, whose last entry is all zero */
+#define TSCT_NO_DESCRIPTOR	"this process has no descriptor left; raise its 'ulimit -n'"
 struct tsct_reason {
 	int err, ret;		/* err: error of the system; ret: the error that
 				 * tsct_channel_open() returns for it, 0: err */

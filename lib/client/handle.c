@@ -88,6 +88,8 @@ static int open_handle(bool is_only, const char *socket_path,
 	opening.is_only = is_only;
 	opening.socket_path = socket_path;
 	err = tsct_channel_bind(channel, &opening);
+	if (err == -EMFILE)
+		tsct_channel_refuse_all(channel, &opening);
 	if (!is_only)
 		watch_handle(channel, &opening, err);
 	return err;

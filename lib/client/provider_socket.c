@@ -80,6 +80,8 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 	*ret_fd = tsct_fd_message_get(&msg);
+	if (msg.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	if (!len)
 		return -ECONNRESET;
 	if (len < (ssize_t)sizeof(reply) || reply.result > 0 ||
@@ -294,6 +296,7 @@ static const struct tsct_reason reasons[] = {
 	{ -EACCES, 0, "permission denied; run as the user that runs ", ", or as root" },
 	{ -EPERM, -EACCES, "permission denied; run as the user that runs ",
 		", or as root" },
+	{ -EMFILE, 0, TSCT_NO_DESCRIPTOR, NULL },
 	{ -ENAMETOOLONG, 0, "path too long for a socket; use a shorter one", NULL },
 	{ -ECONNRESET, 0, "connection closed without an answer; close channels if this "
 		"user has very many, else restart ", "" },

@@ -304,10 +304,10 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	return true;
 }
 
-/* Returns the id that a payload begins with; 0: it has none, or an invalid one. */
-static __u32 wide_id(const struct tsct_record *header, const __u64 *payload)
+/* Returns the id of a record; 0: its payload begins with an invalid one. */
+static __u32 record_id(const struct tsct_record *header, const __u64 *payload)
 {
-	return header->id == TSCT_ID_WIDE && payload[0] > TSCT_ID_MAX &&
+	return header->id != TSCT_ID_WIDE ? header->id : payload[0] > TSCT_ID_MAX &&
 		payload[0] <= TSCT_ID_WIDE_MAX ? (__u32)payload[0] : 0;
 }
 
@@ -327,7 +327,8 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	struct tsct_block block;
 	int overtaken = 0;
 	__u64 next;
-	__u32 wide;
+	__u32 id = 0;
+	bool wide;
 
 	while ((__s64)(head.pos - ring->pos) > 0) {
 		step = tsct_ring_next(geo, data, ring->pos, head.pos, &header, &next);
@@ -343,6 +344,10 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 			head = load_head(reader, cpu);
 			continue;
 		}
+		if (step == TSCT_STEP_RECORD) {
+			id = record_id(&header, copy);
+			step = id ? TSCT_STEP_RECORD : TSCT_STEP_BROKEN;
+		}
 		if (step == TSCT_STEP_BLOCK)
 			reconcile(ring, block.events);
 		ring->next_pos = ring->pos;
@@ -352,12 +357,12 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		if (step != TSCT_STEP_RECORD)
 			continue;
 		ring->count++;
-		wide = wide_id(&header, copy);
+		wide = id > TSCT_ID_MAX;
 		*ret_event = (struct tsct_event) {
 			.cycles = header.cycles,
 			.cpu = cpu,
 			.tid = header.tid,
-			.id = wide ? wide : header.id,
+			.id = id,
 			.len = header.len - sizeof(header) - (wide ? sizeof(*copy) : 0),
 			.payload = wide ? copy + 1 : copy,
 		};
@@ -720,14 +725,20 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* A server's socket has no watermark: tsct_reader_wait() polls the rings of a server
- * instead. */
+/* Returns true if the kernel wakes readers of the channel. Nothing does if programs write it:
+ * tsct_reader_wait() then checks the rings at intervals. */
+static bool wakes_readers(const struct tsct_channel *channel)
+{
+	return channel->provider == TSCT_PROVIDER_MODULE &&
+		channel->header.flags & TSCT_CHANNEL_KERNEL;
+}
+
 int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 {
 	struct tsct_watermark arg = { .bytes = bytes };
 	int err = 0;
 
-	if (reader->channel->provider == TSCT_PROVIDER_MODULE)
+	if (wakes_readers(reader->channel))
 		err = tsct_channel_request(reader->channel, TSCT_IOC_WATERMARK,
 					   &arg);
 	if (!err)
@@ -770,8 +781,7 @@ static bool can_poll(struct tsct_reader *reader)
 {
 	unsigned int cpu;
 
-	if (reader->channel->provider != TSCT_PROVIDER_MODULE ||
-	    tsct_reader_overwrites(reader))
+	if (!wakes_readers(reader->channel) || tsct_reader_overwrites(reader))
 		return false;
 	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++) {
 		if (reader->rings[cpu].unreleased)

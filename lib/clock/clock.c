@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens clocks. A clock uses the clock page of the module, or that of the daemon, which
- * are checked and mapped, or else a clock page that this process maintains.
+ * Opens clocks. A clock uses the clock page of the daemon, which is checked and mapped, with
+ * the module's count of disruptions, or else a clock page that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "clock_private.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
 
@@ -46,10 +46,9 @@ static bool is_trusted(uid_t owner, const char *dir)
 		!stat(path, &above) && !above.st_uid && !(above.st_mode & 022);
 }
 
-static int map_page(int fd, off_t offset, size_t size,
-		    const struct tsct_clock_page **ret_page)
+static int map_page(int fd, size_t size, const struct tsct_clock_page **ret_page)
 {
-	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
+	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (page == MAP_FAILED)
 		return -errno;
@@ -61,10 +60,10 @@ static int map_page(int fd, off_t offset, size_t size,
  * Reads the area's size from its first page. The page may be wrong and may change, so the
  * size is read once, and only the mapped size is used afterwards.
  */
-static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
+static int read_size(int fd, struct tsct_clock_area *area)
 {
 	const struct tsct_clock_page *page = NULL;
-	int err = map_page(fd, offset, TSCT_PAGE_SIZE, &page);
+	int err = map_page(fd, TSCT_PAGE_SIZE, &page);
 
 	if (err)
 		return err;
@@ -97,19 +96,14 @@ static int check_state(const struct tsct_clock_page *page)
 	return err;
 }
 
-/*
- * Maps a clock area of known size, and checks it.
- * @boot_id: boot ID that the area must have; NULL: any (for the module: always this boot)
- */
-static int map_area(int fd, off_t offset, const __u8 *boot_id,
-		    struct tsct_clock_area *area)
+/* Maps a clock area of known size, and checks it. */
+static int map_area(int fd, const __u8 boot_id[16], struct tsct_clock_area *area)
 {
-	int err = map_page(fd, offset, area->size, &area->page);
+	int err = map_page(fd, area->size, &area->page);
 
 	if (err)
 		return err;
-	err = tsct_clock_page_check(area->page, area->size,
-				    boot_id ? boot_id : area->page->boot_id);
+	err = tsct_clock_page_check(area->page, area->size, boot_id);
 	if (!err)
 		err = check_state(area->page);
 	if (err)
@@ -155,21 +149,6 @@ static int explain(int err, const char *path, char *why, size_t size)
 	return err;
 }
 
-/* Maps the module's clock area. Arguments: see tsct_clock_area_map_file(). */
-static int map_module(struct tsct_clock_area *ret_area, char *why, size_t size)
-{
-	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
-
-	if (!err)
-		err = read_size(fd, TSCT_CLOCK_OFFSET, ret_area);
-	if (!err)
-		err = map_area(fd, TSCT_CLOCK_OFFSET, NULL, ret_area);
-	if (fd >= 0)
-		close(fd);
-	return explain(err, TSCT_DEVICE_PATH, why, size);
-}
-
 int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 			char *why, size_t size)
 {
@@ -189,12 +168,12 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 	if (!err)
 		err = tsct_boot_id(boot_id);
 	if (!err)
-		err = read_size(fd, 0, ret_area);
+		err = read_size(fd, ret_area);
 	/* Touching a page beyond the end of the file would raise SIGBUS. */
 	if (!err && (size_t)st.st_size != ret_area->size)
 		err = -EINVAL;
 	if (!err)
-		err = map_area(fd, 0, boot_id, ret_area);
+		err = map_area(fd, boot_id, ret_area);
 	if (fd >= 0)
 		close(fd);
 	if (err != -EACCES)
@@ -233,10 +212,48 @@ static void use_mapped_page(struct tsct_clock_full *clock)
 		head.source = TSCT_SOURCE_MONOTONIC_RAW;
 	clock->head.source = head.source;
 	tsct_source_clocksource(&check);
-	add_reason(clock, "source %s, as published by %s (the kernel's "
+	add_reason(clock, "source %s, as published by tsctraced%s (the kernel's "
 		   "clocksource: %s)", tsct_source_name(clock->head.source),
-		   clock->origin == ORIGIN_MODULE ? "the module" : "tsctraced",
+		   clock->module ? ", disruptions as counted by the module" : "",
 		   *check.clocksource ? check.clocksource : "unknown");
+}
+
+/*
+ * Uses the daemon's clock. Params that were made with the module's count of disruptions
+ * are not used by a process that cannot see that count: it could not tell that they have
+ * become wrong. Returns 0 or -errno, with the reason added.
+ */
+static int use_daemon(struct tsct_clock_full *clock)
+{
+	struct tsct_clock_head head;
+	char why[256];
+	int err = tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why, sizeof(why));
+
+	if (err) {
+		add_reason(clock, "%s", why);
+		return err;
+	}
+	err = tsct_clock_head(clock->area.page, &head);
+	if (!err)
+		err = tsct_clock_follow(clock, head.disruptions);
+	if (!err && head.disruptions == READ_ONCE(*clock->head.disruptions))
+		return 0;
+	if (!err)
+		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is from before a disruption that the "
+			   "module has counted; check that tsctraced is running",
+			   tsct_run_dir());
+	else
+		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used, since it takes the "
+			   "module's count of disruptions, and " TSCT_DISRUPTIONS_PATH
+			   " cannot be opened: %s; give this process (its container) that "
+			   "device, read-only", tsct_run_dir(), strerror(-err));
+	tsct_clock_area_unmap(&clock->area);
+	clock->area = (struct tsct_clock_area) { .size = 0 };
+	tsct_clock_follow(clock, 0);
+	if (clock->module)	/* a mapped page would keep the module loaded */
+		munmap((void *)clock->module, TSCT_PAGE_SIZE);
+	clock->module = NULL;
+	return err ? err : -EAGAIN;
 }
 
 /*
@@ -258,17 +275,9 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 {
 	char why[256];
 
-	clock->origin = ORIGIN_MODULE;
-	if (map_module(&clock->area, why, sizeof(why))) {
-		add_reason(clock, "%s", why);
-		clock->origin = ORIGIN_DAEMON;
-		if (tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
-					     sizeof(why))) {
-			add_reason(clock, "%s", why);
-			clock->origin = ORIGIN_PROCESS;
-		}
-	}
-	if (clock->origin != ORIGIN_PROCESS) {
+	tsct_clock_follow(clock, 0);
+	clock->origin = use_daemon(clock) ? ORIGIN_PROCESS : ORIGIN_DAEMON;
+	if (clock->origin == ORIGIN_DAEMON) {
 		use_mapped_page(clock);
 	} else {
 		clock->head.source = (__u32)tsct_source_choose(why, sizeof(why));
@@ -305,7 +314,9 @@ int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
 
 	if (!clock)
 		return -ENOMEM;
-	clock->origin = ORIGIN_MODULE;
+	/* Its params hold, whatever the module counts now. */
+	clock->head.disruptions = (const uint64_t *)&page->copy[page->seq & 1].state.disruptions;
+	clock->origin = ORIGIN_DAEMON;
 	clock->area = (struct tsct_clock_area) {
 		.page = page, .size = page->size, .nr_cpus = page->nr_cpus,
 	};
@@ -322,6 +333,8 @@ void tsct_clock_close(struct tsct_clock *head)
 
 	if (!clock || clock->forever)
 		return;
+	if (clock->module)
+		munmap((void *)clock->module, TSCT_PAGE_SIZE);
 	if (clock->origin != ORIGIN_PROCESS)
 		tsct_clock_area_unmap(&clock->area);
 	else if (clock->inprocess)
@@ -331,7 +344,7 @@ void tsct_clock_close(struct tsct_clock *head)
 
 const char *tsct_clock_origin(const struct tsct_clock *clock)
 {
-	static const char *const names[] = { "module", "daemon", "in-process" };
+	static const char *const names[] = { "daemon", "in-process" };
 
 	return names[tsct_clock_full(clock)->origin];
 }

@@ -3,15 +3,18 @@
  * Reads the counter; converts cycles to times and back, for CLOCK_REALTIME and the
  * cluster's time, now and in the past; and computes intervals between two readings. An
  * interval depends on the counter's rate alone: steps and slews of CLOCK_REALTIME do not
- * change it. The formulas are in section 4 of tsctrace/abi_clock.h.
+ * change it. Maps the module's count of disruptions, and compares it with that of the params. The formulas are in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock_private.h"
 #include "clock_sample.h"
-#include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/latch.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
 
@@ -77,6 +80,9 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 		ret_head->cluster_mult = READ_ONCE(state->cluster.mult);
 		ret_head->rate_mult = READ_ONCE(state->rate_mult);
 		ret_head->rate_error_ppt = READ_ONCE(state->rate_error_ppt);
+		ret_head->disruptions = READ_ONCE(state->disruptions);
+		ret_head->as_of_cycles = READ_ONCE(state->real.as_of_cycles);
+		ret_head->cluster_as_of_cycles = READ_ONCE(state->cluster.as_of_cycles);
 		if (is_unchanged(page, ret_head))
 			return 0;
 	}
@@ -91,6 +97,99 @@ static int read_head(const struct tsct_clock *clock, enum timeline timeline,
 	    (timeline == REAL && ret_head->status == TSCT_STATUS_UNKNOWN))
 		return -EAGAIN;
 	return ret_head->source == clock->source ? 0 : -ESTALE;
+}
+
+/* ---- disruptions --------------------------------------------------------- */
+
+/* Count of disruptions of params that were made without the module */
+static const uint64_t no_disruptions;
+
+static int map_module(const struct tsct_disruption_page **ret_page)
+{
+	int fd = open(TSCT_DISRUPTIONS_PATH, O_RDONLY | O_CLOEXEC);
+	const struct tsct_disruption_page *page;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		err = -errno;
+	close(fd);
+	if (!err && page->magic != TSCT_DISRUPTIONS_MAGIC) {
+		munmap((void *)page, TSCT_PAGE_SIZE);
+		err = -EPROTO;
+	}
+	if (!err)
+		*ret_page = page;
+	return err;
+}
+
+int tsct_clock_follow(struct tsct_clock_full *clock, __u64 published)
+{
+	const struct tsct_disruption_page *page = NULL, *mine = NULL;
+	int err = 0, saved = errno;
+
+	if (published) {
+		page = __atomic_load_n(&clock->module, __ATOMIC_ACQUIRE);
+		if (!page)
+			err = map_module(&mine);
+		if (mine && __atomic_compare_exchange_n(&clock->module, &page, mine, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			page = mine;
+		else if (mine)	/* another thread was faster */
+			munmap((void *)mine, TSCT_PAGE_SIZE);
+	}
+	if (!err)
+		__atomic_store_n(&clock->head.disruptions, page ?
+				 (const uint64_t *)&page->disruptions : &no_disruptions,
+				 __ATOMIC_RELEASE);
+	errno = saved;
+	return err;
+}
+
+/* Returns true if params of @timeline with the count @published hold while the module's
+ * count is @now: the cluster's time does not depend on steps of CLOCK_REALTIME. */
+static inline bool is_same_count(__u64 published, __u64 now, enum timeline timeline)
+{
+	return !((published ^ now) >> (timeline == CLUSTER ? 32 : 0));
+}
+
+static __u64 count_now(const struct tsct_clock *clock)
+{
+	return READ_ONCE(*READ_ONCE(clock->disruptions));
+}
+
+/*
+ * Returns true if the clock was disrupted since the params with the count @published were
+ * made. To be called after the counter was read. When the daemon begins or ceases to use
+ * the module, this process has to do the same: while it cannot, no params hold.
+ */
+static bool is_disrupted(const struct tsct_clock *clock, __u64 published,
+			 enum timeline timeline)
+{
+	if (likely(is_same_count(published, count_now(clock), timeline)))
+		return false;
+	if (tsct_clock_full(clock)->stopped_cycles ||
+	    tsct_clock_follow(tsct_clock_full(clock), published))
+		return true;
+	return !is_same_count(published, count_now(clock), timeline);
+}
+
+/*
+ * Returns true if the time of @cycles is unknown because of a disruption: they are later
+ * than the last sample, or the counter has restarted, so that it repeats former cycles.
+ */
+static bool is_time_lost(const struct tsct_clock *clock, const struct tsct_clock_head *head,
+			 __u64 cycles, enum timeline timeline)
+{
+	__u64 as_of = timeline == REAL ? head->as_of_cycles : head->cluster_as_of_cycles;
+
+	if (!(timeline == REAL ? head->mult : head->cluster_mult) ||
+	    likely(!is_disrupted(clock, head->disruptions, timeline)))
+		return false;
+	return (__s64)(cycles - as_of) > 0 ||
+		(__s64)(tsct_clock_cycles(clock) - as_of) < 0;
 }
 
 int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
@@ -189,7 +288,9 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum timeline timelin
 		READ_ONCE(state->cluster_status);
 	time->epoch = timeline == REAL ? READ_ONCE(state->epoch) :
 		READ_ONCE(state->cluster_epoch);
-	if (READ_ONCE(state->source) != clock->source)
+	if (READ_ONCE(state->source) != clock->source ||
+	    unlikely(!is_same_count(READ_ONCE(state->disruptions), count_now(clock),
+				    timeline)))
 		return false;
 	/* fence: pairs with the writer's; if seq is unchanged, no field is torn */
 	smp_rmb();
@@ -253,6 +354,8 @@ static int lookup_time(const struct tsct_clock_full *clock, __u64 cycles, __u32 
 			err = lookup_once(page, cycles, timeline, time);
 		if (!err && head.flags & TSCT_CLOCK_SKEWED)
 			err = correct_skew(clock, &head, cycles, cpu, timeline, time);
+		if (!err && is_time_lost(&clock->head, &head, cycles, timeline))
+			time->status = TSCT_STATUS_DISRUPTED;
 		/*
 		 * If the clock page has changed, `head` and *time may be of different
 		 * states: tries again.
@@ -535,6 +638,8 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 		if (err)
 			return err;
 		err = find_cycles(&page->copy[head.seq & 1], ns, &cycles);
+		if (!err && is_time_lost(clock, &head, cycles, REAL))
+			err = -ESTALE;
 		if (!is_unchanged(page, &head))
 			continue;
 		if (!err)
@@ -565,6 +670,10 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 		state.cluster_status = tsct_clock_params_status(
 			&state.cluster, state.cluster_status, now);
 	}
+	if (state.real.mult && is_disrupted(head, state.disruptions, REAL))
+		state.status = TSCT_STATUS_DISRUPTED;
+	if (state.cluster.mult && is_disrupted(head, state.disruptions, CLUSTER))
+		state.cluster_status = TSCT_STATUS_DISRUPTED;
 	*ret_state = state;
 	return 0;
 }
@@ -681,10 +790,11 @@ static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 	return false;
 }
 
-static __u32 flags_between(const struct tsct_clock_page *page,
+static __u32 flags_between(const struct tsct_clock *clock,
 			   const struct tsct_clock_head *head, __u64 from,
 			   __u64 to)
 {
+	const struct tsct_clock_page *page = clock->page;
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
@@ -696,6 +806,8 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 		flags |= TSCT_INTERVAL_EPOCHS;
 	if (a.status == TSCT_STATUS_DISRUPTED ||
 	    b.status == TSCT_STATUS_DISRUPTED ||
+	    ((__s64)(to - head->as_of_cycles) > 0 &&
+	     is_disrupted(clock, head->disruptions, CLUSTER)) ||
 	    counter_disrupted(&page->copy[head->seq & 1], from, to))
 		flags |= TSCT_INTERVAL_DISRUPTED;
 	return flags;
@@ -749,8 +861,8 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 		if (err)
 			return err;
 		interval.flags = cycles >= 0 ?
-			flags_between(clock->page, &head, from->cycles, to->cycles) :
-			flags_between(clock->page, &head, to->cycles, from->cycles);
+			flags_between(clock, &head, from->cycles, to->cycles) :
+			flags_between(clock, &head, to->cycles, from->cycles);
 		skewed = head.flags & TSCT_CLOCK_SKEWED;
 		correction = (__u64)skew_correction(full, from->cpu, to->cpu, skewed, &error);
 		if (is_unchanged(clock->page, &head))

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "clock_private.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
 #include "lib/estimate/rate_estimator.h"

@@ -10,7 +10,6 @@
 
 /* Provider of a clock; index into the names that tsct_clock_origin() returns */
 enum origin {
-	ORIGIN_MODULE,
 	ORIGIN_DAEMON,
 	ORIGIN_PROCESS,
 };
@@ -23,6 +22,8 @@ struct tsct_clock_full {
 	enum origin origin;
 	bool forever;			/* the default clock: never closed */
 	struct tsct_clock_area area;	/* mapping that holds head.page */
+	/* page of the module; NULL: not mapped. Set once, by any thread */
+	const struct tsct_disruption_page *module;
 	struct tsct_clock_inprocess *inprocess;	/* in-process clock; set if origin is
 						 * ORIGIN_PROCESS */
 	__u64 rate_mult;		/* rate when the clock was opened, 2^-56 ns per
@@ -41,8 +42,7 @@ static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c
 }
 
 /*
- * Sets up a zeroed clock: uses the clock page of the module, else that of the daemon,
- * else an in-process clock. Never fails: if there is no memory for an in-process clock,
+ * Sets up a zeroed clock: uses the clock page of the daemon, else an in-process clock. Never fails: if there is no memory for an in-process clock,
  * the clock's page has status UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
@@ -68,6 +68,8 @@ struct tsct_clock_head {
 	__u64 rate_mult;		/* rate of the counter against MONOTONIC_RAW,
 					 * 2^-56 ns per cycle; 0: unknown */
 	__u64 rate_error_ppt;
+	__u64 disruptions;
+	__u64 as_of_cycles, cluster_as_of_cycles;	/* of real and cluster */
 };
 
 /*
@@ -76,6 +78,14 @@ struct tsct_clock_head {
  */
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
+
+/*
+ * tsct_clock_follow - make head.disruptions of a clock point to the count that decides about
+ * params with the count @published: that of the module, which is mapped if it is not yet,
+ * or 0 if @published is 0. Returns 0 or the -errno of opening and mapping the module's page.
+ * Thread safe, signal safe.
+ */
+int tsct_clock_follow(struct tsct_clock_full *clock, __u64 published);
 
 /*
  * tsct_clock_skew - get the counter of @cpu minus the counter of the reference CPU, cycles

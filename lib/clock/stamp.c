@@ -2,7 +2,7 @@
 /* Unique stamps: conversion to and from ns, in integers */
 #include <tsctrace/stamp.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* Limit of segment numbers: a segment number and the 51 bits of a tick must fit in 63 bits */
 #define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))

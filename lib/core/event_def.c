@@ -52,7 +52,8 @@ static bool is_array(__u8 type)
 /* Returns the minimum bytes of a field in a payload; a string has at least its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
-	return is_array(field->type) ? field->count : tsct_field_types[field->type].size;
+	return is_array(field->type) ? field->count :
+		tsct_field_types[array_index_nospec(field->type, TSCT_TYPE_NR)].size;
 }
 
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len)

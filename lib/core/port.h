@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/limits.h>
 #include <linux/compiler.h>
+#include <linux/nospec.h>
 #include <asm/barrier.h>
 #else
 #include <stdbool.h>
@@ -21,6 +22,8 @@
 #include <string.h>
 #include <errno.h>
 #include <linux/types.h>
+/* Programs have nothing in their memory that they may not read. */
+#define array_index_nospec(index, size)	(index)
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
@@ -58,6 +61,12 @@
 
 typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
+
+/* Returns a + b, or U64_MAX if the sum overflows. */
+static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
+{
+	return a > ~0ULL - b ? ~0ULL : a + b;
+}
 
 /*
  * The functions below copy structures that another thread may write or read meanwhile.

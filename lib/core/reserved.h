@@ -85,28 +85,10 @@ static inline __u64 tsct_reserved_panic_sum(const struct tsct_reserved_panic *pa
 	return tsct_reserved_sum(panic, sizeof(*panic));
 }
 
-/*
- * tsct_reserved_clock_store - copy a clock area to a place in reserved memory
- * @page: the area, with its CPU table behind it. No thread writes the area meanwhile.
- * @seq: number of the copy, higher than that of the copy at the other place
- *
- * A writer that ends before the copy is complete leaves a wrong checksum.
- */
-static inline void tsct_reserved_clock_store(struct tsct_reserved_clock *clock,
-					     const struct tsct_clock_page *page, __u64 seq)
+static inline __u64 tsct_reserved_clock_sum(const struct tsct_reserved_clock *clock,
+					    __u32 nr_cpus)
 {
-	const __u32 nr_cpus = page->nr_cpus;
-
-	/* Invalidates the old copy: hardly any content has the checksum 0, and zeros do not. */
-	smp_store_release(&clock->checksum, 0);
-	smp_mb();
-	clock->seq = seq;
-	clock->nr_cpus = nr_cpus;
-	tsct_store_relaxed(&clock->copy, &page->copy[1], TSCT_WORDS(struct tsct_clock_copy));
-	tsct_store_relaxed(clock->cpus, page + 1,
-			   nr_cpus * TSCT_WORDS(struct tsct_clock_cpu));
-	smp_store_release(&clock->checksum,
-			  tsct_reserved_sum(clock, TSCT_RESERVED_CLOCK_SIZE(nr_cpus)));
+	return tsct_reserved_sum(clock, TSCT_RESERVED_CLOCK_SIZE(nr_cpus));
 }
 
 /* Returns true if @clock is a complete copy, with @nr_cpus CPUs. */
@@ -114,8 +96,7 @@ static inline bool tsct_reserved_clock_valid(const struct tsct_reserved_clock *c
 					     __u32 nr_cpus)
 {
 	return clock->nr_cpus == nr_cpus &&
-		clock->checksum == tsct_reserved_sum(clock,
-						TSCT_RESERVED_CLOCK_SIZE(nr_cpus));
+		clock->checksum == tsct_reserved_clock_sum(clock, nr_cpus);
 }
 
 static inline __u64 tsct_reserved_channel_sum(const struct tsct_reserved_channel *channel)
@@ -152,7 +133,7 @@ static inline int tsct_reserved_channel_check(const struct tsct_reserved_header 
 	    channel->checksum != tsct_reserved_channel_sum(channel))
 		return -EINVAL;
 	if (channel->offset != offset || offset % TSCT_PAGE_SIZE ||
-	    memcmp(channel->boot_id, header->boot_id, sizeof(channel->boot_id)) ||
+	    memcmp(channel->id, header->id, sizeof(channel->id)) ||
 	    !tsct_reserved_within(offset, channel->bytes, header->data_offset,
 				  header->size))
 		return -EINVAL;

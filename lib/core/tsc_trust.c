@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "tsc_trust.h"
-#include "clock_params.h"
 
 /* Properties that the TSC must have if it is not the kernel's clocksource */
 #define PROOF	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP)

@@ -10,8 +10,8 @@
 
 #include "lib/base/array.h"
 #include "lib/clock/clock_private.h"
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)

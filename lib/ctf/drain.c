@@ -8,10 +8,11 @@
  * because they were skipped, read or lost.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/client/reader.h"
-#include "lib/core/clock_params.h"
-#include "lib/syscalls/syscalls.h"
+#include "lib/clockpage/clock_params.h"
+#include "syscall_event.h"
 #include "recording_writer.h"
 
 #define BATCH		4096	/* largest number of events taken from a CPU per pass */
@@ -159,7 +160,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	/* The first event with an ID adds the ID's definition to the recording. */
 	if (unlikely(!tsct_recording_writer_knows(d->writer, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
-		if (!def && d->by_kernel && tsct_syscall_event_def(event->id, &call))
+		if (!def && d->by_kernel && tsct_syscall_event_def &&
+		    tsct_syscall_event_def(event->id, &call))
 			def = &call;
 		if (def)
 			tsct_recording_writer_define(d->writer, d->stream, event->id, def,
@@ -448,6 +450,33 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 		begin_ring(d, cpu);
 	*ret_drain = d;
 	return 0;
+}
+
+struct tsct_ring_stat *tsct_drain_losses(struct tsct_channel *channel)
+{
+	const __u32 nr_cpus = tsct_channel_info(channel)->nr_cpus;
+	struct tsct_ring_stat *losses = calloc(nr_cpus + 1, sizeof(*losses));
+	struct tsct_reader *reader;
+	__u32 cpu;
+
+	if (!losses || tsct_reader_open(channel, &reader)) {
+		free(losses);
+		return NULL;
+	}
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		tsct_reader_stat(reader, cpu, &losses[cpu]);
+	losses[nr_cpus].lost[0] = tsct_channel_lost_no_ring(channel);
+	tsct_reader_close(reader);
+	return losses;
+}
+
+void tsct_drain_count_since(struct tsct_drain *d, const struct tsct_ring_stat *losses)
+{
+	__u32 cpu;
+
+	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+		memcpy(d->rings[cpu].last.lost, losses[cpu].lost, sizeof(losses[cpu].lost));
+	d->last_no_ring = losses[tsct_channel_info(d->channel)->nr_cpus].lost[0];
 }
 
 void tsct_drain_close(struct tsct_drain *d)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/text.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "metadata_keys.h"

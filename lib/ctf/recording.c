@@ -7,7 +7,7 @@
 #include <tsctrace/trace.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "recording.h"
 #include "ticks.h"
@@ -498,7 +498,7 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 
 static const char *const syscall_names[] = {
 #define SYSCALL(number, name, result, args)	[number] = #name,
-#include "lib/syscalls/syscall_list.h"
+#include "syscall_list.h"
 #undef SYSCALL
 };
 

@@ -13,7 +13,7 @@
 
 #include "lib/base/array.h"
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "recording.h"
 #include "ticks.h"
 

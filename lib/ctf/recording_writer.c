@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "recording_writer.h"

@@ -240,6 +240,13 @@ struct tsct_drain;
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_recording_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain);
+
+/*
+ * tsct_drain_losses - return the losses of the rings so far, malloc'ed; NULL: out of memory
+ * tsct_drain_count_since - count the losses since then, not since tsct_drain_open()
+ */
+struct tsct_ring_stat *tsct_drain_losses(struct tsct_channel *channel);
+void tsct_drain_count_since(struct tsct_drain *drain, const struct tsct_ring_stat *losses);
 void tsct_drain_close(struct tsct_drain *drain);
 
 /*

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/sync/cluster.h"
 #include "samples.h"
 

@@ -604,10 +604,10 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	if (!s->spoiled)
 		how = s->packets ? "ends early; " : "empty or missing; ";
 	if (events < counts->events)
-		report_damage(dir, s, "%s%" PRIu64 " events are missing", how,
+		report_damage(dir, s, "%smissing events: %" PRIu64, how,
 			      (uint64_t)(counts->events - events));
 	else if (s->packets < counts->packets)
-		report_damage(dir, s, "%s%" PRIu64 " packets are missing", how,
+		report_damage(dir, s, "%smissing packets: %" PRIu64, how,
 			      (uint64_t)(counts->packets - s->packets));
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "ticks.h"
 
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {

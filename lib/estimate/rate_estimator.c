@@ -6,7 +6,7 @@
  * begins epochs and adds samples.
  */
 #include "rate_estimator.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* ---- windows of brackets ------------------------------------------------ */
 

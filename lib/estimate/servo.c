@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "servo.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* ---- numbers ------------------------------------------------------------ */
 

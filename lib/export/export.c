@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/hash.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "export.h"
 #include "lib/query/message_match.h"

@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 #include "lib/base/wing.h"
-#include "lib/query/known.h"
-#include "lib/query/spans.h"
-#include "lib/query/syscall_value.h"
-#include "lib/query/threads.h"
+#include "known.h"
+#include "spans.h"
+#include "lib/syscalls/syscall_value.h"
+#include "threads.h"
 #include "lib/statedump/identity.h"
 #include "lib/query/filter.h"
 #include "lib/ctf/trace_reader.h"

@@ -6,7 +6,7 @@
  * how long lines are, and whether a cubic rises.
  */
 #include "mapping.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* ---- the axis --------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/wing.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/fit/mapping.h"
 #include "merge.h"
 #include "ranks.h"

@@ -4,7 +4,7 @@
  * is complete when the next answer has the kernel's transmit time of the exchange's answer.
  */
 #include "client.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* Poll interval in the header of requests, 2^n s. Requests to a node state the real poll
  * interval if it is longer. */

@@ -8,9 +8,9 @@
 
 #include "lib/clock/clock_private.h"
 #include "lib/client/reader.h"
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
+#include "lib/clockpage/latch.h"
 #include "lib/core/reserved.h"
 #include "previous_boot.h"
 
@@ -250,6 +250,29 @@ static int extend_range(struct tsct_channel *channel, __u64 limit,
 	return err;
 }
 
+/* Returns true if that boot's daemon never stored a clock: the memory is as it was cleared. */
+static bool has_no_clock(const struct tsct_previous_boot *boot)
+{
+	const struct tsct_reserved_clock *clock;
+	__u64 any = 0;
+	unsigned int i;
+
+	for (i = 0; i < TSCT_RESERVED_CLOCKS; i++) {
+		clock = image_at(boot, boot->header.clock_offset + i * boot->header.clock_stride);
+		any |= clock->checksum | clock->seq | clock->nr_cpus;
+	}
+	return !any;
+}
+
+void tsct_previous_boot_id(const struct tsct_previous_boot *boot, __u8 ret_id[16])
+{
+	const struct tsct_reserved_clock *clock = find_clock(boot);
+
+	memset(ret_id, 0, 16);
+	if (clock)
+		memcpy(ret_id, clock->boot_id, 16);
+}
+
 /*
  * Makes clock params for the counter values from @base to the panic, from CLOCK_REALTIME at
  * the panic and the kernel's rate of the counter. The error bound allows for a slew of up to
@@ -298,28 +321,33 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 				  struct tsct_clock **ret_clock)
 {
 	const struct tsct_reserved_clock *from = find_clock(boot);
+	static const struct tsct_reserved_panic none;
 	struct tsct_reserved_panic panic = boot->header.panic;
 	struct event_range range = { .oldest = UINT64_MAX };
 	const __u32 nr_cpus = boot->header.nr_cpus;
 	struct tsct_clock_state *state;
 	struct tsct_clock_page *page;
+	__u8 boot_id[16];
 	__u64 limit = UINT64_MAX;
 	char *area = NULL;
 	unsigned int i;
 	int err;
 
-	if (!from || tsct_segments_valid(&from->copy) ||
-	    from->copy.state.source >= TSCT_SOURCE_NR)
+	if (from ? tsct_segments_valid(&from->copy) ||
+	    from->copy.state.source >= TSCT_SOURCE_NR : !has_no_clock(boot))
 		return -ENODATA;
-	if (panic.checksum != tsct_reserved_panic_sum(&panic))
-		panic.cycles = 0;
+	if (panic.checksum != tsct_reserved_panic_sum(&panic) || panic.source >= TSCT_SOURCE_NR)
+		panic = none;
 	err = map_zeros(TSCT_CLOCK_SIZE(nr_cpus), &area);
 	if (err)
 		return err;
 	page = (void *)area;
-	tsct_latch_init(page, boot->header.boot_id, from->copy.state.source, nr_cpus);
-	page->copy[0] = from->copy;
-	memcpy(page + 1, from->cpus, nr_cpus * sizeof(*from->cpus));
+	tsct_previous_boot_id(boot, boot_id);
+	tsct_latch_init(page, boot_id, from ? from->copy.state.source : panic.source, nr_cpus);
+	if (from) {
+		page->copy[0] = from->copy;
+		memcpy(page + 1, from->cpus, nr_cpus * sizeof(*from->cpus));
+	}
 	state = &page->copy[0].state;
 	/* Times after void_after_cycles cannot be converted. */
 	if (state->real.mult)

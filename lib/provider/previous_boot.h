@@ -37,6 +37,9 @@ void tsct_previous_boot_free(struct tsct_previous_boot *boot);
 const struct tsct_channel_header *
 tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i);
 
+/* Gets the id of the boot that wrote the memory, as its daemon stored it; zeros: unknown. */
+void tsct_previous_boot_id(const struct tsct_previous_boot *boot, __u8 ret_id[16]);
+
 /*
  * tsct_previous_boot_open_channel - open a copy of channel @i for reading
  *

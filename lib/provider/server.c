@@ -26,6 +26,7 @@
 #include "lib/client/gettime.h"
 #include "server.h"
 #include "lib/abi/fd_message.h"
+#include "payer.h"
 #include "store.h"
 
 #define CONNECTIONS_MAX		6144
@@ -43,6 +44,7 @@
 struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
+	uid_t payer;		/* user whose limit of connections counts */
 	int fd;			/* -1: disconnected, and a thread closes sent_fd */
 	int sent_fd;		/* descriptor whose close() may block; -1: none */
 	/* true: sent_fd was closed, or the server was stopped; atomic. The later of these two
@@ -56,6 +58,7 @@ struct tsct_server {
 	unsigned int nr_connections;
 	unsigned int max_connections;
 	unsigned int max_of_user;	/* connections that a non-root user may have */
+	unsigned int reserved_connections;	/* connections that only root may have */
 	__s64 turn_end_ns;		/* end of the dispatch, ns of CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
@@ -139,7 +142,7 @@ static void disconnect_client(struct tsct_server *server, struct connection *con
 }
 
 /* Counts a user's connections, including those whose sent_fd is still being closed. */
-static unsigned int count_connections(struct tsct_server *server, uid_t uid)
+static unsigned int count_connections(struct tsct_server *server, uid_t payer)
 {
 	struct connection *conn, *next;
 	unsigned int nr = 0;
@@ -149,7 +152,7 @@ static unsigned int count_connections(struct tsct_server *server, uid_t uid)
 		if (__atomic_load_n(&conn->is_done, __ATOMIC_ACQUIRE))
 			forget_connection(server, conn);
 		else
-			nr += conn->peer.uid == uid;
+			nr += conn->payer == payer;
 	}
 	return nr;
 }
@@ -180,15 +183,16 @@ static void close_fd(int fd)
 static void accept_client(struct tsct_server *server, int fd)
 {
 	struct connection *conn;
-	unsigned int nr_of_user;
 	struct ucred cred;
+	uid_t payer;
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		goto close_fd;
-	nr_of_user = count_connections(server, cred.uid);
-	if ((cred.uid && nr_of_user >= server->max_of_user) ||
-	    server->nr_connections >= server->max_connections)
+	payer = tsct_payer(cred.uid);
+	if ((count_connections(server, payer) >= server->max_of_user && cred.uid) ||
+	    server->nr_connections + (cred.uid ? server->reserved_connections : 0) >=
+	    server->max_connections)
 		goto close_fd;
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
@@ -196,6 +200,7 @@ static void accept_client(struct tsct_server *server, int fd)
 	conn->fd = fd;
 	conn->sent_fd = -1;
 	conn->peer.uid = cred.uid;
+	conn->payer = payer;
 	if (server->on_thread && cred.pid > 0)
 		server->on_thread(server->context, (__u32)cred.pid);
 	if (watch_fd(server, fd, conn))
@@ -460,7 +465,8 @@ static int listen_at_path(struct tsct_server *server)
 /*
  * A channel takes a descriptor, and so does a connection. Of the descriptors available,
  * three fifths are for connections, two fifths for channels. In the daemon, a user
- * other than root may take a quarter of either. The daemon raises its limit of
+ * other than root may take a quarter of either, and all of them together seven eighths. The
+ * daemon raises its limit of
  * descriptors, as it starts no programs that would inherit the limit.
  */
 static void set_limits(struct tsct_server *server, bool is_daemon)
@@ -486,6 +492,8 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 	store->channels_user_max = store->channels_max / part;
 	server->max_connections = room - store->channels_max;
 	server->max_of_user = server->max_connections / part;
+	server->reserved_connections =
+		(unsigned int)tsct_store_reserve(store, server->max_connections);
 }
 
 static void end_thread(struct tsct_server *server)

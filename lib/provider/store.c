@@ -26,6 +26,7 @@
 #include "lib/client/channel.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
+#include "payer.h"
 #include "store.h"
 
 /* Limit of one user's channels, bytes, on machines of up to 256 CPUs with enough memory */
@@ -277,8 +278,9 @@ static int number_def(struct tsct_store_channel *channel, __u32 at, const __u64 
 	return 0;
 }
 
-/* Copies the definitions from the memory, up to the first that is not valid. */
-static void adopt_defs(struct tsct_store_channel *channel)
+/* Copies the definitions from the memory, up to the first that is not valid. Returns 0 or
+ * -ENOMEM. */
+static int adopt_defs(struct tsct_store_channel *channel)
 {
 	struct tsct_channel_header *h = &channel->header;
 	const struct tsct_event_def *def;
@@ -290,11 +292,14 @@ static void adopt_defs(struct tsct_store_channel *channel)
 	memcpy(channel->defs, channel->map + h->defs_offset, used);
 	while ((def = tsct_event_def_next(channel->defs, used, pos, &pos, &err))) {
 		if (tsct_event_def_id(def) != TSCT_ID_FIRST + channel->nr_defs ||
-		    find_def(channel, def, key) >= 0 || number_def(channel, (__u32)end, key))
+		    find_def(channel, def, key) >= 0)
 			break;
+		if (number_def(channel, (__u32)end, key))
+			return -ENOMEM;
 		end = pos;
 	}
 	h->defs_used = end;
+	return 0;
 }
 
 /*
@@ -327,11 +332,12 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
 	if (!err)
 		err = map_memfd(channel);
+	if (!err)
+		err = adopt_defs(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
 	}
-	adopt_defs(channel);
 	h->size = sizeof(*h);
 	memset(h->name, 0, sizeof(h->name));
 	memcpy(h->name, header->name, strlen(header->name));
@@ -417,8 +423,8 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /* ---- the store ----------------------------------------------------------- */
 
 /*
- * Channels of all users together may take a quarter of the memory that the process may use,
- * those of one user an eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a
+ * Channels of all users together may take a quarter of the memory that the process may use, of
+ * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256 CPUs: 4 MiB per CPU). The limit of a
  * user also bounds the time of one request, in which the kernel zeroes the memory. In an embedded
  * server, channels may take half: the recorder has chosen their sizes, or checked them.
  */
@@ -482,29 +488,44 @@ static struct tsct_store_channel *find_by_id(const struct tsct_store *store,
 	return channel;
 }
 
-/* Checks the limits of memory, for @bytes more of one user. Returns 0 or -EDQUOT. */
-static int check_bytes(const struct tsct_store *store, uid_t uid, __u64 bytes)
+__u64 tsct_store_reserve(const struct tsct_store *store, __u64 limit)
 {
+	return is_embedded(store) ? 0 : limit / 8;
+}
+
+/* Returns the part of a limit over all users that user @uid may take up to. */
+static __u64 limit_for(const struct tsct_store *store, uid_t uid, __u64 limit)
+{
+	return uid ? limit - tsct_store_reserve(store, limit) : limit;
+}
+
+/* Checks the limits of memory, for @bytes more of a channel of @uid, for which @payer pays.
+ * Returns 0 or -EDQUOT. */
+static int check_bytes(const struct tsct_store *store, uid_t uid, uid_t payer, __u64 bytes)
+{
+	const __u64 max = limit_for(store, uid, store->bytes_max);
 	const struct tsct_store_channel *channel;
 	__u64 user_bytes = 0;
 
 	TAILQ_FOREACH(channel, &store->channels, list)
-		if (channel->header.uid == uid)
+		if (channel->payer == payer)
 			user_bytes += channel->bytes;
-	return bytes > store->bytes_max - store->bytes ||
+	return store->bytes > max || bytes > max - store->bytes ||
 		user_bytes + bytes > store->bytes_user_max ? -EDQUOT : 0;
 }
 
 static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 {
 	const struct tsct_store_channel *channel;
+	const uid_t payer = tsct_payer(uid);
 	__u32 nr = 0;
 
 	TAILQ_FOREACH(channel, &store->channels, list)
-		nr += channel->header.uid == uid;
-	if (store->nr_channels >= store->channels_max || nr >= store->channels_user_max)
+		nr += channel->payer == payer;
+	if (store->nr_channels >= limit_for(store, uid, store->channels_max) ||
+	    nr >= store->channels_user_max)
 		return -EDQUOT;
-	return check_bytes(store, uid, bytes);
+	return check_bytes(store, uid, payer, bytes);
 }
 
 /* ---- definitions ----------------------------------------------------------- */
@@ -515,7 +536,8 @@ static int grow_defs(struct tsct_store *store, struct tsct_store_channel *channe
 	const struct tsct_channel_header *h = &channel->header;
 	char *more;
 
-	if (channel->defs_room >= h->defs_size || check_bytes(store, h->uid, TSCT_DEFS_SIZE))
+	if (channel->defs_room >= h->defs_size || check_bytes(store, h->uid, channel->payer,
+								   TSCT_DEFS_SIZE))
 		return -ENOSPC;
 	more = realloc(channel->defs, channel->defs_room + TSCT_DEFS_SIZE);
 	if (!more)
@@ -606,6 +628,7 @@ static void insert_channel(struct tsct_store *store,
 	if (channel->header.id > store->last_id)
 		store->last_id = channel->header.id;
 	channel->kept = !!(channel->header.flags & TSCT_CHANNEL_KEEP);
+	channel->payer = tsct_payer(channel->header.uid);
 	store->nr_channels++;
 	store->bytes += channel->bytes;
 }
@@ -923,6 +946,7 @@ static int store_info(const struct tsct_store *store, struct tsct_info *ret_info
 	ret_info->bytes = store->bytes;
 	ret_info->bytes_max = store->bytes_max;
 	ret_info->bytes_user_max = store->bytes_user_max;
+	ret_info->bytes_reserved = tsct_store_reserve(store, store->bytes_max);
 	return 0;
 }
 

@@ -117,6 +117,7 @@ struct tsct_store_channel {
 	struct tsct_index known;	/* number of each definition, plus 1, by its hash */
 	__u64 secret;		/* seed of these hashes */
 	__u64 defs_room;	/* bytes of the definitions' area that have memory */
+	uid_t payer;		/* user whose limits count: tsct_payer() */
 	__u64 bytes;		/* memory of the channel, bytes */
 	__u32 holders;		/* number of clients bound to the channel */
 	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
@@ -126,6 +127,9 @@ struct tsct_store_channel {
 	int memfd;
 	char *map;		/* address of the mapping of the whole memfd */
 };
+
+/* Returns the part of a limit over all users that only root can take; 0 in an embedded server. */
+__u64 tsct_store_reserve(const struct tsct_store *store, __u64 limit);
 
 void tsct_store_channel_free(struct tsct_store_channel *channel);
 

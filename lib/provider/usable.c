@@ -133,7 +133,7 @@ static void read_locked(struct tsct_memory_limit *limit)
 	if (!locked || locked == UINT64_MAX || capabilities & 1ULL << CAP_IPC_LOCK ||
 	    getrlimit(RLIMIT_MEMLOCK, &most) || most.rlim_cur == RLIM_INFINITY)
 		return;
-	limit->bytes = most.rlim_cur;
+	limit->bytes = most.rlim_cur > locked * 1024 ? most.rlim_cur - locked * 1024 : 0;
 }
 
 void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits)

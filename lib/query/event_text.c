@@ -15,7 +15,6 @@
 #include "lib/core/port.h"
 #include "event_text.h"
 #include "filter.h"
-#include "syscall_value.h"
 #include "value_text.h"
 
 #define TID_WIDTH	7	/* width of the column of thread IDs, digits */
@@ -98,7 +97,7 @@ static struct tsct_event_text_layout *make_layout(const struct tsct_event_text *
 	s->head = text;
 	s->head_len = at - text;
 	s->nr = def->nr_fields;
-	s->call = tsct_syscall_of(l->rec, class, def);
+	s->call = tsct_syscall_of ? tsct_syscall_of(l->rec, class, def) : NULL;
 	for (f = s->fields; f < s->fields + s->nr; f++, field++) {
 		f->field = field;
 		f->type = field->type;
@@ -353,8 +352,8 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 		from += v.size;
 		coloured = l->colour && f->is_text;
 		at = stpcpy(at, text_colours[coloured].text);
-		at = stpcpy(tsct_syscall_format(at, s->call, e, &v),
-			    text_colours[coloured].off);
+		at = s->call ? tsct_syscall_format(at, s->call, e, &v) : tsct_value_format(at, &v);
+		at = stpcpy(at, text_colours[coloured].off);
 	}
 	return at;
 }

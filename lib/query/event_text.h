@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "filter.h"
-#include "lib/syscalls/syscalls.h"
+#include "lib/ctf/syscall_event.h"
 #include "unique_stamps.h"
 
 /* Format of the column with an event's time */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "filter.h"
 
 /*

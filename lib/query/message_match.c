@@ -171,6 +171,9 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 	    !tsct_value_next(event, &nr, &pos, &number))
 		return 0;
 	value = (__u64)tsct_value_integer(&number);
+	if (!value && (!strcmp(event->def->name, "net_send") ||
+		       !strcmp(event->def->name, "net_receive")))
+		return 0;	/* unknown */
 	if (!strcmp(event->def->name, "mpi_message") &&
 	    tsct_value_find_integer(event, "bytes", &bytes))
 		value = tsct_hash(value, &bytes, sizeof(bytes));

@@ -68,6 +68,7 @@ __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_eve
  *
  * Both ends of a message of MPI have its length, which is a part of the key: two ends that
  * have one number, but different lengths, belong to different messages (Documentation/mpi.rst).
+ * A packet with the number 0 (net_send, net_receive) has no key: its number is unknown.
  */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cluster_private.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 /* An offset within the error bounds is corrected by a slew that may last this factor
  * times TSCT_CLUSTER_SLEW_MAX_NS. If that is too short, an epoch begins. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "cluster_private.h"
 
 #define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover, s */

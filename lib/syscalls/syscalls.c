@@ -26,7 +26,7 @@
 static const struct tsct_syscall syscalls[] = {
 #define SYSCALL(number, name, result, args) \
 	[number] = { #name, NR_ARGS(args), TSCT_RESULT_##result, { args } },
-#include "syscall_list.h"
+#include "lib/ctf/syscall_list.h"
 #undef SYSCALL
 };
 
@@ -57,7 +57,7 @@ bool tsct_syscall_is_compat(const struct tsct_syscall *call)
 	return call >= compat_calls && call < compat_calls + tsct_syscalls_compat_limit();
 }
 
-const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
+const struct tsct_syscall *tsct_syscall_by_number(__u64 nr)
 {
 	const bool compat = nr & TSCT_SYSCALL_COMPAT;
 	const struct tsct_syscall *table = compat ? compat_calls : syscalls;
@@ -67,11 +67,10 @@ const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
 		table[nr].name ? &table[nr] : NULL;
 }
 
-unsigned int tsct_syscall_number(const struct tsct_syscall *call)
+__u64 tsct_syscall_number(const struct tsct_syscall *call)
 {
 	return tsct_syscall_is_compat(call) ?
-		TSCT_SYSCALL_COMPAT | (unsigned int)(call - compat_calls) :
-		(unsigned int)(call - syscalls);
+		TSCT_SYSCALL_COMPAT | (__u64)(call - compat_calls) : (__u64)(call - syscalls);
 }
 
 bool tsct_syscall_is_exec(const struct tsct_syscall *call)
@@ -79,7 +78,7 @@ bool tsct_syscall_is_exec(const struct tsct_syscall *call)
 	return !strcmp(call->name, "execve") || !strcmp(call->name, "execveat");
 }
 
-unsigned int tsct_syscall_pair(const struct tsct_syscall *call)
+__u64 tsct_syscall_pair(const struct tsct_syscall *call)
 {
 	return tsct_syscall_number(tsct_syscall_is_exec(call) ?
 				   tsct_syscall_by_event("sys_execve") : call);
@@ -178,14 +177,12 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 #define CALLS_MAX	1024
 #define INSTANT_FIRST	(TSCT_SYSCALL_ID_FIRST + 4 * CALLS_MAX)
 
-unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
+unsigned int tsct_syscall_event_id(__u64 nr, unsigned int kind)
 {
-	const unsigned int compat = !!(nr & TSCT_SYSCALL_COMPAT);
+	const unsigned int at = (nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0) + (__u32)nr;
 
-	nr &= ~TSCT_SYSCALL_COMPAT;
-	return kind == TSCT_KIND_INSTANT ? INSTANT_FIRST + compat * CALLS_MAX + nr :
-		TSCT_SYSCALL_ID_FIRST + 2 * (compat * CALLS_MAX + nr) +
-		(kind == TSCT_KIND_END);
+	return kind == TSCT_KIND_INSTANT ? INSTANT_FIRST + at :
+		TSCT_SYSCALL_ID_FIRST + 2 * at + (kind == TSCT_KIND_END);
 }
 
 bool tsct_syscall_event_is_frequent(const char *event_name)

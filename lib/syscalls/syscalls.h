@@ -17,6 +17,7 @@
 
 #include "lib/base/wing.h"
 #include "lib/core/port.h"
+#include "lib/ctf/syscall_event.h"
 
 /*
  * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
@@ -118,8 +119,8 @@ unsigned int tsct_syscalls_compat_limit(void);
 
 /* Returns the call with number @nr; NULL: there is none. Numbers of 32-bit programs' calls,
  * which differ, have the flag TSCT_SYSCALL_COMPAT. */
-#define TSCT_SYSCALL_COMPAT	(1U << 31)
-const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
+#define TSCT_SYSCALL_COMPAT	(1ULL << 32)
+const struct tsct_syscall *tsct_syscall_by_number(__u64 nr);
 
 bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 
@@ -132,7 +133,7 @@ void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 /* Returns the number of a call of the table. */
-unsigned int tsct_syscall_number(const struct tsct_syscall *call);
+__u64 tsct_syscall_number(const struct tsct_syscall *call);
 
 /*
  * tsct_syscall_is_exec - true for execve() and execveat() of both ABIs
@@ -142,7 +143,7 @@ unsigned int tsct_syscall_number(const struct tsct_syscall *call);
  * has the other ABI, as that of the other ABI's execve().
  */
 bool tsct_syscall_is_exec(const struct tsct_syscall *call);
-unsigned int tsct_syscall_pair(const struct tsct_syscall *call);
+__u64 tsct_syscall_pair(const struct tsct_syscall *call);
 
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
@@ -166,7 +167,7 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  * the channel: three for each call, from TSCT_SYSCALL_ID_FIRST on.
  *
  * tsct_syscall_event_id - ID of the BEGIN, END or INSTANT event of the call with number @nr
- * tsct_syscall_event_def - definition of the event with such an ID; false: no such event
+ * tsct_syscall_event_def() gets the definition of the event with such an ID.
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 /*
@@ -176,20 +177,15 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 #define TSCT_SYSCALL_ID_STACK	0x2000
 #define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
 #define TSCT_STACK_FIELD	"stack:u64/x"
-unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
-struct tsct_event_def;
-bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
+unsigned int tsct_syscall_event_id(__u64 nr, unsigned int kind);
 
 /* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
- * @id: the event's field `id`, in which 32-bit calls have bit 32 */
-static inline unsigned int tsct_syscall_event_number(__u64 id)
+ * @id: the event's field `id`: of a 32-bit call bit 32 is set, of a number below 0 all from
+ *	bit 31 on */
+static inline __u64 tsct_syscall_event_number(__u64 id)
 {
-	return (unsigned int)id | (id == (__u32)id || id >> 33 ? 0 : TSCT_SYSCALL_COMPAT);
+	return (__u32)id | (id >> 32 == 1 ? TSCT_SYSCALL_COMPAT : 0);
 }
-
-/* Returns true for events of the 15 calls that programs make most often. They get short
- * IDs in a file, of which there are 32: at least 2 are left for other events. */
-bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*
  * Strings that cannot be read are recorded as these texts, which are no UTF-8: the first
@@ -204,8 +200,6 @@ bool tsct_syscall_event_is_frequent(const char *event_name);
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 /* ---- values as text: the wing `strace` ----------------------------------------------- */
-
-#define TSCT_SYSCALL_TEXT_MAX	768	/* longest text of a value, with its NUL, bytes */
 
 /*
  * tsct_syscall_arg_text - an argument as text

@@ -11,6 +11,9 @@ import subprocess
 import sys
 
 PRODUCT = ("kmod", "lib", "daemon", "tools")
+# Folders that a core build leaves out, besides tools/wings/
+WING_ROOMS = ("lib/export", "lib/mpi", "lib/python/tsctrace", "lib/syscalls", "tools/bpf",
+              "tools/bpf/progs", "tools/shared")
 FAULTS = []
 
 
@@ -74,6 +77,31 @@ def check_includes(sources):
             if target not in (room, "public") and target not in allowed[room]:
                 fault(f"{file}: includes {path}; rooms.table does not let {room} use {target}")
     check_order(allowed)
+
+
+def is_of_wing(room):
+    """Folders of wings, and those that only wings share: lib/Makefile and tools/Makefile leave
+    them out of `make CORE=1`."""
+    return room in WING_ROOMS or room.startswith("tools/wings/")
+
+
+def check_core(sources):
+    """The core names no wing: neither in its rows of rooms.table nor by an include, which a
+    search path of the compiler might find."""
+    for room, *rest in table("rooms.table"):
+        for other in rest:
+            if not is_of_wing(room) and is_of_wing(other):
+                fault(f"rooms.table: {room}, of the core, names {other}, of wings")
+    names = {os.path.basename(f): f for f in sources if is_of_wing(room_of(f))}
+    for file, text in sources.items():
+        if is_of_wing(room_of(file)):
+            continue
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M):
+            near = os.path.normpath(os.path.join(os.path.dirname(file), name))
+            path = next((p for p in (near, name) if p in sources),
+                        names.get(os.path.basename(name), file))
+            if is_of_wing(room_of(path)) or name.endswith(".skel.h"):
+                fault(f"{file}: the core includes {name}, of a wing")
 
 
 def check_order(allowed):
@@ -189,6 +217,7 @@ def main():
     sources = {f: open(f).read() for f in files}
     code = {f: bare(text) for f, text in sources.items() if f.endswith((".c", ".h"))}
     check_includes(sources)
+    check_core(sources)
     check_tops(files)
     check_structs({f: t for f, t in code.items()})
     check_statics(code)

@@ -18,7 +18,7 @@ compiler='_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
 allowed="$text|$memory|$math|$compiler|nettle_[a-z0-9_]+"
 
 objects=$(ls "$O"/lib/ntp/*.o "$O"/lib/fit/*.o "$O"/lib/sync/*.o)
-own=$(nm --defined-only $objects "$O"/lib/core/*.o "$O"/lib/base/hash.o "$O"/lib/base/array.o \
+own=$(nm --defined-only $objects "$O"/lib/core/*.o "$O"/lib/clockpage/*.o "$O"/lib/base/hash.o "$O"/lib/base/array.o \
 	"$O"/lib/estimate/*.o |
 	awk 'NF == 3 {print $3}' | sort -u)
 n=0

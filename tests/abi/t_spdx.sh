@@ -10,7 +10,7 @@ want() {
 	case $1 in
 	kmod/uapi/*) echo '(GPL-2.0-only WITH Linux-syscall-note) OR MIT' ;;
 	kmod/* | Kbuild | */dkms.conf.in) echo 'GPL-2.0-only' ;;
-	lib/abi/* | lib/core/* | tools/bpf/* | tools/wings/probes/probe*) echo 'GPL-2.0-only OR MIT|MIT' ;;
+	lib/abi/* | lib/core/* | tools/bpf/* | tools/wings/probes/probe* | tools/wings/kernel/*.bpf.c) echo 'GPL-2.0-only OR MIT|MIT' ;;
 	*) echo 'MIT' ;;
 	esac
 }

@@ -10,8 +10,8 @@
 #include <tsctrace/tsctrace.h>
 
 #include "bench.h"
-#include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/latch.h"
+#include "lib/clockpage/clock_params.h"
 
 #define STAMPS		1024
 #define UPDATE_NS	1000000
@@ -81,6 +81,7 @@ static void begin_cluster(void)
 	tsct_latch_init(cluster_page, no_id, TSCT_SOURCE_TSC, 0);
 	tsct_latch_write(cluster_page, &state);
 	cluster.page = cluster_page;
+	cluster.disruptions = (uint64_t *)&cluster_page->copy[1].state.disruptions;
 	cluster.source = TSCT_SOURCE_TSC;
 }
 
@@ -204,13 +205,17 @@ static void *update_all_the_time(void *unused)
 static double reads_per_s(void)
 {
 	struct tsct_clock_time reading = { 0 };
+	const struct tsct_clock here = {
+		.page = page,
+		.disruptions = (uint64_t *)&page->copy[1].state.disruptions,
+	};
 	double start = bench_now_ns(), took;
 	uint64_t reads = 0, stamp;
 	int64_t sum = 0, ns = 0;
 
 	do {
 		stamp = tsct_tsc_read();
-		if (tsct_clock_fast_ns(page, stamp, &ns))
+		if (tsct_clock_fast_ns(&here, stamp, &ns))
 			sum += ns;
 		else if (!tsct_latch_lookup(page, stamp, &reading))
 			sum += reading.ns;

@@ -17,7 +17,7 @@
 #include <math.h>
 
 #include "lib/core/event_def.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "fuzz.h"
 #include "lib/query/message_match.h"
 #include "lib/ctf/samples.h"

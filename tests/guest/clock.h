@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of the tests t_*.c that set or read the module's clock area. */
+/* Helpers of the tests t_*.c that read the module's count of disruptions. */
 #ifndef TSCT_TEST_CLOCK_H
 #define TSCT_TEST_CLOCK_H
 
 #include <time.h>
 
-#include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
 #include "device.h"
 
-/* one second, in ns and in cycles: clk_params() makes one cycle one ns */
 #define SECOND	1000000000LL
-#define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
 T_FN uint64_t clk_cycles(uint32_t source)
 {
@@ -27,95 +23,67 @@ T_FN uint64_t clk_cycles(uint32_t source)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* Maps the whole clock area. */
-T_FN const struct tsct_clock_page *clk_map(int fd)
+T_FN int clk_open(void)
 {
-	const size_t size = TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus);
-	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd,
-			  (off_t)TSCT_CLOCK_OFFSET);
+	int fd = open(TSCT_DISRUPTIONS_PATH, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		t_die(TSCT_DISRUPTIONS_PATH);
+	return fd;
+}
+
+/* A second or so after the boot, the kernel goes on from the clocksource tsc-early to tsc: a
+ * disruption that no test asked for. */
+T_FN bool clk_has_settled(void)
+{
+	char name[32] = "";
+	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			   "r");
+	bool read = file && fgets(name, sizeof(name), file);
+
+	if (file)
+		fclose(file);
+	return read && strcmp(name, "tsc-early\n");
+}
+
+/* Maps the page. The map stays for the rest of the test. */
+T_FN const struct tsct_disruption_page *clk_map(void)
+{
+	void *page;
+	int fd;
+
+	t_until(clk_has_settled());
+	fd = clk_open();
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (page == MAP_FAILED)
-		t_die("mmap of the clock");
+		t_die("mmap of the count of disruptions");
+	close(fd);
 	return page;
 }
 
-T_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
+T_FN uint64_t clk_count(const struct tsct_disruption_page *page)
 {
-	struct tsct_clock_state state = { 0 };
-
-	t_check(!tsct_latch_read(page, &state));
-	return state;
+	return __atomic_load_n(&page->disruptions, __ATOMIC_ACQUIRE);
 }
 
-/*
- * A valid state with params that begin now. One cycle is one nanosecond, which
- * is a permitted rate of every source.
- */
-T_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
+/* Waits for a change of the count since @before, by @cause. Returns the new count. */
+T_FN uint64_t clk_expect(const struct tsct_disruption_page *page, uint64_t before,
+			 uint64_t unit, uint32_t cause)
 {
-	uint64_t now = clk_cycles(source);
-
-	return (struct tsct_clock_set) { .state = {
-		.real = {
-			.base_cycles = now,
-			.base_ns = 1700000000 * SECOND,
-			.slew_mult = ONE,
-			.mult = ONE,
-			.as_of_cycles = now,
-			.holdover_after_cycles = now + 5000 * SECOND,
-			.void_after_cycles = now + 5000 * SECOND,
-			.error_ps = 1000,
-			.past_error_ps = 1000,
-			.growth = 1000,
-			.holdover_growth = 1000,
-		},
-		.status = TSCT_STATUS_SYNCHRONIZED,
-		.epoch = epoch,
-		.source = source,
-		.rate_mult = ONE,
-		.rate_error_ppt = 10000,
-	} };
+	t_until(clk_count(page) != before);
+	t_check(clk_count(page) == before + unit && page->cause == cause,
+		"%#llx, not %#llx, cause %u", (unsigned long long)clk_count(page),
+		(unsigned long long)(before + unit), page->cause);
+	return clk_count(page);
 }
 
-/* Replaces the clock params in @set by params of rate @mult that begin @lead cycles
- * from now. At that begin, the old and the new params give the same time. */
-T_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
+/* Nothing has changed: for what is counted by the call that causes it, or right after. */
+T_FN void clk_expect_none(const struct tsct_disruption_page *page, uint64_t before)
 {
-	struct tsct_clock_params *real = &set->state.real;
-	uint64_t now = clk_cycles(set->state.source), base = now + lead;
-
-	if ((int64_t)lead > 0 && base <= real->base_cycles)
-		base = real->base_cycles + 1;
-	real->base_ns = tsct_clock_params_ns(real, base);
-	real->base_cycles = base;
-	real->as_of_cycles = now;
-	real->mult = real->slew_mult = mult;
-	real->slew_cycles = 0;
-	real->holdover_after_cycles = real->void_after_cycles = now + 5000 * SECOND;
-}
-
-T_FN int clk_set(int fd, const struct tsct_clock_set *set)
-{
-	return ioctl(fd, TSCT_IOC_CLOCK_SET, set);
-}
-
-/* Converts cycles to a time; on failure the time's status is -errno. */
-T_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
-					 uint64_t cycles)
-{
-	struct tsct_clock_time time = { 0 };
-	int err = tsct_latch_lookup(page, cycles, &time);
-
-	if (err)
-		time.status = (uint32_t)err;
-	return time;
-}
-
-T_FN bool clk_valid(const struct tsct_clock_page *page)
-{
-	static struct tsct_clock_copy copy;
-
-	return !tsct_latch_read_copy(page, &copy) && !tsct_segments_valid(&copy);
+	usleep(300000);
+	t_check(clk_count(page) == before, "%#llx, not %#llx, cause %u",
+		(unsigned long long)clk_count(page), (unsigned long long)before, page->cause);
 }
 
 #endif

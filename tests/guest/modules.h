@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "device.h"
+#include "modules/fuzz_call.h"
 
 /* Loads a module. Returns 0 or an errno. */
 T_FN int mod_try_load(const char *path, const char *parameters)
@@ -64,6 +65,40 @@ T_FN const char *mod_get(const char *path)
 	text[len] = '\0';
 	close(fd);
 	return text;
+}
+
+/* ---- a kernel channel of 4 blocks of 4096 bytes: tsct-fuzz.ko --------------- */
+
+/* A call of tsct-fuzz.ko: see modules/fuzz_call.h */
+T_FN bool mod_fuzz(enum fz_kernel_call call, unsigned int s2, unsigned int s3, unsigned int s4)
+{
+	const uint8_t sel[FZ_KERNEL_SELECTORS] = {
+		(uint8_t)call, 0, (uint8_t)s2, (uint8_t)s3, (uint8_t)s4,
+	};
+	int fd = open("/dev/tsct-fuzz", O_WRONLY | O_CLOEXEC);
+	bool done = write(fd, sel, sizeof(sel)) == sizeof(sel);
+
+	close(fd);
+	return done;
+}
+
+/* Makes the channel in place of the one before, which has no holders. Returns a descriptor that
+ * reads it. The module tsct-fuzz.ko is loaded. */
+T_FN int mod_channel(unsigned int policy)
+{
+	int fd = dev_open();
+
+	t_check(mod_fuzz(FZ_KERNEL_OPEN, 0, policy == TSCT_POLICY_DISCARD, 0), "%m");
+	t_check(mod_fuzz(FZ_KERNEL_DEFINE, 0, 0, 0), "%m");
+	t_check(!dev_attach_name(fd, "k0", TSCT_ROLE_READ), "%m");
+	return fd;
+}
+
+/* Emits @nr pairs of records, 64 bytes a pair, on this CPU. */
+T_FN void mod_emit(unsigned int nr)
+{
+	for (; nr; nr--)
+		t_check(mod_fuzz(FZ_KERNEL_EMIT, 0, 3, 1), "%m");
 }
 
 /* Results of tsct-nest.ko on one CPU, in one context or in all together */

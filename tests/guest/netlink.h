@@ -20,14 +20,6 @@ struct nl_message {
 	char payload[16384];
 };
 
-/* Result of a request or a dump, with the message of the kernel */
-struct nl_result {
-	int error;		/* errno; 0: success */
-	char text[128];		/* extack message; "": none */
-	uint32_t offset;	/* offset of the bad attribute in the request; 0: none */
-	uint32_t missing;	/* type of the missing attribute; 0: none */
-};
-
 /* Numbers of the module's family and groups, set by nl_resolve() */
 static uint16_t nl_family;
 static uint32_t nl_group_clock, nl_group_channels;
@@ -86,30 +78,9 @@ T_FN uint64_t nl_number_in(const struct nlattr *attr, size_t size)
 #define nl_u32(m, type)	((uint32_t)nl_number_in(nl_find(m, type), 4))
 #define nl_u64(m, type)	nl_number_in(nl_find(m, type), 8)
 
-T_FN const char *nl_string(const struct nl_message *m, int type)
-{
-	const struct nlattr *attr = nl_find(m, type);
-
-	if (!t_check(attr && nl_value_len(attr) > 0 &&
-		     !((const char *)nl_value(attr))[nl_value_len(attr) - 1],
-		     "no text %d", type))
-		return "";
-	return nl_value(attr);
-}
-
-/* Returns a number in the nested attribute @type. */
-T_FN uint64_t nl_nested_u64(const struct nl_message *m, int type, int inner)
-{
-	const struct nlattr *nest = nl_find(m, type);
-
-	if (!t_check(nest && nest->nla_type & NLA_F_NESTED, "no nest %d", type))
-		return ~0ULL;
-	return nl_number_in(nl_find_in(nl_value(nest), nl_value_len(nest), inner), 8);
-}
-
 /* ---- sockets ------------------------------------------------------------ */
 
-/* Opens a socket that gets messages about errors, without a copy of the request. */
+/* Opens a socket that gets errors without a copy of the request. */
 T_FN int nl_open(void)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
@@ -117,7 +88,6 @@ T_FN int nl_open(void)
 	int on = 1;
 
 	if (sock < 0 || bind(sock, (struct sockaddr *)&address, sizeof(address)) ||
-	    setsockopt(sock, NL_SOL, NETLINK_EXT_ACK, &on, sizeof(on)) ||
 	    setsockopt(sock, NL_SOL, NETLINK_CAP_ACK, &on, sizeof(on)))
 		t_die("netlink socket");
 	return sock;
@@ -190,96 +160,19 @@ T_FN bool nl_send(int sock, const struct nl_message *m)
 		       (ssize_t)m->header.nlmsg_len, "%m");
 }
 
-/* Reads NLMSG_ERROR, or the NLMSG_DONE that ends a dump. */
-T_FN struct nl_result nl_parse_result(const struct nlmsghdr *header)
-{
-	const char *at = (const char *)header + NLMSG_HDRLEN;
-	size_t fixed = header->nlmsg_type == NLMSG_ERROR ? sizeof(struct nlmsgerr) :
-		sizeof(int);
-	struct nl_result result = { 0 };
-	const struct nlattr *attr;
-	size_t len;
-
-	memcpy(&result.error, at, sizeof(int));
-	result.error = -result.error;
-	if (!(header->nlmsg_flags & NLM_F_ACK_TLVS))
-		return result;
-	at += NLMSG_ALIGN(fixed);
-	len = header->nlmsg_len - NLMSG_HDRLEN - NLMSG_ALIGN(fixed);
-	attr = nl_find_in(at, len, NLMSGERR_ATTR_MSG);
-	if (attr)
-		snprintf(result.text, sizeof(result.text), "%s",
-			 (const char *)nl_value(attr));
-	attr = nl_find_in(at, len, NLMSGERR_ATTR_OFFS);
-	if (attr)
-		result.offset = (uint32_t)nl_number_in(attr, 4);
-	attr = nl_find_in(at, len, NLMSGERR_ATTR_MISS_TYPE);
-	if (attr)
-		result.missing = (uint32_t)nl_number_in(attr, 4);
-	return result;
-}
-
-/* Sends a request. Gets the reply in *m, or the error. */
-T_FN struct nl_result nl_query(int sock, struct nl_message *m)
+/* Sends a request. Gets the reply in *m. Returns 0 or the errno in it. */
+T_FN int nl_query(int sock, struct nl_message *m)
 {
 	uint32_t sequence = m->header.nlmsg_seq;
+	int error;
 
 	if (!nl_send(sock, m) || !nl_receive(sock, m, NL_WAIT_MS))
-		return (struct nl_result) { .error = ETIMEDOUT };
+		return ETIMEDOUT;
 	t_check(m->header.nlmsg_seq == sequence);
-	if (m->header.nlmsg_type == NLMSG_ERROR)
-		return nl_parse_result(&m->header);
-	t_check(m->header.nlmsg_type == nl_family);
-	return (struct nl_result) { 0 };
-}
-
-/* Called for each message of a dump */
-typedef void nl_dump_fn(const struct nl_message *m, void *arg);
-
-/*
- * Receives the rest of a dump. *interrupted (if not NULL) is set if any message is
- * marked as inconsistent. Returns the result that ends the dump.
- */
-T_FN struct nl_result nl_dump_rest(int sock, nl_dump_fn *fn, void *arg,
-				     bool *interrupted)
-{
-	static _Thread_local char buffer[65536] __attribute__((aligned(8)));
-	static _Thread_local struct nl_message m;
-
-	for (;;) {
-		ssize_t len = nl_receive_raw(sock, buffer, sizeof(buffer), NL_WAIT_MS);
-		const char *at = buffer, *end = buffer + len;
-
-		if (len <= 0)
-			return (struct nl_result) { .error = len ? errno : ETIMEDOUT };
-		while (at + NLMSG_HDRLEN <= end) {
-			const struct nlmsghdr *header = (const void *)at;
-
-			if (!t_check(header->nlmsg_len >= NLMSG_HDRLEN &&
-				     header->nlmsg_len <= sizeof(m) &&
-				     at + header->nlmsg_len <= end))
-				return (struct nl_result) { .error = EBADMSG };
-			if (interrupted && header->nlmsg_flags & NLM_F_DUMP_INTR)
-				*interrupted = true;
-			if (header->nlmsg_type == NLMSG_DONE ||
-			    header->nlmsg_type == NLMSG_ERROR)
-				return nl_parse_result(header);
-			t_check(header->nlmsg_type == nl_family &&
-				header->nlmsg_flags & NLM_F_MULTI);
-			memcpy(&m, header, header->nlmsg_len);
-			if (fn)
-				fn(&m, arg);
-			at += NLMSG_ALIGN(header->nlmsg_len);
-		}
-	}
-}
-
-T_FN struct nl_result nl_dump(int sock, const struct nl_message *request,
-				nl_dump_fn *fn, void *arg)
-{
-	if (!nl_send(sock, request))
-		return (struct nl_result) { .error = EIO };
-	return nl_dump_rest(sock, fn, arg, NULL);
+	if (m->header.nlmsg_type != NLMSG_ERROR)
+		return t_check(m->header.nlmsg_type == nl_family) ? 0 : EBADMSG;
+	memcpy(&error, (const char *)m + NLMSG_HDRLEN, sizeof(error));
+	return -error;
 }
 
 /* ---- the family --------------------------------------------------------- */
@@ -311,7 +204,7 @@ T_FN int nl_resolve(int sock)
 	nl_family = GENL_ID_CTRL;
 	nl_begin(&m, CTRL_CMD_GETFAMILY, 0);
 	nl_add(&m, CTRL_ATTR_FAMILY_NAME, TSCT_GENL_NAME, sizeof(TSCT_GENL_NAME));
-	error = nl_query(sock, &m).error;
+	error = nl_query(sock, &m);
 	if (error)
 		return error;
 	attr = nl_find(&m, CTRL_ATTR_FAMILY_ID);

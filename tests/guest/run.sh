@@ -283,9 +283,10 @@ warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 # AT STEP DIR TARGET...: builds the targets for the kernel in DIR. AT is a path:
 # writes the log AT.STEP.log and the exit status AT.STEP.
 make_step() {
-	local status=0
+	local status=0 cover=()
+	! grep -qs '^CONFIG_KCOV=y' "$3/build/.config" || cover=(COVER=1)
 	make -C "$top/kmod" KDIR="$3/build" WERROR=-Werror O="$out" \
-		-j"$(nproc)" "${@:4}" >"$1.$2.log" 2>&1 || status=$?
+		-j"$(nproc)" "${cover[@]}" "${@:4}" >"$1.$2.log" 2>&1 || status=$?
 	echo "$status" >"$1.$2"
 	return "$status"
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A virtual machine has left its TSC_AUX on a CPU while the module reads it in the
- * kernel: the check reports the value, but time stamps stay TSC cycles, and no epoch
- * begins. The same if the module is loaded then.
+ * kernel: the check does not show the value to users, time stamps stay TSC cycles, and no
+ * disruption is counted. The same if the module is loaded then.
  * guest-test: module=no
  */
 #include "clock.h"
@@ -40,7 +40,7 @@ static void try_check(int fd, unsigned long request, uint32_t value)
 	struct tsct_check c = check(fd, request);
 	uint32_t match = value == 1 ? TSCT_CPU_AUX_MATCH : 0;
 
-	t_check(table[1].tsc_aux == value, "%#x", table[1].tsc_aux);
+	t_check(table[1].tsc_aux == (match || !has_svm() ? value : 0), "%#x", table[1].tsc_aux);
 	t_check((table[1].flags & TSCT_CPU_AUX_MATCH) == match, "%#x",
 		table[1].flags);
 	t_check(!(table[1].flags & TSCT_CPU_HYPERVISOR) == (match || !has_svm()),
@@ -53,25 +53,17 @@ static void try_check(int fd, unsigned long request, uint32_t value)
 
 static void try_run_time(void)
 {
+	const struct tsct_disruption_page *page = clk_map();
+	const uint64_t before = clk_count(page);
 	int fd = dev_open();
-	const struct tsct_clock_page *page = clk_map(fd);
-	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 5);
-	struct tsct_clock_state state;
-	uint64_t past;
 
 	try_check(fd, TSCT_IOC_CHECK, 1);
-	t_check(!clk_set(fd, &set), "%m");
-	past = set.state.real.base_cycles + 5;
 	set_aux(GUEST_AUX, true);
 	try_check(fd, TSCT_IOC_CHECK_RUN, GUEST_AUX);
-	state = clk_state(page);
-	t_check(state.epoch == set.state.epoch && state.real.mult,
-		"epoch %u", state.epoch);
-	t_check(clk_lookup(page, past).epoch == set.state.epoch);
 	set_aux(1, false);
 	try_check(fd, TSCT_IOC_CHECK_RUN, 1);
-	t_check(clk_state(page).epoch == set.state.epoch);
-	munmap((void *)page, page->size);
+	t_check(clk_count(page) == before, "cause %u", page->cause);
+	munmap((void *)page, TSCT_PAGE_SIZE);
 	close(fd);
 }
 

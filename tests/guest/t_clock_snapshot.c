@@ -35,7 +35,7 @@ static void try_one(void)
 	t_check(s.real_ns >= real && s.real_ns <= real_after, "%ld %lld %ld",
 		real, s.real_ns, real_after);
 	t_check(!s.restore_seq && !s.since_restore_ns);
-	t_check(!s.reserved[0] && !s.reserved[1]);
+	t_check(!s.reserved0);
 }
 
 /*
@@ -80,11 +80,9 @@ static void try_set_seq(void)
 static void as_user(void *unused)
 {
 	struct tsct_clock_snapshot s;
-	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 1);
 
 	(void)unused;
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
-	t_errno(clk_set(fd, &set), EPERM);
 }
 
 int main(void)

@@ -21,11 +21,13 @@ struct request {
 static int bound;		/* descriptor of `channel`, with both roles */
 static struct tsct_channel_create channel;
 
-static void fill_clock_set(void *arg)
+static void fill_clock_store(void *arg)
 {
-	struct tsct_clock_set *set = arg;
+	static struct tsct_clock_copy copy;
+	struct tsct_clock_store *store = arg;
 
-	set->state.source = dev_info(bound).source;
+	store->copy = store->cpus = (uintptr_t)&copy;
+	store->nr_cpus = dev_info(bound).nr_cpus;
 }
 
 static void fill_create(void *arg)
@@ -81,8 +83,8 @@ static const struct request requests[] = {
 	{ "CHECK", TSCT_IOC_CHECK, 64, NULL, false, 0 },
 	{ "CHECK_RUN", TSCT_IOC_CHECK_RUN, 64, NULL, false, 0 },
 	{ "THREAD", TSCT_IOC_THREAD, 24, NULL, false, 0 },
-	{ "CLOCK_SET", TSCT_IOC_CLOCK_SET, 384, fill_clock_set, false, 0 },
-	{ "CLOCK_SNAPSHOT", TSCT_IOC_CLOCK_SNAPSHOT, 48, NULL, false, 0 },
+	{ "CLOCK_STORE", TSCT_IOC_CLOCK_STORE, 40, fill_clock_store, false, ENOENT },
+	{ "CLOCK_SNAPSHOT", TSCT_IOC_CLOCK_SNAPSHOT, 64, NULL, false, 0 },
 	{ "CREATE", TSCT_IOC_CHANNEL_CREATE, 56, fill_create, true, 0 },
 	{ "ATTACH", TSCT_IOC_CHANNEL_ATTACH, 48, fill_attach, true, 0 },
 	{ "NEXT", TSCT_IOC_CHANNEL_NEXT, 176, NULL, false, 0 },
@@ -90,8 +92,8 @@ static const struct request requests[] = {
 	{ "WRITE", TSCT_IOC_WRITE, 16, fill_write, false, 0 },
 	{ "REMOVE", TSCT_IOC_CHANNEL_REMOVE, 8, fill_remove, false, 0 },
 	{ "CPU", TSCT_IOC_CHANNEL_CPU, 112, fill_cpu, false, 0 },
-	{ "WATERMARK", TSCT_IOC_WATERMARK, 8, NULL, false, 0 },
-	/* The channel has no event with a switch, and there was no previous boot. */
+	/* The channel is not the kernel's and has no event with a switch; no previous boot. */
+	{ "WATERMARK", TSCT_IOC_WATERMARK, 8, NULL, false, EOPNOTSUPP },
 	{ "EVENT_SWITCH", TSCT_IOC_EVENT_SWITCH, 8, NULL, false, ENOENT },
 	{ "PREVIOUS", TSCT_IOC_PREVIOUS, 32, NULL, false, ENOENT },
 	{ "PREVIOUS_READ", TSCT_IOC_PREVIOUS_READ, 24, NULL, false, ENOENT },
@@ -329,13 +331,8 @@ static const struct field {
 	FIELD(WRITE, tsct_write, flags),
 	FIELD(DEFINE, tsct_event_def, fields[0].reserved),
 	FIELD(DEFINE, tsct_event_def, id),
-	FIELD(CLOCK_SET, tsct_clock_set, reserved),
-	/* Without a source, the fields of the bound to UTC must be 0, too. */
-	FIELD(CLOCK_SET, tsct_clock_set, state.utc_error_ns),
-	FIELD(CLOCK_SET, tsct_clock_set, state.utc_as_of_cycles),
-	FIELD(CLOCK_SET, tsct_clock_set, state.utc_growth_ppb),
-	FIELD(CLOCK_SET, tsct_clock_set, state.real.reserved),
-	FIELD(CLOCK_SET, tsct_clock_set, state.cluster.reserved),
+	FIELD(CLOCK_STORE, tsct_clock_store, reserved0),
+	FIELD(CLOCK_STORE, tsct_clock_store, reserved),
 };
 
 /* Each nonzero byte of a reserved field makes a valid argument invalid. */

@@ -2,9 +2,11 @@
 /*
  * A kept channel outlives its program, counts against its owner, is found by
  * name, and is freed when it is removed or, like the last one here, with the
- * module.
+ * module. A container's root, with the host's user id, does not own the host's channels.
  */
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "modules.h"
 #include "ring.h"
@@ -132,6 +134,81 @@ static void try_remove_held(void)
 	t_errno(remove_id(0), ENOENT);
 }
 
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	t_check(!syscall(SYS_capset, &header, none), "%m");
+}
+
+static uint32_t hosts;		/* id of a channel of the host's root */
+
+/* In a pid namespace below, root without capabilities has its own channels only. */
+static void in_container(void)
+{
+	struct tsct_channel_create arg = keep_request("same");
+	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_cpu cpu = { .id = hosts };
+	int fd = dev_open();
+
+	drop_capabilities();
+	t_errno(dev_attach(fd, hosts, TSCT_ROLE_WRITE), EACCES);
+	t_errno(dev_attach(fd, hosts, 0), EACCES);
+	t_errno(dev_attach_name(fd, "same", BOTH), ENOENT);
+	t_errno(remove_id(hosts), EACCES);
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), ENOENT);
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), ENOENT);
+	/* Its channels have names of their own. */
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
+	close(fd);
+	fd = dev_open();
+	t_check(!dev_attach_name(fd, "same", BOTH), "%m");
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info) && info.id == arg.id, "%m");
+	close(fd);
+}
+
+/* CAP_SYS_ADMIN crosses the bounds of a pid namespace. */
+static void in_privileged_container(void)
+{
+	int fd = dev_open();
+
+	t_check(!dev_attach(fd, hosts, TSCT_ROLE_WRITE), "%m");
+	close(fd);
+	t_check(!remove_id(hosts), "%m");
+}
+
+/* Root without capabilities owns what is in its pid namespace and in those below. */
+static void in_host(void)
+{
+	struct tsct_channel_info info = info_of(hosts);
+	int fd = dev_open();
+
+	drop_capabilities();
+	t_check(!dev_attach_name(fd, "same", BOTH), "%m");
+	close(fd);
+	t_check(!ioctl(dev_open(), TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(!strcmp(info.name, "same") && info.id != hosts && !remove_id(info.id), "%m");
+}
+
+static void try_containers(void)
+{
+	void (*const steps[])(void) = { in_container, in_host, in_privileged_container };
+
+	hosts = keep("same");
+	for (unsigned int i = 0; i < 3; i++) {
+		pid_t pid = t_fork();
+
+		if (!pid) {
+			if (steps[i] != in_host)
+				t_check(!unshare(CLONE_NEWPID | CLONE_NEWNET), "%m");
+			t_part(steps[i]);
+			exit(t_status());
+		}
+		t_check(!t_wait(pid), "step %u", i);
+	}
+}
+
 static uint32_t foreign;
 
 /* A user has no access to another user's kept channels; own kept channels count
@@ -167,6 +244,7 @@ int main(void)
 
 	try_crash();
 	try_remove_held();
+	try_containers();
 	chmod(TSCT_DEVICE_PATH, 0666);
 	foreign = keep("foreign");
 	mod_set(PARAM "channels_user_max", "10");

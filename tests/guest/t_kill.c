@@ -51,8 +51,7 @@ static void map_something(int fd)
 		munmap(m.rings, 4096);
 	if (draw(2))
 		munmap((void *)h, 4096);
-	mmap(NULL, 4096U << draw(4), PROT_READ, MAP_SHARED, fd,
-	     (off_t)TSCT_CLOCK_OFFSET);
+	clk_map();
 }
 
 static void write_something(int fd)
@@ -79,20 +78,18 @@ static void ask_something(int fd)
 		;
 }
 
-/* Sets random clock params, which the module may reject: params that continue this
- * process's last ones, or params of an epoch numbered by the time of day in s. */
-static void set_clock(int fd)
+/* Reads the clock, and stores anything as the clock that outlives a panic. */
+static void store_clock(int fd)
 {
-	static struct tsct_clock_set set;
+	static char anything[sizeof(struct tsct_clock_copy)];
+	struct tsct_clock_store store = {
+		.copy = (uintptr_t)anything, .cpus = (uintptr_t)anything,
+		.nr_cpus = dev_info(fd).nr_cpus,
+	};
 	struct tsct_clock_snapshot snapshot;
-	uint32_t source = dev_info(fd).source;
 
 	ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot);
-	if (draw(2) && set.state.real.mult)
-		clk_continue(&set, draw(1000000), ONE + draw(1000000));
-	else
-		set = clk_params(source, (uint32_t)time(NULL) + draw(2));
-	clk_set(fd, &set);
+	ioctl(fd, TSCT_IOC_CLOCK_STORE, &store);
 }
 
 static void define_something(int fd)
@@ -131,7 +128,7 @@ static void one_step(int *fd)
 		ask_something(*fd);
 		break;
 	case 8:
-		set_clock(*fd);
+		store_clock(*fd);
 		break;
 	case 9:
 		define_something(*fd);

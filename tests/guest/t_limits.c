@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Memory and channels are charged, limited and uncharged. */
+#include <sched.h>
+
 #include "device.h"
 
 #define PARAM	"/sys/module/tsctrace/parameters/"
@@ -105,6 +107,74 @@ static void try_reserve(int fd)
 	dev_set(PARAM "bytes_max", "0");
 }
 
+#define NR_IDS	16
+
+/* In a namespace of a user below that of NR_IDS ids, another id has the same limits. */
+static void try_nested(void)
+{
+	if (setresuid(5, 5, 5) || unshare(CLONE_NEWUSER))
+		t_die("unshare");
+	t_errno(try_create("nested", 256), EDQUOT);
+}
+
+/* User 1000 makes channels with each of the ids of a user namespace. @pipes: of this process and
+ * the parent */
+static void use_ids(int pipes[2])
+{
+	unsigned int nr = 0;
+	char byte;
+
+	if (setgid(1000) || setuid(1000) || unshare(CLONE_NEWUSER))
+		t_die("unshare");
+	t_check(write(pipes[1], "", 1) == 1 && read(pipes[0], &byte, 1) == 1);
+	if (setresgid(0, 0, 0) || setresuid(0, 0, 0))
+		t_die("setresuid");
+	for (uid_t id = 0; id < NR_IDS; id++) {
+		t_check(!seteuid(id), "%m");
+		if (try_create("a", 256) >= 0)
+			nr++;
+		else
+			t_check(errno == EDQUOT, "%m");
+		t_check(!seteuid(0), "%m");
+	}
+	t_check(nr == 2, "%u channels", nr);
+	t_part(try_nested);
+	t_check(write(pipes[1], "", 1) == 1 && read(pipes[0], &byte, 1) == 1);
+}
+
+/* All ids of a user namespace have one limit, that of the user who made it: here two channels
+ * of a little over 2 MiB. Others can make channels meanwhile. */
+static void try_namespace(int fd)
+{
+	int down[2], up[2], fds[2];
+	char path[64], byte;
+	pid_t pid;
+
+	t_check(!pipe(down) && !pipe(up));
+	pid = t_fork();
+	if (!pid) {
+		use_ids((int[]){ down[0], up[1] });
+		exit(t_status());
+	}
+	t_check(read(up[0], &byte, 1) == 1);
+	sprintf(path, "/proc/%d/uid_map", pid);
+	dev_set(path, "0 100000 16");
+	sprintf(path, "/proc/%d/gid_map", pid);
+	dev_set(path, "0 100000 16");
+	t_check(write(down[1], "", 1) == 1 && read(up[0], &byte, 1) == 1);
+	t_check(dev_info(fd).bytes > 4 << 20 && dev_info(fd).bytes <= 5 << 20, "%llu",
+		dev_info(fd).bytes);
+	t_errno(create_as(1000, "b", 256), EDQUOT);
+	fds[0] = create_as(1001, "a", 256);
+	fds[1] = create_as(0, "a", 1024);
+	t_check(fds[0] >= 0 && fds[1] >= 0, "%m");
+	t_check(write(down[1], "", 1) == 1);
+	t_check(!t_wait(pid));
+	close(fds[0]);
+	close(fds[1]);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+}
+
 /* By default a user has 4 MiB for each CPU, at least 256 MiB. */
 static void try_default(int fd)
 {
@@ -134,6 +204,7 @@ int main(void)
 	dev_set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, memory_limit, NULL);
 	dev_as_user(1000, channel_limit, NULL);
+	try_namespace(fd);
 	/* The limit of a user's memory for channels, bytes_user_max, does not apply to
 	 * a process with CAP_SYS_RESOURCE. */
 	one = try_create("one", 1024);

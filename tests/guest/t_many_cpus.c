@@ -3,11 +3,14 @@
  * A machine with 64 CPUs: a user without privileges creates three channels of the
  * library's default size, each CPU has a ring and writes an event. CPUs that the boot command
  * line isolates (isolcpus=2 nohz_full=3) are not checked, and a check sends them no
- * interrupt; the others are checked, and time stamps stay TSC cycles. Dumps of CPUs over
- * generic netlink need more than one part.
+ * interrupt; the others are checked, and time stamps stay TSC cycles. Events on isolated CPUs
+ * wake a reader without work on those CPUs.
  * guest-test: boot=big timeout=120
  */
-#include "netlink.h"
+#include <poll.h>
+#include <sys/mount.h>
+
+#include "modules.h"
 
 #define NR_CPUS	64
 #define ROUNDS	5
@@ -105,93 +108,91 @@ static void try_checks(void)
 	close(fd);
 }
 
-/* ---- dumps ------------------------------------------------------------------- */
+/* ---- events on an isolated CPU ------------------------------------------------ */
 
-struct listing {
-	int type;		/* attribute with the CPU's number */
-	unsigned int nr;	/* number of CPUs; they come in order, without a gap */
-};
+#define TRACING	"/tmp/tracing/"
 
-static void see_cpu(const struct nl_message *m, void *arg)
+/* Returns the number of work items of the module that ran, and, in *isolated, of those that did
+ * on an isolated CPU. */
+static unsigned int count_runs(unsigned int *isolated)
 {
-	struct listing *l = arg;
+	FILE *file = fopen(TRACING "trace", "r");
+	unsigned int nr = 0, cpu;
+	char line[512];
 
-	t_check(nl_u32(m, l->type) == l->nr, "%u, not %u", nl_u32(m, l->type), l->nr);
-	l->nr++;
+	*isolated = 0;
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "tsct_channel_watch_fn") && strchr(line, '[') &&
+		    sscanf(strchr(line, '['), "[%u]", &cpu) == 1) {
+			nr++;
+			*isolated += is_isolated(cpu);
+		}
+	if (file)
+		fclose(file);
+	return nr;
 }
 
-/* Begins a dump on a new socket. The kernel makes the first part at once, the next one
- * when a part is received. */
-static int open_dump(uint8_t cmd, uint32_t id)
+/* Events of an isolated CPU wake a reader elsewhere, by work that runs elsewhere. */
+static void try_emitter(void)
 {
-	int sock = nl_open();
-	struct nl_message m;
+	unsigned int isolated, nr;
+	struct pollfd p = { .events = POLLIN };
+	struct dev_maps m;
+	pid_t pid;
 
-	nl_begin(&m, cmd, NLM_F_DUMP);
-	if (id)
-		nl_add_u32(&m, TSCT_GENL_CHANNEL_CPU_ID, id);
-	nl_send(sock, &m);
-	return sock;
+	mkdir("/tmp/tracing", 0755);
+	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
+	    !dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
+		t_skip("this kernel has no tracepoints of work items");
+	mod_load("/lib/modules/tsct-fuzz.ko", "");
+	p.fd = mod_channel(TSCT_POLICY_DISCARD);
+	m = dev_map_rings(p.fd, PROT_READ);
+	for (unsigned int i = 0; i < 20; i++) {
+		pid = t_fork();
+		if (!pid) {
+			dev_pin(2 + i % 2);
+			usleep(100000);
+			mod_emit(1);
+			_exit(0);
+		}
+		t_check(poll(&p, 1, T_HANG_S * 1000) == 1 && p.revents == POLLIN, "%#x", p.revents);
+		t_wait(pid);
+		for (unsigned int cpu = 2; cpu < 4; cpu++)
+			__atomic_store_n(&dev_consumer(&m, cpu)->tail, dev_pos(&m, cpu),
+					 __ATOMIC_RELEASE);
+	}
+	nr = count_runs(&isolated);
+	printf("%u runs, %u on isolated CPUs\n", nr, isolated);
+	t_check(nr && !isolated);
+	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	dev_unmap(&m);
+	close(p.fd);
+	t_check(!mod_unload("tsct_fuzz"), "%m");
 }
 
-static unsigned int finish(int sock, int type, bool *interrupted)
-{
-	struct listing l = { .type = type };
-	struct nl_result result;
-
-	*interrupted = false;
-	result = nl_dump_rest(sock, see_cpu, &l, interrupted);
-	t_check(!result.error, "%s: %s", strerror(result.error), result.text);
-	close(sock);
-	return l.nr;
-}
-
-static void try_dump_of_channel(void)
+/* Each CPU has a ring of its own in the statistics. */
+static void try_statistics(void)
 {
 	struct tsct_channel_create arg = dev_request("wide");
-	int fd = dev_create(&arg), sock;
-	bool interrupted;
-	unsigned int nr;
+	int fd = dev_create(&arg);
 
-	sock = open_dump(TSCT_GENL_CMD_CHANNEL_CPU_GET, arg.id);
-	nr = finish(sock, TSCT_GENL_CHANNEL_CPU_CPU, &interrupted);
-	t_check(nr == NR_CPUS && !interrupted, "%u", nr);
-	sock = open_dump(TSCT_GENL_CMD_CHANNEL_CPU_GET, arg.id);
-	close(fd);
-	nr = finish(sock, TSCT_GENL_CHANNEL_CPU_CPU, &interrupted);
-	t_check(nr > 0 && nr < NR_CPUS && interrupted, "%u", nr);
-}
+	for (unsigned int cpu = 0; cpu < NR_CPUS; cpu++) {
+		struct tsct_channel_cpu info = { .id = arg.id, .cpu = cpu };
 
-static void try_dump_of_check(void)
-{
-	struct tsct_check check = { 0 };
-	int fd = dev_open(), sock;
-	bool interrupted;
-	unsigned int nr;
-
-	sock = open_dump(TSCT_GENL_CMD_CHECK_CPU_GET, 0);
-	nr = finish(sock, TSCT_GENL_CHECK_CPU_CPU, &interrupted);
-	t_check(nr == dev_info(fd).nr_cpus && !interrupted, "%u", nr);
-	sock = open_dump(TSCT_GENL_CMD_CHECK_CPU_GET, 0);
-	t_check(!ioctl(fd, TSCT_IOC_CHECK_RUN, &check), "%m");
-	nr = finish(sock, TSCT_GENL_CHECK_CPU_CPU, &interrupted);
-	t_check(nr == check.nr && interrupted, "%u", nr);
+		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &info), "%m");
+		t_check(info.cpu == cpu && info.state == TSCT_CPU_READY, "CPU %u", cpu);
+	}
 	close(fd);
 }
 
 int main(void)
 {
-	int sock;
-
 	if (sysconf(_SC_NPROCESSORS_CONF) < NR_CPUS)
 		t_skip("this kernel supports %ld CPUs", sysconf(_SC_NPROCESSORS_CONF));
 	chmod(TSCT_DEVICE_PATH, 0666);
 	dev_as_user(1000, write_everywhere, NULL);
 	try_checks();
-	sock = nl_open();
-	t_check(!nl_resolve(sock));
-	close(sock);
-	try_dump_of_channel();
-	try_dump_of_check();
+	try_statistics();
+	try_emitter();
 	return t_status();
 }

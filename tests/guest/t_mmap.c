@@ -22,9 +22,6 @@ static void *map(int fd, long offset, long length, int prot, int flags)
 
 static void try_ranges(int fd)
 {
-	const long clock = (long)TSCT_CLOCK_OFFSET;
-	const long area = (long)TSCT_CLOCK_SIZE(h.nr_cpus);
-
 	/* Maps of whole regions, and of parts of regions */
 	maps(fd, 0, PAGE, PROT_READ);
 	maps(fd, 0, consumers, PROT_READ);
@@ -35,8 +32,6 @@ static void try_ranges(int fd)
 	maps(fd, rings + stride, stride, RW);
 	maps(fd, rings + PAGE, 2 * PAGE, RW);
 	maps(fd, rings + stride - PAGE, 2 * PAGE, RW);
-	maps(fd, clock, PAGE, PROT_READ);
-	maps(fd, clock, area, PROT_READ);
 	/* Maps across two regions, or beyond the last one */
 	refuses(fd, 0, consumers + PAGE, PROT_READ, EINVAL);
 	refuses(fd, consumers - PAGE, 2 * PAGE, PROT_READ, EINVAL);
@@ -45,11 +40,6 @@ static void try_ranges(int fd)
 	refuses(fd, rings, file_size - rings + PAGE, RW, EINVAL);
 	refuses(fd, file_size, PAGE, PROT_READ, EINVAL);
 	refuses(fd, file_size - PAGE, 2 * PAGE, RW, EINVAL);
-	refuses(fd, clock - PAGE, PAGE, PROT_READ, EINVAL);
-	refuses(fd, clock - PAGE, 2 * PAGE, PROT_READ, EINVAL);
-	refuses(fd, clock, area + PAGE, PROT_READ, EINVAL);
-	refuses(fd, clock + PAGE, PAGE, PROT_READ, EINVAL);
-	refuses(fd, clock + area, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 1L << 62, PAGE, PROT_READ, EINVAL);
 	refuses(fd, rings, 1L << 46, PROT_READ, EINVAL);
 	/* Map offsets that are not page aligned */
@@ -61,12 +51,11 @@ static void try_ranges(int fd)
 
 static const long *all_regions(void)
 {
-	static long offsets[5];
+	static long offsets[4];
 
 	offsets[1] = (long)h.defs_offset;
 	offsets[2] = consumers;
 	offsets[3] = rings;
-	offsets[4] = (long)TSCT_CLOCK_OFFSET;
 	return offsets;
 }
 
@@ -74,7 +63,7 @@ static void try_rights(int fd)
 {
 	const long *offsets = all_regions();
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 4; i++) {
 		t_errno(map(fd, offsets[i], PAGE, PROT_READ, MAP_PRIVATE), EPERM);
 		t_errno(map(fd, offsets[i], PAGE, RW, MAP_PRIVATE), EPERM);
 		refuses(fd, offsets[i], PAGE, PROT_READ | PROT_EXEC, EACCES);
@@ -84,11 +73,7 @@ static void try_rights(int fd)
 	}
 	refuses(fd, 0, PAGE, RW, EACCES);
 	refuses(fd, (long)h.defs_offset, PAGE, RW, EACCES);
-	refuses(fd, (long)TSCT_CLOCK_OFFSET, PAGE, RW, EACCES);
-	refuses(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_WRITE, EACCES);
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
-	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
-			 PAGE, RW), EACCES);
 	/* A descriptor with the reader role may make the consumer pages writable by
 	 * mprotect(), one with the writer role the rings. */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
@@ -210,7 +195,7 @@ static long map_as_32_bit(int fd, unsigned int page)
 	return ret;
 }
 
-/* 32-bit programs can map the clock area, too. Kernels without CONFIG_IA32_EMULATION
+/* 32-bit programs can map a channel, too. Kernels without CONFIG_IA32_EMULATION
  * kill a program that tries to be one. */
 static void try_32_bit(int fd)
 {
@@ -221,11 +206,11 @@ static void try_32_bit(int fd)
 		printf("this kernel runs no 32-bit programs\n");
 		return;
 	}
-	addr = map_as_32_bit(fd, (unsigned int)(TSCT_CLOCK_OFFSET / PAGE));
+	addr = map_as_32_bit(fd, 0);
 	signal(SIGSEGV, SIG_DFL);
 	t_check((unsigned long)addr < -4095UL, "mmap2: error %ld", addr);
 	addr &= 0xffffffff;
-	t_check(*(volatile uint64_t *)addr == TSCT_CLOCK_MAGIC);
+	t_check(*(volatile uint64_t *)addr == *(const uint64_t *)&h);
 }
 
 /* The module cannot be unloaded while a descriptor, or only a map, exists. */
@@ -236,7 +221,10 @@ static void try_unload(void)
 	void *clock;
 
 	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
-	clock = maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
+	close(fd);
+	fd = open(TSCT_DISRUPTIONS_PATH, O_RDONLY);
+	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
+	clock = maps(fd, 0, PAGE, PROT_READ);
 	close(fd);
 	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
 	munmap(clock, PAGE);
@@ -256,13 +244,9 @@ int main(void)
 	int fd;
 
 	try_unload();
-	/* An unbound descriptor can map only the clock area. */
+	/* An unbound descriptor can map nothing. */
 	fd = dev_open();
 	refuses(fd, 0, PAGE, PROT_READ, EINVAL);
-	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
-	maps(fd, (long)TSCT_CLOCK_OFFSET, 6 * PAGE, PROT_READ);
-	refuses(fd, (long)TSCT_CLOCK_OFFSET, 7 * PAGE, PROT_READ, EINVAL);
-	try_32_bit(fd);
 	close(fd);
 
 	fd = dev_new("mmap");
@@ -271,6 +255,7 @@ int main(void)
 	rings = (long)h.ring_offset;
 	stride = (long)h.ring_stride;
 	file_size = (long)h.file_size;
+	try_32_bit(fd);
 	try_ranges(fd);
 	try_rights(fd);
 	try_roles();

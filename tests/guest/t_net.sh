@@ -6,7 +6,8 @@
 # number of TCP segments and retransmissions depends on the load of the machine and
 # is compared with the kernel's counts of each connection.
 # guest-test: timeout=90 needs=btf rt=yes
-# guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip,tests/guest/lib.sh
+# guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip,setpriv
+# guest-test: files=tests/guest/lib.sh
 set -eu
 . /tests/guest/lib.sh
 cd "$(mktemp -d)"
@@ -233,6 +234,77 @@ judge all 7013 "sent == 4 && got == 4 && twice == 4"
 # Port 7020 is not checked by segments(), which expects one TCP segment per message: the
 # first answer over a new route may consist of several TCP segments.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
+
+# --- the kernel hides its addresses -----------------------------------------------------
+
+begun() {
+	kill -0 $recorder 2>/dev/null || fail "$dir: $(cat "$dir.out")"
+	[ -e "$dir.of/begun" ]
+}
+# Datagrams of one size and different contents, whose first bytes are in fragments, have
+# numbers that differ and match, or, if HIDDEN is 1, maybe none. The recorder may have no
+# right to enter the namespaces, so the messages are not sent by its command.
+fragments() {	# DIR HIDDEN COMMAND...
+	dir=$1 hidden=$2 status=0
+	shift 2
+	mkdir "$dir.of"
+	chmod 777 "$dir.of"
+	mkfifo -m 666 "$dir.end"
+	"$@" trace-ctl record -o "$dir.of/out" -a -e net -- \
+		sh -c "echo >$dir.of/begun; read -r line <$dir.end" >"$dir.out" 2>&1 &
+	recorder=$!
+	wait_for "$dir: the recording begins" begun
+	$ip netns exec a talk burst 10.77.0.2 7009 20 1000 >"$dir.talk" 2>&1 || fail "$dir: talk"
+	echo >"$dir.end"
+	wait $recorder || status=$?
+	trace-ctl dump --raw "$dir.of/out" >"$dir.events" || fail "$dir: $(cat "$dir.out")"
+	awk '/[:=]7009\>/ { n[$4]++; unknown += $5 == "message=0x0" }
+	/[:=]7009\>/ && $5 != "message=0x0" { twice += id[$4 $5]++; known[$4]++ }
+	/[:=]7009\>/ && $4 ~ /receive/ && $5 != "message=0x0" {
+		unsent += !(("net_send/send" $5) in id)
+	}
+	END {
+		print "sent=" n["net_send/send"] + 0, "got=" n["net_receive/receive"] + 0,
+			"twice=" twice + 0, "unknown=" unknown + 0, "unsent=" unsent + 0
+	}' "$dir.events" >"$dir.counts"
+	read -r counts <"$dir.counts"
+	evidence="$dir.out $dir.events"
+	(eval "$counts" && [ $((sent == 40 && got == 40 && twice == 0 &&
+		(hidden ? unknown > 0 : unknown == 0 && unsent == 0))) = 1 ]) ||
+		fail "$dir: $counts"
+	[ $status = $((hidden ? 3 : 0)) ] || fail "$dir: status $status"
+	[ "$(grep -c 'addresses of the kernel are hidden' "$dir.out")" = $hidden ] ||
+		fail "$dir: what is said"
+	evidence=
+}
+chmod 755 .
+# The sender's device takes fragments, too.
+$ip netns exec a talk offload va send on
+kptr=$(cat /proc/sys/kernel/kptr_restrict)
+echo 1 >/proc/sys/kernel/kptr_restrict
+fragments shown 0
+# Of a user with these capabilities. The device is root's.
+as_user() {	# CAPABILITIES COMMAND...
+	caps=-all,+bpf,+perfmon$1
+	shift
+	TSCTRACE_PROVIDER=embedded /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups \
+		--inh-caps "$caps" --ambient-caps "$caps" --bounding-set "$caps" "$@"
+}
+fragments user 1 as_user ''
+fragments user_shown 0 as_user ,+syslog
+echo 2 >/proc/sys/kernel/kptr_restrict
+fragments nobody_shown 1
+echo "$kptr" >/proc/sys/kernel/kptr_restrict
+# Numbers that are unknown match nothing.
+trace-ctl merge -o merged user.of/out nobody_shown.of/out >merge.out 2>&1 ||
+	fail "merge: $(cat merge.out)"
+alone() {	# EVENT
+	cat user.events nobody_shown.events | grep -c " $1  *message=0x0 .*[:=]7009\>"
+}
+sends=$(alone net_send/send) receives=$(alone net_receive/receive)
+[ "$sends" -gt 0 ] && [ "$receives" -gt 0 ] || fail "$sends, $receives in fragments"
+grep -q ": $sends sends without a receive, $receives receives without a send" merge.out ||
+	fail "merge: $sends $receives $(cat merge.out)"
 
 # --- selection by fields with stacks, and the rate limit -------------------------------------
 

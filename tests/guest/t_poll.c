@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * poll() and epoll: sleepers are woken by new data, and only by that.
+ * poll() and epoll of a kernel channel: sleepers are woken by new data, and only by that. User
+ * channels have no poll().
  * guest-test: rt=yes
  */
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 
-#include "device.h"
+#include "modules.h"
 
 #define LATER_S	0.1
 
@@ -19,27 +20,23 @@ static int wait_for(int fd, int ms)
 	return n <= 0 ? n : p.revents;
 }
 
-/* Forks a child that adds data to the ring of CPU 0 after LATER_S, by a store of the
- * ring's head, or to the current CPU's ring by TSCT_IOC_WRITE. */
-static pid_t publish_later(int fd, struct dev_maps *m, bool by_store)
+/* Forks a child that emits on CPU @cpu after LATER_S. */
+static pid_t publish_later(unsigned int cpu)
 {
 	pid_t pid = t_fork();
-	uint64_t payload = 1;
 
 	if (pid)
 		return pid;
+	dev_pin(cpu);
 	usleep((useconds_t)(LATER_S * 1e6));
-	if (by_store)
-		__atomic_fetch_add(&dev_producer(m, 0)->head, 24, __ATOMIC_RELEASE);
-	else
-		dev_write(fd, 16, &payload, sizeof(payload));
+	mod_emit(1);
 	_exit(0);
 }
 
-static void try_wake(int fd, struct dev_maps *m, bool by_store)
+static void try_wake(int fd, unsigned int cpu)
 {
 	double start = t_now(), took;
-	pid_t pid = publish_later(fd, m, by_store);
+	pid_t pid = publish_later(cpu);
 
 	/* A sleeper that was not woken finds the data at the timeout. */
 	t_check(wait_for(fd, T_HANG_S * 1000) == POLLIN);
@@ -56,13 +53,13 @@ static void consume_all(struct dev_maps *m)
 
 static void try_discard(void)
 {
-	int fd = dev_new("poll");
-	struct dev_maps m = dev_map(fd);
+	int fd = mod_channel(TSCT_POLICY_DISCARD);
+	struct dev_maps m = dev_map_rings(fd, PROT_READ);
 
 	t_check(wait_for(fd, 0) == 0);
 	t_check(wait_for(fd, 100) == 0);
 	for (int i = 0; i < 4; i++) {
-		try_wake(fd, &m, i & 1);
+		try_wake(fd, i & 1);
 		/* A descriptor is readable until the data is consumed. */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
@@ -75,22 +72,16 @@ static void try_discard(void)
 
 static void try_overwrite(void)
 {
-	struct tsct_channel_create arg = dev_request("poll");
-	int fd, other = dev_open();
-	struct dev_maps m;
+	int fd = mod_channel(TSCT_POLICY_OVERWRITE), other = dev_open();
 
-	arg.policy = TSCT_POLICY_OVERWRITE;
-	fd = dev_create(&arg);
-	m = dev_map(fd);
-	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
+	t_check(!dev_attach_name(other, "k0", TSCT_ROLE_READ), "%m");
 	t_check(wait_for(fd, 50) == 0);
-	try_wake(fd, &m, true);
+	try_wake(fd, 0);
 	/* A wakeup is reported once to each descriptor. */
 	t_check(wait_for(fd, 50) == 0);
 	t_check(wait_for(other, 0) == POLLIN);
 	t_check(wait_for(other, 50) == 0);
-	try_wake(fd, &m, false);
-	dev_unmap(&m);
+	try_wake(fd, 1);
 	close(other);
 	close(fd);
 }
@@ -98,21 +89,21 @@ static void try_overwrite(void)
 static void try_epoll(uint32_t mode)
 {
 	struct epoll_event want = { .events = EPOLLIN | mode }, got;
-	int fd = dev_new("poll"), ep = epoll_create1(0), i;
-	struct dev_maps m = dev_map(fd);
+	int fd = mod_channel(TSCT_POLICY_DISCARD), ep = epoll_create1(0), i;
+	struct dev_maps m = dev_map_rings(fd, PROT_READ);
 	pid_t pid;
 
 	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &want), "%m");
 	t_check(epoll_wait(ep, &got, 1, 50) == 0);
 	for (i = 0; i < 3; i++) {
-		pid = publish_later(fd, &m, true);
+		pid = publish_later(i & 1);
 		t_check(epoll_wait(ep, &got, 1, T_HANG_S * 1000) == 1, "round %d", i);
 		waitpid(pid, NULL, 0);
 		consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
 	/* The descriptor is closed while the module polls the rings for epoll. */
-	pid = publish_later(fd, &m, true);
+	pid = publish_later(0);
 	dev_unmap(&m);
 	close(fd);
 	usleep(50000);
@@ -120,15 +111,19 @@ static void try_epoll(uint32_t mode)
 	waitpid(pid, NULL, 0);
 }
 
-static void try_without_role(void)
+/* A descriptor without the READ role, or of a user channel */
+static void try_without_poll(void)
 {
-	struct tsct_channel_create arg = dev_request("poll");
+	struct tsct_watermark watermark = { .bytes = 1 };
 	int fd = dev_open();
 
 	t_check(wait_for(fd, 1000) == POLLERR);
-	arg.roles = TSCT_ROLE_WRITE;
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
+	t_check(!dev_attach_name(fd, "k0", 0), "%m");
 	t_check(wait_for(fd, 1000) == POLLERR);
+	close(fd);
+	fd = dev_new("poll");
+	t_check(wait_for(fd, 1000) == POLLERR);
+	t_errno(ioctl(fd, TSCT_IOC_WATERMARK, &watermark), EOPNOTSUPP);
 	close(fd);
 }
 
@@ -139,7 +134,10 @@ static void try_killed(void)
 		pid_t pid = fork();
 
 		if (!pid) {
-			wait_for(dev_new("killed"), 60000);
+			int fd = dev_open();
+
+			dev_attach_name(fd, "k0", TSCT_ROLE_READ);
+			wait_for(fd, 60000);
 			_exit(0);
 		}
 		usleep(5000 + 3000 * (unsigned int)i);
@@ -150,12 +148,14 @@ static void try_killed(void)
 
 int main(void)
 {
+	mod_load("/lib/modules/tsct-fuzz.ko", "");
 	try_discard();
 	try_overwrite();
 	try_epoll(0);
 	try_epoll(EPOLLET);
-	try_without_role();
+	try_without_poll();
 	try_killed();
+	t_check(!mod_unload("tsct_fuzz"), "%m");
 	t_check(dev_info(dev_open()).bytes == 0);
 	return t_status();
 }

@@ -36,11 +36,11 @@ static bool is_in_new_epoch(void)
 		state.cause == TSCT_CAUSE_MIGRATION;
 }
 
-static bool open_module_clock(void)
+static bool open_daemon_clock(void)
 {
 	tsct_clock_close(clk);
 	clk = NULL;
-	return !tsct_clock_open(&clk) && !strcmp(tsct_clock_origin(clk), "module");
+	return !tsct_clock_open(&clk) && !strcmp(tsct_clock_origin(clk), "daemon");
 }
 
 /* boot.sh --restore waits for this line on the guest's console. */
@@ -58,7 +58,7 @@ int main(void)
 	struct tsct_utc utc;
 	pid_t pid = lib_start_daemon("1000");
 
-	t_until(open_module_clock());
+	t_until(open_daemon_clock());
 	t_until(is_synchronized());
 	vmfork_update_kernel(500);
 	t_check(!tsct_clock_utc(clk, &utc) && utc.source == TSCT_UTC_KERNEL);

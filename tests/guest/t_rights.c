@@ -13,11 +13,11 @@ static void as_user(void *arg)
 {
 	struct tsct_channel_create create = dev_request("kernel");
 	uint32_t kernel_id = *(uint32_t *)arg;
-	struct tsct_clock_set set = { 0 };
+	struct tsct_clock_store store = { 0 };
 	struct tsct_check check = { 0 };
 	int fd = dev_open();
 
-	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SET, &set), EPERM);
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_STORE, &store), EPERM);
 	t_errno(ioctl(fd, TSCT_IOC_CHECK_RUN, &check), EPERM);
 	create.flags = TSCT_CHANNEL_KERNEL;
 	create.roles = TSCT_ROLE_READ;

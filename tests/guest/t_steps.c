@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * No daemon runs. CLOCK_REALTIME is set, or the kernel's clocksource changes: the module
- * begins an epoch at once, so that no reader converts by the published params. A changed
- * offset of TAI, and a step below the error bound, change nothing. After a change of the
- * clocksource, the module's next check of the CPUs chooses the source of channels created
- * later; existing channels keep their source.
+ * counts it before the call that does it returns, so that no reader converts by params of
+ * before. A changed offset of TAI, a slew by NTP and time itself change nothing. After a
+ * change of the clocksource, the module's next check of the CPUs chooses the source of
+ * channels created later; existing channels keep their source. poll() reports each change
+ * once. The page can be mapped for reading by every user, and in no other way.
  * guest-test: timeout=60 rt=yes
  */
+#include <poll.h>
 #include <sys/timex.h>
 
 #include "clock.h"
@@ -14,29 +16,7 @@
 #define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 static int fd;
-static const struct tsct_clock_page *page;
-
-/* Publishes params that agree with CLOCK_REALTIME within 100 us. */
-static uint32_t publish(uint32_t epoch)
-{
-	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, epoch);
-	struct tsct_clock_params *real = &set.state.real;
-	struct tsct_check check = { .nr = 0 };
-	struct tsct_clock_snapshot s;
-
-	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
-	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
-	real->base_cycles = real->as_of_cycles = s.cycles;
-	real->base_ns = s.real_ns;
-	real->mult = real->slew_mult =
-		(uint64_t)(((unsigned __int128)1000000 << 56) / check.tsc_khz);
-	real->error_ps = real->past_error_ps = 100000000;
-	/* 500 ppm: the emulated clocks' rates are not known better. */
-	real->growth = real->holdover_growth = (uint64_t)(0.5 * 4294967296.0);
-	set.state.rate_mult = real->mult;
-	t_check(!clk_set(fd, &set), "%m");
-	return epoch;
-}
+static const struct tsct_disruption_page *page;
 
 static void step_by(long us)
 {
@@ -55,25 +35,104 @@ static void set_tai(int offset)
 	t_check(adjtimex(&timex) >= 0, "%m");
 }
 
-static void expect_epoch(uint32_t epoch, uint32_t cause)
+static void slew(void)
 {
-	struct tsct_clock_state state;
+	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 100 << 16 };
 
-	t_until(clk_state(page).epoch >= epoch);
-	state = clk_state(page);
-	t_check(state.epoch == epoch && state.cause == cause, "epoch %u, cause %u",
-		state.epoch, state.cause);
-	t_check(state.status == TSCT_STATUS_DISRUPTED && !state.real.mult);
-	t_check((int)clk_lookup(page, clk_cycles(TSCT_SOURCE_TSC)).status == -ESTALE);
-	t_check(clk_valid(page));
+	t_check(adjtimex(&timex) >= 0, "%m");
+	usleep(50000);
+	timex.freq = 0;
+	t_check(adjtimex(&timex) >= 0, "%m");
 }
 
-static void expect_no_epoch(uint32_t epoch)
+/* The count has changed when the call that sets the clock returns. */
+static void try_step(long us)
 {
-	usleep(300000);
-	t_check(clk_state(page).epoch == epoch, "epoch %u, cause %u",
-		clk_state(page).epoch, clk_state(page).cause);
-	t_check(clk_state(page).real.mult);
+	uint64_t before = clk_count(page), after;
+
+	step_by(us);
+	after = clk_count(page);
+	t_check(after == before + TSCT_DISRUPTIONS_STEP, "%ld us: %#llx, not one more than %#llx",
+		us, (unsigned long long)after, (unsigned long long)before);
+	t_check(page->cause == TSCT_CAUSE_STEP, "%u", page->cause);
+}
+
+static void try_none(void)
+{
+	uint64_t before = clk_count(page);
+
+	t_check(before >> 32 && !(before & TSCT_DISRUPTIONS_PENDING), "%#llx",
+		(unsigned long long)before);
+	set_tai(37);
+	clk_expect_none(page, before);
+	slew();
+	clk_expect_none(page, before);
+}
+
+static bool is_changed(int poller, int timeout_ms)
+{
+	struct pollfd p = { .fd = poller, .events = POLLIN | POLLPRI };
+
+	t_check(poll(&p, 1, timeout_ms) >= 0, "%m");
+	t_check(!p.revents || p.revents == (POLLIN | POLLPRI), "%#x", p.revents);
+	return p.revents;
+}
+
+/* A child waits while this process sets the clock. */
+static void try_poll(void)
+{
+	int poller = clk_open(), ends[2];
+	char byte;
+	pid_t pid;
+
+	t_check(!is_changed(poller, 0));
+	step_by(1000);
+	t_check(is_changed(poller, 0) && !is_changed(poller, 0));
+	step_by(1000);
+	step_by(1000);
+	t_check(is_changed(poller, 0) && !is_changed(poller, 0));
+	t_check(!pipe(ends));
+	pid = t_fork();
+	if (!pid) {
+		int own = clk_open();
+
+		t_check(write(ends[1], "o", 1) == 1);
+		t_check(is_changed(own, T_HANG_S * 1000), "not woken");
+		exit(t_status());
+	}
+	t_check(read(ends[0], &byte, 1) == 1);
+	step_by(-3000);
+	t_check(!t_wait(pid));
+	close(poller);
+}
+
+static void try_map(void *unused)
+{
+	int device = clk_open();
+	char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, device, 0);
+
+	(void)unused;
+	t_check(map != MAP_FAILED && ((struct tsct_disruption_page *)map)->magic ==
+		TSCT_DISRUPTIONS_MAGIC, "%m");
+	t_errno(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
+	t_errno(mprotect(map, 4096, PROT_READ | PROT_EXEC), EACCES);
+	t_check(mremap(map, 4096, 8192, MREMAP_MAYMOVE) == MAP_FAILED);
+	munmap(map, 4096);
+	t_check(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, device, 0) == MAP_FAILED &&
+		errno == EPERM, "%m");
+	t_check(mmap(NULL, 8192, PROT_READ, MAP_SHARED, device, 0) == MAP_FAILED &&
+		errno == EINVAL, "%m");
+	t_check(mmap(NULL, 4096, PROT_READ, MAP_SHARED, device, 4096) == MAP_FAILED &&
+		errno == EINVAL, "%m");
+	t_check(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0) ==
+		MAP_FAILED && errno == EACCES, "%m");
+	close(device);
+}
+
+static void try_user(void *unused)
+{
+	try_map(unused);
+	t_check(open(TSCT_DISRUPTIONS_PATH, O_RDWR) < 0 && errno == EACCES, "%m");
 }
 
 /* ---- clocksources ---------------------------------------------------------- */
@@ -105,26 +164,23 @@ static void try_stamp(int channel, uint32_t source)
 	dev_unmap(&m);
 }
 
-/* The module notices the change, begins an epoch, checks the CPUs, and begins another epoch
- * for the new source. */
-static void try_clocksource(uint32_t epoch)
+/* The module counts the change, checks the CPUs, and counts the change of its source. */
+static void try_clocksource(void)
 {
-	struct tsct_clock_set set = { .state = { .epoch = epoch, .source = TSCT_SOURCE_TSC } };
-	const struct tsct_clock_state *state = &page->copy[0].state;
 	struct tsct_clock_snapshot snapshot;
+	uint64_t before = clk_count(page), after;
 	int old = dev_new("old"), new;
 
-	publish(epoch);
-	expect_no_epoch(epoch);
 	t_check(dev_put(SOURCES, "hpet") || dev_put(SOURCES, "acpi_pm"), "%m");
+	after = clk_count(page);
+	t_check(after >> 32 > before >> 32, "%#llx", (unsigned long long)after);
 	t_until(dev_info(fd).source == TSCT_SOURCE_MONOTONIC_RAW);
 	t_check(run_check() == TSCT_SOURCE_MONOTONIC_RAW);
-	t_check(state->epoch == epoch + 2, "%u", state->epoch);
-	t_check(state->source == TSCT_SOURCE_MONOTONIC_RAW);
-	t_check(state->cause == TSCT_CAUSE_CLOCKSOURCE, "%u", state->cause);
-	t_check(!state->real.mult);
-	t_errno(clk_set(fd, &set), ESTALE);
+	after = clk_count(page);
+	t_check(after >> 33 == (before >> 33) + 2, "%#llx", (unsigned long long)after);
+	t_check(page->cause == TSCT_CAUSE_CLOCKSOURCE, "%u", page->cause);
 	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot), EOPNOTSUPP);
+	t_check(snapshot.disruptions == after && snapshot.cause == page->cause);
 	new = dev_new("new");
 	try_stamp(old, TSCT_SOURCE_TSC);
 	try_stamp(new, TSCT_SOURCE_MONOTONIC_RAW);
@@ -132,37 +188,25 @@ static void try_clocksource(uint32_t epoch)
 	dev_set(SOURCES, "tsc");
 	t_until(dev_info(fd).source == TSCT_SOURCE_TSC);
 	t_check(run_check() == TSCT_SOURCE_TSC);
-	t_check(state->epoch == epoch + 4, "%u", state->epoch);
-	t_check(state->source == TSCT_SOURCE_TSC);
-	set.state.epoch = epoch + 3;
-	t_errno(clk_set(fd, &set), ESTALE);
-	set.state.epoch = epoch + 4;
-	t_check(!clk_set(fd, &set), "%m");
+	t_check(clk_count(page) >> 33 == (before >> 33) + 4, "%#llx",
+		(unsigned long long)clk_count(page));
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot), "%m");
+	t_check(snapshot.disruptions == clk_count(page));
 }
 
 int main(void)
 {
-	uint32_t epoch = 0;
-
 	fd = dev_open();
-	page = clk_map(fd);
-	epoch = clk_state(page).epoch;
-	publish(epoch);
-	expect_no_epoch(epoch);
-	set_tai(37);
-	expect_no_epoch(epoch);
-	step_by(20);
-	expect_no_epoch(epoch);
-	step_by(2000);
-	expect_epoch(++epoch, TSCT_CAUSE_STEP);
-	step_by(900000);	/* nothing is published: no further epoch */
-	usleep(300000);
-	t_check(clk_state(page).epoch == epoch);
-	publish(epoch);
-	expect_no_epoch(epoch);
-	step_by(-900000);
-	expect_epoch(++epoch, TSCT_CAUSE_STEP);
-	try_clocksource(epoch);
+	page = clk_map();
+	try_map(NULL);
+	dev_as_user(1000, try_user, NULL);
+	try_none();
+	try_step(20);
+	try_step(2000);
+	try_step(900000);
+	try_step(-900000);
+	try_poll();
+	try_clocksource();
 	set_tai(0);
 	return t_status();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A reader is woken when its watermark is reached, and not before.
+ * A reader of a kernel channel is woken when its watermark is reached, and not before.
  * guest-test: rt=yes
  */
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include "ring.h"
+#include "modules.h"
 
 static int ready(int fd)
 {
@@ -22,77 +22,71 @@ static int watermark(int fd, uint64_t bytes)
 	return ioctl(fd, TSCT_IOC_WATERMARK, &arg);
 }
 
-/* Writes @nr records of 64 bytes on one CPU. */
-static void write_some(int fd, unsigned int cpu, int nr)
+/* Writes @nr times 64 bytes on one CPU. */
+static void write_some(unsigned int cpu, unsigned int nr)
 {
-	unsigned char payload[48];
-
 	dev_pin(cpu);
-	while (nr--) {
-		pattern_fill(payload, sizeof(payload), (uint64_t)nr);
-		t_check(!dev_write(fd, 16, payload, sizeof(payload)), "%m");
-	}
+	mod_emit(nr);
+}
+
+static void drain(const struct dev_maps *m, unsigned int cpu)
+{
+	__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu), __ATOMIC_RELEASE);
 }
 
 static void try_discard(void)
 {
-	struct ring_reader r[2] = { { .cpu = 0 }, { .cpu = 1 } };
-	int fd = dev_new("discard");
-	struct dev_maps m = dev_map(fd);
+	int fd = mod_channel(TSCT_POLICY_DISCARD);
+	struct dev_maps m = dev_map_rings(fd, PROT_READ);
 
-	r[0].maps = r[1].maps = &m;
 	t_check(!ready(fd));
 	t_check(!watermark(fd, 640), "%m");
-	write_some(fd, 0, 5);
-	write_some(fd, 1, 4);
+	write_some(0, 5);
+	write_some(1, 4);
 	t_check(!ready(fd));
 	/* The watermark applies to the unread bytes of all rings together. */
-	write_some(fd, 1, 1);
+	write_some(1, 1);
 	t_check(ready(fd) && ready(fd));
 	t_check(!watermark(fd, 641), "%m");
 	t_check(!ready(fd));
 	t_check(!watermark(fd, 0), "%m");
 	t_check(ready(fd));
-	ring_drain(&r[0]);
-	ring_drain(&r[1]);
+	drain(&m, 0);
+	drain(&m, 1);
 	t_check(!ready(fd));
-	write_some(fd, 0, 1);
+	write_some(0, 1);
 	t_check(ready(fd));
-	ring_drain(&r[0]);
+	drain(&m, 0);
 	/* With a watermark above the size of all rings, poll() reports data when one
 	 * ring is half full. */
 	t_check(!watermark(fd, ~0ULL), "%m");
-	write_some(fd, 0, 8192 / 64 - 5);
+	write_some(0, 8192 / 64 - 5);
 	t_check(!ready(fd));
-	write_some(fd, 0, 6);
+	write_some(0, 6);
 	t_check(ready(fd));
-	t_check(r[0].wrong + r[1].wrong == 0);
 	dev_unmap(&m);
 	close(fd);
 }
 
 static void try_overwrite(void)
 {
-	struct tsct_channel_create arg = dev_request("overwrite");
-	int fd, other = dev_open();
+	int fd = mod_channel(TSCT_POLICY_OVERWRITE), other = dev_open();
 
-	arg.policy = TSCT_POLICY_OVERWRITE;
-	fd = dev_create(&arg);
-	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
+	t_check(!dev_attach_name(other, "k0", TSCT_ROLE_READ), "%m");
 	t_check(!watermark(fd, 640), "%m");
 	t_check(!ready(fd) && !ready(other));
-	write_some(fd, 0, 9);
+	write_some(0, 9);
 	t_check(!ready(fd));
 	t_check(ready(other) && !ready(other));
-	write_some(fd, 1, 1);
+	write_some(1, 1);
 	t_check(ready(fd) && !ready(fd));
 	t_check(ready(other));
-	write_some(fd, 0, 9);
+	write_some(0, 9);
 	t_check(!ready(fd));
 	t_check(!watermark(fd, ~0ULL), "%m");
-	write_some(fd, 0, 8192 / 64 - 15);
+	write_some(0, 8192 / 64 - 15);
 	t_check(!ready(fd));
-	write_some(fd, 0, 10);
+	write_some(0, 10);
 	t_check(ready(fd) && !ready(fd));
 	close(other);
 	close(fd);
@@ -118,17 +112,17 @@ static void wait_to_be_told(const int pipe_from_parent[2])
 static void try_sleep(void)
 {
 	struct pollfd p = { .events = POLLIN };
-	int fd = dev_new("sleep"), go[2];
+	int fd = mod_channel(TSCT_POLICY_DISCARD), go[2];
 	pid_t pid;
 
 	p.fd = fd;
 	t_check(!watermark(fd, 640), "%m");
 	t_check(!pipe(go), "%m");
-	write_some(fd, 1, 9);
+	write_some(1, 9);
 	pid = t_fork();
 	if (!pid) {
 		wait_to_be_told(go);
-		write_some(fd, 1, 1);
+		write_some(1, 1);
 		wait_to_be_told(go);
 		_exit(watermark(fd, 640) != 0);
 	}
@@ -149,24 +143,21 @@ static void try_sleep(void)
  * when the descriptor is added, and before epoll_wait() reports the descriptor. */
 static void try_epoll(void)
 {
-	struct tsct_channel_create arg = dev_request("epoll");
 	struct epoll_event event = { .events = EPOLLIN };
-	int ep = epoll_create1(EPOLL_CLOEXEC), fd;
-	struct pollfd p = { .events = POLLIN };
+	int ep = epoll_create1(EPOLL_CLOEXEC), fd = mod_channel(TSCT_POLICY_OVERWRITE);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	arg.policy = TSCT_POLICY_OVERWRITE;
-	p.fd = fd = dev_create(&arg);
-	write_some(fd, 0, 1);
+	write_some(0, 1);
 	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event), "%m");
 	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
-	write_some(fd, 1, 1);
+	write_some(1, 1);
 	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	close(ep);
 	/* poll() reports data written before the call at once, and a second poll()
 	 * does not report the same data. */
-	write_some(fd, 0, 1);
+	write_some(0, 1);
 	t_check(poll(&p, 1, 5000) == 1);
 	t_check(poll(&p, 1, 100) == 0);
 	close(fd);
@@ -181,9 +172,11 @@ int main(void)
 	fd = dev_create(&arg);
 	t_errno(watermark(fd, 1), EACCES);
 	close(fd);
+	mod_load("/lib/modules/tsct-fuzz.ko", "");
 	try_discard();
 	try_overwrite();
 	try_sleep();
 	try_epoll();
+	t_check(!mod_unload("tsct_fuzz"), "%m");
 	return t_status();
 }

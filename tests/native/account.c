@@ -10,7 +10,7 @@
  *	kill		microseconds until the program kills itself, counted from its first event
  *	cpu		CPU on which all threads run; -1: all
  *	early		events that the first thread emits before it waits for the file "go" in
- *			the directory of COUNTS
+ *			the directory of COUNTS; while that is a FIFO, it makes no call
  *
  * Each thread counts an event before and after it, so that a program that is killed has counted
  * all that happened but one of each thread.
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < o.early; i++)
 		event(0, i);
 	counts->started = 2;
-	while (o.early && access(go, F_OK))
+	while (o.early && open(go, O_RDONLY) < 0)
 		usleep(1000);
 	if (o.kill && pthread_create(&killer, NULL, kill_later, NULL))
 		errx(1, "pthread_create");

@@ -6,8 +6,9 @@ account.py CTL DAEMON HELPERS DIR RUNS SEED [FIRST]
 Makes RUNS random recordings, and checks the account of each from outside: programs count their
 own events (account.c), and in the recording as many must be recorded, lost, refused, or dropped
 by the rate limit, but for those that a filter leaves out. A program that was killed has counted
-one event of each thread too few or too many. The exit status must be 3 where something is
-missing, else 0.
+one event of each thread too few or too many. Tracepoints are counted by BPF programs of the test
+(count_events.c), to the unit, also those of programs that are killed. The exit status must be 3
+where something is missing, else 0.
 
 Prints a line for each account that does not close, with its run, which can be repeated: the
 number of a run and SEED determine it. FIRST: number of the first run. Exit status: 0: all closed.
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -50,7 +52,7 @@ class Program:
     """One program, and its own counts"""
 
     def __init__(self, r, path, kind, **more):
-        self.path, self.kind = path, kind
+        self.path, self.kind, self.program = path, kind, PROGRAM
         self.words = {
             "threads": r.randint(1, 4), "events": int(10 ** r.uniform(0, 4)),
             "pause": r.choice([0, 0, 10, 1000]),
@@ -65,7 +67,7 @@ class Program:
         self.words |= more
 
     def argv(self):
-        return [PROGRAM, self.path, self.kind] + [f"{k}={v}" for k, v in self.words.items()]
+        return [self.program, self.path, self.kind] + [f"{k}={v}" for k, v in self.words.items()]
 
     def read(self):
         with open(self.path, "rb") as file:
@@ -107,7 +109,8 @@ def rings(r):
 
 
 def check(out, status, low, high, misses=0):
-    """Compares a recording with the numbers of events that it must account for."""
+    """Compares a recording with the numbers of events that it must account for. Returns its
+    figures."""
     stat = subprocess.run([CTL, "stat", "--json", out], text=True, capture_output=True,
                           timeout=WAIT_S, check=False)
     if stat.returncode not in (0, 3):
@@ -131,6 +134,7 @@ def check(out, status, low, high, misses=0):
         raise Wrong(f"exit status {status}: {says}")
     if stat.returncode != (3 if missing else 0):
         raise Wrong(f"exit status of stat {stat.returncode}: {says}")
+    return figures
 
 
 def contained(r, programs):
@@ -241,6 +245,113 @@ def run_kernel(r, work, env):
           last_json(out).get("kernel_misses", 0))
 
 
+class Counter:
+    """Counts the events of tracepoints that threads of one name cause, with BPF programs that
+    are the test's own."""
+
+    def __init__(self, name, tracepoints):
+        self.process = subprocess.Popen(
+            [f"{HELPERS}/count_events", name, *tracepoints, "sched_process_exit", "dead"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "counts\n":
+            raise Wrong("nothing counts tracepoints")
+
+    def end(self):
+        """Returns of each tracepoint the least and the largest number of events."""
+        lines = self.process.communicate(timeout=WAIT_S)[0].split("\n")[:-1]
+        words = [line.split() for line in lines]
+        return {w[0]: (int(w[1]), int(w[1]) + int(w[2])) for w in words}
+
+
+# Tracepoints: the event for -e, and a pattern of those of the recording with their kinds
+TRACEPOINTS = {
+    "sched_switch": ("sched_switch", r"sched_switch/instant"),
+    "sys_enter": ("syscalls", r"sys_\w+/begin"),
+    "sys_exit": ("syscalls", r"sys_\w+/end"),
+    "sched_waking": ("sched:sched_waking", r"sched_waking/instant"),
+    "task_newtask": ("task:task_newtask", r"task_newtask/instant"),
+    "signal_generate": ("signal:signal_generate", r"signal_generate/instant"),
+    # in interrupts, in the name of the thread that was interrupted
+    "hrtimer_start": ("timer:hrtimer_start", r"hrtimer_start/instant"),
+    "softirq_entry": ("irq:softirq_entry", r"softirq_entry/instant"),
+}
+
+
+def run_tracepoints(r, work, env):
+    """Tracepoints of programs, from their begin or from a pause on, until they have ended"""
+    late = r.random() < 0.4
+    name = f"a{os.getpid() % 1000000}-{work.rsplit('/', 1)[1]}"[-15:]
+    more = {"early": r.randint(1, 100)} if late else {}
+    programs = [Program(r, f"{work}/counts{i}", "calls", **more)
+                for i in range(1 if late else r.choice([1, 1, 2]))]
+    os.symlink(PROGRAM, f"{work}/{name}")
+    os.mkfifo(f"{work}/go")
+    for program in programs:
+        program.program = f"{work}/{name}"
+    chosen = r.sample(sorted(TRACEPOINTS), r.randint(1, len(TRACEPOINTS)))
+    if "sys_enter" in chosen or "sys_exit" in chosen:
+        chosen = sorted({*chosen, "sys_enter", "sys_exit"})
+    options = ["--comm", name, *rings(r), "-v"]
+    for event in sorted({TRACEPOINTS[c][0] for c in chosen}):
+        options += ["-e", event]
+    if "sched_switch" in chosen:	# not those to threads of the name
+        options += ["--where", f"sched_switch:prev_comm == {name}"]
+    if r.random() < 0.3:
+        options += ["--rate-limit", str(int(10 ** r.uniform(0.5, 5)))]
+    env["TSCTRACE_PROVIDER"] = "embedded"
+    record = [CTL, "record", "--json", *options, "-o", f"{work}/r"]
+    if not late:
+        counter = Counter(name, chosen)
+        record += ["-a"] * (r.random() < 0.3)
+        # A thread that has ended may be switched away from when others know of its end.
+        command = contained(r, programs) + \
+            f"; touch {work}/ended; while [ ! -e {work}/quiet ]; do sleep 0.02; done"
+        with subprocess.Popen(record + ["--", "sh", "-c", command], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+            wait_for("the programs", lambda: os.path.exists(f"{work}/ended") or
+                     recorder.poll() is not None)
+            counts = counter.end()
+            open(f"{work}/quiet", "w").close()
+            out = recorder.communicate(timeout=WAIT_S)[0]
+            status = recorder.returncode
+    else:
+        with subprocess.Popen(programs[0].argv(), env=env) as running:
+            wait_for("a pause", lambda: programs[0].started(2) and in_openat(running.pid))
+            counter = Counter(name, chosen)
+            with subprocess.Popen(record + ["-p", str(running.pid)], env=env, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+                wait_for("the recording", lambda: os.path.exists(f"{work}/r/metadata") or
+                         recorder.poll() is not None)
+                open(f"{work}/go", "w").close()
+                running.wait(WAIT_S)
+                counts = counter.end()
+                recorder.send_signal(signal.SIGINT)
+                out = recorder.communicate(timeout=WAIT_S)[0]
+                status = recorder.returncode
+    misses = last_json(out).get("kernel_misses", 0)
+    try:
+        figures = check(f"{work}/r", status, sum(counts[c][0] for c in chosen),
+                        sum(counts[c][1] for c in chosen), misses)
+    except Wrong as e:
+        raise Wrong(f"{e}; {counts}") from e
+    for event in chosen:
+        recorded = sum(e["count"] for e in figures["by_event"] if
+                       re.fullmatch(TRACEPOINTS[event][1], f"{e['event']}/{e['kind']}"))
+        low, high = counts[event]
+        if not (0 if loses(figures) else low - misses) <= recorded <= high:
+            raise Wrong(f"{event}: {recorded} recorded, {low} to {high} counted")
+
+
+def in_openat(pid):
+    with open(f"/proc/{pid}/syscall", encoding="utf-8") as file:
+        return file.read().startswith("257 ")
+
+
+def loses(figures):
+    account = figures["sum"]
+    return account["lost"] + account["never_published"] + account["dropped_by_rate_limit"] > 0
+
+
 def main():
     closed = 0
     base = {k: v for k, v in os.environ.items() if not k.startswith("TSCTRACE_")}
@@ -255,7 +366,8 @@ def main():
                      b"synchronized" in open(f"{DIR}/daemon.log", "rb").read())
             for run in range(FIRST, FIRST + RUNS):
                 r = random.Random(f"{SEED}:{run}")
-                kind = r.choices([run_user, run_late, run_kernel], [4, 2, 4 * KERNEL])[0]
+                kind = r.choices([run_user, run_late, run_kernel, run_tracepoints],
+                                 [4, 2, 3 * KERNEL, 3 * KERNEL])[0]
                 work = f"{DIR}/{run}"
                 os.mkdir(work)
                 try:

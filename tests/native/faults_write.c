@@ -4,7 +4,7 @@
 #include <sys/timex.h>
 
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "helper.h"
 #include "faults.h"

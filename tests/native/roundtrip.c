@@ -8,7 +8,7 @@
  * time stamps of their own.
  */
 #include "lib/core/event_def.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"

@@ -9,8 +9,8 @@
  */
 #include <sys/ptrace.h>
 
-#include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/latch.h"
+#include "lib/clockpage/clock_params.h"
 #include "helper.h"
 
 #define CPUS		4

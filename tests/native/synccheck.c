@@ -17,8 +17,8 @@
 
 #include "lib/clock/clock_page.h"
 #include "lib/clock/clock_sample.h"
-#include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/latch.h"
+#include "lib/clockpage/clock_params.h"
 #include "helper.h"
 
 #define NODES_MAX	16

@@ -3,6 +3,7 @@
 # System calls whose end cannot come or has no begin: threads that end, are killed, or execute a
 # program; calls that seccomp refuses; calls that are unknown, or of 32-bit programs.
 # test-fast: yes
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
 
@@ -50,8 +51,9 @@ def refused():			# mkdirat() gives EPERM
     for i in range(3):
         assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
 
-def unknown():			# number 1000, and getpid() of 32-bit programs
+def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
     libc.syscall(1000, 7, 8)
+    libc.syscall(-1, 9)
     at = mmap.mmap(-1, 4096, prot=7)
     at.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
     run = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(at)))
@@ -147,6 +149,9 @@ if has_wing strace; then
 	run_shows 0 ' syscall_0x3e8(0x7, 0x8, .*) = -1 ENOSYS (Function not implemented) <' \
 		dump --strace unknown
 	! grep ' <\.\.\. exit resumed>\| exit(0x' out || fail "an unknown call has the name exit"
+	shows ' syscall_0xffffffff(0x9, .*) = -1 ENOSYS (Function not implemented) <'
+	! grep sigreturn out || fail "an unknown call has the name rt_sigreturn"
 fi
 run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
+shows '^syscall_0xffffffff  *1  *1 '
 shows '^getpid (32-bit)  *1  *0 '

@@ -44,7 +44,7 @@ bad { print "not a line of metrics: " $0; exit }
 END { if (bad || samples < 40) exit 1 }' "$work/metrics" || fail "metrics"
 is 'tsctrace_clock_status{status="synchronized"}' 1
 is 'tsctrace_clock_epoch' 1
-is 'tsctrace_module_publishing' 0
+is 'tsctrace_module_in_use' 0
 is 'tsctrace_channels' 0
 is 'tsctrace_clock_samples_total{result="refused"}' 0
 below tsctrace_clock_age_seconds 5

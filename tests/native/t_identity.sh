@@ -62,6 +62,7 @@ fi
 
 # stat and report have the process of each thread, as has OTF2, whose location groups are
 # processes.
+has_wing threads || exit 0
 "$ctl" stat --json embedded >stat.json 2>err || fail "stat"
 report=() groups=()
 if has_wing report; then

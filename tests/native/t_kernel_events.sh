@@ -4,6 +4,7 @@
 # none is missing, and they come from the processes, tracepoints and probes that were
 # named. BRACKETS: number of system calls whose times are checked (20000).
 # test-fast: yes
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
 

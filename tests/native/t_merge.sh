@@ -130,11 +130,11 @@ j = json.load(open(sys.argv[1]))
 assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
 assert j["events"] + j["missing"] == 1502
 print(j["missing"])' "$work/out") || fail "the number of missing events"
-says "x: stream ${file##*/}: ends early; $missing events are missing"
+says "x: stream ${file##*/}: ends early; missing events: $missing"
 run_shows 3 "1502 published = $((1502 - missing)) recorded + $missing lost" stat "$work/o"
 # stat names the truncated file. stat counts the missing events as missing before the
 # merge, not as lost by the recorder.
-says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: $missing events are missing"
+says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: missing events: $missing"
 ! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" ||
 	fail "stat reports losses while recording"
 shows "default truncated $missing"

@@ -4,6 +4,7 @@
 # are one node in all verbs and exports, with the CPUs and threads of both and the losses of
 # each, in the order of their counter. Recordings of other hosts, and of machines restored from
 # one snapshot, are nodes of their own.
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 needs_kernel_events
 

@@ -27,6 +27,50 @@ run_says 2 'invalid channel name' emit -c 'a/b' a
 TSCTRACE_PROVIDER=daemon run 1 emit a
 says "tsctraced.sock: no such socket; start tsctraced"
 
+# --- programs that send anything ------------------------------------------------------
+# Nothing of an answer reaches the terminal as it is, and no answer takes long.
+if unshare -n true 2>/dev/null; then
+	cat >"$work/answers.py" <<'END'
+import os, socket, subprocess, sys, threading, time
+ctl, dir_ = sys.argv[1:]
+def serve(s, answer, drip):
+    while True:
+        c = s.accept()[0]
+        try:
+            while c.recv(4096):
+                c.send(answer)
+                while drip:
+                    time.sleep(.1)
+                    c.send(b"x")
+                break
+        except OSError:
+            pass
+        c.close()
+answers = [b"on x y\n", b"on\n", b"\ton\n", b"\x1bc\tcount\tch\tbad_state\t\n",
+           b"on\t\x1b[2J\xff\tch\tbad_kind\t\non\tinstant\t\xff\tfair\tn:\xff\n", b"\0" * 100]
+for i, answer in enumerate(answers + [b"x"]):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.bind(b"\0tsctrace/program/%d.%d" % (os.getpid(), i))
+    s.listen()
+    threading.Thread(target=serve, args=(s, answer, i == len(answers)), daemon=True).start()
+def run(*args):
+    p = subprocess.run([ctl, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    assert p.returncode == 0, p
+    assert not any(c < 32 and c != 10 or c == 0xff for c in p.stdout), p.stdout
+    return p.stdout
+out = run("events", "list")
+assert b"fair" in out and b"bad_" not in out, out
+out = run("events", "--json", "list")
+assert b"fair" in out and b"bad_" not in out, out
+os.environ["TSCTRACE_PROVIDER"] = "daemon"
+assert b"no events: no program wrote" in run("record", "--duration", "0.1", "-o", dir_)
+END
+	start_daemon
+	unshare -n python3 "$work/answers.py" "$ctl" "$work/answers" >"$work/got" 2>&1 ||
+		fail "$(tail -n 5 "$work/got")"
+	stop_daemon
+fi
+
 # --- list and switch ---------------------------------------------------------------
 export TSCTRACE_PROVIDER=daemon
 launch "$work/early" "$live"
@@ -154,6 +198,12 @@ run 3 stat --json "$work/types"
 run_says 3 'LOST: refused 100$' record --block-size 65536 --blocks 512 -o "$work/unmapped" -- \
 	sh -c "ulimit -v 30000; exec $helpers/account $work/counts user events=100"
 says 'channel default: not enough memory for its rings, or for mapping them; use fewer blocks'
+# So are those of a program without a descriptor for a connection, or for the rings.
+for limit in 4 5; do
+	run_says 3 'LOST: refused 100$' record -o "$work/unreached$limit" -- \
+		sh -c "ulimit -n $limit; exec $helpers/account $work/counts user events=100"
+	says "no descriptor left; raise its 'ulimit -n'"
+done
 # 100,000 types: their definitions need more than 64 KiB, and their ids more than 16 bits.
 seq 100000 | sed 's/.*/ev& n=&/' >"$work/lines"
 run_says 0 '100000 published = 100000 recorded + 0 lost$' record -o "$work/wide" -- \

@@ -4,6 +4,7 @@
 # recorded: each recording can be read, no event is missing between its first and its last
 # one unless it is counted as lost, sums are exact where the recorder lives, and nothing
 # stays attached, mapped or on disk. KILLS: number of kills (9).
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need bpftool comm
 

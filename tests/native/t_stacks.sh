@@ -93,10 +93,13 @@ assert s["absent"] >= 20 and s["absent"] + s["of_program"] == s["events"], s' ||
 "$ctl" report -q -o idle.html idle
 grep -q '[0-9]* events of threads without a user stack' idle.html || fail "idle: page"
 
-# No stacks: one sentence each
+# No stacks: one sentence each, and no file of nothing
 run 0 record -e syscalls -o bare -- true
-run_says 0 'bare: no exported event has a stack; ' export -f folded -o - bare
+run_says 1 'no exported event has a stack; ' export -f folded -o - bare
 [ ! -s out ] || fail "folded stacks of nothing"
+run_says 1 '^trace-ctl export: none.folded: no exported event has a stack; ' \
+	export -o none.folded bare
+[ ! -e none.folded ] || fail "a file of no stacks"
 "$ctl" report -q -o bare.html bare
 grep -q 'No event of this page has a stack; ' bare.html || fail "page without stacks"
 
@@ -114,13 +117,12 @@ open(sys.argv[1], "wb").write(data)
 END
 for command in dump stat 'report -q -o damaged.html' 'export -q -f folded -o damaged.folded'; do
 	# shellcheck disable=SC2086 # words
-	"$ctl" $command damaged >out 2>err || true
-	grep -q "^trace-ctl ${command%% *}: stream statedump_" err ||
+	run 3 $command damaged
+	grep -q "^trace-ctl ${command%% *}: stream statedump_" "$work/err" ||
 		fail "$command of a damaged statedump"
 done
 rm damaged/statedump_*
-"$ctl" dump damaged >out 2>err || true
-grep -q 'statedump_' err || fail "dump without the statedump"
+run_says 3 'stream statedump_.*missing events: ' dump damaged
 
 # Selected events
 run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./chain 7

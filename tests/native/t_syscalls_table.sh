@@ -3,6 +3,7 @@
 # The table of system calls agrees with the numbers in the headers, and its
 # arguments with those of the running kernel, as tracefs describes them. The
 # headers have all constants that symbols_*.table names without a value.
+# test-wing: kernel
 . "$(dirname "$0")/record.sh"
 need mount unshare
 

@@ -54,6 +54,10 @@ without() {
 	formats) missing formats export "$work/a" ;;
 	report) missing report report "$work/a" ;;
 	stacks) missing stacks record -e sched --stack -o "$work/x" -- true ;;
+	kernel) missing kernel record -e sched -o "$work/x" -- true ;;
+	threads)
+		run_shows 0 'threads and system calls: .* built without tools/wings/threads' stat "$work/a"
+		;;
 	probes) missing probes record -e kprobe:do_exit -o "$work/x" -- true ;;
 	esac
 	mv "$work/removed" "$copy/$1"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "lib/core/event_def.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "helper.h"
 #include "world.h"
 

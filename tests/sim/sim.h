@@ -6,7 +6,7 @@
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
 
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "machine.h"
 
 enum owner {

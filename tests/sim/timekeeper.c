@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/tsc_trust.h"
 #include "sim.h"
 

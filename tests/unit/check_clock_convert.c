@@ -50,6 +50,135 @@ TEST(test_live)
 	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
 }
 
+/* ---- disruptions that the module counts ----------------------------------- */
+
+#define COUNT	(7 * TSCT_DISRUPTIONS_COUNTER + 3)
+
+static struct tsct_disruption_page *module_page;
+
+/* Opens the clock before the module is loaded; then params come with its count. */
+static struct tsct_clock *open_counted_clock(void)
+{
+	struct tsct_clock *clock = open_file_clock();
+
+	CHANGE(s->cluster = s->real; s->cluster_status = TSCT_STATUS_SYNCHRONIZED);
+	module_page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	module_page->disruptions = COUNT;
+	tsct_clock_full(clock)->module = module_page;
+	CHANGE(s->disruptions = COUNT);
+	rewrite_page();
+	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
+	ck_assert_ptr_eq(clock->disruptions, &module_page->disruptions);
+	return clock;
+}
+
+/* The time after the last sample is unknown; that up to it stays as it is. */
+static void check_disrupted(struct tsct_clock *clock)
+{
+	struct tsct_clock_state state;
+	uint64_t cycles;
+	int64_t ns;
+
+	check_time(0, 0, 61, SYNCHRONIZED, 4);
+	check_time(-SECOND, -SECOND, 61, SYNCHRONIZED, 4);
+	check_time(1, 1, 51 + 1, DISRUPTED, 4);
+	check_time(SECOND, SECOND, 51 + 2000 + 1, DISRUPTED, 4);
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + 1, &ns), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + SECOND, &cycles),
+			 -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - SECOND, &cycles), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_uint_eq(state.status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(state.epoch, 4);
+}
+
+static uint32_t interval_flags(struct tsct_clock *clock)
+{
+	struct tsct_time_point from = { .cycles = zero - SECOND, .cpu = TSCT_CPU_ANY };
+	struct tsct_time_point to = { .cycles = zero + SECOND, .cpu = TSCT_CPU_ANY };
+	struct tsct_interval interval;
+
+	ck_assert_int_eq(tsct_clock_interval(clock, &from, &to, &interval), 0);
+	return interval.flags & TSCT_INTERVAL_DISRUPTED;
+}
+
+TEST(test_counter_disrupted)
+{
+	struct tsct_clock *clock = open_counted_clock();
+	struct tsct_clock_state state;
+	int64_t ns;
+
+	ck_assert(!interval_flags(clock));
+	for (unsigned int i = 0; i < 2; i++) {
+		module_page->disruptions += i ? TSCT_DISRUPTIONS_PENDING :
+			TSCT_DISRUPTIONS_COUNTER;
+		check_disrupted(clock);
+		ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns),
+				 -ESTALE);
+		ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+		ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_DISRUPTED);
+		ck_assert(interval_flags(clock));
+	}
+	/* The daemon publishes new params. */
+	CHANGE(s->disruptions = module_page->disruptions);
+	rewrite_page();
+	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
+	ck_assert(!interval_flags(clock));
+}
+
+/* A step does not disrupt the counter: neither the cluster's time nor intervals. */
+TEST(test_step_counted)
+{
+	struct tsct_clock *clock = open_counted_clock();
+	struct tsct_clock_state state;
+	int64_t ns;
+
+	module_page->disruptions += TSCT_DISRUPTIONS_STEP;
+	check_disrupted(clock);
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert(!interval_flags(clock));
+}
+
+/* A counter that starts again at 0 repeats cycles of the past: none has a time. */
+TEST(test_counter_restarted)
+{
+	struct tsct_clock *clock = open_counted_clock();
+
+	CHANGE(s->real.as_of_cycles += 4 * SECOND);
+	rewrite_page();
+	module_page->disruptions += TSCT_DISRUPTIONS_COUNTER;
+	check_time(-SECOND, -SECOND, 61, DISRUPTED, 4);
+}
+
+/* A daemon without the module: its params need no page, also in a program that has it. */
+TEST(test_module_leaves)
+{
+	struct tsct_clock *clock = open_counted_clock();
+
+	CHANGE(s->disruptions = 0);
+	rewrite_page();
+	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
+	ck_assert_uint_eq(*clock->disruptions, 0);
+}
+
+/* A process that cannot map the module's page does not use params with a count. */
+TEST(test_without_page)
+{
+	struct tsct_clock *clock = open_file_clock();
+
+	CHANGE(s->disruptions = COUNT);
+	rewrite_page();
+	check_disrupted(clock);
+	tsct_clock_close(clock);
+	ck_assert_int_eq(tsct_clock_open(&opened), 0);
+	ck_assert_str_eq(tsct_clock_origin(opened), "in-process");
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(opened), TSCT_DISRUPTIONS_PATH
+				     " cannot be opened: No such file or directory"));
+}
+
 /* Past cycles are converted by the clock params that were in force at these cycles. */
 TEST(test_past)
 {
@@ -99,7 +228,7 @@ LOOP_TEST(test_fast_path, 0, 10)
 	rewrite_page();
 	for (i = 0; i < 100000; i++) {
 		cycles = zero + 6 * SECOND - any64() % (130 * SECOND);
-		shorts += tsct_clock_fast_ns(clock->page, cycles, &ns);
+		shorts += tsct_clock_fast_ns(clock, cycles, &ns);
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
 		ck_assert_int_eq(tsct_latch_lookup(clock->page, cycles, &want),
 				 0);
@@ -693,8 +822,8 @@ TEST(test_cluster_fast_path)
 		the_page->seq = any64();
 		if (the_page->seq & 1)
 			memset(&the_page->copy[0], 0xee, 512);
-		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, cycles, &ns),
-				 shorter);
+		fake.disruptions = (uint64_t *)&the_page->copy[the_page->seq & 1].state.disruptions;
+		ck_assert_int_eq(tsct_clock_fast_cluster_ns(&fake, cycles, &ns), shorter);
 		if (!shorter)
 			continue;
 		ck_assert_int_eq(ns, tsct_clock_params_ns(&params, cycles));

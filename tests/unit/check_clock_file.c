@@ -134,48 +134,6 @@ TEST(test_reopen_and_publish)
 	ck_assert_uint_eq(file.page->copy[0].nr_segments, 1);
 }
 
-/* Stages a clock state that continues @last at another rate. Waits until the new params
- * have begun, so that the commit is late. Returns the state that the file has then. */
-static struct tsct_clock_state commit_late(const struct tsct_clock_state *last,
-					   __s64 mult_change, int want)
-{
-	const struct timespec held_up = { .tv_nsec = 10000000 };
-	struct tsct_clock_state next;
-	int tries = 0, err;
-
-	/* A busy machine may stop the test until the params have begun: tries again. */
-	do {
-		next = make_state(last->epoch, 500000000, 0);
-		next.real.base_ns = tsct_clock_params_ns(&last->real,
-							 next.real.base_cycles);
-		next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
-		err = clock_file_stage(&file, &next);
-	} while (err == -ETIME && ++tries < 10);
-	ck_assert_int_eq(err, 0);
-	while ((__s64)(tsct_cycles_read(TSCT_SOURCE_TSC) -
-		       next.real.base_cycles) < 10000000)
-		nanosleep(&held_up, NULL);
-	ck_assert_int_eq(clock_file_commit(&file, &next, 1), -ETIME);
-	ck_assert_int_eq(clock_file_commit(&file, &next, 0), want);
-	if (want)
-		next = *last;
-	check_last(&next);
-	return next;
-}
-
-/* New params, committed after their begin, are accepted if readers see no difference, or
- * 1 or 2 ns. Slower ones would set time back by 1 ms, faster ones make it jump. */
-TEST(test_commit_late)
-{
-	struct tsct_clock_state last = make_state(1, -1000, 5);
-
-	ck_assert_int_eq(publish(&last), 0);
-	last = commit_late(&last, 0, 0);
-	last = commit_late(&last, -(__s64)(MULT / 10), -ETIME);
-	last = commit_late(&last, MULT / 10, -ETIME);
-	commit_late(&last, MULT / 10000000, 0);
-}
-
 /* A clock state is not published if it is too late, or does not continue the published
  * state. */
 TEST(test_refuses_late_states)

@@ -78,7 +78,7 @@ TEST(test_sample_rate)
 	 * time between two samples is checked. */
 	while ((samples < 4 || shortest >= SECOND * 3 / 2) &&
 	       now_ns(CLOCK_MONOTONIC) < until) {
-		fast += tsct_clock_fast_ns(clock->page, tsct_clock_cycles(clock),
+		fast += tsct_clock_fast_ns(clock, tsct_clock_cycles(clock),
 					   &ns);
 		reads++;
 		tsct_clock_now_ns(clock);

@@ -5,7 +5,7 @@
  */
 #include <tsctrace/clock.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -276,7 +276,8 @@ TEST(test_segment_formula)
 TEST(test_fast_conversion)
 {
 	static struct tsct_clock_page page;
-	const struct tsct_clock clock = { .page = &page };
+	static const uint64_t none;
+	const struct tsct_clock clock = { .page = &page, .disruptions = &none };
 	unsigned int i, taken = 0;
 
 	for (i = 0; i < TURNS; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Samples taken by a thread that moves between two CPUs, and the bounds of readings of
  * both, compared with the exact time */
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "simclock.h"
 #include "suite.h"
 

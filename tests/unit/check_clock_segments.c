@@ -2,8 +2,8 @@
 /* Clock segments: clock params of the past, in bounded memory. The test keeps a log of
  * all published states. Each lookup is compared with the log: its time is right within
  * the error that it states, in the same epoch, and its status is no better. */
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -634,7 +634,7 @@ TEST(test_valid)
 	ck_assert_int_eq(tsct_segments_valid(&good), 0);
 	SPOILED(c.nr_segments = TSCT_SEGMENTS_MAX + 1);
 	SPOILED(c.nr_segments = UINT32_MAX);
-	SPOILED(c.reserved[14] = 1);
+	SPOILED(c.reserved[13] = 1);
 	SPOILED(c.state.real.mult = 1);
 	SPOILED(c.segments[0].mult = 0);
 	SPOILED(c.segments[1].mult = UINT64_MAX);

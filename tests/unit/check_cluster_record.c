@@ -6,7 +6,7 @@
 #include "tools/wings/cluster/cluster_check.c"
 #include "tools/common/error.c"
 #include "tools/common/json.c"
-#include "tools/common/message.c"
+#include "tools/shared/message.c"
 #include "seed.h"
 #include "suite.h"
 

@@ -9,7 +9,7 @@ static const struct disruption quiet = {
 	.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 7,
 	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
 	.realtime_min_ns = 1700000000000000000, .realtime_max_ns = 1700000000000000100,
-	.has_module = true, .has_source_seq = true, .source_seq = 5,
+	.has_module = true, .count = 5 * TSCT_DISRUPTIONS_COUNTER + 3,
 };
 
 /* For each cause of a disruption, a change of its indicator alone; in the order of
@@ -22,7 +22,7 @@ static const struct {
 	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
 	{ TSCT_CAUSE_UNSTABLE, "marked the TSC unstable; its clocksource is hpet" },
 	{ TSCT_CAUSE_CLOCKSOURCE, "changed from tsc to hpet" },
-	{ TSCT_CAUSE_HOTPLUG, "changed from 0-3 to 0-2" },
+	{ TSCT_CAUSE_HOTPLUG, "a CPU that came up (online: 0-2) is not" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
 #define NR_CAUSES	ROWS(table)
@@ -51,7 +51,8 @@ static void set(struct disruption *s, __u32 cause)
 		strcpy(s->clocksource, "hpet");
 		break;
 	case TSCT_CAUSE_HOTPLUG:
-		s->cpus_hash = 8;
+		s->count += TSCT_DISRUPTIONS_COUNTER;
+		s->cause = cause;
 		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_STEP:
@@ -123,11 +124,20 @@ TEST(test_no_disruption)
 	before.vm_marker = 0;
 	before.clocksource[0] = '\0';
 	before.cpus_hash = 0;
+	before.count = 0;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* It is no disruption if the module is loaded or unloaded. */
 	before = now = quiet;
-	now.has_module = now.has_source_seq = false;
+	now.has_module = false;
+	now.count = 0;
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
+	/* Nor if CPUs come or go, or the module counts a step, which has an indicator of its
+	 * own */
+	before = now = quiet;
+	now.cpus_hash++;
+	now.count += TSCT_DISRUPTIONS_STEP;
+	now.cause = TSCT_CAUSE_STEP;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	/* Nor if a module that had counted restores is loaded again */
 	before = now = quiet;
@@ -150,15 +160,19 @@ TEST(test_small_changes)
 	/* With other disruptions, too, as the hypervisor has set the clock, perhaps */
 	now = quiet;
 	now.restore_seq++;
-	now.source_seq++;
+	now.count += 2 * TSCT_DISRUPTIONS_COUNTER;
 	set_by(&now, 3600000000000);
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	disruption_describe(&quiet, &now, TSCT_CAUSE_MIGRATION, text, sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "was restored: VM Generation ID"));
 	now = quiet;
-	now.source_seq++;		/* a disruption: a change to another
-					 * clocksource and back */
+	now.count += TSCT_DISRUPTIONS_COUNTER;	/* a disruption: a change to another
+						 * clocksource and back */
+	now.cause = TSCT_CAUSE_CLOCKSOURCE;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
+	/* A step came after it: what it was is not known. */
+	now.cause = TSCT_CAUSE_STEP;
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_JUMP);
 	/* A disruption: the TSC becomes available again, for instance at the end of the
 	 * boot. */
 	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
@@ -197,7 +211,7 @@ TEST(test_this_machine)
 	ck_assert_str_ne(first.clocksource, "");
 	ck_assert_uint_ne(first.cpus_hash, 0);
 	ck_assert(first.cpus_online[0] == '0');
-	ck_assert(!first.has_vmclock && !first.has_module && !first.has_source_seq);
+	ck_assert(!first.has_vmclock && !first.has_module && !first.count);
 	ck_assert_int_le(first.suspended_min_ns, first.suspended_max_ns);
 	ck_assert_int_lt(first.suspended_max_ns - first.suspended_min_ns, 100000000);
 	ck_assert_int_le(first.realtime_min_ns, first.realtime_max_ns);
@@ -273,16 +287,25 @@ TEST(test_module)
 	struct disruption_reader reader;
 	struct disruption now;
 
-	snapshot_result = (struct tsct_clock_snapshot) { .source_seq = 6 };
+	snapshot_result = (struct tsct_clock_snapshot) { .disruptions = 6, .cause = 2 };
 	snapshot_error = 0;
 	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && now.has_source_seq);
-	ck_assert_uint_eq(now.source_seq, 6);
-	snapshot_error = -EOPNOTSUPP;	/* error if the module's clock uses another
-					 * source than the TSC */
+	ck_assert(now.has_module);
+	ck_assert_uint_eq(now.count, 6);
+	ck_assert_uint_eq(now.cause, 2);
+	snapshot_error = -EOPNOTSUPP;	/* the kernel's clocksource is not the TSC */
+	snapshot_result.disruptions = 8;
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && !now.has_source_seq);
+	ck_assert(now.has_module);
+	ck_assert_uint_eq(now.count, 8);
+	snapshot_error = -EMFILE;	/* the module is there, but not read */
+	disruption_read(&reader, &now);
+	ck_assert(now.has_module);
+	ck_assert_uint_eq(now.count, 8);
+	snapshot_error = -ENOENT;
+	disruption_read(&reader, &now);
+	ck_assert(!now.has_module && !now.count);
 	disruption_close(&reader);
 }
 

@@ -61,6 +61,25 @@ TEST(test_refuses_bad_records)
 	ck_assert_uint_eq(events(), 2);
 }
 
+/* Events that are lost before there is a drain, but after the recording's begin, are counted. */
+TEST(test_losses_before_open)
+{
+	struct tsct_ring_stat *losses;
+
+	for (__u64 n = 0; emit(n) == 0; n++)
+		;
+	losses = tsct_drain_losses(t);
+	ck_assert_ptr_nonnull(losses);
+	ck_assert_int_eq(emit(0), -ENOSPC);
+	ck_assert_int_eq(emit(0), -ENOSPC);
+	begin();
+	tsct_drain_count_since(drain, losses);
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(events(), 0);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 2);
+	free(losses);
+}
+
 /* Events after the end of the recording do not delay the last pass of the drain. */
 TEST(test_stops_at_end)
 {

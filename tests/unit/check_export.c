@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: formats */
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
 #include <errno.h>
 #include <limits.h>
 
 #include "lib/query/message_match.h"
-#include "lib/query/spans.h"
-#include "lib/query/threads.h"
+#include "lib/export/spans.h"
+#include "lib/export/threads.h"
 #include "lib/query/filter.h"
 #include "seed.h"
 #include "suite.h"

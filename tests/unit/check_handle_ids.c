@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <tsctrace/event.h>
+
 #include "lib/client/channel_admin.h"
 #include "serve.h"
 #include "suite.h"
@@ -176,6 +178,52 @@ LOOP_TEST(test_reply_differs, 0, 5)
 	emit(handle, x + 1, 1);
 	expect("b", "y", 1);
 	tsct_channel_close(handle);
+}
+
+static int nr_replies;
+
+/* Replies with the next id, until 16 bits have no more. */
+static int reply_in_order(struct tsct_channel *channel, unsigned int cmd, void *arg)
+{
+	struct tsct_event_def *def = arg;
+
+	(void)channel;
+	if (cmd != TSCT_IOC_DEFINE)
+		return 0;
+	if (nr_replies > TSCT_ID_MAX - TSCT_ID_FIRST)
+		return -ENOSPC;
+	def->id = (__u16)(TSCT_ID_FIRST + nr_replies++);
+	return 0;
+}
+
+TSCT_EVENT(one_too_many, TSCT_KIND_INSTANT, TSCT_U64(n));
+
+/* A typed event that the channel refuses is not written as the event that has the last id of
+ * 16 bits. */
+TEST(test_refused_event_has_no_id)
+{
+	struct tsct_channel *handle = open_handle("a");
+	struct tsct_channel *target = open_name("b", TSCT_ROLE_WRITE);
+	struct tsct_channel *other = open_name("b", TSCT_ROLE_WRITE);
+	int (*request)(struct tsct_channel *, unsigned int, void *) = target->request;
+	char name[16];
+	int i;
+
+	nr_replies = 0;
+	target->request = reply_in_order;
+	ck_assert_int_eq(tsct_channel_move(handle, target), 0);
+	for (i = TSCT_ID_FIRST; i <= TSCT_ID_MAX; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		ck_assert_int_eq(tsct_event_define(handle, name, TSCT_KIND_INSTANT, ""), i);
+	}
+	ck_assert_int_eq(tsct_event_bind(&one_too_many_event, handle), -ENOSPC);
+	ck_assert_int_eq(one_too_many_emit(1), -ENOSPC);
+	ck_assert_uint_eq(tsct_channel_dropped(handle), 1);
+	target->request = request;
+	tsct_event_bind(&one_too_many_event, NULL);
+	tsct_channel_close(handle);
+	expect("b", "no event", 0);
+	tsct_channel_close(other);
 }
 
 static void on_alarm(int number)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: threads */
 /* Times in which filters, limits and losses hide who runs on a CPU, or the end of a slice */
-#include "lib/query/known.h"
+#include "lib/export/known.h"
 #include "recordings.h"
 
 #define SWITCH	17	/* IDs of the events in stream 1, kernel */

@@ -5,7 +5,7 @@
  */
 #include <tsctrace/clock.h>
 
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 #include "latch_states.h"
 #include "seed.h"
 #include "suite.h"
@@ -118,6 +118,8 @@ struct reader {
 
 static void read_once(struct reader *r, uint64_t *last)
 {
+	static const uint64_t none;
+	const struct tsct_clock here = { .page = &shared, .disruptions = &none };
 	struct tsct_clock_copy copy;
 	uint64_t nr, stamp;
 	int64_t ns;
@@ -130,7 +132,7 @@ static void read_once(struct reader *r, uint64_t *last)
 	 * after the begin of the newest state. */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !is_right(&shared, stamp);
-	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
+	if (tsct_clock_fast_ns(&here, nr * STRIDE + 50, &ns)) {
 		r->wrong += ns != ((int64_t)nr * STRIDE + 50) * 10;
 		r->fast++;
 	}
@@ -215,7 +217,8 @@ static void *overwrite_page(void *unused)
  * outside the page. */
 static void read_hostile(void *(*writer)(void *))
 {
-	const struct tsct_clock clock = { .page = &shared };
+	static const uint64_t none;
+	const struct tsct_clock clock = { .page = &shared, .disruptions = &none };
 	struct tsct_clock_state state;
 	struct tsct_clock_copy copy;
 	struct tsct_clock_time reading;

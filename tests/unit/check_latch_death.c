@@ -16,8 +16,8 @@ static void before_store(void);
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-#include "lib/core/latch.c"
-#include "lib/core/clock_segments.c"
+#include "lib/clockpage/latch.c"
+#include "lib/clockpage/clock_segments.c"
 #include "latch_states.h"
 #include "seed.h"
 #include "suite.h"

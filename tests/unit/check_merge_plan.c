@@ -500,8 +500,8 @@ TEST(test_missing_stream)
 
 	snprintf(name, sizeof(name), "%s/b/default_0", root);
 	ck_assert_int_eq(unlink(name), 0);
-	check_no_write("ab", "/b: stream default_0: empty or missing; 500"
-		       " events are missing");
+	check_no_write("ab", "/b: stream default_0: empty or missing; "
+		       "missing events: 500");
 	options.salvage = true;
 	merge_to("ab", "o");
 	ck_assert(tsct_merge_is_partial(m));

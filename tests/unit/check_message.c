@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* Messages between trace-ctl and the processes that it starts: read in pieces of any size,
  * damaged ones, and composed ones */
-#include "tools/common/message.c"
+#include "tools/shared/message.c"
 #include "seed.h"
 #include "suite.h"
 

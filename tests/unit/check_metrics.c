@@ -78,7 +78,7 @@ TEST(test_values)
 	ck_assert(has("tsctrace_clock_slews_total 5\n"));
 	ck_assert(has("tsctrace_clock_late_publications_total 6\n"));
 	ck_assert(has("tsctrace_clock_segments 8\n"));
-	ck_assert(has("tsctrace_module_publishing 1\n"));
+	ck_assert(has("tsctrace_module_in_use 1\n"));
 	ck_assert(has("tsctrace_channels 4\n"));
 	ck_assert(has("tsctrace_channel_bytes 1048576\n"));
 	ck_assert(has("tsctrace_build_info{version=\"1.2.3\",source=\"tsc\","

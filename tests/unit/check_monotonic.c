@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* test-wing: kernel */
 /* Times of CLOCK_MONOTONIC as counter values: exact lines, steps of CLOCK_REALTIME */
 #include "lib/client/gettime.h"
-#include "tools/common/monotonic.c"
+#include "tools/wings/kernel/monotonic.c"
 #include "seed.h"
 #include "suite.h"
 

@@ -44,6 +44,7 @@ static struct tsct_reserved_clock *clock_at(unsigned int place)
 static void store_clock(__u64 n, __u64 seq)
 {
 	struct tsct_clock_page *page = calloc(1, TSCT_CLOCK_SIZE(CPUS));
+	struct tsct_reserved_clock *clock;
 	struct tsct_clock_state state;
 
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, CPUS);
@@ -53,7 +54,13 @@ static void store_clock(__u64 n, __u64 seq)
 	}
 	for (__u64 i = 0; i < CPUS; i++)
 		tsct_latch_set_cpu(page, i, 0, 0);
-	tsct_reserved_clock_store(clock_at(seq % TSCT_RESERVED_CLOCKS), page, seq);
+	clock = clock_at(seq % TSCT_RESERVED_CLOCKS);
+	clock->seq = seq;
+	clock->nr_cpus = CPUS;
+	memcpy(clock->boot_id, boot_id, 16);
+	clock->copy = page->copy[1];
+	memcpy(clock->cpus, page + 1, CPUS * sizeof(clock->cpus[0]));
+	clock->checksum = tsct_reserved_clock_sum(clock, CPUS);
 	free(page);
 }
 
@@ -70,7 +77,7 @@ static void make_header(void)
 	ck_assert_int_eq(tsct_reserved_layout(h, SIZE), 0);
 	h->magic = TSCT_RESERVED_MAGIC;
 	h->version = TSCT_RESERVED_VERSION;
-	memcpy(h->boot_id, boot_id, 16);
+	memset(h->id, 7, 16);
 	strcpy(h->kernel, "6.12");
 	seal_header();
 }
@@ -107,7 +114,7 @@ static void make_channel(unsigned int slot, const char *name)
 	c->offset = offset;
 	c->bytes = CHANNEL;
 	c->head_offset = offset + TSCT_PAGE_SIZE;
-	memcpy(c->boot_id, boot_id, 16);
+	memset(c->id, 7, 16);
 	h = (void *)(image + c->head_offset);
 	*h = (struct tsct_channel_header) {
 		.magic = TSCT_CHANNEL_MAGIC, .size = sizeof(*h), .id = slot + 1,

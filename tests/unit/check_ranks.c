@@ -3,7 +3,7 @@
 /* Ranks of one host: their place in the launcher's environment, and how they meet */
 #include "tools/wings/mpi/record_ranks.c"
 #include "tools/common/error.c"
-#include "tools/common/message.c"
+#include "tools/shared/message.c"
 #include "suite.h"
 
 volatile sig_atomic_t stop_signals;	/* no signal has come */

@@ -7,6 +7,7 @@
 
 #define RING_BLOCKS	4
 #include "read_ring.h"
+#include "short_memory.h"
 
 static struct tsct_producer *ring(void)
 {
@@ -138,6 +139,23 @@ TEST(test_invalid_tail)
 	ck_assert_uint_eq(event.cycles, 2);
 }
 
+/* A record whose wide id is none is damage: it is not an event, and is counted. */
+LOOP_TEST(test_invalid_wide_id, 0, 3)
+{
+	static const __u64 ids[] = { 0, TSCT_ID_MAX, TSCT_ID_WIDE_MAX + 1 };
+	struct tsct_event event;
+
+	put(32, 24, TSCT_ID_WIDE, 1);
+	memcpy(ring_data() + 48, &ids[_i], sizeof(ids[_i]));
+	put(56, 16, 16, 2);
+	ring()->head = head_of(72, 2);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.cycles, 2);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_uint_eq(stat_of(reader, 0).broken, 1);
+	ck_assert_uint_eq(stat_of(reader, 0).broken_places, 1);
+}
+
 static void expect_valid(const struct tsct_event *event)
 {
 	const unsigned char *bytes = event->payload;
@@ -245,6 +263,22 @@ TEST(test_definitions)
 			 a);
 	ck_assert_int_eq(tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
 			 -EINVAL);
+}
+
+/* While memory is short, definitions are unknown. They are not broken: later they are read. */
+TEST(test_definitions_without_memory)
+{
+	const int id = tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:u32");
+	const struct tsct_event_def *def = NULL;
+	unsigned int enough;
+
+	for (enough = 0; !def && enough < 10; enough++) {
+		allocations = enough;
+		def = tsct_reader_def(reader, id);
+		allocations = UINT_MAX;
+	}
+	ck_assert_uint_eq(enough, 3);	/* for the copy, and for the table of ids */
+	ck_assert_str_eq(def->name, "a");
 }
 
 /* A channel's definition area with random contents, in most cases with wrong sizes */

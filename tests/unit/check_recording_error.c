@@ -4,8 +4,8 @@
  * clock a simulated daemon keeps; and against lines that are given.
  */
 #include "lib/clock/clock_private.h"
-#include "lib/core/clock_segments.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/clock_segments.h"
+#include "lib/clockpage/latch.h"
 #include "lib/estimate/rate_estimator.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/recording_writer.h"
@@ -109,7 +109,8 @@ static void start_machine(uint64_t seed, bool steered)
 	memset(page, 0, TSCT_CLOCK_SIZE(8));
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 8);
 	the_clock = (struct tsct_clock_full) {
-		.head = { .source = TSCT_SOURCE_TSC, .page = page },
+		.head = { .source = TSCT_SOURCE_TSC, .page = page,
+			  .disruptions = (uint64_t *)&page->copy[0].state.disruptions },
 		.area = { .page = page, .nr_cpus = 8 },
 	};
 	tsct_sampler_init(&sampler, &machine.ops);

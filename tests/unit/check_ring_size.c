@@ -2,6 +2,9 @@
 /* Sizes of rings: limits in, sizes out */
 #include <stdint.h>
 #include <string.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "lib/provider/ring_size.h"
 #include "suite.h"
@@ -82,6 +85,25 @@ TEST(test_small_limits)
 	check_size(2, 1, 0, MIB / 4, TSCT_LIMIT_LOCKED);
 	limits.at[TSCT_LIMIT_LOCKED].bytes = 0;
 	check_size(2, 1, 0, TSCT_RING_BYTES_LEAST, TSCT_LIMIT_LOCKED);
+}
+
+/* Of the memory that a process may lock, what it has locked already is no longer free. */
+TEST(test_locked_already)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	struct rlimit most;
+	char *page;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_MEMLOCK, &most), 0);
+	most.rlim_cur = most.rlim_max < 4 * MIB ? most.rlim_max : 4 * MIB;
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &most), 0);
+	ck_assert_int_eq(syscall(SYS_capset, &header, none), 0);
+	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* The sanitizer's mlock() does nothing. */
+	ck_assert_int_eq(syscall(SYS_mlock, page, 8192), 0);
+	tsct_memory_limits_read(&limits);
+	ck_assert_uint_eq(limits.at[TSCT_LIMIT_LOCKED].bytes, most.rlim_cur - 8192);
 }
 
 TEST(test_given)

@@ -3,7 +3,7 @@
 /* Files of a recording that are sent from one node to another, and what a hostile node
  * may send instead */
 #include "tools/wings/cluster/send_files.c"
-#include "tools/common/message.c"
+#include "tools/shared/message.c"
 #include "seed.h"
 #include "suite.h"
 

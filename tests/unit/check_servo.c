@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The servo: when it replaces clock params, and the values of the new params */
 #include "rate_sim.h"
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 
 /* Returns whether params @a and @b give the same times; their bounds may differ. */
 static bool is_same_function(const struct tsct_clock_params *a,

@@ -3,9 +3,9 @@
 /* Stacks of a recording: their table, and names of functions by build id */
 #include <sys/sendfile.h>
 
-#include "lib/statedump/stacks.h"
+#include "lib/export/stacks.h"
 #include "lib/statedump/statedump.h"
-#include "lib/statedump/symbolize.h"
+#include "lib/export/symbolize.h"
 #include "tools/wings/stacks/code.h"
 #include "tools/wings/stacks/symbolize_protocol.h"
 #include "recordings.h"

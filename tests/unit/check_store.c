@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The store of channels: permissions and limits */
+#include "lib/base/hash.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "seed.h"
+#include "short_memory.h"
 #include "store_users.h"
 #include "suite.h"
 
@@ -275,18 +277,24 @@ TEST(test_limits)
 		peers[i].uid = 2000 + i / 20;
 		snprintf(name, sizeof(name), "c%d", i);
 		ck_assert_int_eq(create(&peers[i], name),
-				 i % 20 < 18 && i < 54 ? 0 : -EDQUOT);
+				 i % 20 < 18 && i < 48 ? 0 : -EDQUOT);
 	}
-	ck_assert_uint_eq(store.nr_channels, 50);
+	/* An eighth is left to root. */
+	ck_assert_uint_eq(store.nr_channels, 44);
+	ck_assert_int_eq(create(&root, "a"), 0);
+	tsct_store_release(&store, &root, true);
 	for (i = 0; i < 60; i++)
 		tsct_store_release(&store, &peers[i], true);
 	ck_assert_int_eq(create(&anna, "a"), 0);
-	store.bytes_max = 2 * store.bytes;
+	store.bytes_max = 2 * store.bytes * 8 / 7 + 1;
 	store.bytes_user_max = 2 * store.bytes - 1;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
 	store.bytes_user_max = ~0ULL;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	store.bytes_max = store.bytes * 3 / 2;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&root, "b"), 0);
 }
 
 /* On a machine with 512 CPUs, a user may have three channels of the default size. */
@@ -361,10 +369,39 @@ TEST(test_define)
 	ck_assert_uint_eq(def.size | (__u32)def.id_high << 16, TSCT_ID_FIRST + 2 + nr - 2);
 }
 
+/* Nobody can choose definitions that have the same hash: it depends on a secret of the channel.
+ * Definitions that do have the same hash are different events nevertheless. */
+TEST(test_hashes_of_definitions)
+{
+	struct tsct_event_def first, second;
+	struct tsct_store_channel *a;
+
+	tsct_event_def_parse("first", 0, "a:u8", &first, NULL);
+	tsct_event_def_parse("second", 0, "a:u8", &second, NULL);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	a = anna.channel;
+	ck_assert_uint_ne(a->secret, ben.channel->secret);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &first), 0);
+	ck_assert_ptr_null(tsct_index_get(&a->known, tsct_hash_event_def(0, &first), 0));
+	ck_assert_ptr_nonnull(tsct_index_get(&a->known,
+					     tsct_hash_event_def(a->secret, &first), 0));
+	/* The first one gets the place of the second one. */
+	tsct_index_put(&a->known, tsct_hash_event_def(a->secret, &second), 0, 1);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &second), 0);
+	ck_assert_uint_eq(first.id, TSCT_ID_FIRST);
+	ck_assert_uint_eq(second.id, TSCT_ID_FIRST + 1);
+	second.id = first.id = 0;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &second), 0);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &first), 0);
+	ck_assert_uint_eq(first.id, TSCT_ID_FIRST);
+	ck_assert_uint_eq(second.id, TSCT_ID_FIRST + 1);
+}
+
 TEST(test_unknown_requests)
 {
 	static const __u32 unsupported[] = {
-		TSCT_IOC_CHECK, TSCT_IOC_CHECK_RUN, TSCT_IOC_CLOCK_SET, TSCT_IOC_WRITE,
+		TSCT_IOC_CHECK, TSCT_IOC_CHECK_RUN, TSCT_IOC_CLOCK_STORE, TSCT_IOC_WRITE,
 		TSCT_IOC_WATERMARK, TSCT_IOC_PREVIOUS, TSCT_IOC_PREVIOUS_READ,
 	};
 	char arg[TSCT_ARG_MAX] = "";
@@ -394,8 +431,8 @@ LOOP_TEST(test_unsupported_sizes, 0, 8)
 {
 	static const struct { __u32 cmd; size_t size_min; } requests[] = {
 		{ TSCT_IOC_CHECK, 64 }, { TSCT_IOC_CHECK_RUN, 64 },
-		{ TSCT_IOC_THREAD, 24 }, { TSCT_IOC_CLOCK_SET, 384 },
-		{ TSCT_IOC_CLOCK_SNAPSHOT, 48 }, { TSCT_IOC_WRITE, 16 },
+		{ TSCT_IOC_THREAD, 24 }, { TSCT_IOC_CLOCK_STORE, 40 },
+		{ TSCT_IOC_CLOCK_SNAPSHOT, 64 }, { TSCT_IOC_WRITE, 16 },
 		{ TSCT_IOC_WATERMARK, 8 }, { TSCT_IOC_EVENT_SWITCH, 8 },
 	};
 	const __u32 cmd = requests[_i].cmd;
@@ -568,6 +605,25 @@ TEST(test_adopt)
 	/* New channels get later ids. */
 	ck_assert_int_eq(create(&ben, "b"), 0);
 	ck_assert_uint_eq(ben.channel->header.id, 3);
+}
+
+/* While memory is short, a channel does not come back without its definitions. */
+TEST(test_adopt_without_memory)
+{
+	struct tsct_channel_adopt arg;
+	unsigned int enough;
+	int err = -ENOMEM;
+
+	restart();
+	for (enough = 0; err; enough++) {
+		ck_assert_int_eq(err, -ENOMEM);
+		arg = (struct tsct_channel_adopt) { .roles = TSCT_ROLE_WRITE };
+		allocations = enough;
+		err = tsct_store_request(&store, &anna, TSCT_IOC_CHANNEL_ADOPT, &arg,
+					 sizeof(arg), memory, &fd);
+		allocations = UINT_MAX;
+	}
+	ck_assert_int_eq(define(&anna, "second"), TSCT_ID_FIRST + 1);
 }
 
 TEST(test_names_and_ids_that_are_taken)

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "lib/query/syscall_value.h"
+#include "lib/syscalls/syscall_value.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"
 #include "recordings.h"
@@ -113,6 +113,11 @@ TEST(test_definitions)
 	ck_assert_ptr_null(tsct_syscall_by_event("sys32_newfstatat"));
 	ck_assert_ptr_null(tsct_syscall_by_number(tsct_syscalls_limit()));
 	ck_assert_ptr_null(tsct_syscall_by_number(-1));
+	/* Number -2147483628 has the bits of a 32-bit getpid(), were bit 31 its flag. */
+	ck_assert_ptr_null(tsct_syscall_by_number(tsct_syscall_event_number(-2147483628LL)));
+	ck_assert_uint_eq(tsct_syscall_event_number(TSCT_SYSCALL_COMPAT + UINT32_MAX),
+			  TSCT_SYSCALL_COMPAT | UINT32_MAX);
+	ck_assert_uint_eq(tsct_syscall_event_number(-1), UINT32_MAX);
 	ck_assert_ptr_null(tsct_syscall_by_event("sys_"));
 	ck_assert_ptr_null(tsct_syscall_by_event("sys_enter"));
 	ck_assert_ptr_null(tsct_syscall_by_event("openat"));
@@ -379,7 +384,7 @@ CASE("table", NULL, NULL);
  * with the strings of calls that have any. */
 TEST(test_stacks)
 {
-	const unsigned int numbers[] = { 0, 39, 257, 1 | TSCT_SYSCALL_COMPAT };
+	const __u64 numbers[] = { 0, 39, 257, 1 | TSCT_SYSCALL_COMPAT };
 	struct tsct_event_def plain, def;
 	unsigned int i, id;
 

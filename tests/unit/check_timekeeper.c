@@ -103,7 +103,7 @@ TEST(test_pace)
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 50), 50);
 	go_on(2);
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 1000);
-	ck_assert_int_eq(timekeeper_disrupt(&timekeeper, TSCT_CAUSE_FAKE, "x"), 0);
+	timekeeper_disrupt(&timekeeper, TSCT_CAUSE_FAKE, "x");
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
 }
 
@@ -142,105 +142,141 @@ TEST(test_publish_always_too_late)
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
 
-/* The module accepted a clock state that the clock file refused. Module and file differ
- * now, so the epoch ends. */
-TEST(test_only_module_accepts)
-{
-	load_module(TSCT_SOURCE_TSC);
-	go_on(3);
-	world.file_late = true;
-	synchronized_after(3, 2, TSCT_CAUSE_RESTART);
-	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert(was_logged("the daemon was held up while publishing; epoch 2 begins"));
-}
-
-TEST(test_module_refuses)
+TEST(test_publishing_fails)
 {
 	unsigned int published;
 
 	go_on(3);
 	published = world.published;
-	/* The module refuses a state while the system is about to suspend. The state is
-	 * published later. */
 	world.refuse = -EAGAIN;
 	world.refusals = 2;
-	go_on(2);
-	go_on(2);
+	go_on(4);
 	ck_assert_uint_gt(world.published, published);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* If the timekeeper loses the permission to publish, it gives up. */
-	world.refuse = -EPERM;
-	world.refusals = 1;
-	sim_advance(&sim, 1000000000);
-	ck_assert_int_eq(timekeeper_tick(&timekeeper), -EPERM);
 }
 
-/* ---- publishing to the module -------------------------------------------- */
+/* Another process has published a time. The timekeeper can neither continue nor undo it. */
+TEST(test_another_process)
+{
+	go_on(3);
+	world.file.state.real.base_ns += 12345;
+	synchronized_after(2, 2, TSCT_CAUSE_RESTART);
+	world.file.state.epoch = 5;
+	world.file.state.real.base_ns += 12345;
+	synchronized_after(2, 6, TSCT_CAUSE_RESTART);
+	ck_assert(was_logged("another process published a different time"));
+}
 
+/* ---- the module's count of disruptions ----------------------------------- */
+
+#define COUNT	(7 * TSCT_DISRUPTIONS_COUNTER + 5)
+
+/* Params have the count from before the samples that they rest on; without the module 0. */
 TEST(test_module_loads_and_unloads)
 {
 	go_on(3);
-	load_module(TSCT_SOURCE_TSC);
-	world.disruption.has_module = true;
+	ck_assert_uint_eq(file()->disruptions, 0);
+	load_module(COUNT);
 	go_on(1);
-	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	/* The daemon has made a second CPU survey for the module. */
+	ck_assert_uint_eq(file()->disruptions, COUNT);
+	/* The daemon has made a second CPU survey, by the module. */
 	ck_assert_uint_eq(world.surveys, 2);
 	ck_assert_uint_eq(world.tables, 2);
-	world.module_source = -1;
+	load_module(0);
 	go_on(2);
-	load_module(TSCT_SOURCE_TSC);
+	ck_assert_uint_eq(file()->disruptions, 0);
+	load_module(COUNT + TSCT_DISRUPTIONS_COUNTER);
 	go_on(1);
-	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(file()->epoch, 1);
+	ck_assert_uint_eq(file()->disruptions, COUNT + TSCT_DISRUPTIONS_COUNTER);
+	check_synchronized(1, TSCT_CAUSE_NONE);
 }
 
-static void module_disrupts(uint32_t epoch, uint32_t cause)
+/* The module counts a suspend that changed no clock. Params have the new count only when
+ * they are of the new epoch. */
+LOOP_TEST(test_module_disrupts, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 {
-	world.module = (struct tsct_clock_state) {
-		.epoch = epoch, .cause = cause, .status = TSCT_STATUS_DISRUPTED,
-	};
-}
+	const __u32 cause = (__u32)_i == TSCT_CAUSE_STEP ? TSCT_CAUSE_JUMP : (__u32)_i;
 
-/* The module detects a suspend that changed no clock. */
-TEST(test_module_disrupted)
-{
-	load_module(TSCT_SOURCE_TSC);
+	load_module(COUNT);
 	go_on(3);
-	module_disrupts(7, TSCT_CAUSE_SUSPEND);
+	module_disrupts((__u32)_i);
+	sim_advance(&sim, 1000000000);
+	/* Publishing the cluster's time, too, keeps the old count. */
+	timekeeper_publish_cluster(&timekeeper);
+	ck_assert_uint_eq(file()->disruptions, COUNT);
+	timekeeper_tick(&timekeeper);
+	ck_assert_uint_eq(file()->epoch, 2);
+	ck_assert_uint_eq(world.disrupted, 1);
+	ck_assert_uint_eq(file()->disruptions, COUNT + TSCT_DISRUPTIONS_COUNTER);
+	synchronized_after(2, 2, cause);
+}
+
+/* A step too small for an epoch: a sample that agrees gives the params the new count. */
+TEST(test_module_counts_small_step)
+{
+	load_module(COUNT);
+	go_on(3);
+	sim_step(&sim, 20);
+	world.disruption.count += TSCT_DISRUPTIONS_STEP;
+	sim_advance(&sim, 1000000000);
+	timekeeper_publish_params(&timekeeper);
+	ck_assert_uint_eq(file()->disruptions, COUNT);
+	timekeeper_tick(&timekeeper);
+	ck_assert_uint_eq(file()->disruptions, COUNT + TSCT_DISRUPTIONS_STEP);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+}
+
+/* The module counts during the calibration: it is repeated, and the params of the last try
+ * have the count of its beginning. */
+static void count_once(void)
+{
+	module_disrupts(TSCT_CAUSE_CLOCKSOURCE);
+	world.count_at = 0;
+}
+
+TEST(test_module_counts_while_calibrating)
+{
+	load_module(COUNT);
+	go_on(3);
+	module_disrupts(TSCT_CAUSE_MIGRATION);
+	world.count_at = 2;		/* the second reading: in the calibration */
+	world.count = count_once;
 	go_on(0.1);
-	ck_assert_uint_eq(file()->epoch, 7);
-	ck_assert_uint_ge(world.disrupted, 1);
-	ck_assert_uint_eq(world.forgets, 1);
-	ck_assert(was_logged("the module detected a disruption; epoch 7 begins "
-		       "(suspend)"));
-	synchronized_after(2, 7, TSCT_CAUSE_SUSPEND);
-	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
+	ck_assert_uint_eq(file()->disruptions, COUNT + 2 * TSCT_DISRUPTIONS_COUNTER);
+	synchronized_after(2, 2, TSCT_CAUSE_MIGRATION);
 }
 
-/* Module and daemon detect the same disruption, the module first: only one epoch
- * begins. */
-TEST(test_both_detect)
+/* While suspend is under way, nothing has the count that the module shows. */
+TEST(test_module_suspends)
 {
-	load_module(TSCT_SOURCE_TSC);
+	unsigned int published;
+
+	load_module(COUNT);
 	go_on(3);
-	module_disrupts(2, TSCT_CAUSE_HOTPLUG);
+	world.disruption.count |= TSCT_DISRUPTIONS_PENDING;
+	world.disruption.cause = TSCT_CAUSE_SUSPEND;
+	published = world.published;
+	go_on(3);
+	ck_assert_uint_eq(world.published, published);
+	timekeeper_publish_params(&timekeeper);
+	ck_assert_uint_eq(file()->disruptions, COUNT);
+	world.disruption.count += TSCT_DISRUPTIONS_PENDING;
+	go_on(0.1);
+	ck_assert_uint_eq(file()->disruptions, COUNT + TSCT_DISRUPTIONS_COUNTER);
+	synchronized_after(2, 2, TSCT_CAUSE_SUSPEND);
+	/* A daemon that starts meanwhile publishes params that nobody uses. */
+	world.disruption.count |= TSCT_DISRUPTIONS_PENDING;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	ck_assert_uint_eq(file()->disruptions & TSCT_DISRUPTIONS_PENDING, 0);
+}
+
+/* CPUs that come and go let the CPUs be surveyed, and disrupt nothing. */
+TEST(test_hotplug)
+{
+	go_on(3);
 	world.disruption.cpus_hash++;
-	synchronized_after(2, 2, TSCT_CAUSE_HOTPLUG);
-}
-
-/* Another daemon has published clock params. The timekeeper can neither continue nor
- * undo them. */
-TEST(test_another_daemon)
-{
-	load_module(TSCT_SOURCE_TSC);
-	go_on(3);
-	world.module.real.base_ns += 12345;
-	synchronized_after(2, 2, TSCT_CAUSE_RESTART);
-	world.module.epoch = 5;
-	world.module.real.base_ns += 12345;
-	synchronized_after(2, 6, TSCT_CAUSE_RESTART);
-	ck_assert(was_logged("another process published a different time"));
+	synchronized_after(2, 1, TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(world.surveys, 2);
 }
 
 TEST(test_source_changes)
@@ -254,20 +290,6 @@ TEST(test_source_changes)
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	synchronized_after(2, 2, TSCT_CAUSE_UNSTABLE);
 	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
-	/* A module is loaded that uses the TSC although it is unstable. */
-	load_module(TSCT_SOURCE_TSC);
-	world.source = TSCT_SOURCE_TSC;
-	go_on(2);
-	ck_assert_uint_eq(file()->source, TSCT_SOURCE_TSC);
-	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
-	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	/* A module is loaded whose clock uses a source that the daemon cannot read. */
-	load_module(TSCT_SOURCE_MONOTONIC);
-	go_on(1);
-	ck_assert(world.gave_up);
-	ck_assert(was_logged("no longer publishing to the module"));
-	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
-	synchronized_after(3, 3, TSCT_CAUSE_CLOCKSOURCE);
 }
 
 /* ---- the drift file ----------------------------------------------------- */
@@ -368,7 +390,7 @@ static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
 		feed();
-		ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), 0);
+		timekeeper_publish_cluster(&timekeeper);
 		check_cluster(epoch);
 		go_on(1);
 		check_cluster(epoch);
@@ -406,7 +428,7 @@ TEST(test_publish)
 	published = world.published;
 	before = *file();
 	ck_assert_int_eq(feed(), TSCT_CLUSTER_NEW);
-	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), 0);
+	timekeeper_publish_cluster(&timekeeper);
 	ck_assert_uint_eq(world.published, published + 1);
 	ck_assert_mem_eq(&before.real, &file()->real, sizeof(before.real));
 	ck_assert_uint_eq(before.status, file()->status);
@@ -414,19 +436,6 @@ TEST(test_publish)
 	follow(30, our_epoch());
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_SYNCHRONIZED);
-}
-
-/* Cluster time is published to module and clock file; the module accepts each state. */
-TEST(test_module)
-{
-	__u32 epoch;
-
-	follow(5, our_epoch());
-	load_module(TSCT_SOURCE_TSC);
-	epoch = our_epoch();
-	follow(20, epoch);
-	ck_assert_mem_eq(&world.module.cluster, &file()->cluster,
-			 sizeof(world.module.cluster));
 }
 
 static void make_disruption(__u32 cause)
@@ -438,8 +447,7 @@ static void make_disruption(__u32 cause)
 	} else if (cause == TSCT_CAUSE_JUMP) {
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 	} else {
-		ck_assert_int_eq(timekeeper_disrupt(&timekeeper, cause, "for a test"),
-				 0);
+		timekeeper_disrupt(&timekeeper, cause, "for a test");
 	}
 }
 
@@ -466,22 +474,18 @@ LOOP_TEST(test_causes, 1, TSCT_CAUSE_NR)
 		follow(10, epoch + 1);
 }
 
-/* If the module detects a disruption before the daemon does, it begins a cluster epoch.
- * The daemon does not use this epoch again. */
-TEST(test_module_disrupts)
+/* The module counts a disruption of the counter: the cluster's time begins an epoch. */
+TEST(test_module_disrupts_cluster)
 {
 	__u32 epoch;
 
-	load_module(TSCT_SOURCE_TSC);
+	load_module(COUNT);
 	epoch = our_epoch();
 	follow(10, epoch);
-	module_disrupts(2, TSCT_CAUSE_SUSPEND);
-	world.module.epoch_cycles = sim_counter(&sim);
-	world.module.cluster_status = TSCT_STATUS_DISRUPTED;
-	world.module.cluster_epoch = epoch + 1;
+	module_disrupts(TSCT_CAUSE_SUSPEND);
 	go_on(2);
 	ck_assert_uint_eq(file()->epoch, 2);
-	ck_assert_uint_gt(file()->cluster_epoch, epoch + 1);
+	ck_assert_uint_gt(file()->cluster_epoch, epoch);
 	ck_assert_uint_eq(file()->cluster.mult, 0);
 	follow(10, our_epoch());
 }
@@ -531,8 +535,4 @@ TEST(test_publish_cluster_late)
 	world.publish_ns = 0;
 	follow(5, our_epoch());
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	world.refuse = -EPERM;
-	world.refusals = 1;
-	feed();
-	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), -EPERM);
 }

@@ -7,7 +7,7 @@
 #include "tools/wings/cluster/coordinator.c"
 #include "tools/wings/cluster/cluster_check.c"
 #include "tools/common/json.c"
-#include "tools/common/message.c"
+#include "tools/shared/message.c"
 #include "tools/common/error.c"
 #include "tools/common/view.c"
 #include "suite.h"

@@ -103,8 +103,7 @@ static void check_missing(const char *how, unsigned int nr)
 {
 	char want[128];
 
-	snprintf(want, sizeof(want), "stream default_0: %s%u events are missing",
-		 how, nr);
+	snprintf(want, sizeof(want), "stream default_0: %smissing events: %u", how, nr);
 	ck_assert_str_eq(last_reported, want);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test-wing: kernel */
 /* Conditions on fields: their syntax, the events to which they apply, and types */
 #include "lib/core/event_def.h"
 #include "tools/bpf/where.c"

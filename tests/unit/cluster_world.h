@@ -8,8 +8,8 @@
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H
 
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "seed.h"
 #include "lib/sync/cluster.h"
 #include "suite.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/core/latch.h"
+#include "lib/clockpage/latch.h"
 
 #define STRIDE	1000
 

@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <ftw.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "define.h"
 #include "lib/merge/merge.h"
 #include "lib/ctf/samples.h"

@@ -3,8 +3,8 @@
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 #include "lib/estimate/rate_estimator.h"
 #include "simclock.h"
 #include "suite.h"

@@ -9,7 +9,7 @@
 #include <dirent.h>
 
 #include "lib/core/event_def.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "define.h"
 #include "seed.h"
 #include "suite.h"

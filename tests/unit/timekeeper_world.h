@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated platform for the daemon's timekeeper: counter and clocks, module and
- * clock file, indicators of disruptions, CPU surveys, and the drift file
+ * A simulated platform for the daemon's timekeeper: counter and clocks, clock file, indicators of disruptions, CPU surveys, and the drift file
  */
 #ifndef TESTS_TIMEKEEPER_WORLD_H
 #define TESTS_TIMEKEEPER_WORLD_H
@@ -9,8 +8,8 @@
 #include "logged.h"
 #include "simclock.h"
 
-#include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/clock_segments.h"
 
 #include "daemon/clock/timekeeper.h"
 #include "daemon/config/log.h"
@@ -22,19 +21,15 @@ static struct timekeeper timekeeper;
 static struct {
 	int source;			/* source that the simulated platform
 					 * selects, TSCT_SOURCE_* */
-	int module_source;		/* source of the clock in the module; -1:
-					 * module not loaded */
-	bool gave_up;
-	struct tsct_clock_state module;
 	struct tsct_clock_copy file;	/* contents of the clock file, with segments */
 	unsigned int published, disrupted;
 	int refuse;			/* error with which publishing fails */
 	unsigned int refusals;		/* number of times that publishing will fail */
 	__u64 publish_ns;			/* simulated duration of a
 						 * publication */
-	bool file_late;			/* true: the module accepts the next state,
-					 * the clock file refuses it as late */
 	struct disruption disruption;
+	void (*count)(void);		/* called at reading number count_at of indicators */
+	unsigned int count_at;		/* 0: never */
 	unsigned int settings;		/* number of the next readings of indicators
 					 * that each show a step of CLOCK_REALTIME */
 	bool survey_later, skewed;
@@ -78,6 +73,8 @@ static void world_read_disruption(void *ctx, struct disruption *ret)
 		world.disruption.realtime_min_ns += 5000;
 		world.disruption.realtime_max_ns += 5000;
 	}
+	if (world.count_at && !--world.count_at)
+		world.count();
 	*ret = world.disruption;
 }
 
@@ -85,22 +82,6 @@ static inline __u64 cycles_now(__u32 source)
 {
 	return source == TSCT_SOURCE_TSC ? sim_counter(&sim) :
 		(__u64)sim_raw(&sim);
-}
-
-/* Checks a state as the module does. Returns the error that ops->publish() would
- * return. */
-static int set_module(const struct tsct_clock_state *state)
-{
-	int err;
-
-	if (world.module.source != state->source)
-		return -ESTALE;
-	err = tsct_segments_check(&world.module, state,
-				  cycles_now(state->source));
-	if (err)
-		return err == -EINVAL ? -EXDEV : err;
-	world.module = *state;
-	return 0;
 }
 
 /* Returns whether the state only confirms the published params: never too late. */
@@ -126,15 +107,6 @@ static int world_publish(void *ctx, const struct tsct_clock_state *state)
 				  cycles_now(state->source));
 	if (err)
 		return err == -ETIME ? err : -EXDEV;
-	if (world.module_source >= 0 && !world.gave_up) {
-		err = set_module(state);
-		if (err)
-			return err;
-	}
-	if (world.file_late) {
-		world.file_late = false;
-		return -ETIMEDOUT;
-	}
 	tsct_segments_succeed(&world.file, state);
 	ck_assert_int_eq(tsct_segments_valid(&world.file), 0);
 	world.published++;
@@ -144,28 +116,14 @@ static int world_publish(void *ctx, const struct tsct_clock_state *state)
 
 static void world_read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
-	__u32 epoch = world.file.state.epoch;
-
 	(void)ctx;
 	*ret_state = world.file.state;
-	if (world.module_source >= 0 && !world.gave_up &&
-	    (world.module.epoch > epoch ||
-	     world.module.source != ret_state->source))
-		*ret_state = world.module;
-	if (epoch > ret_state->epoch)
-		ret_state->epoch = epoch;
 }
 
 static void world_read_utc(void *ctx, struct tsct_utc *ret)
 {
 	(void)ctx;
 	*ret = world.utc;
-}
-
-static void world_give_up_module(void *ctx)
-{
-	(void)ctx;
-	world.gave_up = true;
 }
 
 static inline struct cpu_survey_result survey_now(void)
@@ -238,7 +196,6 @@ static const struct timekeeper_ops world_ops = {
 	.publish = world_publish,
 	.read_published = world_read_published,
 	.read_utc = world_read_utc,
-	.give_up_module = world_give_up_module,
 	.survey_cpus = world_survey_cpus,
 	.publish_cpus = world_publish_cpus,
 	.published_skew = world_published_skew,
@@ -254,11 +211,18 @@ static inline const struct tsct_clock_state *file(void)
 	return &world.file.state;
 }
 
-static inline void load_module(int counts)
+/* The module counts from @count on; 0: it is unloaded. */
+static inline void load_module(__u64 count)
 {
-	memset(&world.module, 0, sizeof(world.module));
-	world.module.source = (__u32)counts;
-	world.module_source = counts;
+	world.disruption.has_module = count;
+	world.disruption.count = count;
+}
+
+/* The module counts a disruption of the counter. */
+static inline void module_disrupts(__u32 cause)
+{
+	world.disruption.count += TSCT_DISRUPTIONS_COUNTER;
+	world.disruption.cause = cause;
 }
 
 static inline void new_world(void)
@@ -267,7 +231,6 @@ static inline void new_world(void)
 	sim_init(&sim, 2.4e9);
 	memset(&world, 0, sizeof(world));
 	world.source = TSCT_SOURCE_TSC;
-	world.module_source = -1;
 	world.disruption = (struct disruption) {
 		.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 42,
 		.has_vmclock = true,
@@ -292,7 +255,7 @@ static inline void go_on(double s)
 	while (sim.now_ps < until) {
 		sim_advance(&sim, (__u64)timekeeper_wait_ms(&timekeeper, 1000) *
 			    1000000);
-		ck_assert_int_eq(timekeeper_tick(&timekeeper), 0);
+		timekeeper_tick(&timekeeper);
 	}
 }
 

@@ -8,7 +8,7 @@
 #define TESTS_WORLD_CRYSTAL_H
 
 #include "random.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 
 #define PS_PER_NS	1000LL
 #define PS_PER_US	1000000LL

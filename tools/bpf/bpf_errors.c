@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -98,11 +99,11 @@ static bool is_log_noise(const char *line)
 }
 
 /* Returns the last line of libbpf's log that contains a reason, in a static buffer; the text of
- * @error if no line does. */
+ * @error if the log is empty. */
 static const char *last_log_reason(int error)
 {
 	static char line[160];
-	const char *at = bpf_errors_log(), *reason = NULL;
+	const char *at = bpf_errors_log(), *reason = at;
 
 	while (at) {
 		if (!is_log_noise(at))
@@ -110,11 +111,9 @@ static const char *last_log_reason(int error)
 		at = strchr(at, '\n');
 		at = at ? at + 1 : NULL;
 	}
-	if (!reason)
-		return strerror(-error);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
 		 reason);
-	return line;
+	return *line ? line : strerror(-error);
 }
 
 /* Returns true if the kernel loads a program of a type that does nothing. @function: that of
@@ -133,6 +132,17 @@ static bool is_loaded(enum bpf_attach_type attach, const char *function)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+/* Returns the release of a kernel before 6.1, in a static buffer, or NULL. Some of these kernels
+ * have all that the programs need (RHEL 9), so an old release alone is no error. */
+static const char *old_release(void)
+{
+	static struct utsname name;
+	unsigned int major, minor;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+		(major < 6 || (major == 6 && !minor)) ? name.release : NULL;
 }
 
 int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
@@ -162,6 +172,11 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 	if (error == -ENOMEM)
 		return bpf_errors_fail(error, why, size,
 			    "cannot %s BPF programs: out of memory", step);
+	if (old_release())
+		return bpf_errors_fail(error, why, size,
+			    "cannot %s BPF programs (%s): kernel events need Linux 6.1 or newer, "
+			    "and this is %s; record events of programs only", step,
+			    strerror(-error), old_release());
 	return bpf_errors_fail(error, why, size,
 		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
 		    step, strerror(-error), last_log_reason(error));

@@ -9,15 +9,19 @@
 #include "error.h"
 #include "json.h"
 #include "lib/base/table.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
 
 /* ---- recordings -------------------------------------------------------- */
 
+static bool statedump_damaged;
+
+/* @arg: NULL, or a flag that is set */
 static void print_damage(void *arg, const char *sentence)
 {
-	(void)arg;
+	if (arg)
+		*(bool *)arg = true;
 	fflush(stdout);
 	ctl_error("%s", sentence);
 }
@@ -29,7 +33,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 				  sizeof(why));
 
 	if (!err) {
-		tsct_statedump_check(dir, print_damage, NULL);
+		tsct_statedump_check(dir, print_damage, &statedump_damaged);
 		return 0;
 	}
 	return ctl_fail(err, "%s: %s%s", dir, why,
@@ -49,7 +53,7 @@ static void print_damaged_file(const struct tsct_recording *rec,
 	const struct tsct_location *at = &rec->locations[location];
 
 	ctl_error("%s (node %u): file of channel %s, CPU %u %s before the merge:"
-		" %" PRIu64 " events are missing", tsct_recording_node_name(rec, at->node),
+		" missing events: %" PRIu64, tsct_recording_node_name(rec, at->node),
 		at->node, s->name, at->cpu,
 		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" : "was damaged",
 		(uint64_t)s->loss[location].cause[cause]);
@@ -150,7 +154,7 @@ int view_print_missing(const struct tsct_trace *trace)
 		print_lost(rec);
 	}
 	return print_nodes(rec) || !tsct_recording_is_whole(rec) || discarded ||
-		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
+		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) || statedump_damaged ?
 		EXIT_LOST : EXIT_DONE;
 }
 

@@ -10,12 +10,13 @@
 #include <time.h>
 #include <tsctrace/tsctrace.h>
 
+#include "lib/base/json.h"
 #include "lib/base/table.h"
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
 #include "tools/common/error.h"
@@ -195,7 +196,7 @@ static json_t *clock_json(const struct clock_reading *r)
 
 	tsct_source_clocksource(&check);
 	check.clocksource[sizeof(check.clocksource) - 1] = '\0';
-	json = json_pack("{sI ss so sb ss sb sI ss sf sf sf sf sI sf ss so so}",
+	json = json_pack("{sI ss so sb ss sb sI ss so sf sf sf sf sI sf ss so so}",
 		"stamp", (json_int_t)r->cycles,
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(check.clocksource),
@@ -205,6 +206,7 @@ static json_t *clock_json(const struct clock_reading *r)
 		"usable", clock_usable(r),
 		"epoch", (json_int_t)r->state.epoch,
 		"cause", tsct_cause_name(r->state.cause),
+		"disruptions", tsct_json_count(r->state.disruptions),
 		"rate_mhz", r->mhz,
 		"rate_error_ppb", (double)r->state.rate_error_ppt / 1e3,
 		"error_growth_ppb", has_params ? growth_ppb(r) : 0,

@@ -12,7 +12,7 @@
 #include "tools/common/view.h"
 #include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
-#include "tools/bpf/prerequisites.h"
+#include "tools/common/prerequisites.h"
 #include "tools/common/cmd.h"
 #include "tools/common/channel_view.h"
 #include "tools/common/control.h"
@@ -180,7 +180,9 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_read(&s->channels);
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	channel_find_recorders(s->recorder, sizeof(s->recorder));
-	if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
+	if (!prerequisites_check)
+		strcpy(s->kernel_why, TSCT_WING_MISSING("kernel"));
+	else if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
 		prerequisites_check_module(NULL, 0, s->module_why,
 					   sizeof(s->module_why));
 	s->clock_origin = tsct_clock_origin(clock);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/cmd.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "dump.h"
 #include "lib/ctf/ticks.h"
 #include "tools/common/error.h"
@@ -172,17 +172,13 @@ static void write_lines(struct dump *d)
 static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
 	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
-	enum tsct_kernel_event kernel;
 	int err;
 
 	d->shown++;
-	kernel = d->strace && !call ? tsct_kernel_event(d->rec, e->stream, e->def) :
-		TSCT_KERNEL_OTHER;
-	err = d->json ? dump_json_add(d, e, ns) :
-		d->strace && (call || kernel == TSCT_KERNEL_ENTER || kernel == TSCT_KERNEL_EXIT) ?
-			dump_call_add(d, call, e, ns) :
-		tsct_event_text_add(&d->lines, e, ns) ?:
-			dump_stack_add(d, dump_stack_of(d, e));
+	err = d->json ? dump_json_add(d, e, ns) : d->strace ? dump_call_add(d, call, e, ns) : 1;
+	if (err == 1)
+		err = tsct_event_text_add(&d->lines, e, ns) ?:
+			dump_stack_add ? dump_stack_add(d, dump_stack_of(d, e)) : 0;
 	if (d->lines.len + d->json_lines.len >= CHUNK)
 		write_lines(d);
 	return err;
@@ -364,7 +360,7 @@ static int dump_all(struct dump *d)
 	if (d->json)
 		read_identity(d);
 	err = tsct_event_text_init(&d->lines);
-	if (!err)
+	if (!err && dump_stacks_read)
 		err = dump_stacks_read(d);
 	if (!err && d->stamps)
 		err = tsct_unique_stamps_init(&d->unique, d->rec);
@@ -399,7 +395,8 @@ static int dump_opened(struct dump *d)
 	tsct_event_text_free(&d->lines);
 	if (d->strace)
 		dump_calls_free(d);
-	tsct_stacks_free(d->stacks);
+	if (d->stacks)
+		dump_stacks_free(d);
 	free(d->json_lines.at);
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);

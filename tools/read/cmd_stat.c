@@ -9,11 +9,9 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/ticks.h"
-#include "lib/query/mpi_wait.h"
-#include "lib/query/syscall_value.h"
 #include "stat.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -67,26 +65,9 @@ struct last_event {
 static int init_stream(struct stat_figures *s, __u32 stream)
 {
 	const struct tsct_stream_class *c = &s->rec->streams[stream];
-	const struct tsct_syscall *call;
-	__u32 i;
 
 	s->by_event[stream] = calloc(c->nr_defs + 1, sizeof(**s->by_event));
-	s->meaning[stream] = calloc(c->nr_defs + 1, sizeof(**s->meaning));
-	if (!s->by_event[stream] || !s->meaning[stream])
-		return -ENOMEM;
-	for (i = 0; i < c->nr_defs; i++) {
-		if (!c->defs[i])
-			continue;
-		call = tsct_syscall_of(s->rec, stream, c->defs[i]);
-		s->meaning[stream][i] = (struct stat_meaning) {
-			.kernel = tsct_kernel_event(s->rec, stream, c->defs[i]),
-			/* exit() never returns: do not count it as a call without an end. */
-			.call = call && call->result != TSCT_RESULT_NONE ?
-				(__s64)tsct_syscall_number(call) : -1,
-			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,
-		};
-	}
-	return 0;
+	return s->by_event[stream] ? 0 : -ENOMEM;
 }
 
 static int count_init(struct stat_figures *s)
@@ -98,20 +79,14 @@ static int count_init(struct stat_figures *s)
 	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
 	s->lost_by_node = calloc(s->rec->nr_nodes, sizeof(*s->lost_by_node));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	s->meaning = calloc(s->rec->nr_streams + 1, sizeof(*s->meaning));
-	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event ||
-	    !s->meaning)
+	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event)
 		return -ENOMEM;
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	if (stat_errors_init(&s->errors) ||
-	    (tsct_mpi_waits_new && tsct_mpi_waits_new(s->rec, &s->waits)))
+	if (stat_errors_init(&s->errors) || (stat_mpi_open && stat_mpi_open(s)))
 		return -ENOMEM;
-	tsct_identity_read(s->dir, &s->identity);
-	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &s->stacks.table) == -ENOMEM)
-		return -ENOMEM;
-	return threads_init(&s->threads, &s->identity, s->trace);
+	return stat_threads_open ? stat_threads_open(s) : 0;
 }
 
 static int count_events(struct stat_figures *s)
@@ -135,12 +110,11 @@ static int count_events(struct stat_figures *s)
 		tally_event(&s->by_location[e.location], &e, bytes);
 		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
 			    bytes);
-		threads_note(&s->threads, &e, bytes,
-			     &s->meaning[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST]);
+		if (s->threads)
+			stat_threads_note(s, &e, bytes);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
-		stat_stacks_add(s, &e);
-		if (stat_mpi_add(s, &e, error_ns)) {
+		if (s->waits && stat_mpi_add(s, &e, error_ns)) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -158,7 +132,8 @@ static int count_events(struct stat_figures *s)
 		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
 							    stat_lost_on(s, i));
 	}
-	threads_finish(&s->threads);
+	if (s->threads)
+		stat_threads_finish(s);
 	return ret;
 }
 
@@ -168,19 +143,15 @@ static void count_free(struct stat_figures *s)
 
 	for (i = 0; s->by_event && i < s->rec->nr_streams; i++)
 		free(s->by_event[i]);
-	for (i = 0; s->meaning && i < s->rec->nr_streams; i++)
-		free(s->meaning[i]);
 	free(s->by_event);
-	free(s->meaning);
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);
-	threads_free(&s->threads);
-	tsct_identity_free(&s->identity);
 	free(s->errors.bins);
-	tsct_stacks_free(s->stacks.table);
+	if (s->threads)
+		stat_threads_free(s);
 	if (s->waits)
-		tsct_mpi_waits_free(s->waits);
+		stat_mpi_free(s);
 }
 
 /* ---- text -------------------------------------------------------------- */
@@ -435,6 +406,17 @@ static void print_sum(const struct stat_figures *s)
 		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
 }
 
+/* Prints how many reports of the statedump are missing. */
+static void print_statedump(const struct stat_figures *s)
+{
+	const __u64 lost = stat_statedump_lost(s);
+
+	if (lost)
+		printf("%-10s %" PRIu64 " report%s about threads or stacks missing: names,"
+		       " processes and stacks may be unknown\n", "statedump", (uint64_t)lost,
+		       view_plural(lost));
+}
+
 /* ---- the command ------------------------------------------------------- */
 
 static int cmd_stat(int argc, char **argv)
@@ -457,7 +439,9 @@ static int cmd_stat(int argc, char **argv)
 	} else if (!err) {
 		print_head(&s);
 		print_files(&s);
-		stat_stacks_print(&s);
+		print_statedump(&s);
+		if (s.threads)
+			stat_stacks_print(&s);
 		print_sum(&s);
 		print_io_uring(&s);
 		stat_sync_print(&s);

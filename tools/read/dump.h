@@ -6,11 +6,12 @@
 #include "lib/base/text.h"
 #include "lib/base/wing.h"
 #include "lib/query/event_text.h"
-#include "lib/query/spans.h"
-#include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
 #include "lib/statedump/identity.h"
-#include "lib/statedump/stacks.h"
+
+struct dump_calls;
+struct tsct_stack;
+struct tsct_stacks;
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 
@@ -30,8 +31,7 @@ struct dump {
 	struct tsct_identity identity;	/* threads, for lines of JSON */
 	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
 	bool stacks_are_old;		/* the live recording may have more stacks now */
-	struct tsct_threads threads;	/* threads with system calls, for --strace */
-	struct tsct_spans calls;	/* open system calls (struct open_call), by thread index */
+	struct dump_calls *calls;	/* open system calls, for --strace; NULL: none yet */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
@@ -46,24 +46,26 @@ struct dump {
 /* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
-/* ---- dump_stack.c -------------------------------------------------------- */
+/* ---- stacks: tools/shared, which all wings link --------------------------- */
 
 /* Reads the stacks of the recording. Returns 0 or -errno. */
-int dump_stacks_read(struct dump *d);
+TSCT_WING int dump_stacks_read(struct dump *d);
+TSCT_WING void dump_stacks_free(struct dump *d);
 
 /* Returns the stack of an event, or NULL. */
-const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_event *e);
+TSCT_WING const struct tsct_stack *dump_stack_of(struct dump *d,
+						 const struct tsct_trace_event *e);
 
 /* Appends a line for each frame of @stack, which may be NULL. Returns 0 or -ENOMEM. */
-int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
+TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
-char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
+TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
-/* Adds an event of a system call to the lines of calls. @call: NULL for the events sys_enter
- * and sys_exit of any call. Returns 0 or -ENOMEM. */
+/* Adds an event of a system call to the lines of calls. @call: NULL: none, or the events sys_enter
+ * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is none of a system call. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 

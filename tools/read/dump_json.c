@@ -8,7 +8,6 @@
 #include <tsctrace/stamp.h>
 
 #include "dump.h"
-#include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
 
 /* Upper limits of the length of parts of the JSON text, in bytes */
@@ -148,7 +147,7 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
 	const char *node = tsct_recording_node_name(d->rec, e->node);
 	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
-	const struct tsct_stack *stack = dump_stack_of(d, e);
+	const struct tsct_stack *stack = dump_stack_of ? dump_stack_of(d, e) : NULL;
 	char *frames = stack ? dump_stack_json(d, stack) : NULL;
 	struct tsct_text *lines = &d->json_lines;
 	char *at = tsct_text_reserve(lines, LINE_ROOM + (frames ? strlen(frames) : 0) +

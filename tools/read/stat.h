@@ -5,10 +5,8 @@
 
 #include <jansson.h>
 
-#include "lib/query/known.h"
-#include "lib/query/threads.h"
-#include "lib/statedump/identity.h"
-#include "lib/statedump/stacks.h"
+#include "lib/base/table.h"
+#include "lib/base/wing.h"
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
@@ -33,77 +31,6 @@ static inline void tally_event(struct tally *t, const struct tsct_trace_event *e
 /* Adds the counts in @t to @sum. */
 void tally_add(struct tally *sum, const struct tally *t);
 
-/* ---- stat_threads.c ---------------------------------------------------- */
-
-struct thread {
-	__u32 node, tid;
-	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
-	__u64 until;		/* last tick at which the tid is certainly this thread's */
-	__u64 switched;		/* number of switches to the thread that are recorded */
-	bool some_switches;	/* flag: a filter hid others, or may have */
-	struct tally tally;
-	char comm[17];
-	/* id and name of the thread's process; path of the thread's cgroup; 0 and empty:
-	 * unknown */
-	__u32 tgid;
-	char process[17];
-	const char *cgroup;
-};
-
-struct call {
-	__s64 number;		/* with TSCT_SYSCALL_COMPAT for a 32-bit call */
-	__u64 count;		/* number of calls that have ended */
-	__u64 timed;		/* number of those whose begin was recorded, too */
-	__u64 errors;		/* number of calls that returned an error */
-	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
-};
-
-struct threads {
-	const struct tsct_identity *identity;
-	struct tsct_known known;
-	struct tsct_threads ids;
-	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
-	struct thread *table;
-	__u32 nr;
-	/* for each location: index of the thread of the location's last event */
-	__u32 *recent;
-	struct tsct_spans in_call;	/* open system calls, by index of the thread */
-	struct thread rest;	/* sum of all threads for which there was no memory for an entry in
-				 * `table` */
-	/* system calls; at the same index as in `call_index`, until threads_finish() sorts */
-	struct call *calls;
-	__u32 nr_calls;
-	struct tsct_index call_index;	/* finds a call by its number */
-	/* number of threads whose last system call has no return event */
-	__u64 unfinished;
-};
-
-/* Meaning of an event definition */
-struct stat_meaning {
-	enum tsct_kernel_event kernel;
-	/* number of the system call that the event records, and tsct_syscall_pair(); -1: none */
-	__s64 call, pair;
-};
-
-/* Initializes @all. @identity and @trace must exist until threads_free(). Returns 0 or -ENOMEM. */
-int threads_init(struct threads *all, const struct tsct_identity *identity,
-		 const struct tsct_trace *trace);
-void threads_free(struct threads *all);
-
-/*
- * threads_note - count an event for its thread
- * @bytes: size of the event in its file
- * @meaning: meaning of the event's definition
- */
-void threads_note(struct threads *all, const struct tsct_trace_event *event,
-		  __u64 bytes, const struct stat_meaning *meaning);
-
-/*
- * Ends the counting. Sorts system calls by total time and threads by number of events,
- * largest first. System calls that did not occur are at the end.
- */
-void threads_finish(struct threads *all);
-
 /* ---- stat_figures.c: the error bounds of all events ---------------------------- */
 
 struct stat_errors {
@@ -122,22 +49,6 @@ void stat_errors_add(struct stat_errors *errors, __u64 ns);
 /* Returns the median of the events' bounds, ns. At least one event must have a bound. */
 __u64 stat_errors_median_ns(const struct stat_errors *errors);
 
-/* ---- stat_figures.c: stacks ------------------------------------------------------ */
-
-struct stat_figures;
-
-struct stat_stacks {
-	struct tsct_stacks *table;	/* NULL: no statedump, or it cannot be read */
-	struct tsct_stack_counts counts;
-};
-
-void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);
-void stat_stacks_print(const struct stat_figures *s);
-json_t *stat_stacks_json(const struct stat_figures *s);
-
-/* Returns the number of reports of the statedump that are missing. */
-__u64 stat_statedump_lost(const struct stat_figures *s);
-
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 
 struct stat_figures {
@@ -146,7 +57,6 @@ struct stat_figures {
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	struct tsct_identity identity;	/* threads, as the recording's statedump describes them */
 	__u64 events;
 	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
@@ -156,10 +66,8 @@ struct stat_figures {
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
-	struct stat_meaning **meaning;	/* meanings of events: [stream][event id - TSCT_ID_FIRST] */
-	struct threads threads;
 	struct stat_errors errors;
-	struct stat_stacks stacks;
+	struct stat_threads *threads;	/* NULL: no wing threads */
 	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
 	struct tsct_mpi_waits *waits;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
@@ -209,17 +117,81 @@ int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 /* Returns all figures as JSON; NULL: out of memory. */
 json_t *stat_json(const struct stat_figures *s);
 
-/* Returns a row with the sum of those threads for which there was no memory; NULL: none. */
-json_t *stat_json_rest(const struct stat_figures *s);
+/* Adds the figures of a tally to the object @json. Returns @json. */
+json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct tally *t);
 
-/* ---- stat_figures.c: wait states of a program with MPI ---------------- */
+/* Returns the number of reports of the statedump that are missing. */
+__u64 stat_statedump_lost(const struct stat_figures *s);
+
+#define STAT_TOP	10	/* default number of rows of calls, threads, waits */
+
+/* Columns with the figures of a tally */
+#define STAT_TALLY_COLUMNS \
+	TSCT_COLUMN("events", "events", 12), \
+	TSCT_COLUMN("per s", "per_s", 12, .decimals = 1), \
+	TSCT_COLUMN("first", "first_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, \
+		    .since = true), \
+	TSCT_COLUMN("last", "last_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, \
+		    .since = true)
+
+struct stat_list {
+	const struct tsct_column *columns;
+	unsigned int nr;
+	const char *name;	/* key of the column that says "3 others"; NULL: no sum */
+	__u32 top;		/* default number of rows */
+};
+
+#define STAT_LIST(list_columns, list_name, list_top) \
+	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
+	  .name = list_name, .top = list_top }
+
+/* Prints @rows as a table. If @more, a row, is not NULL, adds it to the sum "others". */
+struct tsct_table stat_list_print(const struct stat_figures *s, const struct stat_list *l,
+				  const json_t *rows, json_t *more);
+
+/* ---- threads, system calls and stacks: the wing `threads` ---------------- */
+
+/* Makes s->threads. Returns 0 or -ENOMEM. The functions below need s->threads. */
+TSCT_WING int stat_threads_open(struct stat_figures *s);
+TSCT_WING void stat_threads_free(struct stat_figures *s);
+
+/* Counts an event for its thread and as a part of a system call. @bytes: size of the event in
+ * its file */
+TSCT_WING void stat_threads_note(struct stat_figures *s, const struct tsct_trace_event *e,
+				 __u64 bytes);
+
+/* Ends the counting. */
+TSCT_WING void stat_threads_finish(struct stat_figures *s);
+
+TSCT_WING json_t *stat_threads_json(const struct stat_figures *s);
+TSCT_WING json_t *stat_calls_json(const struct stat_figures *s);
+TSCT_WING json_t *stat_stacks_json(const struct stat_figures *s);
+TSCT_WING void stat_stacks_print(const struct stat_figures *s);
+
+/* Prints the tables of the system calls and the threads in @all, of stat_json(). */
+TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *all);
+
+/* ---- wait states of a program with MPI: the wing `mpi` ------------------- */
+
+/* Makes s->waits, if the recording has events of MPI. Returns 0 or -ENOMEM. The functions below
+ * need s->waits. */
+TSCT_WING int stat_mpi_open(struct stat_figures *s);
+TSCT_WING void stat_mpi_free(struct stat_figures *s);
 
 /* Adds event @e to the wait states. @error_ns: bound of the event's time. Returns 0 or
  * -ENOMEM. */
-int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
-		 __u64 error_ns);
-json_t *stat_mpi_json(const struct stat_figures *s);
-json_t *stat_mpi_unfinished(const struct stat_figures *s);
+TSCT_WING int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
+			   __u64 error_ns);
+
+/* Prints the tables of the waits in @all, of stat_json(). */
+TSCT_WING void stat_mpi_print(const struct stat_figures *s, const json_t *all);
+
+/* Returns the number of messages whose ends state different lengths. */
+TSCT_WING __u64 stat_mpi_mismatched(const struct stat_figures *s);
+
+/* These allow s->waits to be NULL. */
+TSCT_WING json_t *stat_mpi_json(const struct stat_figures *s);
+TSCT_WING json_t *stat_mpi_unfinished(const struct stat_figures *s);
 
 /* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */
 

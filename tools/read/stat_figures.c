@@ -4,9 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
-#include "lib/query/mpi_wait.h"
+#include "lib/clockpage/clock_params.h"
 #include "stat.h"
+
+void tally_add(struct tally *sum, const struct tally *t)
+{
+	if (!t->events)
+		return;
+	if (!sum->events || t->first < sum->first)
+		sum->first = t->first;
+	if (t->last > sum->last)
+		sum->last = t->last;
+	sum->events += t->events;
+	sum->payload += t->payload;
+	sum->bytes += t->bytes;
+}
 
 __u64 stat_end_of(const struct stat_figures *s)
 {
@@ -132,6 +144,16 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 		(ret_sum->published || !ret_sum->recorded);
 }
 
+__u64 stat_statedump_lost(const struct stat_figures *s)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_nodes; i++)
+		sum = tsct_add_saturating(sum, s->rec->nodes[i].statedump_lost);
+	return sum;
+}
+
 /* ---- error bounds of all events ------------------------------------------- */
 
 /* Values below 2^SUB_BITS have a bin each; each further power of two has 2^SUB_BITS bins,
@@ -194,113 +216,4 @@ __u64 stat_errors_median_ns(const struct stat_errors *errors)
 	}
 	median = bin_max(i);
 	return median < errors->max_ns ? median : errors->max_ns;
-}
-
-/* ---- stacks --------------------------------------------------------------- */
-
-void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e)
-{
-	struct stat_stacks *t = &s->stacks;
-
-	if (t->table && tsct_stacks_has(s->rec, e))
-		tsct_stack_counts_add(&t->counts, tsct_stacks_of(t->table, s->rec, e), 1);
-}
-
-__u64 stat_statedump_lost(const struct stat_figures *s)
-{
-	__u64 sum = 0;
-	__u32 i;
-
-	for (i = 0; i < s->rec->nr_nodes; i++)
-		sum = tsct_add_saturating(sum, s->rec->nodes[i].statedump_lost);
-	return sum;
-}
-
-void stat_stacks_print(const struct stat_figures *s)
-{
-	const struct tsct_stack_counts *c = &s->stacks.counts;
-	const __u64 lost = stat_statedump_lost(s);
-	char text[TSCT_STACK_SENTENCE_MAX];
-	unsigned int i;
-	bool warn;
-
-	if (lost)
-		printf("%-10s %" PRIu64 " report%s about threads or stacks missing: names,"
-		       " processes and stacks may be unknown\n", "statedump", (uint64_t)lost,
-		       view_plural(lost));
-	if (!c->events && !c->missing)
-		return;
-	printf("%-10s %" PRIu64 " event%s with %" PRIu32 " different stack%s\n", "stacks",
-	       (uint64_t)c->events, view_plural(c->events), tsct_stacks_count(s->stacks.table),
-	       view_plural(tsct_stacks_count(s->stacks.table)));
-	for (i = 0; i < TSCT_STACK_SENTENCES; i++)
-		if (tsct_stack_counts_text(c, i, text, &warn))
-			printf("           %s\n", text);
-}
-
-json_t *stat_stacks_json(const struct stat_figures *s)
-{
-	const struct tsct_stack_counts *c = &s->stacks.counts;
-
-	if (!c->events && !c->missing)
-		return json_null();
-	return json_pack("{sI sI sI sI sI so so}", "events", (json_int_t)c->events,
-			 "missing", (json_int_t)c->missing,
-			 "different", (json_int_t)tsct_stacks_count(s->stacks.table),
-			 "of_program", (json_int_t)c->of_program,
-			 "of_one_function", (json_int_t)c->of_one_function,
-			 "absent", c->untold ? json_null() : json_integer((json_int_t)c->absent),
-			 "refused", c->untold ? json_null() :
-			 json_integer((json_int_t)c->refused));
-}
-
-/* ---- wait states of a program with MPI ------------------------------------ */
-
-int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
-		 __u64 error_ns)
-{
-	double ticks;
-
-	if (!s->waits)
-		return 0;
-	/* The bound in ticks, rounded up. A bound of years is treated like an unknown one. */
-	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
-	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
-				  (__u64)ticks : UINT64_MAX);
-}
-
-/* Returns the ranks that have not ended MPI_Finalize, in order. */
-json_t *stat_mpi_unfinished(const struct stat_figures *s)
-{
-	json_t *list = json_array();
-	const char *call;
-	size_t next = 0, at;
-	__s32 rank;
-
-	while (s->waits && tsct_mpi_waits_unfinished(s->waits, &next, &rank, &call)) {
-		at = json_array_size(list);
-		while (at && json_integer_value(json_object_get(json_array_get(list, at - 1),
-								"rank")) > rank)
-			at--;
-		json_array_insert_new(list, at, json_pack("{s:i,s:s?}", "rank", rank, "call", call));
-	}
-	return list;
-}
-
-json_t *stat_mpi_json(const struct stat_figures *s)
-{
-	const struct tsct_mpi_wait *w;
-	json_t *list = tsct_mpi_waits_new ? json_array() : json_null();
-	__u32 nr = 0, i;
-
-	w = s->waits ? tsct_mpi_waits_sort(s->waits, &nr) : NULL;
-	for (i = 0; i < nr; i++, w++)
-		json_array_append_new(list, json_pack("{s:o,s:s,s:s,s:I,s:I,s:I,s:I}",
-			"rank", w->job ? json_integer(w->rank) : json_null(),
-			"call", w->call, "for", tsct_mpi_wait_names[w->kind],
-			"waits", (json_int_t)w->count,
-			"total_ns", (json_int_t)stat_ticks_ns(s, w->total),
-			"max_ns", (json_int_t)stat_ticks_ns(s, w->max),
-			"unknown", (json_int_t)w->unknown));
-	return list;
 }

@@ -6,10 +6,8 @@
 #include <tsctrace/tsctrace.h>
 
 #include "tools/common/cmd.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/ctf/ticks.h"
-#include "lib/query/mpi_wait.h"
-#include "lib/syscalls/syscalls.h"
 #include "tools/common/json.h"
 #include "stat.h"
 
@@ -20,9 +18,7 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
-/* Adds the counts of a tally to the object @json. Returns @json. */
-static json_t *with_tally(json_t *json, const struct stat_figures *s,
-			  const struct tally *t)
+json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct tally *t)
 {
 	json_t *more = json_pack("{sI sf so so sI sI}",
 				 "events", (json_int_t)t->events,
@@ -84,7 +80,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
-		json_array_append_new(nodes, with_tally(json_pack(
+		json_array_append_new(nodes, stat_json_tally(json_pack(
 			"{si so so so so so so so so so ss so so so ss so sI sb sb so}", "node",
 			(int)tsct_recording_node_of(s->rec, i), "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
@@ -196,7 +192,7 @@ static json_t *json_cpus(const struct stat_figures *s)
 		} while (k);
 		if (!tally.events && !tsct_loss_total(&loss) && !unreadable)
 			continue;
-		json_array_append_new(cpus, with_tally(json_pack(
+		json_array_append_new(cpus, stat_json_tally(json_pack(
 			"{si so si so so so}", "node", (int)tsct_recording_node_of(rec, l->node),
 			"node_name", ctl_json_text(tsct_recording_node_name(rec, l->node)),
 			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
@@ -215,7 +211,7 @@ static json_t *json_events(const struct stat_figures *s)
 
 	e = stat_sort_events(s, &nr);
 	for (i = 0; e && i < nr; i++)
-		json_array_append_new(events, with_tally(json_pack(
+		json_array_append_new(events, stat_json_tally(json_pack(
 			"{ss ss ss sI}", "channel", e[i].class->name,
 			"event", e[i].def->name,
 			"kind", tsct_kind_names[e[i].def->kind],
@@ -227,74 +223,6 @@ static json_t *json_events(const struct stat_figures *s)
 	}
 	free(e);
 	return events;
-}
-
-/* Returns a time of calls; null: no call has one */
-static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
-{
-	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();
-}
-
-static json_t *json_calls(const struct stat_figures *s)
-{
-	json_t *calls = json_array();
-	const struct tsct_syscall *call;
-	const struct call *c;
-
-	for (c = s->threads.calls; c < s->threads.calls + s->threads.nr_calls; c++) {
-		call = tsct_syscall_by_number((unsigned int)c->number);
-		json_array_append_new(calls, json_pack("{sI ss? sb sI sI sI so so so}",
-			"number", (json_int_t)(c->number & ~(__s64)TSCT_SYSCALL_COMPAT),
-			"name", call ? call->name : NULL,
-			"compat", !!(c->number & TSCT_SYSCALL_COMPAT),
-			"calls", (json_int_t)c->count, "timed", (json_int_t)c->timed,
-			"errors", (json_int_t)c->errors,
-			"total_ns", json_call_time(s, c, c->total),
-			"mean_ns", json_call_time(s, c, c->total / (c->timed ?: 1)),
-			"max_ns", json_call_time(s, c, c->max)));
-	}
-	return calls;
-}
-
-static bool has_switches(const struct stat_figures *s)
-{
-	__u32 i;
-
-	for (i = 0; i < s->threads.nr; i++)
-		if (s->threads.table[i].switched)
-			return true;
-	return s->threads.rest.switched;
-}
-
-/* Returns the row of a thread. "switched_in" is null if the recording does not have all switches
- * to it. @switches: false: the recording has no thread switches */
-static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
-{
-	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
-		"node_name", ctl_json_text(tsct_recording_node_name(s->rec, t->node)),
-		"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
-		"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
-		"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
-		"switched_in", switches && !t->some_switches ? tsct_json_count(t->switched) :
-		json_null()),
-		s, &t->tally);
-}
-
-static json_t *json_threads(const struct stat_figures *s)
-{
-	const bool switches = has_switches(s);
-	json_t *threads = json_array();
-	__u32 i;
-
-	for (i = 0; i < s->threads.nr; i++)
-		json_array_append_new(threads, json_thread(s, &s->threads.table[i], switches));
-	return threads;
-}
-
-json_t *stat_json_rest(const struct stat_figures *s)
-{
-	return s->threads.rest.tally.events ?
-		json_thread(s, &s->threads.rest, has_switches(s)) : NULL;
 }
 
 json_t *stat_json(const struct stat_figures *s)
@@ -357,10 +285,12 @@ json_t *stat_json(const struct stat_figures *s)
 		"clock", clock, "nodes", json_nodes(s),
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
-		"system_calls", json_calls(s), "threads", json_threads(s),
-		"mpi_waits", stat_mpi_json(s), "mpi_unfinished", stat_mpi_unfinished(s),
-		"stacks", stat_stacks_json(s), "mpi_mismatched",
-		(json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
+		"system_calls", s->threads ? stat_calls_json(s) : json_null(),
+		"threads", s->threads ? stat_threads_json(s) : json_null(),
+		"mpi_waits", stat_mpi_open ? stat_mpi_json(s) : json_null(),
+		"mpi_unfinished", stat_mpi_open ? stat_mpi_unfinished(s) : json_array(),
+		"stacks", s->threads ? stat_stacks_json(s) : json_null(),
+		"mpi_mismatched", (json_int_t)(s->waits ? stat_mpi_mismatched(s) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the figures of stat_json.c as tables: nodes, CPUs, events, system calls, threads and
- * waits. If a table has more lines than its limit, its last line is the sum of the lines that
+ * Prints the figures of stat_json.c as tables: nodes, CPUs and events; the wings
+ * print the others. If a table has more lines than its limit, its last line is the sum of the lines that
  * are left out.
  */
 #include <errno.h>
@@ -9,20 +9,13 @@
 #include <string.h>
 
 #include "lib/base/table.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "stat.h"
 #include "tools/common/json.h"
 
-#define TOP		10	/* default number of rows of calls, threads, waits */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
-
-#define TALLY_COLUMNS \
-	TSCT_COLUMN("events", "events", 12), \
-	TSCT_COLUMN("per s", "per_s", 12, .decimals = 1), \
-	TSCT_COLUMN("first", "first_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, .since = true), \
-	TSCT_COLUMN("last", "last_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, .since = true)
 
 static __s64 integer(const json_t *row, const char *key)
 {
@@ -93,20 +86,8 @@ static json_t *sum_rows(const json_t *rows, size_t from, const json_t *more, con
 
 /* ---- tables -------------------------------------------------------------------------- */
 
-struct list {
-	const struct tsct_column *columns;
-	unsigned int nr;
-	const char *name;	/* key of the column that says "3 others"; NULL: no sum */
-	__u32 top;		/* default number of rows */
-};
-
-#define LIST(list_columns, list_name, list_top) \
-	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
-	  .name = list_name, .top = list_top }
-
-/* Prints @rows as a table. If @more, a row, is not NULL, adds it to the sum "others". */
-static struct tsct_table print_list(const struct stat_figures *s, const struct list *l,
-				    const json_t *rows, json_t *more)
+struct tsct_table stat_list_print(const struct stat_figures *s, const struct stat_list *l,
+				  const json_t *rows, json_t *more)
 {
 	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
 	/* If there is one node only, omit the column "node". */
@@ -161,7 +142,7 @@ static void put_node(const json_t *row, struct tsct_text *cell)
 
 static const struct tsct_column node_columns[] = {
 	TSCT_COLUMN("node", "name", -16),
-	TALLY_COLUMNS,
+	STAT_TALLY_COLUMNS,
 	TSCT_COLUMN("lost", "lost", 12),
 	TSCT_COLUMN("within ns", "error_ns", 12, .unknown = "?"),
 	/* Older versions did not store the residual of a node's fit. */
@@ -169,7 +150,7 @@ static const struct tsct_column node_columns[] = {
 	TSCT_COLUMN("fit", "fit", -10, .unknown = "-"),
 	{ " host, kernel, command; requested", .text = put_node },
 };
-static const struct list nodes = LIST(node_columns, "name", TOP_NODES);
+static const struct stat_list nodes = STAT_LIST(node_columns, "name", TOP_NODES);
 
 /* ---- CPUs -------------------------------------------------------------------------- */
 
@@ -202,11 +183,11 @@ static void put_causes(const json_t *row, struct tsct_text *cell)
 static const struct tsct_column cpu_columns[] = {
 	TSCT_COLUMN("node", "node_name", -16),
 	TSCT_COLUMN("CPU", "cpu", -10),
-	TALLY_COLUMNS,
+	STAT_TALLY_COLUMNS,
 	{ "lost", .width = 12, .text = put_lost },
 	{ "", .text = put_causes },
 };
-static const struct list cpus = LIST(cpu_columns, "cpu", TOP_CPUS);
+static const struct stat_list cpus = STAT_LIST(cpu_columns, "cpu", TOP_CPUS);
 
 /* ---- events ------------------------------------------------------------------------ */
 
@@ -231,11 +212,11 @@ static const struct tsct_column event_columns[] = {
 	TSCT_COLUMN("channel", "channel", -16, .unknown = ""),
 	TSCT_COLUMN("event", "event", -24),
 	TSCT_COLUMN("kind", "kind", -8, .unknown = ""),
-	TALLY_COLUMNS,
+	STAT_TALLY_COLUMNS,
 	{ "bytes each", .width = 10, .text = put_bytes },
 	{ "payload", .width = 10, .text = put_payload },
 };
-static const struct list events = LIST(event_columns, "event", TOP_EVENTS);
+static const struct stat_list events = STAT_LIST(event_columns, "event", TOP_EVENTS);
 
 /* Prints the events. Definitions without events have one line together; with --all, one each. */
 static void print_events(const struct stat_figures *s, const json_t *all)
@@ -250,101 +231,17 @@ static void print_events(const struct stat_figures *s, const json_t *all)
 		else
 			unseen++;
 	}
-	print_list(s, &events, seen, NULL);
+	stat_list_print(s, &events, seen, NULL);
 	json_decref(seen);
 	if (unseen)
 		printf("%zu more definition%s without events\n", unseen, view_plural(unseen));
 }
 
-/* ---- system calls ------------------------------------------------------------------- */
-
-static void put_call(const json_t *row, struct tsct_text *cell)
-{
-	const char *name = ctl_json_string(row, "name");
-
-	if (*name)
-		tsct_text_print(cell, "%s", name);
-	else
-		tsct_text_print(cell, "syscall_%#" PRIx64, (int64_t)integer(row, "number"));
-	if (json_is_true(json_object_get(row, "compat")))
-		tsct_text_print(cell, " (32-bit)");
-}
-
-static void put_mean_us(const json_t *row, struct tsct_text *cell)
-{
-	const __s64 timed = integer(row, "timed");
-
-	if (timed)
-		tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
-				(double)timed);
-	else
-		tsct_text_print(cell, "-");
-}
-
-static const struct tsct_column call_columns[] = {
-	{ "system call", .width = -20, .text = put_call },
-	TSCT_COLUMN("calls", "calls", 10),
-	TSCT_COLUMN("errors", "errors", 10),
-	TSCT_COLUMN("total ms", "total_ns", 14, .scale = 1e-6, .decimals = 3),
-	{ "mean us", .width = 12, .text = put_mean_us },
-	TSCT_COLUMN("max us", "max_ns", 12, .scale = 1e-3, .decimals = 3),
-};
-static const struct list calls = LIST(call_columns, "name", TOP);
-
-/* ---- threads ------------------------------------------------------------------------- */
-
-/* Adds a thread's name; its process, if the thread is not the process's first one; and its
- * cgroup, if it is not the root cgroup. */
-static void put_thread(const json_t *row, struct tsct_text *cell)
-{
-	const __s64 tid = integer(row, "tid"), tgid = integer(row, "pid");
-	const char *name = ctl_json_string(row, "name");
-	const char *cgroup = ctl_json_string(row, "cgroup");
-
-	if (!json_is_integer(json_object_get(row, "tid")))
-		return;
-	if (!tid || *name)
-		tsct_text_print(cell, " %s", tid ? name : "(idle)");
-	if (tgid && tgid != tid)
-		tsct_text_print(cell, "%s of %" PRId64 " %s", cell->len ? " " : "",
-				(int64_t)tgid, ctl_json_string(row, "process"));
-	if (*cgroup && strcmp(cgroup, "/"))
-		tsct_text_print(cell, "%s in %s", cell->len ? " " : "", cgroup);
-}
-
-static const struct tsct_column thread_columns[] = {
-	TSCT_COLUMN("node", "node_name", -16),
-	TSCT_COLUMN("thread", "tid", -10),
-	TALLY_COLUMNS,
-	TSCT_COLUMN("switched in", "switched_in", 12),
-	{ " name", .text = put_thread },
-};
-static const struct list threads = LIST(thread_columns, "tid", TOP);
-
-/* ---- waits ----------------------------------------------------------------------------- */
-
-static const struct tsct_column wait_columns[] = {
-	TSCT_COLUMN("rank", "rank", -6, .unknown = "?"),
-	TSCT_COLUMN("waits in", "call", -24),
-	TSCT_COLUMN("for", "for", -14),
-	TSCT_COLUMN("waits", "waits", 10),
-	TSCT_COLUMN("seconds", "total_ns", 12, .scale = 1e-9, .decimals = 6),
-	TSCT_COLUMN("longest", "max_ns", 12, .scale = 1e-9, .decimals = 6),
-	TSCT_COLUMN("unknown", "unknown", 10),
-};
-static const struct list waits = LIST(wait_columns, NULL, TOP);
-
-static const struct tsct_column unfinished_columns[] = {
-	TSCT_COLUMN("rank", "rank", -6),
-	TSCT_COLUMN("has not ended MPI_Finalize; last in", "call", -36, .unknown = "no call"),
-};
-static const struct list unfinished = LIST(unfinished_columns, NULL, TOP);
-
 /* ---- all tables ------------------------------------------------------------------------- */
 
 static void print_cpus(const struct stat_figures *s, const json_t *rows)
 {
-	const struct tsct_table t = print_list(s, &cpus, rows, NULL);
+	const struct tsct_table t = stat_list_print(s, &cpus, rows, NULL);
 	json_t *all = sum_rows(rows, 0, NULL, "cpu", "all");
 
 	tsct_table_row(&t, all);
@@ -353,36 +250,20 @@ static void print_cpus(const struct stat_figures *s, const json_t *rows)
 
 int stat_tables_print(const struct stat_figures *s)
 {
-	json_t *all = stat_json(s), *rest = stat_json_rest(s), *rows;
-	json_int_t mismatched;
+	json_t *all = stat_json(s);
 
 	if (!all)
 		return -ENOMEM;
 	if (s->rec->nr_nodes > 1)
-		print_list(s, &nodes, json_object_get(all, "nodes"), NULL);
+		stat_list_print(s, &nodes, json_object_get(all, "nodes"), NULL);
 	print_cpus(s, json_object_get(all, "cpus"));
 	print_events(s, json_object_get(all, "by_event"));
-	rows = json_object_get(all, "system_calls");
-	if (json_array_size(rows))
-		print_list(s, &calls, rows, NULL);
-	if (json_array_size(rows) && s->threads.unfinished)
-		printf("%" PRIu64 " more call%s without a return\n",
-		       (uint64_t)s->threads.unfinished, view_plural(s->threads.unfinished));
-	rows = json_object_get(all, "threads");
-	if (json_array_size(rows))
-		print_list(s, &threads, rows, rest);
-	json_decref(rest);
-	rows = json_object_get(all, "mpi_waits");
-	if (json_array_size(rows))
-		print_list(s, &waits, rows, NULL);
-	rows = json_object_get(all, "mpi_unfinished");
-	if (json_array_size(rows))
-		print_list(s, &unfinished, rows, NULL);
-	mismatched = json_integer_value(json_object_get(all, "mpi_mismatched"));
-	if (mismatched)
-		printf("%lld message%s of MPI: both ends state different lengths; which ends"
-		       " belong together is unknown, see tsctrace-mpi(7)\n", mismatched,
-		       view_plural(mismatched));
+	if (s->threads)
+		stat_threads_print(s, all);
+	else
+		puts("\nthreads and system calls: " TSCT_WING_MISSING("threads"));
+	if (s->waits)
+		stat_mpi_print(s, all);
 	json_decref(all);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include "record_mpi.h"
 #include "record_statedump.h"
 #include "record_sync.h"
-#include "tools/bpf/prerequisites.h"
+#include "tools/common/prerequisites.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 
@@ -80,8 +80,8 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
 
-/* State of the wait for events. The module wakes poll() when a ring reaches its watermark;
- * rings of a server cannot wake a process, so the recorder checks them at intervals. */
+/* State of the wait for events. The module wakes poll() when rings of kernel events reach their
+ * watermark; rings that programs write wake nobody, so the recorder checks them at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
@@ -180,17 +180,18 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		waiter.fds[i].fd = tsct_channel_fd(channel);
 		waiter.fds[i].events = POLLIN;
 		if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE ||
+		    !(tsct_channel_info(channel)->flags & TSCT_CHANNEL_KERNEL) ||
 		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),
 					  tsct_channel_info(channel)->data_size / 4))
 			waiter.by_kernel = false;
 	}
 	while (!err && !is_over(child, end, s->o)) {
 		if (s->source)
-			err = kernel_source_pump(s->source);
+			err = record_kernel_pump(s);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
-		more = record_kernel_statedump(s, taken < MANY_EVENTS, false);
+		more = record_statedump_pass(s, taken < MANY_EVENTS, false);
 		if (s->o->control)
 			record_control_poll(s, child);
 		if (!err)
@@ -223,7 +224,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 	}
 	if ((o->mpi || o->by_ranks) && !record_mpi_prepare)
 		return ctl_fail(EXIT_FAILED, "--mpi and --ranks: " TSCT_WING_MISSING("mpi"));
-	if (o->select.stacks && !record_stacks_open)
+	if (o->stacks && !record_stacks_open)
 		return ctl_fail(EXIT_FAILED, "--stack: " TSCT_WING_MISSING("stacks"));
 	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
@@ -345,10 +346,12 @@ static int cmd_record(int argc, char **argv)
 	}
 	if (o.ranks)
 		record_ranks_close(o.ranks);
-	record_control_close(o.control);
+	if (o.control)
+		record_control_close(o.control);
 	free(path);
 	free(o.events);
 	free(o.pids);
+	free(o.where);
 	for (request = 0; request < TSCT_REQUEST_NR; request++)
 		free(o.requests[request].at);
 	free(o.cpus.range);

@@ -8,14 +8,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "tools/bpf/kernel_source.h"
+#include "lib/base/wing.h"
 #include "lib/provider/server.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
+#include "lib/query/filter.h"
 
+struct kernel_source;
 struct record_child;
 struct record_control;
 struct record_session;
+struct where_list;
 
 enum record_sync_mode {
 	/* record sync samples if the daemon has any; if the daemon has a master, also run
@@ -32,10 +35,15 @@ struct record_options {
 	const char **events;		/* names of kernel events and groups */
 	unsigned int nr_events;
 	bool all;			/* record kernel events of the whole system */
-	struct kernel_select select;	/* threads whose kernel events are recorded */
+	pid_t *pids;			/* processes whose kernel events are recorded; NULL: all */
+	unsigned int nr_pids;
+	const char *comm, *cgroup;	/* names of threads, and cgroup; NULL: all */
 	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
-	struct where_list where;	/* conditions on the fields of kernel events */
-	pid_t *pids;			/* processes that -p names, also in select.roots */
+	struct where_list *where;	/* conditions on the fields of kernel events; NULL: none */
+	/* events with stacks: names with * and ?, separated by commas; "": all; NULL: none */
+	const char *stacks;
+	/* rate limit of each kernel event, as where_rate() reads it; 0: none */
+	uint64_t rate_ns, rate_early_ns;
 	/* arguments that the recording's metadata repeats: of -e, -p, --cpu, --where */
 	struct record_words {
 		const char **at;
@@ -98,23 +106,23 @@ void record_priority_raise(void);
  * "" erases it; elsewhere only with -v. record_progress.c */
 void record_print_progress(const struct record_options *o, const char *line);
 
-/* ---- control by another process: record_control.c ----------------------- */
+/* ---- control by another process: the wing `cluster` -------------------- */
 
 /* Opens the control connection. @fds: numbers of the descriptors to read from and to write
  * to, such as "3,4". Returns 0 or -errno. */
-int record_control_open(const char *fds, struct record_control **ret);
-void record_control_close(struct record_control *control);
+TSCT_WING int record_control_open(const char *fds, struct record_control **ret);
+TSCT_WING void record_control_close(struct record_control *control);
 
 /* Queues @message, releases it, and writes what the pipe takes. Does not wait. */
-void record_control_send(struct record_control *control, json_t *message);
+TSCT_WING void record_control_send(struct record_control *control, json_t *message);
 
 /* Sends @summary and releases it. Waits until all queued messages are written, or until the
  * pipe takes nothing for 10 s. */
-void record_control_finish(struct record_control *control, json_t *summary);
+TSCT_WING void record_control_finish(struct record_control *control, json_t *summary);
 
 /* Reads messages, starts the command after "go", and reports progress and the
  * command's end. Never blocks. */
-void record_control_poll(struct record_session *s, struct record_child *child);
+TSCT_WING void record_control_poll(struct record_session *s, struct record_child *child);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
@@ -171,6 +179,7 @@ struct record_session {
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
+	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* of each channel, before `started` */
 	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
 	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
 	/* for each channel: whether its rings had events older than `started` */
@@ -191,11 +200,13 @@ struct record_session {
 	bool other_numbers;
 	/* number of events with a stack of which the kernel refused a part */
 	unsigned long refused;
+	/* number of network events without a message number */
+	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
 	/* number of processes that were not recorded, because too many ran together */
 	unsigned long untracked;
-	bool unmoved;		/* kernel events remained in the ring buffers of BPF */
+	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
 	bool missed_uncounted;	/* the kernel does not count what some probes missed */
@@ -256,37 +267,40 @@ void record_session_undo(struct record_session *s);
 /* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
 
-/* ---- kernel events: record_kernel.c --------------------------------------- */
+/* ---- kernel events: the wing `kernel` -------------------------------------- */
 
-/* If no kernel events are recorded, the functions of this section do nothing, except that
- * record_kernel_statedump() reads threads' states from /proc. */
+/* Takes an option of kernel events that needs the wing. @key: 'e' or RECORD_KEY_*. Exits after
+ * an error. */
+enum { RECORD_KEY_RATE_LIMIT = 2048, RECORD_KEY_WHERE };
+TSCT_WING void record_kernel_option(struct argp_state *state, int key, char *arg);
+
+/* Adds an argument to those that the recording's metadata repeats: record_options.c */
+void record_options_request(struct argp_state *state, enum tsct_requested request,
+			    const char *arg);
 
 /* Enables the kernel events of process @root and its descendants, or of all processes if
  * @root is 0 or --all is given. Events before record_kernel_begin() are discarded. */
-int record_kernel_open(struct record_session *s, pid_t root);
+TSCT_WING int record_kernel_open(struct record_session *s, pid_t root);
+
+/* All functions from here to the end of the section need s->source. */
 
 /* Begins the recording at s->started: notes what BPF programs missed and dropped before. */
-void record_kernel_begin(struct record_session *s);
+TSCT_WING void record_kernel_begin(struct record_session *s);
 
-/*
- * record_kernel_statedump - take new data on threads, processes and cgroups, from BPF
- *	programs or /proc
- * @idle: there is time to read the state of every thread that has written events
- * @is_last: this call is the last one
- *
- * Called after each pass over the rings, and, until it returns false, between
- * record_kernel_stop() and record_kernel_flush(). Returns true if records of BPF programs
- * are left: a call reads them for at most 5 ms.
- */
-bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last);
+/* Moves events from ring buffers of BPF into the channel. Returns 0 or -errno. */
+TSCT_WING int record_kernel_pump(struct record_session *s);
+
+/* Adds the data on threads, processes and cgroups that BPF programs sent to the statedump, for
+ * at most 5 ms. Returns true if data are left. */
+TSCT_WING bool record_kernel_take(struct record_session *s);
 
 /* Detaches the BPF programs, and reads how many events they missed and dropped. */
-void record_kernel_stop(struct record_session *s);
+TSCT_WING void record_kernel_stop(struct record_session *s);
 
 /* Drains the last kernel events, up to the recording's end, and closes the source of kernel
  * events. */
-void record_kernel_flush(struct record_session *s);
-void record_kernel_close(struct record_session *s);
+TSCT_WING void record_kernel_flush(struct record_session *s);
+TSCT_WING void record_kernel_close(struct record_session *s);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/provider/previous_boot.h"
 #include "record_sync.h"
 #include "tools/common/cmd.h"
@@ -345,7 +345,7 @@ static int describe_boot(struct record_session *s, const struct tsct_previous_bo
 		return -ENOMEM;
 	free(node->kernel);
 	node->kernel = kernel;
-	memcpy(node->boot_id, boot->header.boot_id, sizeof(node->boot_id));
+	tsct_previous_boot_id(boot, node->boot_id);
 	return 0;
 }
 

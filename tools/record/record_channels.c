@@ -17,7 +17,7 @@
 #include "lib/client/programs.h"
 #include "lib/provider/ring_size.h"
 #include "record_statedump.h"
-#include "tools/bpf/prerequisites.h"
+#include "tools/common/prerequisites.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
@@ -98,7 +98,7 @@ static int start_server(struct record_session *s)
 /* Returns true if the kernel events of the command only are recorded. */
 static bool is_of_command(const struct record_options *o)
 {
-	return o->command && !o->all && !o->select.nr_roots && !o->select.cgroup;
+	return o->command && !o->all && !o->nr_pids && !o->cgroup;
 }
 
 /*

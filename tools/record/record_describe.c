@@ -14,7 +14,7 @@
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/clock/utc.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "tools/common/error.h"
 
@@ -123,16 +123,16 @@ static bool is_program_channel(const struct record_session *s, const char *name)
 /* Describes which events were requested. Returns 0 or -ENOMEM. */
 static int describe_requests(const struct record_options *o, struct tsct_recorded_node *node)
 {
-	const bool all = o->all || (!o->command && !o->select.nr_roots);
+	const bool all = o->all || (!o->command && !o->nr_pids);
 	const char *const single[TSCT_REQUEST_NR] = {
 		[TSCT_REQUEST_EVENTS] = o->nr_events ? NULL : "user",
 		[TSCT_REQUEST_PROCESSES] = !o->nr_events ? NULL : all ? "all" :
-			o->select.nr_roots ? NULL : "the command",
-		[TSCT_REQUEST_COMM] = o->select.name,
-		[TSCT_REQUEST_CGROUP] = o->select.cgroup,
+			o->nr_pids ? NULL : "the command",
+		[TSCT_REQUEST_COMM] = o->comm,
+		[TSCT_REQUEST_CGROUP] = o->cgroup,
 		[TSCT_REQUEST_RATE_LIMIT] = o->rate_limit,
-		[TSCT_REQUEST_STACKS] = o->select.stacks && !*o->select.stacks ? "all" :
-			o->select.stacks,
+		[TSCT_REQUEST_STACKS] = o->stacks && !*o->stacks ? "all" :
+			o->stacks,
 		[TSCT_REQUEST_USER_EVENTS] = !o->command || o->patterns ? o->patterns :
 			getenv("TSCTRACE_EVENTS"),
 	};

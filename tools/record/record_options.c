@@ -11,14 +11,12 @@
 #include "lib/client/channel_admin.h"
 #include "lib/core/ring.h"
 #include "lib/fit/fit.h"
-#include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/options.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_CONTROL, KEY_CPU, KEY_DURATION, KEY_FIT,
-       KEY_MPI, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_RANKS, KEY_RATE_LIMIT, KEY_STACK,
-       KEY_SYNC_TIMEOUT, KEY_WHERE };
+       KEY_MPI, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_RANKS, KEY_STACK, KEY_SYNC_TIMEOUT };
 
 #define FLAG(member)	OPTION_FLAG(struct record_options, member)
 #define TEXT(member)	OPTION_TEXT(struct record_options, member)
@@ -29,14 +27,14 @@ static const struct argp_option options[] = {
 	  "recorded", 0 },
 	{ "pid", 'p', "PID[,PID]...", 0, "record kernel events of these running "
 	  "processes and their descendants", 0 },
-	{ "comm", TEXT(select.name), "NAME", 0, "record kernel events only of threads with this "
+	{ "comm", TEXT(comm), "NAME", 0, "record kernel events only of threads with this "
 	  "name", 0 },
-	{ "cgroup", TEXT(select.cgroup), "DIR", 0, "record kernel events only of threads in this "
+	{ "cgroup", TEXT(cgroup), "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
-	{ "where", KEY_WHERE, "CONDITION", 0, "record only events whose field has a value: "
-	  "'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
-	{ "rate-limit", KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
+	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose field has a "
+	  "value: ""'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
+	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
 	  "event in a second, and count the others", 0 },
 	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
 	  "kernel and of the program, of these events of -e: names with * and ?, separated "
@@ -102,33 +100,13 @@ static void set_sync_mode(struct argp_state *state, struct record_options *o,
 	o->sync_mode = mode;
 }
 
-/* Adds an argument to those that the recording's metadata repeats. */
-static void add_request(struct argp_state *state, enum tsct_requested request, const char *arg)
+void record_options_request(struct argp_state *state, enum tsct_requested request,
+			    const char *arg)
 {
 	struct record_words *words = &((struct record_options *)state->input)->requests[request];
 
 	if (tsct_filter_add(&words->at, &words->nr, arg))
 		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", arg);
-}
-
-static void add_event(struct argp_state *state, struct record_options *o, const char *event)
-{
-	if (!strcmp(event, "list")) {
-		puts("user             events of programs; always recorded");
-		built_in_list(stdout);
-		exit(fflush(stdout) ? EXIT_FAILED : EXIT_DONE);
-	}
-	if (!strcmp(event, "user"))
-		return;
-	if (!kernel_source_known(event)) {
-		ctl_error("-e %s: no such event; use one of:", event);
-		fputs("user             events of programs; always recorded\n", stderr);
-		built_in_list(stderr);
-		exit(EXIT_FAILED);
-	}
-	/* o->events has argc + 1 elements, so each -e option finds a free element. */
-	o->events[o->nr_events++] = event;
-	add_request(state, TSCT_REQUEST_EVENTS, event);
 }
 
 /* Adds the process ids in @list, such as "17,23". Exits after an error. */
@@ -144,24 +122,21 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 		    (*end && *end != ','))
 			argp_error(state, "-p: '%s' is not a list of process ids such as "
 				   "17,23", list);
-		if (!tsct_array_next(&o->pids, o->select.nr_roots, sizeof(*o->pids)))
+		if (!tsct_array_next(&o->pids, o->nr_pids, sizeof(*o->pids)))
 			argp_failure(state, EXIT_FAILED, ENOMEM, "-p");
-		o->pids[o->select.nr_roots++] = (pid_t)pid;
+		o->pids[o->nr_pids++] = (pid_t)pid;
 		at = end + 1;
 	} while (*end);
-	o->select.roots = o->pids;
-	add_request(state, TSCT_REQUEST_PROCESSES, list);
+	record_options_request(state, TSCT_REQUEST_PROCESSES, list);
 }
 
-/* Adds the conditions in @text, an argument of --where. Exits after an error. */
-static void add_where(struct argp_state *state, struct record_options *o, const char *text)
+static void kernel_option(struct argp_state *state, int key, char *arg)
 {
-	char why[256];
-
-	if (where_parse(text, &o->where, why, sizeof(why)))
-		argp_error(state, "--where: %s", why);
-	o->select.where = &o->where;
-	add_request(state, TSCT_REQUEST_WHERE, text);
+	if (key == 'e' && !strcmp(arg, "user"))
+		return;
+	if (!record_kernel_option)
+		argp_failure(state, EXIT_FAILED, 0, "%s: " TSCT_WING_MISSING("kernel"), arg);
+	record_kernel_option(state, key, arg);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -170,22 +145,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
-	case 'e': add_event(state, o, arg); break;
+	case 'e': case RECORD_KEY_RATE_LIMIT: case RECORD_KEY_WHERE:
+		kernel_option(state, key, arg);
+		break;
 	case 'p': add_pids(state, o, arg); break;
 	case KEY_CPU:
 		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
 			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
 				   arg);
-		add_request(state, TSCT_REQUEST_CPUS, arg);
+		record_options_request(state, TSCT_REQUEST_CPUS, arg);
 		break;
-	case KEY_WHERE: add_where(state, o, arg); break;
-	case KEY_RATE_LIMIT:
-		if (where_rate(arg, &o->select.rate_ns, &o->select.rate_early_ns))
-			argp_error(state, "--rate-limit: '%s' is not a number of events per "
-				   "second, 1 to %d", arg, WHERE_RATE_MAX);
-		o->rate_limit = arg;
-		break;
-	case KEY_STACK: o->select.stacks = arg ? arg : ""; break;
+	case KEY_STACK: o->stacks = arg ? arg : ""; break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
@@ -222,6 +192,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_CONTROL:
 		o->json = true;
+		if (!record_control_open)
+			argp_failure(state, EXIT_FAILED, 0, "--control: "
+				     TSCT_WING_MISSING("cluster"));
 		if (record_control_open(arg, &o->control))
 			argp_error(state, "--control: '%s' is not two descriptors, such as 3,4", arg);
 		break;
@@ -325,13 +298,12 @@ static int check_options(const struct record_options *o)
 				"invalid ring size: %u blocks of %u bytes; use powers of"
 				" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
 				" MiB in all", blocks, size, min);
-	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
-			      o->cpus.nr || o->where.nr || o->select.rate_ns ||
-			      o->select.stacks))
+	if (!o->nr_events && (o->nr_pids || o->comm || o->cgroup || o->cpus.nr || o->where ||
+			      o->rate_ns || o->stacks))
 		return ctl_fail(-EINVAL,
 				"-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
 				"apply to kernel events; name these with -e");
-	if (o->all && o->select.nr_roots)
+	if (o->all && o->nr_pids)
 		return ctl_fail(-EINVAL,
 				"-a and -p exclude each other; remove one of them");
 	if (o->sync_timeout_s && (o->sync_mode == RECORD_SYNC_OFF ||

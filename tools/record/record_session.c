@@ -92,6 +92,8 @@ static int open_drains(struct record_session *s)
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
+		if (!err && s->losses[i])
+			tsct_drain_count_since(s->drains[i], s->losses[i]);
 		if (err) {
 			ctl_error("channel %s: %s", s->rec.streams[i].name,
 				     strerror(-err));
@@ -104,12 +106,18 @@ static int open_drains(struct record_session *s)
 
 int record_session_begin(struct record_session *s, pid_t root)
 {
-	int err = record_kernel_open(s, root);
+	const bool kernel = s->nr_channels > s->nr_programs;
+	int err = kernel ? record_kernel_open(s, root) : 0;
+	unsigned int i;
 
 	if (err)
 		return err;
+	/* It takes a while to make the files, and rings may be full meanwhile. */
+	for (i = 0; i < s->nr_channels; i++)
+		s->losses[i] = tsct_drain_losses(s->channels[i]);
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
-	record_kernel_begin(s);
+	if (s->source)
+		record_kernel_begin(s);
 	record_clock_begin(s);
 	return s->o->flight ? 0 : open_drains(s);
 }
@@ -192,11 +200,13 @@ int record_session_end(struct record_session *s)
 	record_session_watch(s);
 	s->rec.end = s->ends_at_start ? s->started : tsct_clock_cycles(s->clock);
 	s->ended = true;
-	record_kernel_stop(s);
+	if (s->source)
+		record_kernel_stop(s);
 	/* The BPF programs are detached, so the number of their records is limited. */
-	while (record_kernel_statedump(s, true, false))
+	while (record_statedump_pass(s, true, false))
 		;
-	record_kernel_flush(s);
+	if (s->source)
+		record_kernel_flush(s);
 	if (s->o->flight) {
 		s->rec.snapshot = 1;
 		err = open_drains(s);
@@ -223,7 +233,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	record_kernel_statedump(s, true, true);
+	record_statedump_pass(s, true, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.
@@ -269,9 +279,11 @@ void record_session_close(struct record_session *s)
 	unsigned int i;
 
 	record_sync_close(s);
-	record_kernel_close(s);
+	if (s->source)
+		record_kernel_close(s);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
+		free(s->losses[i]);
 		tsct_channel_close(s->channels[i]);
 	}
 	tsct_recording_writer_close(s->writer);

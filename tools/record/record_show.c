@@ -10,7 +10,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/query/filter.h"
 #include "record_child.h"
 #include "tools/common/cmd.h"
@@ -133,9 +133,9 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 	if (refused)
 		fprintf(stderr, "  (%" PRIu64 " event%s of programs not recorded: the channel has no"
-			" room for their definitions, or the program had no memory to map the rings,"
-			" and printed that; use fewer event types, several channels, or fewer"
-			" --blocks)\n",
+			" room for their definitions, or the program had no memory to map the"
+			" rings, or no descriptor to connect, and printed that; use fewer event"
+			" types, several channels, or fewer --blocks)\n",
 			(uint64_t)refused, view_plural(refused));
 }
 
@@ -235,6 +235,9 @@ static void print_hints(const struct record_session *s,
 	if (s->refused)
 		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
 			s->refused, view_plural(s->refused));
+	if (s->unnumbered)
+		fprintf(stderr, "  %lu datagram%s without a message number: the content could not"
+			" be read\n", s->unnumbered, view_plural(s->unnumbered));
 	if (s->threads_unseen)
 		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
 			" names and processes are unknown\n", s->threads_unseen,
@@ -498,7 +501,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	summary = json_pack(
-		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI so so ss sb "
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI sI so so ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
@@ -513,6 +516,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"rate_limited", view_json_limited(&rec->nodes[0]),
 		"statedump_lost", (json_int_t)rec->nodes[0].statedump_lost,
 		"stacks_refused", (json_int_t)s->refused,
+		"messages_unnumbered", (json_int_t)s->unnumbered,
 		"threads_unseen", (json_int_t)s->threads_unseen,
 		"sync", json_sync(s),
 		"recorder", usage.err ? json_null() : json_pack("{sf sf sI}",
@@ -565,8 +569,8 @@ int record_show_summary(const struct record_session *s,
 		return EXIT_FAILED;
 	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
 	 * events may be of processes that are not recorded. */
-	if (!ret && (lossy || !b.exact || s->untracked || s->unmoved || s->unread.channels ||
-		     s->rec.nodes[0].provider_gone))
+	if (!ret && (lossy || !b.exact || s->untracked || s->unmoved || s->unnumbered ||
+		     s->unread.channels || s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	tsct_recording_writer_written(s->writer, &w);
 	if (!ret && s->o->require_events && !w.events) {

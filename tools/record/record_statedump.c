@@ -25,9 +25,10 @@
 #include "lib/client/gettime.h"
 #include "lib/statedump/statedump.h"
 #include "record_statedump.h"
-#include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
 
+/* Inode number of the initial pid namespace, as the kernel defines it */
+#define INITIAL_PID_NAMESPACE	0xeffffffcU
 #define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
 #define HELD_MAX	(64U << 20)	/* limit of events in `held`, bytes */
 /* /proc has start times in units of 10 ms. */
@@ -571,7 +572,8 @@ static void read_names(struct record_session *s)
 
 /* ---- passes ----------------------------------------------------------------- */
 
-__u64 record_statedump_start_pass(struct record_session *s, bool is_last)
+/* Starts a pass. Returns the time, in cycles, that events which are added later are not before. */
+static __u64 start_pass(struct record_session *s, bool is_last)
 {
 	struct record_statedump *dump = s->statedump;
 	const __u64 now = tsct_clock_cycles(s->clock);
@@ -582,7 +584,9 @@ __u64 record_statedump_start_pass(struct record_session *s, bool is_last)
 	return is_last ? UINT64_MAX : now;
 }
 
-void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
+/* Reads the states of threads that have written events, and writes the events of the pass.
+ * @more: records of BPF programs are left */
+static void finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
 	/* Take the waiting records of BPF programs first: they may have the same threads. */
 	if (!s->other_numbers && !more) {
@@ -594,6 +598,15 @@ void record_statedump_finish_pass(struct record_session *s, __u64 until, bool id
 	pthread_mutex_lock(&s->statedump->lock);
 	write_events(s, until);
 	pthread_mutex_unlock(&s->statedump->lock);
+}
+
+bool record_statedump_pass(struct record_session *s, bool idle, bool is_last)
+{
+	const __u64 until = start_pass(s, is_last);
+	const bool more = s->source && record_kernel_take(s);
+
+	finish_pass(s, until, idle, more);
+	return more;
 }
 
 /* ---- begin and end -------------------------------------------------------------- */
@@ -614,7 +627,7 @@ int record_statedump_open(struct record_session *s)
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
 	dump->loadavg = -1;
 	if (!s->other_numbers &&
-	    (!o->nr_events || (!o->all && (o->command || o->select.nr_roots))))
+	    (!o->nr_events || (!o->all && (o->command || o->nr_pids))))
 		dump->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	return 0;
 }

@@ -36,17 +36,16 @@ void record_statedump_cgroups(struct record_session *s);
 void record_statedump_on_thread(void *session, __u32 tid);
 
 /*
- * record_statedump_start_pass - start a pass over new data from BPF programs and /proc
- * record_statedump_finish_pass - read the states of threads that have written events, and
- * write the events of the pass
- * @is_last: this pass is the last one
- * @until: result of record_statedump_start_pass(), cycles: events that are added later have
- *	this or a later time
- * @idle: there is time to read the states of all these threads
- * @more: records of BPF programs are left
+ * record_statedump_pass - take new data on threads, processes and cgroups, from BPF programs
+ *	or /proc
+ * @idle: there is time to read the state of every thread that has written events
+ * @is_last: this call is the last one
+ *
+ * Called after each pass over the rings, and, until it returns false, between
+ * record_kernel_stop() and record_kernel_flush(). Returns true if records of BPF programs
+ * are left.
  */
-__u64 record_statedump_start_pass(struct record_session *s, bool is_last);
-void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more);
+bool record_statedump_pass(struct record_session *s, bool idle, bool is_last);
 
 /* ---- stacks of kernel events: the wing `stacks` --------------------------- */
 

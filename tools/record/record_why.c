@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "lib/client/gettime.h"
 #include "lib/client/programs.h"
 #include "lib/client/runtime_paths.h"
 #include "record_child.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"
 #include "tools/common/view.h"
+
+#define ANSWER_NS	1000000000LL	/* longest time of a program's answer, ns */
 
 /* Numbers of typed events and programs, as running programs report them */
 struct programs {
@@ -26,21 +29,25 @@ struct programs {
 
 static void count_events(FILE *lines, const char *channel, struct programs *ret)
 {
-	char line[512], state[8], kind[16], *name;
+	char line[512], *at, *state, *name;
 	bool waits = false;
 
+	/* A line is the event's state, kind and channel, and more, separated by tabs; but a
+	 * program may send anything. */
 	while (fgets(line, sizeof(line), lines)) {
-		if (sscanf(line, "%7[a-z]\t%15[a-z]\t", state, kind) != 2)
+		at = line;
+		state = strsep(&at, "\t");
+		strsep(&at, "\t");
+		name = strsep(&at, "\t");
+		if (!at)
 			continue;
-		name = strchr(strchr(line, '\t') + 1, '\t') + 1;
-		name[strcspn(name, "\t")] = '\0';
 		if (!strcmp(state, "none"))
 			waits = true;
 		else if (strcmp(name, channel))
 			snprintf(ret->elsewhere, sizeof(ret->elsewhere), "%.31s", name);
 		else if (!strcmp(state, "on"))
 			ret->on++;
-		else
+		else if (!strcmp(state, "off"))
 			ret->off++;
 	}
 	ret->waiting += waits;
@@ -51,6 +58,7 @@ static void count_program(const struct tsct_program_addr *to, const char *channe
 {
 	char text[65536];
 	struct ucred cred;
+	const __s64 end = tsct_monotonic_ns() + ANSWER_NS;
 	size_t len = 0;
 	ssize_t n = 1;
 	FILE *lines;
@@ -62,7 +70,7 @@ static void count_program(const struct tsct_program_addr *to, const char *channe
 		ret->others++;
 		ret->other = cred.uid;
 	} else if (send(fd, "list", 4, MSG_NOSIGNAL) == 4) {
-		while (n > 0 && len < sizeof(text)) {
+		while (n > 0 && len < sizeof(text) && tsct_monotonic_ns() < end) {
 			n = recv(fd, text + len, sizeof(text) - len, 0);
 			len += n > 0 ? n : 0;
 		}

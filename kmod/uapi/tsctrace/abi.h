@@ -150,7 +150,8 @@ struct tsct_info {
 
 /*
  * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
- * EEXIST: the caller's user already has a channel of that name (attach to it).
+ * EEXIST: the caller's user already has a channel of that name, in the module in the
+ * caller's pid namespace (attach to it).
  * EBUSY: the descriptor is bound already. EDQUOT: over a limit of the user or of
  * all users together, on channels or bytes.
  *
@@ -172,7 +173,8 @@ struct tsct_channel_create {
 /*
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
  * or, if id is 0, by name among the channels of `uid`. Own channels only
- * (EACCES), unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY:
+ * (EACCES), unless the caller has CAP_SYS_ADMIN: in the module, those that the caller's
+ * user made in its pid namespace or in one below. ENOENT: no such channel. EBUSY:
  * the READ role was requested for a discard channel that has a consumer already.
  */
 struct tsct_channel_attach {
@@ -265,11 +267,14 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: sets when poll() on this descriptor reports data. Discard
+ * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
+ * Discard
  * channel: when `bytes` are unread in all rings together, or one ring is half full.
  * Overwrite channel: when `bytes`, or half a ring if that is less, were written since
  * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
- * EACCES: the descriptor has no READ role.
+ * EACCES: the descriptor has no READ role. EOPNOTSUPP: the channel is none of the kernel's:
+ * nothing runs in the kernel when a program publishes an event, so its readers check the rings
+ * at intervals, and poll() reports POLLERR.
  */
 struct tsct_watermark {
 	__u64 bytes;
@@ -308,23 +313,25 @@ struct tsct_write {
 };
 
 /*
- * TSCT_IOC_CLOCK_SET: publishes a new state of the clock; the module maintains
- * the segments. Needs CAP_SYS_TIME (EPERM). EINVAL: the figures cannot be true;
- * the rules are in Documentation/abi.rst. ETIME: new clock params of the same
- * epoch must begin in the future, and these begin too early; nothing was
- * published, set a later base and try again. ESTALE: the module is in a later
- * epoch, or uses another source.
+ * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, unread, so that it
+ * outlives a panic. Needs CAP_SYS_TIME (EPERM). ENOENT: no memory is reserved, or it has
+ * channels of a previous boot. EINVAL: nr_cpus is not the module's number of CPUs.
  */
-struct tsct_clock_set {
-	struct tsct_clock_state state;
+struct tsct_clock_store {
+	__u64 copy;			/* address of the clock, const struct tsct_clock_copy * */
+	__u64 cpus;			/* address of the table of skews,
+					 * const struct tsct_clock_cpu *, nr_cpus entries */
+	__u32 nr_cpus;
+	__u32 reserved0;
+	__u8 boot_id[16];		/* id of this boot */
 	__u64 reserved[4];
 };
 
 /*
  * TSCT_IOC_CLOCK_SNAPSHOT: reads CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at the
  * TSC value `cycles`, and counts restores of the virtual machine. Any caller may use it.
- * EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq and
- * since_restore_ns are written, and all other fields are 0.
+ * EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq,
+ * since_restore_ns, disruptions and cause are written, and all other fields are 0.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
@@ -338,7 +345,10 @@ struct tsct_clock_snapshot {
 					 * loaded */
 	__u64 since_restore_ns;		/* time since the last restore, by
 					 * CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
-	__u64 reserved[2];
+	__u64 disruptions;		/* tsct_disruption_page.disruptions before the clocks
+					 * were read */
+	__u32 cause;			/* tsct_disruption_page.cause */
+	__u32 reserved0;
 };
 
 /*
@@ -362,7 +372,7 @@ struct tsct_thread_info {
  */
 struct tsct_previous {
 	__u64 size;			/* out: bytes of the memory */
-	__u8 boot_id[16];		/* out: id of the boot that wrote the memory */
+	__u8 id[16];			/* out: id of the content, tsct_reserved_header.id */
 	__u32 flags;			/* in: TSCT_PREVIOUS_DISCARD or 0 */
 	__u32 reserved0;
 	__u64 reserved[4];
@@ -393,8 +403,8 @@ struct tsct_previous_read {
 #define TSCT_IOC_CHECK		_IOWR(TSCT_IOC_MAGIC, 0x01, struct tsct_check)
 #define TSCT_IOC_CHECK_RUN	_IOWR(TSCT_IOC_MAGIC, 0x02, struct tsct_check)
 #define TSCT_IOC_THREAD		_IOR(TSCT_IOC_MAGIC, 0x03, struct tsct_thread_info)
-#define TSCT_IOC_CLOCK_SET	_IOW(TSCT_IOC_MAGIC, 0x08, struct tsct_clock_set)
 #define TSCT_IOC_CLOCK_SNAPSHOT	_IOR(TSCT_IOC_MAGIC, 0x09, struct tsct_clock_snapshot)
+#define TSCT_IOC_CLOCK_STORE	_IOW(TSCT_IOC_MAGIC, 0x0a, struct tsct_clock_store)
 #define TSCT_IOC_CHANNEL_CREATE	_IOWR(TSCT_IOC_MAGIC, 0x10, struct tsct_channel_create)
 #define TSCT_IOC_CHANNEL_ATTACH	_IOWR(TSCT_IOC_MAGIC, 0x11, struct tsct_channel_attach)
 #define TSCT_IOC_CHANNEL_NEXT	_IOWR(TSCT_IOC_MAGIC, 0x12, struct tsct_channel_info)

@@ -90,6 +90,16 @@
  * cpu[c].error_cycles to its error. Without the CPU, t cannot be converted.
  * If that flag is not set, all error bounds include the skews that were measured, and
  * cycles of any CPU are converted as they are.
+ *
+ * The area is the daemon's. The module keeps no clock: it counts what ends the validity of
+ * params, in the page `struct tsct_disruption_page` of TSCT_DISRUPTIONS_PATH, which every
+ * user may map. A state has in `disruptions` the count that was read before the samples
+ * were taken on which its params rest; 0: no module was loaded then, and readers need no
+ * page. A reader reads the counter first, then the page's count. If the page's count
+ * differs from that of the state, the params do not hold for that reading: the time of
+ * cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's time,
+ * only the upper half of the count matters. Documentation/clock-model.rst has the order of
+ * all loads and stores.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H
@@ -98,14 +108,29 @@
 
 /* ---- 4. clock area ---------------------------------------------------- */
 
-#define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* magic number, "tstclock" */
+#define TSCT_CLOCK_MAGIC	0x326b636c63747374ULL	/* magic number, "tstclck2" */
 
-/*
- * Offset of the area in /dev/tsctrace, which 32-bit programs also reach: mmap2() takes
- * offsets below 2^44. In the daemon's clock file, the area is at offset 0, and nothing
- * else is in the file.
- */
-#define TSCT_CLOCK_OFFSET	(1ULL << 43)
+/* Read-only device for every user. It can be mapped at offset 0, one page, and polled:
+ * poll() reports POLLIN and POLLPRI once after each change of the count. */
+#define TSCT_DISRUPTIONS_PATH	"/dev/tsctrace-clock"
+#define TSCT_DISRUPTIONS_MAGIC	0x7072736974637374ULL	/* magic number, "tsctisrp" */
+
+/* Units of tsct_disruption_page.disruptions */
+#define TSCT_DISRUPTIONS_STEP	1ULL		/* CLOCK_REALTIME was set */
+#define TSCT_DISRUPTIONS_PENDING (1ULL << 32)	/* flag: suspend or resume under way */
+#define TSCT_DISRUPTIONS_COUNTER (1ULL << 33)	/* the counter was disrupted */
+
+/* The page of TSCT_DISRUPTIONS_PATH. Writer: the module, at any moment. */
+struct tsct_disruption_page {
+	__u64 magic;
+	__u64 disruptions;	/* the count; its first value is random. Bits 0-31: settings
+				 * of CLOCK_REALTIME. Bits 32-63: twice the number of
+				 * disruptions of the counter; not 0. While PENDING is set,
+				 * no params are valid: no state has this bit in its count */
+	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
+	__u32 reserved0;
+	__u64 reserved[5];
+};
 
 #define TSCT_CLOCK_SHIFT	56
 #define TSCT_FAST_CYCLES_MAX	(1ULL << 55)
@@ -129,7 +154,8 @@
 #define TSCT_CAUSE_UNSTABLE	4	/* the kernel marked the TSC unstable */
 #define TSCT_CAUSE_JUMP		5	/* the counter or its rate jumped */
 #define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
-#define TSCT_CAUSE_HOTPLUG	7	/* a CPU came up or went down */
+/* the counter of a CPU that came up contradicts the CPU's skew as measured before */
+#define TSCT_CAUSE_HOTPLUG	7
 /* a new timekeeper cannot continue the time that the previous one published */
 #define TSCT_CAUSE_RESTART	8
 #define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
@@ -196,6 +222,8 @@ struct tsct_clock_state {
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
 	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
 	__u32 utc_source;		/* source of the bound to UTC, TSCT_UTC_* */
+	__u64 disruptions;		/* tsct_disruption_page.disruptions before the samples
+					 * were taken on which the params rest; 0: no module */
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
@@ -241,7 +269,7 @@ struct tsct_clock_copy {
 	__u32 nr_segments;		/* number of segments, which are in the order of
 					 * base_cycles, oldest first */
 	__u32 dropped;			/* number of dropped segments; saturates */
-	__u64 reserved[15];
+	__u64 reserved[14];
 	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX];
 };
 

@@ -38,7 +38,7 @@
 #define TSCT_RESERVED_NAME	"tsctrace"
 #define TSCT_RESERVED_MAGIC	0x7673657274637374ULL	/* magic number, "tsctresv" */
 #define TSCT_RESERVED_CHANNEL_MAGIC 0x7470656b74637374ULL /* magic number, "tsctkept" */
-#define TSCT_RESERVED_VERSION	1	/* version of the layout */
+#define TSCT_RESERVED_VERSION	2	/* version of the layout */
 #define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
 #define TSCT_RESERVED_CLOCKS	2	/* number of places for copies of the clock */
 
@@ -58,7 +58,7 @@ struct tsct_reserved_header {
 	__u32 version;		/* TSCT_RESERVED_VERSION */
 	__u32 nr_cpus;		/* number of CPUs in struct tsct_reserved_clock */
 	__u64 size;		/* bytes of the whole memory */
-	__u8 boot_id[16];	/* id of the boot that wrote the memory */
+	__u8 id[16];		/* random id of this content: its channels have it, too */
 	__u64 clock_offset;
 	__u64 clock_stride;
 	__u64 data_offset;
@@ -70,13 +70,14 @@ struct tsct_reserved_header {
 	__u64 channels[TSCT_RESERVED_CHANNELS];
 };
 
-/* Copy of the clock area at one moment */
+/* Copy of the daemon's clock at one moment, TSCT_IOC_CLOCK_STORE */
 struct tsct_reserved_clock {
 	__u64 checksum;
 	__u64 seq;		/* number of this copy, from 1 */
 	__u32 nr_cpus;
 	__u32 reserved0;
-	__u64 reserved[5];
+	__u8 boot_id[16];	/* id of the boot that wrote the memory */
+	__u64 reserved[3];
 	struct tsct_clock_copy copy;
 #ifndef __cplusplus		/* C++ has no flexible arrays */
 	struct tsct_clock_cpu cpus[];
@@ -94,7 +95,7 @@ struct tsct_reserved_channel {
 	__u64 offset;		/* offset of this structure */
 	__u64 bytes;		/* bytes of the channel, with this structure */
 	__u64 head_offset;
-	__u8 boot_id[16];
+	__u8 id[16];		/* tsct_reserved_header.id */
 	/* copy of the channel's header, without defs_used and lost_no_ring */
 	struct tsct_channel_header header;
 	/* offsets of the rings of header.nr_cpus CPUs; 0: the CPU has no ring, or one

@@ -66,35 +66,43 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 
 /*
  * Converts @cycles to *ret_ns by the clock params of one of the latch's two copies: by
- * @even if seq is even, else by @odd. Returns false if the params are not valid for
- * @cycles or are being written.
+ * copy 0 if seq is even, else by copy 1. Returns false if the params are not valid for
+ * @cycles, are being written, or were made before a disruption.
  *
  * Reads the latch: the load of seq pairs with the writer's release, the fence with the
- * writer's full fence after that, see lib/core/latch.c. The copy is selected by a
- * predicted jump and not computed, so that no load waits for seq.
+ * writer's full fence after that, see lib/clockpage/latch.c. The copy is selected by a
+ * predicted jump and not computed, so that no load waits for seq. The count of disruptions
+ * is loaded after @cycles were read, in program order; see "Count of disruptions" in
+ * Documentation/clock-model.rst.
  */
 static inline __attribute__((always_inline)) bool
-tsct_clock_fast_convert_(const struct tsct_clock_page *page,
-			 const struct tsct_clock_params *even,
-			 const struct tsct_clock_params *odd, uint64_t cycles,
+tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t cycles,
 			 int64_t *ret_ns)
 {
 	__extension__ typedef unsigned __int128 product;
-	const struct tsct_clock_params *params = even;
-	uint64_t seq, delta, fast, mult, base_ns;
+	const struct tsct_clock_page *page = clock->page;
+	const struct tsct_clock_state *state = &page->copy[0].state;
+	const uint64_t *disruptions = __atomic_load_n(&clock->disruptions, __ATOMIC_RELAXED);
+	const struct tsct_clock_params *params;
+	uint64_t seq, delta, fast, mult, base_ns, changed;
 
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(seq & 1, 0)) {
-		params = odd;
-		__asm__("" : "+r" (params));	/* forces the compiler to emit a jump */
+		state = &page->copy[1].state;
+		__asm__("" : "+r" (state));	/* forces the compiler to emit a jump */
 	}
+	params = cluster ? &state->cluster : &state->real;
 	delta = cycles - __atomic_load_n(&params->base_cycles, __ATOMIC_RELAXED);
 	fast = __atomic_load_n(&params->fast_cycles, __ATOMIC_RELAXED);
 	mult = __atomic_load_n(&params->slew_mult, __ATOMIC_RELAXED);
 	base_ns = (uint64_t)__atomic_load_n(&params->base_ns, __ATOMIC_RELAXED);
+	changed = __atomic_load_n(&state->disruptions, __ATOMIC_RELAXED) ^
+		__atomic_load_n(disruptions, __ATOMIC_RELAXED);
+	if (cluster)
+		changed >>= 32;		/* steps of CLOCK_REALTIME do not matter */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
-			     seq || delta >= fast, 0))
+			     seq || delta >= fast || changed, 0))
 		return false;
 	/* Adds delta * mult / 2^56: as delta < 2^55, delta * 2^8 does not overflow, and
 	 * the result is the upper 64 bits of the 128-bit product with mult. */
@@ -107,29 +115,25 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
 /*
  * tsct_clock_fast_ns - fast conversion of cycles to CLOCK_REALTIME, ns
  * tsct_clock_fast_cluster_ns - fast conversion of cycles to the cluster's time, ns
- * @cycles: cycles of the clock page's source
+ * @cycles: cycles of the clock's source
  *
  * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
  * synchronized or in holdover. Returns false for cycles before or too long after the
- * parameters in force, and while the page is being written; then use
+ * parameters in force, while the page is being written, and after a disruption until the
+ * daemon has published params that were made since; then use
  * tsct_clock_cycles_to_time(). Safe for any content of the page. Formula: "The fast path"
  * in section 4 of tsctrace/abi_clock.h.
  */
-static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
-				      uint64_t cycles, int64_t *ret_ns)
+static inline bool tsct_clock_fast_ns(const struct tsct_clock *clock, uint64_t cycles,
+				      int64_t *ret_ns)
 {
-	return tsct_clock_fast_convert_(page, &page->copy[0].state.real,
-					&page->copy[1].state.real, cycles,
-					ret_ns);
+	return tsct_clock_fast_convert_(clock, false, cycles, ret_ns);
 }
 
-static inline bool
-tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
-			   int64_t *ret_ns)
+static inline bool tsct_clock_fast_cluster_ns(const struct tsct_clock *clock,
+					      uint64_t cycles, int64_t *ret_ns)
 {
-	return tsct_clock_fast_convert_(page, &page->copy[0].state.cluster,
-					&page->copy[1].state.cluster, cycles,
-					ret_ns);
+	return tsct_clock_fast_convert_(clock, true, cycles, ret_ns);
 }
 
 /*
@@ -140,7 +144,7 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 					  uint64_t cycles, int64_t *ret_ns)
 {
-	if (__builtin_expect(tsct_clock_fast_ns(clock->page, cycles, ret_ns), 1))
+	if (__builtin_expect(tsct_clock_fast_ns(clock, cycles, ret_ns), 1))
 		return 0;
 	return tsct_clock_cycles_to_ns_slow(clock, cycles, ret_ns);
 }
@@ -154,8 +158,7 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 	int64_t ns;
 
 	if (__builtin_expect(clock->source == TSCT_SOURCE_TSC, 1) &&
-	    __builtin_expect(tsct_clock_fast_ns(clock->page, tsct_tsc_read(),
-						&ns), 1))
+	    __builtin_expect(tsct_clock_fast_ns(clock, tsct_tsc_read(), &ns), 1))
 		return ns;
 	return tsct_clock_now_slow(clock);
 }
@@ -169,9 +172,7 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 					    int64_t *ret_ns)
 {
 	if (__builtin_expect(clock->source == TSCT_SOURCE_TSC, 1) &&
-	    __builtin_expect(tsct_clock_fast_cluster_ns(clock->page,
-							tsct_tsc_read(),
-							ret_ns), 1))
+	    __builtin_expect(tsct_clock_fast_cluster_ns(clock, tsct_tsc_read(), ret_ns), 1))
 		return 0;
 	return tsct_clock_now_cluster_slow(clock, ret_ns);
 }
@@ -185,8 +186,7 @@ static inline int
 tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock, uint64_t cycles,
 				int64_t *ret_ns)
 {
-	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, cycles,
-							ret_ns), 1))
+	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock, cycles, ret_ns), 1))
 		return 0;
 	return tsct_clock_cycles_to_cluster_ns_slow(clock, cycles, ret_ns);
 }

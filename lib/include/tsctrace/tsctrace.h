@@ -333,6 +333,9 @@ struct tsct_clock {
 	const struct tsct_clock_page *page;
 	uint32_t source;	/* TSCT_SOURCE_* of the clock's cycles */
 	uint32_t flags;		/* flags; none is defined yet */
+	/* count of disruptions that the params in force must have, as in struct
+	 * tsct_disruption_page; changes at any moment */
+	const uint64_t *disruptions;
 	/* private members of the library follow */
 };
 
@@ -374,8 +377,12 @@ struct tsct_interval {
 };
 
 /*
- * tsct_clock_open - open the best clock available: the module's clock page, else the
- * daemon's, else a calibration within this process, which takes up to 20 ms
+ * tsct_clock_open - open the best clock available: the daemon's, else a calibration within
+ * this process, which takes up to 20 ms
+ *
+ * If the daemon uses the module, the process also needs TSCT_DISRUPTIONS_PATH, which every
+ * user may read: the module counts disruptions there. Without it, the daemon's clock is not
+ * used.
  *
  * Returns 0 or -ENOMEM. Thread safe, not signal safe, not wait-free.
  */
@@ -392,12 +399,12 @@ void tsct_clock_close(struct tsct_clock *clock);
  */
 struct tsct_clock *tsct_clock_default(void);
 
-/* Returns the origin of the clock's parameters: "module", "daemon" or "in-process". */
+/* Returns the origin of the clock's parameters: "daemon" or "in-process". */
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
  * Returns a text with the reasons for the clock's origin and source. The clock uses the
- * first available origin of: module, daemon, in-process. The text says why each origin
+ * first available origin of: daemon, in-process. The text says why each origin
  * before the used one is not available, and then why the clock uses its source.
  */
 const char *tsct_clock_reason(const struct tsct_clock *clock);

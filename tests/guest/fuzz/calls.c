@@ -4,7 +4,8 @@
  * the errors that Documentation/abi.rst names. A selector of 0 gives the first value,
  * which is a usual one.
  */
-#include "../clock.h"
+#include "lib/core/port.h"
+#include "../device.h"
 #include "fuzz.h"
 
 /* Kinds of the values of a field */
@@ -75,6 +76,12 @@ static const struct field previous_read_fields[] = {
 	FIELD(tsct_previous_read, data, K_ADDRESS), FIELD(tsct_previous_read, len, K_LENGTH),
 	FIELD(tsct_previous_read, reserved, K_RESERVED), { .size = 0 },
 };
+static const struct field store_fields[] = {
+	FIELD(tsct_clock_store, copy, K_ADDRESS), FIELD(tsct_clock_store, cpus, K_ADDRESS),
+	FIELD(tsct_clock_store, nr_cpus, K_COUNT),
+	FIELD(tsct_clock_store, reserved0, K_RESERVED),
+	FIELD(tsct_clock_store, reserved, K_RESERVED), { .size = 0 },
+};
 static const struct field no_fields[] = { { .size = 0 } };
 
 #define ERRNOS(...)	(const int[]){ __VA_ARGS__, 0 }
@@ -85,7 +92,7 @@ const struct fz_request fz_requests[FZ_REQUESTS] = {
 	REQUEST(FZ_INFO, INFO, tsct_info, 0),
 	REQUEST(FZ_CHECK, CHECK, tsct_check, EINVAL),
 	REQUEST(FZ_CHECK_RUN, CHECK_RUN, tsct_check, EINVAL, EPERM),
-	REQUEST(FZ_CLOCK_SET, CLOCK_SET, tsct_clock_set, EPERM, EINVAL, ETIME, ESTALE),
+	REQUEST(FZ_CLOCK_STORE, CLOCK_STORE, tsct_clock_store, EPERM, EINVAL, ENOENT, ENOMEM),
 	REQUEST(FZ_CLOCK_SNAPSHOT, CLOCK_SNAPSHOT, tsct_clock_snapshot, EOPNOTSUPP),
 	REQUEST(FZ_CREATE, CHANNEL_CREATE, tsct_channel_create, EINVAL, EPERM, EACCES,
 		EBUSY, EEXIST, EDQUOT, ENOMEM),
@@ -98,7 +105,7 @@ const struct fz_request fz_requests[FZ_REQUESTS] = {
 	REQUEST(FZ_REMOVE, CHANNEL_REMOVE, tsct_channel_remove, EINVAL, ENOENT, EACCES,
 		EPERM),
 	REQUEST(FZ_CPU, CHANNEL_CPU, tsct_channel_cpu, EINVAL, ENOENT),
-	REQUEST(FZ_WATERMARK, WATERMARK, tsct_watermark, EINVAL, ENOTCONN, EACCES),
+	REQUEST(FZ_WATERMARK, WATERMARK, tsct_watermark, EINVAL, ENOTCONN, EACCES, EOPNOTSUPP),
 	REQUEST(FZ_THREAD, THREAD, tsct_thread_info, 0),
 	REQUEST(FZ_SWITCH, EVENT_SWITCH, tsct_event_switch, EINVAL, ENOTCONN, ENOENT,
 		EACCES),
@@ -109,7 +116,7 @@ const struct fz_request fz_requests[FZ_REQUESTS] = {
 
 static const struct field *const fields[FZ_REQUESTS] = {
 	[FZ_INFO] = no_fields, [FZ_CHECK] = check_fields, [FZ_CHECK_RUN] = check_fields,
-	[FZ_CLOCK_SET] = no_fields, [FZ_CLOCK_SNAPSHOT] = no_fields,
+	[FZ_CLOCK_STORE] = store_fields, [FZ_CLOCK_SNAPSHOT] = no_fields,
 	[FZ_CREATE] = create_fields, [FZ_ATTACH] = attach_fields,
 	[FZ_NEXT] = next_fields, [FZ_DEFINE] = no_fields, [FZ_WRITE] = write_fields,
 	[FZ_REMOVE] = remove_fields, [FZ_CPU] = cpu_fields,
@@ -121,7 +128,7 @@ static const struct field *const fields[FZ_REQUESTS] = {
 static const char *const other_names[FZ_CALLS - FZ_REQUESTS] = {
 	"ioctl", "open", "close", "dup", "mmap", "store", "load", "munmap", "mprotect",
 	"mremap", "madvise", "poll", "epoll", "file", "fork", "wait", "netlink",
-	"parameter", "hotplug", "emit", "kernel", "BPF", "setting", "series",
+	"parameter", "hotplug", "emit", "kernel", "BPF", "setting",
 };
 
 const char *fz_call_name(unsigned int call)
@@ -230,81 +237,6 @@ static void put_definition(const uint8_t *sel, struct tsct_event_def *def)
 		memset((char *)def + sel[11] % 16 * 8 + 8, sel[12], 64);
 }
 
-/* The state that is published; a valid first one if it cannot be read */
-static struct tsct_clock_set published(const struct fz_context *c)
-{
-	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 0);
-	const size_t size = sizeof(struct tsct_clock_page);
-	const struct tsct_clock_page *page;
-
-	page = mmap(NULL, size, PROT_READ, MAP_SHARED, c->clock_fd,
-		    (off_t)TSCT_CLOCK_OFFSET);
-	if (page == MAP_FAILED)
-		return set;
-	tsct_latch_read(page, &set.state);
-	munmap((void *)page, size);
-	return set;
-}
-
-/* Sets the cluster's time to that of the node, and what preceded it. */
-static void put_cluster(struct tsct_clock_set *set, unsigned int sel)
-{
-	const struct tsct_clock_params last = set->state.cluster;
-
-	set->state.cluster = set->state.real;
-	set->state.cluster_status = set->state.status;
-	set->state.cluster_epoch += sel / 2 % 3;
-	set->state.cluster_master = sel / 8;
-	set->state.cluster_timeline = sel / 64;
-	if (sel & 8 && last.mult) {
-		/* The time goes on where the last one ends. */
-		set->state.cluster.base_ns = tsct_clock_params_ns(&last,
-				set->state.cluster.base_cycles);
-		set->state.cluster_prev = tsct_clock_params_prev(&last,
-				set->state.cluster.base_cycles);
-	}
-}
-
-/* sel[0]: which state; [1]: rate; [2]: lead; [3]: cluster and UTC; [4..]: changes */
-static void put_clock(const uint8_t *sel, const struct fz_context *c,
-		      struct tsct_clock_set *set)
-{
-	static const int64_t leads[] = {
-		100000000, 20000000, 1000, 0, -1, 4000000000LL, 2000000,
-	};
-	static const uint64_t words[] = {
-		0, 1, 2, 3, 5, 1ULL << 31, 1ULL << 32, 1ULL << 55, 1ULL << 56, 1ULL << 63,
-		-1ULL, 1000000,
-	};
-	uint64_t *word = (uint64_t *)set;
-
-	*set = published(c);
-	if (sel[0] % 4 == 0 || !set->state.real.mult) {
-		*set = clk_params(set->state.source, set->state.epoch + 1);
-		set->state.cause = sel[1] % TSCT_CAUSE_NR;
-		set->state.epoch_cycles = set->state.real.base_cycles;
-	} else if (sel[0] % 4 < 3) {
-		clk_continue(set, (uint64_t)leads[sel[2] % 7], ONE + (uint64_t)sel[1] * 1000);
-		if (sel[0] % 4 == 2) {
-			set->state.real.slew_cycles = 1000000;
-			set->state.real.slew_mult += 1000000;
-		}
-	}
-	if (sel[3] % 2)
-		put_cluster(set, sel[3]);
-	if (sel[3] & 16) {
-		set->state.utc_source = 1 + sel[3] / 32 % 2;
-		set->state.utc_error_ns = 1000;
-		set->state.utc_growth_ppb = 500000;
-		set->state.utc_as_of_cycles = set->state.real.as_of_cycles;
-	}
-	for (unsigned int i = 4; i + 2 < FZ_SELECTORS; i += 3)
-		if (sel[i] >= 0xa0)
-			word[sel[i + 1] % (sizeof(*set) / 8)] = sel[i] < 0xe0 ?
-				words[sel[i + 2] % 12] :
-				word[sel[i + 1] % (sizeof(*set) / 8)] + sel[i + 2] - 128;
-}
-
 void fz_argument(unsigned int nr, const uint8_t *sel, const struct fz_context *c,
 		 void *arg)
 {
@@ -315,8 +247,6 @@ void fz_argument(unsigned int nr, const uint8_t *sel, const struct fz_context *c
 	memset(arg, 0, fz_requests[nr].size);
 	if (nr == FZ_DEFINE)
 		put_definition(sel, arg);
-	if (nr == FZ_CLOCK_SET)
-		put_clock(sel, c, arg);
 	for (field = fields[nr]; field->size; field++, i++) {
 		char *at = (char *)arg + field->offset;
 

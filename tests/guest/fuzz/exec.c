@@ -23,8 +23,6 @@
 #define ARENA_PAGES	4
 #define STEPS_MAX	600
 #define CALL_SECONDS	30
-#define SERIES		140	/* publications; more than TSCT_SEGMENTS_MAX */
-#define SERIES_LEAD	6	/* selects a lead of 2,000,000 cycles in calls.c */
 #define CGROUP		"/sys/fs/cgroup/fuzz"
 #define NEST		"/sys/module/tsct_nest/parameters/run"
 
@@ -184,7 +182,7 @@ static struct fz_context context_of(const struct fz_thread *t)
 
 	return (struct fz_context) {
 		.ids = t->shared->ids, .nr_ids = nr < FZ_IDS ? nr : FZ_IDS,
-		.nr_cpus = nr_cpus, .clock_fd = files[0],
+		.nr_cpus = nr_cpus,
 	};
 }
 
@@ -313,7 +311,7 @@ static void run_mmap(struct fz_thread *t, int fd, const struct fz_op *op)
 	const uint64_t consumers = FZ_PAGE + TSCT_DEFS_SIZE;
 	const uint64_t rings = consumers + (uint64_t)nr_cpus * FZ_PAGE;
 	const uint64_t regions[] = {
-		rings, consumers, 0, TSCT_CLOCK_OFFSET, TSCT_CLOCK_OFFSET - FZ_PAGE, 1ULL << 40,
+		rings, consumers, 0, 1ULL << 43, (1ULL << 43) - FZ_PAGE, 1ULL << 40,
 		~0xfffULL, 1ULL << 62,
 	};
 	static const uint32_t pages[] = { 2, 1, 5, 6, 10, 17, 18, 3, 40, 5000 };
@@ -604,32 +602,9 @@ static void run_setting(struct fz_thread *t, const struct fz_op *op)
 	}
 }
 
-/* A clock that is published many times, so that its segments are joined. sel[0]: steps of
- * the rate; [1]: cluster and UTC */
-static void run_series(struct fz_thread *t, int fd, const struct fz_op *op)
-{
-	struct fz_context context = context_of(t);
-	uint8_t sel[FZ_SELECTORS] = { 0 };
-	struct tsct_clock_set set;
-
-	fz_argument(FZ_CLOCK_SET, sel, &context, &set);	/* begins an epoch */
-	for (unsigned int i = 0; i < SERIES; i++) {
-		if (CALL(t, ioctl(fd, TSCT_IOC_CLOCK_SET, &set)) && errno != ETIME)
-			return;
-		usleep(1000);
-		sel[0] = 1;
-		sel[1] = (uint8_t)(i * op->sel[0]);
-		sel[2] = SERIES_LEAD;
-		sel[3] = op->sel[1];
-		fz_argument(FZ_CLOCK_SET, sel, &context, &set);
-	}
-}
-
 static void run_netlink(struct fz_thread *t, const struct fz_op *op)
 {
-	struct fz_context context = context_of(t);
-
-	CALL(t, fz_netlink_send(netlink, op->sel, &context));
+	CALL(t, fz_netlink_send(netlink, op->sel));
 }
 
 static void run_wait(const struct fz_op *op)
@@ -673,7 +648,6 @@ static void run_op(struct fz_thread *t, const struct fz_op *op)
 	case FZ_KERNEL: run_kernel(t, op); break;
 	case FZ_BPF: run_bpf(t, op); break;
 	case FZ_SETTING: run_setting(t, op); break;
-	case FZ_SERIES: run_series(t, fd, op); break;
 	case FZ_MUNMAP: case FZ_MPROTECT: case FZ_MREMAP: case FZ_MADVISE:
 		run_memory(t, call, op); break;
 	default: run_request(t, call, op); break;

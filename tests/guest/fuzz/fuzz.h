@@ -57,14 +57,14 @@ enum {
 
 /* Calls: first those of calls.c's table of requests */
 enum {
-	FZ_INFO, FZ_CHECK, FZ_CHECK_RUN, FZ_CLOCK_SET, FZ_CLOCK_SNAPSHOT, FZ_CREATE,
+	FZ_INFO, FZ_CHECK, FZ_CHECK_RUN, FZ_CLOCK_STORE, FZ_CLOCK_SNAPSHOT, FZ_CREATE,
 	FZ_ATTACH, FZ_NEXT, FZ_DEFINE, FZ_WRITE, FZ_REMOVE, FZ_CPU, FZ_WATERMARK,
 	FZ_THREAD, FZ_SWITCH, FZ_PREVIOUS, FZ_PREVIOUS_READ,
 	FZ_REQUESTS,
 	FZ_IOCTL = FZ_REQUESTS, FZ_OPEN, FZ_CLOSE, FZ_DUP, FZ_MMAP, FZ_STORE, FZ_LOAD,
 	FZ_MUNMAP, FZ_MPROTECT, FZ_MREMAP, FZ_MADVISE, FZ_POLL, FZ_EPOLL, FZ_FILE,
 	FZ_FORK, FZ_WAIT, FZ_NETLINK, FZ_PARAM, FZ_HOTPLUG, FZ_EMIT, FZ_KERNEL, FZ_BPF,
-	FZ_SETTING, FZ_SERIES,
+	FZ_SETTING,
 	FZ_CALLS
 };
 
@@ -109,7 +109,6 @@ struct fz_context {
 	unsigned int nr_ids, nr_cpus;
 	void *const *addresses;	/* values of pointers inside arguments, nr_addresses */
 	unsigned int nr_addresses;
-	int clock_fd;		/* for the published clock state; -1: none */
 };
 
 extern const struct fz_request fz_requests[FZ_REQUESTS];
@@ -142,7 +141,7 @@ extern unsigned int fz_seconds_max;	/* time limit of a program */
 /* netlink.c: messages to the module */
 bool fz_netlink_resolve(void);
 int fz_netlink_socket(void);
-long fz_netlink_send(int fd, const uint8_t *sel, const struct fz_context *context);
+long fz_netlink_send(int fd, const uint8_t *sel);
 
 /* bpf.c: a BPF program that emits */
 bool fz_bpf_load(void);

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages to the module's generic netlink family: its requests with the attributes that
- * they take, and any numbers in place of command, types, sizes and values.
+ * Messages to the module's generic netlink family, which answers none, and its news: any numbers
+ * as command, types, sizes and values.
  */
 #include "../netlink.h"
 #include "fuzz.h"
-
-/* Attributes of a request; 0: none */
-static const struct {
-	uint8_t id, cpu;
-} attributes[] = {
-	[TSCT_GENL_CMD_CHANNEL_GET] = { TSCT_GENL_CHANNEL_ID, 0 },
-	[TSCT_GENL_CMD_CHANNEL_CPU_GET] = {
-		TSCT_GENL_CHANNEL_CPU_ID, TSCT_GENL_CHANNEL_CPU_CPU,
-	},
-	[TSCT_GENL_CMD_CHECK_CPU_GET] = { 0, TSCT_GENL_CHECK_CPU_CPU },
-	[TSCT_GENL_CMD_CHANNEL_REMOVED] = { 0, 0 },
-};
 
 /* Finds the module's family, which has another number after each load. */
 bool fz_netlink_resolve(void)
@@ -52,36 +40,22 @@ static void add_any(struct nl_message *m, const uint8_t *sel)
 	       sizes[sel[1] % 8]);
 }
 
-/* Returns the result of send(). sel[0]: command; [1]: flags; [2]: leaves out the channel's
- * id, the CPU; [3]: id; [4]: CPU; [5]: number of further attributes; [6..11]: type, size
- * and value of each; [12]: damage */
-long fz_netlink_send(int fd, const uint8_t *sel, const struct fz_context *c)
+/* Returns the result of send(). sel[0]: command; [1]: flags; [2]: number of attributes; [3..11]:
+ * type, size and value of each; [12]: damage */
+long fz_netlink_send(int fd, const uint8_t *sel)
 {
-	const unsigned int cmd = sel[0] < 0xe0 ? TSCT_GENL_CMD_MODULE_GET + sel[0] % 6 : sel[0];
 	static __thread struct nl_message m;
-	unsigned int i, id = 0, cpu = 0;
-	bool dump = sel[1] & 1;
+	unsigned int i;
 	long ret;
 
-	if (cmd <= TSCT_GENL_CMD_CHANNEL_REMOVED) {
-		id = attributes[cmd].id;
-		cpu = attributes[cmd].cpu;
-	}
-	nl_begin(&m, (uint8_t)cmd, (uint16_t)((dump ? NLM_F_DUMP : 0) |
-					      (sel[1] & 2 ? NLM_F_ACK : 0)));
-	/* Dumps are of all channels, or of all CPUs. */
-	if (id && (!dump || cpu) != (sel[2] & 1))
-		nl_add_u32(&m, (uint16_t)id, c->nr_ids && sel[3] < 0xe0 ?
-			   c->ids[sel[3] % c->nr_ids] : sel[3]);
-	if (cpu && !dump != (sel[2] >> 1 & 1))
-		nl_add_u32(&m, (uint16_t)cpu, sel[4] < 0xe0 ? sel[4] % (c->nr_cpus + 1) :
-			   sel[4] * 256u);
-	for (i = 0; i < sel[5] % 3u; i++)
-		add_any(&m, &sel[6 + i * 3]);
+	nl_begin(&m, sel[0], (uint16_t)((sel[1] & 1 ? NLM_F_DUMP : 0) |
+					(sel[1] & 2 ? NLM_F_ACK : 0)));
+	for (i = 0; i < sel[2] % 4u; i++)
+		add_any(&m, &sel[3 + i * 3]);
 	if (sel[12] > 0xe0)
 		((uint8_t *)&m)[sel[12] % 32] ^= sel[11];
 	ret = send(fd, &m, sel[12] == 0xe0 ? m.header.nlmsg_len - 1 : m.header.nlmsg_len, 0);
-	/* A dump continues at each recv(). One that was begun and not read is dropped. */
+	/* Receives the error and the news. */
 	for (i = 0; ret >= 0 && !(sel[1] & 8) && i < 20; i++)
 		if (recv(fd, &m, sel[1] & 16 ? 64 : sizeof(m), MSG_DONTWAIT) <= 0)
 			break;

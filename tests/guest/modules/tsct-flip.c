@@ -24,7 +24,7 @@ module_param(seed, uint, 0);
 #ifdef TSCT_RESERVE_MEM
 static void flip_age(struct tsct_reserved_header *header)
 {
-	header->boot_id[0] ^= 1;
+	header->id[0] ^= 1;
 	header->channels[0] = header->data_offset;
 	header->checksum = tsct_reserved_header_sum(header);
 }

@@ -36,6 +36,9 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 }
 
+/* Returns true if this version, or a later one, of the kernel runs. */
+bool bpf_kernel_since(unsigned int major, unsigned int minor);
+
 /* Return the number of events that one program, or all programs of an object, missed, as the
  * kernel counts them: it does not run a program on a CPU that runs this program already. */
 unsigned long bpf_program_missed(const struct bpf_program *program);

@@ -107,14 +107,15 @@ struct call_layout {
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
 /* The present system call of a thread. Kept only if conditions or a rate limit may leave
- * out the call, if a string could not be read at the start of the call, or if the thread has a
- * filter of seccomp. */
+ * out the call, if a string could not be read at the start of the call, if the thread has a
+ * filter of seccomp, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
 	/* of a thread with a filter of seccomp. followed: 1 after the first end of a call;
 	 * begun: 1: the start of the present call was seen */
 	u32 followed, begun;
+	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
 	u64 missing;		/* 1: a string in `payload` could not be read */
 	struct record record;
@@ -163,8 +164,10 @@ struct stack_head {
 /* Numbers of events of one CPU: an element of the array map `counts` */
 struct ring_counts {
 	u64 published;		/* events written into the CPU's ring buffer so far */
-	u64 full;		/* events lost: the ring buffer had no space */
-	u64 nested;		/* events lost: an NMI interrupted a write */
+	u64 full;		/* events lost: the ring buffer has no space */
+	/* events lost, and there is space now: an NMI interrupted a write, or the reader has
+	 * made space meanwhile */
+	u64 nested;
 	u64 reserved[5];	/* padding: two CPUs' counts share no cache line */
 };
 
@@ -202,7 +205,7 @@ struct statedump_thread {
 
 /*
  * A message event describes one packet. Sender and receiver compute the same number
- * `message` from the packet, see net.bpf.c. `remote` is the address of the peer.
+ * `message` from the packet, see net.bpf.c; 0: unknown. `remote` is the address of the peer.
  */
 #define NET_FIELDS(I, C, S) \
 	I(u64, message, "/x") \
@@ -223,6 +226,14 @@ EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
 struct net_event {
 	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
 } __attribute__((packed));
+
+/* What the programs of network events do not know, because the kernel hides its addresses */
+struct net_unknown {
+	u64 messages;		/* number of events without a message number; atomic */
+	s32 error;		/* why variables were not found, -errno: EPERM, or ENOENT */
+	u8 memory;		/* 1: where fragments are */
+	u8 interrupts;		/* 1: whether a CPU serves an interrupt */
+};
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");

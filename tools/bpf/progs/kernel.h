@@ -7,6 +7,7 @@
 #define TSCT_BPF_KERNEL_H
 
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 #define __VMLINUX_H__	/* bpf_tracing.h then names registers as struct pt_regs below does */
@@ -258,10 +259,6 @@ struct skb_shared_info {
 struct page {
 	unsigned long flags;
 };
-
-struct pcpu_hot {
-	int preempt_count;
-};
 #pragma clang attribute pop
 
 /*
@@ -310,6 +307,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
+	/* The kernel does not say why. If the reader made room meanwhile, full counts as nested. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);

@@ -14,7 +14,7 @@
 
 #include <linux/types.h>
 
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 
 #define CLUSTER_PROTOCOL	1	/* version of the protocol, sent in "hello" */
 #define CLUSTER_NODES_MAX	4096

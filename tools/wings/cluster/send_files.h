@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 
 struct send_files;
 

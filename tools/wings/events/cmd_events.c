@@ -12,18 +12,20 @@
 #include <unistd.h>
 
 #include "lib/client/channel_admin.h"
+#include "lib/client/gettime.h"
 #include "lib/client/programs.h"
 #include "lib/clock/sysfs_read.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
 #define REQUEST_MAX	1024
 #define ANSWER_MAX	(8U << 20)	/* largest answer of a program, bytes */
 #define TIMEOUT_MS	2000
+#define ANSWER_NS	10000000000LL	/* longest time of an answer, ns */
 
 struct events_options {
 	const char *action;		/* subcommand: list, enable, disable or attach */
@@ -108,11 +110,12 @@ static const struct argp argp = {
 static char *receive_answer(int fd)
 {
 	struct byte_queue q = { 0 };
+	const __s64 end = tsct_monotonic_ns() + ANSWER_NS;
 	char buffer[65536];
 	ssize_t n;
 
 	do
-		n = recv(fd, buffer, sizeof(buffer), 0);
+		n = tsct_monotonic_ns() < end ? recv(fd, buffer, sizeof(buffer), 0) : -1;
 	while (n > 0 && byte_queue_len(&q) < ANSWER_MAX && !byte_queue_add(&q, buffer, (size_t)n));
 	if (!n && !byte_queue_add(&q, "", 1))
 		return q.at;
@@ -139,6 +142,11 @@ static bool is_selected(const struct events_options *o, const char *name)
 	return !o->nr_patterns;
 }
 
+static bool is_word(const char *text)
+{
+	return text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz")] == '\0';
+}
+
 /* Shows the lines of one program's answer, which is not trusted. */
 static void show_events(const struct events_options *o, pid_t pid, char *answer,
 			struct events_result *result)
@@ -150,7 +158,8 @@ static void show_events(const struct events_options *o, pid_t pid, char *answer,
 	while ((line = strsep(&answer, "\n"))) {
 		for (i = 0; i < 5; i++)
 			field[i] = strsep(&line, "\t");
-		if (!field[4] || !is_selected(o, field[3]))
+		if (!is_word(field[0]) || !is_word(field[1]) || !field[4] ||
+		    !is_selected(o, field[3]))
 			continue;
 		if (o->json) {
 			json_array_append_new(result->json, json_pack(

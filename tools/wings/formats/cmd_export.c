@@ -175,8 +175,6 @@ static int write_output(struct export_job *j)
 		output_file_discard(&j->to);
 	} else {
 		err = output_file_commit(&j->to);
-		if (!err && *j->x.why)
-			ctl_error("%s: %s", j->x.recording, j->x.why);
 		if (!err && !j->quiet)
 			print_result(&j->x, name);
 	}

@@ -11,7 +11,7 @@
 
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
-#include "lib/statedump/stacks.h"
+#include "lib/export/stacks.h"
 
 struct folded {
 	struct tsct_stacks *stacks;
@@ -128,8 +128,9 @@ static int end_folded(struct tsct_export *x)
 		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->several_nodes ? ";" : "",
 			(uint64_t)f->unknown[i]);
 	}
-	return f->any ? 0 : tsct_export_fail(x, 0, "no exported event has a stack; 'trace-ctl"
-					     " record --stack' records stacks of kernel events");
+	return f->any ? 0 : tsct_export_fail(x, -ENODATA, "no exported event has a stack;"
+					     " 'trace-ctl record --stack' records stacks of kernel"
+					     " events");
 }
 
 static void free_folded(struct tsct_export *x)

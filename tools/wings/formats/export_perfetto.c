@@ -14,7 +14,7 @@
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/statedump.h"
-#include "lib/statedump/stacks.h"
+#include "lib/export/stacks.h"
 
 /* Flags of a packet: clears Perfetto's interned data; needs the interned data */
 #define STATE_CLEARED	1

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
-#include "lib/query/mpi_event.h"
+#include "lib/export/mpi_event.h"
 #include "lib/query/mpi_wait.h"
-#include "lib/query/spans.h"
-#include "lib/query/threads.h"
+#include "lib/export/spans.h"
+#include "lib/export/threads.h"
 #include "lib/query/value_text.h"
 
 /* Limit of unfinished messages, and of unfinished collective calls: in a damaged file they

@@ -27,7 +27,7 @@
 #include "lib/base/hash.h"
 #include "lib/client/gettime.h"
 #include "tools/common/error.h"
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 #include "tools/common/stop.h"
 #include "tools/record/cmd_record.h"
 #include "tools/record/record_mpi.h"

@@ -8,7 +8,7 @@
 #include "lib/export/export.h"
 #include "lib/base/index.h"
 #include "lib/query/message_match.h"
-#include "lib/query/mpi_event.h"
+#include "lib/export/mpi_event.h"
 #include "otf2_write.h"
 #include "lib/query/value_text.h"
 

@@ -11,7 +11,6 @@
 #include "probe.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/built_in.h"
-#include "tools/bpf/prerequisites.h"
 #include "tools/bpf/probe_set.h"
 #include "tools/bpf/progs/bpf_open.h"
 
@@ -222,7 +221,7 @@ bool probe_set_counts_missed(const struct probe_set *set)
 
 	for (i = 0; i < set->nr; i++)
 		if (set->probes[i].type <= PROBE_KRETPROBE)
-			return prerequisites_kernel(6, 7);
+			return bpf_kernel_since(6, 7);
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"

@@ -9,7 +9,7 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "report.h"
 #include "report_trace.h"
 #include "tools/common/sync_samples.h"

@@ -12,7 +12,7 @@
 #include "lib/base/text.h"
 #include "lib/base/index.h"
 #include "lib/export/export.h"
-#include "lib/statedump/stacks.h"
+#include "lib/export/stacks.h"
 
 /* ---- spans: report_spans.c --------------------------------------------------- */
 

@@ -21,7 +21,7 @@
 #include "lib/client/gettime.h"
 #include "code.h"
 #include "lib/statedump/statedump.h"
-#include "lib/statedump/symbolize.h"
+#include "lib/export/symbolize.h"
 #include "tools/record/record_statedump.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/statedump/symbolize.h"
+#include "lib/export/symbolize.h"
 #include "symbolize_protocol.h"
 #include "code.h"
 

@@ -10,12 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/clock_params.h"
-#include "tools/read/dump.h"
-#include "lib/query/syscall_value.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/export/spans.h"
+#include "lib/export/stacks.h"
+#include "lib/export/threads.h"
 #include "lib/query/value_text.h"
+#include "lib/syscalls/syscall_value.h"
+#include "lib/syscalls/syscalls.h"
+#include "tools/read/dump.h"
 
 #define LINE_ROOM	128	/* result, duration and other parts of a line, bytes */
+
+struct dump_calls {
+	struct tsct_threads threads;
+	struct tsct_spans open;		/* open system calls (struct open_call), by thread index */
+};
 
 /* A call that has begun; span.name is the number of the system call */
 struct open_call {
@@ -134,10 +143,10 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 	free(text);
 	if (call->result == TSCT_RESULT_NONE)
 		return err ?: dump_stack_add(d, dump_stack_of(d, e));
-	err = err ?: tsct_spans_begin(&d->calls, thread, pair_of(call, e), e);
+	err = err ?: tsct_spans_begin(&d->calls->open, thread, pair_of(call, e), e);
 	if (err)
 		return err;
-	o = tsct_span_last(&d->calls, thread);
+	o = tsct_span_last(&d->calls->open, thread);
 	o->call = call;
 	o->node = e->node;
 	o->stack = dump_stack_of(d, e) && tsct_value_find(e, "stack", &v) ?
@@ -247,34 +256,54 @@ static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		tsct_event_text_put(&d->lines, text, len) ?: put_end(d, call, e, NULL);
 }
 
+/* Returns true for the events sys_enter and sys_exit. */
+static bool is_raw(const struct dump *d, const struct tsct_trace_event *e)
+{
+	const enum tsct_kernel_event kernel = tsct_kernel_event(d->rec, e->stream, e->def);
+
+	return kernel == TSCT_KERNEL_ENTER || kernel == TSCT_KERNEL_EXIT;
+}
+
+static struct dump_calls *make_calls(struct dump *d)
+{
+	struct dump_calls *calls = calloc(1, sizeof(*calls));
+
+	if (calls)
+		calls->open = (struct tsct_spans) {
+			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
+		};
+	return calls;
+}
+
 int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 		  const struct tsct_trace_event *e, __s64 ns)
 {
 	const struct tsct_syscall *call = known ?: &unknown_call;
 	const unsigned int kind = known ? e->def->kind :
 		!strcmp(e->def->name, "sys_enter") ? TSCT_KIND_BEGIN : TSCT_KIND_END;
-	const struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
+	const struct tsct_thread *t;
 	int err = 0;
 
+	if (!known && !is_raw(d, e))
+		return 1;
+	if (!d->calls)
+		d->calls = make_calls(d);
+	t = d->calls ? tsct_threads_get(&d->calls->threads, e->node, e->tid, e->cpu) : NULL;
 	if (!t)
 		return -ENOMEM;
-	if (!d->calls.closed)
-		d->calls = (struct tsct_spans) {
-			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
-		};
 	/* A call is still open if the event of its end was lost: close that call. */
 	if (kind != TSCT_KIND_END)
-		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
+		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e) ?:
 			begin_call(d, t->index, call, e, ns);
 	if (err || kind == TSCT_KIND_BEGIN)
 		return err;
-	err = tsct_spans_end(&d->calls, t->index, pair_of(call, e), e);
+	err = tsct_spans_end(&d->calls->open, t->index, pair_of(call, e), e);
 	return err ? err < 0 ? err : 0 : put_resumed(d, call, e, ns);
 }
 
 int dump_calls_finish(struct dump *d)
 {
-	return tsct_spans_finish(&d->calls);
+	return d->calls ? tsct_spans_finish(&d->calls->open) : 0;
 }
 
 void dump_calls_free(struct dump *d)
@@ -282,10 +311,13 @@ void dump_calls_free(struct dump *d)
 	const struct open_call *o;
 	__u32 i;
 
-	for (i = 0; i < d->calls.nr_rows; i++) {
-		o = tsct_span_last(&d->calls, i);
+	if (!d->calls)
+		return;
+	for (i = 0; i < d->calls->open.nr_rows; i++) {
+		o = tsct_span_last(&d->calls->open, i);
 		free(o ? o->text : NULL);
 	}
-	tsct_spans_free(&d->calls);
-	tsct_threads_free(&d->threads);
+	tsct_spans_free(&d->calls->open);
+	tsct_threads_free(&d->calls->threads);
+	free(d->calls);
 }

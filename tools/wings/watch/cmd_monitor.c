@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl monitor: prints the module's news, which come over generic netlink */
+/* trace-ctl monitor: prints the module's news, which come over generic netlink. Names of channels
+ * come from the device. */
 #include <argp.h>
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "lib/base/json.h"
 #include "lib/client/gettime.h"
 #include "tools/common/channel_view.h"
 #include "tools/common/cmd.h"
@@ -28,7 +30,6 @@
 
 enum news_type {
 	NEWS_DISRUPTED,
-	NEWS_STATUS,
 	NEWS_MADE,
 	NEWS_REMOVED,
 	NEWS_OVERFLOW,		/* the receive queue was full: news were lost */
@@ -43,7 +44,7 @@ struct monitor {
 	bool unloaded;		/* the module was unloaded */
 	bool failed;		/* the news could not be printed */
 	bool closed;		/* nobody reads standard output any more */
-	struct nl_sock *news, *queries;
+	struct nl_sock *news;
 	int family;		/* number of the module's netlink family */
 	/* all known channels: a notification about a channel has only its id */
 	struct tsct_channel_info *channels;
@@ -54,7 +55,6 @@ struct monitor {
 
 static const char *const names[] = {
 	[NEWS_DISRUPTED] = "clock_disrupted",
-	[NEWS_STATUS] = "clock_status",
 	[NEWS_MADE] = "channel_made",
 	[NEWS_REMOVED] = "channel_removed",
 	[NEWS_OVERFLOW] = "overflow",
@@ -73,19 +73,10 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-static void print_clock(enum news_type type, const json_t *news)
+static void print_disruption(const json_t *news)
 {
-	if (type == NEWS_DISRUPTED)
-		printf("clock disrupted by %s: ", ctl_json_string(news, "cause"));
-	else
-		printf("clock ");
-	printf("%s, epoch %.0f, source %s", ctl_json_string(news, "status"),
-	       ctl_json_number(news, "epoch"), ctl_json_string(news, "source"));
-	if (json_is_integer(json_object_get(news, "error_ns")))
-		printf(", +- %" JSON_INTEGER_FORMAT " ns",
-		       json_integer_value(json_object_get(news, "error_ns")));
-	printf("; cluster %s, epoch %.0f\n", ctl_json_string(news, "cluster_status"),
-	       ctl_json_number(news, "cluster_epoch"));
+	printf("clock disrupted by %s: source %s\n", ctl_json_string(news, "cause"),
+	       ctl_json_string(news, "source"));
 }
 
 /* The members of a channel that the caller may not see are null. */
@@ -111,8 +102,7 @@ static void print_text(enum news_type type, const json_t *news, __s64 time_ns)
 	print_time(time_ns);
 	switch (type) {
 	case NEWS_DISRUPTED:
-	case NEWS_STATUS:
-		print_clock(type, news);
+		print_disruption(news);
 		break;
 	case NEWS_MADE:
 	case NEWS_REMOVED:
@@ -183,88 +173,57 @@ static struct tsct_channel_info *find_channel(const struct monitor *m, __u32 id)
 	return NULL;
 }
 
-/*
- * Callback: notes the channel in a reply to a query, or in a message of a dump. Without
- * memory, the channel stays unknown: the news of the channel then lack its name.
- */
-static int on_channel(struct nl_msg *message, void *arg)
+/* Notes a channel. Without memory, it stays unknown: its news then lack its name. */
+static void note_channel(struct monitor *m, const struct tsct_channel_info *info)
 {
-	static struct nla_policy policy[TSCT_GENL_CHANNEL_FLAGS + 1] = {
-		[TSCT_GENL_CHANNEL_ID] = { .type = NLA_U32 },
-		[TSCT_GENL_CHANNEL_UID] = { .type = NLA_U32 },
-		[TSCT_GENL_CHANNEL_NAME] = { .type = NLA_STRING },
-		[TSCT_GENL_CHANNEL_POLICY] = { .type = NLA_U32 },
-		[TSCT_GENL_CHANNEL_FLAGS] = { .type = NLA_U32 },
-	};
-	struct nlattr *attr[TSCT_GENL_CHANNEL_FLAGS + 1];
-	struct tsct_channel_info *channel;
-	struct monitor *m = arg;
+	struct tsct_channel_info *known = find_channel(m, info->id);
 
-	if (!parse_message(nlmsg_hdr(message), attr, TSCT_GENL_CHANNEL_FLAGS, policy, 0))
-		return NL_SKIP;
-	channel = find_channel(m, nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]));
-	if (!channel) {
-		channel = tsct_array_next(&m->channels, m->nr_channels, sizeof(*channel));
-		if (!channel)
-			return NL_OK;
+	if (!known) {
+		known = tsct_array_next(&m->channels, m->nr_channels, sizeof(*known));
+		if (!known)
+			return;
 		m->nr_channels++;
 	}
-	*channel = (struct tsct_channel_info) {
-		.id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]),
-		.uid = nla_get_u32(attr[TSCT_GENL_CHANNEL_UID]),
-		.policy = nla_get_u32(attr[TSCT_GENL_CHANNEL_POLICY]),
-		.flags = nla_get_u32(attr[TSCT_GENL_CHANNEL_FLAGS]),
-	};
-	nla_strlcpy(channel->name, attr[TSCT_GENL_CHANNEL_NAME], sizeof(channel->name));
-	return NL_OK;
+	*known = *info;
 }
 
-/* Queries a channel, or all channels if @id is 0. On failure a channel stays unknown. */
+/*
+ * Queries a channel, or all channels if @id is 0. On failure a channel stays unknown. Closes the
+ * device at once, since an open one keeps the module from being unloaded.
+ */
 static void query_channels(struct monitor *m, __u32 id)
 {
-	struct nl_msg *message = nlmsg_alloc();
+	struct tsct_channel_info info = { .id = id ? id - 1 : 0 };
+	struct provider_connection module;
 
-	if (!message)
-		return;
-	if (genlmsg_put(message, NL_AUTO_PORT, NL_AUTO_SEQ, m->family, 0,
-			id ? 0 : NLM_F_DUMP, TSCT_GENL_CMD_CHANNEL_GET,
-			TSCT_GENL_VERSION) &&
-	    (!id || !nla_put_u32(message, TSCT_GENL_CHANNEL_ID, id)) &&
-	    nl_send_auto(m->queries, message) >= 0)
-		nl_recvmsgs_default(m->queries);
-	nlmsg_free(message);
+	provider_connect(&module, CHANNEL_PROVIDER_MODULE);
+	while (module.answers && !tsct_channels_next(module.channel, &info)) {
+		if (!id || info.id == id)
+			note_channel(m, &info);
+		if (id)
+			break;
+	}
+	tsct_channel_close(module.channel);
 }
 
 /* ---- news ---------------------------------------------------------------- */
 
-static void on_clock(struct monitor *m, struct nlmsghdr *header, enum news_type type)
+static void on_disruption(struct monitor *m, struct nlmsghdr *header)
 {
-	static struct nla_policy policy[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1] = {
-		[TSCT_GENL_CLOCK_EPOCH] = { .type = NLA_U32 },
+	static struct nla_policy policy[TSCT_GENL_CLOCK_DISRUPTIONS + 1] = {
 		[TSCT_GENL_CLOCK_CAUSE] = { .type = NLA_U32 },
 		[TSCT_GENL_CLOCK_SOURCE] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_STATUS] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_ERROR_PS] = { .type = NLA_U64 },
-		[TSCT_GENL_CLOCK_CLUSTER_STATUS] = { .type = NLA_U32 },
-		[TSCT_GENL_CLOCK_CLUSTER_EPOCH] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_DISRUPTIONS] = { .type = NLA_U64 },
 	};
-	struct nlattr *attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1], *error;
-	__u64 error_ps;
+	struct nlattr *attr[TSCT_GENL_CLOCK_DISRUPTIONS + 1];
 
-	if (!parse_message(header, attr, TSCT_GENL_CLOCK_CLUSTER_EPOCH, policy,
-			   TSCT_GENL_CLOCK_ERROR_PS))
+	if (!parse_message(header, attr, TSCT_GENL_CLOCK_DISRUPTIONS, policy, 0))
 		return;
-	error = attr[TSCT_GENL_CLOCK_ERROR_PS];
-	error_ps = error ? nla_get_u64(error) : 0;
-	report_news(m, type, json_pack("{sI ss ss ss so ss sI}",
-		"epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]),
+	report_news(m, NEWS_DISRUPTED, json_pack("{ss ss so}",
 		"cause", tsct_cause_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])),
 		"source", tsct_source_name(nla_get_u32(attr[TSCT_GENL_CLOCK_SOURCE])),
-		"status", tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_STATUS])),
-		"error_ns", error ? ctl_json_error(error_ps / 1000 + !!(error_ps % 1000)) :
-		json_null(), "cluster_status",
-		tsct_status_name(nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_STATUS])),
-		"cluster_epoch", (json_int_t)nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH])));
+		"disruptions", tsct_json_count(
+			nla_get_u64(attr[TSCT_GENL_CLOCK_DISRUPTIONS]))));
 }
 
 static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum news_type type)
@@ -316,8 +275,7 @@ static int on_news(struct nl_msg *message, void *arg)
 	if (header->nlmsg_type != m->family)
 		return NL_OK;
 	switch (cmd) {
-	case TSCT_GENL_CMD_DISRUPTED: on_clock(m, header, NEWS_DISRUPTED); break;
-	case TSCT_GENL_CMD_CLOCK_STATUS: on_clock(m, header, NEWS_STATUS); break;
+	case TSCT_GENL_CMD_DISRUPTED: on_disruption(m, header); break;
 	case TSCT_GENL_CMD_CHANNEL_MADE: on_channel_news(m, header, NEWS_MADE); break;
 	case TSCT_GENL_CMD_CHANNEL_REMOVED: on_channel_news(m, header, NEWS_REMOVED); break;
 	}
@@ -341,42 +299,39 @@ static int read_news(struct monitor *m)
 
 /* ---- sockets -------------------------------------------------------------- */
 
-static int join_group(struct monitor *m, const char *family, const char *group)
+static int join_group(struct monitor *m, struct nl_sock *lookup, const char *family,
+		      const char *group)
 {
-	int id = genl_ctrl_resolve_grp(m->queries, family, group);
+	int id = genl_ctrl_resolve_grp(lookup, family, group);
 
 	return id < 0 ? id : nl_socket_add_membership(m->news, id);
 }
 
 /* Joins the controller's group before the family is looked up, so that no unloading of
  * the module is missed. Returns 0 or an error of libnl. */
-static int open_sockets(struct monitor *m)
+static int open_news(struct monitor *m, struct nl_sock *lookup)
 {
 	int err;
 
 	m->news = nl_socket_alloc();
-	m->queries = nl_socket_alloc();
-	if (!m->news || !m->queries)
+	if (!m->news || !lookup)
 		return -NLE_NOMEM;
 	nl_socket_disable_seq_check(m->news);
 	nl_socket_modify_cb(m->news, NL_CB_VALID, NL_CB_CUSTOM, on_news, m);
-	err = genl_connect(m->news) ?: genl_connect(m->queries) ?:
+	err = genl_connect(m->news) ?: genl_connect(lookup) ?:
 		nl_socket_set_nonblocking(m->news) ?:
 		nl_socket_set_buffer_size(m->news, QUEUE_BYTES, 0) ?:
-		join_group(m, "nlctrl", "notify");
+		join_group(m, lookup, "nlctrl", "notify");
 	if (err)
 		return err;
-	m->family = genl_ctrl_resolve(m->queries, TSCT_GENL_NAME);
+	m->family = genl_ctrl_resolve(lookup, TSCT_GENL_NAME);
 	if (m->family < 0)
 		return m->family;
-	err = join_group(m, TSCT_GENL_NAME, TSCT_GENL_GROUP_CLOCK) ?:
-		join_group(m, TSCT_GENL_NAME, TSCT_GENL_GROUP_CHANNELS);
-	if (err)
-		return err;
-	nl_socket_disable_auto_ack(m->queries);
-	nl_socket_modify_cb(m->queries, NL_CB_VALID, NL_CB_CUSTOM, on_channel, m);
-	query_channels(m, 0);
-	return 0;
+	err = join_group(m, lookup, TSCT_GENL_NAME, TSCT_GENL_GROUP_CLOCK) ?:
+		join_group(m, lookup, TSCT_GENL_NAME, TSCT_GENL_GROUP_CHANNELS);
+	if (!err)
+		query_channels(m, 0);
+	return err;
 }
 
 /* ---- loop ---------------------------------------------------------------- */
@@ -456,7 +411,8 @@ static const struct argp argp = {
 	options, parse, NULL,
 	"Print the module's news as they arrive: disruptions of the clock, changes of its"
 	" status, and channels that are created and removed."
-	"\vNames of other users' channels are shown to root only. Exit status: 0: ended"
+	"\vNames of other users' channels are shown to root only, those of own channels to"
+	" users of the device. Exit status: 0: ended"
 	" by a signal, --count or --duration; 1: the module is not loaded, or was"
 	" unloaded; 2: usage error.", NULL, NULL, NULL
 };
@@ -465,20 +421,23 @@ static int cmd_monitor(int argc, char **argv)
 {
 	struct monitor m = { .json = false };
 	static const int stop[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	struct nl_sock *lookup;
 	sigset_t mask;
 	int err, ret = EXIT_FAILED;
 
 	options_parse(&argp, argc, argv, 0, &m);
 	stop_catch(stop, &mask);
 	signal(SIGPIPE, SIG_IGN);
-	err = open_sockets(&m);
+	lookup = nl_socket_alloc();
+	err = open_news(&m, lookup);
+	nl_socket_free(lookup);
 	if (err == -NLE_OBJ_NOTFOUND)
 		ctl_error("module not loaded, or this is not the initial network namespace;"
 			  " load the module tsctrace");
 	else if (err)
 		ctl_error("cannot open generic netlink: %s", nl_geterror(err));
 	if (err)
-		goto free_sockets;
+		goto free_news;
 	err = run_loop(&m, &mask);
 	if (err)
 		ctl_error("cannot receive news: %s", strerror(-err));
@@ -486,9 +445,8 @@ static int cmd_monitor(int argc, char **argv)
 		ctl_error("module unloaded; load the module tsctrace");
 	else if (!m.failed || m.closed)
 		ret = EXIT_DONE;
-free_sockets:
+free_news:
 	nl_socket_free(m.news);
-	nl_socket_free(m.queries);
 	free(m.channels);
 	return ret;
 }

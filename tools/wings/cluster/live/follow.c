@@ -13,7 +13,7 @@
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/sysfs_read.h"
-#include "lib/core/clock_params.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/value_text.h"

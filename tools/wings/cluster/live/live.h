@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "lib/base/order.h"
-#include "tools/common/message.h"
+#include "tools/shared/message.h"
 
 /* ---- the data of a message "live" ----------------------------------------------------- */
 

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Disruptions of the clock: a count in a page that every program can map, poll() on it, and
+ * multicast news. The daemon keeps the clock; readers use its params only while the page
+ * has the count under which the params were made. Documentation/clock-model.rst,
+ * "Count of disruptions", has the whole protocol. In the kernel, the rules are:
+ *
+ * - The count changes before any program can read a counter or a clock that the disruption
+ *   changed. Suspend: the flag PENDING is set before programs are frozen, and removed by a
+ *   carry into the count when they run again, so a program that was frozen between its read
+ *   of the counter and its load of the count finds the count changed. Steps of
+ *   CLOCK_REALTIME and changes of the clocksource: the timekeeping code calls the notifier
+ *   in the update itself, with its lock held and interrupts off. A restored
+ *   virtual machine: as soon as the kernel's driver of VM Generation ID tells, some time
+ *   after the guest runs again.
+ * - The cause is stored before the count, so who sees the count sees its cause or a later one.
+ * - Slewing by NTP, a changed offset of TAI, and CPUs that go down disrupt nothing.
+ */
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
+#include <linux/fs.h>
+#include <linux/gfp.h>
+#include <linux/irq_work.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/poll.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/random.h>
+#include <linux/spinlock.h>
+#include <linux/suspend.h>
+#include <linux/timekeeper_internal.h>
+#include <linux/timekeeping.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "cpucheck.h"
+#include "disruption.h"
+#include "netlink.h"
+
+#define PENDING		((u32)(TSCT_DISRUPTIONS_PENDING >> 32))
+#define COUNTER		((u32)(TSCT_DISRUPTIONS_COUNTER >> 32))
+
+static struct tsct_disruption_page *disruption_page;
+static DECLARE_WAIT_QUEUE_HEAD(disruption_wait);
+
+/* The two halves of the count: no number of steps carries into the count of the counter. */
+static atomic_t *disruption_half(int high)
+{
+	return (atomic_t *)&disruption_page->disruptions + high;
+}
+
+static u64 disruption_count(void)
+{
+	return READ_ONCE(disruption_page->disruptions);
+}
+
+/* ---- news --------------------------------------------------------------- */
+
+static bool disruption_check_cpus;	/* true: the work item schedules a CPU check */
+
+static void disruption_work_fn(struct work_struct *work)
+{
+	struct tsct_clock_snapshot now;
+
+	if (xchg(&disruption_check_cpus, false))
+		tsct_cpucheck_schedule();
+	tsct_disruption_read(&now);
+	wake_up_all(&disruption_wait);
+	tsct_netlink_disrupted(&now, tsct_cpucheck_source());
+}
+
+static DECLARE_WORK(disruption_work, disruption_work_fn);
+
+static void disruption_irq_work_fn(struct irq_work *work)
+{
+	schedule_work(&disruption_work);
+}
+
+/* The timekeeping code calls with its lock held, where no work may be queued. */
+static DEFINE_IRQ_WORK(disruption_irq_work, disruption_irq_work_fn);
+
+static void disruption_add(int high, u32 units, u32 cause)
+{
+	WRITE_ONCE(disruption_page->cause, cause);
+	smp_wmb();	/* pairs with the load fence of who reads the count, then the cause */
+	atomic_add(units, disruption_half(high));
+	irq_work_queue(&disruption_irq_work);
+}
+
+void tsct_disrupt(u32 cause)
+{
+	disruption_add(1, COUNTER, cause);
+}
+
+static void disruption_flush(void)
+{
+	irq_work_sync(&disruption_irq_work);
+	cancel_work_sync(&disruption_work);
+}
+
+/* ---- suspend ------------------------------------------------------------- */
+
+/*
+ * The counter may stop or restart, and CLOCK_REALTIME is set from the hardware clock.
+ * Programs run again before the last event, and find PENDING until then.
+ */
+static int disruption_power_event(struct notifier_block *nb, unsigned long event,
+				  void *unused)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		WRITE_ONCE(disruption_page->cause, TSCT_CAUSE_SUSPEND);
+		smp_wmb();	/* as in disruption_add() */
+		atomic_or(PENDING, disruption_half(1));
+		irq_work_queue(&disruption_irq_work);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		/* Where PENDING is set, the sum carries: PENDING is 0, and one more counts. */
+		if (atomic_read(disruption_half(1)) & PENDING)
+			disruption_add(1, PENDING, TSCT_CAUSE_SUSPEND);
+		tsct_cpucheck_schedule();
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block disruption_power = {
+	.notifier_call = disruption_power_event,
+};
+
+/* ---- CLOCK_REALTIME and the kernel's clocksource -------------------------- */
+
+/* As in the last update of the kernel's timekeeping. Only the notifier uses these
+ * variables, under the timekeeping lock. */
+static struct timespec64 disruption_wall_to_monotonic;
+static u8 disruption_source_seq;
+static bool disruption_updated;
+
+/*
+ * Called at every update of the kernel's timekeeping, with interrupts off and its lock held.
+ * @was_set: CLOCK_REALTIME was set, the clocksource or the offset of TAI changed, or the
+ * system resumes
+ */
+static int disruption_time_event(struct notifier_block *nb, unsigned long was_set, void *arg)
+{
+	const struct timekeeper *tk = arg;
+	const bool first = !disruption_updated;
+	const bool source = !first && tk->cs_was_changed_seq != disruption_source_seq;
+	const bool step = !first && !timespec64_equal(&tk->wall_to_monotonic,
+						      &disruption_wall_to_monotonic);
+
+	disruption_wall_to_monotonic = tk->wall_to_monotonic;
+	disruption_source_seq = tk->cs_was_changed_seq;
+	disruption_updated = true;
+	if (source) {
+		WRITE_ONCE(disruption_check_cpus, true);
+		tsct_disrupt(TSCT_CAUSE_CLOCKSOURCE);
+	} else if (step) {
+		disruption_add(0, 1, atomic_read(disruption_half(1)) & PENDING ?
+			       TSCT_CAUSE_SUSPEND : TSCT_CAUSE_STEP);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block disruption_time = {
+	.notifier_call = disruption_time_event,
+};
+
+/* ---- restores of the virtual machine -------------------------------------- */
+
+static DEFINE_SPINLOCK(disruption_restore_lock);	/* lock of the variables below */
+static u64 disruption_restore_seq;	/* restores since the module was loaded */
+static ktime_t disruption_restore_when;	/* CLOCK_MONOTONIC_COARSE at the last one */
+
+/*
+ * The kernel's driver of VM Generation ID calls this after an ACPI interrupt. Without
+ * CONFIG_VMGENID, linux/random.h has empty functions, and nothing is reported. The restore
+ * is counted before the disruption: a daemon that receives news finds the count changed.
+ */
+static int disruption_restore_event(struct notifier_block *nb, unsigned long event,
+				    void *unused)
+{
+	spin_lock(&disruption_restore_lock);
+	disruption_restore_when = ktime_get_coarse();
+	disruption_restore_seq++;
+	spin_unlock(&disruption_restore_lock);
+	tsct_disrupt(TSCT_CAUSE_MIGRATION);
+	tsct_cpucheck_schedule();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block disruption_restore = {
+	.notifier_call = disruption_restore_event,
+};
+
+/*
+ * The coarse clock is the kernel's time at its last timer interrupt, the moment up to
+ * which the kernel has raised maxerror of adjtimex(2). So a maxerror that is read after
+ * this call has been raised for at least since_restore_ns.
+ */
+void tsct_disruption_read(struct tsct_clock_snapshot *ret)
+{
+	ret->disruptions = disruption_count();
+	smp_rmb();	/* pairs with the store fence in disruption_add() */
+	ret->cause = READ_ONCE(disruption_page->cause);
+	spin_lock(&disruption_restore_lock);
+	ret->restore_seq = disruption_restore_seq;
+	ret->since_restore_ns = disruption_restore_seq ?
+		ktime_to_ns(ktime_sub(ktime_get_coarse(), disruption_restore_when)) : 0;
+	spin_unlock(&disruption_restore_lock);
+}
+
+/* ---- the device ----------------------------------------------------------- */
+
+/* file->private_data is the count that the file's last poll() saw: a u64 fits, as the module
+ * is for x86-64 only. */
+static int disruption_open(struct inode *inode, struct file *file)
+{
+	file->private_data = (void *)disruption_count();
+	return nonseekable_open(inode, file);
+}
+
+static __poll_t disruption_poll(struct file *file, poll_table *table)
+{
+	u64 now, seen;
+
+	poll_wait(file, &disruption_wait, table);
+	now = disruption_count();
+	seen = (u64)xchg(&file->private_data, (void *)now);
+	return now != seen ? EPOLLIN | EPOLLRDNORM | EPOLLPRI : 0;
+}
+
+static int disruption_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff || vma_pages(vma) != 1)
+		return -EINVAL;
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EPERM;
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EACCES;
+	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE | VM_MAYEXEC);
+	return vm_insert_page(vma, vma->vm_start, virt_to_page(disruption_page));
+}
+
+static const struct file_operations disruption_fops = {
+	.owner = THIS_MODULE,
+	.open = disruption_open,
+	.mmap = disruption_mmap,
+	.poll = disruption_poll,
+};
+
+static struct miscdevice disruption_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "tsctrace-clock",
+	.fops = &disruption_fops,
+	.mode = 0444,
+};
+
+int tsct_disruption_device_init(void)
+{
+	return misc_register(&disruption_misc);
+}
+
+void tsct_disruption_device_exit(void)
+{
+	misc_deregister(&disruption_misc);
+}
+
+/* ---- init and exit -------------------------------------------------------- */
+
+/* The first count is random: params from before another load of the module are not valid. */
+int tsct_disruption_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct tsct_disruption_page) > PAGE_SIZE);
+	disruption_page = (void *)get_zeroed_page(GFP_KERNEL);
+	if (!disruption_page)
+		return -ENOMEM;
+	disruption_page->magic = TSCT_DISRUPTIONS_MAGIC;
+	disruption_page->disruptions = (u64)((get_random_u32() | COUNTER) & ~PENDING) << 32;
+	return 0;
+}
+
+int tsct_disruption_start(void)
+{
+	int err;
+
+	/* The notifier is called at once, with the kernel's present state. */
+	err = pvclock_gtod_register_notifier(&disruption_time);
+	if (err)
+		return err;
+	err = register_pm_notifier(&disruption_power);
+	if (err)
+		goto unregister_time;
+	err = register_random_vmfork_notifier(&disruption_restore);
+	if (err)
+		goto unregister_power;
+	return 0;
+unregister_power:
+	unregister_pm_notifier(&disruption_power);
+unregister_time:
+	pvclock_gtod_unregister_notifier(&disruption_time);
+	return err;
+}
+
+void tsct_disruption_stop(void)
+{
+	unregister_random_vmfork_notifier(&disruption_restore);
+	unregister_pm_notifier(&disruption_power);
+	pvclock_gtod_unregister_notifier(&disruption_time);
+	disruption_flush();
+}
+
+/* Nothing counts disruptions any more: the CPU check has ended, too. */
+void tsct_disruption_exit(void)
+{
+	disruption_flush();
+	free_page((unsigned long)disruption_page);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "known.h"
+#include "lib/syscalls/syscall_value.h"
+
+/* ---- what filters and limits hide ----------------------------------------------- */
+
+/* Returns true if a condition of --where may hide switches: it names a field of sched_switch. */
+static bool where_hides(const char *where, const struct tsct_event_def *def)
+{
+	__u32 i;
+
+	for (i = 0; where && i < def->nr_fields; i++)
+		if (strstr(where, def->fields[i].name))
+			return true;
+	return false;
+}
+
+/* Returns true if the rate limit dropped events, or switches (@event), of a node, or may have. */
+static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
+{
+	const __u64 limited = tsct_recording_limited(rec, node);
+	const char *list = rec->nodes[node].limited_events;
+
+	/* A list of more than 64 KiB is not whole. */
+	return limited && (!event || limited == UINT64_MAX || !list || strlen(list) > 65536 ||
+			   strstr(list, event));
+}
+
+static __u8 find_hidden(const struct tsct_known *k, __u32 node)
+{
+	char *const *requests = k->rec->nodes[node].requests;
+	const struct tsct_event_def *def;
+	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
+	__u32 i, id;
+
+	if (requests[TSCT_REQUEST_WHERE] || limit_hides(k->rec, node, NULL))
+		hidden |= TSCT_HIDDEN_RAW_ENDS;
+	for (i = 0; i < k->rec->nr_streams; i++)
+		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
+			def = k->rec->streams[i].defs[id];
+			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
+				continue;
+			k->switches[i] = true;
+			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
+			    limit_hides(k->rec, node, "sched_switch ") ||
+			    (k->filter && !tsct_filter_wants(k->filter, def)))
+				hidden |= TSCT_HIDDEN_SWITCHES;
+		}
+	return hidden;
+}
+
+/* Returns the requests of that recording of a node which has kernel events. */
+static char *const *kernel_requests(const struct tsct_recording *rec, __u32 node)
+{
+	__u32 i;
+
+	for (i = node; i < rec->nr_nodes; i++)
+		if (tsct_recording_node_of(rec, i) == node &&
+		    rec->nodes[i].requests[TSCT_REQUEST_PROCESSES])
+			return rec->nodes[i].requests;
+	return rec->nodes[node].requests;
+}
+
+static int by_tick(const void *a, const void *b)
+{
+	const struct tsct_identity_end *x = a, *y = b;
+
+	return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+/* Finds the times at which threads are no longer selected by their names. */
+static int find_renamed(struct tsct_known *k)
+{
+	const struct tsct_identity_thread *t;
+	struct tsct_identity_end *end;
+	const char *name;
+	size_t i;
+
+	for (i = 1; i < k->identity->nr_threads; i++) {
+		t = &k->identity->threads[i];
+		name = t->node < k->rec->nr_nodes ?
+			kernel_requests(k->rec, t->node)[TSCT_REQUEST_COMM] : NULL;
+		if (!name || t[-1].node != t->node || t[-1].state.tid != t->state.tid ||
+		    !strcmp(t->name, name) || strcmp(t[-1].name, name))
+			continue;
+		end = tsct_array_next(&k->renamed, k->nr_renamed, sizeof(*end));
+		if (!end)
+			return -ENOMEM;
+		k->nr_renamed++;
+		*end = (struct tsct_identity_end) { t->node, t->state.tid, t->tick };
+	}
+	if (k->nr_renamed)
+		qsort(k->renamed, k->nr_renamed, sizeof(*k->renamed), by_tick);
+	return 0;
+}
+
+int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
+{
+	const struct tsct_recording *rec = k->rec;
+	__u32 i;
+
+	k->hidden = calloc(rec->nr_nodes, sizeof(*k->hidden));
+	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
+	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
+				sizeof(*k->lossy_until));
+	k->lossy_here = calloc((size_t)rec->nr_locations * rec->nr_streams + 1,
+			       sizeof(*k->lossy_here));
+	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
+	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
+	if (!k->hidden || !k->switches || !k->lossy_until || !k->lossy_here || !k->blind_until ||
+	    !k->runs)
+		return -ENOMEM;
+	for (i = 0; i < rec->nr_nodes; i++) {
+		k->hidden[i] |= find_hidden(k, i);
+		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] & TSCT_HIDDEN_RAW_ENDS;
+	}
+	return find_renamed(k) ?:
+		(trace ? tsct_trace_loss_times(trace, &k->losses, &k->nr_losses) : 0);
+}
+
+void tsct_known_free(struct tsct_known *k)
+{
+	free(k->hidden);
+	free(k->renamed);
+	free(k->switches);
+	free(k->losses);
+	free(k->lossy_until);
+	free(k->lossy_here);
+	free(k->blind_until);
+	free(k->runs);
+	*k = (struct tsct_known) { .rec = NULL };
+}
+
+/* ---- losses --------------------------------------------------------------------- */
+
+static void extend(__u64 *until, const struct tsct_loss_time *loss)
+{
+	if (loss->until > *until)
+		*until = loss->until;
+}
+
+const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
+{
+	const struct tsct_loss_time *loss = &k->losses[k->begun];
+	const __u32 nr = k->rec->nr_streams;
+	struct tsct_known_run *run;
+
+	if (k->begun == k->nr_losses || loss->from >= tick)
+		return NULL;
+	k->begun++;
+	extend(&k->lossy_until[tsct_known_node(k, loss->location) * nr + loss->stream], loss);
+	extend(&k->lossy_here[loss->location * nr + loss->stream], loss);
+	if (!k->switches[loss->stream])
+		return loss;
+	extend(&k->blind_until[loss->location], loss);
+	run = &k->runs[loss->location];
+	if (run->on && !run->maybe && loss->from > run->seen)
+		run->seen = loss->from;
+	run->cut = true;
+	return loss;
+}
+
+const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
+{
+	const struct tsct_identity_end *end = &k->renamed[k->passed];
+
+	if (k->passed == k->nr_renamed || end->tick >= tick)
+		return NULL;
+	k->passed++;
+	return end;
+}
+
+bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	const struct tsct_known_run *run = &k->runs[e->location];
+
+	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
+		return false;
+	return !tsct_known_elsewhere(k, e) ||
+		!k->rec->streams[e->stream].kernel ||
+		(run->on && !run->maybe && !run->cut && run->tid == e->tid);
+}
+
+/* ---- who runs on a CPU ------------------------------------------------------------ */
+
+/* Returns true if all switches from a thread are recorded, unless lost. @comm: the thread's
+ * name; NULL: the filter has let the thread's events pass */
+static bool is_selected(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
+			const struct tsct_value *comm)
+{
+	const __u32 node = k->rec->locations[e->location].node;
+	char *const *requests = k->rec->nodes[node].requests;
+	const char *name = requests[TSCT_REQUEST_COMM];
+	const struct tsct_identity_thread *who;
+	const size_t len = name ? strlen(name) : 0;
+
+	if ((k->hidden[node] & TSCT_HIDDEN_SWITCHES) ||
+	    (k->filter && k->filter->threads.nr && !tsct_filter_in(&k->filter->threads, tid)))
+		return false;
+	/* The recorder, whose switches are not recorded, runs in the time of the idle thread. */
+	if (!tid)
+		return requests[TSCT_REQUEST_PROCESSES] && !name && !requests[TSCT_REQUEST_CGROUP] &&
+			!strcmp(requests[TSCT_REQUEST_PROCESSES], "all");
+	if (name && comm && (tsct_value_text_len(comm) != len || memcmp(comm->at, name, len)))
+		return false;
+	who = tsct_identity_find(k->identity, e->node, tid, e->tick);
+	return who && who->state.selected;
+}
+
+static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
+		      const struct tsct_value *comm, struct tsct_known_change *ret)
+{
+	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm))
+		return;
+	k->runs[e->location] = (struct tsct_known_run) {
+		.on = true, .tid = tid, .seen = e->tick,
+		.maybe = comm && k->rec->nodes[k->rec->locations[e->location].node]
+			.requests[TSCT_REQUEST_CGROUP],
+	};
+	ret->began = true;
+	ret->switched = comm;
+	ret->tid = tid;
+}
+
+void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
+		    struct tsct_known_change *ret)
+{
+	struct tsct_known_run *run = &k->runs[e->location];
+	struct tsct_value comm;
+	__s64 prev = e->tid, next = 0;
+	bool same;
+
+	*ret = (struct tsct_known_change) { .began = false };
+	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
+			  !tsct_value_find_integer(e, "next_tid", &next) ||
+			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))
+		return;
+	same = run->on && !run->cut && run->tid == (__u32)prev;
+	if (same && (is_switch || !run->maybe))
+		run->seen = e->tick;
+	if (same && !is_switch)
+		return;
+	if (run->on) {
+		ret->ended = true;
+		ret->away = same;
+		ret->until = run->seen;
+		run->on = false;
+	}
+	if (is_switch)
+		begin_run(k, e, (__u32)next, &comm, ret);
+	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream])
+		begin_run(k, e, e->tid, NULL, ret);
+}
+
+__u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
+{
+	const struct tsct_known_run *run = &k->runs[location];
+	const __u32 node = k->rec->locations[location].node;
+
+	/* The last events of a recorder that was killed may be missing. */
+	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
+		run->seen : UINT64_MAX;
+}
+
+bool tsct_known_switches(const struct tsct_known *k, __u32 node,
+			 const struct tsct_identity_thread *who)
+{
+	char *const *requests = kernel_requests(k->rec, node);
+
+	if (!requests[TSCT_REQUEST_PROCESSES])
+		return true;
+	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&
+		!requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
+		(!requests[TSCT_REQUEST_COMM] || !strcmp(who->name, requests[TSCT_REQUEST_COMM]));
+}
+
+bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)
+{
+	char *const *requests = rec->nodes[node].requests;
+	const char *processes = requests[TSCT_REQUEST_PROCESSES];
+
+	return (processes && strcmp(processes, "all")) || requests[TSCT_REQUEST_COMM] ||
+		requests[TSCT_REQUEST_CGROUP] || requests[TSCT_REQUEST_CPUS] ||
+		requests[TSCT_REQUEST_WHERE] || requests[TSCT_REQUEST_USER_EVENTS] ||
+		limit_hides(rec, node, NULL);
+}

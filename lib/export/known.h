@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The times of which a recording does not tell what happened: filters and rate limits of the
+ * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
+ * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
+ * slice was. Readers draw, count and export only what is known. There is no I/O after
+ * tsct_known_init().
+ */
+#ifndef TSCT_KNOWN_H
+#define TSCT_KNOWN_H
+
+#include "lib/ctf/trace_reader.h"
+#include "lib/query/filter.h"
+#include "lib/statedump/identity.h"
+
+/* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
+enum {
+	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
+	/* ends of calls and probes on other CPUs than the begin: known are those of a thread
+	 * that is known to run on the begin's CPU until then */
+	TSCT_HIDDEN_ELSEWHERE = 2,
+	TSCT_HIDDEN_RAW_ENDS = 4,	/* sys_exit of recorded sys_enter */
+};
+
+/* The thread that is known to run on a CPU */
+struct tsct_known_run {
+	bool on;
+	/* flag: whether the filter of cgroups selects the thread is known when it is switched
+	 * away; until then it is not known to run on */
+	bool maybe;
+	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
+	__u32 tid;
+	__u64 seen;	/* last tick at which the thread is known to run */
+};
+
+struct tsct_known {
+	/* set by the caller; all outlive the struct */
+	const struct tsct_recording *rec;
+	const struct tsct_identity *identity;
+	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
+
+	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
+	/* times at which threads got another name than the one that --comm selects: from then on
+	 * their events are hidden; sorted by tick */
+	struct tsct_identity_end *renamed;
+	size_t nr_renamed, passed;	/* passed: number of those that have passed */
+	bool *switches;			/* flag by stream: it has the event sched_switch */
+	struct tsct_loss_time *losses;	/* see tsct_trace_loss_times() */
+	__u32 nr_losses, begun;		/* begun: number of those that have begun */
+	/* ticks until which losses last that have begun, by node and stream; by location and stream */
+	__u64 *lossy_until, *lossy_here;
+	__u64 *blind_until;		/* the same, of switches, by location */
+	struct tsct_known_run *runs;	/* by location */
+};
+
+/* How an event changes who is known to run on its CPU */
+struct tsct_known_change {
+	/* the run that was known ends. until: last tick at which the thread is known to have
+	 * run; away: it was switched away then */
+	bool ended, away;
+	__u64 until;
+	/* a run of the thread `tid` is known from the event's tick on. switched: the thread was
+	 * switched to then; false: it has run since an unknown time */
+	bool began, switched;
+	__u32 tid;
+};
+
+/* Returns 0 or -ENOMEM; to be freed also after an error. @trace: NULL: the caller sets `losses` */
+int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
+void tsct_known_free(struct tsct_known *known);
+
+/*
+ * tsct_known_pass - the next loss that begins at @tick or before
+ *
+ * To be called until it returns NULL, before the other functions are called for an event at
+ * @tick. From loss->from on, all open slices of the node in loss->stream may have ended.
+ */
+const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
+
+/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
+ * called like tsct_known_pass(). */
+const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
+
+/* Returns the node of a location, of which there may be several recordings. */
+static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
+{
+	return tsct_recording_node_of(k->rec, k->rec->locations[location].node);
+}
+
+/* Returns true if the recorder of event @e hid events of other CPUs. */
+static inline bool tsct_known_elsewhere(const struct tsct_known *k,
+					const struct tsct_trace_event *e)
+{
+	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
+}
+
+/* Returns true if events of the stream and CPU of event @e may be missing before and after it. */
+static inline bool tsct_known_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return e->tick < k->lossy_here[e->location * k->rec->nr_streams + e->stream];
+}
+
+/* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
+ * tsct_known_pass() and tsct_known_run() report what hides it. */
+bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
+
+/* Updates who runs on the CPU of event @e. @is_switch: the event is sched_switch */
+void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
+		    struct tsct_known_change *ret);
+
+/* Returns the last tick at which the thread that runs on the CPU @location after the last event
+ * is known to run; UINT64_MAX: the end of the recording */
+__u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
+
+/* Returns true if each switch to a thread is recorded, unless lost; false: its number is unknown.
+ * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
+bool tsct_known_switches(const struct tsct_known *known, __u32 node,
+			 const struct tsct_identity_thread *who);
+
+/* Returns true if a filter or the rate limit of a node's recorder hid events of those kinds that
+ * are in the recording, or may have. */
+bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node);
+
+#endif /* TSCT_KNOWN_H */

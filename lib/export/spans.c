@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "spans.h"
+
+int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
+		     const struct tsct_trace_event *e)
+{
+	struct tsct_span_row *r;
+	struct tsct_span *span;
+	int err = s->several ? 0 : tsct_spans_leave(s, row, TSCT_SPAN_REPLACED, e);
+
+	if (err)
+		return err;
+	if (tsct_array_extend(&s->rows, &s->nr_rows, (size_t)row + 1, sizeof(*r)))
+		return -ENOMEM;
+	r = &s->rows[row];
+	if (r->nr == TSCT_SPANS_OPEN_MAX)
+		return -ENOSPC;
+	if (tsct_array_reserve(&r->open, &r->room, (size_t)r->nr + 1, s->size))
+		return -ENOMEM;
+	span = tsct_span_at(s, row, r->nr++);
+	memset(span, 0, s->size);
+	*span = (struct tsct_span) { .name = name, .begin = e->tick };
+	return 0;
+}
+
+__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		      __u64 *ambiguous)
+{
+	const struct tsct_span *span;
+	__s64 i, last = -1;
+	bool several = false;
+
+	for (i = (__s64)tsct_spans_open(s, row) - 1; i >= 0; i--) {
+		span = tsct_span_at(s, row, (__u32)i);
+		if (span->name != name)
+			continue;
+		if (span->key == key)
+			return i;
+		several = last >= 0;
+		last = several ? last : i;
+	}
+	*ambiguous += several;
+	return last;
+}
+
+int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
+		     const struct tsct_trace_event *e)
+{
+	struct tsct_span *span = tsct_span_at(s, row, at);
+	int err = s->closed ? s->closed(s->arg, row, span, TSCT_SPAN_ENDED, e) : 0;
+
+	memmove(span, (__u8 *)span + s->size, (--s->rows[row].nr - at) * s->size);
+	return err;
+}
+
+int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
+		     const struct tsct_trace_event *e)
+{
+	const __u32 nr = tsct_spans_open(s, row);
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err && s->closed; i++)
+		err = s->closed(s->arg, row, tsct_span_at(s, row, i), why, e);
+	if (nr)
+		s->rows[row].nr = 0;
+	return err;
+}
+
+int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
+		   const struct tsct_trace_event *e)
+{
+	const struct tsct_span *span = tsct_span_last(s, row);
+
+	if (!span || span->name != name)
+		return tsct_spans_leave(s, row, TSCT_SPAN_REPLACED, e);
+	return tsct_spans_close(s, row, 0, e) ?: 1;
+}
+
+int tsct_spans_finish(struct tsct_spans *s)
+{
+	__u32 row;
+	int err = 0;
+
+	for (row = 0; row < s->nr_rows && !err; row++)
+		err = tsct_spans_leave(s, row, TSCT_SPAN_OPEN, NULL);
+	return err;
+}
+
+void tsct_spans_free(struct tsct_spans *s)
+{
+	__u32 row;
+
+	for (row = 0; row < s->nr_rows; row++)
+		free(s->rows[row].open);
+	free(s->rows);
+	s->rows = NULL;
+	s->nr_rows = 0;
+}

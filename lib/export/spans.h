@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spans between a begin and an end event, in rows: a row has the slices or calls of a thread,
+ * or the threads that run on a CPU. The caller passes begin and end events in the order of
+ * time; the callback closed() gets each span that closes, with the reason. There is no I/O;
+ * memory grows with the number of rows and of open spans.
+ */
+#ifndef TSCT_SPANS_H
+#define TSCT_SPANS_H
+
+#include "lib/ctf/trace_reader.h"
+
+#define TSCT_SPANS_OPEN_MAX	4096	/* largest number of open spans of a row */
+
+/* Reason for which a span closes */
+enum tsct_span_why {
+	TSCT_SPAN_ENDED,	/* end event of the span itself */
+	/* begin or end of another span, in a row that has one open span at most: a switch of
+	 * threads, or the end event of the closed span is not in the recording */
+	TSCT_SPAN_REPLACED,
+	TSCT_SPAN_OPEN,		/* end of the recording: the span has not ended */
+};
+
+/* An open span; the first member of the caller's own struct */
+struct tsct_span {
+	__s64 name;		/* number of a name, a thread or a system call */
+	__u64 begin;		/* tick of the begin event */
+	__u64 key;		/* for tsct_spans_find(), set by the caller */
+};
+
+struct tsct_span_row {
+	__u8 *open;		/* open spans in the order of their begin events */
+	__u32 nr;
+	size_t room;
+};
+
+struct tsct_spans {
+	/* Set by the caller: */
+	size_t size;		/* size of the caller's struct, bytes */
+	/* flag: a row may have several open spans; 0: a begin event closes the open span */
+	bool several;
+	/* Callback for a span that closes. @e: event that closes the span; NULL: end of the
+	 * recording. Returns 0 or an error. */
+	int (*closed)(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+		      const struct tsct_trace_event *e);
+	void *arg;
+
+	struct tsct_span_row *rows;
+	size_t nr_rows;
+};
+
+/* Returns the number of open spans of a row. */
+static inline __u32 tsct_spans_open(const struct tsct_spans *s, __u32 row)
+{
+	return row < s->nr_rows ? s->rows[row].nr : 0;
+}
+
+/* Returns open span number @at of a row; @at is less than tsct_spans_open(). */
+static inline void *tsct_span_at(const struct tsct_spans *s, __u32 row, __u32 at)
+{
+	return s->rows[row].open + at * s->size;
+}
+
+/* Returns the span of a row that began last; NULL: none is open. */
+static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
+{
+	const __u32 nr = tsct_spans_open(s, row);
+
+	return nr ? tsct_span_at(s, row, nr - 1) : NULL;
+}
+
+/*
+ * tsct_spans_begin - open a span; all further members of the caller's struct are zero.
+ * Returns 0, -ENOSPC (TSCT_SPANS_OPEN_MAX are open), -ENOMEM or the error of closed().
+ */
+int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
+		     const struct tsct_trace_event *e);
+
+/*
+ * tsct_spans_find - find the open span that an end event ends
+ * @key: of the spans named @name, the one with this key is chosen, which began last if there are
+ *	several; if none has it, the one that began last.
+ * @ambiguous: incremented if none has the key, but several have the name
+ *
+ * Returns the index of the span; -1: none has the name.
+ */
+__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		      __u64 *ambiguous);
+
+/* Closes open span number @at of a row by its own end event; later spans stay open. */
+int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
+		     const struct tsct_trace_event *e);
+
+/* Closes all spans of a row, for the reason @why. */
+int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
+		     const struct tsct_trace_event *e);
+
+/*
+ * tsct_spans_end - close the open span, named @name, of a row that has one at most.
+ * Returns 1; 0: no span was open, or one with another name, which is closed, too; or the error
+ * of closed().
+ */
+int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
+		   const struct tsct_trace_event *e);
+
+/* Closes all spans, at the end of the recording. */
+int tsct_spans_finish(struct tsct_spans *s);
+void tsct_spans_free(struct tsct_spans *s);
+
+#endif /* TSCT_SPANS_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Meaning of kernel events, and fields of recorded system calls as text, see
+ * lib/ctf/syscall_event.h */
+#ifndef TSCT_SYSCALL_VALUE_H
+#define TSCT_SYSCALL_VALUE_H
+
+#include "lib/ctf/syscall_event.h"
+#include "lib/syscalls/syscalls.h"
+
+/* Text of a string that could not be read when it was recorded */
+#define TSCT_SYSCALL_UNREADABLE	"unreadable"
+
+/* Meaning of an instant event of a kernel channel */
+enum tsct_kernel_event {
+	TSCT_KERNEL_OTHER,
+	TSCT_KERNEL_ENTER,	/* sys_enter: begin of any system call, by its number */
+	TSCT_KERNEL_EXIT,	/* sys_exit: end of any system call */
+	TSCT_KERNEL_SWITCH,	/* sched_switch */
+};
+
+enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
+					 const struct tsct_event_def *def);
+
+#endif /* TSCT_SYSCALL_VALUE_H */

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/* The running kernel: its version, and the events that BPF programs missed, as it counts them */
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include <bpf/bpf.h>
+
+#include "tools/bpf/progs/bpf_open.h"
+
+bool bpf_kernel_since(unsigned int major, unsigned int minor)
+{
+	unsigned int a = 0, b = 0;
+	struct utsname name;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &a, &b) == 2 &&
+		(a > major || (a == major && b >= minor));
+}
+
+unsigned long bpf_program_missed(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	if (bpf_program__fd(program) < 0 ||
+	    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+unsigned long bpf_object_missed(const struct bpf_object *object)
+{
+	struct bpf_program *program;
+	unsigned long missed = 0;
+
+	bpf_object__for_each_program(program, object)
+		missed += bpf_program_missed(program);
+	return missed;
+}

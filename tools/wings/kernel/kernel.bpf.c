@@ -1,0 +1,720 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Kernel events: BPF programs that record scheduler switches and system calls, in a
+ * channel of the module or in ring buffers of BPF.
+ *
+ * Only the programs of selected events are loaded. If a process tree is traced, only
+ * events of the root process, of its threads and of its descendants are recorded. Events
+ * of the recorder itself are never recorded: reading the rings would cause events that
+ * fill the rings.
+ */
+#include "tools/bpf/progs/buffers.h"
+#include "tools/bpf/progs/conditions.h"
+#include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/stack.h"
+
+#define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
+#define TASK_IDLE	0x0402	/* task state: uninterruptible, not counted as load */
+#define TASK_RTLOCK_WAIT 0x1000	/* task state on PREEMPT_RT: waits for a spinlock */
+#define TASK_UNINTERRUPTIBLE 0x0002
+
+/* Values of preempt_dynamic_mode, a variable of the kernel */
+enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
+
+/* No call: a program, or a tracer that replaces calls, may use this number. */
+#define NR_NONE		(-1)
+#define NR_RT_SIGRETURN	15
+#define NR_EXECVE	59
+#define NR_EXECVEAT	322
+#define NR_RT_SIGRETURN_COMPAT 173
+
+/* Constants that the loader sets before it loads the program */
+const volatile __u32 sched_switch_id;
+const volatile __u32 sys_enter_id;
+const volatile __u32 sys_exit_id;
+const volatile bool has_sys_enter;	/* starts of system calls are recorded */
+const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
+const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
+
+/* Conditions on the fields of sched_switch, sys_enter and sys_exit, and on those of known
+ * calls */
+const volatile __u32 nr_where;
+const volatile struct where_condition where[3 * WHERE_MAX];
+const volatile __u32 nr_call_where;
+const volatile struct where_condition call_where[WHERE_MAX];
+
+struct event_limit switch_limit, enter_limit, exit_limit;
+
+/* Number of processes that are not recorded because the map `tracked` was full */
+__u64 untracked;
+
+/* Returns true if a context switch from or to @task must be recorded because of @task.
+ * Returns false for an idle task (tgid 0). */
+static __always_inline bool wanted_task(const struct task_struct *task)
+{
+	u64 name[2] = {};
+
+	if (filter.by_name)
+		bpf_probe_read_kernel(name, sizeof(name), task->comm);
+	return task->tgid && wanted_thread(task->tgid, name);
+}
+
+/* Returns true if a payload satisfies the conditions on the event @id. */
+static __always_inline bool event_holds(__u32 id, const void *payload)
+{
+	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
+}
+
+/* ---- tracked processes ------------------------------------------------- */
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, to = child->tgid;
+	u64 start = child->start_boottime;
+
+	if (from == to)
+		return 0;
+	/* If the parent is not tracked, the child is not either. The map `tracked` may
+	 * have an entry of the child's tgid from an ended process, because tgids are used
+	 * again: delete it. */
+	if (!bpf_map_lookup_elem(&tracked, &from))
+		bpf_map_delete_elem(&tracked, &to);
+	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
+		__sync_fetch_and_add(&untracked, 1);
+	return 0;
+}
+
+/* Ended processes that are still tracked, the oldest at nr_ended % ENDED_TRACKED */
+#define ENDED_TRACKED	1024
+static struct {
+	__u32 tgid;
+	u64 start;
+} ended[ENDED_TRACKED];
+__u64 nr_ended;
+
+/*
+ * Stops tracking a process when its first task has been freed, and ENDED_TRACKED more processes
+ * after it: an exiting task still switches away once. The first task may be freed before another
+ * one has done so, which was preempted at its end.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(follow_free, struct task_struct *task)
+{
+	__u32 tgid = task->tgid, oldest;
+	u64 *start, at;
+
+	if (task->pid != tgid)
+		return 0;
+	start = bpf_map_lookup_elem(&tracked, &tgid);
+	if (!start || *start != task->start_boottime)
+		return 0;
+	at = __sync_fetch_and_add(&nr_ended, 1) % ENDED_TRACKED;
+	oldest = ended[at].tgid;
+	start = bpf_map_lookup_elem(&tracked, &oldest);
+	if (start && *start == ended[at].start)
+		bpf_map_delete_elem(&tracked, &oldest);
+	ended[at].tgid = tgid;
+	ended[at].start = task->start_boottime;
+	return 0;
+}
+
+/* ---- scheduler --------------------------------------------------------- */
+
+static __always_inline s64 report_state(const struct task_struct *prev,
+					bool preempt, unsigned int state)
+{
+	unsigned int bit;
+
+	if (preempt)
+		return PREV_STATE_PREEMPTED;
+	state |= prev->exit_state;
+	if ((state & TASK_IDLE) == TASK_IDLE)
+		return PREV_STATE_IDLE;
+	if (state & TASK_RTLOCK_WAIT)
+		return TASK_UNINTERRUPTIBLE;
+	state &= PREV_STATE_REPORTED;
+#pragma unroll
+	for (bit = 0x40; bit; bit >>= 1)
+		if (state & bit)
+			return bit;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
+	     struct task_struct *next, unsigned int prev_state)
+{
+	struct { struct record record; struct sched_switch e; u64 stack; } all;
+
+	/* BPF can test the cgroup of the current thread only, which is @prev. */
+	if (filter.by_cgroup ? !wanted_current() :
+	    !wanted_task(prev) && !wanted_task(next))
+		return 0;
+	bpf_probe_read_kernel(all.e.prev_comm, sizeof(all.e.prev_comm), prev->comm);
+	all.e.prev_tid = prev->pid;
+	all.e.prev_prio = prev->prio;
+	all.e.prev_state = report_state(prev, preempt, prev_state);
+	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
+	all.e.next_tid = next->pid;
+	all.e.next_prio = next->prio;
+	if (!event_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
+		return 0;
+	if (sched_switch_stacks)
+		all.stack = take_stack(ctx, true);
+	emit(sched_switch_id, &all.record, sizeof(all.e) +
+	     (sched_switch_stacks ? sizeof(all.stack) : 0));
+	return 0;
+}
+
+/* ---- system calls ------------------------------------------------------ */
+
+/* Layouts of system calls. Key: the call's number, for 32-bit calls plus CALLS_MAX */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * CALLS_MAX);
+	__type(key, __u32);
+	__type(value, struct call_layout);
+} calls SEC(".maps");
+
+static __always_inline bool compat_call(void)
+{
+	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
+}
+
+/* Returns the layout of a system call; NULL: it is unknown. */
+static __always_inline struct call_layout *layout_of(__u32 id, bool compat)
+{
+	struct call_layout *call;
+
+	if (id >= CALLS_MAX)
+		return NULL;
+	id += compat ? CALLS_MAX : 0;
+	call = bpf_map_lookup_elem(&calls, &id);
+	return call && call->enter_id ? call : NULL;
+}
+
+/* Writes an integer of @size bytes (1, 2, 4 or 8), lowest byte first. Returns @size. */
+static __always_inline u64 append_integer(char *to, u64 value, u8 size)
+{
+	switch (size) {
+	case 1: *(u8 *)to = value; break;
+	case 2: *(u16 *)to = value; break;
+	case 4: *(u32 *)to = value; break;
+	default: *(u64 *)to = value; return 8;
+	}
+	return size;
+}
+
+/* Copies a string of the process. Returns the size of the copy with its NUL, bytes.
+ * @from: address of the string
+ * @unreadable: set to 1 if the string cannot be read; the copy is then STRING_FAULT */
+static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *unreadable)
+{
+	long len = !from ? 0 :
+		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
+					(void *)from);
+
+	if (len > 0 && len <= STRING_MAX)
+		return len;
+	if (from)
+		*unreadable = 1;
+	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
+	return sizeof(STRING_NULL);
+}
+
+/* True if calls may be left out: the end of a call then depends on what was done at the start. */
+#define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct held_call);
+} held_calls SEC(".maps");
+
+/* When a call starts, a page of a string may not be in memory, and the program cannot
+ * wait for the page. When the call ends, the kernel has read the string, so the end's
+ * event has it. */
+u64 nr_unreadable; /* threads in a call with an unreadable string, or that ended in one */
+
+static __always_inline void mark_unreadable(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (held && !held->unreadable) {
+		held->unreadable = 1;
+		__sync_fetch_and_add(&nr_unreadable, 1);
+	}
+}
+
+/* Returns true if a string of the present call was unreadable at its start, and may be
+ * readable now. After a successful execve(), the registers with its address are gone. */
+static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
+					    long ret)
+{
+	if (!held || !held->unreadable)
+		return false;
+	held->unreadable = 0;
+	__sync_fetch_and_add(&nr_unreadable, -1);
+	return ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT);
+}
+
+/*
+ * number_wanted() and text_wanted() return 1 if an argument or a result satisfies the
+ * conditions in the bits of @mask. They are not inline: so the verifier checks each once.
+ */
+__noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
+{
+	bool holds = false;
+	__u32 i;
+
+	if (size == 4)
+		value = is_signed ? (u64)(s32)value : (u32)value;
+	else if (size == 2)
+		value = (u16)value;
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || number_holds(&call_where[i], value, size == 8 && !is_signed);
+		if (!NEXT_CONDITION(call_where[i], holds))
+			return 0;
+	}
+	return 1;
+}
+
+struct call_text {
+	char text[WHERE_TEXT_MAX];
+};
+
+__noinline int text_wanted(__u32 mask, const struct call_text *text)
+{
+	bool holds = false;
+	__u32 i;
+
+	if (!text)
+		return 0;
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || text_holds(&call_where[i], text->text);
+		if (!NEXT_CONDITION(call_where[i], holds))
+			return 0;
+	}
+	return 1;
+}
+
+static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, u64 value,
+				       const char *text)
+{
+	if (!call->where[i])
+		return true;
+	if (text)
+		return text_wanted(call->where[i], (const struct call_text *)text);
+	return number_wanted(call->where[i], value,
+			     i == CALL_RESULT ? call->ret_size : call->sizes[i],
+			     call->is_signed & 1U << i);
+}
+
+#define APPEND_ARG(i, register)							\
+	opaque(at);								\
+	if (i < call->nr_args && at < CALL_ARGS_MAX) {				\
+		if (call->sizes[i] - 1U < 8) {					\
+			if (selected && !arg_wanted(call, i, register, NULL))		\
+				return -1;					\
+			at += append_integer(to + at, register, call->sizes[i]); \
+		} else {							\
+			u64 len = append_text(to + at, register, call->sizes[i], \
+					      unreadable);			\
+			if (selected && !(may_wait && *unreadable) &&		\
+			    !arg_wanted(call, i, 0, to + at))			\
+				return -1;					\
+			at += len;						\
+		}								\
+	}
+
+/*
+ * Writes the arguments of a call. Returns their size in bytes; -1: a condition does not hold.
+ * @may_wait: ignore conditions on strings that cannot be read; the call's end tests them
+ */
+static __always_inline s64 append_args(const struct call_layout *call,
+				       const struct pt_regs *regs, bool compat,
+				       bool may_wait, char *to, u64 *unreadable)
+{
+	const bool selected = nr_call_where;
+	u64 at = 0;
+
+	APPEND_ARG(0, compat ? (u32)regs->bx : regs->di);
+	APPEND_ARG(1, compat ? (u32)regs->cx : regs->si);
+	APPEND_ARG(2, compat ? (u32)regs->dx : regs->dx);
+	APPEND_ARG(3, compat ? (u32)regs->si : regs->r10);
+	APPEND_ARG(4, compat ? (u32)regs->di : regs->r8);
+	APPEND_ARG(5, compat ? (u32)regs->bp : regs->r9);
+	return at;
+}
+
+/* Appends the field `stack` to a payload of @at bytes, if events with the ID @id have it.
+ * Returns the new size, bytes. */
+static __always_inline u64 append_call_stack(void *context, __u32 id, struct buffer *buffer,
+					     u64 at)
+{
+	if (!syscall_stacks || !(id & SYSCALL_ID_STACK))
+		return at;
+	return append_stack(buffer, at, take_stack(context, false));
+}
+
+/* Records the start of a call. Returns CALL_*: what was done with the call. */
+static __always_inline __u32 record_begin(void *context, struct call_layout *call,
+					  const struct pt_regs *regs, bool compat)
+{
+	struct buffer *buffer = take_buffer();
+	__u32 state = CALL_FILTERED;
+	u64 size;
+
+	if (!buffer)
+		return state;
+	buffer->unreadable = 0;
+	size = append_args(call, regs, compat, false, buffer->payload, &buffer->unreadable);
+	opaque(size);
+	if (size <= CALL_ARGS_MAX) {
+		state = CALL_LIMITED;
+		if (within_rate(&call->limit)) {
+			size = append_call_stack(context, call->enter_id, buffer, size);
+			opaque(size);
+			if (size <= BUFFER_PAYLOAD)
+				emit(call->enter_id, &buffer->record, size);
+			state = CALL_RECORDED;
+			if (buffer->unreadable)
+				mark_unreadable();
+		}
+	}
+	give_buffer(buffer);
+	return state;
+}
+
+static __always_inline void record_call(void *context, struct call_layout *call,
+					const struct pt_regs *regs, bool compat)
+{
+	struct held_call *held;
+	s64 size;
+
+	if (!CALLS_SELECTED) {
+		record_begin(context, call, regs, compat);
+		return;
+	}
+	held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!held) {
+		__sync_fetch_and_add(&missed, 1);
+		return;
+	}
+	if (!nr_call_where || !call->where[CALL_RESULT]) {
+		held->state = record_begin(context, call, regs, compat);
+		return;
+	}
+	held->missing = 0;
+	size = append_args(call, regs, compat, true, held->payload, &held->missing);
+	held->state = size < 0 ? CALL_FILTERED : CALL_HELD;
+	held->size = size;
+	if (held->state == CALL_HELD && held->missing)
+		mark_unreadable();
+}
+
+/* Returns the present call of a thread with a filter of seccomp; NULL: the thread has none. */
+static __always_inline struct held_call *call_under_seccomp(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->seccomp.mode) || !task->seccomp.mode)
+		return NULL;
+	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Returns the present call at its end if seccomp has refused it, or has answered it: then
+ * there was no sys_enter, and the registers still have the arguments. NULL: another call */
+static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
+{
+	struct held_call *held = has_sys_enter ? call_under_seccomp() : NULL;
+	bool refused;
+
+	if (!held)
+		return NULL;
+	/* The filter may be new in this call, as may the thread: then nothing is known of the
+	 * call's start. After a successful execve(), the registers are those of the program. */
+	refused = held->followed && !held->begun &&
+		(ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT));
+	held->followed = 1;
+	held->begun = 0;
+	return refused ? held : NULL;
+}
+
+/* Note that the current thread begins a call with the number NR_NONE. */
+static __always_inline void begin_none(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (held)
+		held->none = 1;
+}
+
+/* Returns true if the call of the current thread that ends began with the number NR_NONE. */
+static __always_inline bool end_none(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, 0);
+	const bool none = held && held->none;
+
+	if (none)
+		held->none = 0;
+	return none;
+}
+
+/* Records a call as one event at its end, with the result and the arguments of its start.
+ * @has_args: the arguments were taken at the start; false: they are still in the registers */
+static __always_inline void record_held(void *context, struct call_layout *call,
+					const struct pt_regs *regs, struct held_call *held,
+					long ret, bool compat, bool has_args)
+{
+	u64 size;
+
+	if (!has_args || (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret)))
+		held->size = append_args(call, regs, compat, false, held->payload,
+					 &held->missing);
+	/* Load the size again, because older verifiers lose track of it otherwise. */
+	size = *(volatile u32 *)&held->size;
+	opaque(size);
+	if (size > CALL_ARGS_MAX)
+		return;
+	size += append_integer(held->payload + size, ret, call->ret_size);
+	opaque(size);
+	if (size > CALL_ARGS_MAX + 8 || !within_rate(&call->limit))
+		return;
+	if (syscall_stacks && call->whole_id & SYSCALL_ID_STACK)
+		size += append_integer(held->payload + size, take_stack(context, false), 8);
+	opaque(size);
+	if (size <= CALL_ARGS_MAX + 16)
+		emit(call->whole_id, &held->record, size);
+}
+
+/* Returns true if the end of a call is to be recorded as an event of its own. Records a call
+ * with a condition on its result, or the @refused one (NULL: not refused), as one event. */
+static __always_inline bool end_wanted(void *context, struct call_layout *call,
+				       const struct pt_regs *regs, long ret, bool compat,
+				       struct held_call *refused)
+{
+	struct held_call *held = refused;
+	__u32 state = CALL_RECORDED;
+
+	if (!refused && !CALLS_SELECTED)
+		return true;
+	if (!held)
+		held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL, 0);
+	if (held) {
+		state = refused ? CALL_HELD : held->state;
+		held->state = CALL_RECORDED;
+		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
+			record_held(context, call, regs, held, ret, compat, !refused);
+	}
+	if (state == CALL_LIMITED)
+		__sync_fetch_and_add(&call->dropped_ends, 1);
+	return state == CALL_RECORDED && !call->where[CALL_RESULT];
+}
+
+#define APPEND_STRING(i, register)						\
+	opaque(at);								\
+	if (i < call->nr_args && call->sizes[i] - 1U >= 8 && at < CALL_ARGS_MAX) \
+		at += append_text(buffer->payload + at, register, call->sizes[i], \
+				  &buffer->unreadable)
+
+/* Records the end of a call with all its strings, because one was unreadable at the start. */
+static __always_inline void record_end_with_strings(const struct call_layout *call,
+						    const struct pt_regs *regs, long ret)
+{
+	struct buffer *buffer = take_buffer();
+	u64 at;
+
+	if (!buffer)
+		return;
+	at = append_integer(buffer->payload, ret, call->ret_size == 4 ? 4 : 8);
+	APPEND_STRING(0, regs->di);
+	APPEND_STRING(1, regs->si);
+	APPEND_STRING(2, regs->dx);
+	APPEND_STRING(3, regs->r10);
+	APPEND_STRING(4, regs->r8);
+	APPEND_STRING(5, regs->r9);
+	opaque(at);
+	if (at <= CALL_ARGS_MAX + STRING_MAX)
+		emit(call->exit_id | SYSCALL_ID_STRINGS, &buffer->record, at);
+	give_buffer(buffer);
+}
+
+static __always_inline bool end_has_strings(const struct pt_regs *regs, long ret)
+{
+	return nr_unreadable &&
+		take_unreadable(bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						     NULL, 0), regs, ret);
+}
+
+static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
+{
+	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
+	struct { struct record record; s64 ret; } known = { .ret = ret };
+	struct held_call *refused = refused_call(regs, ret);
+	struct call_layout *call;
+	bool compat;
+
+	compat = compat_call();
+	all.e.id = (int)regs->orig_ax;
+	/* rt_sigreturn overwrites the register that has the system call's number. */
+	if (all.e.id == NR_NONE && !refused && !end_none())
+		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
+	call = layout_of(all.e.id, compat);
+	if (call) {
+		if (!end_wanted(context, call, regs, ret, compat, refused))
+			return;
+		if (end_has_strings(regs, ret))
+			record_end_with_strings(call, regs, ret);
+		else
+			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
+		return;
+	}
+	if (compat)
+		all.e.id = (u32)all.e.id + SYSCALL_COMPAT;
+	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
+		emit(sys_exit_id, &all.record, sizeof(all.e));
+}
+
+static __always_inline void record_enter(void *context, const struct pt_regs *regs, long id)
+{
+	struct { struct record record; struct sys_enter e; } all;
+	struct held_call *held = call_under_seccomp();
+	struct call_layout *call;
+	bool compat;
+
+	if (held)
+		held->begun = 1;
+	if (id == NR_NONE)
+		begin_none();
+	compat = compat_call();
+	call = layout_of(id, compat);
+	if (call) {
+		record_call(context, call, regs, compat);
+		return;
+	}
+	if (compat)
+		all.e = (struct sys_enter) { (u32)id + SYSCALL_COMPAT, regs->bx,
+			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
+	else
+		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
+			regs->r10, regs->r8, regs->r9 };
+	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
+		emit(sys_enter_id, &all.record, sizeof(all.e));
+}
+
+/* From Linux 6.13 on, programs of system calls can be preempted. While a program is
+ * preempted, the kernel does not run it for other threads on that CPU. Therefore each
+ * program exists twice: the second runs after the first, and records the event if the
+ * first was not run for the thread. */
+bool preemptible;
+
+/* Finds out if system calls can be preempted. They cannot with preempt=none or
+ * preempt=voluntary: then the second programs are not needed. Run before the others are
+ * attached. */
+SEC("syscall")
+int find_preemption(void *unused)
+{
+	static const char name[] = "preempt_dynamic_mode";
+	__u32 mode = PREEMPT_LAZY;
+
+	read_variable(name, sizeof(name), &mode, sizeof(mode));
+	preemptible = mode != PREEMPT_NONE && mode != PREEMPT_VOLUNTARY;
+	return 0;
+}
+
+/* Numbers of events for which only the second programs were run */
+struct second_runs second_runs;
+
+/* Flags of a thread: the first program was run, and the second program has not run yet */
+enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct first_runs);
+} first_runs SEC(".maps");
+
+/* Returns the current thread's flags FIRST_*, or NULL. Only its own programs change them. */
+static __always_inline u8 *runs_of_thread(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
+	struct first_runs *runs = bpf_map_lookup_elem(&first_runs, &key);
+
+	return runs ? &runs->of_tid[tid % FIRST_RUNS_TIDS] : NULL;
+}
+
+/* Notes that the first program of an event runs. @program: FIRST_* */
+static __always_inline void first_run(u8 program)
+{
+	u8 *runs = preemptible ? runs_of_thread() : NULL;
+
+	if (runs)
+		*runs |= program;
+}
+
+/* Returns true, and counts the event in *count, if the first program was not run for it. */
+static __always_inline bool second_run(u8 program, u64 *count)
+{
+	u8 *runs = runs_of_thread();
+
+	if (!runs)
+		return false;
+	if (*runs & program) {
+		*runs &= ~program;
+		return false;
+	}
+	__sync_fetch_and_add(count, 1);
+	return true;
+}
+
+/*
+ * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter, so
+ * that each system call whose start is recorded also has an end.
+ */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	first_run(FIRST_EXIT);
+	if (wanted_current())
+		record_exit(ctx, regs, ret);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit_second, struct pt_regs *regs, long ret)
+{
+	if (second_run(FIRST_EXIT, &second_runs.exit) && wanted_current())
+		record_exit(ctx, regs, ret);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	first_run(FIRST_ENTER);
+	if (wanted_current())
+		record_enter(ctx, regs, id);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter_second, struct pt_regs *regs, long id)
+{
+	if (second_run(FIRST_ENTER, &second_runs.enter) && wanted_current())
+		record_enter(ctx, regs, id);
+	return 0;
+}
+
+char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/* Options of record for kernel events: names of events, conditions and the rate limit */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bpf/built_in.h"
+#include "kernel_source.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/record/cmd_record.h"
+
+static void add_event(struct argp_state *state, struct record_options *o, const char *event)
+{
+	if (!strcmp(event, "list")) {
+		puts("user             events of programs; always recorded");
+		built_in_list(stdout);
+		exit(fflush(stdout) ? EXIT_FAILED : EXIT_DONE);
+	}
+	if (!kernel_source_known(event)) {
+		ctl_error("-e %s: no such event; use one of:", event);
+		fputs("user             events of programs; always recorded\n", stderr);
+		built_in_list(stderr);
+		exit(EXIT_FAILED);
+	}
+	/* o->events has argc + 1 elements, so each -e option finds a free element. */
+	o->events[o->nr_events++] = event;
+	record_options_request(state, TSCT_REQUEST_EVENTS, event);
+}
+
+/* Adds the conditions in @text, an argument of --where. */
+static void add_where(struct argp_state *state, struct record_options *o, const char *text)
+{
+	char why[256];
+
+	if (!o->where)
+		o->where = calloc(1, sizeof(*o->where));
+	if (!o->where)
+		argp_failure(state, EXIT_FAILED, ENOMEM, "--where");
+	if (where_parse(text, o->where, why, sizeof(why)))
+		argp_error(state, "--where: %s", why);
+	record_options_request(state, TSCT_REQUEST_WHERE, text);
+}
+
+void record_kernel_option(struct argp_state *state, int key, char *arg)
+{
+	struct record_options *o = state->input;
+
+	if (key == 'e') {
+		add_event(state, o, arg);
+	} else if (key == RECORD_KEY_WHERE) {
+		add_where(state, o, arg);
+	} else {
+		if (where_rate(arg, &o->rate_ns, &o->rate_early_ns))
+			argp_error(state, "--rate-limit: '%s' is not a number of events per "
+				   "second, 1 to %d", arg, WHERE_RATE_MAX);
+		o->rate_limit = arg;
+	}
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of a kernel source: ring buffers, and the BPF objects besides `kernel`. Functions
+ * that open a part return 0 or -errno, with the reason in @why if they have it. Functions
+ * that close a part accept NULL. */
+#ifndef TSCT_TOOLS_KERNEL_PARTS_H
+#define TSCT_TOOLS_KERNEL_PARTS_H
+
+#include "kernel_source.h"
+#include "tools/bpf/progs/bpf_open.h"
+
+/* ---- ring buffers of events: bpf_rings.c ------------------------------------ */
+
+/*
+ * Ring buffers of BPF, one per CPU, in which BPF programs record events on a kernel
+ * without the module. The recorder moves the events into the rings of a channel, sorted
+ * by time, with cycles in place of CLOCK_MONOTONIC. NULL: events go to the module
+ */
+struct bpf_rings;
+
+/*
+ * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
+ * @cpus: CPUs of most events, others get a ring buffer of 64 KiB at most; NULL: all CPUs
+ * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
+ *	outlive the ring buffers.
+ * @shared: gets the maps `rings` and `counts`
+ */
+int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
+		   const cpu_set_t *cpus, struct bpf_shared *shared, struct bpf_rings **ret_rings);
+void bpf_rings_close(struct bpf_rings *rings);
+
+/*
+ * bpf_rings_pump - move events into the rings of the channel
+ * @is_last: all programs are detached: all events are moved. The caller repeats the call,
+ *	with the same @end, until it returns 0, because the channel's rings may fill up.
+ *	Before bpf_rings_begin(), events are discarded
+ * @end: end of the recording, cycles. Later events are left out, so that all programs and
+ *	CPUs end at the same time
+ *
+ * A program that interrupts another one on its CPU records a later time first. Therefore,
+ * unless @is_last, the events of the last HOLD_NS are held back and sorted. An event that
+ * arrives even later is moved out of order, and the recording counts it as lost
+ * (disorder). Returns the number of events moved, or -errno.
+ */
+int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
+
+/* Begins the recording at @begin, in cycles: earlier events are discarded, and those that were
+ * lost before the last call of bpf_rings_pump() are not counted. */
+void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin);
+
+/* Returns the number of recorded events that were not moved into the channel. */
+uint64_t bpf_rings_missing(const struct bpf_rings *rings);
+/* Returns the number of events that were left out because they cannot have their times. */
+uint64_t bpf_rings_refused(const struct bpf_rings *rings);
+
+/* ---- ring buffer of the statedump: statedump_ring.c --------------------------- */
+
+/* The ring buffer, one for all CPUs, in which BPF programs report threads, programs,
+ * cgroups and stacks */
+struct statedump_ring;
+
+/* Makes the maps `statedump` and `statedump_counts` of @shared. @clock must outlive the ring
+ * buffer. @size: bytes of the ring buffer, a power of two */
+int statedump_ring_open(const struct tsct_clock *clock, __u32 size,
+			struct bpf_shared *shared, struct statedump_ring **ret);
+void statedump_ring_close(struct statedump_ring *ring);
+
+/*
+ * statedump_ring_pump - call @take with the records in the ring buffer, for up to 5 ms
+ *
+ * Returns 0; 1: there may be more records; the error of @take; or -errno. While there are
+ * no clock params, the records stay in the ring buffer.
+ */
+int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take, void *context);
+
+/* Returns a number that BPF programs count. @count: enum statedump_count */
+unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned int count);
+
+/* ---- system calls: call_layouts.c --------------------------------------------- */
+
+/* Sets the layouts of the events of all system calls in the map `calls`, with the conditions
+ * of @where, NULL: none. @stacks: as in struct kernel_select */
+int call_layouts_set(int map, struct where_list *where, const char *stacks, char *why,
+		     size_t size);
+
+/* Calls @take with the name of each system call's event that the rate limit dropped. */
+void call_layouts_limited(int map, take_dropped *take, void *context);
+
+/* ---- threads and processes: task_source.c ------------------------------------- */
+
+/* Programs that find the selected processes, and report threads, programs and cgroups for
+ * the statedump */
+struct tasks_bpf;
+
+/* Finds this process's tgid in the initial pid namespace, as BPF programs see it, and its own
+ * pid namespace. Sets members self_* of @filter. */
+int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
+
+/*
+ * Tracks the processes @roots and their descendants. Reports the present threads, and
+ * later changes, for the statedump. The caller destroys *ret_tasks, also after an error.
+ */
+int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
+		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why,
+		     size_t size);
+
+/* ---- network: net_source.c ----------------------------------------------------- */
+
+struct net_bpf;		/* programs of network events; NULL: none is selected */
+
+/*
+ * net_source_open - load and attach the programs of the events that have an ID
+ * @list: conditions; NULL: none
+ * @stacks: as in struct kernel_select
+ * @ids: IDs of the built-in events, by their index; 0: not selected
+ * @ret_bpf: unchanged if no network event is selected; destroy it also after an error
+ */
+int net_source_open(const struct bpf_shared *shared, struct where_list *list,
+		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
+		    size_t size);
+
+/* Like the functions of a kernel source with these names, for network events only */
+unsigned long net_source_missed(const struct net_bpf *bpf);
+void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret);
+void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
+
+#endif /* TSCT_TOOLS_KERNEL_PARTS_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernel events: BPF programs that write to a channel of the module, or, without the
+ * module, to ring buffers of BPF
+ */
+#ifndef TSCT_TOOLS_KERNEL_SOURCE_H
+#define TSCT_TOOLS_KERNEL_SOURCE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "lib/query/filter.h"
+#include "tools/bpf/where.h"
+
+struct kernel_source;		/* BPF programs that are loaded and attached */
+
+/* Selects the events that are recorded; all zero: the events of the whole system */
+struct kernel_select {
+	/* processes to record, with present and later descendants; nr_roots 0: all */
+	const pid_t *roots;
+	unsigned int nr_roots;
+	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
+	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
+	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
+	/* CPUs of most events: ring buffers of BPF of the others are small; NULL: all */
+	const cpu_set_t *ring_cpus;
+	bool short_of_memory;	/* a limit of memory made the channel's rings smaller */
+	struct where_list *where;	/* conditions on the fields of events; NULL: none */
+	/* rate limit of each event, see where_rate(); 0: none */
+	uint64_t rate_ns, rate_early_ns;
+	/* events with stacks: their names with * and ?, or texts of -e, separated by commas;
+	 * "": all events; NULL: none */
+	const char *stacks;
+};
+
+/* Returns true for the name of a kernel event or of a group ("sched", "syscalls", "net"). */
+int kernel_source_known(const char *event);
+
+/*
+ * kernel_source_open - record kernel events
+ * @channel: channel created with TSCT_CHANNEL_KERNEL, of the module or of a server of
+ *	this process; must outlive the source
+ * @clock: clock of the recording; must outlive the source
+ * @events: names of events, groups or probes
+ * @select: selects threads, and events by conditions and rate
+ *
+ * Loads and attaches the BPF programs, except those of probes: kernel_source_attach() does
+ * that. Returns 0 or -errno, with the reason and the fix in @why. Not thread-safe, because
+ * libbpf's log is process-wide.
+ */
+int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
+		       const char *const *events, unsigned int nr,
+		       const struct kernel_select *select, struct kernel_source **ret,
+		       char *why, size_t why_size);
+
+/* Loads and attaches the program of the next probe, as kernel_source_open() does. Returns the
+ * number of probes that are left; 0: all programs are attached; or -errno. */
+int kernel_source_attach(struct kernel_source *source, char *why, size_t why_size);
+
+/* Begins the recording at @begin, in cycles. Without the module, earlier events, and those
+ * lost before the last call of kernel_source_pump(), are left out. */
+void kernel_source_begin(struct kernel_source *source, uint64_t begin);
+
+/*
+ * Moves events from BPF's ring buffers into the channel, or discards them before
+ * kernel_source_begin(); with the module, there is nothing to move. To be called before the
+ * channel is read. Returns 0 or -errno.
+ */
+int kernel_source_pump(struct kernel_source *source);
+
+/*
+ * Detaches the programs and waits for those that run: no more events are recorded. The caller
+ * then calls kernel_source_flush() and reads the channel, until kernel_source_flush() returns 0.
+ * Returns 0, or -errno if it could not wait: then programs may still record events.
+ */
+int kernel_source_stop(struct kernel_source *source);
+
+/* After kernel_source_stop(): moves the events up to the recording's @end, in cycles,
+ * into the channel. Returns the number of events moved, or -errno. */
+int kernel_source_flush(struct kernel_source *source, uint64_t end);
+
+/* Callback: takes a record of the statedump. @kind: enum statedump_kind. Returns 0, or
+ * -errno, which ends kernel_source_statedump(). */
+typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
+			   const void *payload, size_t size);
+
+/*
+ * Calls @take with each record that BPF programs have sent for the statedump since the
+ * last call, in the order of arrival. To be called before and after kernel_source_stop().
+ * Returns 0 or -errno. kernel_source_statedump_count() returns a number that the programs
+ * count; @count: enum statedump_count.
+ */
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
+			    void *context);
+unsigned long kernel_source_statedump_count(const struct kernel_source *source,
+					    unsigned int count);
+
+/* Returns the number of events in ring buffers of BPF that were not moved into the channel. */
+unsigned long kernel_source_missing(const struct kernel_source *source);
+/* Returns the number of events that were not recorded because they cannot have their times. */
+unsigned long kernel_source_refused(const struct kernel_source *source);
+
+/*
+ * Calls @take with the name of each event that the rate limit dropped, and the number of
+ * drops, which is exact after kernel_source_stop().
+ */
+void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
+			   void *context);
+
+/* What network events do not show, because the programs lack addresses of the kernel */
+struct kernel_unknown {
+	unsigned long messages;	/* number of events with the message number 0: unknown */
+	bool fragments;		/* a number is unknown if a datagram's first bytes are in fragments */
+	bool interrupts;	/* nested packets are missed, and stacks are not taken */
+	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
+};
+
+/* Sets *ret to what is unknown, so far. */
+void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret);
+
+/* Returns the number of processes that are not recorded: the map of processes was full. */
+unsigned long kernel_source_untracked(const struct kernel_source *source);
+
+/*
+ * Returns an upper bound of the number of kernel events that were not recorded: if an event
+ * occurs while a BPF program runs on the same CPU, the kernel does not run the program again.
+ */
+unsigned long kernel_source_missed(const struct kernel_source *source);
+
+/* Returns false if there are probes whose missed events the kernel does not count. */
+bool kernel_source_counts_missed(const struct kernel_source *source);
+
+/* Stops the source and frees it. NULL is allowed. */
+void kernel_source_close(struct kernel_source *source);
+
+#endif /* TSCT_TOOLS_KERNEL_SOURCE_H */

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/* Kernel events of a recording: BPF programs, and the records that they send for the statedump */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tools/record/cmd_record.h"
+#include "lib/base/array.h"
+#include "lib/client/gettime.h"
+#include "lib/core/event_def.h"
+#include "tools/record/record_mpi.h"
+#include "tools/record/record_statedump.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/progs/events.h"
+#include "kernel_source.h"
+#include "tools/common/error.h"
+#include "tools/common/stop.h"
+#include "tools/common/view.h"
+
+/* time without a report on progress while programs are attached, ns */
+#define QUIET_NS	500000000LL
+
+/* ---- begin ---------------------------------------------------------------- */
+
+/* Raises the limit of descriptors, of which each probe has several. The command, whose process
+ * exists already, keeps the old limit. */
+static void raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Prints once what network events will not show, and how to get it. */
+static void print_unknown(const struct record_session *s)
+{
+	struct kernel_unknown unknown;
+
+	kernel_source_unknown(s->source, &unknown);
+	if (s->o->quiet || (!unknown.fragments && !unknown.interrupts))
+		return;
+	ctl_error("-e net: addresses of the kernel are %s:%s%s%s; %s",
+		  unknown.hidden ? "hidden" : "not in /proc/kallsyms",
+		  unknown.fragments ? " datagrams whose first bytes are in fragments (UDP_SEGMENT,"
+		  " MSG_ZEROCOPY, large ones) have no message number" : "",
+		  unknown.fragments && unknown.interrupts ? ", and" : "",
+		  unknown.interrupts ? " packets that arrive while another one is being recorded"
+		  " are missed, and net_send has no stacks" : "",
+		  unknown.hidden ? "run with CAP_SYSLOG, too, and with kernel.kptr_restrict=1" :
+		  "use a kernel with CONFIG_KALLSYMS_ALL=y");
+}
+
+/* Empties the rings, so that none is full when the recording begins. Returns 0 or -errno. */
+static int discard_events(const struct record_session *s)
+{
+	struct tsct_channel *channel = s->channels[s->nr_programs];
+	struct tsct_reader *reader;
+	int err = kernel_source_pump(s->source);
+
+	if (err || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
+		return err;
+	err = tsct_reader_open(channel, &reader);
+	if (err)
+		return err;
+	tsct_reader_seek_end(reader);
+	tsct_reader_close(reader);
+	return 0;
+}
+
+/* Attaches the programs of all probes. Returns 0, or -errno with the reason in @why. */
+static int attach_probes(struct record_session *s, char *why, size_t size)
+{
+	__s64 shown = tsct_monotonic_ns(), now;
+	unsigned int nr = 0;
+	char line[64];
+	int left, err = 0;
+
+	while (!err && (left = kernel_source_attach(s->source, why, size)) > 0) {
+		nr = nr ? nr : (unsigned int)left + 1;
+		if (stop_signals)
+			return bpf_errors_fail(-EINTR, why, size, "interrupted before all events"
+					       " were attached");
+		/* record_stacks_open(), without which stacks are not taken, needs the names of
+		 * all programs. */
+		if (!s->o->stacks)
+			record_statedump_pass(s, true, false);
+		err = discard_events(s);
+		now = tsct_monotonic_ns();
+		if (now - shown < QUIET_NS)
+			continue;
+		snprintf(line, sizeof(line), "attaching %u events: %u done", nr,
+			 nr - (unsigned int)left);
+		record_print_progress(s->o, line);
+		shown = now;
+	}
+	if (nr)
+		record_print_progress(s->o, "");
+	return err ? bpf_errors_fail(err, why, size, "reading the rings failed: %s",
+				     strerror(-err)) : left;
+}
+
+int record_kernel_open(struct record_session *s, pid_t root)
+{
+	struct tsct_recorded_attach *attach = &s->rec.nodes[0].attach;
+	struct kernel_select select = {
+		.roots = s->o->pids,
+		.nr_roots = s->o->nr_pids,
+		.name = s->o->comm,
+		.cgroup = s->o->cgroup,
+		.cpus = &s->o->cpus,
+		.ring_cpus = &s->ring_cpus,
+		.short_of_memory = *s->ring_limit,
+		.where = s->o->where,
+		.rate_ns = s->o->rate_ns,
+		.rate_early_ns = s->o->rate_early_ns,
+		.stacks = s->o->stacks,
+	};
+	char why[1024] = "";
+	pid_t *roots = NULL;
+	int err;
+
+	if (root && !s->o->all && !select.nr_roots) {
+		select.roots = &root;
+		select.nr_roots = 1;
+	}
+	if (select.roots == &root && s->o->ranks) {
+		roots = record_ranks_roots(s->o->ranks, root, &select.nr_roots);
+		if (!roots)
+			return ctl_fail(-ENOMEM, "kernel events: out of memory");
+		select.roots = roots;
+	}
+	raise_limit();
+	attach->begin_ns = tsct_gettime_ns(CLOCK_REALTIME);
+	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
+				 s->o->nr_events, &select, &s->source, why, sizeof(why));
+	free(roots);
+	if (!err)
+		err = attach_probes(s, why, sizeof(why));
+	if (err) {
+		ctl_error("kernel events: %s", why);
+		if (s->o->verbose)
+			fputs(bpf_errors_log(), stderr);
+		return err;
+	}
+	print_unknown(s);
+	record_statedump_cgroups(s);
+	err = (select.stacks ? record_stacks_open(s) : 0) ?: discard_events(s);
+	attach->end_ns = tsct_gettime_ns(CLOCK_REALTIME);
+	return err ? ctl_fail(err, "kernel events: %s", strerror(-err)) : 0;
+}
+
+/* ---- the statedump -------------------------------------------------------- */
+
+static int take_record(void *context, unsigned int kind, uint64_t cycles, const void *payload,
+		       size_t size)
+{
+	struct record_session *s = context;
+	__u64 id;
+
+	switch (kind) {
+	case STATEDUMP_THREAD:
+		record_statedump_thread(s, cycles, payload);
+		break;
+	case STATEDUMP_EXEC:
+		record_statedump_add(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		if (s->stacks)
+			record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
+		break;
+	case STATEDUMP_THREAD_END:
+		record_statedump_add(s, TSCT_STATEDUMP_THREAD_END, cycles, payload, (__u32)size);
+		break;
+	case STATEDUMP_STACK:
+		if (s->stacks)
+			record_stacks_take(s, cycles, payload, size);
+		break;
+	case STATEDUMP_CGROUP:
+		memcpy(&id, payload, sizeof(id));
+		record_statedump_cgroup(s, cycles, id, (const char *)payload + sizeof(id));
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+bool record_kernel_take(struct record_session *s)
+{
+	return kernel_source_statedump(s->source, take_record, s) == 1;
+}
+
+int record_kernel_pump(struct record_session *s)
+{
+	return kernel_source_pump(s->source);
+}
+
+/* ---- begin and end of the recording ---------------------------------------- */
+
+#define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
+
+/* Adds how many events of one kernel event the rate limit dropped; at the begin of the recording,
+ * subtracts it. Probes may have events of one name. */
+static void add_limited(void *context, const char *event, unsigned int kind,
+			unsigned long dropped)
+{
+	struct record_session *s = context;
+	struct record_limited *limited = s->limited, *const end = limited + s->nr_limited;
+
+	while (limited < end && (limited->kind != kind || strcmp(limited->event, event)))
+		limited++;
+	if (limited == end) {
+		limited = tsct_array_next(&s->limited, s->nr_limited, sizeof(*limited));
+		if (!limited)
+			return;
+		s->nr_limited++;
+		*limited = (struct record_limited) { .kind = kind };
+		snprintf(limited->event, sizeof(limited->event), "%s", event);
+	}
+	limited->dropped += s->ended ? dropped : -dropped;
+}
+
+/* Stores the numbers of dropped events in the metadata. */
+static void store_limited(struct record_session *s)
+{
+	struct tsct_recorded_node *node = &s->rec.nodes[0];
+	const struct record_limited *limited = s->limited;
+	char *last;
+
+	for (; limited < s->limited + s->nr_limited; limited++) {
+		last = node->limited_events;
+		node->limited += limited->dropped;
+		if (!limited->dropped || (last && strlen(last) > LIMITED_MAX))
+			continue;
+		if (asprintf(&node->limited_events, "%s%s%s%s%s %lu", last ? last : "",
+			     last ? ", " : "", limited->event,
+			     limited->kind == TSCT_KIND_INSTANT ? "" : "/",
+			     limited->kind == TSCT_KIND_INSTANT ? "" :
+			     tsct_kind_names[limited->kind], limited->dropped) < 0)
+			node->limited_events = last;
+		else
+			free(last);
+	}
+}
+
+void record_kernel_begin(struct record_session *s)
+{
+	struct kernel_unknown unknown;
+
+	kernel_source_begin(s->source, s->started);
+	kernel_source_unknown(s->source, &unknown);
+	s->unnumbered = unknown.messages;
+	s->missed = kernel_source_missed(s->source);
+	kernel_source_limited(s->source, add_limited, s);
+}
+
+void record_kernel_stop(struct record_session *s)
+{
+	struct kernel_unknown unknown;
+	unsigned long missed;
+	int err;
+
+	err = kernel_source_stop(s->source);
+	if (err)
+		ctl_error("kernel events: cannot wait for BPF programs that still run: %s; their"
+			  " last events may be missing", strerror(-err));
+	s->unmoved = err;
+	kernel_source_unknown(s->source, &unknown);
+	s->unnumbered = unknown.messages - s->unnumbered;
+	s->untracked = kernel_source_untracked(s->source);
+	missed = kernel_source_missed(s->source);
+	s->missed = missed > s->missed ? missed - s->missed : 0;
+	s->missed_uncounted = !kernel_source_counts_missed(s->source);
+	kernel_source_limited(s->source, add_limited, s);
+	store_limited(s);
+}
+
+void record_kernel_flush(struct record_session *s)
+{
+	unsigned long missing, refused;
+	__u64 taken;
+	int moved;
+
+	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
+	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
+	do {
+		moved = kernel_source_flush(s->source, s->rec.end);
+		/* Drain only the kernel channel, and only up to the recording's end: later
+		 * events would be recorded on some CPUs only. */
+		if (!s->o->flight)
+			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
+	} while (moved > 0);
+	missing = kernel_source_missing(s->source);
+	if (moved < 0 || missing)
+		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
+			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	s->unmoved = s->unmoved || moved < 0 || missing;
+	refused = kernel_source_refused(s->source);
+	if (refused)
+		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
+			  " or in the future, as in a time namespace (time_namespaces(7)) whose"
+			  " /proc/self/timens_offsets cannot be read; mount /proc, or run"
+			  " trace-ctl outside", refused, view_plural(refused));
+	record_kernel_close(s);
+}
+
+void record_kernel_close(struct record_session *s)
+{
+	kernel_source_close(s->source);
+	s->source = NULL;
+	if (s->stacks)
+		record_stacks_free(s->stacks);
+	s->stacks = NULL;
+}

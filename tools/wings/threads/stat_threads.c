@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+/* Counts events by thread, and system calls */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/core/event_def.h"
+#include "lib/query/value_text.h"
+#include "lib/syscalls/syscalls.h"
+#include "threads.h"
+
+/* Counts a system call that has ended. Returns it; NULL: out of memory */
+static struct call *count_call(struct threads *all, __s64 number,
+			       const struct tsct_trace_event *e)
+{
+	const __u32 at = tsct_index_add(&all->call_index, (__u64)number, 0);
+	struct call *c;
+	__s64 ret;
+
+	if (at == TSCT_INDEX_NONE)
+		return NULL;
+	if (at == all->nr_calls) {
+		if (!tsct_array_next(&all->calls, at, sizeof(*c)))
+			return NULL;
+		all->calls[all->nr_calls++] = (struct call) { .number = number };
+	}
+	c = &all->calls[at];
+	c->count++;
+	c->errors += tsct_value_find_integer(e, "ret", &ret) &&
+		tsct_syscall_error(tsct_syscall_by_number((__u64)number), ret);
+	return c;
+}
+
+/* An open system call; span.name is tsct_syscall_pair() of its number */
+struct counted_call {
+	struct tsct_span span;
+	__s64 number;
+	__u32 location;		/* location of its begin event */
+};
+
+/* Callback of tsct_spans: counts a system call that has ended. */
+static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+		       enum tsct_span_why why, const struct tsct_trace_event *e)
+{
+	struct threads *all = arg;
+	struct call *c;
+
+	(void)thread;
+	all->unfinished += why == TSCT_SPAN_OPEN;
+	if (why != TSCT_SPAN_ENDED)
+		return 0;
+	c = count_call(all, ((struct counted_call *)span)->number, e);
+	if (!c)
+		return 0;
+	c->timed++;
+	c->total += e->tick - span->begin;
+	if (e->tick - span->begin > c->max)
+		c->max = e->tick - span->begin;
+	return 0;
+}
+
+/* Initializes @all. @identity and @trace must exist until threads_free(). Returns 0 or -ENOMEM. */
+static int threads_init(struct threads *all, const struct tsct_identity *identity,
+		 const struct tsct_trace *trace)
+{
+	memset(all, 0, sizeof(*all));
+	all->identity = identity;
+	all->known.rec = tsct_trace_recording(trace);
+	all->known.identity = identity;
+	all->in_call = (struct tsct_spans) {
+		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
+	};
+	all->recent = calloc(all->known.rec->nr_locations + 1, sizeof(*all->recent));
+	return all->recent ? tsct_known_init(&all->known, trace) : -ENOMEM;
+}
+
+static void threads_free(struct threads *all)
+{
+	tsct_threads_free(&all->ids);
+	tsct_known_free(&all->known);
+	free(all->table);
+	free(all->calls);
+	tsct_index_free(&all->call_index);
+	free(all->recent);
+	tsct_spans_free(&all->in_call);
+}
+
+/* Returns the index of a thread; all->nr: out of memory. @generation: tells threads with the
+ * same ID apart */
+static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 generation)
+{
+	const struct tsct_thread *id = tsct_threads_get_generation(&all->ids, node, tid, 0,
+								   generation);
+
+	if (!id || id->index < all->nr)
+		return id ? id->index : all->nr;
+	if (!tsct_array_next(&all->table, all->nr, sizeof(*all->table)))
+		return all->nr;
+	all->table[all->nr] = (struct thread) { .node = node, .tid = tid };
+	return all->nr++;
+}
+
+/* Returns the index of the thread with ID @tid at the time of event @e; all->nr: out of
+ * memory. All idle threads of a node, ID 0, count as one thread. */
+static __u32 find_thread(struct threads *all, const struct tsct_trace_event *e, __u32 tid)
+{
+	const struct tsct_identity_thread *who = tid ?
+		tsct_identity_find(all->identity, e->node, tid, e->tick) : NULL;
+	const __u32 at = find_or_add(all, e->node, tid, who ? who->generation : 0);
+
+	if (at < all->nr) {
+		all->table[at].who = who;
+		all->table[at].until = tid ?
+			tsct_identity_until(all->identity, who, e->tick) : UINT64_MAX;
+	}
+	return at;
+}
+
+static struct thread *thread_at(struct threads *all, __u32 at)
+{
+	return at < all->nr ? &all->table[at] : &all->rest;
+}
+
+/* Finds the thread whose ID is in field @tid_name of an event, and sets the thread's name
+ * from field @comm_name. Returns NULL for the idle thread. */
+static struct thread *named_thread(struct threads *all, const struct tsct_trace_event *e,
+				   const char *tid_name, const char *comm_name)
+{
+	struct tsct_value comm;
+	struct thread *t;
+	__s64 tid;
+
+	if (!tsct_value_find_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
+		return NULL;
+	t = thread_at(all, find_thread(all, e, tid));
+	if (t == &all->rest)
+		return t;
+	if (tsct_value_find(e, comm_name, &comm) &&
+	    comm.field->type == TSCT_TYPE_CHARS) {
+		memset(t->comm, 0, sizeof(t->comm));
+		memcpy(t->comm, comm.at, comm.size < 16 ? comm.size : 16);
+	}
+	return t;
+}
+
+/* Gives up the open calls whose ends may be hidden or lost from a time before @e on. */
+static void leave_unknown(struct threads *all, const struct tsct_trace_event *e, bool is_switch)
+{
+	const struct tsct_identity_end *hidden;
+	const struct tsct_loss_time *loss;
+	const struct counted_call *open;
+	__u32 i;
+
+	while ((loss = tsct_known_pass(&all->known, e->tick)))
+		for (i = 0; i < all->nr; i++) {
+			open = tsct_span_last(&all->in_call, i);
+			if (open && open->location == loss->location)
+				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
+		}
+	while ((hidden = tsct_known_hide(&all->known, e->tick)))
+		for (i = 0; i < all->nr; i++)
+			if (all->table[i].tid == hidden->tid && all->table[i].node == hidden->node)
+				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
+	if (!is_switch || !tsct_known_elsewhere(&all->known, e))
+		return;
+	/* With --cpu, the thread may make calls elsewhere. */
+	tsct_spans_leave(&all->in_call, find_thread(all, e, e->tid), TSCT_SPAN_REPLACED, e);
+}
+
+/* Counts an event for its thread. @bytes: size of the event in its file */
+static void threads_note(struct threads *all, const struct tsct_trace_event *e,
+		  __u64 bytes, const struct stat_meaning *meaning)
+{
+	__u32 *recent = &all->recent[e->location], at = *recent;
+	struct thread *t = &all->table[at];
+	__s64 call = meaning->call, pair = meaning->pair, id;
+	struct counted_call *open;
+	bool lossy;
+
+	leave_unknown(all, e, meaning->kernel == TSCT_KERNEL_SWITCH);
+	/* Try the thread of the CPU's previous event first: usually this event has the same
+	 * thread. */
+	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
+		at = find_thread(all, e, e->tid);
+		if (at < all->nr)
+			*recent = at;
+		t = thread_at(all, at);
+	}
+	tally_event(&t->tally, e, bytes);
+	if (meaning->kernel == TSCT_KERNEL_SWITCH) {
+		named_thread(all, e, "prev_tid", "prev_comm");
+		t = named_thread(all, e, "next_tid", "next_comm");
+		if (t)
+			t->switched++;
+		return;
+	}
+	if (t == &all->rest)
+		return;
+	if (call < 0) {
+		if (meaning->kernel == TSCT_KERNEL_OTHER || !tsct_value_find_integer(e, "id", &id))
+			return;
+		call = pair = (__s64)tsct_syscall_event_number((__u64)id);
+	} else if (e->def->kind == TSCT_KIND_INSTANT) {	/* the whole call */
+		count_call(all, call, e);
+		return;
+	}
+	/* With --cpu and without switches, calls may end and begin elsewhere at any time. */
+	lossy = tsct_known_lossy(&all->known, e) ||
+		(tsct_known_elsewhere(&all->known, e) && !all->known.switches[e->stream]);
+	/* A system call whose begin was not recorded began before the recording, unless it was
+	 * lost or hidden. Where events are, it is unknown which begin and end belong together. */
+	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
+		if (lossy)
+			tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
+		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && lossy)
+			count_call(all, call, e);
+	} else if (!lossy && !tsct_spans_begin(&all->in_call, at, pair, e)) {
+		open = tsct_span_last(&all->in_call, at);
+		open->number = call;
+		open->location = e->location;
+	}
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int by_events(const void *a, const void *b)
+{
+	const struct thread *x = a, *y = b;
+
+	if (x->tally.events != y->tally.events)
+		return x->tally.events < y->tally.events ? 1 : -1;
+	if (x->switched != y->switched)
+		return x->switched < y->switched ? 1 : -1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Sets name, process and cgroup of a thread as the statedump has them for its last event. */
+static void identify_thread(struct thread *t, const struct tsct_identity *identity)
+{
+	const struct tsct_identity_thread *who = t->who;
+
+	if (!who)
+		return;
+	memcpy(t->comm, who->name, sizeof(t->comm));
+	t->tgid = who->state.tgid;
+	t->cgroup = tsct_identity_cgroup(identity, t->node, who->state.cgroup);
+	who = tsct_identity_find(identity, t->node, t->tgid,
+				 t->tally.events ? t->tally.last : who->tick);
+	/* As in exports, a process whose first thread is unknown has the name of the thread. */
+	if (t->tgid)
+		memcpy(t->process, who && *who->name ? who->name : t->comm, sizeof(t->process));
+}
+
+/* Ends the counting. Sorts system calls by total time and threads by number of events, largest
+ * first. System calls that did not occur are at the end. */
+static void threads_finish(struct threads *all)
+{
+	__u32 i;
+
+	tsct_spans_finish(&all->in_call);
+	for (i = 0; i < all->nr; i++) {
+		identify_thread(&all->table[i], all->identity);
+		all->table[i].some_switches = all->table[i].tid &&
+			!tsct_known_switches(&all->known, all->table[i].node, all->table[i].who);
+	}
+	if (all->nr_calls)
+		qsort(all->calls, all->nr_calls, sizeof(*all->calls), by_total);
+	if (all->nr)
+		qsort(all->table, all->nr, sizeof(*all->table), by_events);
+}
+
+/* ---- for cmd_stat.c -------------------------------------------------------- */
+
+/* Finds out what the events of a stream mean. Returns 0 or -ENOMEM. */
+static int init_stream(struct stat_threads *t, const struct tsct_recording *rec, __u32 stream)
+{
+	const struct tsct_stream_class *c = &rec->streams[stream];
+	const struct tsct_syscall *call;
+	__u32 i;
+
+	t->meaning[stream] = calloc(c->nr_defs + 1, sizeof(**t->meaning));
+	if (!t->meaning[stream])
+		return -ENOMEM;
+	for (i = 0; i < c->nr_defs; i++) {
+		if (!c->defs[i])
+			continue;
+		call = tsct_syscall_of(rec, stream, c->defs[i]);
+		t->meaning[stream][i] = (struct stat_meaning) {
+			.kernel = tsct_kernel_event(rec, stream, c->defs[i]),
+			/* exit() never returns: do not count it as a call without an end. */
+			.call = call && call->result != TSCT_RESULT_NONE ?
+				(__s64)tsct_syscall_number(call) : -1,
+			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,
+		};
+	}
+	return 0;
+}
+
+int stat_threads_open(struct stat_figures *s)
+{
+	struct stat_threads *t = calloc(1, sizeof(*t));
+	__u32 i;
+
+	s->threads = t;
+	if (!t)
+		return -ENOMEM;
+	t->nr_streams = s->rec->nr_streams;
+	t->meaning = calloc(t->nr_streams + 1, sizeof(*t->meaning));
+	if (!t->meaning)
+		return -ENOMEM;
+	for (i = 0; i < t->nr_streams; i++)
+		if (init_stream(t, s->rec, i))
+			return -ENOMEM;
+	tsct_identity_read(s->dir, &t->identity);
+	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &t->stacks) == -ENOMEM)
+		return -ENOMEM;
+	return threads_init(&t->all, &t->identity, s->trace);
+}
+
+void stat_threads_free(struct stat_figures *s)
+{
+	struct stat_threads *t = s->threads;
+	__u32 i;
+
+	for (i = 0; t->meaning && i < t->nr_streams; i++)
+		free(t->meaning[i]);
+	free(t->meaning);
+	threads_free(&t->all);
+	tsct_identity_free(&t->identity);
+	tsct_stacks_free(t->stacks);
+	free(t);
+	s->threads = NULL;
+}
+
+void stat_threads_note(struct stat_figures *s, const struct tsct_trace_event *e, __u64 bytes)
+{
+	struct stat_threads *t = s->threads;
+
+	threads_note(&t->all, e, bytes,
+		     &t->meaning[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST]);
+	if (t->stacks && tsct_stacks_has(s->rec, e))
+		tsct_stack_counts_add(&t->counts, tsct_stacks_of(t->stacks, s->rec, e), 1);
+}
+
+void stat_threads_finish(struct stat_figures *s)
+{
+	threads_finish(&s->threads->all);
+}
