@@ -20,6 +20,7 @@
 #   make check-newest    the guest suite on the newest kernel in Debian's archive
 #   make check-packages  packages on Debian 12, 13, sid, Ubuntu 24.04, 26.04, and RPM
 #   make check-stress    tests again and again on a busy machine that stops them, TEST=t_record
+#   make check-programs  redis, nginx, PostgreSQL, Go and musl programs in containers
 #   make check-panics    a guest that panics again and again, PANICS=200
 #   make check-service   the daemon under systemd, in a container
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
@@ -136,6 +137,13 @@ check-browser: deps
 	+$(MAKE) -C tests native
 	BROWSER=1 tests/native/t_report.sh
 	BROWSER=1 tests/native/t_cluster_live.sh
+# Programs of others in containers made by hand: PROGRAMS="nginx go"
+PROGRAMS ?= static redis nginx postgresql go musl
+check-programs: deps
+	tests/deps.sh --programs
+	+$(MAKE) all
+	+$(MAKE) -C tests native
+	PROGRAMS="$(PROGRAMS)" tests/native/t_strangers_programs.sh
 check-service: deps
 	tests/deps.sh --service
 	+$(MAKE) all
@@ -200,5 +208,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-all check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-mutants check-newest check-packages check-panics check-stress check-sim demo bench \
+	check-browser check-faults check-guest-debug check-model check-mutants check-newest check-packages check-panics check-programs check-stress check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

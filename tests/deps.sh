@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --packages |
-#         --service] -
+#         --programs | --service] -
 # install the packages that the build and the tests use
 #
 # On Debian 12 or newer and on Ubuntu, missing packages are installed with
@@ -10,7 +10,8 @@
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
 # for the fuzzer, --browser a browser for the pages, --newest those for a root
-# with the newest kernel, --packages those for the test of packages, --service those for
+# with the newest kernel, --packages those for the test of packages, --programs programs of
+# others, --service those for
 # the container of the service test, --bench LTTng for comparison.
 set -euo pipefail
 
@@ -114,6 +115,13 @@ debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | their 
 dkms                 | dkms                | builds the module for installed kernels
 '
 
+for_programs='
+nginx-light/nginx    | nginx               | a server with several processes
+postgresql           | /usr/lib/postgresql/*/bin/postgres | a server with many processes
+golang-go            | go                  | a program with goroutines
+musl-tools           | musl-gcc            | a program with another C library
+'
+
 for_service='
 mmdebstrap           | mmdebstrap          | a Debian for a container
 '
@@ -196,6 +204,7 @@ install_packages() {
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
 [ "${1:-}" != --newest ] || table+=$for_newest
 [ "${1:-}" != --packages ] || table+=$for_packages
+[ "${1:-}" != --programs ] || table+=$for_programs
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
 [ "${1:-}" != --bench ] || table+=$for_bench

@@ -411,6 +411,8 @@ static __u32 program_functions(const struct tsct_stack *stack)
 void tsct_stack_counts_add(struct tsct_stack_counts *c, const struct tsct_stack *stack,
 			   __u64 events)
 {
+	__u32 functions;
+
 	if (!stack) {
 		c->missing += events;
 		return;
@@ -425,7 +427,9 @@ void tsct_stack_counts_add(struct tsct_stack_counts *c, const struct tsct_stack 
 		return;
 	}
 	c->of_program += events;
-	c->of_one_function += program_functions(stack) <= 1 ? events : 0;
+	/* Without a file of the innermost address, the number of functions is unknown. */
+	functions = program_functions(stack);
+	c->of_one_function += functions == 1 || stack->nr - stack->nr_kernel == 1 ? events : 0;
 }
 
 bool tsct_stack_counts_text(const struct tsct_stack_counts *c, unsigned int i,

@@ -333,7 +333,7 @@ TEST(test_table)
 TEST(test_counts)
 {
 	static const char *const sentences[] = {
-		"66.7 % of the stacks of programs end after one function: no frame pointers, see"
+		"61.3 % of the stacks of programs end after one function: no frame pointers, see"
 		" trace-ctl-record(1), STACKS",
 		"4 events of threads without a user stack: kernel threads, idle CPUs, exits",
 		"24 events with a stack of which the kernel refused a part, which reads [refused]",
@@ -352,18 +352,21 @@ TEST(test_counts)
 	put_stack(1, 1, "1 2");
 	put_stack(2, 1, "1 2 2");
 	put_stack(3, 1, "1");
+	put_frame(4, 0, "", "", "");
+	put_stack(6, 1, "1 4 4");		/* of a process whose files are unknown */
+	put_stack(7, 1, "1 2 4");		/* its caller is an address in no file */
 	put_refused(4, 1, "1 3", TSCT_STACK_USER_REFUSED);
 	put_refused(5, 1, "3 2", TSCT_STACK_KERNEL_REFUSED);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_str_eq(frame_text(s, tsct_stacks_find(s, 0, 4), 1), "[refused+0x0]");
-	for (unsigned int i = 1; i <= 5; i++)
+	for (unsigned int i = 1; i <= 7; i++)
 		tsct_stack_counts_add(&counts, tsct_stacks_find(s, 0, i), i == 2 ? 9 :
-				      i == 3 ? 4 : i == 4 ? 7 : i == 5 ? 17 : 1);
+				      i == 3 ? 4 : i == 4 ? 7 : i == 5 ? 17 : i == 6 ? 3 : 1);
 	tsct_stack_counts_add(&counts, NULL, 1);
-	ck_assert_uint_eq(counts.events, 38);
-	ck_assert_uint_eq(counts.of_program, 27);
-	ck_assert_uint_eq(counts.of_one_function, 18);
+	ck_assert_uint_eq(counts.events, 42);
+	ck_assert_uint_eq(counts.of_program, 31);
+	ck_assert_uint_eq(counts.of_one_function, 19);
 	ck_assert_uint_eq(counts.absent, 4);
 	ck_assert_uint_eq(counts.refused, 24);
 	ck_assert_uint_eq(counts.missing, 1);

@@ -179,11 +179,12 @@ static int describe_node(const struct record_session *s,
 			 struct tsct_recorded_node *node)
 {
 	struct tsct_recorded_cpu cpu;
-	struct utsname uts;
+	struct utsname uts = { .nodename = "unknown", .release = "unknown" };
 	int err = 0;
 	__u32 i;
 
-	uname(&uts);
+	/* A filter of seccomp may refuse it. */
+	(void)uname(&uts);
 	memcpy(node->uuid, s->rec.uuid, sizeof(node->uuid));
 	tsct_boot_id(node->boot_id);
 	node->host = strdup(uts.nodename);

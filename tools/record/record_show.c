@@ -83,6 +83,7 @@ void record_figure_balance(const struct record_session *s,
 
 /* Resources that the recorder has used */
 struct record_usage {
+	int err;		/* the rest is unknown: -errno; else 0 */
 	double cpu_s;		/* CPU time of the recorder's threads, s */
 	double percent;		/* cpu_s in per cent of the recorder's run time */
 	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
@@ -94,7 +95,9 @@ static void figure_usage(const struct record_session *s, struct record_usage *re
 	double wall = (tsct_monotonic_ns() - s->opened_ns) / 1e9;
 	struct rusage r;
 
-	getrusage(RUSAGE_SELF, &r);
+	ret->err = getrusage(RUSAGE_SELF, &r) ? -errno : 0;
+	if (ret->err)
+		return;
 	ret->cpu_s = r.ru_utime.tv_sec + r.ru_stime.tv_sec +
 		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 	ret->percent = wall > 0 ? 100 * ret->cpu_s / wall : 0;
@@ -296,9 +299,13 @@ static void print_text(const struct record_session *s,
 	print_balance(s, false);
 	print_files(s, &w);
 	figure_usage(s, &usage);
-	fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
-		" peak memory\n", usage.cpu_s, usage.percent,
-		usage.peak_bytes / 1e6);
+	if (usage.err)
+		fprintf(stderr, "  recorder: CPU time and memory unknown: getrusage: %s\n",
+			strerror(-usage.err));
+	else
+		fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
+			" peak memory\n", usage.cpu_s, usage.percent,
+			usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s%s; clock: %s by %s, %s, %s\n", rec->nodes[0].provider,
 		kernel_rings(s),
 		tsct_source_name(rec->source), rec->clock_origin,
@@ -494,7 +501,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	summary = json_pack(
-		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI sI so s{sf sf sI} ss sb "
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI sI sI so so ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
@@ -512,8 +519,9 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"messages_unnumbered", (json_int_t)s->unnumbered,
 		"threads_unseen", (json_int_t)s->threads_unseen,
 		"sync", json_sync(s),
-		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
-		"peak_bytes", (json_int_t)usage.peak_bytes,
+		"recorder", usage.err ? json_null() : json_pack("{sf sf sI}",
+			"cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
+			"peak_bytes", (json_int_t)usage.peak_bytes),
 		"provider", rec->nodes[0].provider,
 		"provider_gone", rec->nodes[0].provider_gone,
 		"clock", "source", tsct_source_name(rec->source),

@@ -153,7 +153,7 @@ struct second_runs {
 #define STACKS_SENT		32768	/* hashes in the map `stacks`, at most */
 struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
-	u32 tgid;
+	u32 tgid;		/* in the recorder's pid namespace; 0: it has none there */
 	u16 kernel_bytes, user_bytes;
 	u64 refused;		/* STACK_*_REFUSED: parts that the kernel did not give */
 };
@@ -265,6 +265,8 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
 struct kernel_filter {
 	u32 self_tgid;		/* tgid of the recorder, which is never recorded */
+	/* the recorder's pid namespace: inode number and level; 0: the initial one */
+	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all; 0: those in the map `tracked` */
 	u8 by_cpu;		/* only CPUs in `cpus` */
 	u8 by_name;		/* only threads with the name `name` */

@@ -267,6 +267,27 @@ struct page {
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
+#define LEVELS_MAX	32	/* largest level of a nested pid namespace */
+
+/* Returns a thread's number in its pid namespace of @level, and unless @ret_ns is NULL the
+ * inode number of that namespace. */
+static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *ret_ns)
+{
+	struct pid_namespace *ns;
+	const char *at;
+
+	opaque(level);
+	if (level > LEVELS_MAX)
+		return 0;
+	at = (const char *)pid + bpf_core_field_offset(struct pid, numbers) +
+		level * bpf_core_type_size(struct upid);
+	if (ret_ns) {
+		ns = BPF_CORE_READ((const struct upid *)at, ns);
+		*ret_ns = BPF_CORE_READ(ns, ns.inum);
+	}
+	return BPF_CORE_READ((const struct upid *)at, nr);
+}
+
 /*
  * Writes an event into this CPU's ring buffer, or counts the event as lost. Other programs
  * may interrupt this one on the same CPU at any point, and write into the same ring buffer.

@@ -117,6 +117,22 @@ static __always_inline bool may_have_user_stack(void)
 	return task->mm && !(task->flags & PF_KTHREAD);
 }
 
+/* Returns the number of the current process in the recorder's pid namespace, as in its /proc;
+ * 0: the process is in none of that namespace. */
+static __always_inline u32 number_for_recorder(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+	const struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	u32 number, ns = 0;
+
+	if (!filter.self_pid_ns)
+		return task->tgid;
+	if (!pid || BPF_CORE_READ(pid, level) < filter.self_level)
+		return 0;
+	number = read_number(pid, filter.self_level, &ns);
+	return ns == filter.self_pid_ns ? number : 0;
+}
+
 static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, bool of_kernel)
 {
 	struct stack_head *head = (void *)buffer->payload;
@@ -138,7 +154,7 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
 	if (head->refused)
 		count_statedump(STATEDUMP_REFUSED);
 	head->stack = hash_frames(frames, kernel, user, head->refused, of_kernel);
-	head->tgid = bpf_get_current_pid_tgid() >> 32;
+	head->tgid = number_for_recorder();
 	head->kernel_bytes = kernel;
 	head->user_bytes = user;
 	size = sizeof(*head) + kernel + user;

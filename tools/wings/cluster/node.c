@@ -144,7 +144,7 @@ static void on_check(struct node *n, const json_t *json)
 	const char *cwd = ctl_json_string(json, "cwd");
 	char why[8192] = "", boot[64] = "";
 	struct statvfs fs = { 0 };
-	struct utsname host;
+	struct utsname host = { .nodename = "unknown" };
 	json_t *state;
 
 	if (!make_dir(n, json, why, sizeof(why)) && statvfs(n->dir, &fs))

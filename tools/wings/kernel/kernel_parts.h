@@ -91,8 +91,9 @@ void call_layouts_limited(int map, take_dropped *take, void *context);
  * the statedump */
 struct tasks_bpf;
 
-/* Finds this process's tgid in the initial pid namespace, as BPF programs see it. */
-int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid);
+/* Finds this process's tgid in the initial pid namespace, as BPF programs see it, and its own
+ * pid namespace. Sets members self_* of @filter. */
+int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
 
 /*
  * Tracks the processes @roots and their descendants. Reports the present threads, and

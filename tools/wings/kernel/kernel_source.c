@@ -373,7 +373,7 @@ static int make_shared(struct kernel_source *source, struct tsct_channel *channe
 static int open_kernel(struct kernel_source *source, const struct kernel_select *select,
 		       unsigned int set, const int *ids, char *why, size_t size)
 {
-	int error = task_source_find_self(&source->shared, &source->shared.filter.self_tgid);
+	int error = task_source_find_self(&source->shared, &source->shared.filter);
 
 	if (error)
 		return bpf_errors_fail_step(error, "run", why, size);

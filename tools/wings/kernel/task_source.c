@@ -44,15 +44,17 @@ static int run_iterator(const struct bpf_program *program, pid_t tid)
 	return (int)n;
 }
 
-int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
+int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter)
 {
 	struct bpf_program *program;
 	struct tasks_bpf *tasks;
 	struct stat st;
 	int error;
 
-	*ret_tgid = (__u32)getpid();
-	if (!stat("/proc/self/ns/pid", &st) && st.st_ino == INITIAL_PID_NAMESPACE)
+	filter->self_tgid = (__u32)getpid();
+	if (stat("/proc/self/ns/pid", &st))
+		return -errno;
+	if (st.st_ino == INITIAL_PID_NAMESPACE)
 		return 0;
 	error = tasks_open(shared, &tasks);
 	if (error)
@@ -62,7 +64,11 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
 	error = tasks_bpf__load(tasks) ?: run_iterator(tasks->progs.find_process, getpid());
 	if (!error && !tasks->bss->found_tgid)
 		error = -ESRCH;
-	*ret_tgid = tasks->bss ? tasks->bss->found_tgid : 0;
+	if (!error) {
+		filter->self_tgid = tasks->bss->found_tgid;
+		filter->self_level = tasks->bss->found_level;
+		filter->self_pid_ns = (__u32)st.st_ino;
+	}
 	tasks_bpf__destroy(tasks);
 	return error;
 }

@@ -5,12 +5,12 @@
  * cgroups may change. */
 #include "tools/bpf/progs/kernel.h"
 
-#define LEVELS_MAX	32	/* largest level of a nested pid namespace */
-
 /* ID of the hierarchy of cgroups of version 2 */
 #define DEFAULT_HIERARCHY 0
 
-__u32 found_tgid;	/* tgid that find_process found, in the initial pid namespace; 0: none */
+/* What find_process found: the tgid in the initial pid namespace (0: none), and the level of the
+ * thread's own pid namespace */
+__u32 found_tgid, found_level;
 __u32 nr_added;		/* number of processes that were added to the map `tracked` */
 
 struct exec_record {
@@ -31,20 +31,9 @@ static __always_inline void read_numbers(const struct task_struct *task, u32 *nr
 					 u32 *ret_ns)
 {
 	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	struct pid_namespace *ns;
-	u64 level = BPF_CORE_READ(pid, level);
-	const char *at;
 
-	opaque(level);
-	if (!pid || level > LEVELS_MAX)
-		return;
-	at = (const char *)pid + bpf_core_field_offset(struct pid, numbers) +
-		level * bpf_core_type_size(struct upid);
-	*nr = BPF_CORE_READ((const struct upid *)at, nr);
-	if (!ret_ns)
-		return;
-	ns = BPF_CORE_READ((const struct upid *)at, ns);
-	*ret_ns = BPF_CORE_READ(ns, ns.inum);
+	if (pid)
+		*nr = read_number(pid, BPF_CORE_READ(pid, level), ret_ns);
 }
 
 /* Reports a thread's state. @name: the thread's new name; NULL: the name did not change */
@@ -164,8 +153,10 @@ int find_process(struct bpf_iter__task *it)
 {
 	struct task_struct *task = it->task;
 
-	if (task)
+	if (task) {
 		found_tgid = task->tgid;
+		found_level = BPF_CORE_READ(task, thread_pid, level);
+	}
 	return 0;
 }
 

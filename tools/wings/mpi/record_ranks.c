@@ -472,7 +472,8 @@ int record_ranks_start(struct record_options *o, const char *path)
 		err = ranks_listen(r, o->dir);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
-	uname(&host);
+	if (!err && uname(&host))
+		err = -errno;
 	if (!err && asprintf(&r->dir, "%s/%s", o->dir, host.nodename) < 0) {
 		r->dir = NULL;
 		err = -ENOMEM;

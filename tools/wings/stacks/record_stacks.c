@@ -87,7 +87,6 @@ struct record_stacks {
 	__u64 seed;		/* random start of keys */
 	struct tsct_symbolizer *symbolizer;	/* or NULL */
 	struct tsct_perf_maps *perf_maps;
-	bool other_numbers;	/* /proc numbers processes in another way than BPF */
 };
 
 /* ---- tables -------------------------------------------------------------- */
@@ -328,8 +327,8 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	snprintf(m->name, sizeof(m->name), "%.60s", path);
 }
 
-/* Reads the mappings of a process; finds none if the process has ended, or if /proc and
- * BPF number processes differently. */
+/* Reads the mappings of a process; finds none if the process has ended, or if the recorder's
+ * /proc does not have it. */
 static void read_mappings(struct record_stacks *st, __u32 tgid)
 {
 	char path[32], *line = NULL;
@@ -344,7 +343,7 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 	st->mapped_ns = tsct_monotonic_ns();
 	st->mapped_now = true;
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
-	maps = st->other_numbers ? NULL : fopen(path, "re");
+	maps = fopen(path, "re");
 	while (maps && st->nr_mappings < MAPPINGS_MAX &&
 	       (len = getline(&line, &room, maps)) > 0) {
 		if (line[len - 1] == '\n')
@@ -675,7 +674,6 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	if (!st || size < sizeof(*head) ||
 	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
 		return;
-	st->other_numbers = s->other_numbers;
 	limit_numbers(st);
 	if (tsct_index_find(&st->stacks, head->stack, 0) != TSCT_INDEX_NONE)
 		return;
