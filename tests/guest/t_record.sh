@@ -64,7 +64,8 @@ grep -q 'its recorder was killed' err || fail "dump"
 run 0 trace-ctl record -o c --duration 0.1
 killall -9 jobs || true
 
-# The module wakes the recorder, which does not poll by itself.
+# Rings that programs write wake nobody: the recorder checks idle ones every 5 ms. What wakes it
+# for kernel events is in t_idle.
 trace-ctl record -q -o idle &
 recorder=$!
 switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$recorder/status; }
@@ -73,7 +74,7 @@ usleep 500000
 before=$(switches) from=$(cut -d. -f1 /proc/uptime)
 sleep 2
 woken=$(($(switches) - before)) took=$(($(cut -d. -f1 /proc/uptime) - from + 1))
-[ $woken -lt $((50 * took)) ] || fail "idle: woken $woken times in $took s"
+[ $woken -lt $((250 * took)) ] || fail "idle: woken $woken times in $took s"
 kill -INT $recorder
 wait $recorder || fail "the idle recorder"
 recorder=
