@@ -96,26 +96,21 @@ static bool pid_ns_is_within(const struct pid_namespace *ns,
 	return ns;
 }
 
-/* Names are unique among the channels of a user and a pid namespace. Returns the channel of
- * @ns, or, if @below is true, else one of a pid namespace below @ns. */
+/* Names are unique among the channels of a user and a pid namespace. */
 static struct tsct_kchannel *channel_find_by_name(kuid_t uid,
 						  const struct pid_namespace *ns,
-						  bool below, const char *name)
+						  const char *name)
 {
-	struct tsct_kchannel *channel, *ret = NULL;
+	struct tsct_kchannel *channel;
 	unsigned long id;
 
 	lockdep_assert_held(&tsct_channel_lock);
 	xa_for_each(&channel_table, id, channel) {
-		if (channel->removed || !uid_eq(channel->uid, uid) ||
-		    strncmp(channel->name, name, TSCT_NAME_MAX))
-			continue;
-		if (channel->pid_ns == ns)
+		if (!channel->removed && uid_eq(channel->uid, uid) && channel->pid_ns == ns &&
+		    !strncmp(channel->name, name, TSCT_NAME_MAX))
 			return channel;
-		if (below && !ret && pid_ns_is_within(channel->pid_ns, ns))
-			ret = channel;
 	}
-	return ret;
+	return NULL;
 }
 
 static void channel_fill_header(struct tsct_kchannel *channel)
@@ -192,7 +187,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
 
 	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name)) {
+	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name)) {
 		err = -EEXIST;
 		goto unlock;
 	}
@@ -223,7 +218,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	int err;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->pid_ns, false, channel->name))
+	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name))
 		return -EEXIST;
 	/* Reserves an id, with NULL as entry: lookups shall not find the channel before its
 	 * header, which has the id, is complete. */
@@ -390,6 +385,7 @@ static int channel_check_owner(const struct tsct_kchannel *channel)
 static int channel_lookup(const struct tsct_channel_attach *arg,
 			  struct tsct_kchannel **ret)
 {
+	const struct pid_namespace *ns = task_active_pid_ns(current);
 	kuid_t uid = current_euid();
 
 	lockdep_assert_held(&tsct_channel_lock);
@@ -405,10 +401,15 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	*ret = channel_find_by_name(uid, task_active_pid_ns(current), true, arg->name);
-	/* All pid namespaces are below the initial one. */
-	if (!*ret && capable(CAP_SYS_ADMIN))
-		*ret = channel_find_by_name(uid, &init_pid_ns, true, arg->name);
+	/*
+	 * Never in the namespaces below: whoever lives there could choose the name of a channel
+	 * of the host's, whose programs would then write into memory that is not the host's.
+	 */
+	*ret = channel_find_by_name(uid, ns, arg->name);
+	while (!*ret && ns->parent && capable(CAP_SYS_ADMIN)) {
+		ns = ns->parent;
+		*ret = channel_find_by_name(uid, ns, arg->name);
+	}
 	return *ret ? 0 : -ENOENT;
 }
 

@@ -17,7 +17,6 @@
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/nospec.h>
 #include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -60,7 +59,6 @@ static struct {
 	u32 flags;
 	u32 source;
 	u64 when_cycles;
-	u32 generation;		/* number of checks, never 0 */
 } cpucheck_shown;
 
 static void cpucheck_work_fn(struct work_struct *work);
@@ -183,7 +181,6 @@ static void cpucheck_show(void)
 	cpucheck_shown.flags = cpucheck_flags;
 	cpucheck_shown.source = cpucheck_source;
 	cpucheck_shown.when_cycles = cpucheck_when_cycles;
-	cpucheck_shown.generation = cpucheck_shown.generation + 1 ?: 1;
 	mutex_unlock(&cpucheck_shown_lock);
 }
 
@@ -294,25 +291,6 @@ static void cpucheck_describe(struct tsct_check *check)
 	/* "tsc" is the only clocksource that a module can recognize. */
 	if (check->flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
-}
-
-void tsct_cpucheck_summary(struct tsct_check *check)
-{
-	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
-	mutex_lock(&cpucheck_shown_lock);
-	cpucheck_describe(check);
-	mutex_unlock(&cpucheck_shown_lock);
-}
-
-int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation)
-{
-	if (cpu >= nr_cpu_ids)
-		return -EINVAL;
-	mutex_lock(&cpucheck_shown_lock);
-	*ret = cpucheck_shown.table[array_index_nospec(cpu, nr_cpu_ids)];
-	*ret_generation = cpucheck_shown.generation;
-	mutex_unlock(&cpucheck_shown_lock);
-	return 0;
 }
 
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)

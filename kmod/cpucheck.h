@@ -37,13 +37,6 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
  * which the caller frees by kvfree(); or ERR_PTR(-ENOMEM).
  */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
-/* Fills in the output fields of *check only. */
-void tsct_cpucheck_summary(struct tsct_check *check);
-/*
- * Copies the entry of @cpu, and sets *ret_generation to a number that each check changes;
- * never 0. Returns 0, or -EINVAL: no such CPU.
- */
-int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation);
 
 /*
  * tsc_skew.c: fill in a CPU's entry of the table: _init() for an offline CPU,

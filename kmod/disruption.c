@@ -16,6 +16,8 @@
  * - The cause is stored before the count, so a reader that sees the count sees its cause or a later one.
  * - Slewing by NTP, a changed offset of TAI, and CPUs that go down disrupt nothing.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/fs.h>
@@ -69,7 +71,7 @@ static void disruption_work_fn(struct work_struct *work)
 		tsct_cpucheck_schedule();
 	tsct_disruption_read(&now);
 	wake_up_all(&disruption_wait);
-	tsct_netlink_disrupted(&now, tsct_cpucheck_source());
+	tsct_netlink_disrupted(&now, tsct_cpucheck_source_last());
 }
 
 static DECLARE_WORK(disruption_work, disruption_work_fn);
@@ -99,6 +101,7 @@ static void disruption_flush(void)
 {
 	irq_work_sync(&disruption_irq_work);
 	cancel_work_sync(&disruption_work);
+	WRITE_ONCE(disruption_check_cpus, false);
 }
 
 /* ---- suspend ------------------------------------------------------------- */
@@ -120,9 +123,10 @@ static int disruption_power_event(struct notifier_block *nb, unsigned long event
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		/* Where PENDING is set, the sum carries: PENDING is 0, and one more counts. */
-		if (atomic_read(disruption_half(1)) & PENDING)
-			disruption_add(1, PENDING, TSCT_CAUSE_SUSPEND);
+		/* Where PENDING is set, the sum carries: PENDING is 0, and one more counts. It is
+		 * not set if the module was loaded meanwhile. */
+		disruption_add(1, atomic_read(disruption_half(1)) & PENDING ? PENDING : COUNTER,
+			       TSCT_CAUSE_SUSPEND);
 		tsct_cpucheck_schedule();
 		break;
 	}
@@ -139,6 +143,7 @@ static struct notifier_block disruption_power = {
  * variables, under the timekeeping lock. */
 static struct timespec64 disruption_wall_to_monotonic;
 static u8 disruption_source_seq;
+static ktime_t disruption_offs_boot;
 static bool disruption_updated;
 
 /*
@@ -153,13 +158,18 @@ static int disruption_time_event(struct notifier_block *nb, unsigned long was_se
 	const bool source = !first && tk->cs_was_changed_seq != disruption_source_seq;
 	const bool step = !first && !timespec64_equal(&tk->wall_to_monotonic,
 						      &disruption_wall_to_monotonic);
+	const bool slept = !first && tk->offs_boot != disruption_offs_boot;
 
 	disruption_wall_to_monotonic = tk->wall_to_monotonic;
 	disruption_source_seq = tk->cs_was_changed_seq;
+	disruption_offs_boot = tk->offs_boot;
 	disruption_updated = true;
 	if (source) {
 		WRITE_ONCE(disruption_check_cpus, true);
 		tsct_disrupt(TSCT_CAUSE_CLOCKSOURCE);
+	} else if (slept && !(atomic_read(disruption_half(1)) & PENDING)) {
+		/* Xen saves and restores a guest without events of power management. */
+		tsct_disrupt(TSCT_CAUSE_SUSPEND);
 	} else if (step) {
 		disruption_add(0, 1, atomic_read(disruption_half(1)) & PENDING ?
 			       TSCT_CAUSE_SUSPEND : TSCT_CAUSE_STEP);
@@ -261,14 +271,22 @@ static struct miscdevice disruption_misc = {
 	.mode = 0444,
 };
 
-int tsct_disruption_device_init(void)
+static bool disruption_registered;
+
+void tsct_disruption_device_init(void)
 {
-	return misc_register(&disruption_misc);
+	int err = misc_register(&disruption_misc);
+
+	disruption_registered = !err;
+	if (err)
+		pr_err(TSCT_DISRUPTIONS_PATH ": cannot be made (error %d): programs do not use tsctraced's clock; unload the module\n",
+		       err);
 }
 
 void tsct_disruption_device_exit(void)
 {
-	misc_deregister(&disruption_misc);
+	if (disruption_registered)
+		misc_deregister(&disruption_misc);
 }
 
 /* ---- init and exit -------------------------------------------------------- */
@@ -281,7 +299,7 @@ int tsct_disruption_init(void)
 	if (!disruption_page)
 		return -ENOMEM;
 	disruption_page->magic = TSCT_DISRUPTIONS_MAGIC;
-	disruption_page->disruptions = (u64)((get_random_u32() | COUNTER) & ~PENDING) << 32;
+	disruption_page->disruptions = (u64)(((get_random_u32() >> 1) | COUNTER) & ~PENDING) << 32;
 	return 0;
 }
 

@@ -9,7 +9,7 @@
  * the page; start() follows the kernel's events, device_init() lets programs map the page. */
 int tsct_disruption_init(void);
 int tsct_disruption_start(void);
-int tsct_disruption_device_init(void);
+void tsct_disruption_device_init(void);
 void tsct_disruption_device_exit(void);
 void tsct_disruption_stop(void);
 void tsct_disruption_exit(void);

@@ -34,22 +34,18 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Programs can open the device from its registration on, and hold on to the module:
-	 * so the device is last. */
 	err = tsct_netlink_init();
 	if (err)
 		goto exit_channels;
-	err = tsct_disruption_device_init();
-	if (err)
-		goto exit_netlink;
+	/* Programs can open a device from its registration on, and hold on to the module: so
+	 * nothing that fails may come after the first device. */
 	err = tsct_device_init();
 	if (err)
-		goto exit_disruption_device;
+		goto exit_netlink;
+	tsct_disruption_device_init();
 	tsct_cpucheck_report();
 	return 0;
 
-exit_disruption_device:
-	tsct_disruption_device_exit();
 exit_netlink:
 	tsct_netlink_exit();
 exit_channels:
@@ -84,4 +80,4 @@ module_exit(tsctrace_exit);
 MODULE_LICENSE("GPL");
 MODULE_VERSION(TSCT_VERSION);
 MODULE_AUTHOR("The tsctrace developers");
-MODULE_DESCRIPTION("Per-CPU event rings and a clock on one TSC timeline");
+MODULE_DESCRIPTION("Per-CPU event rings on one TSC timeline");

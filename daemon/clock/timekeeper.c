@@ -607,6 +607,13 @@ void timekeeper_publish_cluster(struct timekeeper *k)
 
 /* ---- start -------------------------------------------------------------- */
 
+/* Returns true if the module counted a disruption of the counter since the params of @last were
+ * made: samples alone may then look as if only CLOCK_REALTIME had been set. */
+static bool was_counter_disrupted(const struct timekeeper *k, const struct tsct_clock_state *last)
+{
+	return k->count && last->disruptions && (k->count ^ last->disruptions) >> 32;
+}
+
 /*
  * Continues the clock params of an earlier daemon, if the params are valid and for the
  * same source. Samples can be compared with clock params only after the params have
@@ -620,6 +627,7 @@ static bool resume_published(struct timekeeper *k,
 	__s64 ahead, wait_ns;
 
 	if (last->source != k->est.state.source || !timekeeper_has_params(last) ||
+	    was_counter_disrupted(k, last) ||
 	    (__s64)(params->void_after_cycles - now) <= 0)
 		return false;
 	ahead = (__s64)(params->base_cycles - timekeeper_cycles(k));

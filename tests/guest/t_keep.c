@@ -147,7 +147,7 @@ static uint32_t hosts;		/* id of a channel of the host's root */
 /* In a pid namespace below, root without capabilities has its own channels only. */
 static void in_container(void)
 {
-	struct tsct_channel_create arg = keep_request("same");
+	struct tsct_channel_create arg = keep_request("same"), planted = keep_request("planted");
 	struct tsct_channel_info info = { 0 };
 	struct tsct_channel_cpu cpu = { .id = hosts };
 	int fd = dev_open();
@@ -165,6 +165,9 @@ static void in_container(void)
 	fd = dev_open();
 	t_check(!dev_attach_name(fd, "same", BOTH), "%m");
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info) && info.id == arg.id, "%m");
+	close(fd);
+	fd = dev_open();
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &planted), "%m");
 	close(fd);
 }
 
@@ -189,6 +192,12 @@ static void in_host(void)
 	close(fd);
 	t_check(!ioctl(dev_open(), TSCT_IOC_CHANNEL_NEXT, &info), "%m");
 	t_check(!strcmp(info.name, "same") && info.id != hosts && !remove_id(info.id), "%m");
+	/* A name that only a container has: the host's programs do not write there. */
+	fd = dev_open();
+	t_errno(dev_attach_name(fd, "planted", BOTH), ENOENT);
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(!strcmp(info.name, "planted") && !remove_id(info.id), "%m");
+	close(fd);
 }
 
 static void try_containers(void)

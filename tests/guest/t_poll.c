@@ -102,7 +102,7 @@ static void try_epoll(uint32_t mode)
 		consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
-	/* The descriptor is closed while the module polls the rings for epoll. */
+	/* The descriptor is closed while epoll waits for the rings. */
 	pid = publish_later(0);
 	dev_unmap(&m);
 	close(fd);

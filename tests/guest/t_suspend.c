@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Suspend disrupts the clock: while it is under way, and after it, the count of disruptions
- * is another one. Rings accept events as before. $TSCT_SUSPENDS times (2; all: 3) the machine suspends while
- * programs write and read, and no event is lost. Needs a kernel that can test suspend
- * (CONFIG_PM_DEBUG).
+ * is another one. Rings accept events as before. $TSCT_SUSPENDS times (2; all: 3) the machine
+ * suspends while programs write and read, and no event is lost. Needs a kernel that can test
+ * suspend (CONFIG_PM_DEBUG).
  * guest-test: timeout=60 rt=yes
  */
 #include "busy.h"
@@ -15,12 +15,14 @@ static void write_file(const char *path, const char *text)
 		t_skip("this kernel cannot test suspend: %s: %m", path);
 }
 
-/* Waits for each change of the count until it has
- * counted a whole suspend: at its end at the latest, the flag PENDING is gone. */
+static uint64_t before_suspend;		/* the count before the first suspend */
+
+/* Waits for each change of the count until it has counted a whole suspend: at its end at the
+ * latest, the flag PENDING is gone. The thread may begin after the suspend. */
 static void *watch_count(void *arg)
 {
 	const struct tsct_disruption_page *page = arg;
-	uint64_t before = clk_count(page);
+	uint64_t before = before_suspend;
 
 	t_until(clk_count(page) != before);
 	t_until(clk_count(page) >> 33 != before >> 33);
@@ -73,6 +75,7 @@ int main(void)
 	t_check(!dev_write(fd, 16, payload, sizeof(payload)), "%m");
 	dev_pin(0);
 
+	before_suspend = before;
 	t_check(!pthread_create(&watcher, NULL, watch_count, (void *)page));
 	write_file("/sys/module/suspend/parameters/pm_test_delay", "0");
 	write_file("/sys/power/pm_test", "processors");

@@ -57,3 +57,4 @@ create 3 9
 create 0 1
 [ "$made" = 1 ] || fail "none is left for root: $(cat "$work/err")"
 ok "the reserve of root"
+echo "1..$passed"

@@ -211,6 +211,23 @@ LOOP_TEST(test_module_disrupts, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 	synchronized_after(2, 2, cause);
 }
 
+/* The module counts a suspend while no daemon runs: the params are not continued, and the new
+ * epoch is not one that leaves the counter alone, though only CLOCK_REALTIME seems to be set. */
+TEST(test_module_disrupts_between_daemons)
+{
+	load_module(COUNT);
+	go_on(3);
+	timekeeper_stop(&timekeeper);
+	ck_assert_uint_eq(file()->disruptions, COUNT);
+	sim_step(&sim, 5000000);
+	world.disruption.count += TSCT_DISRUPTIONS_COUNTER + TSCT_DISRUPTIONS_STEP;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	ck_assert_uint_eq(file()->epoch, 2);
+	ck_assert_uint_eq(file()->cause, TSCT_CAUSE_RESTART);
+	ck_assert_uint_eq(file()->disruptions,
+			  COUNT + TSCT_DISRUPTIONS_COUNTER + TSCT_DISRUPTIONS_STEP);
+}
+
 /* A step too small for an epoch: a sample that agrees gives the params the new count. */
 TEST(test_module_counts_small_step)
 {
