@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <ucontext.h>
 
 #include "../unit/single_step.h"
@@ -83,6 +85,19 @@ static void set_limit(const char *bytes)
 	t_check(file && fputs(bytes, file) >= 0 && !fclose(file), "%m");
 }
 
+/* Between bind() and listen(), the daemon's socket is there, but refuses connections. */
+static bool is_listening(void)
+{
+	const struct sockaddr_un addr = {
+		.sun_family = AF_UNIX, .sun_path = "/run/tsctrace/tsctraced.sock",
+	};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool ret = !connect(fd, (const struct sockaddr *)&addr, sizeof(addr));
+
+	close(fd);
+	return ret;
+}
+
 /*
  * The module has no room for a channel of this user: the library uses the daemon, and says
  * why; if the environment demands the module, the request fails.
@@ -94,7 +109,7 @@ static void try_limit(void)
 	pid_t pid = lib_start_daemon("1000");
 	int err;
 
-	t_until(!access("/run/tsctrace/tsctraced.sock", F_OK));
+	t_until(is_listening());
 	set_limit("4096");
 	err = tsct_channel_open(&options, &channel);
 	t_check(!err, "%s", tsct_channel_error(channel));
