@@ -247,25 +247,72 @@ static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		tsct_event_text_put(&d->lines, text, len) ?: put_end(d, call, e, NULL);
 }
 
+int dump_calls_start(struct dump *d)
+{
+	const __u32 before = d->known.begun;
+	int err;
+	__u32 i;
+
+	tsct_known_free(&d->known);
+	d->known = (struct tsct_known) { .rec = d->rec, .identity = &d->identity };
+	d->calls.size = sizeof(struct open_call);
+	d->calls.closed = call_closed;
+	d->calls.arg = d;
+	err = tsct_known_init(&d->known, d->trace);
+	while (!err && tsct_known_pass(&d->known, d->last))
+		;
+	/* Losses have become known before the events that were read last. */
+	for (i = 0; i < d->threads.nr && !err && d->known.begun > before; i++)
+		err = tsct_spans_leave(&d->calls, i, TSCT_SPAN_REPLACED, NULL);
+	return err;
+}
+
+static const struct tsct_thread *thread_of(struct dump *d, const struct tsct_trace_event *e)
+{
+	const struct tsct_identity_thread *who = e->tid ?
+		tsct_identity_find(&d->identity, e->node, e->tid, e->tick) : NULL;
+
+	return tsct_threads_get_generation(&d->threads, e->node, e->tid, e->cpu,
+					   who ? who->generation : 0);
+}
+
+int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown)
+{
+	const enum tsct_kernel_event kernel = tsct_kernel_event(d->rec, e->stream, e->def);
+	const struct tsct_thread *t;
+	int err = tsct_known_calls(&d->known, &d->calls, &d->threads, e,
+				   kernel == TSCT_KERNEL_SWITCH);
+
+	if (err || shown || !d->rec->streams[e->stream].kernel)
+		return err;
+	t = thread_of(d, e);
+	if (!t)
+		return -ENOMEM;
+	/* The thread has ended its call, or is in another one, which is not shown. */
+	return tsct_spans_open(&d->calls, t->index) && (kernel == TSCT_KERNEL_ENTER ||
+		kernel == TSCT_KERNEL_EXIT || tsct_syscall_of(d->rec, e->stream, e->def)) ?
+		tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) : 0;
+}
+
 int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 		  const struct tsct_trace_event *e, __s64 ns)
 {
 	const struct tsct_syscall *call = known ?: &unknown_call;
 	const unsigned int kind = known ? e->def->kind :
 		!strcmp(e->def->name, "sys_enter") ? TSCT_KIND_BEGIN : TSCT_KIND_END;
-	const struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
+	const bool is_known = tsct_known_end(&d->known, e);
+	const struct tsct_thread *t = thread_of(d, e);
 	int err = 0;
 
 	if (!t)
 		return -ENOMEM;
-	if (!d->calls.closed)
-		d->calls = (struct tsct_spans) {
-			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
-		};
 	/* A call is still open if the event of its end was lost: close that call. */
+	if (kind != TSCT_KIND_END || !is_known)
+		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e);
 	if (kind != TSCT_KIND_END)
-		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
-			begin_call(d, t->index, call, e, ns);
+		err = err ?: begin_call(d, t->index, call, e, ns);
+	if (!err && kind == TSCT_KIND_BEGIN && !is_known)
+		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e);
 	if (err || kind == TSCT_KIND_BEGIN)
 		return err;
 	err = tsct_spans_end(&d->calls, t->index, pair_of(call, e), e);
@@ -288,4 +335,5 @@ void dump_calls_free(struct dump *d)
 	}
 	tsct_spans_free(&d->calls);
 	tsct_threads_free(&d->threads);
+	tsct_known_free(&d->known);
 }
