@@ -75,7 +75,7 @@ def losses_of(directory):
     for path in glob.glob(directory + "/*_*"):
         channel, data = path.split("/")[-1].rsplit("_", 1)[0], open(path, "rb").read()
         at = count = last = 0
-        while at < len(data):
+        while at + HEAD.size <= len(data):
             _, _, _, begin, end, _, bits, _, lost, cpu, _ = HEAD.unpack_from(data, at)
             if lost > count:
                 losses.append((channel, cpu, ns(last or begin), ns(end)))
@@ -152,4 +152,5 @@ def main():
     print(len(runs), len(slices))
 
 
-main()
+if __name__ == "__main__":
+    main()
