@@ -306,6 +306,24 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
+/* Tests the largest payload in blocks that would take more: with interrupts off, no more is
+ * copied. */
+static int __init selftest_check_payload_max(void)
+{
+	struct tsct_kchannel *channel = tsct_channel_open("selftest-large",
+			TSCT_POLICY_DISCARD, TSCT_BLOCK_SIZE_MAX, 2);
+	static u8 payload[TSCT_KERNEL_PAYLOAD_MAX + 1] __initdata;
+	int err[2];
+
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+	err[0] = tsct_emit(channel, TSCT_ID_FIRST, payload, TSCT_KERNEL_PAYLOAD_MAX);
+	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, TSCT_KERNEL_PAYLOAD_MAX + 1);
+	tsct_channel_close(channel);
+	check(err[0] == 0 && err[1] == -EMSGSIZE);
+	return 0;
+}
+
 /* Logs how many cycles 1000 events take. An emulated TSC may count instructions. */
 static void __init selftest_measure(struct tsct_kchannel *channel)
 {
@@ -375,7 +393,8 @@ int __init tsct_selftest_emit(void)
 		if (ring && !err)
 			err = selftest_check_ring(ring);
 	}
-	err = err ?: selftest_check_refusals(channel) ?: selftest_check_handle(channel);
+	err = err ?: selftest_check_refusals(channel) ?: selftest_check_handle(channel) ?:
+		selftest_check_payload_max();
 	selftest_measure(channel);
 	tsct_channel_put(channel, arg.roles);
 	if (err)
