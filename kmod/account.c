@@ -3,9 +3,9 @@
  * Ring memory accounting: bytes and channels of each user, checked against the
  * module parameters. A task in user namespaces is charged as the owner of the outermost one
  * below the initial one: anyone with a range in /etc/subuid has 65536 ids. Pages are also
- * charged to their creator's memory cgroup; the module parameters limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK
- * is not used: it limits a process, with a default of 8 MiB, and a channel may outlive
- * the process that created it.
+ * charged to their creator's memory cgroup; the module parameters limit users in any cgroup,
+ * with or without a limit. RLIMIT_MEMLOCK is not used: it limits a process, with a default of
+ * 8 MiB, and a channel may outlive the process that created it.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>

@@ -113,8 +113,8 @@ static u64 cpucheck_skew_max_cycles(void)
 }
 
 /*
- * Returns true if a CPU's new skew cannot be the one of its last check. Programs take a CPU
- * whose skew was never measured to be in step.
+ * Returns true if a CPU's new skew cannot be the one of its last check. Programs assume that a
+ * CPU whose skew was never measured is in step.
  */
 static bool cpucheck_contradicts(const struct tsct_cpu_check *new,
 				 const struct tsct_cpu_check *old)

@@ -13,7 +13,8 @@
  *   in the update itself, with its lock held and interrupts off. A restored
  *   virtual machine: as soon as the kernel's driver of VM Generation ID reports it, some time
  *   after the guest runs again.
- * - The cause is stored before the count, so a reader that sees the count sees its cause or a later one.
+ * - The cause is stored before the count, so a reader that sees the count sees its cause or a
+ *   later one.
  * - Slewing by NTP, a changed offset of TAI, and CPUs that go down disrupt nothing.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -227,7 +227,7 @@ struct net_event {
 	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
 } __attribute__((packed));
 
-/* What the programs of network events do not know, because the kernel hides its addresses */
+/* Addresses that the programs of network events lack where the kernel hides them */
 struct net_unknown {
 	u64 messages;		/* number of events without a message number; atomic */
 	s32 error;		/* why variables were not found, -errno: EPERM, or ENOENT */

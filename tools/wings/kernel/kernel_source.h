@@ -111,10 +111,10 @@ unsigned long kernel_source_refused(const struct kernel_source *source);
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* What network events do not show, because the programs lack addresses of the kernel */
+/* Parts of network events that are unknown where the kernel hides its addresses */
 struct kernel_unknown {
 	unsigned long messages;	/* number of events with the message number 0: unknown */
-	bool fragments;		/* a number is unknown if a datagram's first bytes are in fragments */
+	bool fragments;		/* no number if a datagram's first bytes are in fragments */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
 	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
 };

@@ -8,7 +8,7 @@
 /* ID of the hierarchy of cgroups of version 2 */
 #define DEFAULT_HIERARCHY 0
 
-/* What find_process found: the tgid in the initial pid namespace (0: none), and the level of the
+/* Result of find_process: the tgid in the initial pid namespace (0: none), and the level of the
  * thread's own pid namespace */
 __u32 found_tgid, found_level;
 __u32 nr_added;		/* number of processes that were added to the map `tracked` */
