@@ -228,21 +228,28 @@ def run_kernel(r, work, env):
     if late:
         with subprocess.Popen(programs[0].argv(), env=env) as running:
             wait_for("early calls", lambda: programs[0].started(2))
-            with subprocess.Popen(record + ["-p", str(running.pid)], env=env, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
-                wait_for("the recording", lambda: os.path.exists(f"{work}/r/metadata") or
-                         recorder.poll() is not None)
-                open(f"{work}/go", "w").close()
-                running.wait(WAIT_S)
-                recorder.send_signal(signal.SIGINT)
-                out = recorder.communicate(timeout=WAIT_S)[0]
-                status = recorder.returncode
+            out, status, _ = attach(record, running, work, env)
     else:
         done = trace_ctl(record[1:] + ["--", "sh", "-c", contained(r, programs)], env)
         out, status = done.stdout, done.returncode
     bounds = [p.between(passes, late) for p in programs]
     check(f"{work}/r", status, sum(b[0] for b in bounds), sum(b[1] for b in bounds),
           last_json(out).get("kernel_misses", 0))
+
+
+def attach(record, running, work, env, at_end=lambda: None):
+    """Records a running program, which is let go on, until its end. Returns the output of record,
+    its exit status, and the result of at_end(), which is called before record is ended."""
+    with subprocess.Popen(record + ["-p", str(running.pid)], env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+        wait_for("the recording", lambda: os.path.exists(f"{work}/r/metadata") or
+                 recorder.poll() is not None)
+        open(f"{work}/go", "w").close()
+        running.wait(WAIT_S)
+        result = at_end()
+        recorder.send_signal(signal.SIGINT)
+        out = recorder.communicate(timeout=WAIT_S)[0]
+    return out, recorder.returncode, result
 
 
 class Counter:
@@ -318,16 +325,7 @@ def run_tracepoints(r, work, env):
         with subprocess.Popen(programs[0].argv(), env=env) as running:
             wait_for("a pause", lambda: programs[0].started(2) and in_openat(running.pid))
             counter = Counter(name, chosen)
-            with subprocess.Popen(record + ["-p", str(running.pid)], env=env, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
-                wait_for("the recording", lambda: os.path.exists(f"{work}/r/metadata") or
-                         recorder.poll() is not None)
-                open(f"{work}/go", "w").close()
-                running.wait(WAIT_S)
-                counts = counter.end()
-                recorder.send_signal(signal.SIGINT)
-                out = recorder.communicate(timeout=WAIT_S)[0]
-                status = recorder.returncode
+            out, status, counts = attach(record, running, work, env, counter.end)
     misses = last_json(out).get("kernel_misses", 0)
     try:
         figures = check(f"{work}/r", status, sum(counts[c][0] for c in chosen),
