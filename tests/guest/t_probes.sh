@@ -131,8 +131,8 @@ done
 unset TSCTRACE_PROVIDER
 echo 0 >$tracing/events/t_probes/zero/enable
 
-# More calls at once than the kernel follows to their return: those are counted. The signal
-# comes when all processes sleep.
+# More calls at once than the kernel follows to their return: those are counted, with those of
+# other processes. The signal comes when all processes sleep.
 cat >sleep.sh <<'END'
 for i in $(seq 60); do
 	sleep 1000 &
@@ -151,7 +151,7 @@ echo "$n of 60 returns, $missed missed"
 [ "$n" -ge 1 ] && [ "$n" -lt 60 ] || fail "$n of 60 returns"
 case $(uname -r) in
 6.[0-6].*) ;;
-*) [ $((n + missed)) = 60 ] || fail "$n of 60 returns, $missed missed" ;;
+*) [ $((n + missed)) -ge 60 ] || fail "$n of 60 returns, $missed missed" ;;
 esac
 
 # Tracepoints have the fields that the kernel names.

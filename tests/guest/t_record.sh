@@ -81,11 +81,12 @@ recorder=
 
 # A full disk ends the recording with an error.
 mkdir small
-mount -t tmpfs -o size=32k tmpfs small
+mount -t tmpfs -o size=64k tmpfs small
 cat >fill.sh <<'END'
 t_lib emit 5
 until trace-ctl dump small/d 2>/dev/null | grep -q fill; do :; done
-t_lib emit 100
+cat /dev/zero >small/zeros 2>/dev/null
+t_lib emit 5000
 END
 run 1 trace-ctl record -o small/d -- sh fill.sh
 grep -q 'No space left on device; the recording ends here' err || fail "full disk"
