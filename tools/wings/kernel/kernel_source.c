@@ -246,8 +246,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
 
 	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted);
-	bpf_program__set_autoload(bpf->progs.on_sys_enter_second,
-				  may_be_preempted && set & 1u << SYS_ENTER);
+	bpf_program__set_autoload(bpf->progs.on_sys_enter_second, may_be_preempted);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
 				  may_be_preempted && set & 1u << SYS_EXIT);
 	if (may_be_preempted)
@@ -293,7 +292,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.on_sched_switch,
 				  set & 1u << SCHED_SWITCH);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
-				  set & 1u << SYS_ENTER);
+				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
 	configure_second(bpf, set);
 	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
@@ -390,7 +389,10 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 		return bpf_errors_fail_step(error, "load", why, size);
 	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
 		error = call_layouts_set(bpf_map__fd(source->bpf->maps.calls),
-					 source->where, source->stacks, why, size);
+					 source->where, source->stacks,
+					 !(set & 1u << SYS_EXIT) ? TSCT_KIND_BEGIN :
+					 set & 1u << SYS_ENTER ? TSCT_KIND_INSTANT :
+					 TSCT_KIND_END, why, size);
 	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
 	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	if (!error && select->cgroup)
@@ -533,8 +535,9 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 	const struct kernel_bpf *bpf = source->bpf;
 	unsigned long missed = READ_ONCE(bpf->bss->missed) +
 		bpf_program_missed(bpf->progs.on_sched_switch) +
-		calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
-			     &bpf->bss->second_runs.enter) +
+		(!bpf->rodata->has_sys_enter ? 0 :
+		 calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
+			      &bpf->bss->second_runs.enter)) +
 		calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
 			     &bpf->bss->second_runs.exit) +
 		net_source_missed(source->net);
