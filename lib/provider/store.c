@@ -515,14 +515,32 @@ static int check_bytes(const struct tsct_store *store, uid_t uid, uid_t payer, _
 		user_bytes + bytes > store->bytes_user_max ? -EDQUOT : 0;
 }
 
-static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
+/* Counts memory that a client took by writing to parts of the file that have none yet, such as the
+ * definitions' area. */
+static void count_written(struct tsct_store *store, struct tsct_store_channel *channel)
 {
-	const struct tsct_store_channel *channel;
+	struct stat st;
+	__u64 bytes;
+
+	bytes = fstat(channel->memfd, &st) ? 0 : (__u64)st.st_blocks * 512;
+	if (bytes <= channel->bytes)
+		return;
+	store->bytes += bytes - channel->bytes;
+	channel->bytes = bytes;
+}
+
+static int check_limits(struct tsct_store *store, uid_t uid, __u64 bytes)
+{
+	struct tsct_store_channel *channel;
 	const uid_t payer = tsct_payer(uid);
 	__u32 nr = 0;
 
-	TAILQ_FOREACH(channel, &store->channels, list)
-		nr += channel->payer == payer;
+	TAILQ_FOREACH(channel, &store->channels, list) {
+		if (channel->payer != payer)
+			continue;
+		nr++;
+		count_written(store, channel);
+	}
 	if (store->nr_channels >= limit_for(store, uid, store->channels_max) ||
 	    nr >= store->channels_user_max)
 		return -EDQUOT;

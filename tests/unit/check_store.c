@@ -297,6 +297,24 @@ TEST(test_limits)
 	ck_assert_int_eq(create(&root, "b"), 0);
 }
 
+/* Memory that a client takes by writing where there are no definitions yet is the client's. */
+TEST(test_memory_beyond_definitions)
+{
+	const struct tsct_channel_header *h;
+	__u64 bytes;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
+	bytes = store.bytes;
+	memset(anna.channel->map + h->defs_offset + 2 * TSCT_DEFS_SIZE, 1, bytes);
+	store.bytes_user_max = 3 * bytes - 1;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	ck_assert_uint_eq(store.bytes, 3 * bytes);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_uint_eq(store.bytes, bytes);
+}
+
 /* On a machine with 512 CPUs, a user may have three channels of the default size. */
 TEST(test_default_limits)
 {
