@@ -424,6 +424,12 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
+/* Returns the length of a message that is sent, bytes; UINT64_MAX: MPI refuses the arguments */
+static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
+{
+	return count < 0 || type == MPI_DATATYPE_NULL ? UINT64_MAX : bytes(count, type);
+}
+
 /* Size of several buffers, bytes. @counts: int, or MPI_Count in calls with large counts */
 #define nsum(nr, counts, type)						\
 ({									\
@@ -515,7 +521,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 
 #define SHAPES_send	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_send_of(blocking)					\
-	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, bytes(count, datatype)); \
+	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, sent_bytes(count, datatype)); \
 	const __u64 number_ = begin_send(call_, comm, &peer_, blocking);
 #define BEFORE_send()	BEFORE_send_of(true)
 #define AFTER_send()							\
