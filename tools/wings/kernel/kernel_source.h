@@ -49,17 +49,16 @@ int kernel_source_known(const char *event);
  * @select: selects threads, and events by conditions and rate
  *
  * Loads and attaches the BPF programs, except those of probes: kernel_source_attach() does
- * that. Returns 0 or -errno, with the reason and the fix in @why. Not thread-safe, because
+ * that. Returns 0 or -errno. Not thread-safe, because
  * libbpf's log is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
-		       const struct kernel_select *select, struct kernel_source **ret,
-		       char *why, size_t why_size);
+		       const struct kernel_select *select, struct kernel_source **ret);
 
 /* Loads and attaches the program of the next probe, as kernel_source_open() does. Returns the
  * number of probes that are left; 0: all programs are attached; or -errno. */
-int kernel_source_attach(struct kernel_source *source, char *why, size_t why_size);
+int kernel_source_attach(struct kernel_source *source);
 
 /* Begins the recording at @begin, in cycles. Without the module, earlier events, and those
  * lost before the last call of kernel_source_pump(), are left out. */

@@ -72,18 +72,18 @@ static int discard_events(const struct record_session *s)
 	return 0;
 }
 
-/* Attaches the programs of all probes. Returns 0, or -errno with the reason in @why. */
-static int attach_probes(struct record_session *s, char *why, size_t size)
+/* Attaches the programs of all probes. Returns 0, or -errno. */
+static int attach_probes(struct record_session *s)
 {
 	__s64 shown = tsct_monotonic_ns(), now;
 	unsigned int nr = 0;
 	char line[64];
 	int left, err = 0;
 
-	while (!err && (left = kernel_source_attach(s->source, why, size)) > 0) {
+	while (!err && (left = kernel_source_attach(s->source)) > 0) {
 		nr = nr ? nr : (unsigned int)left + 1;
 		if (stop_signals)
-			return bpf_errors_fail(-EINTR, why, size, "interrupted before all events"
+			return bpf_errors_fail(-EINTR, "interrupted before all events"
 					       " were attached");
 		/* record_stacks_open(), without which stacks are not taken, needs the names of
 		 * all programs. */
@@ -100,7 +100,7 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 	}
 	if (nr)
 		record_print_progress(s->o, "");
-	return err ? bpf_errors_fail(err, why, size, "reading the rings failed: %s",
+	return err ? bpf_errors_fail(err, "reading the rings failed: %s",
 				     strerror(-err)) : left;
 }
 
@@ -120,7 +120,6 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		.rate_early_ns = s->o->rate_early_ns,
 		.stacks = s->o->stacks,
 	};
-	char why[1024] = "";
 	pid_t *roots = NULL;
 	int err;
 
@@ -137,12 +136,12 @@ int record_kernel_open(struct record_session *s, pid_t root)
 	raise_limit();
 	attach->begin_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
-				 s->o->nr_events, &select, &s->source, why, sizeof(why));
+				 s->o->nr_events, &select, &s->source);
 	free(roots);
 	if (!err)
-		err = attach_probes(s, why, sizeof(why));
+		err = attach_probes(s);
 	if (err) {
-		ctl_error("kernel events: %s", why);
+		ctl_error("kernel events: %s", bpf_errors_why());
 		if (s->o->verbose)
 			fputs(bpf_errors_log(), stderr);
 		return err;
