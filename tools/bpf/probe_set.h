@@ -55,7 +55,7 @@ TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list);
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 			       const struct bpf_shared *shared, const char *stacks);
 
-/* Like kernel_source_missed(), _counts_missed() and _limited(), for probes only */
+/* Like the figures of a kernel source with these names, and kernel_source_limited() */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,

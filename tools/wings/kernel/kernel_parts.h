@@ -116,8 +116,7 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);
 
 /* Like the functions of a kernel source with these names, for network events only */
-unsigned long net_source_missed(const struct net_bpf *bpf);
-void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret);
+void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret);
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
 
 #endif /* TSCT_TOOLS_KERNEL_PARTS_H */

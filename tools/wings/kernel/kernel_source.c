@@ -469,32 +469,6 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_count(const struct kernel_source *source,
-					    unsigned int count)
-{
-	return statedump_ring_count(source->statedump, count);
-}
-
-unsigned long kernel_source_missing(const struct kernel_source *source)
-{
-	return source->rings ? bpf_rings_missing(source->rings) : 0;
-}
-
-unsigned long kernel_source_refused(const struct kernel_source *source)
-{
-	return source->rings ? bpf_rings_refused(source->rings) : 0;
-}
-
-unsigned long kernel_source_untracked(const struct kernel_source *source)
-{
-	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
-}
-
-void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret)
-{
-	net_source_unknown(source->net, ret);
-}
-
 /*
  * Returns an upper bound of the number of system calls' starts, or ends, that neither program
  * recorded. @recorded: number of those that the second recorded because the first missed them
@@ -515,23 +489,28 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 	return left < of_second ? left : of_second;
 }
 
-unsigned long kernel_source_missed(const struct kernel_source *source)
+void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret)
 {
 	const struct kernel_bpf *bpf = source->bpf;
-	unsigned long missed = READ_ONCE(bpf->bss->missed) +
-		bpf_program_missed(bpf->progs.on_sched_switch) +
-		calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
-			     &bpf->bss->second_runs.enter) +
-		calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
-			     &bpf->bss->second_runs.exit) +
-		net_source_missed(source->net);
 
-	return missed + (source->probes ? probe_set_missed(source->probes) : 0);
-}
-
-bool kernel_source_counts_missed(const struct kernel_source *source)
-{
-	return !source->probes || probe_set_counts_missed(source->probes);
+	*ret = (struct kernel_figures) {
+		.missed = READ_ONCE(bpf->bss->missed) +
+			bpf_program_missed(bpf->progs.on_sched_switch) +
+			calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
+				     &bpf->bss->second_runs.enter) +
+			calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
+				     &bpf->bss->second_runs.exit) +
+			(source->probes ? probe_set_missed(source->probes) : 0),
+		.counts_missed = !source->probes || probe_set_counts_missed(source->probes),
+		.untracked = READ_ONCE(bpf->bss->untracked),
+		.statedump_lost = statedump_ring_count(source->statedump, STATEDUMP_LOST),
+		.stacks_refused = statedump_ring_count(source->statedump, STATEDUMP_REFUSED),
+	};
+	if (source->rings) {
+		ret->missing = bpf_rings_missing(source->rings);
+		ret->refused = bpf_rings_refused(source->rings);
+	}
+	net_source_figures(source->net, ret);
 }
 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,

@@ -77,17 +77,12 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 	return error ? bpf_errors_fail_step(error, "attach") : 0;
 }
 
-unsigned long net_source_missed(const struct net_bpf *bpf)
+void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret)
 {
-	return bpf ? bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed) : 0;
-}
-
-void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret)
-{
-	memset(ret, 0, sizeof(*ret));
 	if (!bpf)
 		return;
-	ret->messages = READ_ONCE(bpf->bss->unknown.messages);
+	ret->missed += bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed);
+	ret->unnumbered = READ_ONCE(bpf->bss->unknown.messages);
 	ret->fragments = bpf->bss->unknown.memory;
 	ret->interrupts = bpf->bss->unknown.interrupts;
 	ret->hidden = bpf->bss->unknown.error == -EPERM;
