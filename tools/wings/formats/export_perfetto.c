@@ -718,9 +718,7 @@ static int begin_perfetto(struct tsct_export *x)
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
 					" which this format cannot represent");
-	err = put_clock(x);
-	if (!err)
-		err = put_names(x);
+	err = put_clock(x) ?: put_names(x);
 	return err ? err : put_nodes(x);
 }
 
