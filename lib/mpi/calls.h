@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/hash.h"
 #include "call_event.h"
@@ -38,6 +39,29 @@ static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 	comm = tsct_mpi_comm(handle);
 	tsct_mpi_unlock();
 	return comm;
+}
+
+/* Returns true if @caller, the return address of PMPI_Comm_size(), is in a function of MPI other
+ * than that which means this call: then the program did not call it. */
+static inline bool is_of_binding(const void *caller)
+{
+	static uintptr_t known[16];	/* addresses * 2 + result; 0: a free entry */
+	uintptr_t found, is_own;
+	Dl_info info;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		found = __atomic_load_n(&known[i], __ATOMIC_RELAXED);
+		if (found >> 1 == (uintptr_t)caller)
+			return found & 1;
+		if (!found)
+			break;
+	}
+	is_own = dladdr(caller, &info) && info.dli_sname &&
+		strcasestr(info.dli_sname, "mpi_") && !strcasestr(info.dli_sname, "comm_size");
+	if (i < sizeof(known) / sizeof(*known))
+		__atomic_store_n(&known[i], (uintptr_t)caller << 1 | is_own, __ATOMIC_RELAXED);
+	return is_own;
 }
 
 static inline void begin_on(const struct tsct_mpi_call *call, MPI_Comm handle)
