@@ -107,6 +107,12 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
+/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
+static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
+{
+	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
+}
+
 /* Slow path of an emit: begins a new block if necessary, counts the event as lost if
  * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
 static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
@@ -115,7 +121,7 @@ static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
 	struct tsct_ring_slot slot;
 	u64 cycles;
 
-	if (len > tsct_payload_max(&ring->geo)) {
+	if (len > ring_kernel_payload_max(ring)) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
@@ -260,7 +266,7 @@ static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 	struct tsct_record *record = NULL;
 	int err = 0;
 
-	if (len <= tsct_payload_max(&ring->geo))
+	if (len <= ring_kernel_payload_max(ring))
 		payload_touch(payload, len);
 	ring_set_busy(ring, true);
 	if (len <= SMALL_MAX)

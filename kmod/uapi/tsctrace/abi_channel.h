@@ -238,10 +238,15 @@ struct tsct_block {
 	((block_size) - TSCT_BLOCK_HEADER - TSCT_RECORD_ALIGN - \
 	 (__u32)sizeof(struct tsct_record))
 
+/* The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
+ * with interrupts off. A smaller block has less room. */
+#define TSCT_KERNEL_PAYLOAD_MAX	8192
+
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX */
+#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX; in
+				 * a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
