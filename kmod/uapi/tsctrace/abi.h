@@ -336,9 +336,7 @@ struct tsct_clock_snapshot {
 	__u64 cycles;
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
-	__u32 set_seq;			/* kernel's clock_was_set_seq: changes at least
-					 * whenever CLOCK_REALTIME is set */
-	__u32 source_seq;		/* kernel's count of clocksource changes */
+	__u64 reserved;
 	__u64 restore_seq;		/* restores of the virtual machine that VM
 					 * Generation ID reported since the module was
 					 * loaded */
