@@ -257,6 +257,8 @@ unsigned long tsct_reserved_pfn(const void *addr);
 /* Stores a copy of the clock, and sets its seq and checksum. Returns 0 or -ENOENT: no
  * memory is laid out for this boot. */
 int tsct_reserved_store_clock(struct tsct_reserved_clock *clock);
+/* Returns true if memory is laid out for this boot. */
+bool tsct_reserved_ready(void);
 /*
  * Read reserved memory that a previous boot wrote. Return 0, or -ENOENT: there is none.
  * _previous() sets size and id. _read() copies at most *len bytes, and sets *len to

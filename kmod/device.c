@@ -133,6 +133,8 @@ static long ioctl_clock_store(void __user *uarg, size_t size)
 		return err;
 	if (arg.reserved0 || arg.nr_cpus != nr_cpu_ids)
 		return -EINVAL;
+	if (!tsct_reserved_ready())
+		return -ENOENT;
 	clock = kvzalloc(bytes, GFP_KERNEL);
 	if (!clock)
 		return -ENOMEM;
