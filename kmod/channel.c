@@ -173,6 +173,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	return channel;
 }
 
+	channel->lost_at = jiffies - 2 * HZ;
 /*
  * Charges the channel's memory to its user, before the allocation. The limits per user
  * do not apply to channels of kernel modules (@privileged).

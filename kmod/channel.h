@@ -80,6 +80,8 @@ struct tsct_kchannel {
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
 	bool notify_armed;		/* true: slow paths of emits queue `notify` from
+	bool lost_news;			/* true: `watch` has to send news of lost events */
+	unsigned long lost_at;		/* jiffies of the last loss that was news */
 					 * their rings' notify_at on */
 	unsigned long armed_at;		/* grace period that channel_arm() began */
 	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */

@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
@@ -22,15 +23,26 @@
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
+ * Losses of the next second are no further news.
  */
+static notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
+{
+	atomic64_inc((atomic64_t *)lost);
+	if (!time_after(jiffies, READ_ONCE(channel->lost_at) + HZ))
+		return;
+	WRITE_ONCE(channel->lost_at, jiffies);
+	WRITE_ONCE(channel->lost_news, true);
+	irq_work_queue(&channel->notify);
+}
+
 static notrace void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
-	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
+	channel_count_lost(ring->channel, &ring->producer->lost[cause]);
 }
 
 static noinline notrace int channel_count_no_ring(struct tsct_kchannel *channel)
 {
-	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
+	channel_count_lost(channel, &channel->header->lost_no_ring);
 	return -ENXIO;
 }
 
