@@ -3,7 +3,7 @@
  * Channels: creation, lookup, access rights and lifetime. A channel is held by
  * open descriptors, by mappings (a mapping holds its file) and by modules that
  * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
- * stays without holders until it is removed or this module is unloaded.
+ * stays without holders until it is removed, memory runs out or this module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,6 +15,8 @@
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/notifier.h>
+#include <linux/oom.h>
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -170,10 +172,10 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
 	channel->notify = IRQ_WORK_INIT_HARD(tsct_channel_notify_fn);
+	channel->lost_at = jiffies - 2 * HZ;
 	return channel;
 }
 
-	channel->lost_at = jiffies - 2 * HZ;
 /*
  * Charges the channel's memory to its user, before the allocation. The limits per user
  * do not apply to channels of kernel modules (@privileged).
@@ -535,6 +537,36 @@ int tsct_channel_remove(u32 id)
 	return err;
 }
 
+/*
+ * Called before the OOM killer chooses a process: frees the largest channel that no process
+ * holds, since the death of none would free it. Its memory is free before its account is, whose
+ * lock a task may hold that waits for memory.
+ */
+static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
+{
+	struct tsct_kchannel *channel, *largest = NULL;
+	unsigned long id;
+
+	if (!mutex_trylock(&tsct_channel_lock))
+		return NOTIFY_DONE;
+	xa_for_each(&channel_table, id, channel)
+		if (!channel->holders && !channel->pins && !channel->reserved &&
+		    (!largest || channel->bytes > largest->bytes))
+			largest = channel;
+	if (largest)
+		channel_table_remove(largest);
+	mutex_unlock(&tsct_channel_lock);
+	if (!largest)
+		return NOTIFY_DONE;
+	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
+		largest->id, largest->name);
+	*(unsigned long *)freed += largest->bytes >> PAGE_SHIFT;
+	channel_free(largest);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block channel_oom_block = { .notifier_call = channel_free_on_oom };
+
 /* ---- CPUs that are added later ---------------------------------------- */
 
 static int channel_prepare_cpu(unsigned int cpu)
@@ -555,7 +587,10 @@ int tsct_channels_init(void)
 							  "tsctrace:prepare",
 							  channel_prepare_cpu,
 							  NULL);
-	return channel_hotplug_state < 0 ? channel_hotplug_state : 0;
+	if (channel_hotplug_state < 0)
+		return channel_hotplug_state;
+	register_oom_notifier(&channel_oom_block);
+	return 0;
 }
 
 /*
@@ -568,6 +603,7 @@ void tsct_channels_exit(void)
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
+	unregister_oom_notifier(&channel_oom_block);
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)

@@ -9,6 +9,7 @@
  * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -102,6 +103,9 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 	if (channel->reserved)
 		addr = tsct_reserved_head(channel);
+	/* Otherwise the first rings would take the memory that the last ones lack. */
+	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
+		addr = ERR_PTR(-ENOMEM);
 	else
 		addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
 					  &channel->head_pages);
