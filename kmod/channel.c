@@ -123,7 +123,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 	header->size = sizeof(*header);
 	header->id = channel->id;
 	memcpy(header->name, channel->name, sizeof(header->name));
-	header->uid = from_kuid_munged(&init_user_ns, channel->uid);
+	header->uid = from_kuid_munged(current_user_ns(), channel->uid);
 	header->policy = channel->policy;
 	header->flags = channel->flags;
 	header->source = channel->source;
@@ -400,7 +400,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (arg->uid != TSCT_UID_SELF)
-		uid = make_kuid(&init_user_ns, arg->uid);
+		uid = make_kuid(current_user_ns(), arg->uid);
 	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;

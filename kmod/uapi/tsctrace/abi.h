@@ -181,8 +181,8 @@ struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
 	__u32 id;			/* in: id of the channel, or 0: find the channel
 					 * by name; out: id of the channel */
-	__u32 uid;			/* user id of the owner; TSCT_UID_SELF: the
-					 * caller */
+	__u32 uid;			/* user id of the owner, in the caller's user
+					 * namespace; TSCT_UID_SELF: the caller */
 	__u32 roles;			/* TSCT_ROLE_* of the descriptor; 0 (module
 					 * only): no role */
 	__u32 reserved0;
@@ -214,7 +214,7 @@ struct tsct_channel_adopt {
 struct tsct_channel_info {
 	__u32 id;			/* in: id of the previous channel; out: id
 					 * found */
-	__u32 uid;
+	__u32 uid;			/* owner, as in struct tsct_channel_attach */
 	char name[TSCT_NAME_MAX];
 	__u32 policy;
 	__u32 flags;

@@ -160,7 +160,7 @@ struct tsct_channel_header {
 	__u32 size;		/* bytes of this struct */
 	__u32 id;		/* channel id from 1; not reused for a long time */
 	char name[TSCT_NAME_MAX];
-	__u32 uid;		/* user id of the owner */
+	__u32 uid;		/* user id of the owner, in the creator's user namespace */
 	__u32 policy;		/* policy of the channel, TSCT_POLICY_* */
 	__u32 flags;		/* flags of the channel, TSCT_CHANNEL_* */
 	__u32 source;		/* source of all cycles in the channel,
