@@ -133,7 +133,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 	header->data_size = channel->geo.data_size;
 	header->cpu_state_offset = channel->cpu_state - (u8 *)header;
 	header->defs_offset = channel->defs - (void *)header;
-	header->defs_size = TSCT_DEFS_SIZE;
+	header->defs_size = channel->defs_size;
 	header->consumer_offset = channel->consumer_offset;
 	header->ring_offset = channel->ring_offset;
 	header->ring_stride = channel->ring_stride;
@@ -160,6 +160,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		channel->bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	channel->source = tsct_cpucheck_source();
 	channel->blocks = arg->blocks;
+	channel->defs_size = arg->defs_size ?: TSCT_DEFS_SIZE;
 	channel->nr_cpus = nr_cpu_ids;
 	channel->geo.policy = arg->policy;
 	channel->geo.block_size = arg->block_size;
@@ -322,7 +323,8 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	int err;
 
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
-	    !tsct_channel_name_valid(arg->name) ||
+	    arg->reserved0 || arg->defs_size % TSCT_PAGE_SIZE ||
+	    arg->defs_size > TSCT_DEFS_SIZE_MAX || !tsct_channel_name_valid(arg->name) ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)

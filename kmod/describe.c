@@ -40,7 +40,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 			goto unlock;
 		}
 	id = TSCT_ID_FIRST + channel->defs_nr;
-	if (def->size > TSCT_DEFS_SIZE - channel->defs_used || id > TSCT_ID_MAX) {
+	if (def->size > channel->defs_size - channel->defs_used || id > TSCT_ID_MAX) {
 		err = -ENOSPC;
 		goto unlock;
 	}

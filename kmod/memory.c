@@ -85,7 +85,7 @@ int tsct_channel_layout(struct tsct_kchannel *channel)
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
 
-	channel->consumer_offset = defs + TSCT_DEFS_SIZE;
+	channel->consumer_offset = defs + channel->defs_size;
 	channel->nr_head_pages = channel->consumer_offset >> PAGE_SHIFT;
 	channel->ring_offset = channel->consumer_offset +
 		(u64)channel->nr_cpus * PAGE_SIZE;
@@ -113,7 +113,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 		return PTR_ERR(addr);
 	channel->header = addr;
 	channel->cpu_state = addr + states;
-	channel->defs = addr + channel->consumer_offset - TSCT_DEFS_SIZE;
+	channel->defs = addr + channel->consumer_offset - channel->defs_size;
 	return 0;
 }
 

@@ -262,7 +262,7 @@ static void explain_quota(struct tsct_channel *channel,
 		info.bytes_max -= info.bytes_reserved;
 	/* Approximate size of the requested channel's file, bytes */
 	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
-			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
+			       2 * TSCT_PAGE_SIZE) + TSCT_CHANNEL_DEFS_SIZE +
 		2 * TSCT_PAGE_SIZE;
 	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
 		explain_bytes(text, need, "this user's channels", mine,
@@ -321,6 +321,18 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 
 /* ---- binding ----------------------------------------------------------- */
 
+static int create_channel(struct tsct_channel *channel, struct tsct_channel_create *create)
+{
+	int err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);
+
+	/* Earlier versions of the module have one size, and refuse others. */
+	if (err == -EINVAL && create->defs_size) {
+		create->defs_size = 0;
+		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);
+	}
+	return err;
+}
+
 /* Attaches to the channel or creates it, as the options say. Tries again, because other
  * processes may create and remove the same channel meanwhile. */
 static int attach_or_create(struct tsct_channel *channel, const char *name,
@@ -335,22 +347,23 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
 		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
 		.roles = channel->roles,
+		.defs_size = TSCT_CHANNEL_DEFS_SIZE,
 	};
 	int tries, err = -EAGAIN;
 
 	memcpy(attach.name, name, strlen(name));
 	memcpy(create.name, name, strlen(name));
 	if (options->flags & TSCT_OPEN_CREATE)
-		return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		return create_channel(channel, &create);
 	for (tries = 0; tries < BIND_TRIES; tries++) {
 		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &attach);
 		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
-		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		err = create_channel(channel, &create);
 		/* A size that the program did not choose is made smaller where memory is limited. */
 		while (err == -EDQUOT && !options->blocks && create.blocks > BLOCKS_LEAST) {
 			create.blocks /= 2;
-			err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+			err = create_channel(channel, &create);
 		}
 		if (err != -EEXIST)
 			break;

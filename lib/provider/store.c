@@ -743,7 +743,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	int err;
 
 	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||
-	    arg->roles & INVALID_ROLES || !is_zero(arg->reserved, 4) ||
+	    arg->roles & INVALID_ROLES || arg->reserved0 || !is_zero(arg->reserved, 3) ||
+	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;

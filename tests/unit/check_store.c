@@ -37,7 +37,10 @@ TEST(test_create_permissions)
 	REFUSE(EINVAL, arg.blocks = 2; arg.policy = TSCT_POLICY_OVERWRITE);
 	REFUSE(EINVAL, arg.roles = 0);
 	REFUSE(EINVAL, arg.roles = 4);
-	REFUSE(EINVAL, arg.reserved[3] = 1);
+	REFUSE(EINVAL, arg.reserved[2] = 1);
+	REFUSE(EINVAL, arg.reserved0 = 1);
+	REFUSE(EINVAL, arg.defs_size = 1);
+	REFUSE(EINVAL, arg.defs_size = TSCT_DEFS_SIZE_MAX + TSCT_PAGE_SIZE);
 	REFUSE(EOPNOTSUPP, arg.flags = TSCT_CHANNEL_KERNEL);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CREATE, &sound), 0);
 	ck_assert_uint_eq(sound.id, 1);

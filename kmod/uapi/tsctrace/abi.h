@@ -167,7 +167,11 @@ struct tsct_channel_create {
 	__u32 blocks;			/* number of blocks per CPU, a power of two */
 	__u32 roles;			/* TSCT_ROLE_* of the descriptor */
 	__u32 id;			/* out: id of the channel */
-	__u64 reserved[4];
+	__u32 defs_size;		/* bytes for definitions, a multiple of TSCT_PAGE_SIZE,
+					 * at most TSCT_DEFS_SIZE_MAX; 0: TSCT_DEFS_SIZE. A
+					 * server does not need it, as its area grows */
+	__u32 reserved0;
+	__u64 reserved[3];
 };
 
 /*

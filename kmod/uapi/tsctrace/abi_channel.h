@@ -122,8 +122,10 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
-/* bytes of definitions in a channel of the module; a server's channel may have more */
+/* bytes of definitions in a channel of the module that was made without a size of its own; a
+ * server's channel grows */
 #define TSCT_DEFS_SIZE		65536
+#define TSCT_DEFS_SIZE_MAX	(4U << 20)
 
 /* Values of struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
