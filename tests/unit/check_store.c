@@ -79,17 +79,22 @@ TEST(test_attach_permissions)
 	ck_assert_uint_eq(store.nr_channels, 0);
 }
 
-/* The memory of a channel is freed even if a client keeps the memfd open. */
+/* The server allocates no more of the rings than it reads itself. The memory of a channel is freed
+ * even if a client keeps the memfd open. */
 TEST(test_memory_is_freed)
 {
+	const struct tsct_channel_header *h;
 	struct stat stat;
 	int kept;
 
 	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
 	kept = dup(fd);
 	ck_assert_int_ge(kept, 0);
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_gt(stat.st_blocks, 0);
+	ck_assert_uint_le(stat.st_blocks * 512ULL, h->defs_offset + TSCT_DEFS_SIZE +
+			  h->ring_offset - h->consumer_offset + h->nr_cpus * 2 * TSCT_PAGE_SIZE);
 	tsct_store_release(&store, &anna, true);
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
