@@ -3,7 +3,7 @@
  * Channels: creation, lookup, access rights and lifetime. A channel is held by
  * open descriptors, by mappings (a mapping holds its file) and by modules that
  * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
- * stays without holders until it is removed, memory runs out or this module is unloaded.
+ * stays without holders until it is removed or this module is unloaded, or memory runs out.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -541,8 +541,9 @@ int tsct_channel_remove(u32 id)
 
 /*
  * Called before the OOM killer chooses a process: frees the largest channel that no process
- * holds, since the death of none would free it. Its memory is free before its account is, whose
- * lock a task may hold that waits for memory.
+ * holds, since the death of none would free it. Not one of CAP_SYS_RESOURCE: other users could
+ * remove root's flight recordings by taking all memory. Its memory is free before its account is,
+ * whose lock a task may hold that waits for memory.
  */
 static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
 {
@@ -552,8 +553,8 @@ static int channel_free_on_oom(struct notifier_block *block, unsigned long unuse
 	if (!mutex_trylock(&tsct_channel_lock))
 		return NOTIFY_DONE;
 	xa_for_each(&channel_table, id, channel)
-		if (!channel->holders && !channel->pins && !channel->reserved &&
-		    (!largest || channel->bytes > largest->bytes))
+		if (!channel->holders && !channel->pins && !channel->privileged &&
+		    !channel->reserved && (!largest || channel->bytes > largest->bytes))
 			largest = channel;
 	if (largest)
 		channel_table_remove(largest);
