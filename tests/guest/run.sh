@@ -44,7 +44,7 @@
 #                             restored at its request (boot.sh); `reserved` has
 #                             reserved memory; `panic` has that, too, starts again
 #                             after a panic, and has memory of the host for `out`
-#   guest-test: smp=2         CPUs; `2,maxcpus=255`: 2 of 255 possible ones
+#   guest-test: smp=2         CPUs; `2of255`: 2 of 255 possible ones
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
 #                             (BPF, tracepoints): see --parallel in boot.sh
@@ -136,7 +136,7 @@ set_key() {	# TEST KEY VALUE
 	boot=big) boots[$1]=$3 smp[$1]=64 ;;
 	boot=panic|boot=reserved) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
-	smp=[1-9]|smp=[1-9][0-9]|smp=[1-9],maxcpus=[1-9][0-9][0-9]) smp[$1]=$3 ;;
+	smp=[1-9]|smp=[1-9][0-9]|smp=[1-9]of[1-9][0-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
 	module=yes|module=no) module[$1]=$3 ;;
 	rt=yes|rt=no) rt[$1]=$3 ;;
@@ -440,7 +440,7 @@ boot() {	# INDEX
 	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
 	[[ $group != *.parallel ]] || options+=(--parallel --unpacked)
 	[[ $group =~ ^[a-z]+\.([^.]+) ]]
-	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
+	boot_guest "$log.console" --smp "${BASH_REMATCH[1]/of/,maxcpus=}" \
 		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
 		"$plan.initrd" >"$log.tap"
 	rm -f "$plan.initrd"

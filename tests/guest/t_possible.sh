@@ -3,7 +3,7 @@
 # A machine that may get many more CPUs than it has, as hypervisors announce: a recording of
 # kernel events needs memory for the CPUs present, and descriptors up to the hard limit, with the
 # module and without.
-# guest-test: timeout=120 module=no smp=2,maxcpus=255
+# guest-test: timeout=120 module=no smp=2of255
 # guest-test: files=build/tools/trace-ctl,tests/guest/lib.sh
 set -eu
 . /tests/guest/lib.sh
