@@ -73,6 +73,7 @@ static void keep(void *name)
 	if (!geteuid())
 		arg.blocks = 4;
 	close(dev_create(&arg));
+	t_check(arg.id);
 }
 
 int main(void)
