@@ -9,10 +9,9 @@
 # has vmlinux and resolve_btfids. Headers of older kernels lack them: there, this
 # script does what the kernel's scripts/Makefile.modfinal would do.
 #
-# With SELFTEST=1, `module` writes tsctrace-selftest.ko beside tsctrace.ko. With COVER=1, a
-# kernel with KCOV records which code of the module ran.
+# With COVER=1, a kernel with KCOV records which code of the module ran.
 #
-# Environment: KDIR, O, SELFTEST, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+# Environment: KDIR, O, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -51,7 +50,7 @@ choose_kernel() {
 		die "$kdir: not ready for modules (run 'make modules_prepare')"
 	farm=$out/module/$release/src
 	built=$farm/kmod/tsctrace.ko
-	module=$out/module/$release/tsctrace${SELFTEST:+-selftest}.ko
+	module=$out/module/$release/tsctrace.ko
 }
 
 sync_farm() {
@@ -147,7 +146,7 @@ add_btf() {
 }
 
 build_module() {
-	local stamp=$out/module/$release/.btf${SELFTEST:+-selftest} want temp
+	local stamp=$out/module/$release/.btf want temp
 
 	sync_farm
 	want="$btf $base $resolve$why"

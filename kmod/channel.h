@@ -268,15 +268,6 @@ int tsct_reserved_read(u64 offset, void *data, u32 *len);
  * is none; -ENOSPC: the memory is too small. */
 int tsct_reserved_discard(void);
 
-/* selftest.c: return 0 or a negative errno; main.c calls them during init. */
-#ifdef TSCT_SELFTEST
-int tsct_selftest(void);	/* called first at module load */
-int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
-#else
-#define tsct_selftest()		0
-#define tsct_selftest_emit()	0
-#endif
-
 /*
  * account.c
  *

@@ -14,7 +14,7 @@ static int __init tsctrace_init(void)
 {
 	int err;
 
-	err = tsct_selftest() ?: tsct_cpucheck_init();
+	err = tsct_cpucheck_init();
 	if (err)
 		return err;
 	err = tsct_disruption_init();
@@ -30,9 +30,6 @@ static int __init tsctrace_init(void)
 	err = tsct_channels_init();
 	if (err)
 		goto exit_reserved;
-	err = tsct_selftest_emit();
-	if (err)
-		goto exit_channels;
 	tsct_bpf_init();
 	err = tsct_netlink_init();
 	if (err)
