@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "seed.h"
 #include "serve.h"

@@ -231,6 +231,28 @@ static int __init ring_test_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
+/* Tests that a module's definition is stored once, and that an invalid one is refused. */
+static int __init ring_test_define(struct tsct_kchannel *channel)
+{
+	static const struct tsct_field fields[TSCT_FIELDS_MAX + 1] __initconst = {
+		{ "sum", TSCT_TYPE_U64, TSCT_FORMAT_HEX }, { "text", TSCT_TYPE_STRING },
+	};
+	char name[TSCT_EVENT_NAME_MAX + 1] = "";
+	int id = tsct_event_define(channel, "e", TSCT_KIND_BEGIN, fields, 2);
+
+	memset(name, 'n', TSCT_EVENT_NAME_MAX);
+	check(id >= TSCT_ID_FIRST);
+	check(tsct_event_define(channel, "e", TSCT_KIND_BEGIN, fields, 2) == id);
+	check(tsct_event_define(channel, "e", TSCT_KIND_END, fields, 2) == id + 1);
+	check(tsct_event_define(channel, "e", TSCT_KIND_BEGIN, NULL, 0) == id + 2);
+	check(tsct_event_define(channel, name + 1, TSCT_KIND_BEGIN, NULL, 0) == id + 3);
+	check(tsct_event_define(channel, name, TSCT_KIND_BEGIN, NULL, 0) == -EINVAL);
+	check(tsct_event_define(channel, "e", 256, NULL, 0) == -EINVAL);
+	check(tsct_event_define(channel, "e", 0, fields, 3) == -EINVAL);
+	check(tsct_event_define(channel, "e", 0, fields, TSCT_FIELDS_MAX + 1) == -EINVAL);
+	return 0;
+}
+
 /* Logs how many cycles 1000 events take. An emulated TSC may count instructions. */
 static void __init ring_test_measure(struct tsct_kchannel *channel)
 {
@@ -323,7 +345,8 @@ static int __init ring_test_writer(void)
 		if (ring && !err)
 			err = ring_test_check_ring(ring);
 	}
-	err = err ?: ring_test_refusals(channel) ?: ring_test_handle(channel);
+	err = err ?: ring_test_refusals(channel) ?: ring_test_handle(channel) ?:
+		ring_test_define(channel);
 	ring_test_measure(channel);
 	channel_put(channel, arg.roles);
 	return err;
