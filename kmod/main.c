@@ -8,6 +8,7 @@
 #include "cpucheck.h"
 #include "disruption.h"
 #include "netlink.h"
+#include "reserved.h"
 #include "ring.h"
 
 static int __init tsctrace_init(void)

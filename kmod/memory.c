@@ -17,6 +17,7 @@
 #include <linux/vmalloc.h>
 
 #include "channel.h"
+#include "reserved.h"
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
