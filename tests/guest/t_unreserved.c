@@ -2,7 +2,7 @@
 /*
  * The module without reserved.c (CONFIG_TSCTRACE_RESERVED=n), on a machine that reserved memory
  * for it: a kept overwrite channel has pages of its own, no previous boot is found, no clock is
- * stored, and the tests of kept channels, of overwriting and of all requests pass. The usual
+ * stored, and the tests of kept channels, of maps and of all requests pass. The usual
  * module takes that memory for the same channel, from Linux 6.12 on.
  *
  * guest-test: boot=reserved timeout=120 module=no rt=yes
@@ -58,18 +58,21 @@ static void try_requests(int fd)
 	t_errno(ioctl(fd, TSCT_IOC_PREVIOUS, &previous), EINVAL);
 }
 
-/* Runs another test of this program. */
+/* Runs another test of this program. It counts channels and memory from none on. */
 static void run_test(const char *name)
 {
-	pid_t pid = t_fork();
+	pid_t pid;
 	int status;
 
+	mod_load("/lib/modules/tsctrace-unreserved.ko", "");
+	pid = t_fork();
 	if (!pid) {
 		execl("/proc/self/exe", name, NULL);
 		_exit(127);
 	}
 	status = t_wait(pid);
 	t_check(!status, "%s: status %d", name, status);
+	t_check(!mod_unload("tsctrace"), "%m");
 }
 
 int main(void)
@@ -90,12 +93,9 @@ int main(void)
 	t_check(flags == TSCT_CHANNEL_KEEP, "flags %#x", flags);
 	try_requests(fd);
 	close(fd);
-	/* They count channels and memory from none on. */
 	t_check(!mod_unload("tsctrace"), "%m");
-	mod_load("/lib/modules/tsctrace-unreserved.ko", "");
 	run_test("t_ioctl");
-	run_test("t_overwrite");
+	run_test("t_mmap");
 	run_test("t_keep");
-	t_check(!mod_unload("tsctrace"), "%m");
 	return t_status();
 }
