@@ -226,6 +226,12 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
+/* Runs the statement that follows for each ring of a channel. */
+#define tsct_for_each_ring(ring, cpu, channel)				\
+	for ((cpu) = 0; (cpu) < (channel)->nr_cpus; (cpu)++)		\
+		if (!((ring) = tsct_channel_ring(channel, cpu))) {	\
+		} else
+
 /* memory.c: layout and pages of a channel */
 
 /* Computes sizes and offsets of a channel's file. Returns 0, or -EINVAL: too large. */
