@@ -446,7 +446,7 @@ static void channel_free(struct tsct_kchannel *channel)
 {
 	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
-	 * tsct_emit_by_handle() uses channels without a reference. It may still be writing
+	 * tsct_bpf_emit() uses channels without a reference. It may still be writing
 	 * to a channel with a handle, whose memory is freed after a grace period. Of a
 	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
 	 */

@@ -6,6 +6,7 @@
  * and take no lock. The protocol is section 3 of tsctrace/abi_channel.h.
  */
 #include <linux/atomic.h>
+#include <linux/btf.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
@@ -17,6 +18,7 @@
 #include <linux/tsctrace.h>
 
 #include "channel.h"
+#include "compat.h"
 #include "ring.h"
 
 /*
@@ -212,24 +214,23 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 }
 
 /*
- * Fast path of an emit: returns a record with its header and room for @len bytes of payload,
- * if the record fits into the ring->left bytes that need no further checks (see
- * ring_lookahead()); else NULL. Reads ring->left once, as watch.c may set it to 0 on
- * another CPU.
+ * Fast path of an emit: if a record with @len bytes of payload fits into the ring->left bytes
+ * that need no further checks (see ring_lookahead()), sets *ret to a record with its header,
+ * and returns true. Reads ring->left once, as watch.c may set it to 0 on another CPU.
  */
-static __always_inline struct tsct_record *ring_begin_small(struct tsct_ring *ring,
-							    u32 id, u32 len)
+static __always_inline bool ring_begin_small(struct tsct_ring *ring, u32 id, u32 len,
+					     struct tsct_record **ret)
 {
 	u32 size = tsct_record_size(len), left = READ_ONCE(ring->left);
-	struct tsct_record *record = (struct tsct_record *)ring->next;
 
 	if (unlikely(size > left))
-		return NULL;
-	record_fill_header(record, rdtsc_ordered(), current->pid, id, len);
+		return false;
+	*ret = (struct tsct_record *)ring->next;
+	record_fill_header(*ret, rdtsc_ordered(), current->pid, id, len);
 	WRITE_ONCE(ring->left, left - size);
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
-	return record;
+	return true;
 }
 
 /* Publishes the record of ring_begin_small(), whose payload is complete now. */
@@ -257,15 +258,13 @@ static __always_inline void payload_touch(const u8 *payload, u32 len)
 static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 					  const void *payload, u32 len)
 {
-	struct tsct_record *record = NULL;
+	struct tsct_record *record;
 	int err = 0;
 
 	if (len <= tsct_payload_max(&ring->geo))
 		payload_touch(payload, len);
 	ring_set_busy(ring, true);
-	if (len <= SMALL_MAX)
-		record = ring_begin_small(ring, id, len);
-	if (record) {
+	if (len <= SMALL_MAX && ring_begin_small(ring, id, len, &record)) {
 		payload_copy_small(record->payload, payload, len);
 		ring_publish_small(ring);
 	} else {
@@ -304,8 +303,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		return ring_emit_any(ring, id, payload, len);
 	memcpy(&value, payload, sizeof(value));
 	ring_set_busy(ring, true);
-	record = ring_begin_small(ring, id, sizeof(value));
-	if (likely(record)) {
+	if (ring_begin_small(ring, id, sizeof(value), &record)) {
 		memcpy(record->payload, &value, sizeof(value));
 		ring_publish_small(ring);
 	} else {
@@ -338,7 +336,7 @@ NOKPROBE_SYMBOL(tsct_emit);
  * channel_free() also waits for code with interrupts off, so rcu_read_lock() is not needed,
  * even if the caller has not taken it, as in a BPF program that may sleep.
  */
-notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
+__bpf_kfunc notrace int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u32 payload__sz)
 {
 	struct tsct_kchannel *channel;
 	unsigned long flags;
@@ -351,11 +349,11 @@ notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len
 	else if (!event_id_is_valid(id))
 		err = -EINVAL;
 	else
-		err = channel_emit(channel, id, payload, len);
+		err = channel_emit(channel, id, payload, payload__sz);
 	local_irq_restore(flags);
 	return err;
 }
-NOKPROBE_SYMBOL(tsct_emit_by_handle);
+NOKPROBE_SYMBOL(tsct_bpf_emit);
 
 /* ---- user channels ---------------------------------------------------- */
 

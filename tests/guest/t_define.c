@@ -32,7 +32,7 @@ static void try_bad(int fd)
 {
 	refuses(d.size = 0);
 	refuses(d.size++);
-	refuses(d.size = 0xffffffff);
+	refuses(d.size = 0xffff);
 	refuses(d.size = TSCT_EVENT_DEF_SIZE(4));
 	refuses(d.nr_fields = 33);
 	refuses(d.nr_fields = 255);

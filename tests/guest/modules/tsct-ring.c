@@ -3,7 +3,8 @@
  * Tests, when it is loaded, lib/core as compiled for this kernel, and the ring writer of
  * tsctrace.ko. It fails to load with EINVAL if a check fails, which it logs.
  *
- * Some functions of tsctrace.ko are not exported: kprobes find them.
+ * Some functions of tsctrace.ko are not exported: kallsyms_lookup_name() finds them, and a
+ * kprobe finds that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -278,17 +279,22 @@ static int (*channel_create)(const struct tsct_channel_create *arg,
 static void (*channel_put)(struct tsct_kchannel *channel, u32 roles) __initdata;
 static int (*bpf_emit)(u64 handle, u32 id, const void *payload, u32 len) __initdata;
 
-/* Returns the address of a function of the kernel or of a module, or NULL. */
-static void *__init ring_test_find(const char *name)
+/* Sets the variables above. */
+static int __init ring_test_find(void)
 {
-	struct kprobe probe = { .symbol_name = name };
+	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
+	unsigned long (*find)(const char *name);
+	int err = register_kprobe(&probe);
 
-	if (register_kprobe(&probe)) {
-		pr_err("no function %s() found\n", name);
-		return NULL;
-	}
+	if (err)
+		return err;
+	find = (void *)probe.addr;
 	unregister_kprobe(&probe);
-	return probe.addr;
+	channel_create = (void *)find("tsct_channel_create");
+	channel_put = (void *)find("tsct_channel_put");
+	bpf_emit = (void *)find("tsct_bpf_emit");
+	check(channel_create && channel_put && bpf_emit);
+	return 0;
 }
 
 /* Tests that BPF programs can write a channel only by its handle, and the channel of a
@@ -332,11 +338,7 @@ static int __init ring_test_writer(void)
 	u32 cpu;
 	int err;
 
-	channel_create = ring_test_find("tsct_channel_create");
-	channel_put = ring_test_find("tsct_channel_put");
-	bpf_emit = ring_test_find("tsct_bpf_emit");
-	check(channel_create && channel_put && bpf_emit);
-	err = channel_create(&arg, &channel);
+	err = ring_test_find() ?: channel_create(&arg, &channel);
 	if (err)
 		return err;
 	on_each_cpu(ring_test_emit_many, channel, 1);
