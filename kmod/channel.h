@@ -40,6 +40,7 @@ struct tsct_kchannel {
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
+	u32 defs_size;			/* bytes of the area of definitions */
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
 	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
@@ -79,6 +80,8 @@ struct tsct_kchannel {
 	struct list_head watchers;
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
+	bool lost_news;			/* true: `watch` has to send news of lost events */
+	unsigned long lost_at;		/* jiffies of the last loss that was news */
 	bool notify_armed;		/* true: slow paths of emits queue `notify` from
 					 * their rings' notify_at on */
 	unsigned long armed_at;		/* grace period that channel_arm() began */

@@ -110,20 +110,11 @@ static long ioctl_check(struct tsct_check *check, bool run)
 
 static long ioctl_clock_snapshot(struct tsct_clock_snapshot *ret)
 {
-	struct tsct_clock_snapshot clocks;
-
 	*ret = (struct tsct_clock_snapshot) { .cycles = 0 };
 	/* The count is read first: a disruption during the read of the clocks changes it. */
 	tsct_disruption_read(ret);
 	smp_rmb();
-	if (!tsct_cpucheck_snapshot(&clocks))
-		return -EOPNOTSUPP;
-	ret->cycles = clocks.cycles;
-	ret->real_ns = clocks.real_ns;
-	ret->raw_ns = clocks.raw_ns;
-	ret->set_seq = clocks.set_seq;
-	ret->source_seq = clocks.source_seq;
-	return 0;
+	return tsct_cpucheck_snapshot(ret) ? 0 : -EOPNOTSUPP;
 }
 
 static long ioctl_thread(struct tsct_thread_info *ret)

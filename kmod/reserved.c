@@ -119,6 +119,8 @@ long tsct_reserved_store(const struct tsct_clock_store *arg)
 		return -EPERM;
 	if (arg->nr_cpus != nr_cpu_ids)
 		return -EINVAL;
+	if (!READ_ONCE(reserved_ready))
+		return -ENOENT;
 	clock = kvzalloc(TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids), GFP_KERNEL);
 	if (!clock)
 		return -ENOMEM;
