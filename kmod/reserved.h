@@ -38,7 +38,10 @@ static inline void tsct_reserved_alloc(struct tsct_kchannel *channel) { }
 static inline void tsct_reserved_publish(struct tsct_kchannel *channel) { }
 static inline void tsct_reserved_free(struct tsct_kchannel *channel) { }
 static inline void *tsct_reserved_head(const struct tsct_kchannel *channel) { return NULL; }
-static inline void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu) { return NULL; }
+static inline void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu)
+{
+	return NULL;
+}
 static inline unsigned long tsct_reserved_pfn(const void *addr) { return 0; }
 static inline long tsct_reserved_store(const struct tsct_clock_store *arg) { return -ENOENT; }
 static inline long tsct_reserved_previous(struct tsct_previous *arg) { return -ENOENT; }
