@@ -441,7 +441,7 @@ boot() {	# INDEX
 	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
 	[[ $group != *.parallel ]] || options+=(--parallel --unpacked)
 	[[ $group =~ ^[a-z]+\.([^.]+) ]]
-	boot_guest "$log.console" --smp "${BASH_REMATCH[1]/of/,cores=1,maxcpus=}" \
+	boot_guest "$log.console" --smp "${BASH_REMATCH[1]/of/,maxcpus=}" \
 		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
 		"$plan.initrd" >"$log.tap"
 	rm -f "$plan.initrd"

@@ -12,6 +12,10 @@ cd "$(mktemp -d)"
 most_kib=$((80 * 1024))
 
 possible=$(cat /sys/devices/system/cpu/possible) present=$(cat /sys/devices/system/cpu/present)
+if [ "$possible" = 0-1 ]; then
+	echo "this kernel ignores CPUs that QEMU announces and does not have, as some do from 6.9 on"
+	exit 77
+fi
 [ "$possible $present" = "0-254 0-1" ] || fail "CPUs $possible are possible, $present present"
 ulimit -Sn 400
 
