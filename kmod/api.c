@@ -45,19 +45,23 @@ void tsct_channel_close(struct tsct_kchannel *channel)
 }
 EXPORT_SYMBOL_GPL(tsct_channel_close);
 
-int tsct_event_define(struct tsct_kchannel *channel, const char *name,
-		      unsigned int kind, const char *fields)
+int tsct_event_define(struct tsct_kchannel *channel, const char *name, unsigned int kind,
+		      const struct tsct_field *fields, unsigned int nr_fields)
 {
-	struct tsct_event_def *def = kmalloc(sizeof(*def), GFP_KERNEL);
+	struct tsct_event_def *def;
 	int err;
 
+	if (kind >= TSCT_KIND_NR || nr_fields > TSCT_FIELDS_MAX)
+		return -EINVAL;
+	def = kzalloc(sizeof(*def), GFP_KERNEL);
 	if (!def)
 		return -ENOMEM;
-	err = tsct_event_def_parse(name, kind, fields, def, NULL);
-	if (!err)
-		err = tsct_channel_define(channel, def);
-	if (!err)
-		err = def->id;
+	def->size = TSCT_EVENT_DEF_SIZE(nr_fields);
+	def->kind = kind;
+	def->nr_fields = nr_fields;
+	memcpy(def->fields, fields, nr_fields * sizeof(*fields));
+	err = strscpy(def->name, name, sizeof(def->name)) < 0 ? -EINVAL :
+		tsct_channel_define(channel, def) ?: def->id;
 	kfree(def);
 	return err;
 }
@@ -66,9 +70,10 @@ EXPORT_SYMBOL_GPL(tsct_event_define);
 /* ---- events with a switch ---------------------------------------------- */
 
 int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
-		       const char *name, unsigned int kind, const char *fields)
+		       const char *name, unsigned int kind,
+		       const struct tsct_field *fields, unsigned int nr_fields)
 {
-	int id = tsct_event_define(channel, name, kind, fields);
+	int id = tsct_event_define(channel, name, kind, fields, nr_fields);
 
 	if (id < 0)
 		return id;

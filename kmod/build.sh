@@ -9,10 +9,10 @@
 # has vmlinux and resolve_btfids. Headers of older kernels lack them: there, this
 # script does what the kernel's scripts/Makefile.modfinal would do.
 #
-# With SELFTEST=1, `module` writes tsctrace-selftest.ko beside tsctrace.ko. With COVER=1, a
-# kernel with KCOV records which code of the module ran.
+# With CONFIG_TSCTRACE_RESERVED=n, the module is tsctrace-unreserved.ko, built beside the usual
+# one. With COVER=1, a kernel with KCOV records which code of the module ran.
 #
-# Environment: KDIR, O, SELFTEST, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+# Environment: KDIR, O, CONFIG_TSCTRACE_RESERVED, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,6 +20,8 @@ out=${O:-$top/build}
 kdir=${KDIR:-}
 base=${BASE_BTF:-}
 resolve=${RESOLVE_BTFIDS:-}
+variant=
+[ "${CONFIG_TSCTRACE_RESERVED:-y}" = y ] || variant=-unreserved
 
 log_step() { printf '  %-7s %s\n' "$1" "$2"; }
 die() { echo "kmod: $*" >&2; exit 1; }
@@ -49,9 +51,9 @@ choose_kernel() {
 		"$kdir/include/generated/utsrelease.h" 2>/dev/null || true)
 	[ -n "$release" ] ||
 		die "$kdir: not ready for modules (run 'make modules_prepare')"
-	farm=$out/module/$release/src
+	farm=$out/module/$release/src$variant
 	built=$farm/kmod/tsctrace.ko
-	module=$out/module/$release/tsctrace${SELFTEST:+-selftest}.ko
+	module=$out/module/$release/tsctrace$variant.ko
 }
 
 sync_farm() {
@@ -147,7 +149,7 @@ add_btf() {
 }
 
 build_module() {
-	local stamp=$out/module/$release/.btf${SELFTEST:+-selftest} want temp
+	local stamp=$out/module/$release/.btf$variant want temp
 
 	sync_farm
 	want="$btf $base $resolve$why"

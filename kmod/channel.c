@@ -28,6 +28,7 @@
 #include "channel.h"
 #include "cpucheck.h"
 #include "netlink.h"
+#include "reserved.h"
 
 DEFINE_MUTEX(tsct_channel_lock);
 

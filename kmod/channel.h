@@ -229,6 +229,12 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
+/* Runs the statement that follows for each ring of a channel. */
+#define tsct_for_each_ring(ring, cpu, channel)				\
+	for ((cpu) = 0; (cpu) < (channel)->nr_cpus; (cpu)++)		\
+		if (!((ring) = tsct_channel_ring(channel, cpu))) {	\
+		} else
+
 /* memory.c: layout and pages of a channel */
 
 /* Computes sizes and offsets of a channel's file. Returns 0, or -EINVAL: too large. */
@@ -239,48 +245,6 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_kchannel *channel);
 /* Handles a fault at page offset vmf->pgoff of the channel's file. */
 vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vmf);
-
-/*
- * reserved.c: channels in reserved memory (reserve_mem=). Without such memory, and before
- * tsct_reserved_init(), no channel has a part of it.
- */
-void tsct_reserved_init(void);
-void tsct_reserved_exit(void);
-/* Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
- * and there is room. The channel is charged already, and not in the table yet. */
-void tsct_reserved_alloc(struct tsct_kchannel *channel);
-/* Enters a channel, with a complete header, in the table that the next boot reads. */
-void tsct_reserved_publish(struct tsct_kchannel *channel);
-void tsct_reserved_free(struct tsct_kchannel *channel);
-/* Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
- * channel in reserved memory. */
-void *tsct_reserved_head(const struct tsct_kchannel *channel);
-void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
-unsigned long tsct_reserved_pfn(const void *addr);
-/* Returns true if memory is laid out for this boot. */
-bool tsct_reserved_ready(void);
-/* Stores a copy of the clock, and sets its seq and checksum. Returns 0 or -ENOENT: no
- * memory is laid out for this boot. */
-int tsct_reserved_store_clock(struct tsct_reserved_clock *clock);
-/*
- * Read reserved memory that a previous boot wrote. Return 0, or -ENOENT: there is none.
- * _previous() sets size and id. _read() copies at most *len bytes, and sets *len to
- * the number of bytes copied.
- */
-int tsct_reserved_previous(struct tsct_previous *ret);
-int tsct_reserved_read(u64 offset, void *data, u32 *len);
-/* Frees the memory of a previous boot for channels of this boot. Returns 0; -ENOENT: there
- * is none; -ENOSPC: the memory is too small. */
-int tsct_reserved_discard(void);
-
-/* selftest.c: return 0 or a negative errno; main.c calls them during init. */
-#ifdef TSCT_SELFTEST
-int tsct_selftest(void);	/* called first at module load */
-int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
-#else
-#define tsct_selftest()		0
-#define tsct_selftest_emit()	0
-#endif
 
 /*
  * account.c

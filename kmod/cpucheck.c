@@ -274,21 +274,6 @@ int tsct_cpucheck_run(void)
 	return err;
 }
 
-/* Fills in the output fields of *check. */
-static void cpucheck_describe(struct tsct_check *check)
-{
-	lockdep_assert_held(&cpucheck_shown_lock);
-	check->nr = nr_cpu_ids;
-	check->flags = cpucheck_shown.flags;
-	check->tsc_khz = tsc_khz;
-	check->source = cpucheck_shown.source;
-	check->when_cycles = cpucheck_shown.when_cycles;
-	memset(check->clocksource, 0, sizeof(check->clocksource));
-	/* "tsc" is the only clocksource that a module can recognize. */
-	if (check->flags & TSCT_CHECK_CLOCKSOURCE)
-		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
-}
-
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 {
 	struct tsct_cpu_check *copy;
@@ -299,8 +284,16 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	tsct_cpucheck_source();		/* updates the result if the TSC became unstable */
 	mutex_lock(&cpucheck_shown_lock);
 	memcpy(copy, cpucheck_shown.table, nr_cpu_ids * sizeof(*copy));
-	cpucheck_describe(check);
+	check->flags = cpucheck_shown.flags;
+	check->source = cpucheck_shown.source;
+	check->when_cycles = cpucheck_shown.when_cycles;
 	mutex_unlock(&cpucheck_shown_lock);
+	check->nr = nr_cpu_ids;
+	check->tsc_khz = tsc_khz;
+	memset(check->clocksource, 0, sizeof(check->clocksource));
+	/* "tsc" is the only clocksource that a module can recognize. */
+	if (check->flags & TSCT_CHECK_CLOCKSOURCE)
+		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
 	return copy;
 }
 

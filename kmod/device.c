@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. The only file that handles pointers from
- * user space: arguments are copied in and their reserved fields checked here;
- * results are copied out with no lock of the other files held.
+ * /dev/tsctrace: open, ioctl, poll, mmap. Of the module's files, this one handles pointers
+ * from user space, and reserved.c those of its requests: arguments are copied in and their
+ * reserved fields checked here; results are copied out with no lock of other files held.
  *
  * The node is 0660 root:root; the administrator grants access by a udev rule
  * that sets its group.
@@ -33,6 +33,7 @@
 #include "compat.h"
 #include "cpucheck.h"
 #include "disruption.h"
+#include "reserved.h"
 #include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
@@ -61,117 +62,70 @@ static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 	return smp_load_acquire(&f->channel);
 }
 
-/*
- * Copies the caller's argument, @size bytes at @uarg, to *@arg. Returns 0; -EFAULT; -E2BIG:
- * bytes beyond the size of *@arg are not 0; -EINVAL: reserved fields are not 0.
- */
-#define device_get(arg, uarg, size)					\
-	(copy_struct_from_user(arg, sizeof(*(arg)), uarg, size) ?:	\
-	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
+/* The argument of a request. That of TSCT_IOC_DEFINE is too large for the stack. */
+union device_arg {
+	struct tsct_info info;
+	struct tsct_check check;
+	struct tsct_thread_info thread;
+	struct tsct_clock_snapshot snapshot;
+	struct tsct_clock_store store;
+	struct tsct_channel_create create;
+	struct tsct_channel_attach attach;
+	struct tsct_channel_info next;
+	struct tsct_channel_remove remove;
+	struct tsct_channel_cpu cpu;
+	struct tsct_watermark watermark;
+	struct tsct_event_switch event_switch;
+	struct tsct_write write;
+	struct tsct_previous previous;
+	struct tsct_previous_read read;
+};
 
-/*
- * Copies a result of @known bytes to the caller's room of @size bytes: cuts off what does
- * not fit, and clears the rest of a larger room. Returns 0 or -EFAULT.
- */
-static long device_put(const void *result, size_t known, void __user *uarg,
-		       size_t size)
-{
-	size_t len = min(known, size);
-
-	return copy_to_user(uarg, result, len) ||
-		clear_user(uarg + len, size - len) ? -EFAULT : 0;
-}
+/* Returns 0, or -EINVAL: reserved fields at the end of an argument are not 0. */
+#define check_reserved(arg) \
+	(memchr_inv((arg).reserved, 0, sizeof((arg).reserved)) ? -EINVAL : 0)
 
 /* ---- module, CPU check, clock ----------------------------------------- */
 
-static long ioctl_info(void __user *uarg, size_t size)
-{
-	struct tsct_info info;
-
-	tsct_module_info(&info);
-	return device_put(&info, sizeof(info), uarg, size);
-}
-
-static long ioctl_check(void __user *uarg, size_t size, bool run)
+static long ioctl_check(struct tsct_check *check, bool run)
 {
 	struct tsct_cpu_check *table;
-	struct tsct_check check;
-	u32 room, nr;
-	long err = device_get(&check, uarg, size);
+	u32 room = check->nr, nr;
+	long err = 0;
 
-	if (!err && run)
+	if (run)
 		err = capable(CAP_SYS_ADMIN) ? tsct_cpucheck_run() : -EPERM;
 	if (err)
 		return err;
-	room = check.nr;
-	table = tsct_cpucheck_get(&check);
+	table = tsct_cpucheck_get(check);
 	if (IS_ERR(table))
 		return PTR_ERR(table);
-	nr = min(room, check.nr);
-	if (nr && copy_to_user(u64_to_user_ptr(check.table), table,
+	nr = min(room, check->nr);
+	if (nr && copy_to_user(u64_to_user_ptr(check->table), table,
 			       nr * sizeof(*table)))
 		err = -EFAULT;
-	else
-		err = device_put(&check, sizeof(check), uarg, size);
 	kvfree(table);
 	return err;
 }
 
-/* Copies the clock through a buffer: the lock of reserved memory is not held during page
- * faults of the caller's memory. */
-static long ioctl_clock_store(void __user *uarg, size_t size)
+static long ioctl_clock_snapshot(struct tsct_clock_snapshot *ret)
 {
-	const u64 bytes = TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids);
-	struct tsct_reserved_clock *clock;
-	struct tsct_clock_store arg;
-	long err;
-
-	if (!capable(CAP_SYS_TIME))
-		return -EPERM;
-	err = device_get(&arg, uarg, size);
-	if (err)
-		return err;
-	if (arg.reserved0 || arg.nr_cpus != nr_cpu_ids)
-		return -EINVAL;
-	if (!tsct_reserved_ready())
-		return -ENOENT;
-	clock = kvzalloc(bytes, GFP_KERNEL);
-	if (!clock)
-		return -ENOMEM;
-	clock->nr_cpus = nr_cpu_ids;
-	memcpy(clock->boot_id, arg.boot_id, sizeof(clock->boot_id));
-	if (copy_from_user(&clock->copy, u64_to_user_ptr(arg.copy), sizeof(clock->copy)) ||
-	    copy_from_user(clock->cpus, u64_to_user_ptr(arg.cpus),
-			   nr_cpu_ids * sizeof(clock->cpus[0])))
-		err = -EFAULT;
-	else
-		err = tsct_reserved_store_clock(clock);
-	kvfree(clock);
-	return err;
-}
-
-static long ioctl_clock_snapshot(void __user *uarg, size_t size)
-{
-	struct tsct_clock_snapshot ret = { .cycles = 0 };
-	bool valid;
-
+	*ret = (struct tsct_clock_snapshot) { .cycles = 0 };
 	/* The count is read first: a disruption during the read of the clocks changes it. */
-	tsct_disruption_read(&ret);
+	tsct_disruption_read(ret);
 	smp_rmb();
-	valid = tsct_cpucheck_snapshot(&ret);
-	return device_put(&ret, sizeof(ret), uarg, size) ?: valid ? 0 : -EOPNOTSUPP;
+	return tsct_cpucheck_snapshot(ret) ? 0 : -EOPNOTSUPP;
 }
 
-static long ioctl_thread(void __user *uarg, size_t size)
+static long ioctl_thread(struct tsct_thread_info *ret)
 {
-	const struct tsct_thread_info thread = {
+	*ret = (struct tsct_thread_info) {
 		.tid = task_pid_nr(current),
 		.tgid = task_tgid_nr(current),
 		.start_ns = current->start_boottime,
 		.pid_namespace = task_active_pid_ns(current)->ns.inum,
 	};
-
-	return device_put(&thread, sizeof(thread), uarg, size);
+	return 0;
 }
 
 /* ---- channels --------------------------------------------------------- */
@@ -206,24 +160,21 @@ static long device_bind_channel(struct tsct_file *f,
 	return 0;
 }
 
-static long ioctl_create(struct file *file, void __user *uarg, size_t size)
+static long ioctl_create(struct file *file, const struct tsct_channel_create *arg,
+			 u32 __user *uid)
 {
-	struct tsct_channel_create __user *user = uarg;
 	struct tsct_file *f = file->private_data;
-	struct tsct_channel_create arg;
 	struct tsct_kchannel *channel;
-	long err;
+	long err = device_check_roles(file, arg->roles);
 	u32 id;
 
-	err = device_get(&arg, user, size) ?: device_check_roles(file, arg.roles);
 	if (err)
 		return err;
-
 	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_create(&arg, &channel);
+	err = f->channel ? -EBUSY : tsct_channel_create(arg, &channel);
 	if (!err) {
 		id = channel->id;
-		err = device_bind_channel(f, channel, arg.roles, &user->id);
+		err = device_bind_channel(f, channel, arg->roles, uid);
 		/* With TSCT_CHANNEL_KEEP, the new channel would stay although the caller
 		 * gets an error. */
 		if (err)
@@ -233,98 +184,48 @@ static long ioctl_create(struct file *file, void __user *uarg, size_t size)
 	return err;
 }
 
-static long ioctl_attach(struct file *file, void __user *uarg, size_t size)
+static long ioctl_attach(struct file *file, const struct tsct_channel_attach *arg,
+			 u32 __user *uid)
 {
-	struct tsct_channel_attach __user *user = uarg;
 	struct tsct_file *f = file->private_data;
-	struct tsct_channel_attach arg;
 	struct tsct_kchannel *channel;
-	long err;
+	long err = device_check_roles(file, arg->roles);
 
-	err = device_get(&arg, user, size);
-	if (!err && arg.reserved0)
-		err = -EINVAL;
-	if (!err)
-		err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
-
 	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_attach(&arg, &channel);
+	err = f->channel ? -EBUSY : tsct_channel_attach(arg, &channel);
 	if (!err)
-		err = device_bind_channel(f, channel, arg.roles, &user->id);
+		err = device_bind_channel(f, channel, arg->roles, uid);
 	mutex_unlock(&f->bind_lock);
 	return err;
 }
 
-static long ioctl_next(void __user *uarg, size_t size)
-{
-	struct tsct_channel_info info;
-
-	return device_get(&info, uarg, size) ?: tsct_channel_next(&info) ?:
-		device_put(&info, sizeof(info), uarg, size);
-}
-
-static long ioctl_remove(void __user *uarg, size_t size)
-{
-	struct tsct_channel_remove arg;
-	long err = device_get(&arg, uarg, size);
-
-	if (err)
-		return err;
-	return arg.reserved0 ? -EINVAL : tsct_channel_remove(arg.id);
-}
-
-static long ioctl_cpu(void __user *uarg, size_t size)
-{
-	struct tsct_channel_cpu arg;
-	long err = device_get(&arg, uarg, size);
-
-	if (err)
-		return err;
-	if (arg.reserved0)
-		return -EINVAL;
-	return tsct_channel_cpu(&arg) ?:
-		device_put(&arg, sizeof(arg), uarg, size);
-}
-
-static long ioctl_watermark(struct tsct_file *f, void __user *uarg, size_t size)
+static long ioctl_watermark(struct tsct_file *f, u64 bytes)
 {
 	struct tsct_kchannel *channel = device_channel(f);
-	struct tsct_watermark arg;
-	long err;
 
 	if (!channel)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
-	err = device_get(&arg, uarg, size);
-	if (err)
-		return err;
 	if (!device_has_watcher(f, channel))
 		return -EOPNOTSUPP;
-	tsct_watcher_set(&f->watcher, arg.bytes);
+	tsct_watcher_set(&f->watcher, bytes);
 	return 0;
 }
 
-static long ioctl_event_switch(struct file *file, void __user *uarg, size_t size)
+static long ioctl_event_switch(struct file *file, struct tsct_event_switch *arg)
 {
-	struct tsct_file *f = file->private_data;
-	struct tsct_kchannel *channel = device_channel(f);
-	struct tsct_event_switch arg;
-	long err;
+	struct tsct_kchannel *channel = device_channel(file->private_data);
 
 	if (!channel)
 		return -ENOTCONN;
-	err = device_get(&arg, uarg, size);
-	if (err)
-		return err;
 	/* Reading rights are not enough: a switch patches the kernel's code, which
 	 * interrupts every CPU. */
-	if (arg.state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
+	if (arg->state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
-	return tsct_kevent_switch(channel, &arg) ?:
-		device_put(&arg, sizeof(arg), uarg, size);
+	return tsct_kevent_switch(channel, arg);
 }
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
@@ -363,11 +264,10 @@ static long device_write_payload(struct tsct_kchannel *channel,
 	return tsct_ring_write(channel, arg->id, buffer, arg->len);
 }
 
-static long ioctl_write(struct tsct_file *f, void __user *uarg, size_t size)
+static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
-	struct tsct_write arg;
 	void *buffer;
 	long err;
 
@@ -375,70 +275,94 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg, size_t size)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_WRITE))
 		return -EACCES;
-	err = copy_struct_from_user(&arg, sizeof(arg), uarg, size);
-	if (err)
-		return err;
-	if (arg.flags || arg.id < TSCT_ID_FIRST)
+	if (arg->flags || arg->id < TSCT_ID_FIRST)
 		return -EINVAL;
-	if (arg.len > tsct_payload_max(&channel->geo)) {
-		tsct_ring_write(channel, arg.id, NULL, arg.len);
+	if (arg->len > tsct_payload_max(&channel->geo)) {
+		tsct_ring_write(channel, arg->id, NULL, arg->len);
 		return -EMSGSIZE;
 	}
-	if (arg.len <= sizeof(small))
-		return device_write_payload(channel, &arg, small);
+	if (arg->len <= sizeof(small))
+		return device_write_payload(channel, arg, small);
 
-	buffer = kvmalloc(arg.len, GFP_KERNEL);
+	buffer = kvmalloc(arg->len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	err = device_write_payload(channel, &arg, buffer);
+	err = device_write_payload(channel, arg, buffer);
 	kvfree(buffer);
 	return err;
 }
 
-/* ---- the previous boot ------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
-static long ioctl_previous(void __user *uarg, size_t size)
+/* Serves a request whose argument is in *arg, with a copy of what the caller passed; what is
+ * returned there is copied to the caller. @uarg: address of the caller's argument */
+static long device_serve(struct file *file, u32 request, union device_arg *arg,
+			 void __user *uarg)
 {
-	struct tsct_previous arg;
-	long err;
+	struct tsct_file *f = file->private_data;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = device_get(&arg, uarg, size);
-	if (err)
-		return err;
-	if (arg.reserved0 || arg.flags & ~TSCT_PREVIOUS_DISCARD)
-		return -EINVAL;
-	err = tsct_reserved_previous(&arg);
-	if (!err && arg.flags & TSCT_PREVIOUS_DISCARD)
-		err = tsct_reserved_discard();
-	return err ?: device_put(&arg, sizeof(arg), uarg, size);
+	switch (request) {
+	case TSCT_IOC_INFO:
+		tsct_module_info(&arg->info);
+		return 0;
+	case TSCT_IOC_CHECK:
+	case TSCT_IOC_CHECK_RUN:
+		return check_reserved(arg->check) ?:
+			ioctl_check(&arg->check, request == TSCT_IOC_CHECK_RUN);
+	case TSCT_IOC_THREAD:
+		return ioctl_thread(&arg->thread);
+	case TSCT_IOC_CLOCK_SNAPSHOT:
+		return ioctl_clock_snapshot(&arg->snapshot);
+	case TSCT_IOC_CLOCK_STORE:
+		return check_reserved(arg->store) ?:
+			arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
+	case TSCT_IOC_CHANNEL_CREATE:
+		return check_reserved(arg->create) ?:
+			ioctl_create(file, &arg->create,
+				     &((struct tsct_channel_create __user *)uarg)->id);
+	case TSCT_IOC_CHANNEL_ATTACH:
+		return check_reserved(arg->attach) ?: arg->attach.reserved0 ? -EINVAL :
+			ioctl_attach(file, &arg->attach,
+				     &((struct tsct_channel_attach __user *)uarg)->id);
+	case TSCT_IOC_CHANNEL_NEXT:
+		return check_reserved(arg->next) ?: tsct_channel_next(&arg->next);
+	case TSCT_IOC_CHANNEL_REMOVE:
+		return check_reserved(arg->remove) ?:
+			arg->remove.reserved0 ? -EINVAL : tsct_channel_remove(arg->remove.id);
+	case TSCT_IOC_CHANNEL_CPU:
+		return check_reserved(arg->cpu) ?:
+			arg->cpu.reserved0 ? -EINVAL : tsct_channel_cpu(&arg->cpu);
+	case TSCT_IOC_WATERMARK:
+		return check_reserved(arg->watermark) ?:
+			ioctl_watermark(f, arg->watermark.bytes);
+	case TSCT_IOC_EVENT_SWITCH:
+		return check_reserved(arg->event_switch) ?:
+			ioctl_event_switch(file, &arg->event_switch);
+	case TSCT_IOC_WRITE:
+		return ioctl_write(f, &arg->write);
+	case TSCT_IOC_PREVIOUS:
+		return check_reserved(arg->previous) ?: arg->previous.reserved0 ||
+			arg->previous.flags & ~TSCT_PREVIOUS_DISCARD ?
+			-EINVAL : tsct_reserved_previous(&arg->previous);
+	case TSCT_IOC_PREVIOUS_READ:
+		return check_reserved(arg->read) ?:
+			arg->read.reserved0 ? -EINVAL : tsct_reserved_read(&arg->read);
+	default:
+		return -ENOTTY;
+	}
 }
 
-/* Copies through a buffer: the lock of reserved memory is not held during page faults of
- * the caller's memory, which may take long. */
-static long ioctl_previous_read(void __user *uarg, size_t size)
+/*
+ * Copies a result of @known bytes to the caller's room of @size bytes: cuts off what does
+ * not fit, and clears the rest of a larger room. Returns 0 or -EFAULT.
+ */
+static long device_put(const void *result, size_t known, void __user *uarg,
+		       size_t size)
 {
-	struct tsct_previous_read arg;
-	void *buffer;
-	long err;
+	size_t len = min(known, size);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = device_get(&arg, uarg, size);
-	if (err)
-		return err;
-	if (arg.reserved0)
-		return -EINVAL;
-	arg.len = min_t(u32, arg.len, TSCT_PREVIOUS_READ_MAX);
-	buffer = kvmalloc(arg.len ?: 1, GFP_KERNEL);
-	if (!buffer)
-		return -ENOMEM;
-	err = tsct_reserved_read(arg.offset, buffer, &arg.len);
-	if (!err && copy_to_user(u64_to_user_ptr(arg.data), buffer, arg.len))
-		err = -EFAULT;
-	kvfree(buffer);
-	return err ?: device_put(&arg, sizeof(arg), uarg, size);
+	return copy_to_user(uarg, result, len) ||
+			clear_user(uarg + len, size - len) ? -EFAULT : 0;
 }
 
 /*
@@ -447,56 +371,35 @@ static long ioctl_previous_read(void __user *uarg, size_t size)
  */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct tsct_file *f = file->private_data;
 	void __user *uarg = (void __user *)arg;
 	const size_t size = _IOC_SIZE(cmd);
-	long err;
+	union device_arg copy;
+	long err, fault = 0;
 	u32 known;
 
 	err = tsct_request_find(cmd, &known);
+	if (!err && known == TSCT_IOC_CHANNEL_ADOPT)	/* a request of sockets */
+		err = -ENOTTY;
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
 		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
 			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;
-	switch (known) {
-	case TSCT_IOC_INFO:
-		return ioctl_info(uarg, size);
-	case TSCT_IOC_CHECK:
-		return ioctl_check(uarg, size, false);
-	case TSCT_IOC_CHECK_RUN:
-		return ioctl_check(uarg, size, true);
-	case TSCT_IOC_THREAD:
-		return ioctl_thread(uarg, size);
-	case TSCT_IOC_CLOCK_STORE:
-		return ioctl_clock_store(uarg, size);
-	case TSCT_IOC_CLOCK_SNAPSHOT:
-		return ioctl_clock_snapshot(uarg, size);
-	case TSCT_IOC_CHANNEL_CREATE:
-		return ioctl_create(file, uarg, size);
-	case TSCT_IOC_CHANNEL_ATTACH:
-		return ioctl_attach(file, uarg, size);
-	case TSCT_IOC_CHANNEL_NEXT:
-		return ioctl_next(uarg, size);
-	case TSCT_IOC_DEFINE:
-		return ioctl_define(f, uarg, size);
-	case TSCT_IOC_WRITE:
-		return ioctl_write(f, uarg, size);
-	case TSCT_IOC_CHANNEL_REMOVE:
-		return ioctl_remove(uarg, size);
-	case TSCT_IOC_CHANNEL_CPU:
-		return ioctl_cpu(uarg, size);
-	case TSCT_IOC_PREVIOUS:
-		return ioctl_previous(uarg, size);
-	case TSCT_IOC_PREVIOUS_READ:
-		return ioctl_previous_read(uarg, size);
-	case TSCT_IOC_WATERMARK:
-		return ioctl_watermark(f, uarg, size);
-	case TSCT_IOC_EVENT_SWITCH:
-		return ioctl_event_switch(file, uarg, size);
-	default:
+	if (known == TSCT_IOC_DEFINE)
+		return ioctl_define(file->private_data, uarg, size);
+	if (WARN_ON_ONCE(_IOC_SIZE(known) > sizeof(copy)))
 		return -ENOTTY;
-	}
+	if (_IOC_DIR(known) & _IOC_WRITE)
+		err = copy_struct_from_user(&copy, _IOC_SIZE(known), uarg, size);
+	if (err)
+		return err;
+	err = device_serve(file, known, &copy, uarg);
+	/* A snapshot with EOPNOTSUPP has a part of the result. Creation and attachment have
+	 * stored their result, the id, before the file was bound. */
+	if (_IOC_DIR(known) & _IOC_READ && (!err || known == TSCT_IOC_CLOCK_SNAPSHOT) &&
+	    known != TSCT_IOC_CHANNEL_CREATE && known != TSCT_IOC_CHANNEL_ATTACH)
+		fault = device_put(&copy, _IOC_SIZE(known), uarg, size);
+	return fault ?: err;
 }
 
 /* ---- mmap() ----------------------------------------------------------- */

@@ -8,13 +8,14 @@
 #include "cpucheck.h"
 #include "disruption.h"
 #include "netlink.h"
+#include "reserved.h"
 #include "ring.h"
 
 static int __init tsctrace_init(void)
 {
 	int err;
 
-	err = tsct_selftest() ?: tsct_cpucheck_init();
+	err = tsct_cpucheck_init();
 	if (err)
 		return err;
 	err = tsct_disruption_init();
@@ -30,9 +31,6 @@ static int __init tsctrace_init(void)
 	err = tsct_channels_init();
 	if (err)
 		goto exit_reserved;
-	err = tsct_selftest_emit();
-	if (err)
-		goto exit_channels;
 	tsct_bpf_init();
 	err = tsct_netlink_init();
 	if (err)

@@ -18,6 +18,7 @@
 #include <linux/vmalloc.h>
 
 #include "channel.h"
+#include "reserved.h"
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
@@ -204,10 +205,7 @@ void tsct_channel_free_memory(struct tsct_kchannel *channel)
 	struct tsct_ring *ring;
 	u32 cpu;
 
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = channel->rings[cpu];
-		if (!ring)
-			continue;
+	tsct_for_each_ring(ring, cpu, channel) {
 		if (ring->pages) {
 			vunmap(ring->consumer);
 			memory_free_pages(ring->pages, ring->nr_pages);

@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/io.h>
@@ -19,14 +20,16 @@
 #include <linux/notifier.h>
 #include <linux/panic_notifier.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/utsname.h>
 #include <linux/uuid.h>
 #include <asm/cacheflush.h>
 
 #include "../lib/core/reserved.h"
-#include "channel.h"
 #include "compat.h"
 #include "cpucheck.h"
+#include "reserved.h"
 #include "ring.h"
 
 static DEFINE_MUTEX(reserved_lock);	/* lock of the variables below and of the table of
@@ -78,13 +81,8 @@ static int reserved_format(void)
 
 /* ---- the clock --------------------------------------------------------- */
 
-bool tsct_reserved_ready(void)
-{
-	return READ_ONCE(reserved_ready);
-}
-
 /* A writer that ends before the copy is complete leaves a wrong checksum. */
-int tsct_reserved_store_clock(struct tsct_reserved_clock *clock)
+static int reserved_store(struct tsct_reserved_clock *clock)
 {
 	const struct tsct_reserved_header *header = reserved_header();
 	const u64 bytes = TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids);
@@ -107,6 +105,34 @@ int tsct_reserved_store_clock(struct tsct_reserved_clock *clock)
 		err = 0;
 	}
 	mutex_unlock(&reserved_lock);
+	return err;
+}
+
+/* Copies through a buffer: the lock of reserved memory is not held during page faults of
+ * the caller's memory, which may take long. */
+long tsct_reserved_store(const struct tsct_clock_store *arg)
+{
+	struct tsct_reserved_clock *clock;
+	long err;
+
+	if (!capable(CAP_SYS_TIME))
+		return -EPERM;
+	if (arg->nr_cpus != nr_cpu_ids)
+		return -EINVAL;
+	if (!READ_ONCE(reserved_ready))
+		return -ENOENT;
+	clock = kvzalloc(TSCT_RESERVED_CLOCK_SIZE(nr_cpu_ids), GFP_KERNEL);
+	if (!clock)
+		return -ENOMEM;
+	clock->nr_cpus = nr_cpu_ids;
+	memcpy(clock->boot_id, arg->boot_id, sizeof(clock->boot_id));
+	if (copy_from_user(&clock->copy, u64_to_user_ptr(arg->copy), sizeof(clock->copy)) ||
+	    copy_from_user(clock->cpus, u64_to_user_ptr(arg->cpus),
+			   nr_cpu_ids * sizeof(clock->cpus[0])))
+		err = -EFAULT;
+	else
+		err = reserved_store(clock);
+	kvfree(clock);
 	return err;
 }
 
@@ -261,46 +287,56 @@ unsigned long tsct_reserved_pfn(const void *addr)
 
 /* ---- the previous boot ------------------------------------------------- */
 
-int tsct_reserved_previous(struct tsct_previous *ret)
+long tsct_reserved_previous(struct tsct_previous *arg)
 {
-	int err = -ENOENT;
+	long err = -ENOENT;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	mutex_lock(&reserved_lock);
 	if (reserved_previous) {
-		ret->size = reserved_size;
-		memcpy(ret->id, reserved_header()->id, sizeof(ret->id));
-		err = 0;
+		arg->size = reserved_size;
+		memcpy(arg->id, reserved_header()->id, sizeof(arg->id));
+		err = arg->flags & TSCT_PREVIOUS_DISCARD ? reserved_format() : 0;
 	}
 	mutex_unlock(&reserved_lock);
 	return err;
 }
 
-int tsct_reserved_read(u64 offset, void *data, u32 *len)
+/* Copies at most @len bytes at @offset. Returns the number of bytes copied, or -ENOENT. */
+static long reserved_read(u64 offset, void *to, u32 len)
 {
-	int err = -ENOENT;
+	long copied = -ENOENT;
 
 	mutex_lock(&reserved_lock);
 	if (reserved_previous) {
-		if (offset >= reserved_size)
-			*len = 0;
-		else
-			*len = min_t(u64, *len, reserved_size - offset);
-		memcpy(data, reserved_memory + offset, *len);
-		err = 0;
+		copied = offset < reserved_size ? min_t(u64, len, reserved_size - offset) : 0;
+		memcpy(to, reserved_memory + offset, copied);
 	}
 	mutex_unlock(&reserved_lock);
-	return err;
+	return copied;
 }
 
-int tsct_reserved_discard(void)
+long tsct_reserved_read(struct tsct_previous_read *arg)
 {
-	int err = -ENOENT;
+	void *buffer;
+	long len;
 
-	mutex_lock(&reserved_lock);
-	if (reserved_previous)
-		err = reserved_format();
-	mutex_unlock(&reserved_lock);
-	return err;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	/* Through a buffer, as in tsct_reserved_store() */
+	arg->len = min_t(u32, arg->len, TSCT_PREVIOUS_READ_MAX);
+	buffer = kvmalloc(arg->len ?: 1, GFP_KERNEL);
+	if (!buffer)
+		return -ENOMEM;
+	len = reserved_read(arg->offset, buffer, arg->len);
+	if (len >= 0 && copy_to_user(u64_to_user_ptr(arg->data), buffer, len))
+		len = -EFAULT;
+	kvfree(buffer);
+	if (len < 0)
+		return len;
+	arg->len = len;
+	return 0;
 }
 
 /* ---- init and exit ----------------------------------------------------- */

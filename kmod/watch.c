@@ -26,12 +26,8 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	u64 sum = 0;
 	u32 cpu;
 
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (ring)
-			sum += TSCT_HEAD_POS(READ_ONCE(ring->producer->head)) -
-				TSCT_BLOCK_HEADER;
-	}
+	tsct_for_each_ring(ring, cpu, channel)
+		sum += TSCT_HEAD_POS(READ_ONCE(ring->producer->head)) - TSCT_BLOCK_HEADER;
 	return TSCT_HEAD_POS(sum);
 }
 
@@ -43,10 +39,7 @@ static u64 channel_unread(struct tsct_kchannel *channel)
 	u64 sum = 0, unread, tail;
 	u32 cpu;
 
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (!ring)
-			continue;
+	tsct_for_each_ring(ring, cpu, channel) {
 		/*
 		 * Loads the tail before the head: in the other order, the tail could be
 		 * ahead of the head, and the ring would be taken for full.
@@ -159,10 +152,7 @@ static void channel_arm(struct tsct_kchannel *channel)
 	WRITE_ONCE(channel->notify_armed, false);
 	/* Shares begin at these heads, so what is written from here on counts twice if at all:
 	 * as part of a share, and as bytes that are not missing. */
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (!ring)
-			continue;
+	tsct_for_each_ring(ring, cpu, channel) {
 		WRITE_ONCE(ring->notify_at, READ_ONCE(ring->producer->head));
 		nr++;
 	}
@@ -171,10 +161,7 @@ static void channel_arm(struct tsct_kchannel *channel)
 	list_for_each_entry(watcher, &channel->watchers, list)
 		share = min(share, watcher_missing(watcher, sum));
 	share = max(1ULL, div_u64(share, max(nr, 1U)));
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (!ring)
-			continue;
+	tsct_for_each_ring(ring, cpu, channel) {
 		unread = channel->policy == TSCT_POLICY_OVERWRITE ? 0 :
 			tsct_ring_unread(&ring->geo, READ_ONCE(ring->consumer->tail),
 					 READ_ONCE(ring->producer->head));
@@ -186,11 +173,8 @@ static void channel_arm(struct tsct_kchannel *channel)
 	smp_wmb();
 	WRITE_ONCE(channel->notify_armed, true);
 	smp_wmb();
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (ring)
-			WRITE_ONCE(ring->left, 0);
-	}
+	tsct_for_each_ring(ring, cpu, channel)
+		WRITE_ONCE(ring->left, 0);
 	channel->armed_at = start_poll_synchronize_rcu();
 }
 
@@ -204,10 +188,7 @@ static bool channel_is_armed(struct tsct_kchannel *channel)
 	lockdep_assert_held(&channel->watch_lock);
 	if (!READ_ONCE(channel->notify_armed) || !poll_state_synchronize_rcu(channel->armed_at))
 		return false;
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (!ring)
-			continue;
+	tsct_for_each_ring(ring, cpu, channel) {
 		/* Loads the head before `left`: a later `left` is lower, or that of a slow path. */
 		rest = tsct_ring_notify_rest(ring, READ_ONCE(ring->producer->head));
 		smp_rmb();

@@ -13,6 +13,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "channel.h"
 

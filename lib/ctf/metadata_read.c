@@ -10,6 +10,7 @@
 
 #include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "metadata_keys.h"

@@ -8,6 +8,7 @@
 
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "recording.h"
 #include "ticks.h"

@@ -4,6 +4,7 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "syscalls.h"
 

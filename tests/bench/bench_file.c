@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/stream.h"
 #include "lib/ctf/ticks.h"

@@ -52,11 +52,12 @@
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF),
+#                             tsctrace-unreserved.ko (without reserved memory) or
 #                             tsctrace-cover.ko (its coverage is recorded by
-#                             tsct-cover.ko) or
-#                             tsctrace-selftest.ko (built with SELFTEST=1).
+#                             tsct-cover.ko).
 #                             /lib/modules also has modules that call it,
 #                             tsctrace-sample.ko and tsct-nest.ko,
+#                             tsct-ring.ko, which tests the ring writer,
 #                             tsct-vmfork.ko, which reports a restore of the
 #                             virtual machine, tsct-aux.ko (sets TSC_AUX),
 #                             tsct-present.ko (removes and adds a CPU),
@@ -262,8 +263,8 @@ small_initrd() {	# PLAN MODULE DIR
 	objcopy --redefine-sym __sanitizer_cov_trace_pc=tsct_cover_pc \
 		"$root/usr/lib/modules/tsctrace.ko" \
 		"$root/usr/lib/modules/tsctrace-cover.ko"
-	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-selftest.ko" \
-		"${2%.ko}-selftest.ko"
+	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-unreserved.ko" \
+		"${2%.ko}-unreserved.ko"
 	# Modules that call tsctrace.ko, for the tests that load them
 	for module in "${2%/*}"/samples/*.ko; do
 		strip --strip-debug -o "$root/usr/lib/modules/${module##*/}" \
@@ -310,8 +311,8 @@ make_kernel() {	# AT NAME
 	flock 9
 	make_step "$1" module "$dir" &&
 		make_step "$1" samples "$dir" samples &&
-		{ ! runs_sparse "$2" || make_step "$1" sparse "$dir" sparse || true; } &&
-		make_step "$1" selftest "$dir" SELFTEST=1
+		make_step "$1" unreserved "$dir" CONFIG_TSCTRACE_RESERVED=n &&
+		{ ! runs_sparse "$2" || make_step "$1" sparse "$dir" sparse || true; }
 }
 
 # Most steps use one CPU only, so as many kernels as CPUs are built at a time.
@@ -516,9 +517,9 @@ plan_kernel() {	# NAME AT: reports the steps of make_kernel, plans the boots
 	was_built "$name" "$dir" "$logs/module.log" "$at" module || return 0
 	was_built "$name" "$dir" "$logs/samples.log" "$at" samples samples ||
 		return 0
+	was_built "$name" "$dir" "$logs/unreserved.log" "$at" unreserved \
+		"without reserved memory" || return 0
 	! runs_sparse "$name" || was_sparse_clean "$name" "$logs/sparse.log" "$at"
-	was_built "$name" "$dir" "$logs/selftest.log" "$at" selftest \
-		SELFTEST=1 || return 0
 	count_left_out "$name"
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"

@@ -33,7 +33,7 @@ FILES = "kmod/ring.c,lib/core/,lib/clockpage/,lib/base/,lib/estimate/,lib/client
 KERNEL = "6.12-amd64"
 # Guest tests in which the module writes rings or counts disruptions
 RING_TESTS = ("@(t_write|t_overwrite|t_nest|t_sizes|t_scribble|t_watermark|t_poll|t_sample|"
-              "t_fault|t_lib_emit|t_selftest|t_define|t_steps)")
+              "t_fault|t_lib_emit|t_module|t_define|t_steps)")
 
 # A suite's tests are the programs of `unit`; or scripts of folders: those with
 # `test-fast: yes` (fast=True), without (False), or all (None); or one command. `make` has

@@ -5,6 +5,7 @@
 
 #include "lib/clock/utc.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "helper.h"
 #include "faults.h"

@@ -3,6 +3,7 @@
 #ifndef TESTS_ONE_H
 #define TESTS_ONE_H
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/recording_writer.h"
 #include "helper.h"

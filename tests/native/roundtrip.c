@@ -7,6 +7,7 @@
  * merging: it has no sync samples, as random ones cannot be merged, and its events have
  * time stamps of their own.
  */
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/ctf/recording.h"

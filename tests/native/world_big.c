@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "world.h"
 

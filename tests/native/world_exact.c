@@ -8,6 +8,7 @@
  *
  * The master's tick is exactly half a nanosecond.
  */
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "helper.h"
 #include "world.h"

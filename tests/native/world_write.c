@@ -2,6 +2,7 @@
 /* Writes recordings of simulated nodes */
 #include <math.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/clockpage/clock_params.h"
 #include "helper.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Matching of messages: examples by hand, and random messages compared with a slow
  * matcher that searches all sends and receives */
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/query/message_match.h"
 #include "seed.h"

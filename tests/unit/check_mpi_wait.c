@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* test-wing: mpi */
 /* Wait states of MPI: events by hand, with known waits, shorter and longer than bounds */
+#include "lib/base/event_parse.h"
 #include "lib/query/mpi_wait.h"
 #include "define.h"
 #include "suite.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Channels and clock of a previous boot in reserved memory: complete, cut, damaged */
 #include "latch_states.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/core/reserved.h"
 #include "lib/client/reader.h"

@@ -2,6 +2,7 @@
 /* The reader with random contents of the ring, and with concurrent writers */
 #include <sys/time.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "seed.h"
 

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "lib/base/cpus.h"
+#include "lib/base/event_parse.h"
 #include "lib/client/channel.h"
 #include "lib/core/event_def.h"
 #include "seed.h"

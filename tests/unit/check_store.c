@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The store of channels: permissions and limits */
 #include "lib/base/hash.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "seed.h"

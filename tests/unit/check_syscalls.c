@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
+#include "lib/base/event_parse.h"
 #include "lib/syscalls/syscall_value.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"

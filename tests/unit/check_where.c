@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test-wing: kernel */
 /* Conditions on fields: their syntax, the events to which they apply, and types */
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "tools/bpf/where.c"
 #include "tools/common/near_name.c"

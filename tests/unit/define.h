@@ -3,6 +3,7 @@
 #ifndef TESTS_DEFINE_H
 #define TESTS_DEFINE_H
 
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/recording.h"
 #include "suite.h"

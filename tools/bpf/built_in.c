@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "built_in.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 
 const struct built_in built_ins[NR_BUILT_IN] = {

@@ -29,6 +29,14 @@ struct work_done {
 	u64 sum;
 } __packed;
 
+static const struct tsct_field tick_fields[] = {
+	{ "late_ns", TSCT_TYPE_S64 }, { "nr", TSCT_TYPE_U64 },
+};
+
+static const struct tsct_field work_fields[] = {
+	{ "item", TSCT_TYPE_U32 }, { "sum", TSCT_TYPE_U64, TSCT_FORMAT_HEX },
+};
+
 static struct tsct_kchannel *channel;
 static int id_begin, id_end;
 static DEFINE_TSCT_KEVENT(event_tick);	/* can be disabled: trace-ctl channel disable */
@@ -82,16 +90,17 @@ MODULE_PARM_DESC(work, "number of items to process");
 static int define_events(void)
 {
 	int err = tsct_kevent_define(channel, &event_tick, "tick", TSCT_KIND_COUNTER,
-				     "late_ns:s64, nr:u64");
+				     tick_fields, ARRAY_SIZE(tick_fields));
 
 	if (err)
 		return err;
+	/* Its only field is the first one of work_end. */
 	id_begin = tsct_event_define(channel, "work_begin", TSCT_KIND_BEGIN,
-				     "item:u32");
+				     work_fields, 1);
 	if (id_begin < 0)
 		return id_begin;
 	id_end = tsct_event_define(channel, "work_end", TSCT_KIND_END,
-				   "item:u32, sum:u64/x");
+				   work_fields, ARRAY_SIZE(work_fields));
 	return id_end < 0 ? id_end : 0;
 }
 

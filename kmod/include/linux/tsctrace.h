@@ -2,9 +2,14 @@
 /*
  * tsctrace for kernel modules: record events on the same timeline as programs.
  *
+ *	static const struct tsct_field request_fields[] = {
+ *		{ "sector", TSCT_TYPE_U64, TSCT_FORMAT_HEX },
+ *		{ "bytes", TSCT_TYPE_U32 },
+ *	};
+ *
  *	channel = tsct_channel_open("mydriver", TSCT_POLICY_OVERWRITE, 4096, 64);
  *	id = tsct_event_define(channel, "request_done", TSCT_KIND_INSTANT,
- *			       "sector:u64/x, bytes:u32");
+ *			       request_fields, ARRAY_SIZE(request_fields));
  *	...
  *	tsct_emit(channel, id, &done, sizeof(done));	// any context
  *	...
@@ -62,10 +67,9 @@ void tsct_channel_close(struct tsct_kchannel *channel);
  * @channel: result of tsct_channel_open()
  * @name: name of the event, a C identifier of less than 64 characters
  * @kind: TSCT_KIND_INSTANT, _BEGIN, _END, _COUNTER, _SEND or _RECEIVE
- * @fields: "name:type" items, separated by commas or spaces: types u8 u16 u32
- *	u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; a suffix /x shows an
- *	integer in hexadecimal. In the payload, fields follow each other in this order,
- *	without padding. "": no payload.
+ * @fields: fields of the payload, where they follow each other in this order, without
+ *	padding; unset members of struct tsct_field are 0. NULL if there are none
+ * @nr_fields: number of @fields, at most TSCT_FIELDS_MAX
  *
  * If an equal definition exists already, its id is returned.
  *
@@ -73,8 +77,8 @@ void tsct_channel_close(struct tsct_kchannel *channel);
  * Return: the event's id (at least 16), or -EINVAL: invalid definition; -ENOSPC:
  * the channel's definition area is full; -ENOMEM.
  */
-int tsct_event_define(struct tsct_kchannel *channel, const char *name,
-		      unsigned int kind, const char *fields);
+int tsct_event_define(struct tsct_kchannel *channel, const char *name, unsigned int kind,
+		      const struct tsct_field *fields, unsigned int nr_fields);
 
 /**
  * tsct_emit - record an event
@@ -123,7 +127,7 @@ struct tsct_kevent {
  * tsct_kevent_define - define an event with a switch, and enable it
  * @channel: result of tsct_channel_open()
  * @event: variable made by DEFINE_TSCT_KEVENT(), with static storage
- * @name: as in tsct_event_define(), as are @kind and @fields
+ * @name: as in tsct_event_define(), as are @kind, @fields and @nr_fields
  *
  * The channel's owner switches the event (TSCT_IOC_EVENT_SWITCH, trace-ctl channel
  * enable, disable). tsct_channel_close() disables it: a module that defined such events
@@ -134,7 +138,8 @@ struct tsct_kevent {
  * Return: 0, or the errors of tsct_event_define().
  */
 int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
-		       const char *name, unsigned int kind, const char *fields);
+		       const char *name, unsigned int kind,
+		       const struct tsct_field *fields, unsigned int nr_fields);
 
 /**
  * tsct_kevent_emit - record an event if it is enabled

@@ -55,13 +55,14 @@ static int emit_invalid(void *unused)
 
 static int __init tsct_fault_init(void)
 {
+	static const struct tsct_field field = { "value", TSCT_TYPE_U64 };
 	u64 value = 1;
 	int err = 0, i;
 
 	channel = tsct_channel_open("fault", TSCT_POLICY_OVERWRITE, 4096, 4);
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
-	event = tsct_event_define(channel, "fault", TSCT_KIND_INSTANT, "value:u64");
+	event = tsct_event_define(channel, "fault", TSCT_KIND_INSTANT, &field, 1);
 	register_die_notifier(&die_notifier);
 	victim = kthread_create(emit_invalid, NULL, "tsct-fault");
 	if (IS_ERR(victim)) {

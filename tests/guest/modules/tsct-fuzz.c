@@ -59,24 +59,36 @@ static int open_slot(unsigned int slot, const u8 *sel)
 	return 0;
 }
 
-/* sel[2]: fields; [3]: name; [4]: kind; [5]: odd: an event with a switch */
+/* sel[2]: first of the fields; [3]: name, and number of fields; [4]: kind; [5]: odd: an
+ * event with a switch */
 static int define(unsigned int slot, const u8 *sel)
 {
-	static const char *const fields[] = {
-		"value:u64", "", "a:u8, b:s32/x c:f64", "text:string", "b:bytes[8]",
-		"t:chars[16], n:u16", "value:u64/y", "value", "value:", ":u64", "a:u65",
-		"b:bytes[0]", "b:bytes[70000]", "b:bytes[x", "a:u8,,b:u8", "a:u8 a:u8",
-		"a:f32/x", "t:chars[16]z", " , ", "1a:u8",
+	static const struct tsct_field fields[] = {
+		{ "value", TSCT_TYPE_U64 }, { "a", TSCT_TYPE_U8 },
+		{ "b", TSCT_TYPE_S32, TSCT_FORMAT_HEX }, { "c", TSCT_TYPE_F64 },
+		{ "text", TSCT_TYPE_STRING }, { "bytes", TSCT_TYPE_BYTES, 0, 8 },
+		{ "chars", TSCT_TYPE_CHARS, 0, 16 }, { "n", TSCT_TYPE_U16 },
+		/* Invalid fields, in this order or alone */
+		{ "n", TSCT_TYPE_U16 }, { "" }, { "1a" }, { "a b" },
+		{ "type", TSCT_TYPE_CHARS + 1 }, { "type", 255 },
+		{ "none", TSCT_TYPE_BYTES }, { "count", TSCT_TYPE_U8, 0, 1 },
+		{ "most", TSCT_TYPE_BYTES, 0, 65535 }, { "hex", TSCT_TYPE_F32, 1 },
+		{ "format", TSCT_TYPE_U8, 255 }, { "rest", 0, 0, 0, 1 },
 	};
 	static const char *const names[] = { "one", "two", "three", "", "a b", "9" };
 	const unsigned int kind = sel[4] < 0xe0 ? sel[4] % 6 : sel[4];
+	const unsigned int first = sel[2] % ARRAY_SIZE(fields);
+	unsigned int nr = min_t(unsigned int, (sel[3] / 6 + 1) % 8,
+				ARRAY_SIZE(fields) - first);
 	int id;
 
+	if (sel[3] >= 0xf0)
+		nr = TSCT_FIELDS_MAX + 1;
 	if (sel[5] & 1)
 		return tsct_kevent_define(slots[slot].channel, slot ? &event_b : &event_a,
-					  names[sel[3] % 6], kind, fields[sel[2] % 20]);
+					  names[sel[3] % 6], kind, fields + first, nr);
 	id = tsct_event_define(slots[slot].channel, names[sel[3] % 6], kind,
-			       fields[sel[2] % 20]);
+			       fields + first, nr);
 	if (id < 0)
 		return id;
 	slots[slot].id = id;

@@ -302,12 +302,16 @@ module_param_cb(results, &results_ops, NULL, 0444);
 
 static int __init nest_init(void)
 {
+	static const struct tsct_field fields[] = {
+		{ "nr", TSCT_TYPE_U64 }, { "cpu", TSCT_TYPE_U32 },
+		{ "context", TSCT_TYPE_U32 },
+	};
 	struct tsct_kchannel *made = tsct_channel_open("nest", policy, 4096, 64);
 
 	if (IS_ERR(made))
 		return PTR_ERR(made);
-	id_event = tsct_event_define(made, "nested", TSCT_KIND_INSTANT,
-				     "nr:u64, cpu:u32, context:u32");
+	id_event = tsct_event_define(made, "nested", TSCT_KIND_INSTANT, fields,
+				     ARRAY_SIZE(fields));
 	if (id_event < 0) {
 		tsct_channel_close(made);
 		return id_event;

@@ -7,6 +7,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/base/array.h"
+#include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "probe.h"
 #include "tools/bpf/built_in.h"

@@ -1,27 +1,31 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT
 /*
- * Tests when the module is loaded (SELFTEST=1): of lib/core as compiled for this
- * kernel, and of the kernel's ring writer.
+ * Tests, when it is loaded, lib/core as compiled for this kernel, and the ring writer of
+ * tsctrace.ko. It fails to load with EINVAL if a check fails, which it logs.
+ *
+ * Some functions of tsctrace.ko are not exported: kallsyms_lookup_name() finds them, and a
+ * kprobe finds that.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/tsctrace.h>
 #include <asm/msr.h>
 
-#include "../lib/core/event_def.h"
-#include "../lib/core/ring.h"
-#include "../lib/core/tsc_trust.h"
-#include "channel.h"
-#include "cpucheck.h"
-#include "ring.h"
+#include "lib/core/event_def.c"
+#include "lib/core/ring.c"
+#include "lib/core/tsc_trust.c"
+#include "kmod/channel.h"
+#include "kmod/ring.h"
 
 #define BLOCK	4096
 #define DATA	(2 * BLOCK)
@@ -36,7 +40,7 @@
 	}								\
 } while (0)
 
-static int __init selftest_figures(void)
+static int __init ring_test_figures(void)
 {
 	struct tsct_skew_interval skew;
 
@@ -56,7 +60,7 @@ static int __init selftest_figures(void)
 }
 
 /* Stores a record that has its number, @nr, as cycles. Returns the new head. */
-static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
+static u64 __init ring_test_put_record(const struct tsct_geometry *geo, u8 *data,
 				      const struct tsct_ring_slot *slot, u64 head,
 				      u64 nr)
 {
@@ -78,7 +82,7 @@ static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 }
 
 /* Tests that every record that is written to a ring is read once, in order. */
-static int __init selftest_run_ring(u8 *data, u64 head)
+static int __init ring_test_run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
 		.data_size = DATA, .block_size = BLOCK,
@@ -95,7 +99,7 @@ static int __init selftest_run_ring(u8 *data, u64 head)
 		slot = tsct_ring_place(&geo, head, tsct_record_size(len));
 		check((slot.pos & (BLOCK - 1)) + slot.size < BLOCK);
 		if (tsct_ring_fits(&geo, slot.head, tail)) {
-			head = selftest_put_record(&geo, data, &slot, head, written++);
+			head = ring_test_put_record(&geo, data, &slot, head, written++);
 			check(tsct_ring_events(&geo, data, head, &events) &&
 			      events == written);
 			continue;
@@ -111,23 +115,23 @@ static int __init selftest_run_ring(u8 *data, u64 head)
 	return 0;
 }
 
-static int __init selftest_ring(void)
+static int __init ring_test_core(void)
 {
 	static u8 data[DATA] __initdata __aligned(8);
 	static struct tsct_producer producer __initdata;
 	int err;
 
 	tsct_ring_init(&producer, data);
-	err = selftest_run_ring(data, producer.head);
+	err = ring_test_run_ring(data, producer.head);
 	if (err)
 		return err;
 	/* Repeats the ring test across the wrap of the 48-bit positions. */
 	tsct_ring_init(&producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
-	return selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
+	return ring_test_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
 }
 
-static int __init selftest_def(void)
+static int __init ring_test_def(void)
 {
 	static struct tsct_event_def event __initdata;
 	struct tsct_event_def *def = &event;
@@ -155,20 +159,9 @@ static int __init selftest_def(void)
 	return 0;
 }
 
-int __init tsct_selftest(void)
-{
-	int err = selftest_figures() ?: selftest_ring() ?: selftest_def();
+/* ---- the writer -------------------------------------------------------- */
 
-	if (err)
-		pr_err("failed (error %d)\n", err);
-	else
-		pr_info("passed\n");
-	return err;
-}
-
-/* ---- the writer ------------------------------------------------------- */
-
-static void __init selftest_emit_many(void *channel)
+static void __init ring_test_emit_many(void *channel)
 {
 	u64 nr;
 
@@ -177,7 +170,7 @@ static void __init selftest_emit_many(void *channel)
 }
 
 /* Tests that events emitted in an interrupt are in the ring or counted as lost. */
-static int __init selftest_check_ring(const struct tsct_ring *ring)
+static int __init ring_test_check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
 	struct tsct_ring_count count;
@@ -204,7 +197,7 @@ static int __init selftest_check_ring(const struct tsct_ring *ring)
 	return 0;
 }
 
-static int __init selftest_check_refusals(struct tsct_kchannel *channel)
+static int __init ring_test_refusals(struct tsct_kchannel *channel)
 {
 	static u8 payload[BLOCK] __initdata;
 	struct tsct_ring *ring;
@@ -239,8 +232,30 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
+/* Tests that a module's definition is stored once, and that an invalid one is refused. */
+static int __init ring_test_define(struct tsct_kchannel *channel)
+{
+	static const struct tsct_field fields[TSCT_FIELDS_MAX + 1] __initconst = {
+		{ "sum", TSCT_TYPE_U64, TSCT_FORMAT_HEX }, { "text", TSCT_TYPE_STRING },
+	};
+	char name[TSCT_EVENT_NAME_MAX + 1] = "";
+	int id = tsct_event_define(channel, "e", TSCT_KIND_BEGIN, fields, 2);
+
+	memset(name, 'n', TSCT_EVENT_NAME_MAX);
+	check(id >= TSCT_ID_FIRST);
+	check(tsct_event_define(channel, "e", TSCT_KIND_BEGIN, fields, 2) == id);
+	check(tsct_event_define(channel, "e", TSCT_KIND_END, fields, 2) == id + 1);
+	check(tsct_event_define(channel, "e", TSCT_KIND_BEGIN, NULL, 0) == id + 2);
+	check(tsct_event_define(channel, name + 1, TSCT_KIND_BEGIN, NULL, 0) == id + 3);
+	check(tsct_event_define(channel, name, TSCT_KIND_BEGIN, NULL, 0) == -EINVAL);
+	check(tsct_event_define(channel, "e", 256, NULL, 0) == -EINVAL);
+	check(tsct_event_define(channel, "e", 0, fields, 3) == -EINVAL);
+	check(tsct_event_define(channel, "e", 0, fields, TSCT_FIELDS_MAX + 1) == -EINVAL);
+	return 0;
+}
+
 /* Logs how many cycles 1000 events take. An emulated TSC may count instructions. */
-static void __init selftest_measure(struct tsct_kchannel *channel)
+static void __init ring_test_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 nr, start, cycles;
@@ -257,22 +272,47 @@ static void __init selftest_measure(struct tsct_kchannel *channel)
 	pr_info("1000 events of 8 bytes took %llu cycles\n", cycles);
 }
 
+/* ---- what tsctrace.ko does not export ---------------------------------- */
+
+static int (*channel_create)(const struct tsct_channel_create *arg,
+			     struct tsct_kchannel **ret) __initdata;
+static void (*channel_put)(struct tsct_kchannel *channel, u32 roles) __initdata;
+static int (*bpf_emit)(u64 handle, u32 id, const void *payload, u32 len) __initdata;
+
+/* Sets the variables above. */
+static int __init ring_test_find(void)
+{
+	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
+	unsigned long (*find)(const char *name);
+	int err = register_kprobe(&probe);
+
+	if (err)
+		return err;
+	find = (void *)probe.addr;
+	unregister_kprobe(&probe);
+	channel_create = (void *)find("tsct_channel_create");
+	channel_put = (void *)find("tsct_channel_put");
+	bpf_emit = (void *)find("tsct_bpf_emit");
+	check(channel_create && channel_put && bpf_emit);
+	return 0;
+}
+
 /* Tests that BPF programs can write a channel only by its handle, and the channel of a
  * kernel module not at all. */
-static int __init selftest_check_handle(struct tsct_kchannel *channel)
+static int __init ring_test_handle(struct tsct_kchannel *channel)
 {
-	struct tsct_kchannel *other = tsct_channel_open("selftest-module",
+	struct tsct_kchannel *other = tsct_channel_open("test-module",
 			TSCT_POLICY_DISCARD, BLOCK, 16);
 	u64 handle = channel->bpf_handle, value = 1;
 	int err[5];
 
 	if (IS_ERR(other))
 		return PTR_ERR(other);
-	err[0] = tsct_bpf_emit(handle, TSCT_ID_FIRST, &value, sizeof(value));
-	err[1] = tsct_bpf_emit(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
-	err[2] = tsct_bpf_emit(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value, sizeof(value));
-	err[3] = tsct_bpf_emit(other->id, TSCT_ID_FIRST, &value, sizeof(value));
-	err[4] = tsct_bpf_emit(0, TSCT_ID_FIRST, &value, sizeof(value));
+	err[0] = bpf_emit(handle, TSCT_ID_FIRST, &value, sizeof(value));
+	err[1] = bpf_emit(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[2] = bpf_emit(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value, sizeof(value));
+	err[3] = bpf_emit(other->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[4] = bpf_emit(0, TSCT_ID_FIRST, &value, sizeof(value));
 	check((u32)handle == channel->id && handle >> 32);
 	check(other->bpf_handle == 0);
 	tsct_channel_close(other);
@@ -283,10 +323,10 @@ static int __init selftest_check_handle(struct tsct_kchannel *channel)
 	return 0;
 }
 
-int __init tsct_selftest_emit(void)
+static int __init ring_test_writer(void)
 {
 	const struct tsct_channel_create arg = {
-		.name = "selftest",
+		.name = "test",
 		.policy = TSCT_POLICY_DISCARD,
 		.flags = TSCT_CHANNEL_KERNEL,
 		.block_size = BLOCK,
@@ -298,19 +338,33 @@ int __init tsct_selftest_emit(void)
 	u32 cpu;
 	int err;
 
-	err = tsct_channel_create(&arg, &channel);
+	err = ring_test_find() ?: channel_create(&arg, &channel);
 	if (err)
 		return err;
-	on_each_cpu(selftest_emit_many, channel, 1);
+	on_each_cpu(ring_test_emit_many, channel, 1);
 	for_each_online_cpu(cpu) {
 		ring = tsct_channel_ring(channel, cpu);
 		if (ring && !err)
-			err = selftest_check_ring(ring);
+			err = ring_test_check_ring(ring);
 	}
-	err = err ?: selftest_check_refusals(channel) ?: selftest_check_handle(channel);
-	selftest_measure(channel);
-	tsct_channel_put(channel, arg.roles);
-	if (err)
-		pr_err("ring writer: failed (error %d)\n", err);
+	err = err ?: ring_test_refusals(channel) ?: ring_test_handle(channel) ?:
+		ring_test_define(channel);
+	ring_test_measure(channel);
+	channel_put(channel, arg.roles);
 	return err;
 }
+
+static int __init tsct_ring_init_test(void)
+{
+	return ring_test_figures() ?: ring_test_core() ?: ring_test_def() ?:
+		ring_test_writer();
+}
+
+static void __exit tsct_ring_exit_test(void)
+{
+}
+
+module_init(tsct_ring_init_test);
+module_exit(tsct_ring_exit_test);
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("Test: lib/core in the kernel, and the kernel's ring writer");
