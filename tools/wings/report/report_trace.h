@@ -270,11 +270,7 @@ void report_flame_free(struct report *r);
 /* Write the page's summary and tables (report_tables.c). */
 void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
-void report_put_count(FILE *to, __u64 n);
 void report_put_length(FILE *to, double ns);
-/* writes the first cell of a table's row */
-void report_put_head(FILE *to, const char *text);
-void report_put_cell(FILE *to, const char *text);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
