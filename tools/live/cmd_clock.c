@@ -349,8 +349,7 @@ static void pause_ns(__s64 ns)
 
 static int print_error(const char *text)
 {
-	ctl_error("%s", text);
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED, "%s", text);
 }
 
 /*
