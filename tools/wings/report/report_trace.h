@@ -144,10 +144,11 @@ struct strip {
 	__u32 type, row, field;
 	__u32 def;		/* index of the event definition on the page, plus 1;
 				 * 0: several event definitions share the strip */
-	__u32 *count;
+	__u32 *count;		/* per bin; the allocation has the other values, too */
 	/* per bin: total time of spans / bin's length; or a counter's last value */
 	float *busy;
-	float *low, *high;	/* per bin: smallest and largest value of a counter */
+	/* per bin: smallest and largest value of a counter; other strips have none */
+	float *low, *high;
 };
 
 struct strips {
