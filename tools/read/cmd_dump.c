@@ -153,9 +153,8 @@ static int select_events(struct dump *d)
 				  sizeof(why));
 	if (!err)
 		return 0;
-	ctl_error("%s%s", why, err == -ENOENT && is_sync_missing(d) ?
+	return ctl_fail(err, "%s%s", why, err == -ENOENT && is_sync_missing(d) ?
 		  "; use --sync to show sync samples (exchanges with other nodes)" : "");
-	return err;
 }
 
 /* ---- output of events -------------------------------------------------- */

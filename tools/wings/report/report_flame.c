@@ -165,15 +165,11 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 	report_text(to, d->name);
 	if (d->kind != TSCT_KIND_INSTANT)
 		fprintf(to, "/%s", tsct_kind_names[d->kind]);
-	if (r->x.several_nodes) {
-		fputs(", ", to);
-		report_text(to, r->x.nodes[node]);
-	}
-	fputs(": ", to);
-	report_put_count(to, f->boxes[0].events);
-	fprintf(to, " events</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
-		" aria-label=\"Flame graph\">\n", GRAPH_WIDTH,
-		(f->depth + 1) * ROW_HEIGHT);
+	if (r->x.several_nodes)
+		report_print(to, ", %s", r->x.nodes[node]);
+	report_print(to, ": %'llu events</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
+		     " aria-label=\"Flame graph\">\n", f->boxes[0].events, GRAPH_WIDTH,
+		     (f->depth + 1) * ROW_HEIGHT);
 	put_box(to, f, 0, 0, GRAPH_WIDTH / (double)f->boxes[0].events, 0);
 	fputs("</svg>\n</details>\n", to);
 }

@@ -72,7 +72,6 @@ static __u32 add_name(struct live_feed *f, const char *name)
 static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t *names)
 {
 	const json_t *name;
-	__u32 *more;
 	size_t i;
 
 	if (json_array_size(names) > LIVE_NAMES_MAX - n->nr_names)
@@ -80,11 +79,10 @@ static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t
 	json_array_foreach(names, i, name) {
 		if (!json_is_string(name))
 			return -EPROTO;
-		more = tsct_array_next(&n->names, n->nr_names, sizeof(*more));
-		if (!more)
+		if (tsct_array_add(&n->names, &n->nr_names,
+				   &(__u32) { add_name(f, json_string_value(name)) },
+				   sizeof(*n->names)))
 			return -ENOMEM;
-		*more = add_name(f, json_string_value(name));
-		n->nr_names++;
 	}
 	return 0;
 }
