@@ -5,7 +5,6 @@
  * called it.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +139,8 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 		return;
 	fprintf(to, "<g%s><title>", b->kernel ? " class=\"kernel\"" : "");
 	report_text(to, b->name);
-	fprintf(to, ": %" PRIu64 " events, %.1f %%</title><rect x=\"%.2f\" y=\"%u\""
-		" width=\"%.2f\" height=\"%d\"/>", (uint64_t)b->events,
+	fprintf(to, ": %llu events, %.1f %%</title><rect x=\"%.2f\" y=\"%u\""
+		" width=\"%.2f\" height=\"%d\"/>", b->events,
 		100.0 * (double)b->events / (double)f->boxes[0].events, x, y, width,
 		ROW_HEIGHT - 1);
 	if (width > 4 * CHARACTER) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The summary and the tables of the page, which work without the page's script */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static const char *time_text(__s64 ns, char text[TIME_MAX])
 
 	if (gmtime_r(&second, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(text, TIME_MAX, "%s.%06" PRId64, date, (int64_t)rest / 1000);
+	snprintf(text, TIME_MAX, "%s.%06lld", date, rest / 1000);
 	return text;
 }
 

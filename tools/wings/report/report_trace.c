@@ -2,7 +2,6 @@
 /* The report page of a recording: reads the recording in two passes, then writes the page */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,9 +159,8 @@ static int write_page(struct job *j, const struct report_options *o)
 	name = strdup(j->to.name);
 	err = output_file_commit(&j->to);
 	if (!err && !o->quiet && name && strcmp(name, "-"))
-		ctl_error("%s: %" PRIu64 " events, %" PRIu64
-			" of them drawn individually", name, (uint64_t)j->r.events,
-			(uint64_t)j->r.shown);
+		ctl_error("%s: %llu events, %llu of them drawn individually", name, j->r.events,
+			j->r.shown);
 	free(name);
 	return err ? EXIT_FAILED : view_print_missing(j->r.x.trace);
 }

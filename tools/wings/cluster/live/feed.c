@@ -7,7 +7,6 @@
  * the history; a reader that falls behind skips events, and their number is counted.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,12 +298,11 @@ static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 {
 	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
 
-	fprintf(to, "[%" PRIu64 ",%u,%" PRId64 ",", (uint64_t)nr, e->node,
-		(int64_t)((__u64)e->ns - (__u64)f->base_ns));
+	fprintf(to, "[%llu,%u,%lld,", nr, e->node, (__u64)e->ns - (__u64)f->base_ns);
 	if (e->error_ns > INT64_MAX)
 		fputs("null", to);
 	else
-		fprintf(to, "%" PRIu64, (uint64_t)e->error_ns);
+		fprintf(to, "%llu", e->error_ns);
 	fprintf(to, ",%u,%u,%u,%u,%u]", e->cpu, e->tid, e->kind, e->name, e->flags);
 }
 
@@ -338,8 +336,8 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	free(text);
 	/* Writes numbers directly: a JSON tree of many events would be slow. A 64-bit number
 	 * is written as text, because JavaScript's numbers cannot represent it. */
-	fprintf(to, "\"base_ns\":\"%" PRId64 "\",\"skipped\":%" PRIu64 ",\"events\":[",
-		(int64_t)f->base_ns, (uint64_t)r->skipped);
+	fprintf(to, "\"base_ns\":\"%lld\",\"skipped\":%llu,\"events\":[",
+		f->base_ns, r->skipped);
 	for (; r->next < end; r->next++) {
 		write_event(f, r->next, to);
 		fputs(r->next + 1 < end ? "," : "", to);
