@@ -71,10 +71,9 @@ static int print_unknown(char *title, const char *name)
 		}
 	}
 	program_invocation_name = title;
-	ctl_error("%s: no such command%s%s%s", name,
+	return ctl_fail(EXIT_USAGE, "%s: no such command%s%s%s", name,
 		  near ? "; did you mean '" : "; see 'trace-ctl help'",
 		  near ? near->name : "", near ? "'?" : "");
-	return EXIT_USAGE;
 }
 
 /* Sets argv[0] to "trace-ctl COMMAND", which argp prints before each message. */

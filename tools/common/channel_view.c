@@ -154,14 +154,13 @@ static void print_cpu(const json_t *channel, const json_t *cpu)
 	char unread[16];
 
 	channel_view_lost(cpu, &lost);
-	printf("       CPU %-4" PRIu64 " events %" PRIu64 ", blocks %" PRIu64,
-	       (uint64_t)count(cpu, "cpu"), (uint64_t)count(cpu, "events"),
-	       (uint64_t)count(cpu, "block"));
+	printf("       CPU %-4llu events %llu, blocks %llu", count(cpu, "cpu"),
+	       count(cpu, "events"), count(cpu, "block"));
 	if (is_discard(channel))
 		printf(", unread %s", channel_view_bytes(ctl_json_number(cpu, "unread"), unread,
 							 sizeof(unread)));
 	else
-		printf(", overwritten %" PRIu64, (uint64_t)count(cpu, "overwritten"));
+		printf(", overwritten %llu", count(cpu, "overwritten"));
 	printf(", lost%.*s\n", (int)lost.len, lost.at);
 	free(lost.at);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,8 +87,7 @@ __u64 option_number(struct argp_state *state, const char *option, const char *ar
 	__u64 n = 0;
 
 	if (!tsct_digits_read_all(arg, max, &n) || n < min)
-		argp_error(state, "%s: '%s' is not a number from %" PRIu64 " to %"
-			   PRIu64, option, arg, (uint64_t)min, (uint64_t)max);
+		argp_error(state, "%s: '%s' is not a number from %llu to %llu", option, arg, min, max);
 	return n;
 }
 

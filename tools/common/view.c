@@ -53,10 +53,10 @@ static void print_damaged_file(const struct tsct_recording *rec,
 	const struct tsct_location *at = &rec->locations[location];
 
 	ctl_error("%s (node %u): file of channel %s, CPU %u %s before the merge:"
-		" missing events: %" PRIu64, tsct_recording_node_name(rec, at->node),
+		" missing events: %llu", tsct_recording_node_name(rec, at->node),
 		at->node, s->name, at->cpu,
 		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" : "was damaged",
-		(uint64_t)s->loss[location].cause[cause]);
+		s->loss[location].cause[cause]);
 }
 
 static void print_damaged_files(const struct tsct_recording *rec)
@@ -83,12 +83,11 @@ void view_print_loss(FILE *to, const struct tsct_loss *loss, const char *gap)
 	for (i = 0; i < TSCT_LOSS_NR; i++) {
 		if (!loss->cause[i])
 			continue;
-		fprintf(to, "%s%s %" PRIu64, before, tsct_loss_names[i],
-			(uint64_t)loss->cause[i]);
+		fprintf(to, "%s%s %llu", before, tsct_loss_names[i], loss->cause[i]);
 		before = gap;
 	}
 	if (loss->no_ring)
-		fprintf(to, "%sno_ring %" PRIu64, before, (uint64_t)loss->no_ring);
+		fprintf(to, "%sno_ring %llu", before, loss->no_ring);
 }
 
 static void print_lost(const struct tsct_recording *rec)
@@ -103,8 +102,7 @@ static void print_lost(const struct tsct_recording *rec)
 	if (!tsct_loss_total(&loss))
 		return;
 	to = ctl_error_start();
-	fprintf(to, "%" PRIu64 " events were lost while recording: ",
-		(uint64_t)tsct_loss_total(&loss));
+	fprintf(to, "%llu events were lost while recording: ", tsct_loss_total(&loss));
 	view_print_loss(to, &loss, " ");
 	ctl_error_finish();
 }
@@ -148,8 +146,7 @@ int view_print_missing(const struct tsct_trace *trace)
 			tsct_trace_is_live(trace) ? "it is still being recorded" :
 			"its recorder was killed, or its disk was full");
 		if (discarded)
-			ctl_error("%" PRIu64 " events were lost"
-				" while recording", (uint64_t)discarded);
+			ctl_error("%llu events were lost while recording", discarded);
 	} else if (tsct_recording_lossy(rec)) {
 		print_lost(rec);
 	}
@@ -171,14 +168,14 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 
 void view_print_sum(FILE *to, const struct tsct_balance *sum)
 {
-	fprintf(to, "%" PRIu64 " published%s %s %" PRIu64 " recorded + %" PRIu64 " lost",
-		(uint64_t)tsct_add_saturating(sum->published, sum->limited),
+	fprintf(to, "%llu published%s %s %llu recorded + %llu lost",
+		tsct_add_saturating(sum->published, sum->limited),
 		sum->limited ? " or dropped" : "", sum->exact ? "=" : "DOES NOT AGREE with",
-		(uint64_t)sum->recorded, (uint64_t)sum->lost);
+		sum->recorded, sum->lost);
 	if (sum->limited)
-		fprintf(to, " + %" PRIu64 " dropped by the rate limit", (uint64_t)sum->limited);
+		fprintf(to, " + %llu dropped by the rate limit", sum->limited);
 	if (sum->refused)
-		fprintf(to, "; %" PRIu64 " event%s never published", (uint64_t)sum->refused,
+		fprintf(to, "; %llu event%s never published", sum->refused,
 			sum->refused == 1 ? " was" : "s were");
 	fputc('\n', to);
 }
@@ -192,8 +189,7 @@ void view_print_limited(FILE *to, const struct tsct_recording *rec)
 		      to);
 		return;
 	}
-	fprintf(to, "%" PRIu64 " kernel event%s dropped: ", (uint64_t)limited,
-		view_plural(limited));
+	fprintf(to, "%llu kernel event%s dropped: ", limited, view_plural(limited));
 	view_print_escaped(to, rec->nodes[0].limited_events ?: "");
 	fputc('\n', to);
 }
@@ -317,9 +313,8 @@ void view_print_messages(const struct tsct_recording *rec)
 		json_array_foreach(json_object_get(all, "pairs"), i, pair)
 			tsct_table_row(&t, pair);
 		tsct_table_row(&t, all);
-		printf("%12" PRIu64 " sends without a receive, %" PRIu64
-		       " receives without a send\n", (uint64_t)rec->messages.unmatched_sends,
-		       (uint64_t)rec->messages.unmatched_receives);
+		printf("%12llu sends without a receive, %llu receives without a send\n",
+		       rec->messages.unmatched_sends, rec->messages.unmatched_receives);
 	}
 	json_decref(all);
 }
@@ -383,8 +378,7 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	if (error_ns == UINT64_MAX)
 		snprintf(text, VIEW_BOUND_TEXT_MAX, "for a part of the time, no bound is known");
 	else
-		snprintf(text, VIEW_BOUND_TEXT_MAX, "within %" PRIu64 " ns of CLOCK_REALTIME",
-			 (uint64_t)error_ns);
+		snprintf(text, VIEW_BOUND_TEXT_MAX, "within %llu ns of CLOCK_REALTIME", error_ns);
 	return text;
 }
 
@@ -414,7 +408,7 @@ void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size)
 			 why ? "" : "adjtimex: ", why ? why : strerror(-err));
 	else
 		snprintf(text, size, "CLOCK_REALTIME within %" PRIu64 " ns of UTC (%s)",
-			 (uint64_t)utc->error_ns, tsct_utc_source_name(utc->source));
+			 utc->error_ns, tsct_utc_source_name(utc->source));
 }
 
 void view_json_utc(json_t *json, const struct tsct_utc *utc)

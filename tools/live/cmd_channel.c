@@ -177,8 +177,7 @@ static int print_failure(const struct channel_options *w, int error)
 	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].action == *w->action && reasons[i].error == -error)
 			reason = reasons[i].reason;
-	ctl_error("%s %s: %s", w->action, w->name, reason);
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED, "%s %s: %s", w->action, w->name, reason);
 }
 
 /* ---- create ------------------------------------------------------------ */
@@ -187,13 +186,14 @@ static int print_over_limit(const struct tsct_info *info, const char *name)
 {
 	char now[16], max[16], user[16];
 
-	ctl_error("create %s: memory limit exceeded: the channels of all users (%llu) hold %s; the"
-		  " limit is %s in all and %s per user; remove channels, or make the rings"
-		  " smaller with --blocks", name, (unsigned long long)info->channels,
-		  channel_view_bytes(info->bytes, now, sizeof(now)),
-		  channel_view_bytes(info->bytes_max, max, sizeof(max)),
-		  channel_view_bytes(info->bytes_user_max, user, sizeof(user)));
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED,
+			"create %s: memory limit exceeded: the channels of all users (%llu) hold %s; the"
+			" limit is %s in all and %s per user; remove channels, or make the rings"
+			" smaller with --blocks",
+			name, (unsigned long long)info->channels,
+			channel_view_bytes(info->bytes, now, sizeof(now)),
+			channel_view_bytes(info->bytes_max, max, sizeof(max)),
+			channel_view_bytes(info->bytes_user_max, user, sizeof(user)));
 }
 
 static int print_created(struct channel_list *all, const struct channel_options *w,
@@ -247,11 +247,9 @@ static int create_channel(struct channel_list *all, const struct channel_options
 	if (!error && made.info.id != arg.id)
 		error = -ENOENT;
 	made.info.name[TSCT_NAME_MAX - 1] = '\0';
-	if (error) {
-		ctl_error("create %s: the channel was created, but its"
+	if (error)
+		return ctl_fail(EXIT_FAILED, "create %s: the channel was created, but its"
 			" state cannot be read: %s", w->name, strerror(-error));
-		return EXIT_FAILED;
-	}
 	/* Do not count this process among the holders and consumers of the new channel: it
 	 * closes its connection when it ends. */
 	made.info.holders -= !!made.info.holders;
@@ -313,12 +311,9 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 		return EXIT_FAILED;
 	/* A channel of root with this name may have been removed, so that the name now
 	 * matches another user's channel: require the id. */
-	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
-		ctl_error("remove %s: belongs to another"
-			" user; to remove it, use its id, %u", w->name,
-			c->info.id);
-		return EXIT_FAILED;
-	}
+	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name))
+		return ctl_fail(EXIT_FAILED, "remove %s: belongs to another user; to remove it,"
+				" use its id, %u", w->name, c->info.id);
 	error = c->info.flags & TSCT_CHANNEL_KEEP ?
 		tsct_channel_remove(all->providers[c->provider].channel, c->info.id) :
 		-EINVAL;
@@ -379,11 +374,9 @@ static int switch_channel(struct channel_list *all, const struct channel_options
 
 	if (!c)
 		return EXIT_FAILED;
-	if (c->provider != CHANNEL_PROVIDER_MODULE) {
-		ctl_error("%s: not a channel of a kernel module, "
+	if (c->provider != CHANNEL_PROVIDER_MODULE)
+		return ctl_fail(EXIT_FAILED, "%s: not a channel of a kernel module, "
 			"so its events have no switch", c->info.name);
-		return EXIT_FAILED;
-	}
 	ret = tsct_channel_open_id(NULL, c->info.id, 0, &channel);
 	if (ret) {
 		ctl_error("%s", tsct_channel_error(channel));

@@ -64,11 +64,9 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		c->why = provider_error(module);
 		err = tsct_tsc_check_run(result);
 	}
-	if (err) {
-		ctl_error("comparing the CPUs' counters (%s) failed: %s",
+	if (err)
+		return ctl_fail(err, "comparing the CPUs' counters (%s) failed: %s",
 			c->by, strerror(-err));
-		return err;
-	}
 	if (result->nr > TSCT_CPUS_MAX)
 		result->nr = TSCT_CPUS_MAX;
 	if (module->answers && tsct_tsc_check_read_aux(result))

@@ -347,12 +347,6 @@ static void pause_ns(__s64 ns)
 	nanosleep(&pause, NULL);
 }
 
-static int print_error(const char *text)
-{
-	ctl_error("%s", text);
-	return EXIT_FAILED;
-}
-
 /*
  * Prints the clock once, or one line of --watch. Opens the clock for each line, because
  * a daemon may have started or ended since the line before.
@@ -366,7 +360,7 @@ static int print_clock(const struct clock_options *o)
 	json_t *json;
 
 	if (ret)
-		return print_error(strerror(-ret));
+		return ctl_fail(EXIT_FAILED, "%s", strerror(-ret));
 	if (clock_read(clock, &r)) {
 		ctl_error("%s: no clock params published yet; try"
 			" again in a second", tsct_clock_origin(clock));
@@ -384,7 +378,7 @@ static int print_clock(const struct clock_options *o)
 		else
 			clock_print_text(stdout, &r);
 		if (!clock_usable(&r))
-			ret = print_error(clock_problem(&r));
+			ret = ctl_fail(EXIT_FAILED, "%s", clock_problem(&r));
 	}
 	tsct_clock_close(clock);
 	return ret;
@@ -431,7 +425,7 @@ static int wait_synced(const struct clock_options *o)
 		left = until - tsct_monotonic_ns();
 		ret = tsct_clock_open(&clock);
 		if (ret)
-			return print_error(strerror(-ret));
+			return ctl_fail(EXIT_FAILED, "%s", strerror(-ret));
 		r = (struct clock_reading) { .clock = clock };
 		why = check_synced(o, &r);
 		if (!why && o->json)

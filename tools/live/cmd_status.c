@@ -253,10 +253,8 @@ static int cmd_status(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	err = tsct_clock_open(&clock);
-	if (err) {
-		ctl_error("%s", strerror(-err));
-		return EXIT_FAILED;
-	}
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s", strerror(-err));
 	read_status(&s, clock);
 	if (s.json)
 		ret = ctl_json_print(make_json(&s));

@@ -2,7 +2,6 @@
 /* Merges recordings, and prints the result. An interrupt removes the incomplete output. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -134,8 +133,8 @@ static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 	char fit[96] = "", *end = fit, bound[32] = "unknown", same[48] = "";
 
 	if (*c->fit)
-		end += snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples",
-				c->fit, (uint64_t)(c->kept + c->dropped));
+		end += snprintf(fit, sizeof(fit), ", %s of %llu samples",
+				c->fit, c->kept + c->dropped);
 	if (c->has_residual)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
@@ -143,7 +142,7 @@ static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 		snprintf(bound, sizeof(bound), "%.3f us", (double)worst_ns(r, node) / 1e3);
 	if (r->nodes[node].same)
 		snprintf(same, sizeof(same), "; the same node as %u", r->nodes[node].same - 1);
-	merge_print("  node %" PRIu64 ": %s (%s%s), error bound %s%s", (uint64_t)first + node,
+	merge_print("  node %llu: %s (%s%s), error bound %s%s", first + node,
 		    tsct_recording_node_name(r, node), how, fit, bound, same);
 	if (r->nodes[node].disrupted)
 		merge_print("     the node's clock was disrupted during the recording (a"
@@ -156,9 +155,8 @@ static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 			    (double)llabs(c->shift_ns) / 1e3,
 			    c->shift_ns < 0 ? "earlier" : "later");
 	if (c->monotonic_fixups)
-		merge_print("     %" PRIu64 " events of the node were moved later, by up to"
-			    " %" PRIu64 " ticks, to keep their order",
-			    (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
+		merge_print("     %llu events of the node were moved later, by up to %llu"
+			    " ticks, to keep their order", c->monotonic_fixups, c->fixup_max);
 }
 
 static void print_notes(const struct merge_job *w)
@@ -181,9 +179,9 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 
 	merge_begin_text();
 	if (!w->m->options.ranks->rank)
-		merge_print("%s: %" PRIu64 " events, %" PRIu64 " node%s, %" PRIu64 " CPU%s, over"
-			    " %.6f s; times are %s", w->m->shown, (uint64_t)sum->events, (uint64_t)sum->nodes,
-			    view_plural(sum->nodes), (uint64_t)sum->cpus, view_plural(sum->cpus),
+		merge_print("%s: %llu events, %llu node%s, %llu CPU%s, over"
+			    " %.6f s; times are %s", w->m->shown, sum->events, sum->nodes,
+			    view_plural(sum->nodes), sum->cpus, view_plural(sum->cpus),
 			    (double)(r->end - r->begin) / (double)r->timeline.hz,
 			    tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ?
 			    "the cluster's" : "by each node's own clock");
@@ -191,18 +189,15 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 		print_node(w->merge, i, sum->first_node);
 	merge_end_text(w->m->options.ranks);
 	if (t->on)
-		merge_print("%" PRIu64 " messages; received before they were sent: %"
-			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
-			    " of them by more than the error bounds)", (uint64_t)t->all.matched,
-			    (uint64_t)t->all.before,
-			    (uint64_t)(t->all.within + t->all.beyond),
-			    (uint64_t)t->all.beyond);
+		merge_print("%llu messages; received before they were sent: %llu by each node's own"
+			    " clock, %llu now (%llu of them by more than the error bounds)",
+			    t->all.matched, t->all.before, t->all.within + t->all.beyond,
+			    t->all.beyond);
 	if (t->unmatched_sends || t->unmatched_receives)
-		merge_print("%" PRIu64 " sends without a receive, %" PRIu64 " receives without a"
-			    " send", (uint64_t)t->unmatched_sends, (uint64_t)t->unmatched_receives);
+		merge_print("%llu sends without a receive, %llu receives without a"
+			    " send", t->unmatched_sends, t->unmatched_receives);
 	if (sum->missing)
-		merge_print("%" PRIu64 " events were unreadable and are missing",
-			    (uint64_t)sum->missing);
+		merge_print("%llu events were unreadable and are missing", sum->missing);
 }
 
 static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)

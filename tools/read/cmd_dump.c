@@ -2,7 +2,6 @@
 /* trace-ctl dump: prints one line for each event, in the order of time */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -153,9 +152,8 @@ static int select_events(struct dump *d)
 				  sizeof(why));
 	if (!err)
 		return 0;
-	ctl_error("%s%s", why, err == -ENOENT && is_sync_missing(d) ?
+	return ctl_fail(err, "%s%s", why, err == -ENOENT && is_sync_missing(d) ?
 		  "; use --sync to show sync samples (exchanges with other nodes)" : "");
-	return err;
 }
 
 /* ---- output of events -------------------------------------------------- */
@@ -212,10 +210,9 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		return;
 	write_lines(d);
 	fflush(stdout);
-	ctl_error("segment %" PRIu64 " of CPU %u begins: the"
-		" ticks of stamps start from 0 again; all its events are later than"
-		" those of the segments before",
-		(uint64_t)d->stamp.segment, e->cpu);
+	ctl_error("segment %llu of CPU %u begins: the ticks of stamps start from 0 again; all"
+		  " its events are later than those of the segments before", d->stamp.segment,
+		  e->cpu);
 }
 
 /* Reads the threads' names and processes from the statedump. If that fails, lines have only
@@ -317,8 +314,7 @@ static int print_missing(const struct dump *d)
 {
 	fflush(stdout);
 	if (d->late)
-		ctl_error("%" PRIu64 " events arrived late and"
-			" are out of order", (uint64_t)d->late);
+		ctl_error("%llu events arrived late and are out of order", d->late);
 	if (!d->shown && !stop_signals)
 		report_no_match(d);
 	if (!d->follow || !d->enough || d->rec->complete)
@@ -340,9 +336,8 @@ static void print_stamps_header(const struct dump *d)
 			"period_mult", (json_int_t)period.mult,
 			"period_shift", (int)period.shift), TSCT_JSON_LINE);
 	else
-		printf("# stamps: %d event bits, nominal clock period %.17g s (%" PRIu64
-		       " / 2^%u ns)\n", TSCT_STAMP_EVENT_BITS, seconds,
-		       (uint64_t)period.mult, period.shift);
+		printf("# stamps: %d event bits, nominal clock period %.17g s (%llu / 2^%u ns)\n",
+		       TSCT_STAMP_EVENT_BITS, seconds, period.mult, period.shift);
 }
 
 static int dump_all(struct dump *d)

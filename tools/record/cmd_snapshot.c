@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,8 +413,8 @@ static void print_text(const struct record_session *s)
 
 	tsct_recording_writer_written(s->writer, &w);
 	if (!s->o->quiet)
-		fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB\n", s->dir,
-			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
+		fprintf(stderr, "%s: %llu event%s, %.1f MB\n", s->dir, w.events,
+			view_plural(w.events), w.bytes / 1e6);
 	for (i = 0; i < s->nr_channels; i++) {
 		sum_channel(s, i, &part);
 		/* Print the time that the events span in s, ms or us: events in small
@@ -423,10 +422,9 @@ static void print_text(const struct record_session *s)
 		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
 		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
 		if (!s->o->quiet)
-			fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %.3f %s, %"
-				PRIu64 " older overwritten\n", s->names[i],
-				(uint64_t)part.events, view_plural(part.events), span,
-				unit, (uint64_t)part.older);
+			fprintf(stderr, "  channel %s: %llu event%s over %.3f %s, %llu older overwritten\n",
+				s->names[i], part.events, view_plural(part.events), span,
+				unit, part.older);
 		if (!tsct_loss_total(&part.loss))
 			continue;
 		fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,9 +125,9 @@ static int choose_size(struct record_session *s, bool is_own,
 			UINT64_MAX;
 	tsct_ring_choose(&limits, &demand, &choice);
 	if (choice.refused)
-		return ctl_fail(-ENOMEM, "rings of %" PRIu64 " MiB in all: more than 1/%u of the"
+		return ctl_fail(-ENOMEM, "rings of %llu MiB in all: more than 1/%u of the"
 				" %s of %.1f MiB; use fewer --blocks, or raise that limit",
-				(uint64_t)choice.bytes >> 20, choice.part, choice.limit->name,
+				choice.bytes >> 20, choice.part, choice.limit->name,
 				choice.limit->bytes / 1048576.0);
 	options->blocks = choice.blocks;
 	if (!choice.limit)
@@ -138,8 +137,8 @@ static int choose_size(struct record_session *s, bool is_own,
 			  " the %s of %.1f MiB is for rings; --blocks sets another size",
 			  choice.blocks * choice.block_size >> 10, choice.bytes / 1048576.0,
 			  choice.part, choice.limit->name, choice.limit->bytes / 1048576.0);
-	snprintf(s->ring_limit, sizeof(s->ring_limit), "%s of %" PRIu64 " bytes",
-		 choice.limit->name, (uint64_t)choice.limit->bytes);
+	snprintf(s->ring_limit, sizeof(s->ring_limit), "%s of %llu bytes",
+		 choice.limit->name, choice.limit->bytes);
 	return 0;
 }
 

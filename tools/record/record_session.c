@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* One recording from its start to its end: channels, clock, drains, files */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,9 +136,8 @@ void record_show_progress(const struct record_session *s, bool last)
 
 	tsct_recording_writer_written(s->writer, &w);
 	if (!last || !isatty(STDERR_FILENO))
-		snprintf(line, sizeof(line), "recording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
-			 " lost", (uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
-			 (uint64_t)record_figure_lost(s));
+		snprintf(line, sizeof(line), "recording: %llu event%s, %.1f MB, %llu lost",
+			 w.events, view_plural(w.events), w.bytes / 1e6, record_figure_lost(s));
 	record_print_progress(s->o, line);
 }
 

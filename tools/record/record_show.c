@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The summary of trace-ctl record, as text and as JSON, and its exit status */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +72,8 @@ void record_figure_balance(const struct record_session *s,
 {
 	tsct_recording_balance(&s->rec, -1, ret);
 	if (!ret->exact)
-		ctl_error("event counts disagree: %" PRIu64 " published, %"
-				PRIu64 " recorded, %" PRIu64 " known to be lost; %s",
-				(uint64_t)ret->published, (uint64_t)ret->recorded,
-				(uint64_t)ret->lost, ret->broken_places ?
+		ctl_error("event counts disagree: %llu published, %llu recorded, %llu known to be"
+				" lost; %s", ret->published, ret->recorded, ret->lost, ret->broken_places ?
 				"a program corrupted the rings" :
 				"please report this bug");
 }
@@ -132,11 +129,11 @@ static void print_lost(const struct record_session *s)
 		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
 	if (refused)
-		fprintf(stderr, "  (%" PRIu64 " event%s of programs not recorded: the channel has no"
+		fprintf(stderr, "  (%llu event%s of programs not recorded: the channel has no"
 			" room for their definitions, or the program could not map the rings"
 			" or open a descriptor, and printed the reason; use fewer event types,"
 			" several channels, fewer --blocks, or a larger ulimit -n)\n",
-			(uint64_t)refused, view_plural(refused));
+			refused, view_plural(refused));
 }
 
 static void print_limited(const struct record_session *s)
@@ -156,12 +153,10 @@ static void print_channels(const struct record_session *s)
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		events = figure_events(s, i);
-		fprintf(stderr, "  channel %s: %" PRIu64 " event%s, ",
-			s->rec.streams[i].name, (uint64_t)events,
+		fprintf(stderr, "  channel %s: %llu event%s, ", s->rec.streams[i].name, events,
 			view_plural(events));
 		if (s->o->flight)
-			fprintf(stderr, "%" PRIu64 " older overwritten\n",
-				(uint64_t)figure_overwritten(s, i));
+			fprintf(stderr, "%llu older overwritten\n", figure_overwritten(s, i));
 		else
 			fprintf(stderr, "%.1f MB/s drained\n", figure_mb_per_s(s, i));
 		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
@@ -169,8 +164,8 @@ static void print_channels(const struct record_session *s)
 			loss = &s->rec.streams[i].loss[cpu];
 			if (!events && !tsct_loss_total(loss))
 				continue;
-			fprintf(stderr, "    CPU %-4u %12" PRIu64 " event%s", cpu,
-				(uint64_t)events, view_plural(events));
+			fprintf(stderr, "    CPU %-4u %12llu event%s", cpu, events,
+				view_plural(events));
 			if (tsct_loss_total(loss)) {
 				fputs(", lost ", stderr);
 				view_print_loss(stderr, loss, ", ");
@@ -197,9 +192,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		return;
 	if (tsct_recording_max_per_tick(rec))
-		fprintf(stderr, "  time stamps: up to %" PRIu64 " more event%s on"
-			" the same tick as the first event of the tick\n",
-			(uint64_t)tsct_recording_max_per_tick(rec),
+		fprintf(stderr, "  time stamps: up to %llu more event%s on the same tick as the"
+			" first event of the tick\n", tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
 		fputs("  all time stamps are distinct\n", stderr);
@@ -229,9 +223,8 @@ static void print_hints(const struct record_session *s,
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
 	if (lost)
-		fprintf(stderr, "  %" PRIu64 " report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", (uint64_t)lost,
-			view_plural(lost));
+		fprintf(stderr, "  %llu report%s about threads or stacks missing: names,"
+			" processes and stacks may be unknown\n", lost, view_plural(lost));
 	if (s->refused)
 		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
 			s->refused, view_plural(s->refused));
@@ -290,9 +283,8 @@ static void print_text(const struct record_session *s,
 	else if (child)
 		fprintf(stderr, "%s exited with status %d\n", s->o->command[0],
 			WEXITSTATUS(child->status));
-	fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB in %.3f s\n", s->dir,
-		(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
-		figure_seconds(s));
+	fprintf(stderr, "%s: %llu event%s, %.1f MB in %.3f s\n", s->dir, w.events,
+		view_plural(w.events), w.bytes / 1e6, figure_seconds(s));
 	print_channels(s);
 	print_lost(s);
 	print_limited(s);
@@ -366,18 +358,16 @@ static void show_sync(const struct record_session *s)
 	if (!rec->on)
 		return;
 	if (!s->o->quiet && !s->o->json)
-		fprintf(stderr, "  sync: %s, %" PRIu64 " sample%s, cluster time %s;"
-			" session at the start: %s, at the end: %s; fit: %s\n",
-			tsct_sync_role_names[rec->role],
-			(uint64_t)count_samples(s), view_plural(count_samples(s)),
-			tsct_status_name(rec->status),
+		fprintf(stderr, "  sync: %s, %llu sample%s, cluster time %s; session at the"
+			" start: %s, at the end: %s; fit: %s\n",
+			tsct_sync_role_names[rec->role], count_samples(s),
+			view_plural(count_samples(s)), tsct_status_name(rec->status),
 			tsct_session_names[rec->start.state],
 			tsct_session_names[rec->end.state], rec->fit);
 	if (lost)
-		ctl_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
-			     " before they were fetched, or not written to disk;"
-			     " fits use the others", (uint64_t)lost,
-			     view_plural(lost));
+		ctl_error("%llu sync sample%s lost: dropped by the daemon before they were"
+			  " fetched, or not written to disk; fits use the others", lost,
+			  view_plural(lost));
 	if (rec->restarts)
 		ctl_error("tsctraced restarted %u time%s: its last sync samples before"
 			     " each restart are missing", rec->restarts,
@@ -557,11 +547,10 @@ int record_show_summary(const struct record_session *s,
 	/* The rings of the embedded server end with the recorder: events that are unread are
 	 * lost. */
 	if (s->unread.channels)
-		ctl_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
-			     " with -c", (uint64_t)s->unread.events,
-			     view_plural(s->unread.events), s->unread.name,
-			     s->unread.channels > 1 ? " and others" : "",
-			     s->unread.channels > 1 ? "all of them" : "it");
+		ctl_error("%llu event%s of channel %s%s not recorded; add %s with -c",
+			  s->unread.events, view_plural(s->unread.events), s->unread.name,
+			  s->unread.channels > 1 ? " and others" : "",
+			  s->unread.channels > 1 ? "all of them" : "it");
 	print_unmatched(s);
 	show_sync(s);
 	tsct_recording_balance(&s->rec, -1, &b);

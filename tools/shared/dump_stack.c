@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Stacks of events: lines below the line of the event, or an array of JSON */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +61,7 @@ static json_t *frame_json(struct dump *d, struct tsct_stack_frame *f, bool kerne
 	if (f->is_found)
 		json_object_set_new(json, "offset", json_integer((json_int_t)f->offset));
 	/* Write 64 bits as text: many readers take integers of JSON as signed. */
-	json_object_set_new(json, "address", json_sprintf("0x%" PRIx64,
-							  (uint64_t)f->address));
+	json_object_set_new(json, "address", json_sprintf("0x%llx", f->address));
 	if (*f->build_id)
 		json_object_set_new(json, "build_id",
 				    tsct_json_text(f->build_id, strlen(f->build_id)));

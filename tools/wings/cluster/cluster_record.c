@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl cluster record: its options, directories for recordings, and the merge */
 #include <argp.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/options.h"
+#include "tools/common/output_file.h"
 
 /* ---- options of all commands: the nodes and their launcher --------------------------- */
 
@@ -254,18 +254,6 @@ static int check_record_options(struct cluster_run *r)
 
 /* ---- directories ---------------------------------------------------------------------- */
 
-static bool is_empty(const char *dir)
-{
-	struct dirent **names;
-	int i, nr = scandir(dir, &names, NULL, NULL);
-
-	for (i = 0; i < nr; i++)
-		free(names[i]);
-	if (nr >= 0)
-		free(names);
-	return nr == 2;
-}
-
 /* Makes OUT.nodes. Fails if another run made it. Prints errors. Returns 0 or -errno. */
 static int make_dirs(struct cluster_run *r)
 {
@@ -273,7 +261,7 @@ static int make_dirs(struct cluster_run *r)
 	struct stat st;
 	int err;
 
-	if (!lstat(r->out, &st) && (!S_ISDIR(st.st_mode) || !is_empty(r->out))) {
+	if (!lstat(r->out, &st) && (!S_ISDIR(st.st_mode) || output_dir_is_empty(r->out) <= 0)) {
 		cluster_print(r, NULL, "%s exists; use a new directory with -o", r->out);
 		return -EEXIST;
 	}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Output of trace-ctl cluster record: messages, the display of all nodes, the summary */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,10 +98,9 @@ static void print_row(const struct cluster_node *n, int width)
 		snprintf(row, sizeof(row), "%-16s gathering %3.0f %%", n->name,
 			 100 * (double)n->files_begun / (double)n->files_bytes);
 	else if (n->state >= CLUSTER_RECORDING && n->state != CLUSTER_FAILED)
-		snprintf(row, sizeof(row), "%-16s %s: %" PRIu64 " event%s, %.1f MB, %"
-			 PRIu64 " lost%s", n->name, cluster_state_names[n->state],
-			 (uint64_t)n->events, view_plural(n->events), (double)n->bytes / 1e6,
-			 (uint64_t)n->lost, offset);
+		snprintf(row, sizeof(row), "%-16s %s: %llu event%s, %.1f MB, %llu lost%s",
+			 n->name, cluster_state_names[n->state], n->events, view_plural(n->events),
+			 (double)n->bytes / 1e6, n->lost, offset);
 	else
 		snprintf(row, sizeof(row), "%-16s %s", n->name,
 			 cluster_state_names[n->state]);
@@ -124,8 +122,7 @@ static void print_states(const struct cluster_run *r)
 		if (nr)
 			fprintf(stderr, "%u %s, ", nr, cluster_state_names[i]);
 	}
-	fprintf(stderr, "%" PRIu64 " events, %" PRIu64 " lost\033[K\n", (uint64_t)events,
-		(uint64_t)lost);
+	fprintf(stderr, "%llu events, %llu lost\033[K\n", events, lost);
 }
 
 void cluster_show_nodes(struct cluster_run *r, __s64 now_ns)
@@ -242,9 +239,8 @@ static void print_node(struct cluster_run *r, const struct cluster_node *n)
 			 n->exit_status);
 	if (r->quiet && !n->lost && !n->early)
 		return;
-	cluster_print(r, n->name, "%" PRIu64 " event%s, %.1f MB, %" PRIu64 " lost%s%s%s",
-		      (uint64_t)n->events, view_plural(n->events), (double)n->bytes / 1e6,
-		      (uint64_t)n->lost, offset, command,
+	cluster_print(r, n->name, "%llu event%s, %.1f MB, %llu lost%s%s%s", n->events,
+		      view_plural(n->events), (double)n->bytes / 1e6, n->lost, offset, command,
 		      n->early ? "; its recorder ended EARLY" : "");
 }
 

@@ -40,9 +40,8 @@ static int cmd_cluster(int argc, char **argv)
 	forms.args_doc = CLUSTER_RECORD_FORM "\n" CLUSTER_LIVE_FORM "\n" CLUSTER_TOP_FORM;
 	if (argc >= 2 && *argv[1] == '-')
 		options_parse(&forms, 2, argv, 0, &none);
-	ctl_error("use 'trace-ctl cluster record', 'live' or 'top'; see"
+	return ctl_fail(EXIT_USAGE, "use 'trace-ctl cluster record', 'live' or 'top'; see"
 		" 'trace-ctl help cluster'");
-	return EXIT_USAGE;
 }
 
 COMMAND(190, cluster,

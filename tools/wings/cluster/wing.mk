@@ -7,10 +7,11 @@ MICROHTTPD := $(shell pkg-config --exists libmicrohttpd && readelf -d \
 	sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 LIVE_STYLE := wings/cluster/live/page/live.css
 LIVE_SCRIPT := wings/cluster/live/page/live.js
-$(GEN)/live_page_made.h: $(LIVE_STYLE) $(LIVE_SCRIPT) Makefile
+LIVE_HTML := wings/cluster/live/page/live.html
+$(GEN)/live_page_made.h: $(LIVE_STYLE) $(LIVE_SCRIPT) $(LIVE_HTML) Makefile
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)
-	$(Q)$(call page_header,live,$(LIVE_STYLE),$(LIVE_SCRIPT))
+	$(Q)$(call page_header,live,$(LIVE_STYLE),$(LIVE_SCRIPT),$(LIVE_HTML))
 $(O)/tools/wings/cluster/live/http.o: $(GEN)/live_page_made.h
 $(O)/tools/wings/cluster/live/http.o: CPPFLAGS += $(if $(MICROHTTPD),-DTSCT_MICROHTTPD='"$(MICROHTTPD)"' \
 	$(shell pkg-config --cflags libmicrohttpd))

@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,9 +383,9 @@ static int cmd_emit(int argc, char **argv)
 			view_plural(s.lost));
 	if (s.refused)
 		ctl_error("%lu event%s refused: the definitions of all events of the channel do"
-			" not fit into %" PRIu64 " KiB; use fewer event types, or several channels",
+			" not fit into %llu KiB; use fewer event types, or several channels",
 			s.refused, view_plural(s.refused),
-			(uint64_t)tsct_channel_info(s.channel)->defs_size / 1024);
+			tsct_channel_info(s.channel)->defs_size / 1024);
 	tsct_channel_close(s.channel);
 	tsct_index_free(&s.known);
 	for (; s.events; s.events = next) {

@@ -300,8 +300,7 @@ static int print_result(const struct events_options *o, const struct events_resu
 		snprintf(text, sizeof(text), "the %u program%s found ha%s no typed events",
 			 result->programs, view_plural(result->programs),
 			 result->programs == 1 ? "s" : "ve");
-	ctl_error("%s", text);
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED, "%s", text);
 }
 
 static int cmd_events(int argc, char **argv)

@@ -2,7 +2,6 @@
 /* trace-ctl export: writes a recording in the formats of other tools */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,24 +135,19 @@ static int poll_job(struct tsct_export *x)
 static void print_result(const struct tsct_export *x, const char *name)
 {
 	if (strcmp(name, "-"))
-		ctl_error("%s: %" PRIu64 " events of %u"
-			" threads", name, (uint64_t)x->events, x->threads.nr);
+		ctl_error("%s: %llu events of %u threads", name, x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
-		ctl_error("%" PRIu64 " BEGIN or END events"
-			" have no counterpart or are nested too deeply, and are"
-			" shown as instants",
-			(uint64_t)x->orphans);
+		ctl_error("%llu BEGIN or END events have no counterpart or are nested too"
+			  " deeply, and are shown as instants", x->orphans);
 	if (x->format->nests && x->cuts)
-		ctl_error("slices overlap without"
-			" nesting; %" PRIu64 " slices are split in two",
-			(uint64_t)x->cuts);
+		ctl_error("slices overlap without nesting; %llu slices are split in two",
+			  x->cuts);
 	if (x->format->nests && x->ambiguous)
-		ctl_error("%" PRIu64 " END events agree in their fields with none of several"
+		ctl_error("%llu END events agree in their fields with none of several"
 			" open slices of their name; each ends the one that began last",
-			(uint64_t)x->ambiguous);
+			x->ambiguous);
 	if (x->unmatched)
-		ctl_error("%" PRIu64 " messages have"
-			" only a send or only a receive", (uint64_t)x->unmatched);
+		ctl_error("%llu messages have only a send or only a receive", x->unmatched);
 }
 
 static int write_output(struct export_job *j)

@@ -4,7 +4,6 @@
  * quoted as in RFC 4180, but lines end in \n.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,9 +178,9 @@ static void put_value(struct csv *c, FILE *to, const struct tsct_value *v)
 	if (name)
 		fputs_unlocked(name, to);
 	else if (tsct_value_exceeds_s64(v))
-		fprintf(to, "%" PRIu64, (uint64_t)tsct_value_integer(v));
+		fprintf(to, "%llu", tsct_value_integer(v));
 	else
-		fprintf(to, "%" PRId64, (int64_t)tsct_value_integer(v));
+		fprintf(to, "%lld", tsct_value_integer(v));
 }
 
 /* Writes the error bound of an event's time; an empty cell if the bound is unknown. */
@@ -191,7 +190,7 @@ static void put_error(struct csv *c, const struct tsct_export *x,
 	const __u64 error = tsct_recording_error_at(x->rec, &c->error_at, e->node, e->tick);
 
 	if (error != UINT64_MAX)
-		fprintf(x->file, "%" PRIu64, (uint64_t)error);
+		fprintf(x->file, "%llu", error);
 }
 
 static void put_fixed(struct csv *c, const struct tsct_export *x,
@@ -200,8 +199,7 @@ static void put_fixed(struct csv *c, const struct tsct_export *x,
 	const char *node = x->nodes[ev->thread->node];
 	char title[TSCT_THREAD_TITLE_MAX];
 
-	fprintf(x->file, "%" PRId64 ",",
-		(int64_t)(x->relative ? ev->ns - x->begin_ns : ev->ns));
+	fprintf(x->file, "%lld,", x->relative ? ev->ns - x->begin_ns : ev->ns);
 	put_text(x->file, node, strlen(node));
 	fprintf(x->file, ",%s,%u,%u,", x->rec->streams[ev->e->stream].name,
 		ev->e->cpu, ev->e->tid);

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,12 +159,10 @@ static void put_env(const struct tsct_export *x, FILE *to)
 	tsct_export_errors(x, errors);
 	for (i = 0; i < TSCT_EXPORT_ERRORS; i++)
 		if (errors[i] <= INT64_MAX)
-			fprintf(to, "\t%s = %" PRIu64 ";\n", tsct_export_error_names[i],
-				(uint64_t)errors[i]);
-	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
-		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
-		tsct_recording_is_whole(x->rec), (uint64_t)tsct_trace_lost(x->trace),
-		(uint64_t)tsct_trace_corrupt_count(x->trace));
+			fprintf(to, "\t%s = %llu;\n", tsct_export_error_names[i], errors[i]);
+	fprintf(to, "\tcomplete = %u;\n\tlost_events = %llu;\n\tdamaged_places = %llu;\n};\n\n",
+		tsct_recording_is_whole(x->rec), tsct_trace_lost(x->trace),
+		tsct_trace_corrupt_count(x->trace));
 }
 
 static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
@@ -174,10 +171,9 @@ static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
 
 	fprintf(to, "clock {\n\tname = realtime;\n"
 		"\tdescription = \"CLOCK_REALTIME by the recording's calibration\";\n"
-		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = 0;\n",
-		(int64_t)offset_s);
+		"\tfreq = 1000000000;\n\toffset_s = %lld;\n\toffset = 0;\n", offset_s);
 	if (error <= INT64_MAX)
-		fprintf(to, "\tprecision = %" PRIu64 ";\n", (uint64_t)error);
+		fprintf(to, "\tprecision = %llu;\n", error);
 	fputs("\tabsolute = true;\n};\n\n", to);
 	fputs("typealias integer { size = 64; align = 8; signed = false;"
 	      " map = clock.realtime.value; } := time_t;\n\n", to);

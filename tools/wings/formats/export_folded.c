@@ -5,7 +5,6 @@
  * without the field `stack` are left out.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +71,7 @@ static void put_line(FILE *to, const char *node, const struct tsct_stack *stack,
 		fputs(i < stack->nr_kernel ? "_[k]" : "", to);
 		fputs(i ? ";" : "", to);
 	}
-	fprintf(to, "%s %" PRIu64 "\n", stack->nr ? "" : "[empty]", (uint64_t)events);
+	fprintf(to, "%s %llu\n", stack->nr ? "" : "[empty]", events);
 }
 
 static int compare_stacks(const void *a, const void *b)
@@ -125,8 +124,8 @@ static int end_folded(struct tsct_export *x)
 			continue;
 		if (x->several_nodes)
 			put_name(x->file, x->nodes[i]);
-		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->several_nodes ? ";" : "",
-			(uint64_t)f->unknown[i]);
+		fprintf(x->file, "%s[unknown] %llu\n", x->several_nodes ? ";" : "",
+			f->unknown[i]);
 	}
 	return f->any ? 0 : tsct_export_fail(x, -ENODATA, "no exported event has a stack;"
 					     " 'trace-ctl record --stack' records stacks of kernel"

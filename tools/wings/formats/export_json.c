@@ -4,7 +4,6 @@
  * memory. Threads of unknown processes are shown in a process that stands for their node.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +73,8 @@ static void put_time(struct tsct_export *x, __s64 ns)
 	if (x->relative)
 		ns -= x->begin_ns;
 	size = ns < 0 ? -(__u64)ns : (__u64)ns;
-	snprintf(text, sizeof(text), "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
-		 (uint64_t)(size / 1000), (unsigned int)(size % 1000));
+	snprintf(text, sizeof(text), "\"ts\":%s%llu.%03u,", ns < 0 ? "-" : "",
+		 size / 1000, (unsigned int)(size % 1000));
 	put_raw(j, text);
 }
 
@@ -288,7 +287,7 @@ static int put_message(struct tsct_export *x,
 
 	if (err || !ev->message)
 		return err;
-	snprintf(id, sizeof(id), ",\"id\":\"0x%016" PRIx64 "\"", (uint64_t)ev->message);
+	snprintf(id, sizeof(id), ",\"id\":\"0x%016llx\"", ev->message);
 	put_raw(put_frame(x, ev, phase, "message", "message"), id);
 	return put_last(x, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
@@ -315,7 +314,7 @@ static void put_moment(struct json *j, const char *key, __s64 ns)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%" PRId64, (int64_t)ns);
+	snprintf(text, sizeof(text), "%lld", ns);
 	put_text(j, key, text);
 }
 

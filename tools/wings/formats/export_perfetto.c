@@ -5,7 +5,6 @@
  * are shown in a process that stands for their node.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,8 +195,8 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 		len += (size_t)snprintf(text + len, size - len, "%s%s ", i ? ", " :
 					"error bounds: ", names[i]);
 		if (compared && errors[i] != UINT64_MAX)
-			len += (size_t)snprintf(text + len, size - len, "%" PRIu64 " ns",
-						(uint64_t)errors[i]);
+			len += (size_t)snprintf(text + len, size - len, "%llu ns",
+						errors[i]);
 		else
 			len += (size_t)snprintf(text + len, size - len, "unknown");
 	}
@@ -712,9 +711,8 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	char title[96];
 	int err;
 
-	snprintf(title, sizeof(title), "lost events: %" PRIu64
-		 ", damaged places: %" PRIu64, (uint64_t)lost,
-		 (uint64_t)tsct_trace_corrupt_count(x->trace));
+	snprintf(title, sizeof(title), "lost events: %llu, damaged places: %llu", lost,
+		 tsct_trace_corrupt_count(x->trace));
 	track.name = title;
 	err = put_track(x, TRACK_LOST, 0, &track);
 	if (err)

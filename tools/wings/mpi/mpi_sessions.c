@@ -61,7 +61,6 @@ static __u32 epoch_at(const struct tsct_recording *rec, __u64 tick)
 
 static int add_session(struct mpi_input *of, const struct tsct_mpi_session *session)
 {
-	struct tsct_mpi_session *more;
 	unsigned int i;
 
 	for (i = of->nr_sessions; i; i--)
@@ -69,23 +68,7 @@ static int add_session(struct mpi_input *of, const struct tsct_mpi_session *sess
 			return 0;
 	if (of->nr_sessions == SESSIONS_MAX)
 		return 0;
-	more = tsct_array_next(&of->session, of->nr_sessions, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	*more = *session;
-	of->nr_sessions++;
-	return 0;
-}
-
-static int add_sample(struct mpi_input *of, const struct tsct_sync_sample *sample)
-{
-	struct tsct_sync_sample *more = tsct_array_next(&of->sample, of->nr_samples, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	*more = *sample;
-	of->nr_samples++;
-	return 0;
+	return tsct_array_add(&of->session, &of->nr_sessions, session, sizeof(*session));
 }
 
 static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
@@ -107,7 +90,7 @@ static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
 	if (err || !session.has_sample)
 		return err;
 	sample.clock_epoch = epoch_at(rec, sample.x.t1);
-	return add_sample(of, &sample);
+	return tsct_array_add(&of->sample, &of->nr_samples, &sample, sizeof(sample));
 }
 
 static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,

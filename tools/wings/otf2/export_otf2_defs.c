@@ -426,7 +426,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)value);
+	snprintf(text, sizeof(text), "%llu", value);
 	check_code(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer), name,
 					       text, true));
 }

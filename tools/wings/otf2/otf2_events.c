@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Copies events: each location of each input gets its own file in the result. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,7 @@ static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 	if (c->err)
 		return;
 	c->err = err;
-	n = snprintf(c->why, sizeof(c->why), "event %llu (%s): ",
-		     (unsigned long long)c->at, c->event);
+	n = snprintf(c->why, sizeof(c->why), "event %" PRIu64 " (%s): ", c->at, c->event);
 	va_start(args, format);
 	vsnprintf(c->why + n, sizeof(c->why) - (size_t)n, format, args);
 	va_end(args);
@@ -68,8 +68,8 @@ static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 	found = tsct_otf2_ids_find(&c->maps->space[space], id);
 	if (found)
 		return found->value;
-	fail_copy(c, -EBADMSG, "%s %llu is not defined",
-		  tsct_otf2_spaces[space].name, (unsigned long long)id);
+	fail_copy(c, -EBADMSG, "%s %" PRIu64 " is not defined",
+		  tsct_otf2_spaces[space].name, id);
 	return id;
 }
 
@@ -97,9 +97,9 @@ static uint64_t map_time(struct event_copy *c, uint64_t time)
 	uint64_t new = 0;
 
 	if (tsct_otf2_scale_time(c->scale, old, &new))
-		fail_copy(c, -ERANGE, "time %llu is outside the range of the first archive's"
+		fail_copy(c, -ERANGE, "time %" PRIu64 " is outside the range of the first archive's"
 			  " clock; give the archive that begins first as the first argument",
-			  (unsigned long long)time);
+			  time);
 	return new;
 }
 
@@ -414,24 +414,22 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (err == -ENOENT && !wanted)
 		return 0;
 	if (err && err != -EBADMSG) {
-		tsct_otf2_refuse(s, err, "%s; %llu events were expected",
-				 strerror(-err), (unsigned long long)wanted);
+		tsct_otf2_refuse(s, err, "%s; %" PRIu64 " events were expected",
+				 strerror(-err), wanted);
 		return err == -ENOENT ? lose_events(r, missing) : err;
 	}
 	if (!err && extent.records >= wanted) {
 		s->total += extent.records - wanted;
 		if (extent.records > wanted && !r->has_more)
-			tsct_otf2_note(s, "%s: has %llu events, but the definition of the location states %llu;"
+			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location states %" PRIu64 ";"
 				       " all events are taken, also those of other such files", s->file,
-				       (unsigned long long)extent.records,
-				       (unsigned long long)wanted);
+				       extent.records, wanted);
 		r->has_more |= extent.records > wanted;
 		return 0;
 	}
 	if (!err)
-		tsct_otf2_refuse(s, err, "has %llu events, but the definition of the location states %llu",
-				 (unsigned long long)extent.records,
-				 (unsigned long long)wanted);
+		tsct_otf2_refuse(s, err, "has %" PRIu64 " events, but the definition of the location states %" PRIu64,
+				 extent.records, wanted);
 	return lose_events(r, missing);
 }
 
@@ -460,8 +458,8 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 	} else if (copy->err) {
 		err = tsct_otf2_refuse(r->in->status, copy->err, "%s", copy->why);
 	} else if (code || read != nr || copy->nr != nr) {
-		tsct_otf2_refuse(r->in->status, 0, "damaged after event %llu: %s",
-			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
+		tsct_otf2_refuse(r->in->status, 0, "damaged after event %" PRIu64 ": %s",
+			 copy->nr, *tsct_otf2_error_text() ?
 			 tsct_otf2_error_text() : "the file ends before its last event");
 		err = lose_events(r, nr - copy->nr);
 	}
@@ -484,8 +482,8 @@ static void add_up(struct reading *r, struct tsct_otf2_location *l)
 		f->last = copy->last;
 	f->events += copy->nr;
 	if (copy->held)
-		tsct_otf2_note(r->in->status, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
-			       r->in->status->file, (unsigned long long)copy->held);
+		tsct_otf2_note(r->in->status, "%s: its clock offsets make time decrease; %" PRIu64 " events got the time of the event before",
+			       r->in->status->file, copy->held);
 	f->held += copy->held;
 }
 
@@ -509,9 +507,8 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_output_fail(r->w->m->status, err);
 	if (written != copy->nr)
-		return tsct_otf2_fail(r->w->m->status, "", -EIO, "only %llu of %llu events were written",
-					    (unsigned long long)written,
-					    (unsigned long long)copy->nr);
+		return tsct_otf2_fail(r->w->m->status, "", -EIO, "only %" PRIu64 " of %" PRIu64 " events were written",
+					    written, copy->nr);
 	add_up(r, l);
 	return 0;
 }

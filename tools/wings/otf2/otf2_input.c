@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,7 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 {
 	char tail[64];
 
-	snprintf(tail, sizeof(tail), "/%llu%s", (unsigned long long)location,
-		 suffix);
+	snprintf(tail, sizeof(tail), "/%" PRIu64 "%s", location, suffix);
 	name_file(in, tail);
 }
 
@@ -111,9 +111,8 @@ static int open_anchor(struct tsct_otf2_input *in)
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
 	    defs < OTF2_CHUNK_SIZE_MIN || defs > OTF2_CHUNK_SIZE_MAX)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: invalid chunk sizes of %llu and %llu bytes",
-			      (unsigned long long)events,
-			      (unsigned long long)defs);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: invalid chunk sizes of %" PRIu64 " and %" PRIu64 " bytes",
+			      events, defs);
 	return read_ids(in);
 }
 
@@ -169,9 +168,8 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 
 	err = tsct_otf2_input_scan(in, false, &extent);
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %llu definitions, but its anchor file states %llu",
-			      (unsigned long long)extent.records,
-			      (unsigned long long)wanted);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %" PRIu64 " definitions, but its anchor file states %" PRIu64,
+			      extent.records, wanted);
 	return err;
 }
 
@@ -197,9 +195,8 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	if (defs->err)
 		return tsct_otf2_refuse(in->status, defs->err, "%s", strerror(-defs->err));
 	if (!code && nr != in->nr_defs)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: %llu of %llu definitions are readable",
-			      (unsigned long long)nr,
-			      (unsigned long long)in->nr_defs);
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: %" PRIu64 " of %" PRIu64 " definitions are readable",
+			      nr, in->nr_defs);
 	return code ? -EBADMSG : 0;
 }
 
@@ -249,9 +246,8 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 
 	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %llu, which is not after the one before, at %llu",
-				to->nr, (unsigned long long)time,
-				(unsigned long long)to->at[to->nr - 1].time);
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %" PRIu64 ", which is not after the one before, at %" PRIu64,
+				to->nr, time, to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	bigger = tsct_array_next(&to->at, to->nr, sizeof(*bigger));

@@ -4,6 +4,7 @@
  * beside the files of events.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,7 @@ struct marking {
 static OTF2_CallbackCode fail_marker(struct marking *k, const char *what, uint64_t id)
 {
 	k->err = tsct_otf2_refuse(k->w->m->status, -EBADMSG,
-				  "a marker refers to undefined %s %llu",
-				  what, (unsigned long long)id);
+				  "a marker refers to undefined %s %" PRIu64, what, id);
 	return OTF2_CALLBACK_INTERRUPT;
 }
 

@@ -17,6 +17,7 @@
 #include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,7 @@ static int damaged(struct scan *s, const char *format, ...)
 	va_list args;
 	int n;
 
-	n = snprintf(s->why, s->why_size, "byte %llu: ",
-		     (unsigned long long)(s->base + s->at));
+	n = snprintf(s->why, s->why_size, "byte %" PRIu64 ": ", (s->base + s->at));
 	if (n < 0 || (size_t)n >= s->why_size)
 		return -EBADMSG;
 	va_start(args, format);
@@ -69,9 +69,8 @@ static int damaged(struct scan *s, const char *format, ...)
 static int cut_off(struct scan *s)
 {
 	s->at = s->len;
-	return damaged(s, "truncated after %s %llu",
-		       s->events ? "event" : "definition",
-		       (unsigned long long)s->extent->records);
+	return damaged(s, "truncated after %s %" PRIu64, s->events ? "event" : "definition",
+		       s->extent->records);
 }
 
 static uint64_t get64(const struct scan *s, size_t at)
@@ -108,8 +107,8 @@ static int skip_record(struct scan *s, uint8_t kind)
 		if (len == 0xff)
 			len = 0;
 		if (len > 8)
-			return damaged(s, "an integer of %llu bytes; at most 8 are valid",
-				       (unsigned long long)len);
+			return damaged(s, "an integer of %" PRIu64 " bytes; at most 8 are valid",
+				       len);
 	} else if (len == 0xff) {
 		if (s->len - s->at < 8)
 			return cut_off(s);
@@ -117,8 +116,8 @@ static int skip_record(struct scan *s, uint8_t kind)
 		s->at += 8;
 	}
 	if (s->len - s->at < len)
-		return len > s->len ? damaged(s, "invalid record of %llu bytes",
-					      (unsigned long long)len) :
+		return len > s->len ? damaged(s, "invalid record of %" PRIu64 " bytes",
+					      len) :
 		       cut_off(s);
 	s->at += len;
 	return 0;
@@ -132,9 +131,7 @@ static int take_time(struct scan *s)
 		return cut_off(s);
 	time = get64(s, s->at);
 	if (time < s->time)
-		return damaged(s, "time decreases from %llu to %llu",
-			       (unsigned long long)s->time,
-			       (unsigned long long)time);
+		return damaged(s, "time decreases from %" PRIu64 " to %" PRIu64, s->time, time);
 	s->time = time;
 	s->at += 8;
 	return 0;
@@ -172,9 +169,8 @@ static int take_header(struct scan *s)
 		 ORDER_BIG);
 	first = get64(s, 2);
 	if (s->events && first != s->extent->records + 1)
-		return damaged(s, "the chunk begins with event %llu, but the previous one ended with %llu",
-			       (unsigned long long)first,
-			       (unsigned long long)s->extent->records);
+		return damaged(s, "the chunk begins with event %" PRIu64 ", but the previous one ended with %" PRIu64,
+			       first, s->extent->records);
 	s->at = HEADER;
 	return 0;
 }

@@ -12,6 +12,7 @@
  * to which it refers. Each is then found in the result, or added there.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,8 +217,8 @@ static int new_number(struct work *work, enum tsct_otf2_kind kind,
 	if (space == TSCT_OTF2_NONE)
 		return 0;
 	if (*next == tsct_otf2_spaces[space].none)
-		return refuse(work, "the result would have more than %llu definitions of %s, the limit of OTF2",
-					(unsigned long long)*next,
+		return refuse(work, "the result would have more than %" PRIu64 " definitions of %s, the limit of OTF2",
+					*next,
 					tsct_otf2_spaces[space].name);
 	*ret_id = (*next)++;
 	return 0;
@@ -303,9 +304,9 @@ static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 	    !memcmp(words_of(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
 		return 0;
-	return refuse(work, "%s %llu differs from its definition in an earlier archive; use --force to keep the earlier one",
+	return refuse(work, "%s %" PRIu64 " differs from its definition in an earlier archive; use --force to keep the earlier one",
 				tsct_otf2_kinds[def->kind].name,
-				(unsigned long long)work->content[0]);
+				work->content[0]);
 }
 
 /* ---- groups ---------------------------------------------------------------------------- */
@@ -327,8 +328,8 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 	def->mapped = all->defs.def[*ranks - 1].self;
 	base = all->defs.def[*ranks - 1].nr;
 	if (base + def->nr - 4 > UINT32_MAX)
-		return refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
-					(unsigned long long)def->self);
+		return refuse(work, "Group %" PRIu64 ": the result would have more locations than OTF2 can list",
+					def->self);
 	/* Adds a temporary definition, which allocates words for a longer list: the result's
 	 * list, followed by the locations of @def. Then makes these words the result's list,
 	 * and removes the temporary definition. */
@@ -391,8 +392,8 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 
 	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
 	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
-		return refuse(work, "Group %llu has an unknown type, so the kind of its members is unknown",
-					(unsigned long long)def->self);
+		return refuse(work, "Group %" PRIu64 " has an unknown type, so the kind of its members is unknown",
+					def->self);
 	if (fill_content(work, def) < 0)
 		return -ENOMEM;
 	words = work->content;
@@ -609,7 +610,7 @@ static int number(struct work *work)
 			continue;
 		if (!*first)
 			snprintf(first, sizeof(first), "%s %llu", tsct_otf2_spaces[space].name,
-				 (unsigned long long)twice->id);
+				 twice->id);
 		keep_last(work->in, &work->maps->space[space], &equal, &other);
 	}
 	if (*first)
@@ -626,13 +627,10 @@ static int not_there(struct work *work,
 	const struct tsct_otf2_kind_info *kind = &tsct_otf2_kinds[def->kind];
 
 	if (kind->space == TSCT_OTF2_NONE)
-		return refuse(work, "a %s refers to undefined %s %llu",
-					kind->name, tsct_otf2_spaces[space].name,
-					(unsigned long long)id);
-	return refuse(work, "%s %llu refers to undefined %s %llu",
-				kind->name, (unsigned long long)def->self,
-				tsct_otf2_spaces[space].name,
-				(unsigned long long)id);
+		return refuse(work, "a %s refers to undefined %s %" PRIu64, kind->name,
+			      tsct_otf2_spaces[space].name, id);
+	return refuse(work, "%s %" PRIu64 " refers to undefined %s %" PRIu64, kind->name,
+		      def->self, tsct_otf2_spaces[space].name, id);
 }
 
 /* Links each definition that extends another one (kinds marked PART in otf2_defs.h) to the
@@ -708,8 +706,8 @@ static int find_ranks(struct work *work)
 			continue;
 		paradigm = (uint8_t)words[2];
 		if (work->has_ranks[paradigm])
-			return refuse(work, "Group %llu is a second list of locations of paradigm %u; only one is allowed",
-						(unsigned long long)def->self,
+			return refuse(work, "Group %" PRIu64 " is a second list of locations of paradigm %u; only one is allowed",
+						def->self,
 						paradigm);
 		work->has_ranks[paradigm] = true;
 		if (work->all->ranks[paradigm])
@@ -755,9 +753,9 @@ static int next_in_part(struct work *work, struct step *step,
 		if (of->state == STATE_DONE)
 			continue;
 		if (of->state == STATE_OPEN)
-			return refuse(work, "%s %llu refers to itself, directly or indirectly",
+			return refuse(work, "%s %" PRIu64 " refers to itself, directly or indirectly",
 						tsct_otf2_kinds[of->kind].name,
-						(unsigned long long)of->self);
+						of->self);
 		*ret_def = found->value;
 		return 1;
 	}

@@ -76,17 +76,11 @@ static void pair_probes(struct probe_set *set)
 static int add_probes(struct probe_set *set, const struct probe *probes, int nr,
 		      unsigned int *ret_built_in)
 {
-	struct probe *added;
-
 	for (; nr--; probes++) {
 		*ret_built_in |= built_in_of(probes);
-		if (built_in_of(probes) || has_place(set, probes))
-			continue;
-		added = tsct_array_next(&set->probes, set->nr, sizeof(*added));
-		if (!added)
+		if (!built_in_of(probes) && !has_place(set, probes) &&
+		    tsct_array_add(&set->probes, &set->nr, probes, sizeof(*probes)))
 			return -ENOMEM;
-		*added = *probes;
-		set->nr++;
 	}
 	pair_probes(set);
 	return 0;

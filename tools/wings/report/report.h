@@ -23,6 +23,22 @@ void report_end(FILE *to, bool script);
  */
 void report_text(FILE *to, const char *text);
 
+/*
+ * Prints HTML: @format is HTML, and texts of %s are escaped as by report_text(). Has only the
+ * conversions %s, %u, %llu, %.Nf and %.Ng; %'llu prints thin spaces between groups of three
+ * digits: 1 234 567
+ */
+__attribute__((format(printf, 2, 3)))
+void report_print(FILE *to, const char *format, ...);
+
+/* Cells of a table, for report_print(): the first of a row, one with a text, one with a count */
+#define REPORT_HEAD	"<tr><th scope=\"row\">%s</th>"
+#define REPORT_CELL	"<td class=\"left\">%s</td>"
+#define REPORT_COUNT	"<td>%'llu</td>"
+
+/* Writes the canvases of the timeline and of the rates, on which the page's script draws. */
+void report_canvases(FILE *to);
+
 /* ---- charts ------------------------------------------------------------------ */
 
 /* A chart as SVG in an HTML page: axes with round numbers, marks, lines, bands */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Writes the data for the page's script: one HTML element of JSON, four of base64 */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,8 +187,8 @@ static json_t *show_threads(const struct report *r)
 		if (r->nodes[i].other_threads)
 			json_array_set_new(rows, r->nodes[i].other_row, json_pack(
 				"[i,i,i,o,o,s]", (int)i, -1, 0,
-				json_sprintf("%" PRIu64 " other threads",
-					     (uint64_t)r->nodes[i].other_threads),
+				json_sprintf("%llu other threads",
+					     r->nodes[i].other_threads),
 				number(r->nodes[i].other_events), ""));
 	return rows;
 }
@@ -389,7 +388,7 @@ static json_t *show_all(const struct report *r)
 {
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:o,"
 			 "s:o,s:o,s:o,s:o,s:o,s:o,s:o}",
-		"origin", json_sprintf("%" PRId64, (int64_t)r->origin_ns),
+		"origin", json_sprintf("%lld", r->origin_ns),
 		"span", number(report_span_ns(r)), "events", number(r->events),
 		"shown", number(r->shown), "summed", number(r->summed),
 		"moments", number(r->nr_moments), "spans", number(r->nr_spans),

@@ -5,7 +5,6 @@
  * called it.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +139,8 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 		return;
 	fprintf(to, "<g%s><title>", b->kernel ? " class=\"kernel\"" : "");
 	report_text(to, b->name);
-	fprintf(to, ": %" PRIu64 " events, %.1f %%</title><rect x=\"%.2f\" y=\"%u\""
-		" width=\"%.2f\" height=\"%d\"/>", (uint64_t)b->events,
+	fprintf(to, ": %llu events, %.1f %%</title><rect x=\"%.2f\" y=\"%u\""
+		" width=\"%.2f\" height=\"%d\"/>", b->events,
 		100.0 * (double)b->events / (double)f->boxes[0].events, x, y, width,
 		ROW_HEIGHT - 1);
 	if (width > 4 * CHARACTER) {
@@ -165,15 +164,11 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 	report_text(to, d->name);
 	if (d->kind != TSCT_KIND_INSTANT)
 		fprintf(to, "/%s", tsct_kind_names[d->kind]);
-	if (r->x.several_nodes) {
-		fputs(", ", to);
-		report_text(to, r->x.nodes[node]);
-	}
-	fputs(": ", to);
-	report_put_count(to, f->boxes[0].events);
-	fprintf(to, " events</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
-		" aria-label=\"Flame graph\">\n", GRAPH_WIDTH,
-		(f->depth + 1) * ROW_HEIGHT);
+	if (r->x.several_nodes)
+		report_print(to, ", %s", r->x.nodes[node]);
+	report_print(to, ": %'llu events</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
+		     " aria-label=\"Flame graph\">\n", f->boxes[0].events, GRAPH_WIDTH,
+		     (f->depth + 1) * ROW_HEIGHT);
 	put_box(to, f, 0, 0, GRAPH_WIDTH / (double)f->boxes[0].events, 0);
 	fputs("</svg>\n</details>\n", to);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -55,6 +56,48 @@ void report_text(FILE *to, const char *text)
 	}
 }
 
+/* Writes a number with thin spaces between groups of three digits: 1 234 567 */
+static void put_count(FILE *to, unsigned long long n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", n), i;
+
+	for (i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			fputs("&#8239;", to);
+		putc(digits[i], to);
+	}
+}
+
+void report_print(FILE *to, const char *format, ...)
+{
+	const char *mark;
+	va_list args;
+	int precision;
+	size_t len;
+
+	va_start(args, format);
+	for (; (mark = strchr(format, '%')); format = mark + len) {
+		fwrite(format, 1, (size_t)(mark - format), to);
+		len = strcspn(mark, "sufg") + 1;
+		precision = mark[1] == '.' ? mark[2] - '0' : 6;
+		switch (mark[len - 1]) {
+		case 's': report_text(to, va_arg(args, const char *)); break;
+		case 'f': fprintf(to, "%.*f", precision, va_arg(args, double)); break;
+		case 'g': fprintf(to, "%.*g", precision, va_arg(args, double)); break;
+		default:
+			if (mark[1] == '\'')
+				put_count(to, va_arg(args, unsigned long long));
+			else if (mark[1] == 'l')
+				fprintf(to, "%llu", va_arg(args, unsigned long long));
+			else
+				fprintf(to, "%u", va_arg(args, unsigned int));
+		}
+	}
+	va_end(args);
+	fputs(format, to);
+}
+
 /* ---- head and foot of a page -------------------------------------------------- */
 
 void report_begin(FILE *to, const char *title, const char *of, bool script)
@@ -74,11 +117,15 @@ void report_begin(FILE *to, const char *title, const char *of, bool script)
 		"form-action 'none'\"/>\n<title>%s: ", REPORT_STYLE_HASH,
 		script ? "script-src '" : "", script ? REPORT_SCRIPT_HASH : "",
 		script ? "'; " : "", title);
-	report_text(to, of);
-	fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s: ",
-		report_style, title);
-	report_text(to, of);
-	fprintf(to, "</h1>\n<p class=\"sub\">Made by trace-ctl report, %s</p>\n", when);
+	report_print(to, "%s</title>\n<style>", of);
+	fputs(report_style, to);
+	report_print(to, "</style>\n</head>\n<body>\n<h1>%s: %s</h1>\n<p class=\"sub\">Made by"
+		     " trace-ctl report, %s</p>\n", title, of, when);
+}
+
+void report_canvases(FILE *to)
+{
+	fputs(report_html, to);
 }
 
 void report_end(FILE *to, bool script)

@@ -12,14 +12,6 @@
  * no strip yet share one strip; counters that have no strip yet are omitted. */
 #define STRIPS_MAX	8192
 
-static void free_strip(struct strip *s)
-{
-	free(s->count);
-	free(s->busy);
-	free(s->low);
-	free(s->high);
-}
-
 struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 			   __u32 field)
 {
@@ -38,15 +30,14 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 		return report_strip(all, type, row, 0, 0);
 	if (!tsct_array_next(&all->all, all->nr, sizeof(s)))
 		return NULL;
-	s.count = calloc(STRIP_BINS, sizeof(*s.count));
-	s.busy = calloc(STRIP_BINS, sizeof(*s.busy));
-	s.low = values ? calloc(STRIP_BINS, sizeof(*s.low)) : NULL;
-	s.high = values ? calloc(STRIP_BINS, sizeof(*s.high)) : NULL;
-	if (!s.count || !s.busy || (values && (!s.low || !s.high)) ||
-	    tsct_index_add(&all->index, a, b) == TSCT_INDEX_NONE) {
-		free_strip(&s);
+	s.count = calloc(STRIP_BINS, values ? 4 * sizeof(float) : 2 * sizeof(float));
+	if (!s.count || tsct_index_add(&all->index, a, b) == TSCT_INDEX_NONE) {
+		free(s.count);
 		return NULL;
 	}
+	s.busy = (float *)(s.count + STRIP_BINS);
+	s.low = values ? s.busy + STRIP_BINS : NULL;
+	s.high = values ? s.low + STRIP_BINS : NULL;
 	all->all[all->nr] = s;
 	return &all->all[all->nr++];
 }
@@ -56,7 +47,7 @@ void report_strips_free(struct strips *all)
 	__u32 i;
 
 	for (i = 0; i < all->nr; i++)
-		free_strip(&all->all[i]);
+		free(all->all[i].count);
 	free(all->all);
 	tsct_index_free(&all->index);
 	memset(all, 0, sizeof(*all));

@@ -316,9 +316,8 @@ static void print_fit(FILE *to, const json_t *fit)
 	double value;
 	size_t i;
 
-	fputs("<table>\n<tr><th>Fit</th><td>", to);
-	report_text(to, json_is_string(kind) ? json_string_value(kind) : "?");
-	fputs("</td></tr>\n", to);
+	report_print(to, "<table>\n<tr><th>Fit</th><td>%s</td></tr>\n",
+		     json_is_string(kind) ? json_string_value(kind) : "?");
 	for (i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
 		value = ctl_json_number(fit, figures[i].key);
 		if (isfinite(value))
@@ -340,9 +339,7 @@ static int print_source(FILE *to, const json_t *source, const char *x_title)
 {
 	struct series s;
 
-	fputs("<section>\n<h2>", to);
-	report_text(to, text_of(source, "name", "?"));
-	fputs("</h2>\n", to);
+	report_print(to, "<section>\n<h2>%s</h2>\n", text_of(source, "name", "?"));
 	if (!json_array_size(json_object_get(source, "exchanges"))) {
 		fprintf(to, "<p>%s.</p>\n</section>\n",
 			text_of(source, "why", "No exchanges yet"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The summary and the tables of the page, which work without the page's script */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +11,19 @@
 
 #define ROWS_SHOWN	400	/* limit of a table's length, rows */
 
-static void put_time(FILE *to, __s64 ns)
+#define TIME_MAX	64
+
+static const char *time_text(__s64 ns, char text[TIME_MAX])
 {
 	__s64 rest;
 	const time_t second = view_split_ns(ns, &rest);
-	char text[64] = "";
+	char date[32] = "";
 	struct tm tm;
 
 	if (gmtime_r(&second, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	fprintf(to, "%s.%06" PRId64, text, (int64_t)rest / 1000);
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(text, TIME_MAX, "%s.%06lld", date, rest / 1000);
+	return text;
 }
 
 void report_put_length(FILE *to, double ns)
@@ -38,19 +40,6 @@ void report_put_length(FILE *to, double ns)
 		fprintf(to, "%.0f ns", ns);
 }
 
-/* Writes a number with thin spaces between groups of three digits: 1 234 567 */
-void report_put_count(FILE *to, __u64 n)
-{
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRIu64, (uint64_t)n), i;
-
-	for (i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			fputs("&#8239;", to);
-		putc(digits[i], to);
-	}
-}
-
 static void put_bound(FILE *to, __u64 error_ns)
 {
 	if (error_ns == UINT64_MAX) {
@@ -59,27 +48,6 @@ static void put_bound(FILE *to, __u64 error_ns)
 	}
 	fputs("&plusmn; ", to);
 	report_put_length(to, error_ns);
-}
-
-void report_put_head(FILE *to, const char *text)
-{
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, text);
-	fputs("</th>", to);
-}
-
-void report_put_cell(FILE *to, const char *text)
-{
-	fputs("<td class=\"left\">", to);
-	report_text(to, text);
-	fputs("</td>", to);
-}
-
-static void put_number(FILE *to, __u64 n)
-{
-	fputs("<td>", to);
-	report_put_count(to, n);
-	fputs("</td>", to);
 }
 
 __u64 report_widest_ns(const struct report *r, __u32 node)
@@ -92,9 +60,8 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 
 static void put_card(FILE *to, __u64 n, const char *what, bool bad)
 {
-	fprintf(to, "<li%s><b>", bad ? " class=\"warn\"" : "");
-	report_put_count(to, n);
-	fprintf(to, "</b><span>%s</span></li>\n", what);
+	fputs(bad ? "<li class=\"warn\">" : "<li>", to);
+	report_print(to, "<b>%'llu</b><span>%s</span></li>\n", n, what);
 }
 
 static void put_error(FILE *to, __u64 error_ns, const char *what)
@@ -141,9 +108,8 @@ static void put_cards(const struct report *r, FILE *to)
 static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 node,
 			     const char *what)
 {
-	fputs("<p class=\"warn\">", to);
-	report_text(to, tsct_recording_node_name(rec, node));
-	fprintf(to, " (node %u): %s</p>\n", node, what);
+	report_print(to, "<p class=\"warn\">%s (node %u): %s</p>\n",
+		     tsct_recording_node_name(rec, node), node, what);
 }
 
 static void put_warnings(const struct report *r, FILE *to)
@@ -164,11 +130,9 @@ static void put_warnings(const struct report *r, FILE *to)
 		fputs("<p class=\"warn\">The nodes were never compared: how far the times of two"
 		      " nodes are apart is unknown, and so is the order of their events.</p>\n",
 		      to);
-	if (rec->missing_nodes) {
-		fputs("<p class=\"warn\">There is no recording of these nodes of the run: ", to);
-		report_text(to, rec->missing_nodes);
-		fputs(".</p>\n", to);
-	}
+	if (rec->missing_nodes)
+		report_print(to, "<p class=\"warn\">There is no recording of these nodes of the"
+			     " run: %s.</p>\n", rec->missing_nodes);
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (rec->nodes[i].cut_off)
 			put_node_warning(rec, to, i, "its recording was not complete when it"
@@ -185,8 +149,8 @@ static void put_warnings(const struct report *r, FILE *to)
 			break;
 		}
 	if (damage)
-		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
-			" places; the readable part is shown.</p>\n", (uint64_t)damage);
+		report_print(to, "<p class=\"warn\">The recording is damaged in %llu places; the"
+			     " readable part is shown.</p>\n", damage);
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		fputs("<p class=\"warn\">The events were recorded without times: all events of"
 		      " a packet have the time of the packet, so times and durations on this"
@@ -199,17 +163,12 @@ static void put_warnings(const struct report *r, FILE *to)
 void report_tables_head(struct report *r, FILE *to)
 {
 	const struct tsct_recorded_node *node = &r->x.rec->nodes[0];
+	char from[TIME_MAX], until[TIME_MAX];
 
-	fputs("<p class=\"sub\">", to);
-	put_time(to, r->origin_ns);
-	fputs(" to ", to);
-	put_time(to, r->end_ns);
-	fputs(" UTC", to);
-	if (r->x.nr_nodes == 1 && *node->command) {
-		fputs(", of <kbd>", to);
-		report_text(to, node->command);
-		fputs("</kbd>", to);
-	}
+	report_print(to, "<p class=\"sub\">%s to %s UTC", time_text(r->origin_ns, from),
+		     time_text(r->end_ns, until));
+	if (r->x.nr_nodes == 1 && *node->command)
+		report_print(to, ", of <kbd>%s</kbd>", node->command);
 	fputs("</p>\n", to);
 	put_cards(r, to);
 	put_warnings(r, to);
@@ -233,12 +192,11 @@ static void put_events(const struct report *r, FILE *to)
 		d = &r->x.defs[order[i]];
 		seen = &r->seen[order[i]];
 		rate = seen->events * 1e9 / report_span_ns(r);
-		report_put_head(to, d->def->name);
-		fprintf(to, "<td class=\"left\">%s</td>", tsct_kind_names[d->def->kind]);
-		report_put_cell(to, r->x.rec->streams[d->stream].name);
-		put_number(to, seen->events);
+		report_print(to, REPORT_HEAD REPORT_CELL REPORT_CELL REPORT_COUNT, d->def->name,
+			     tsct_kind_names[d->def->kind], r->x.rec->streams[d->stream].name,
+			     seen->events);
 		if (rate >= 1000)
-			put_number(to, (__u64)(rate + 0.5));
+			report_print(to, REPORT_COUNT, (__u64)(rate + 0.5));
 		else
 			fprintf(to, "<td>%.3g</td>", rate);
 		fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
@@ -292,12 +250,9 @@ static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
 	for (cause = 0; cause < TSCT_LOSS_NR; cause++) {
 		if (!s->loss[location].cause[cause])
 			continue;
-		fputs("<tr>", to);
-		report_put_cell(to, r->x.nodes[at->node]);
-		fprintf(to, "<td>%u</td>", at->cpu);
-		report_put_cell(to, s->name);
-		fprintf(to, "<td class=\"left\">%s</td>", tsct_loss_names[cause]);
-		put_number(to, s->loss[location].cause[cause]);
+		report_print(to, "<tr>" REPORT_CELL "<td>%u</td>" REPORT_CELL REPORT_CELL
+			     REPORT_COUNT, r->x.nodes[at->node], at->cpu, s->name,
+			     tsct_loss_names[cause], s->loss[location].cause[cause]);
 		put_when(r, to, stream, location);
 		nr++;
 	}
@@ -320,12 +275,10 @@ static bool put_limited(const struct tsct_recording *rec, FILE *to)
 		if (limited == UINT64_MAX)
 			fputs("an unknown number of", to);
 		else
-			report_put_count(to, limited);
-		fputs(" kernel events on ", to);
-		report_text(to, tsct_recording_node_name(rec, i));
-		fputs(rec->nodes[i].limited_events ? ": " : "", to);
-		report_text(to, rec->nodes[i].limited_events ?: "");
-		fputs(".</p>\n", to);
+			report_print(to, "%'llu", limited);
+		report_print(to, " kernel events on %s%s%s.</p>\n",
+			     tsct_recording_node_name(rec, i), rec->nodes[i].limited_events ?
+			     ": " : "", rec->nodes[i].limited_events ?: "");
 	}
 	return any;
 }
@@ -356,15 +309,11 @@ static void put_losses(const struct report *r, FILE *to)
 	if (nr >= ROWS_SHOWN)
 		fputs("<p class=\"note\">The table is not complete; 'trace-ctl stat' lists all"
 		      " losses.</p>\n", to);
-	for (i = 0; i < rec->nr_streams; i++) {
-		if (!rec->streams[i].lost_no_ring)
-			continue;
-		fputs("<p>Channel ", to);
-		report_text(to, rec->streams[i].name);
-		fputs(" lost ", to);
-		report_put_count(to, rec->streams[i].lost_no_ring);
-		fputs(" more events, of CPUs without a ring.</p>\n", to);
-	}
+	for (i = 0; i < rec->nr_streams; i++)
+		if (rec->streams[i].lost_no_ring)
+			report_print(to, "<p>Channel %s lost %'llu more events, of CPUs without a"
+				     " ring.</p>\n", rec->streams[i].name,
+				     (__u64)rec->streams[i].lost_no_ring);
 	fputs("</section>\n", to);
 }
 
@@ -388,23 +337,17 @@ static void put_nodes(const struct report *r, FILE *to)
 		n = &rec->nodes[i];
 		for (k = 0, cpus = 0; k < rec->nr_locations; k++)
 			cpus += rec->locations[k].node == i;
-		report_put_head(to, r->x.nodes[i]);
-		report_put_cell(to, n->host);
-		report_put_cell(to, n->kernel);
-		report_put_cell(to, *n->command ? n->command : "none");
 		requests = tsct_recorded_requests(n);
-		report_put_cell(to, requests ? requests : "not known");
-		free(requests);
 		rings = tsct_recorded_rings(n);
-		report_put_cell(to, rings ? rings : n->provider);
+		report_print(to, REPORT_HEAD REPORT_CELL REPORT_CELL REPORT_CELL REPORT_CELL
+			     REPORT_CELL REPORT_COUNT REPORT_CELL REPORT_COUNT REPORT_CELL "<td>",
+			     r->x.nodes[i], n->host, n->kernel, *n->command ? n->command : "none",
+			     requests ?: "not known", rings ?: n->provider,
+			     (__u64)(n->nr_cpus ?: cpus), n->cpu_model && *n->cpu_model ?
+			     n->cpu_model : "not known", r->nodes[i].recorded,
+			     tsct_status_name(n->sync.on ? n->sync.status : rec->status));
+		free(requests);
 		free(rings);
-		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
-		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
-				"not known");
-		put_number(to, r->nodes[i].recorded);
-		report_put_cell(to, tsct_status_name(n->sync.on ? n->sync.status :
-						     rec->status));
-		fputs("<td>", to);
 		put_bound(to, report_widest_ns(r, i));
 		fputs("</td></tr>\n", to);
 	}
@@ -422,7 +365,7 @@ static void put_threads(const struct report *r, FILE *to)
 	const struct tsct_threads *all = &r->x.threads;
 	const __u32 nr = all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN;
 	const struct tsct_thread *order[ROWS_SHOWN] = { NULL }, *t;
-	char title[TSCT_THREAD_LABEL_MAX];
+	char title[TSCT_THREAD_LABEL_MAX], process[TSCT_THREAD_TITLE_MAX];
 	__u32 i;
 
 	/* This table has the order of the timeline's rows: by number of events. */
@@ -439,15 +382,11 @@ static void put_threads(const struct report *r, FILE *to)
 		if (!t)
 			continue;
 		tsct_thread_label(t, title);
-		report_put_head(to, title);
-		fprintf(to, "<td>%u</td>", t->tid);
-		title[0] = '\0';
+		process[0] = '\0';
 		if (t->process)
-			tsct_thread_title(t->process, title);
-		report_put_cell(to, title);
-		report_put_cell(to, r->x.nodes[t->node]);
-		put_number(to, t->events);
-		fputs("</tr>\n", to);
+			tsct_thread_title(t->process, process);
+		report_print(to, REPORT_HEAD "<td>%u</td>" REPORT_CELL REPORT_CELL REPORT_COUNT
+			     "</tr>\n", title, t->tid, process, r->x.nodes[t->node], t->events);
 	}
 	fputs("</tbody>\n</table></div>\n</details>\n</section>\n", to);
 }

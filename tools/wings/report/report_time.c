@@ -182,11 +182,9 @@ static void put_legend(const struct report *r, FILE *to)
 	if (r->x.nr_nodes < 2)
 		return;
 	fputs("<p class=\"legend\">", to);
-	for (i = 0; i < r->x.nr_nodes && i < 64; i++) {
-		fprintf(to, "<span><i class=\"n%u\"></i>", i % COLOURS);
-		report_text(to, r->x.nodes[i]);
-		fputs("</span>", to);
-	}
+	for (i = 0; i < r->x.nr_nodes && i < 64; i++)
+		report_print(to, "<span><i class=\"n%u\"></i>%s</span>", i % COLOURS,
+			     r->x.nodes[i]);
 	fputs("</p>\n", to);
 }
 
@@ -205,15 +203,11 @@ static void put_corrections(const struct report *r, FILE *to)
 	for (i = 0; i < r->x.nr_nodes && i < 1024; i++) {
 		n = &r->x.rec->nodes[i];
 		c = &n->correction;
-		report_put_head(to, r->x.nodes[i]);
-		report_put_cell(to, *c->fit ? c->fit :
-				n->sync.on && n->sync.role == TSCT_SYNC_MASTER ?
-				"none: it is the master" :
-				"none: the node's own clock is used");
-		fprintf(to, "<td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
-			"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
-			(uint64_t)c->dropped, (uint64_t)c->monotonic_fixups,
-			(uint64_t)c->fixup_max);
+		report_print(to, REPORT_HEAD REPORT_CELL "<td>%llu</td><td>%llu</td><td>%llu</td>"
+			     "<td>%llu</td></tr>\n", r->x.nodes[i], *c->fit ? c->fit :
+			     n->sync.on && n->sync.role == TSCT_SYNC_MASTER ?
+			     "none: it is the master" : "none: the node's own clock is used",
+			     c->kept, c->dropped, c->monotonic_fixups, c->fixup_max);
 	}
 	fputs("</tbody>\n</table></div>\n", to);
 }
@@ -221,12 +215,10 @@ static void put_corrections(const struct report *r, FILE *to)
 static void put_pair(FILE *to, const char *from, const char *towards,
 		     const struct tsct_message_pair_stats *p)
 {
-	report_put_head(to, from);
-	report_put_cell(to, towards);
-	fprintf(to, "<td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
-		"</td><td%s>%" PRIu64 "</td><td>", (uint64_t)p->matched,
-		(uint64_t)p->before, (uint64_t)p->within,
-		p->beyond ? " class=\"warn\"" : "", (uint64_t)p->beyond);
+	report_print(to, REPORT_HEAD REPORT_CELL "<td>%llu</td><td>%llu</td><td>%llu</td>", from,
+		     towards, p->matched, p->before, p->within);
+	fputs(p->beyond ? "<td class=\"warn\">" : "<td>", to);
+	report_print(to, "%llu</td><td>", p->beyond);
 	report_put_length(to, p->least_own_ns);
 	fputs("</td><td>", to);
 	report_put_length(to, p->least_ns);
@@ -250,10 +242,9 @@ static void put_messages(const struct report *r, FILE *to)
 	for (p = m->pairs; p < m->pairs + m->nr_pairs && p < m->pairs + PAIRS_SHOWN; p++)
 		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
 			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
-	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and"
-		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no counterpart in"
-		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
-		(uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
+	report_print(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %llu sends and %llu"
+		     " receives, %llu and %llu have no counterpart in the recording.", m->sends,
+		     m->receives, m->unmatched_sends, m->unmatched_receives);
 	if (m->other_pairs || m->nr_pairs > PAIRS_SHOWN)
 		fputs(" The table does not list all pairs of nodes.", to);
 	fputs("</p>\n", to);

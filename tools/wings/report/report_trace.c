@@ -2,7 +2,6 @@
 /* The report page of a recording: reads the recording in two passes, then writes the page */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +50,8 @@ static bool put_filtered(const struct report *r, FILE *to)
 		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, and what they"
 		      " would tell is unknown. Requested were ", to);
 		report_text(to, requests ? requests : "");
-		if (r->x.several_nodes) {
-			fputs(" on ", to);
-			report_text(to, r->x.nodes[i]);
-		}
+		if (r->x.several_nodes)
+			report_print(to, " on %s", r->x.nodes[i]);
 		any = true;
 		free(requests);
 	}
@@ -68,20 +65,17 @@ static void put_summary(const struct report *r, FILE *to)
 	const bool filtered = put_filtered(r, to);
 
 	if (r->x.ambiguous)
-		fprintf(to, "<p class=\"warn\">%" PRIu64 " ends agree in their fields with none of"
-			" several open spans of their name; each ends the one that began last.</p>\n",
-			(uint64_t)r->x.ambiguous);
+		report_print(to, "<p class=\"warn\">%llu ends agree in their fields with none of"
+			     " several open spans of their name; each ends the one that began"
+			     " last.</p>\n", r->x.ambiguous);
 	if (!r->summed) {
 		fprintf(to, "<p class=\"note\">All %sevents shown.</p>\n", filtered ||
 			tsct_trace_lost(r->x.trace) || !tsct_recording_is_whole(r->x.rec) ?
 			"recorded " : "");
 		return;
 	}
-	fputs("<p><b>", to);
-	report_put_count(to, r->summed);
-	fputs(" of ", to);
-	report_put_count(to, r->events);
-	fputs(" events are summarized</b>: bars show their number in steps of ", to);
+	report_print(to, "<p><b>%'llu of %'llu events are summarized</b>: bars show their number in"
+		     " steps of ", r->summed, r->events);
 	report_put_length(to, report_bin_ns(r));
 	fputs(", and shades show the share of the time that their spans cover.", to);
 	if (r->longer_ns < INT64_MAX && r->nr_spans) {
@@ -102,44 +96,7 @@ static void put_timeline(const struct report *r, FILE *to)
 	fputs("<section>\n<h2>Timeline</h2>\n<noscript><p class=\"warn\">The timeline is"
 	      " drawn by a script, which this browser does not run.</p></noscript>\n", to);
 	put_summary(r, to);
-	fputs("<div class=\"bar\">\n"
-	      "<input type=\"search\" id=\"search\" placeholder=\"Search names\""
-	      " aria-label=\"Search names of events, calls and threads\"/>\n"
-	      "<button type=\"button\" id=\"previous\" aria-label=\"Previous match\">"
-	      "&#8249;</button>\n"
-	      "<button type=\"button\" id=\"next\" aria-label=\"Next match\">&#8250;"
-	      "</button>\n<span id=\"found\" role=\"status\"></span>\n"
-	      "<span class=\"gap\"></span>\n<span class=\"where\" id=\"where\"></span>\n"
-	      "<button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\n"
-	      "<button type=\"button\" id=\"out\" aria-label=\"Zoom out\">&#8722;</button>\n"
-	      "<button type=\"button\" id=\"all\">All</button>\n"
-	      "<button type=\"button\" id=\"fold\">Fold nodes</button>\n</div>\n"
-	      "<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\""
-	      " role=\"application\" aria-label=\"Timeline of all threads, by node; the"
-	      " tables below have its numbers as text\"></canvas>"
-	      "<div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div></div>\n"
-	      "<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
-	      "<div id=\"legend\" class=\"legend\"></div>\n"
-	      "<details class=\"keys\"><summary>Keys and symbols</summary>\n"
-	      "<p>Wheel: zoom at the pointer; drag: move; shift and drag: measure;"
-	      " double click: zoom to the item; click: show its fields below, or fold a"
-	      " node. The strip above shows the whole recording: drag in it to move. On"
-	      " touch screens, two fingers zoom.</p>\n"
-	      "<p><kbd>w</kbd> <kbd>s</kbd> or <kbd>+</kbd> <kbd>-</kbd> zoom,"
-	      " <kbd>a</kbd> <kbd>d</kbd> or <kbd>&#8592;</kbd> <kbd>&#8594;</kbd> move,"
-	      " <kbd>&#8593;</kbd> <kbd>&#8595;</kbd> scroll, <kbd>0</kbd> shows all,"
-	      " <kbd>/</kbd> searches, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
-	      " <kbd>Esc</kbd> clears search and selection.</p>\n"
-	      "<p>A bar is a slice or a system call from its begin to its end; in a CPU's"
-	      " row, the time in which a thread is known to have run. A thin line above a"
-	      " thread's row shows when the thread is known to have had a CPU. In a CPU's row,"
-	      " idle includes the recorder's own time, and grey hatching is unknown: no switch"
-	      " of threads that was recorded tells who ran. Dots are events without a duration; triangles are"
-	      " messages, and arrows go from send to receive. A bar fades where its begin or"
-	      " end is not in the recording, at the last moment to which it is known. Orange is the error bound: the true time of an"
-	      " event is between its whiskers, and the stripe at the pointer is as wide as"
-	      " the bound of each node. Hatched in red: events were lost.</p>\n</details>\n"
-	      "</section>\n", to);
+	report_canvases(to);
 }
 
 static int put_page(struct job *j)
@@ -152,12 +109,6 @@ static int put_page(struct job *j)
 	report_begin(to, "Recording", r->x.recording, true);
 	report_tables_head(r, to);
 	put_timeline(r, to);
-	fputs("<section>\n<h2>Events over time</h2>\n<div class=\"bar\"><label>by"
-	      " <select id=\"rates-by\"><option value=\"event\">event</option>"
-	      "<option value=\"node\">node</option></select></label></div>\n"
-	      "<div><canvas id=\"rates\" role=\"img\" aria-label=\"Events per second, over"
-	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
-	      "</section>\n", to);
 	report_tables(r, to);
 	err = report_flame_put(r, to) ?: report_sync_part(r, to) ?: report_data(r, to);
 	report_end(to, true);
@@ -208,9 +159,8 @@ static int write_page(struct job *j, const struct report_options *o)
 	name = strdup(j->to.name);
 	err = output_file_commit(&j->to);
 	if (!err && !o->quiet && name && strcmp(name, "-"))
-		ctl_error("%s: %" PRIu64 " events, %" PRIu64
-			" of them drawn individually", name, (uint64_t)j->r.events,
-			(uint64_t)j->r.shown);
+		ctl_error("%s: %llu events, %llu of them drawn individually", name, j->r.events,
+			j->r.shown);
 	free(name);
 	return err ? EXIT_FAILED : view_print_missing(j->r.x.trace);
 }

@@ -144,10 +144,11 @@ struct strip {
 	__u32 type, row, field;
 	__u32 def;		/* index of the event definition on the page, plus 1;
 				 * 0: several event definitions share the strip */
-	__u32 *count;
+	__u32 *count;		/* per bin; the allocation has the other values, too */
 	/* per bin: total time of spans / bin's length; or a counter's last value */
 	float *busy;
-	float *low, *high;	/* per bin: smallest and largest value of a counter */
+	/* per bin: smallest and largest value of a counter; other strips have none */
+	float *low, *high;
 };
 
 struct strips {
@@ -270,11 +271,7 @@ void report_flame_free(struct report *r);
 /* Write the page's summary and tables (report_tables.c). */
 void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
-void report_put_count(FILE *to, __u64 n);
 void report_put_length(FILE *to, double ns);
-/* writes the first cell of a table's row */
-void report_put_head(FILE *to, const char *text);
-void report_put_cell(FILE *to, const char *text);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 

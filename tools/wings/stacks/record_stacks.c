@@ -286,8 +286,7 @@ static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
 	char name[96];
 	int fd, root;
 
-	snprintf(name, sizeof(name), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
-		 (uint64_t)begin, (uint64_t)end);
+	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", tgid, begin, end);
 	fd = tsct_code_file_open(-1, name);
 	root = fd < 0 ? open_root(tgid) : -1;
 	if (root >= 0) {
@@ -447,8 +446,7 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 	char text[256];
 
 	if (symbol) {
-		snprintf(text, sizeof(text), "%s+0x%" PRIx64, symbol->name,
-			 (uint64_t)(address - symbol->address));
+		snprintf(text, sizeof(text), "%s+0x%llx", symbol->name, address - symbol->address);
 		frame.symbol = text;
 		frame.file = symbol->module ? symbol->module : "[kernel]";
 	}
@@ -473,7 +471,7 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 	name = image->fd < 0 || !st->symbolizer ? NULL : tsct_symbolizer_find(st->symbolizer, image->fd,
 				image->path, image->build_id, offset, &from);
 	if (name) {
-		snprintf(text, sizeof(text), "%.1000s+0x%" PRIx64, name, (uint64_t)from);
+		snprintf(text, sizeof(text), "%.1000s+0x%llx", name, from);
 		frame.symbol = text;
 	}
 	return number_frame(s, cycles, key, &frame);
@@ -540,7 +538,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			key = 0;
 	}
 	if (name) {
-		snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, (uint64_t)from);
+		snprintf(text, sizeof(text), "%s+0x%llx", name, from);
 		frame.symbol = text;
 	}
 	*ret_number = number_frame(s, cycles, key, &frame);

@@ -7,7 +7,6 @@
  * the history; a reader that falls behind skips events, and their number is counted.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +71,6 @@ static __u32 add_name(struct live_feed *f, const char *name)
 static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t *names)
 {
 	const json_t *name;
-	__u32 *more;
 	size_t i;
 
 	if (json_array_size(names) > LIVE_NAMES_MAX - n->nr_names)
@@ -80,11 +78,10 @@ static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t
 	json_array_foreach(names, i, name) {
 		if (!json_is_string(name))
 			return -EPROTO;
-		more = tsct_array_next(&n->names, n->nr_names, sizeof(*more));
-		if (!more)
+		if (tsct_array_add(&n->names, &n->nr_names,
+				   &(__u32) { add_name(f, json_string_value(name)) },
+				   sizeof(*n->names)))
 			return -ENOMEM;
-		*more = add_name(f, json_string_value(name));
-		n->nr_names++;
 	}
 	return 0;
 }
@@ -301,12 +298,11 @@ static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 {
 	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
 
-	fprintf(to, "[%" PRIu64 ",%u,%" PRId64 ",", (uint64_t)nr, e->node,
-		(int64_t)((__u64)e->ns - (__u64)f->base_ns));
+	fprintf(to, "[%llu,%u,%lld,", nr, e->node, (__u64)e->ns - (__u64)f->base_ns);
 	if (e->error_ns > INT64_MAX)
 		fputs("null", to);
 	else
-		fprintf(to, "%" PRIu64, (uint64_t)e->error_ns);
+		fprintf(to, "%llu", e->error_ns);
 	fprintf(to, ",%u,%u,%u,%u,%u]", e->cpu, e->tid, e->kind, e->name, e->flags);
 }
 
@@ -340,8 +336,8 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	free(text);
 	/* Writes numbers directly: a JSON tree of many events would be slow. A 64-bit number
 	 * is written as text, because JavaScript's numbers cannot represent it. */
-	fprintf(to, "\"base_ns\":\"%" PRId64 "\",\"skipped\":%" PRIu64 ",\"events\":[",
-		(int64_t)f->base_ns, (uint64_t)r->skipped);
+	fprintf(to, "\"base_ns\":\"%lld\",\"skipped\":%llu,\"events\":[",
+		f->base_ns, r->skipped);
 	for (; r->next < end; r->next++) {
 		write_event(f, r->next, to);
 		fputs(r->next + 1 < end ? "," : "", to);

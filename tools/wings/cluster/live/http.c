@@ -205,15 +205,8 @@ static int make_page(struct live_http *h)
 	int len = asprintf(&h->page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
 		"<meta charset=\"utf-8\"/>\n"
 		"<meta name=\"viewport\" content=\"width=device-width\"/>\n"
-		"<title>Live events</title>\n<style>%s</style>\n</head>\n<body>\n"
-		"<h1>Live events</h1>\n<p id=\"state\">connecting</p>\n"
-		"<div class=\"bar\"><button id=\"pause\" type=\"button\">Pause</button>"
-		"<span id=\"where\"></span></div>\n"
-		"<canvas id=\"chart\"></canvas>\n<div id=\"tip\" hidden></div>\n"
-		"<p class=\"note\">Wheel: zoom. Drag: move. A hollow mark: its order to an event of"
-		" another node is unknown; the line through it is the bound of its time.</p>\n"
-		"<table><thead></thead><tbody id=\"nodes\"></tbody></table>\n"
-		"<script>%s</script>\n</body>\n</html>\n", live_style, live_script);
+		"<title>Live events</title>\n<style>%s</style>\n</head>\n<body>\n%s"
+		"<script>%s</script>\n</body>\n</html>\n", live_style, live_html, live_script);
 
 	if (len < 0) {
 		h->page = NULL;
