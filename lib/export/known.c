@@ -108,12 +108,9 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
 	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
 				sizeof(*k->lossy_until));
-	k->lossy_here = calloc((size_t)rec->nr_locations * rec->nr_streams + 1,
-			       sizeof(*k->lossy_here));
 	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
 	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
-	if (!k->hidden || !k->switches || !k->lossy_until || !k->lossy_here || !k->blind_until ||
-	    !k->runs)
+	if (!k->hidden || !k->switches || !k->lossy_until || !k->blind_until || !k->runs)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
@@ -130,7 +127,6 @@ void tsct_known_free(struct tsct_known *k)
 	free(k->switches);
 	free(k->losses);
 	free(k->lossy_until);
-	free(k->lossy_here);
 	free(k->blind_until);
 	free(k->runs);
 	*k = (struct tsct_known) { .rec = NULL };
@@ -154,7 +150,6 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 		return NULL;
 	k->begun++;
 	extend(&k->lossy_until[tsct_known_node(k, loss->location) * nr + loss->stream], loss);
-	extend(&k->lossy_here[loss->location * nr + loss->stream], loss);
 	if (!k->switches[loss->stream])
 		return loss;
 	extend(&k->blind_until[loss->location], loss);
@@ -267,11 +262,55 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 		run->seen : UINT64_MAX;
 }
 
+/* Leaves the calls of the threads of a node. @tid: of those with this number; NULL: of all */
+static int leave_calls(struct tsct_spans *calls, const struct tsct_threads *threads, __u32 node,
+		       const __u32 *tid, const struct tsct_trace_event *e)
+{
+	int err = 0;
+	__u32 i;
+
+	for (i = 0; i < threads->nr && !err; i++)
+		if (threads->all[i]->node == node && (!tid || threads->all[i]->tid == *tid))
+			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
+	return err;
+}
+
+int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
+		     const struct tsct_threads *threads, const struct tsct_trace_event *e,
+		     bool is_switch)
+{
+	const struct tsct_identity_end *hidden;
+	const struct tsct_loss_time *loss;
+	const struct tsct_identity_thread *who;
+	const struct tsct_thread *thread;
+	struct tsct_known_change change;
+	int err = 0;
+
+	while (!err && (loss = tsct_known_pass(k, e->tick)))
+		err = leave_calls(calls, threads, tsct_known_node(k, loss->location), NULL, e);
+	while (!err && (hidden = tsct_known_hide(k, e->tick)))
+		err = leave_calls(calls, threads, hidden->node, &hidden->tid, e);
+	if (err || !tsct_known_elsewhere(k, e))
+		return err;
+	/* With --cpu, a thread that is switched away may make calls elsewhere. */
+	tsct_known_run(k, e, is_switch, &change);
+	if (!is_switch)
+		return 0;
+	who = tsct_identity_find(k->identity, e->node, e->tid, e->tick);
+	thread = tsct_threads_find(threads, e->node, e->tid, who ? who->generation : 0);
+	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
+}
+
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
 	char *const *requests = kernel_requests(k->rec, node);
+	__u32 i;
 
+	for (i = 0; i < k->nr_losses; i++)
+		if (k->switches[k->losses[i].stream] &&
+		    tsct_known_node(k, k->losses[i].location) == node)
+			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;
 	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&

@@ -17,10 +17,30 @@ open_in_export() {	# STATUS NUMBER ARGUMENT...
 	! grep -q '"ph":"E".*"args"' "$work/out" || fail "${*:3}: a slice has an end"
 }
 
-for case in cut; do
+# Fails unless stat has WANTED "CALLS TIMED" of a system call.
+timed() {	# STATUS CASE CALL WANTED
+	run "$1" stat --json "$work/$2"
+	python3 -c 'import json, sys
+calls = json.load(open(sys.argv[1]))["system_calls"]
+print(*[n for c in calls if c["name"] == sys.argv[2] for n in (c["calls"], c["timed"])])' \
+		"$work/out" "$3" >"$work/got"
+	[ "$(cat "$work/got")" = "$4" ] || fail "$2: $3: $(cat "$work/got")"
+}
+
+for case in lost cut cpu cpu_many; do
 	make $case
 done
+
+# --- events of another CPU are lost ---------------------------------------------------------------
+open_in_export 3 1 "$work/lost"
+timed 3 lost read '2 0'
 
 # --- the file of another CPU is cut off ---------------------------------------------------------
 truncate -s -1 "$work/cut/kernel_1"
 open_in_export 3 1 "$work/cut"
+timed 3 cut read '1 0'
+
+# --- only one CPU is recorded ---------------------------------------------------------------------
+open_in_export 0 0 "$work/cpu"
+timed 0 cpu read '1 0'
+run 0 stat "$work/cpu_many"
