@@ -27,20 +27,38 @@ print(*[n for c in calls if c["name"] == sys.argv[2] for n in (c["calls"], c["ti
 	[ "$(cat "$work/got")" = "$4" ] || fail "$2: $3: $(cat "$work/got")"
 }
 
-for case in lost cut cpu cpu_many; do
+# Fails unless the first call of thread 1 has no end in lines of dump --strace.
+unfinished() {	# STATUS ARGUMENT...
+	run "$1" dump --strace "${@:2}"
+	shows '^00:00:11.* 1 .* <unfinished ...>$'
+	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
+}
+
+for case in lost cut cpu cpu_many moved reused; do
 	make $case
 done
 
 # --- events of another CPU are lost ---------------------------------------------------------------
 open_in_export 3 1 "$work/lost"
 timed 3 lost read '2 0'
+unfinished 3 "$work/lost"
 
 # --- the file of another CPU is cut off ---------------------------------------------------------
 truncate -s -1 "$work/cut/kernel_1"
 open_in_export 3 1 "$work/cut"
 timed 3 cut read '1 0'
+unfinished 3 "$work/cut"
 
 # --- only one CPU is recorded ---------------------------------------------------------------------
 open_in_export 0 0 "$work/cpu"
 timed 0 cpu read '1 0'
+unfinished 0 "$work/cpu"
 run 0 stat "$work/cpu_many"
+
+# --- the call's end is on a CPU that the reader's filter leaves out -----------------------------------
+unfinished 0 --cpu 0 "$work/moved"
+timed 0 moved read '2 2'
+
+# --- another thread has the number --------------------------------------------------------------------
+unfinished 0 "$work/reused"
+timed 0 reused clone3 ''
