@@ -174,6 +174,9 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
 
+	if ((k->hidden[e->node] & TSCT_HIDDEN_RAW_ENDS) && k->rec->streams[e->stream].kernel &&
+	    !tsct_syscall_of(k->rec, e->stream, e->def))
+		return false;
 	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
 		return false;
 	return !tsct_known_elsewhere(k, e) ||

@@ -21,7 +21,9 @@ enum {
 	/* ends of calls and probes on other CPUs than the begin: known are those of a thread
 	 * that is known to run on the begin's CPU until then */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	TSCT_HIDDEN_RAW_ENDS = 4,	/* sys_exit of recorded sys_enter */
+	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden for itself, while
+	 * a call of the table is hidden or recorded as a whole */
+	TSCT_HIDDEN_RAW_ENDS = 4,
 };
 
 /* The thread that is known to run on a CPU */

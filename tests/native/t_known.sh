@@ -34,7 +34,7 @@ unfinished() {	# STATUS ARGUMENT...
 	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
 }
 
-for case in lost cut cpu cpu_many moved reused; do
+for case in lost cut cpu cpu_many moved reused limit where; do
 	make $case
 done
 
@@ -62,3 +62,10 @@ timed 0 moved read '2 2'
 # --- another thread has the number --------------------------------------------------------------------
 unfinished 0 "$work/reused"
 timed 0 reused clone3 ''
+
+# --- each event of a pair may have been hidden --------------------------------------------------------
+for case in limit where; do
+	open_in_export 0 0 "$work/$case"
+	unfinished 0 "$work/$case"
+	timed 0 $case read '1 0'
+done
