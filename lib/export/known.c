@@ -31,6 +31,22 @@ static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char
 			   strstr(list, event));
 }
 
+/*
+ * Returns true if it is unknown which threads a recording of a node selects: a merged recording has
+ * the states of threads by all recorders of the node, and another one selects others.
+ */
+static bool is_mixed(const struct tsct_recording *rec, __u32 node)
+{
+	const char *processes = rec->nodes[node].requests[TSCT_REQUEST_PROCESSES];
+	__u32 i;
+
+	for (i = 0; processes && strcmp(processes, "all") && i < rec->nr_nodes; i++)
+		if (i != node && rec->nodes[i].requests[TSCT_REQUEST_PROCESSES] &&
+		    tsct_recording_node_of(rec, i) == tsct_recording_node_of(rec, node))
+			return true;
+	return false;
+}
+
 static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
@@ -40,6 +56,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 
 	if (requests[TSCT_REQUEST_WHERE] || limit_hides(k->rec, node, NULL))
 		hidden |= TSCT_HIDDEN_RAW_ENDS;
+	if (is_mixed(k->rec, node))
+		hidden |= TSCT_HIDDEN_SWITCHES;
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
@@ -73,20 +91,30 @@ static int by_tick(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
+/* Returns true if a recorder of a node selects threads by the name @name. */
+static bool selects_name(const struct tsct_recording *rec, __u32 node, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (tsct_recording_node_of(rec, i) == node && rec->nodes[i].requests[TSCT_REQUEST_COMM] &&
+		    !strcmp(rec->nodes[i].requests[TSCT_REQUEST_COMM], name))
+			return true;
+	return false;
+}
+
 /* Finds the times at which threads are no longer selected by their names. */
 static int find_renamed(struct tsct_known *k)
 {
 	const struct tsct_identity_thread *t;
 	struct tsct_identity_end *end;
-	const char *name;
 	size_t i;
 
 	for (i = 1; i < k->identity->nr_threads; i++) {
 		t = &k->identity->threads[i];
-		name = t->node < k->rec->nr_nodes ?
-			kernel_requests(k->rec, t->node)[TSCT_REQUEST_COMM] : NULL;
-		if (!name || t[-1].node != t->node || t[-1].state.tid != t->state.tid ||
-		    !strcmp(t->name, name) || strcmp(t[-1].name, name))
+		if (t->node >= k->rec->nr_nodes || t[-1].node != t->node ||
+		    t[-1].state.tid != t->state.tid || !strcmp(t->name, t[-1].name) ||
+		    !selects_name(k->rec, t->node, t[-1].name))
 			continue;
 		end = tsct_array_next(&k->renamed, k->nr_renamed, sizeof(*end));
 		if (!end)
@@ -163,10 +191,22 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
 {
 	const struct tsct_identity_end *end = &k->renamed[k->passed];
+	struct tsct_known_run *run;
+	__u32 i;
 
 	if (k->passed == k->nr_renamed || end->tick >= tick)
 		return NULL;
 	k->passed++;
+	/* It runs on, but no event tells until when. */
+	for (i = 0; i < k->rec->nr_locations; i++) {
+		run = &k->runs[i];
+		if (!run->on || run->tid != end->tid || tsct_known_node(k, i) != end->node ||
+		    !k->rec->nodes[k->rec->locations[i].node].requests[TSCT_REQUEST_COMM])
+			continue;
+		if (!run->maybe && !run->cut && end->tick > run->seen)
+			run->seen = end->tick;
+		run->cut = true;
+	}
 	return end;
 }
 
@@ -213,10 +253,14 @@ static bool is_selected(const struct tsct_known *k, const struct tsct_trace_even
 static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		      const struct tsct_value *comm, struct tsct_known_change *ret)
 {
-	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm))
+	const struct tsct_known_run *run = &k->runs[e->location];
+
+	/* In a merged recording, the switches may be those of other recorders. */
+	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm) ||
+	    (k->rec->merged && !run->has_switches))
 		return;
 	k->runs[e->location] = (struct tsct_known_run) {
-		.on = true, .tid = tid, .seen = e->tick,
+		.on = true, .tid = tid, .seen = e->tick, .has_switches = run->has_switches,
 		.maybe = comm && k->rec->nodes[k->rec->locations[e->location].node]
 			.requests[TSCT_REQUEST_CGROUP],
 	};
@@ -234,6 +278,7 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	bool same;
 
 	*ret = (struct tsct_known_change) { .began = false };
+	run->has_switches |= is_switch;
 	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
 			  !tsct_value_find_integer(e, "next_tid", &next) ||
 			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))

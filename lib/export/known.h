@@ -33,6 +33,7 @@ struct tsct_known_run {
 	 * away; until then it is not known to run on */
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
+	bool has_switches;	/* flag: the CPU has had an event sched_switch */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };
