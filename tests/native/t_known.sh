@@ -34,7 +34,7 @@ unfinished() {	# STATUS ARGUMENT...
 	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
 }
 
-for case in lost cut cpu cpu_many moved reused limit where; do
+for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
 	make $case
 done
 
@@ -69,3 +69,7 @@ for case in limit where; do
 	unfinished 0 "$work/$case"
 	timed 0 $case read '1 0'
 done
+
+# --- a call whose end has the name of another one -----------------------------------------------------
+run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
+timed 0 sigreturn uretprobe '1 1'
