@@ -51,6 +51,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
 	const struct tsct_event_def *def;
+	enum tsct_kernel_event event;
 	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
 	__u32 i, id;
 
@@ -61,7 +62,12 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
+			event = def ? tsct_kernel_event(k->rec, i, def) : TSCT_KERNEL_OTHER;
+			/* Readers match the events sys_enter and sys_exit that their filter selects. */
+			if ((event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT) && k->filter &&
+			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
+				hidden |= TSCT_HIDDEN_RAW_ENDS;
+			if (event != TSCT_KERNEL_SWITCH)
 				continue;
 			k->switches[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||

@@ -57,6 +57,8 @@ run 0 stat "$work/cpu_many"
 
 # --- the call's end is on a CPU that the reader's filter leaves out -----------------------------------
 unfinished 0 --cpu 0 "$work/moved"
+open_in_export 0 1 --cpu 0 "$work/moved"
+run 0 export -q -f perfetto -o "$work/moved.pftrace" --cpu 0 "$work/moved"
 timed 0 moved read '2 2'
 
 # --- another thread has the number --------------------------------------------------------------------
@@ -73,3 +75,5 @@ done
 # --- a call whose end has the name of another one -----------------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
 timed 0 sigreturn uretprobe '1 1'
+run 0 export -q -f json -o - "$work/sigreturn"
+shows '"ph":"E".*"name":"sys_uretprobe".*"args"'

@@ -84,7 +84,7 @@ static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 
 	for (i = 0; i < nr; i++) {
 		slice = tsct_span_at(&s->x->slices, thread, i);
-		if (slice->depth >= depth)
+		if (!slice->span.hidden && slice->depth >= depth)
 			depth = slice->depth + 1;
 	}
 	return depth;
@@ -274,15 +274,20 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		note_exit(s, ev, ret_taken);
 }
 
+int spans_end_slice(struct spans *s, __u32 thread, __u32 at, const struct tsct_trace_event *e)
+{
+	const struct open_span *slice = tsct_span_at(&s->x->slices, thread, at);
+
+	return slice->span.hidden ? 0 : report_span(s, SPAN_SLICE, thread, slice, NULL, e);
+}
+
 int spans_end_thread(struct spans *s, __u32 thread, const struct tsct_trace_event *e)
 {
-	const struct tsct_spans *slices = &s->x->slices;
 	__u32 at;
 	int err = 0;
 
-	for (at = 0; at < tsct_spans_open(slices, thread) && !err; at++)
-		err = report_span(s, SPAN_SLICE, thread, tsct_span_at(slices, thread, at), NULL,
-				  e);
+	for (at = 0; at < tsct_spans_open(&s->x->slices, thread) && !err; at++)
+		err = spans_end_slice(s, thread, at, e);
 	return err ?: tsct_spans_leave(&s->calls, thread, TSCT_SPAN_OPEN, e);
 }
 
