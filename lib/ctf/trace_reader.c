@@ -593,6 +593,16 @@ static int add_loss_time(struct loss_times *to, const struct tsct_loss_time *tim
 	return 0;
 }
 
+/* Returns true if events may be missing behind the last packet of a file, of which @packets can
+ * be read: it is cut off, damaged, or its recorder did not finish. */
+static bool lacks_end(const struct tsct_trace *t, const struct tsct_stream_reader *s, __u64 packets)
+{
+	const __u32 node = t->rec.locations[s->location].node;
+
+	return s->spoiled || !t->rec.complete || t->rec.nodes[node].cut_off ||
+		t->rec.streams[s->class].counts[s->location].packets > packets;
+}
+
 /* Adds the times of one file, of which @s is a reader before its first packet. */
 static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader *s,
 			  struct loss_times *to)
@@ -600,7 +610,7 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 	struct tsct_stream_reader_dir dir = { .dirfd = t->file.dirfd, .rec = &t->rec };
 	const struct tsct_loss *loss = &t->rec.streams[s->class].loss[s->location];
 	struct tsct_loss_time time = { .stream = s->class, .location = s->location };
-	__u64 count = 0, last = t->rec.begin, since = last;
+	__u64 count = 0, last = t->rec.begin, since = last, packets = 0, written = 0;
 	unsigned int full = 0;
 	bool open = false;
 	int err = 0;
@@ -622,13 +632,16 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		count = s->head.discarded;
 		last = s->head.end << s->up >> s->down;
 		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
+		packets++;
 	}
 	if (!open) {	/* the file is not whole, or was not written at all */
-		time.from = last;
 		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
+		if (!t->rec.complete && !time.events)
+			tsct_trace_progress(t->file.dirfd, &written);
+		time.from = written > last ? written : last;
 	}
 	time.until = UINT64_MAX;
-	return err || !time.events ? err : add_loss_time(to, &time);
+	return err || (!time.events && !lacks_end(t, s, packets)) ? err : add_loss_time(to, &time);
 }
 
 static int by_from(const void *a, const void *b)

@@ -355,8 +355,9 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 				   tsct_value_text_len(&comm));
 }
 
-/* Returns the index of the execve() or execveat(), of any ABI, that a thread is in; -1: none */
-static __s64 find_exec(const struct tsct_export *x, __u32 thread)
+/* Returns the index of the open call of a thread whose end has the name of another call, which
+ * tsct_syscall_pair() tells; -1: none */
+static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
 	const struct tsct_span *slice;
@@ -365,7 +366,7 @@ static __s64 find_exec(const struct tsct_export *x, __u32 thread)
 	for (i = (__s64)tsct_spans_open(&x->slices, thread) - 1; i >= 0; i--) {
 		slice = tsct_span_at(&x->slices, thread, (__u32)i);
 		call = x->defs[x->slice_defs[(__u32)slice->name]].call;
-		if (call && tsct_syscall_is_exec(call))
+		if (call && tsct_syscall_pair(call) == tsct_syscall_pair(end))
 			break;
 	}
 	return i;
@@ -393,17 +394,29 @@ static __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_e
 	return key;
 }
 
-static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev, __s64 name)
+/* Returns the name of the slice that an event begins or ends, as in x->slices. */
+static __s64 slice_name(const struct tsct_export_def *def, const struct tsct_trace_event *e)
+{
+	__s64 id;
+
+	return def->has_id && tsct_value_find_integer(e, TSCT_SPAN_ID, &id) ?
+		def->slice | (__s64)((__u64)id << 32) : def->slice;
+}
+
+/* Opens the slice of a BEGIN event. @hidden: the filter leaves out the event */
+static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev, bool hidden)
 {
 	const __u32 thread = ev->thread->index;
-	int err = tsct_spans_begin(&x->slices, thread, name, ev->e);
+	int err = tsct_spans_begin(&x->slices, thread, slice_name(&x->defs[ev->def], ev->e),
+				   ev->e);
 	struct tsct_export_slice *slice;
 
 	if (err)
 		return err;
 	slice = tsct_span_last(&x->slices, thread);
 	slice->span.key = key_of(&x->defs[ev->def], ev->e);
-	if (!keeps_begins(x))
+	slice->span.hidden = hidden;
+	if (!keeps_begins(x) || hidden)
 		return 0;
 	slice->payload = malloc(ev->e->len + 1);
 	if (!slice->payload)
@@ -415,16 +428,33 @@ static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 	return 0;
 }
 
+/* Returns the index of the open slice that an END event ends; -1: none */
+static __s64 find_slice(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &x->defs[ev->def];
+	const __u32 thread = ev->thread->index;
+	const __s64 at = tsct_spans_find(&x->slices, thread, slice_name(def, ev->e),
+					 key_of(def, ev->e), &x->ambiguous);
+
+	return at < 0 && def->call ? find_call(x, thread, def->call) : at;
+}
+
+/* Returns the number of slices of a thread that are drawn and were opened after slice @at. */
+static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *thread, __u32 at)
+{
+	__u32 nr = 0;
+
+	while (++at < tsct_spans_open(&x->slices, thread->index))
+		nr += !tsct_export_is_hidden(x, thread, at);
+	return nr;
+}
+
 /* Sets ev->act, the way in which viewers draw the event. */
 static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
-	const __u32 thread = ev->thread->index;
-	__s64 name = def->slice, frame, id;
+	__s64 frame;
 	int err;
-
-	if (def->has_id && tsct_value_find_integer(ev->e, TSCT_SPAN_ID, &id))
-		name |= (__s64)((__u64)id << 32);
 
 	switch (ev->e->def->kind) {
 	case TSCT_KIND_BEGIN:
@@ -432,21 +462,22 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
 			break;
 		}
-		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, name);
+		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, false);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? 0 : err;
 	case TSCT_KIND_END:
-		frame = tsct_spans_find(&x->slices, thread, name, key_of(def, ev->e),
-					&x->ambiguous);
-		if (frame < 0 && def->call && tsct_syscall_is_exec(def->call))
-			frame = find_exec(x, thread);
+		frame = find_slice(x, ev);
+		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
+			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame, ev->e);
+			frame = -1;
+		}
 		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
 		x->orphans += frame < 0;
 		if (frame < 0)
 			break;
 		ev->frame = frame;
-		x->cuts += tsct_spans_open(&x->slices, thread) - 1 - frame;
+		x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
 		ev->act = TSCT_ACT_COUNT;
@@ -528,11 +559,14 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 
 	again.act = TSCT_ACT_OPEN;
 	for (i = nr - 1; i > ev->frame && !err; i--)
-		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
+		if (!tsct_export_is_hidden(x, ev->thread, i))
+			err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
 	if (!err)
 		err = end(x, ev);
 	for (i = ev->frame + 1; i < nr && !err; i++) {
 		slice = tsct_span_at(&x->slices, ev->thread->index, i);
+		if (slice->span.hidden)
+			continue;
 		again.e = &slice->begin;
 		again.def = slice->def;
 		err = x->format->cut(x, &again, (__u32)slice->span.name, true);
@@ -540,15 +574,55 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 	return err;
 }
 
-/* Callback of formats: ends the open slices of a thread. */
+static int cut_slice(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	return x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, ev->frame), false);
+}
+
+/* Callback of formats: ends the open slices of a thread, or one of them. */
 static int cut_slices(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	__u32 i;
 	int err = 0;
 
+	if (ev->act == TSCT_ACT_CLOSE)
+		return tsct_export_close(x, ev, cut_slice);
 	for (i = tsct_spans_open(&x->slices, ev->thread->index); i > 0 && !err; i--)
-		err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i - 1), false);
+		if (!tsct_export_is_hidden(x, ev->thread, i - 1))
+			err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i - 1),
+					     false);
 	return err;
+}
+
+/* Processes an event that the filter leaves out: it may end a slice that is drawn, or begin one
+ * that is not, so that a later END event does not end another slice. */
+static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
+		      struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &x->defs[ev->def];
+	const struct tsct_trace_event *e = ev->e;
+	const struct tsct_identity_thread *who;
+	__s64 frame;
+	int err = 0;
+
+	if (!is_edge(def->def) || !e->tid || (def->call && def->call->result == TSCT_RESULT_NONE))
+		return 0;
+	who = tsct_identity_find(&x->identity, e->node, e->tid, e->tick);
+	ev->thread = tsct_threads_find(threads, e->node, e->tid, who ? who->generation : 0);
+	if (!ev->thread)	/* it has no open slice */
+		return 0;
+	if (def->def->kind == TSCT_KIND_BEGIN) {
+		err = open_slice(x, ev, true);
+		return err == -ENOSPC ? 0 : err;
+	}
+	frame = find_slice(x, ev);
+	if (frame < 0)
+		return 0;
+	ev->act = TSCT_ACT_CLOSE;
+	ev->frame = (__u32)frame;
+	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
+		err = x->ended(x, ev);
+	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, e);
 }
 
 /* Ends the slices of the thread that had the number end->tid at end->tick. */
@@ -637,8 +711,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, &e, "prev_tid", "prev_comm");
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
-		if (!err && ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
-			err = pass_event(x, threads, &ev, event);
+		if (!err)
+			err = ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e) ?
+				pass_event(x, threads, &ev, event) :
+				hide_event(x, threads, &ev);
 		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
 			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 			err = x->poll(x);

@@ -125,7 +125,8 @@ struct tsct_export {
 	/*
 	 * Called when a thread ends that has had events, and when events of a node were lost:
 	 * slices of the thread that are still open in x->slices end, or may end, from then on.
-	 * Members e->tick, ns, node and thread of @ev are set. May be NULL.
+	 * With the act TSCT_ACT_CLOSE, only slice ev->frame ends, by an event that the filter
+	 * leaves out. Members e->tick, ns, node and thread of @ev are set. May be NULL.
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
@@ -157,8 +158,8 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
-	/* open slices: rows are threads by index, names are numbers of slices | id << 32; the
-	 * caller may set `size` if the format has no cut() */
+	/* open slices, also hidden ones: rows are threads by index, names are numbers of slices
+	 * | id << 32; the caller may set `size` if the format has no cut() */
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
@@ -214,6 +215,13 @@ static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
 	const struct tsct_span *slice = tsct_span_at(&x->slices, thread->index, at);
 
 	return (__u32)slice->name;
+}
+
+/* Returns true if the filter leaves out the begin of an open slice: it is not drawn. */
+static inline bool tsct_export_is_hidden(const struct tsct_export *x,
+					 const struct tsct_thread *thread, __u32 at)
+{
+	return ((const struct tsct_span *)tsct_span_at(&x->slices, thread->index, at))->hidden;
 }
 
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets

@@ -31,19 +31,43 @@ static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char
 			   strstr(list, event));
 }
 
+/*
+ * Returns true if it is unknown which threads a recording of a node selects: a merged recording has
+ * the states of threads by all recorders of the node, and another one selects others.
+ */
+static bool is_mixed(const struct tsct_recording *rec, __u32 node)
+{
+	const char *processes = rec->nodes[node].requests[TSCT_REQUEST_PROCESSES];
+	__u32 i;
+
+	for (i = 0; processes && strcmp(processes, "all") && i < rec->nr_nodes; i++)
+		if (i != node && rec->nodes[i].requests[TSCT_REQUEST_PROCESSES] &&
+		    tsct_recording_node_of(rec, i) == tsct_recording_node_of(rec, node))
+			return true;
+	return false;
+}
+
 static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
 	const struct tsct_event_def *def;
+	enum tsct_kernel_event event;
 	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
 	__u32 i, id;
 
 	if (requests[TSCT_REQUEST_WHERE] || limit_hides(k->rec, node, NULL))
 		hidden |= TSCT_HIDDEN_RAW_ENDS;
+	if (is_mixed(k->rec, node))
+		hidden |= TSCT_HIDDEN_SWITCHES;
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
+			event = def ? tsct_kernel_event(k->rec, i, def) : TSCT_KERNEL_OTHER;
+			/* Readers match the events sys_enter and sys_exit that their filter selects. */
+			if ((event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT) && k->filter &&
+			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
+				hidden |= TSCT_HIDDEN_RAW_ENDS;
+			if (event != TSCT_KERNEL_SWITCH)
 				continue;
 			k->switches[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -73,20 +97,30 @@ static int by_tick(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
+/* Returns true if a recorder of a node selects threads by the name @name. */
+static bool selects_name(const struct tsct_recording *rec, __u32 node, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (tsct_recording_node_of(rec, i) == node && rec->nodes[i].requests[TSCT_REQUEST_COMM] &&
+		    !strcmp(rec->nodes[i].requests[TSCT_REQUEST_COMM], name))
+			return true;
+	return false;
+}
+
 /* Finds the times at which threads are no longer selected by their names. */
 static int find_renamed(struct tsct_known *k)
 {
 	const struct tsct_identity_thread *t;
 	struct tsct_identity_end *end;
-	const char *name;
 	size_t i;
 
 	for (i = 1; i < k->identity->nr_threads; i++) {
 		t = &k->identity->threads[i];
-		name = t->node < k->rec->nr_nodes ?
-			kernel_requests(k->rec, t->node)[TSCT_REQUEST_COMM] : NULL;
-		if (!name || t[-1].node != t->node || t[-1].state.tid != t->state.tid ||
-		    !strcmp(t->name, name) || strcmp(t[-1].name, name))
+		if (t->node >= k->rec->nr_nodes || t[-1].node != t->node ||
+		    t[-1].state.tid != t->state.tid || !strcmp(t->name, t[-1].name) ||
+		    !selects_name(k->rec, t->node, t[-1].name))
 			continue;
 		end = tsct_array_next(&k->renamed, k->nr_renamed, sizeof(*end));
 		if (!end)
@@ -108,12 +142,9 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
 	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
 				sizeof(*k->lossy_until));
-	k->lossy_here = calloc((size_t)rec->nr_locations * rec->nr_streams + 1,
-			       sizeof(*k->lossy_here));
 	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
 	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
-	if (!k->hidden || !k->switches || !k->lossy_until || !k->lossy_here || !k->blind_until ||
-	    !k->runs)
+	if (!k->hidden || !k->switches || !k->lossy_until || !k->blind_until || !k->runs)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
@@ -130,7 +161,6 @@ void tsct_known_free(struct tsct_known *k)
 	free(k->switches);
 	free(k->losses);
 	free(k->lossy_until);
-	free(k->lossy_here);
 	free(k->blind_until);
 	free(k->runs);
 	*k = (struct tsct_known) { .rec = NULL };
@@ -154,7 +184,6 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 		return NULL;
 	k->begun++;
 	extend(&k->lossy_until[tsct_known_node(k, loss->location) * nr + loss->stream], loss);
-	extend(&k->lossy_here[loss->location * nr + loss->stream], loss);
 	if (!k->switches[loss->stream])
 		return loss;
 	extend(&k->blind_until[loss->location], loss);
@@ -168,10 +197,22 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
 {
 	const struct tsct_identity_end *end = &k->renamed[k->passed];
+	struct tsct_known_run *run;
+	__u32 i;
 
 	if (k->passed == k->nr_renamed || end->tick >= tick)
 		return NULL;
 	k->passed++;
+	/* It runs on, but no event tells until when. */
+	for (i = 0; i < k->rec->nr_locations; i++) {
+		run = &k->runs[i];
+		if (!run->on || run->tid != end->tid || tsct_known_node(k, i) != end->node ||
+		    !k->rec->nodes[k->rec->locations[i].node].requests[TSCT_REQUEST_COMM])
+			continue;
+		if (!run->maybe && !run->cut && end->tick > run->seen)
+			run->seen = end->tick;
+		run->cut = true;
+	}
 	return end;
 }
 
@@ -179,6 +220,9 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
 
+	if ((k->hidden[e->node] & TSCT_HIDDEN_RAW_ENDS) && k->rec->streams[e->stream].kernel &&
+	    !tsct_syscall_of(k->rec, e->stream, e->def))
+		return false;
 	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
 		return false;
 	return !tsct_known_elsewhere(k, e) ||
@@ -215,10 +259,14 @@ static bool is_selected(const struct tsct_known *k, const struct tsct_trace_even
 static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		      const struct tsct_value *comm, struct tsct_known_change *ret)
 {
-	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm))
+	const struct tsct_known_run *run = &k->runs[e->location];
+
+	/* In a merged recording, the switches may be those of other recorders. */
+	if (e->tick < k->blind_until[e->location] || !is_selected(k, e, tid, comm) ||
+	    (k->rec->merged && !run->has_switches))
 		return;
 	k->runs[e->location] = (struct tsct_known_run) {
-		.on = true, .tid = tid, .seen = e->tick,
+		.on = true, .tid = tid, .seen = e->tick, .has_switches = run->has_switches,
 		.maybe = comm && k->rec->nodes[k->rec->locations[e->location].node]
 			.requests[TSCT_REQUEST_CGROUP],
 	};
@@ -236,6 +284,7 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	bool same;
 
 	*ret = (struct tsct_known_change) { .began = false };
+	run->has_switches |= is_switch;
 	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
 			  !tsct_value_find_integer(e, "next_tid", &next) ||
 			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))
@@ -267,11 +316,55 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 		run->seen : UINT64_MAX;
 }
 
+/* Leaves the calls of the threads of a node. @tid: of those with this number; NULL: of all */
+static int leave_calls(struct tsct_spans *calls, const struct tsct_threads *threads, __u32 node,
+		       const __u32 *tid, const struct tsct_trace_event *e)
+{
+	int err = 0;
+	__u32 i;
+
+	for (i = 0; i < threads->nr && !err; i++)
+		if (threads->all[i]->node == node && (!tid || threads->all[i]->tid == *tid))
+			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
+	return err;
+}
+
+int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
+		     const struct tsct_threads *threads, const struct tsct_trace_event *e,
+		     bool is_switch)
+{
+	const struct tsct_identity_end *hidden;
+	const struct tsct_loss_time *loss;
+	const struct tsct_identity_thread *who;
+	const struct tsct_thread *thread;
+	struct tsct_known_change change;
+	int err = 0;
+
+	while (!err && (loss = tsct_known_pass(k, e->tick)))
+		err = leave_calls(calls, threads, tsct_known_node(k, loss->location), NULL, e);
+	while (!err && (hidden = tsct_known_hide(k, e->tick)))
+		err = leave_calls(calls, threads, hidden->node, &hidden->tid, e);
+	if (err || !tsct_known_elsewhere(k, e))
+		return err;
+	/* With --cpu, a thread that is switched away may make calls elsewhere. */
+	tsct_known_run(k, e, is_switch, &change);
+	if (!is_switch)
+		return 0;
+	who = tsct_identity_find(k->identity, e->node, e->tid, e->tick);
+	thread = tsct_threads_find(threads, e->node, e->tid, who ? who->generation : 0);
+	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
+}
+
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
 	char *const *requests = kernel_requests(k->rec, node);
+	__u32 i;
 
+	for (i = 0; i < k->nr_losses; i++)
+		if (k->switches[k->losses[i].stream] &&
+		    tsct_known_node(k, k->losses[i].location) == node)
+			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;
 	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&

@@ -12,6 +12,8 @@
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/filter.h"
 #include "lib/statedump/identity.h"
+#include "spans.h"
+#include "threads.h"
 
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
@@ -19,7 +21,9 @@ enum {
 	/* ends of calls and probes on other CPUs than the begin: known are those of a thread
 	 * that is known to run on the begin's CPU until then */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	TSCT_HIDDEN_RAW_ENDS = 4,	/* sys_exit of recorded sys_enter */
+	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden for itself, while
+	 * a call of the table is hidden or recorded as a whole */
+	TSCT_HIDDEN_RAW_ENDS = 4,
 };
 
 /* The thread that is known to run on a CPU */
@@ -29,6 +33,7 @@ struct tsct_known_run {
 	 * away; until then it is not known to run on */
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
+	bool has_switches;	/* flag: the CPU has had an event sched_switch */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };
@@ -47,8 +52,7 @@ struct tsct_known {
 	bool *switches;			/* flag by stream: it has the event sched_switch */
 	struct tsct_loss_time *losses;	/* see tsct_trace_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	/* ticks until which losses last that have begun, by node and stream; by location and stream */
-	__u64 *lossy_until, *lossy_here;
+	__u64 *lossy_until;	/* ticks until which losses last that have begun, by node, stream */
 	__u64 *blind_until;		/* the same, of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
@@ -94,12 +98,6 @@ static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
 }
 
-/* Returns true if events of the stream and CPU of event @e may be missing before and after it. */
-static inline bool tsct_known_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
-{
-	return e->tick < k->lossy_here[e->location * k->rec->nr_streams + e->stream];
-}
-
 /* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
  * tsct_known_pass() and tsct_known_run() report what hides it. */
 bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
@@ -108,11 +106,24 @@ bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_even
 void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
 		    struct tsct_known_change *ret);
 
+/*
+ * tsct_known_calls - leave the open calls whose ends may be hidden or lost before event @e
+ * @calls: open calls, of which a row has one at most; rows are the indexes of @threads
+ * @threads: threads by node, number, and generation in known->identity
+ *
+ * For readers that need no more than calls: to be called for each event, instead of
+ * tsct_known_pass(), tsct_known_hide() and tsct_known_run(). Calls that may have ended are closed
+ * for the reason TSCT_SPAN_REPLACED. Returns 0 or the error of the callback.
+ */
+int tsct_known_calls(struct tsct_known *known, struct tsct_spans *calls,
+		     const struct tsct_threads *threads, const struct tsct_trace_event *e,
+		     bool is_switch);
+
 /* Returns the last tick at which the thread that runs on the CPU @location after the last event
  * is known to run; UINT64_MAX: the end of the recording */
 __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
 
-/* Returns true if each switch to a thread is recorded, unless lost; false: its number is unknown.
+/* Returns true if each switch to a thread is recorded; false: their number is unknown.
  * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);

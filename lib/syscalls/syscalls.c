@@ -81,8 +81,9 @@ bool tsct_syscall_is_exec(const struct tsct_syscall *call)
 
 __u64 tsct_syscall_pair(const struct tsct_syscall *call)
 {
-	return tsct_syscall_number(tsct_syscall_is_exec(call) ?
-				   tsct_syscall_by_event("sys_execve") : call);
+	return tsct_syscall_number(tsct_syscall_by_event(
+		tsct_syscall_is_exec(call) ? "sys_execve" :
+		!strcmp(call->name, "uretprobe") ? "sys_rt_sigreturn" : "") ?: call);
 }
 
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])

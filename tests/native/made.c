@@ -73,7 +73,6 @@ static void make_one(void)
 	tsct_recorded_utc_add(&rec.nodes[0], 10 * S, 2000000, TSCT_UTC_KERNEL);
 	tsct_recorded_utc_add(&rec.nodes[0], 12 * S, 3000000, TSCT_UTC_CLOCKBOUND);
 	describe();
-	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
 	rec.streams[0].lost_no_ring = 2;
 }
 
@@ -93,6 +92,10 @@ static void write_one(void)
 	switch_to(13 * S, 12, "former");
 	call(1, 14 * S, 2, 17, 1);
 	switch_to(16 * S, 12, "two\a");
+	/* Events are lost behind all that are in the file. */
+	if (tsct_recording_writer_flush(writer))
+		abort();
+	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
 }
 
 static void correct(struct tsct_recorded_node *node, const char *fit,

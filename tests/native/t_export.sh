@@ -279,15 +279,24 @@ grep -qx '50000 [1-9][0-9]* 50000' "$work/out" || fail "messages: $(cat "$work/o
 says "room/x: File too large; raise 'ulimit -f'"
 before='' nothing_left "$work/room"
 
-# Of a damaged recording, the readable part is exported, and the damage is reported.
-cp -r "$rec" "$work/cut"
-truncate -s -100 "$work/cut/default_0"
-run 3 dump --json "$work/cut"
-cp "$work/out" "$work/cut.truth"
+# Of a damaged recording, the readable part is exported, and the damage is reported. Slices are
+# known until the last whole packet of the file that is cut off ends.
+mkdir "$work/cut"
+"$kinds" "$work/cut" 500
+truncate -s -100 "$work/cut/default_2"
+until=$(cd "$here" && python3 -c 'import sys, unknowncheck
+print(max(end for channel, cpu, _, end, _ in unknowncheck.packets_of(sys.argv[1])
+          if (channel, cpu) == ("default", 2)) + 1)' "$work/cut")
 for format in ctf otf2 perfetto json csv; do
-	run_says 3 'cut off in packet' export -f $format -o "$work/cut.$format" "$work/cut"
+	to=(--to "$until")
+	[[ $format != c* ]] || to=()
+	run 3 dump --json "${to[@]}" "$work/cut"
+	cp "$work/out" "$work/cut.truth"
+	run_says 3 'cut off in packet' export -f $format -o "$work/cut.$format" "${to[@]}" \
+		"$work/cut"
 	check $format "$work/cut.$format" "$work/cut.truth"
 done
+[ "$(wc -l <"$work/cut.truth")" -gt 10000 ] || fail "the recording is cut off before its end"
 
 # An export states the largest bound of its times: that of each event, or a larger one. So
 # it is for events after the end that the metadata of a killed recorder states, and for

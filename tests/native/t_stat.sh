@@ -21,7 +21,7 @@ rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns of CLOCK_REALTIME
            DISRUPTED during the recording (a step, a suspend): times before and after it cannot be compared
 utc        times within 3001501 ns, as stated by ClockBound
-files      602 bytes, 54.73 bytes/event, 17.09 of it payload
+files      682 bytes, 62.00 bytes/event, 17.09 of it payload
 ticks      tsc; up to 1 more event on the same tick as the first event of the tick
 
 CPU              events        per s         first          last         lost
@@ -36,18 +36,18 @@ kernel           sched_switch             instant             3          0.3    
 1 more definition without events
 
 system call               calls     errors       total ms      mean us       max us
+write                         1          0       2000.000  2000000.000  2000000.000
 read                          2          0          4.000     2000.000     3000.000
-write                         1          0              -            -            -
 1 more call without a return
 
 thread           events        per s         first          last  switched in  name
-1                     4          0.4     +1.000000     +3.003000            0
+1                     4          0.4     +1.000000     +3.003000            -
 0                     3          0.3     +3.000000     +6.000000            0  (idle)
-2                     2          0.2     +2.000000     +4.000000            0
-3                     1          0.1     +0.000000     +0.000000            0
-4                     1          0.1     +5.000000     +5.000000            0
-12                    0          0.0             -             -            2  two\x07
-11                    0          0.0             -             -            1  one
+2                     2          0.2     +2.000000     +4.000000            -
+3                     1          0.1     +0.000000     +0.000000            -
+4                     1          0.1     +5.000000     +5.000000            -
+12                    0          0.0             -             -            -  two\x07
+11                    0          0.0             -             -            -  one
 END
 if [ ! "$threads" ]; then
 	sed -i '/^system call /,$d' "$work/want"
@@ -63,7 +63,7 @@ size=$(($(stat -c %s "$work/cut/kernel_0") - 1))
 truncate -s $size "$work/cut/kernel_0"
 run 3 stat "$work/cut"
 shows '^damaged  *1 of the 11 recorded events are unreadable; all other figures are of the readable 10$'
-shows "^files  *$((602 - 1)) bytes, "
+shows "^files  *$((682 - 1)) bytes, "
 shows '^0  *6 .* 0  unreadable 1$'
 shows '^all  *10 .* 7  unreadable 1$'
 run 3 stat --json "$work/cut"
@@ -73,9 +73,9 @@ run 3 stat --json "$work/a"
 tr -d ' \n' <"$work/out" >"$work/flat"
 for want in '"begin_ns":"1767225610000000000"' '"end_ns":"1767225620000000000"' \
 		'"events":11' '"rate_hz":1000000000.0' '"error_ns":1501' \
-		'"timestamps":"tsc","sync_every":0,"sync_every_ns":0,"sync_every_bytes":0,"bytes":602,"payload_bytes":188,' \
+		'"timestamps":"tsc","sync_every":0,"sync_every_ns":0,"sync_every_bytes":0,"bytes":682,"payload_bytes":188,' \
 		'"most_on_tick":1}' '"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
-		${threads:+'{"number":0,"name":"read","compat":false,"calls":2,"timed":2,"errors":0,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000},{"number":1,"name":"write","compat":false,"calls":1,"timed":0,"errors":0,"total_ns":null,"mean_ns":null,"max_ns":null}'} \
+		${threads:+'{"number":1,"name":"write","compat":false,"calls":1,"timed":1,"errors":0,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","compat":false,"calls":2,"timed":2,"errors":0,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}'} \
 		'{"channel":"kernel","event":"never","kind":"counter","count":0,'; do
 	grep -qF -- "$want" "$work/flat" || fail "JSON without $want"
 done
@@ -93,24 +93,24 @@ with_threads = len(sys.argv) > 2
 assert with_threads == (s["threads"] is not None), s["threads"]
 assert not with_threads or \
     [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]] == [
-    (1, "", 0, 4, .4, 1, 3.003), (0, "", 0, 3, .3, 3, 6), (2, "", 0, 2, .2, 2, 4),
-    (3, "", 0, 1, .1, 0, 0), (4, "", 0, 1, .1, 5, 5),
-    (12, "two\a", 2, 0, 0, None, None), (11, "one", 1, 0, 0, None, None)], s["threads"]
+    (1, "", None, 4, .4, 1, 3.003), (0, "", 0, 3, .3, 3, 6), (2, "", None, 2, .2, 2, 4),
+    (3, "", None, 1, .1, 0, 0), (4, "", None, 1, .1, 5, 5),
+    (12, "two\a", None, 0, 0, None, None), (11, "one", None, 0, 0, None, None)], s["threads"]
 assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [
     ("sys_enter", 64, 4, .4, 1, 5), ("sys_exit", 64, 4, .4, 0, 4),
     ("sched_switch", 60, 3, .3, 3, 6), ("never", 0, 0, 0, None, None)], s["by_event"]
 # The bytes of a file that belong to no event are headers of 80 bytes: one of an empty
-# packet, and one of a packet with events.
+# packet, and one of a packet with events; CPU 1 has another empty one.
 for by in ["cpus", "by_event", "nodes"] + ["threads"] * with_threads:
-    assert sum(t["bytes"] for t in s[by]) == s["files"]["bytes"] - 2 * 2 * 80, by
+    assert sum(t["bytes"] for t in s[by]) == s["files"]["bytes"] - 5 * 80, by
     assert sum(t["payload_bytes"] for t in s[by]) == s["files"]["payload_bytes"], by
 END
 
 # --top limits the lines of each list; a last line sums up the others.
 run 3 stat --top 2 "$work/a"
 for line in 'kernel  *sys_enter  *instant  *4 ' ' 1 other  *3  *0\.3 ' \
-		${threads:+'^1  *4 ' '^0  *3 ' '^read  *2 ' \
-		'^5 others  *4  *0\.4  *+0\.000000  *+5\.000000  *3$'}; do
+		${threads:+'^1  *4 ' '^0  *3 ' '^write  *1 ' \
+		'^5 others  *4  *0\.4  *+0\.000000  *+5\.000000  *-$'}; do
 	shows "$line"
 done
 ! grep -q '^2  *2 ' "$work/out" || fail "--top 2 shows three threads"
@@ -119,11 +119,11 @@ for number in 0 -1 '' 1x 2147483648 18446744073709551617; do
 	says "--top: '$number' is not a number from 1 to 2147483647"
 done
 run 3 stat -n 1 "$work/a"
-[ ! "$threads" ] || shows '^1 other  *1  *0 *-*  *-*  *-*$'
+[ ! "$threads" ] || shows '^1 other  *2  *0  *4\.000  *2000\.000  *3000\.000$'
 shows '^1 other  *4  *0\.4  *+3\.000000  *+6\.000000  *7$'
 shows '^all  *11  *1\.1 '
 run_shows 3 '^kernel  *never  *counter  *0 ' stat --all "$work/a"
-[ ! "$threads" ] || shows '^11  *0 .* 1  one$'
+[ ! "$threads" ] || shows '^11  *0 .* -  one$'
 run_says 2 "top: '0' is not a number from 1 to 2147483647" stat --top 0 "$work/a"
 run 2 stat --top x "$work/a"
 

@@ -65,21 +65,33 @@ def slices_of(path):
     return slices + [(tid, name, ns, None) for tid, left in stacks.items() for name, ns in left]
 
 
-# Times of losses by the packet headers: [(channel, CPU, from, to)], ns since the epoch
-def losses_of(directory):
+# The packets of all files by their headers: [(channel, CPU, begin, end, lost)]: ns since the epoch,
+# and number of events that were lost until then
+def packets_of(directory):
     text = open(directory + "/metadata").read()
     clock = dict(re.findall(r"(\w+)=(\d+)", re.search(r'clock_real = "(.*?)"', text)[1]))
     ns = lambda tick: int(clock["base_ns"]) + \
         ((tick - int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
-    losses = []
+    packets = []
     for path in glob.glob(directory + "/*_*"):
         channel, data = path.split("/")[-1].rsplit("_", 1)[0], open(path, "rb").read()
-        at = count = last = 0
-        while at < len(data):
+        at = 0
+        while at + HEAD.size <= len(data):
             _, _, _, begin, end, _, bits, _, lost, cpu, _ = HEAD.unpack_from(data, at)
-            if lost > count:
-                losses.append((channel, cpu, ns(last or begin), ns(end)))
-            count, last, at = lost, end, at + bits // 8
+            at += bits // 8
+            if at <= len(data):
+                packets.append((channel, cpu, ns(begin), ns(end), lost))
+    return packets
+
+
+# Times of losses by the packet headers: [(channel, CPU, from, to)], ns since the epoch
+def losses_of(directory):
+    losses, before = [], {}
+    for channel, cpu, begin, end, lost in packets_of(directory):
+        last, count = before.get((channel, cpu), (begin, 0))
+        if lost > count:
+            losses.append((channel, cpu, last, end))
+        before[channel, cpu] = end, lost
     return losses
 
 
@@ -152,4 +164,5 @@ def main():
     print(len(runs), len(slices))
 
 
-main()
+if __name__ == "__main__":
+    main()

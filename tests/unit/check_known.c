@@ -210,6 +210,78 @@ TEST(test_killed_recorder)
 	ck_assert_uint_eq(tsct_known_run_end(&known, 0), 150);
 }
 
+/* A thread whose new name --comm does not select runs on, until an unknown time. */
+TEST(test_renamed_while_running)
+{
+	request(TSCT_REQUEST_COMM, "ten");
+	start();
+	note_switch(100, 0, 20, 12, "ten");
+	EXPECT_BEGIN(12, true);
+	ck_assert_ptr_nonnull(tsct_known_hide(&known, 501));
+	note_call(600, 0, 10);
+	EXPECT_END(500, false);
+}
+
+/* Two recordings of one node, with a location each */
+static void begin_merged(void)
+{
+	__u32 i;
+
+	memset(&rec, 0, sizeof(rec));
+	ck_assert_int_eq(tsct_recording_make(&rec, 2), 0);
+	ck_assert_int_eq(tsct_recording_locate(&rec, 2), 0);
+	rec.locations[1] = (struct tsct_location) { .node = 1 };
+	rec.nodes[1].same = 1;
+	ck_assert_int_eq(tsct_recording_add_stream(&rec, "default"), 0);
+	ck_assert_int_eq(tsct_recording_add_stream(&rec, "kernel"), 1);
+	rec.streams[1].kernel = rec.merged = rec.complete = 1;
+	define(&rec, 1, ENTER, "sys_enter", TSCT_KIND_INSTANT, "id:s64");
+	define(&rec, 1, SWITCH, "sched_switch", TSCT_KIND_INSTANT,
+	       "prev_tid:s32,next_comm:chars[16],next_tid:s32");
+	for (i = 0; i < 2; i++)
+		rec.nodes[i].requests[TSCT_REQUEST_PROCESSES] = strdup("all");
+}
+
+CASE("merged", begin_merged, end);
+
+/* The states of threads say that any of the recorders selected them. */
+TEST(test_other_processes)
+{
+	request(TSCT_REQUEST_PROCESSES, "10");
+	start();
+	note_switch(100, 0, 20, 11, "eleven");
+	ck_assert(!change.began);
+	note_switch(100, 1, 20, 11, "eleven");	/* this one selects all */
+	EXPECT_BEGIN(11, true);
+}
+
+/* The recorder of location 1 may have recorded no switches: only the other one's are known. */
+TEST(test_recorder_without_switches)
+{
+	start();
+	note_switch(100, 0, 20, 10, "ten");
+	EXPECT_BEGIN(10, true);
+	note_call(150, 1, 10);
+	ck_assert(!change.began);
+	note_switch(200, 0, 10, 20, "twenty");
+	EXPECT_END(200, true);
+	ck_assert(!change.began && !known.runs[1].on);
+	note_switch(300, 1, 20, 0, "swapper/0");
+	EXPECT_BEGIN(0, true);
+	note_call(400, 1, 10);
+	EXPECT_BEGIN(10, false);
+}
+
+TEST(test_name_of_another_recorder)
+{
+	const struct tsct_identity_end *hidden;
+
+	rec.nodes[1].requests[TSCT_REQUEST_COMM] = strdup("ten");
+	start();
+	hidden = tsct_known_hide(&known, 501);
+	ck_assert(hidden && hidden->tid == 12 && hidden->tick == 500);
+}
+
 CASE("losses", begin, end);
 
 TEST(test_losses)
@@ -237,6 +309,19 @@ TEST(test_losses)
 	ck_assert(tsct_known_end(&known, &e));
 	note_switch(450, 1, 11, 20, "twenty");	/* no loss on this CPU */
 	EXPECT_END(450, true);
+}
+
+/* A loss, or a file without its end, hides how often threads of its node were switched to. */
+TEST(test_lost_switches)
+{
+	start();
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+	known.losses = calloc(1, sizeof(*known.losses));
+	known.nr_losses = 1;
+	known.losses[0] = (struct tsct_loss_time) { 0, 0, 200, 400, 7 };
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+	known.losses[0].stream = 1;
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
 }
 
 /* With --cpu, a call ends elsewhere, unless its thread stays. */

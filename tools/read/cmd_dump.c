@@ -186,16 +186,19 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
  * if the limit is reached; or -ENOMEM. */
 static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
-	__s64 ns;
+	bool wanted = tsct_selection_has(&d->selection, e);
+	__s64 ns = 0;
+	int err;
 
-	if (!tsct_selection_has(&d->selection, e) &&
-	    d->selection.to_ns == INT64_MAX)
-		return 1;
-	ns = tsct_clock_params_ns(&d->rec->real, e->tick);
-	if (ns >= d->selection.to_ns)
-		return 0;
-	if (ns < d->selection.from_ns || !tsct_selection_has(&d->selection, e))
-		return 1;
+	if (wanted || d->selection.to_ns != INT64_MAX) {
+		ns = tsct_clock_params_ns(&d->rec->real, e->tick);
+		if (ns >= d->selection.to_ns)
+			return 0;
+		wanted &= ns >= d->selection.from_ns;
+	}
+	err = d->strace ? dump_calls_pass(d, e, wanted) : 0;
+	if (err || !wanted)
+		return err ?: 1;
 	return show(d, e, ns) ?: d->shown < d->limit;
 }
 
@@ -243,8 +246,10 @@ static int wait_for_more(struct dump *d)
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
 	/* Learn the threads that have started meanwhile. */
-	if (ret >= 0 && d->json)
+	if (ret >= 0 && (d->json || d->strace))
 		read_identity(d);
+	if (ret >= 0 && d->strace)
+		ret = dump_calls_start(d) ?: ret;
 	d->stacks_are_old = true;
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
@@ -352,9 +357,11 @@ static int dump_all(struct dump *d)
 	d->lines.unique = &d->stamp;
 	/* Print the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
-	if (d->json)
+	if (d->json || d->strace)
 		read_identity(d);
 	err = tsct_event_text_init(&d->lines);
+	if (!err && d->strace)
+		err = dump_calls_start(d);
 	if (!err && dump_stacks_read)
 		err = dump_stacks_read(d);
 	if (!err && d->stamps)

@@ -28,10 +28,10 @@ struct dump {
 	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
 	__s64 begin_ns;			/* time at which the recording begins */
-	struct tsct_identity identity;	/* threads, for lines of JSON */
+	struct tsct_identity identity;	/* threads, for lines of JSON and of calls */
 	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
 	bool stacks_are_old;		/* the live recording may have more stacks now */
-	struct dump_calls *calls;	/* open system calls, for --strace; NULL: none yet */
+	struct dump_calls *calls;	/* open system calls, for --strace */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
@@ -63,6 +63,14 @@ TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
+
+/* Starts the lines of calls. Also to be called when the description of a live recording, or what
+ * was lost in it, has changed. Returns 0 or -errno. */
+TSCT_WING int dump_calls_start(struct dump *d);
+
+/* Ends the lines of calls that may have ended, unknown, before event @e, which may be none of a
+ * call, or none that is shown. To be called for each event. Returns 0 or -ENOMEM. */
+TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown);
 
 /* Adds an event of a system call to the lines of calls. @call: NULL: none, or the events sys_enter
  * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is not one of a system call. */

@@ -425,8 +425,9 @@ static int close_location(struct tsct_export *x, struct otf2_location *l)
 		err = err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
 	}
 	for (i = tsct_spans_open(&x->slices, l->thread->index); i > 0 && !err; i--)
-		err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns,
-				tsct_export_open_slice(x, l->thread, i - 1));
+		if (!tsct_export_is_hidden(x, l->thread, i - 1))
+			err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns,
+					tsct_export_open_slice(x, l->thread, i - 1));
 	if (err)
 		return err;
 	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);

@@ -126,7 +126,7 @@ static int take_gaps(struct report *r)
 		from = tsct_clock_params_ns(&r->x.rec->real, loss->from);
 		to = loss->until == UINT64_MAX ? r->end_ns :
 			tsct_clock_params_ns(&r->x.rec->real, loss->until);
-		if (to < r->origin_ns || from > r->end_ns ||
+		if (!loss->events || to < r->origin_ns || from > r->end_ns ||
 		    !r->x.selection.locations[loss->location])
 			continue;
 		gap = &r->gaps[r->nr_gaps < GAPS_MAX ? r->nr_gaps++ : GAPS_MAX - 1];

@@ -84,7 +84,7 @@ static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
 
 	for (i = 0; i < nr; i++) {
 		slice = tsct_span_at(&s->x->slices, thread, i);
-		if (slice->depth >= depth)
+		if (!slice->span.hidden && slice->depth >= depth)
 			depth = slice->depth + 1;
 	}
 	return depth;
@@ -95,26 +95,17 @@ static __s64 time_of(const struct spans *s, __u64 tick)
 	return tsct_clock_params_ns(&s->x->rec->real, tick);
 }
 
-/* Returns true if a filter may have hidden the end of an open span of a thread. */
-static bool may_have_ended(const struct spans *s, __u32 thread, const struct open_span *open)
-{
-	return s->x->defs[open->begin.def].kernel == TSCT_KERNEL_ENTER &&
-		(s->x->known.hidden[s->threads->all[thread]->node] & TSCT_HIDDEN_RAW_ENDS);
-}
-
 /* Reports the slice or call of a thread at its end. @end: the event that ends the span; NULL:
  * not recorded. @e: event at whose time the span ends; NULL: the end of the page */
 static int report_span(const struct spans *s, enum span_type type, __u32 row,
 		       const struct open_span *open, const struct edge *end,
 		       const struct tsct_trace_event *e)
 {
-	const bool unknown = !end && may_have_ended(s, row, open);
-
 	return s->done(s->arg, &(struct span) {
 		.type = type, .row = row, .depth = open->depth,
 		.name = type == SPAN_SLICE ? open->begin.def : open->span.name,
 		.from_ns = open->begin.ns,
-		.to_ns = unknown ? open->begin.ns : e ? time_of(s, e->tick) : s->end_ns,
+		.to_ns = e ? time_of(s, e->tick) : s->end_ns,
 		.begin = &open->begin, .end = end, .no_end = !end,
 		.events = end ? 2 : 1,
 	});
@@ -283,15 +274,20 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		note_exit(s, ev, ret_taken);
 }
 
+int spans_end_slice(struct spans *s, __u32 thread, __u32 at, const struct tsct_trace_event *e)
+{
+	const struct open_span *slice = tsct_span_at(&s->x->slices, thread, at);
+
+	return slice->span.hidden ? 0 : report_span(s, SPAN_SLICE, thread, slice, NULL, e);
+}
+
 int spans_end_thread(struct spans *s, __u32 thread, const struct tsct_trace_event *e)
 {
-	const struct tsct_spans *slices = &s->x->slices;
 	__u32 at;
 	int err = 0;
 
-	for (at = 0; at < tsct_spans_open(slices, thread) && !err; at++)
-		err = report_span(s, SPAN_SLICE, thread, tsct_span_at(slices, thread, at), NULL,
-				  e);
+	for (at = 0; at < tsct_spans_open(&s->x->slices, thread) && !err; at++)
+		err = spans_end_slice(s, thread, at, e);
 	return err ?: tsct_spans_leave(&s->calls, thread, TSCT_SPAN_OPEN, e);
 }
 

@@ -193,9 +193,13 @@ static void free_report(struct report *r)
 	tsct_export_free(&r->x);
 }
 
-static int end_thread(struct tsct_export *x, const struct tsct_export_event *ev)
+static int end_slices(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	return spans_end_thread(((struct report *)x)->tracker, ev->thread->index, ev->e);
+	struct spans *tracker = ((struct report *)x)->tracker;
+
+	return ev->act == TSCT_ACT_CLOSE ?
+		spans_end_slice(tracker, ev->thread->index, ev->frame, ev->e) :
+		spans_end_thread(tracker, ev->thread->index, ev->e);
 }
 
 int report_trace(struct report_options *o)
@@ -215,7 +219,7 @@ int report_trace(struct report_options *o)
 	x->filter = o->filter;
 	x->poll = poll_job;
 	x->slices.size = sizeof(struct open_span);
-	x->ended = end_thread;
+	x->ended = end_slices;
 	if (!view_open(o->recording, &x->trace)) {
 		err = tsct_export_prepare(x);
 		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))

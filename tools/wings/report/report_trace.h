@@ -71,8 +71,11 @@ struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg);
 int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
 	       const struct tsct_export_event *ev, bool *ret_taken);
 
-/* Ends the open slices and calls of a thread without an end event, at the tick of @e; NULL: at
- * the end of the page. */
+/* Ends the open slice number @at of a thread without an end event, at the tick of @e; NULL: at the
+ * end of the page. */
+int spans_end_slice(struct spans *spans, __u32 thread, __u32 at, const struct tsct_trace_event *e);
+
+/* The same for all open slices and calls of a thread. */
 int spans_end_thread(struct spans *spans, __u32 thread, const struct tsct_trace_event *e);
 
 /* Ends all spans that are still open, at @end_ns and without an end event. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/clockpage/clock_params.h"
+#include "lib/export/known.h"
 #include "lib/export/spans.h"
 #include "lib/export/stacks.h"
 #include "lib/export/threads.h"
@@ -24,6 +25,7 @@
 struct dump_calls {
 	struct tsct_threads threads;
 	struct tsct_spans open;		/* open system calls (struct open_call), by thread index */
+	struct tsct_known known;	/* times in which calls may have ended */
 };
 
 /* A call that has begun; span.name is the number of the system call */
@@ -264,15 +266,51 @@ static bool is_raw(const struct dump *d, const struct tsct_trace_event *e)
 	return kernel == TSCT_KERNEL_ENTER || kernel == TSCT_KERNEL_EXIT;
 }
 
-static struct dump_calls *make_calls(struct dump *d)
+int dump_calls_start(struct dump *d)
 {
-	struct dump_calls *calls = calloc(1, sizeof(*calls));
+	struct dump_calls *c = d->calls ?: calloc(1, sizeof(*c));
+	__u32 before, i;
+	int err;
 
-	if (calls)
-		calls->open = (struct tsct_spans) {
-			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
-		};
-	return calls;
+	d->calls = c;
+	if (!c)
+		return -ENOMEM;
+	before = c->known.begun;
+	tsct_known_free(&c->known);
+	c->known = (struct tsct_known) { .rec = d->rec, .identity = &d->identity };
+	c->open.size = sizeof(struct open_call);
+	c->open.closed = call_closed;
+	c->open.arg = d;
+	err = tsct_known_init(&c->known, d->trace);
+	while (!err && tsct_known_pass(&c->known, d->last))
+		;
+	/* Losses have become known before the events that were read last. */
+	for (i = 0; i < c->threads.nr && !err && c->known.begun > before; i++)
+		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
+	return err;
+}
+
+static const struct tsct_thread *thread_of(struct dump *d, const struct tsct_trace_event *e)
+{
+	const struct tsct_identity_thread *who = e->tid ?
+		tsct_identity_find(&d->identity, e->node, e->tid, e->tick) : NULL;
+
+	return tsct_threads_get_generation(&d->calls->threads, e->node, e->tid, e->cpu,
+					   who ? who->generation : 0);
+}
+
+int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown)
+{
+	struct dump_calls *c = d->calls;
+	const struct tsct_thread *t;
+	int err = tsct_known_calls(&c->known, &c->open, &c->threads, e,
+		tsct_kernel_event(d->rec, e->stream, e->def) == TSCT_KERNEL_SWITCH);
+
+	if (err || shown || (!is_raw(d, e) && !tsct_syscall_of(d->rec, e->stream, e->def)))
+		return err;
+	/* The thread has ended its call, or is in another one, which is not shown. */
+	t = thread_of(d, e);
+	return t ? tsct_spans_leave(&c->open, t->index, TSCT_SPAN_REPLACED, e) : -ENOMEM;
 }
 
 int dump_call_add(struct dump *d, const struct tsct_syscall *known,
@@ -282,19 +320,22 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 	const unsigned int kind = known ? e->def->kind :
 		!strcmp(e->def->name, "sys_enter") ? TSCT_KIND_BEGIN : TSCT_KIND_END;
 	const struct tsct_thread *t;
+	bool is_known;
 	int err = 0;
 
 	if (!known && !is_raw(d, e))
 		return 1;
-	if (!d->calls)
-		d->calls = make_calls(d);
-	t = d->calls ? tsct_threads_get(&d->calls->threads, e->node, e->tid, e->cpu) : NULL;
+	is_known = tsct_known_end(&d->calls->known, e);
+	t = thread_of(d, e);
 	if (!t)
 		return -ENOMEM;
 	/* A call is still open if the event of its end was lost: close that call. */
+	if (kind != TSCT_KIND_END || !is_known)
+		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e);
 	if (kind != TSCT_KIND_END)
-		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e) ?:
-			begin_call(d, t->index, call, e, ns);
+		err = err ?: begin_call(d, t->index, call, e, ns);
+	if (!err && kind == TSCT_KIND_BEGIN && !is_known)
+		err = tsct_spans_leave(&d->calls->open, t->index, TSCT_SPAN_REPLACED, e);
 	if (err || kind == TSCT_KIND_BEGIN)
 		return err;
 	err = tsct_spans_end(&d->calls->open, t->index, pair_of(call, e), e);
@@ -319,5 +360,6 @@ void dump_calls_free(struct dump *d)
 	}
 	tsct_spans_free(&d->calls->open);
 	tsct_threads_free(&d->calls->threads);
+	tsct_known_free(&d->calls->known);
 	free(d->calls);
 }

@@ -36,7 +36,6 @@ static struct call *count_call(struct threads *all, __s64 number,
 struct counted_call {
 	struct tsct_span span;
 	__s64 number;
-	__u32 location;		/* location of its begin event */
 };
 
 /* Callback of tsct_spans: counts a system call that has ended. */
@@ -46,7 +45,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	struct threads *all = arg;
 	struct call *c;
 
-	(void)thread;
+	all->table[thread].untimed |= why == TSCT_SPAN_REPLACED;
 	all->unfinished += why == TSCT_SPAN_OPEN;
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
@@ -144,30 +143,6 @@ static struct thread *named_thread(struct threads *all, const struct tsct_trace_
 	return t;
 }
 
-/* Gives up the open calls whose ends may be hidden or lost from a time before @e on. */
-static void leave_unknown(struct threads *all, const struct tsct_trace_event *e, bool is_switch)
-{
-	const struct tsct_identity_end *hidden;
-	const struct tsct_loss_time *loss;
-	const struct counted_call *open;
-	__u32 i;
-
-	while ((loss = tsct_known_pass(&all->known, e->tick)))
-		for (i = 0; i < all->nr; i++) {
-			open = tsct_span_last(&all->in_call, i);
-			if (open && open->location == loss->location)
-				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
-		}
-	while ((hidden = tsct_known_hide(&all->known, e->tick)))
-		for (i = 0; i < all->nr; i++)
-			if (all->table[i].tid == hidden->tid && all->table[i].node == hidden->node)
-				tsct_spans_leave(&all->in_call, i, TSCT_SPAN_REPLACED, e);
-	if (!is_switch || !tsct_known_elsewhere(&all->known, e))
-		return;
-	/* With --cpu, the thread may make calls elsewhere. */
-	tsct_spans_leave(&all->in_call, find_thread(all, e, e->tid), TSCT_SPAN_REPLACED, e);
-}
-
 /* Counts an event for its thread. @bytes: size of the event in its file */
 static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		  __u64 bytes, const struct stat_meaning *meaning)
@@ -176,9 +151,10 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	struct thread *t = &all->table[at];
 	__s64 call = meaning->call, pair = meaning->pair, id;
 	struct counted_call *open;
-	bool lossy;
+	bool known;
 
-	leave_unknown(all, e, meaning->kernel == TSCT_KERNEL_SWITCH);
+	tsct_known_calls(&all->known, &all->in_call, &all->ids, e,
+			 meaning->kernel == TSCT_KERNEL_SWITCH);
 	/* Try the thread of the CPU's previous event first: usually this event has the same
 	 * thread. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
@@ -205,21 +181,22 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		count_call(all, call, e);
 		return;
 	}
-	/* With --cpu and without switches, calls may end and begin elsewhere at any time. */
-	lossy = tsct_known_lossy(&all->known, e) ||
-		(tsct_known_elsewhere(&all->known, e) && !all->known.switches[e->stream]);
+	known = tsct_known_end(&all->known, e);
+	if (!known)
+		tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
 	/* A system call whose begin was not recorded began before the recording, unless it was
 	 * lost or hidden. Where events are, it is unknown which begin and end belong together. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
-		if (lossy)
-			tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
-		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && lossy)
+		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && (!known || t->untimed))
 			count_call(all, call, e);
-	} else if (!lossy && !tsct_spans_begin(&all->in_call, at, pair, e)) {
+		t->untimed = false;
+		return;
+	}
+	if (known && !tsct_spans_begin(&all->in_call, at, pair, e)) {
 		open = tsct_span_last(&all->in_call, at);
 		open->number = call;
-		open->location = e->location;
 	}
+	t->untimed = !known;
 }
 
 static int by_total(const void *a, const void *b)

@@ -16,7 +16,8 @@ struct thread {
 	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
 	__u64 until;		/* last tick at which the tid is certainly this thread's */
 	__u64 switched;		/* number of switches to the thread that are recorded */
-	bool some_switches;	/* flag: a filter hid others, or may have */
+	bool some_switches;	/* flag: a filter hid others, or they were lost; or may have been */
+	bool untimed;		/* flag: in a call whose begin is recorded, but not all after it */
 	struct tally tally;
 	char comm[17];
 	/* id and name of the thread's process; path of the thread's cgroup; 0 and empty:

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Made recordings in which it is unknown how long a call or a slice was: no verb states it. hidden.c
+# makes them, and says what happens in each.
+# test-wing: formats strace threads
+. "$(dirname "$0")/lib.sh"
+
+make() {	# CASE
+	mkdir "$work/$1"
+	"$helpers/hidden" "$1" "$work/$1" || fail "hidden $1"
+}
+
+# Fails unless an export has the begins of NUMBER slices, and none that ends with an event.
+open_in_export() {	# STATUS NUMBER ARGUMENT...
+	run "$1" export -q -f json -o - "${@:3}"
+	[ "$(grep -c '"ph":"B"' "$work/out")" = "$2" ] || fail "${*:3}: not $2 slices"
+	! grep -q '"ph":"E".*"args"' "$work/out" || fail "${*:3}: a slice has an end"
+}
+
+# Fails unless stat has WANTED "CALLS TIMED" of a system call.
+timed() {	# STATUS CASE CALL WANTED
+	run "$1" stat --json "$work/$2"
+	python3 -c 'import json, sys
+calls = json.load(open(sys.argv[1]))["system_calls"]
+print(*[n for c in calls if c["name"] == sys.argv[2] for n in (c["calls"], c["timed"])])' \
+		"$work/out" "$3" >"$work/got"
+	[ "$(cat "$work/got")" = "$4" ] || fail "$2: $3: $(cat "$work/got")"
+}
+
+# Fails unless the first call of thread 1 has no end in lines of dump --strace.
+unfinished() {	# STATUS ARGUMENT...
+	run "$1" dump --strace "${@:2}"
+	shows '^00:00:11.* 1 .* <unfinished ...>$'
+	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
+}
+
+for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
+	make $case
+done
+
+# --- events of another CPU are lost ---------------------------------------------------------------
+open_in_export 3 1 "$work/lost"
+timed 3 lost read '2 0'
+unfinished 3 "$work/lost"
+
+# --- the file of another CPU is cut off ---------------------------------------------------------
+truncate -s -1 "$work/cut/kernel_1"
+open_in_export 3 1 "$work/cut"
+timed 3 cut read '1 0'
+unfinished 3 "$work/cut"
+
+# --- only one CPU is recorded ---------------------------------------------------------------------
+open_in_export 0 0 "$work/cpu"
+timed 0 cpu read '1 0'
+unfinished 0 "$work/cpu"
+run 0 stat "$work/cpu_many"
+
+# --- the call's end is on a CPU that the reader's filter leaves out -----------------------------------
+unfinished 0 --cpu 0 "$work/moved"
+open_in_export 0 1 --cpu 0 "$work/moved"
+run 0 export -q -f perfetto -o "$work/moved.pftrace" --cpu 0 "$work/moved"
+timed 0 moved read '2 2'
+
+# --- another thread has the number --------------------------------------------------------------------
+unfinished 0 "$work/reused"
+timed 0 reused clone3 ''
+
+# --- each event of a pair may have been hidden --------------------------------------------------------
+for case in limit where; do
+	open_in_export 0 0 "$work/$case"
+	unfinished 0 "$work/$case"
+	timed 0 $case read '1 0'
+done
+
+# --- a call whose end has the name of another one -----------------------------------------------------
+run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
+timed 0 sigreturn uretprobe '1 1'
+run 0 export -q -f json -o - "$work/sigreturn"
+shows '"ph":"E".*"name":"sys_uretprobe".*"args"'
