@@ -32,8 +32,13 @@ T_FN int clk_open(void)
 	return fd;
 }
 
+static bool clk_is_unstable(void)
+{
+	return !strcmp(getenv("TSCT_BOOT") ?: "", "unstable");
+}
+
 /* A second or so after the boot, the kernel goes on from the clocksource tsc-early to tsc: a
- * disruption that no test asked for. */
+ * disruption that no test asked for. In the unstable boot, it uses another one by then. */
 T_FN bool clk_has_settled(void)
 {
 	char name[32] = "";
@@ -43,7 +48,17 @@ T_FN bool clk_has_settled(void)
 
 	if (file)
 		fclose(file);
-	return read && strcmp(name, "tsc-early\n");
+	return read && strcmp(name, "tsc-early\n") &&
+		(!clk_is_unstable() || strcmp(name, "tsc\n"));
+}
+
+/* Waits until the module uses the source that it has in this boot. */
+T_FN uint32_t clk_wait_for_source(int device)
+{
+	const uint32_t source = clk_is_unstable() ? TSCT_SOURCE_MONOTONIC_RAW : TSCT_SOURCE_TSC;
+
+	t_until(clk_has_settled() && dev_info(device).source == source);
+	return source;
 }
 
 /* Maps the page. The map stays for the rest of the test. */

@@ -90,7 +90,7 @@ int main(void)
 	struct tsct_clock_snapshot s;
 
 	fd = dev_open();
-	if (dev_info(fd).source != TSCT_SOURCE_TSC) {
+	if (clk_wait_for_source(fd) != TSCT_SOURCE_TSC) {
 		t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), EOPNOTSUPP);
 		return t_status();
 	}

@@ -12,7 +12,8 @@
 #include "ring.h"
 
 
-static unsigned int writes;	/* number of events */
+static unsigned int writes;	/* number of events, more until the reader has seen enough */
+static atomic_int enough;
 static int fd;
 static struct dev_maps m;
 static atomic_int running;
@@ -26,11 +27,13 @@ static void *write_many(void *arg)
 	(void)arg;
 	seed_with(0);
 	dev_pin(1);
-	for (uint64_t nr = 0; nr < writes; nr++) {
+	for (uint64_t nr = 0; nr < writes || !enough; nr++) {
 		len = 8 + any(390);
 		pattern_fill(payload, len, nr);
 		if (dev_write(fd, 16, payload, len))
 			failed++;
+		if (nr >= writes)
+			writes = (unsigned int)nr + 1;
 	}
 	running = 0;
 	return NULL;
@@ -117,12 +120,11 @@ static void try_overwrite(void)
 	pthread_create(&thread, NULL, write_many, NULL);
 	while (running) {
 		seen += check_valid_blocks(&last);
-		looks++;
+		enough = ++looks > 10 && seen > 100;
 	}
 	pthread_join(thread, NULL);
 	t_check(failed == 0, "%lu events were rejected", failed);
 	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
-	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
 	t_check(check_valid_blocks(&last) > 100);
 	t_check(last == writes - 1, "%lu", last);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
@@ -136,7 +138,7 @@ static void try_overwrite(void)
 	close(fd);
 }
 
-static uint64_t written;
+static atomic_ulong written;
 
 /* At most one record is unread at any time. */
 static void *write_and_take(void *unused)
@@ -169,7 +171,7 @@ static void try_figures(void)
 	running = 1;
 	pthread_create(&thread, NULL, write_and_take, NULL);
 	dev_pin(0);
-	for (i = 0; i < questions; i++) {
+	for (i = 0; i < questions || written <= 1000; i++) {
 		arg = (struct tsct_channel_cpu){ .id = m.header->id, .cpu = 1 };
 		if (ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg))
 			break;
@@ -177,8 +179,7 @@ static void try_figures(void)
 	}
 	running = 0;
 	pthread_join(thread, NULL);
-	t_check(i == questions, "%m");
-	t_check(written > 1000, "%lu", written);
+	t_check(i >= questions && written > 1000, "%m");
 	t_check(full == 0, "%lu times full", full);
 	printf("%lu written\n", written);
 	dev_unmap(&m);

@@ -207,6 +207,14 @@ static void make_box(void)
 	close(dev_create(&arg));
 }
 
+static bool all_have_written(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		if (!shared->cpu[cpu].user || !shared->cpu[cpu].kernel)
+			return false;
+	return true;
+}
+
 static _Noreturn void run_and_panic(void)
 {
 	uint32_t cpu, wait_us;
@@ -232,6 +240,7 @@ static _Noreturn void run_and_panic(void)
 		if (!t_fork())
 			write_kernel(cpu);
 	}
+	t_until(all_have_written());
 	srandom(shared->seed + shared->round);
 	wait_us = 200000 + random() % 1500000;
 	shared->round++;

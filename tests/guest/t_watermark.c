@@ -149,16 +149,16 @@ static void try_epoll(void)
 
 	write_some(0, 1);
 	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event), "%m");
-	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, T_HANG_S * 1000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	write_some(1, 1);
-	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, T_HANG_S * 1000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	close(ep);
 	/* poll() reports data written before the call at once, and a second poll()
 	 * does not report the same data. */
 	write_some(0, 1);
-	t_check(poll(&p, 1, 5000) == 1);
+	t_check(poll(&p, 1, T_HANG_S * 1000) == 1);
 	t_check(poll(&p, 1, 100) == 0);
 	close(fd);
 }

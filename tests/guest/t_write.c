@@ -118,6 +118,9 @@ static void try_all_cpus(void)
 		pthread_create(&threads[i], NULL, write_many, (void *)(uintptr_t)i);
 	for (cpu = 0; cpu < nr; cpu++)
 		r[cpu] = (struct ring_reader){ .maps = &m, .cpu = cpu };
+	/* Nobody reads until a ring is full. */
+	while (running && !full)
+		usleep(300);
 	while (running) {
 		for (cpu = 0; cpu < nr; cpu++)
 			ring_drain(&r[cpu]);
