@@ -66,8 +66,7 @@ while :; do sync; echo >>synced; usleep 5000; done &
 other=$!
 wait_for "the other process calls sync" test -s synced
 record -e sched -e syscalls -o tree -- sh work.sh
-kill -9 $other
-wait $other || true
+kill_now $other
 other=
 dump tree
 

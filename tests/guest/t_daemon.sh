@@ -110,8 +110,7 @@ done
 
 # The clock page of a killed daemon stays; its status becomes holdover after a while.
 epoch=$(key epoch)
-kill -9 $pid
-wait $pid || true
+kill_now $pid
 is origin daemon || fail "killed, and the clock is from $(key origin)"
 has epoch "$epoch" || fail "killed, and the epoch is $(key epoch)"
 wait_for "holdover" is status holdover
@@ -119,8 +118,7 @@ wait_for "holdover" is status holdover
 start
 wait_for "a successor has taken over" is status synchronized
 has epoch "$epoch" || fail "the successor's epoch is $(key epoch), not $epoch"
-kill -TERM $pid
-wait $pid || fail "SIGTERM: exit status $?"
+end_by TERM $pid
 is status holdover || fail "stopped, and still $(key status)"
 [ ! -e /run/tsctrace/tsctraced.sock ] || fail "the socket is left behind"
 rmmod tsctrace

@@ -6,27 +6,11 @@
  * are recorded, would cause itself.
  * guest-test: timeout=90 rt=yes
  */
-#include <poll.h>
-#include <pthread.h>
-#include <sys/epoll.h>
-#include <sys/mount.h>
-
 #include "modules.h"
 
-#define TRACING	"/tmp/tracing/"
-
-/* Counts the runs of the module's work item in the kernel's trace. */
 static unsigned int count_runs(void)
 {
-	FILE *file = fopen(TRACING "trace", "r");
-	char line[512];
-	unsigned int nr = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		nr += strstr(line, "tsct_channel_watch_fn") && *line != '#';
-	if (file)
-		fclose(file);
-	return nr;
+	return mod_count_runs(~0ULL);
 }
 
 static bool has_idle_seconds(unsigned int seconds)
@@ -96,14 +80,6 @@ static void *sleep_in_poll(void *arg)
 	return woken;
 }
 
-/* Consumes all events of the channel. */
-static void drain(const struct dev_maps *m)
-{
-	for (unsigned int cpu = 0; cpu < m->header->nr_cpus; cpu++)
-		__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu),
-				 __ATOMIC_RELEASE);
-}
-
 /* Starts a reader, and writes an event after a while. Returns true if the reader returned soon. */
 static bool is_woken_soon(int *fd, const struct dev_maps *m)
 {
@@ -111,7 +87,7 @@ static bool is_woken_soon(int *fd, const struct dev_maps *m)
 	double begin, took, *woken;
 	pthread_t thread;
 
-	drain(m);
+	dev_consume_all(m);
 	pthread_create(&thread, NULL, sleep_in_poll, fd);
 	usleep(200000 + 100000 * (turn++ % 4));
 	begin = t_now();
@@ -129,10 +105,7 @@ int main(void)
 	int fd = dev_open();
 	struct dev_maps m;
 
-	mkdir("/tmp/tracing", 0755);
-	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
-	    !dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
-		t_skip("this kernel has no tracepoints of work items");
+	mod_trace_runs(true);
 	mod_load("/lib/modules/tsct-nest.ko", "roam=1");
 	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
 	m = dev_map_rings(fd, PROT_READ);
@@ -142,7 +115,7 @@ int main(void)
 	try_epoll(fd);
 	pthread_create(&thread, NULL, sleep_in_poll, &fd);
 	check_idle();
-	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	mod_trace_runs(false);
 
 	t_check(mod_set(MOD_NEST "run", "20") > 0, "%m");
 	pthread_join(thread, NULL);

@@ -4,11 +4,6 @@
  * limit of memory, pid namespaces, and programs without rseq
  * guest-test: files=build/daemon/tsctraced timeout=90
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <ucontext.h>
 
@@ -78,13 +73,6 @@ static void try_definitions(void)
 
 /* ---- the limit of memory ------------------------------------------------ */
 
-static void set_limit(const char *bytes)
-{
-	FILE *file = fopen("/sys/module/tsctrace/parameters/bytes_max", "w");
-
-	t_check(file && fputs(bytes, file) >= 0 && !fclose(file), "%m");
-}
-
 /* Between bind() and listen(), the daemon's socket is there, but refuses connections. */
 static bool is_listening(void)
 {
@@ -110,7 +98,7 @@ static void try_limit(void)
 	int err;
 
 	t_until(is_listening());
-	set_limit("4096");
+	dev_set(PARAM "bytes_max", "4096");
 	err = tsct_channel_open(&options, &channel);
 	t_check(!err, "%s", tsct_channel_error(channel));
 	printf("%s\n", tsct_channel_error(channel));
@@ -122,7 +110,7 @@ static void try_limit(void)
 	t_check(tsct_channel_open(&options, &channel) == -EDQUOT);
 	tsct_channel_close(channel);
 	unsetenv("TSCTRACE_PROVIDER");
-	set_limit("0");
+	dev_set(PARAM "bytes_max", "0");
 	channel = lib_open(&options);
 	tsct_channel_close(channel);
 	lib_stop_daemon(pid);
@@ -135,7 +123,6 @@ static void as_nobody(void *unused)
 {
 	struct tsct_channel *channel;
 
-	(void)unused;
 	t_check(tsct_channel_open(NULL, &channel) == -EACCES);
 	t_check(strstr(tsct_channel_error(channel), "/dev/tsctrace: permission denied; join"),
 		"%s", tsct_channel_error(channel));
@@ -152,7 +139,6 @@ static void as_user(void *unused)
 	struct tsct_channel_options attach = { .flags = TSCT_OPEN_ATTACH };
 	struct tsct_channel *channel;
 
-	(void)unused;
 	t_check(tsct_channel_open(&attach, &channel) == -ENOENT);
 	t_check(strstr(tsct_channel_error(channel), "no such channel"), "%s", tsct_channel_error(channel));
 	tsct_channel_close(channel);
@@ -350,9 +336,6 @@ static void fill_it(struct tsct_channel *channel, int id)
 /* Handles SIGTRAP, which arrives after every instruction while the trap flag is set */
 static void step(int sig, siginfo_t *info, void *context)
 {
-	(void)sig;
-	(void)info;
-	(void)context;
 	steps++;
 }
 

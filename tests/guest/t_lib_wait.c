@@ -3,9 +3,7 @@
  * Waiting for events by the module's poll(), for both policies.
  * guest-test: rt=yes
  */
-#include <pthread.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "lib.h"
 
@@ -19,7 +17,6 @@ static void *emit_later(void *channel)
 
 static void no_op(int sig)
 {
-	(void)sig;
 }
 
 static void try_wait(unsigned int policy)

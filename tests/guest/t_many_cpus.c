@@ -7,21 +7,17 @@
  * wake a reader without work on those CPUs.
  * guest-test: boot=big timeout=120
  */
-#include <poll.h>
-#include <sys/mount.h>
-
 #include "modules.h"
 
 #define NR_CPUS	64
 
 static void write_everywhere(void *unused)
 {
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	const char *names[] = { "default", "b", "c" };
 	struct tsct_channel_create arg;
 	int fds[3];
 
-	(void)unused;
 	for (unsigned int i = 0; i < 3; i++) {
 		arg = dev_request(names[i]);
 		arg.block_size = 16384;
@@ -32,7 +28,7 @@ static void write_everywhere(void *unused)
 		dev_pin(cpu);
 		t_check(!dev_write(fds[0], TSCT_ID_FIRST, NULL, 0), "CPU %u: %m", cpu);
 	}
-	t_check(!ioctl(fds[0], TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fds[0], 0);
 	t_check(info.nr_cpus_ready == NR_CPUS && info.events == NR_CPUS, "%u, %llu",
 		info.nr_cpus_ready, info.events);
 }
@@ -112,28 +108,6 @@ static void try_checks(void)
 
 /* ---- events on an isolated CPU ------------------------------------------------ */
 
-#define TRACING	"/tmp/tracing/"
-
-/* Returns the number of work items of the module that ran, and, in *isolated, of those that did
- * on an isolated CPU. */
-static unsigned int count_runs(unsigned int *isolated)
-{
-	FILE *file = fopen(TRACING "trace", "r");
-	unsigned int nr = 0, cpu;
-	char line[512];
-
-	*isolated = 0;
-	while (file && fgets(line, sizeof(line), file))
-		if (strstr(line, "tsct_channel_watch_fn") && strchr(line, '[') &&
-		    sscanf(strchr(line, '['), "[%u]", &cpu) == 1) {
-			nr++;
-			*isolated += is_isolated(cpu);
-		}
-	if (file)
-		fclose(file);
-	return nr;
-}
-
 /* Events of an isolated CPU wake a reader elsewhere, by work that runs elsewhere. */
 static void try_emitter(void)
 {
@@ -142,10 +116,7 @@ static void try_emitter(void)
 	struct dev_maps m;
 	pid_t pid;
 
-	mkdir("/tmp/tracing", 0755);
-	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
-	    !dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
-		t_skip("this kernel has no tracepoints of work items");
+	mod_trace_runs(true);
 	mod_load("/lib/modules/tsct-fuzz.ko", "");
 	p.fd = mod_channel(TSCT_POLICY_DISCARD);
 	m = dev_map_rings(p.fd, PROT_READ);
@@ -160,14 +131,14 @@ static void try_emitter(void)
 		}
 		t_check(poll(&p, 1, T_HANG_S * 1000) == 1 && p.revents == POLLIN, "%#x", p.revents);
 		t_wait(pid);
-		for (unsigned int cpu = 2; cpu < 4; cpu++)
-			__atomic_store_n(&dev_consumer(&m, cpu)->tail, dev_pos(&m, cpu),
-					 __ATOMIC_RELEASE);
-		nr = count_runs(&isolated);
+		dev_consume(&m, 2);
+		dev_consume(&m, 3);
+		nr = mod_count_runs(~0ULL);
 	}
+	isolated = mod_count_runs(is_isolated(3) ? 0xc : 0x4);
 	printf("%u runs, %u on isolated CPUs\n", nr, isolated);
 	t_check(nr && !isolated);
-	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	mod_trace_runs(false);
 	dev_unmap(&m);
 	close(p.fd);
 	t_check(!mod_unload("tsct_fuzz"), "%m");
@@ -180,9 +151,8 @@ static void try_statistics(void)
 	int fd = dev_create(&arg);
 
 	for (unsigned int cpu = 0; cpu < NR_CPUS; cpu++) {
-		struct tsct_channel_cpu info = { .id = arg.id, .cpu = cpu };
+		struct tsct_channel_cpu info = dev_cpu(fd, arg.id, cpu);
 
-		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &info), "%m");
 		t_check(info.cpu == cpu && info.state == TSCT_CPU_READY, "CPU %u", cpu);
 	}
 	close(fd);

@@ -5,12 +5,8 @@
  * loads head afterwards; and the module's statistics of a ring are of one moment.
  * guest-test: parallel=yes timeout=60 rt=yes
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "../unit/seed.h"
 #include "ring.h"
-
 
 static unsigned int writes;	/* number of events, more until the reader has seen enough */
 static atomic_int enough;
@@ -24,7 +20,6 @@ static void *write_many(void *arg)
 	unsigned char payload[400];
 	unsigned int len;
 
-	(void)arg;
 	seed_with(0);
 	dev_pin(1);
 	for (uint64_t nr = 0; nr < writes || !enough; nr++) {
@@ -96,10 +91,9 @@ static uint64_t check_valid_blocks(uint64_t *ret_last)
 /* The module's statistics of the ring agree with what a reader finds. */
 static void check_figures(uint32_t id)
 {
-	struct tsct_channel_cpu cpu = { .id = id, .cpu = 1 };
 	uint64_t last, seen = check_valid_blocks(&last);
+	struct tsct_channel_cpu cpu = dev_cpu(fd, id, 1);
 
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), "%m");
 	t_check(cpu.events == writes, "%llu", cpu.events);
 	t_check(cpu.overwritten == writes - seen, "%llu %lu", cpu.overwritten,
 		seen);
@@ -146,7 +140,6 @@ static void *write_and_take(void *unused)
 	struct ring_reader r = { .maps = &m, .cpu = 1 };
 	unsigned char payload[48];
 
-	(void)unused;
 	dev_pin(1);
 	while (running) {
 		pattern_fill(payload, sizeof(payload), written);

@@ -55,8 +55,7 @@ grep -q 'already being recorded; stop that recording' err2 || fail "$(cat err2)"
 # The recorder writes events to disk every second: dump finds events while it runs.
 has_events() { trace-ctl dump b >out 2>err3 || [ -s out ]; }
 wait_for "something is written to disk" has_events
-kill -9 $recorder
-wait $recorder || true
+kill_now $recorder
 recorder=
 run 3 trace-ctl dump b
 [ -s out ] || fail "nothing was on disk"
@@ -75,8 +74,7 @@ before=$(switches) from=$(cut -d. -f1 /proc/uptime)
 sleep 2
 woken=$(($(switches) - before)) took=$(($(cut -d. -f1 /proc/uptime) - from + 1))
 [ $woken -lt $((250 * took)) ] || fail "idle: woken $woken times in $took s"
-kill -INT $recorder
-wait $recorder || fail "the idle recorder"
+end_by INT $recorder
 recorder=
 
 # A full disk ends the recording with an error.

@@ -6,11 +6,6 @@
  * clean. In a kernel channel, a reader can write only the tails: its counts stay exact.
  * guest-test: parallel=yes timeout=90 rt=yes
  */
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
-
 #include "../unit/seed.h"
 #include "modules.h"
 #include "ring.h"
@@ -227,10 +222,7 @@ static void try_kernel(void)
 	} while (!status && (tails <= 1000 || !(reported[0].full + reported[1].full)));
 	t_check(status == 0, "%#x", status);
 	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
-		arg = (struct tsct_channel_cpu){
-			.id = m.header->id, .cpu = r.cpu,
-		};
-		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+		arg = dev_cpu(fd, m.header->id, r.cpu);
 		t_check(arg.events == reported[r.cpu].written, "%llu, not %lu",
 			arg.events, reported[r.cpu].written);
 		t_check(arg.lost[TSCT_LOST_FULL] == reported[r.cpu].full);

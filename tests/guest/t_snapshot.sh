@@ -31,8 +31,7 @@ TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
 jobs=$!
 wait_for "events of fly" has_events fly 1500
 run 0 trace-ctl snapshot -c fly -o running
-kill -9 $jobs
-wait $jobs || true
+kill_now $jobs
 jobs=
 run 0 trace-ctl channel list
 grep -q ' fly  *module  *root  *overwrite,kept .* 0  *-  *[1-9]' out || fail "list"
@@ -76,8 +75,7 @@ grep -q "CPU [01] .*overwritten [1-9]" out || fail "no figures per CPU"
 run 0 trace-ctl top -p --once -d 1
 awk -v c="$kernel" '$2 == c && $3 + 0 > 0 { on = 1 } END { exit !on }' out ||
 	fail "no new events in $kernel"
-kill -INT $recorder
-wait $recorder || fail "the recorder: $(cat record.err)"
+end_by INT $recorder
 recorder=
 trace-ctl dump flight | grep -q ' sched_switch ' || fail "the recorder's own"
 

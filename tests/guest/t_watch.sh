@@ -25,8 +25,7 @@ sleep 5
 echo 0 >$begins
 took=$(($(cut -d. -f1 /proc/uptime) - from + 1))
 runs=$(grep -c tsct_channel_watch_fn tracing/trace || true)
-kill -INT $recorder
-wait $recorder || fail "the recorder ended with status $?"
+end_by INT $recorder
 recorder=
 umount tracing
 echo "$runs runs in $took s"
