@@ -3,9 +3,6 @@
 #ifndef TSCT_TEST_BUSY_H
 #define TSCT_TEST_BUSY_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "ring.h"
 
 #define BUSY_THREADS	3

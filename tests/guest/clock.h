@@ -3,8 +3,6 @@
 #ifndef TSCT_TEST_CLOCK_H
 #define TSCT_TEST_CLOCK_H
 
-#include <time.h>
-
 #include "device.h"
 
 #define SECOND	1000000000LL
@@ -12,15 +10,11 @@
 T_FN uint64_t clk_cycles(uint32_t source)
 {
 	uint32_t low, high;
-	struct timespec t;
 
-	if (source == TSCT_SOURCE_TSC) {
-		asm volatile("lfence\n\trdtsc"
-			     : "=a"(low), "=d"(high) : : "memory");
-		return (uint64_t)high << 32 | low;
-	}
-	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+	if (source != TSCT_SOURCE_TSC)
+		return (uint64_t)t_ns(CLOCK_MONOTONIC_RAW);
+	asm volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
 }
 
 T_FN int clk_open(void)
@@ -32,8 +26,13 @@ T_FN int clk_open(void)
 	return fd;
 }
 
+static bool clk_is_unstable(void)
+{
+	return !strcmp(getenv("TSCT_BOOT") ?: "", "unstable");
+}
+
 /* A second or so after the boot, the kernel goes on from the clocksource tsc-early to tsc: a
- * disruption that no test asked for. */
+ * disruption that no test asked for. In the unstable boot, it uses another one by then. */
 T_FN bool clk_has_settled(void)
 {
 	char name[32] = "";
@@ -43,7 +42,17 @@ T_FN bool clk_has_settled(void)
 
 	if (file)
 		fclose(file);
-	return read && strcmp(name, "tsc-early\n");
+	return read && strcmp(name, "tsc-early\n") &&
+		(!clk_is_unstable() || strcmp(name, "tsc\n"));
+}
+
+/* Waits until the module uses the source that it has in this boot. */
+T_FN uint32_t clk_wait_for_source(int device)
+{
+	const uint32_t source = clk_is_unstable() ? TSCT_SOURCE_MONOTONIC_RAW : TSCT_SOURCE_TSC;
+
+	t_until(clk_has_settled() && dev_info(device).source == source);
+	return source;
 }
 
 /* Maps the page. The map stays for the rest of the test. */
@@ -65,6 +74,17 @@ T_FN const struct tsct_disruption_page *clk_map(void)
 T_FN uint64_t clk_count(const struct tsct_disruption_page *page)
 {
 	return __atomic_load_n(&page->disruptions, __ATOMIC_ACQUIRE);
+}
+
+/* Sets CLOCK_REALTIME on or back. */
+T_FN void clk_step(long us)
+{
+	struct timex timex = {
+		.modes = ADJ_SETOFFSET, .time.tv_sec = us / 1000000 - (us % 1000000 < 0),
+		.time.tv_usec = us % 1000000 + (us % 1000000 < 0 ? 1000000 : 0),
+	};
+
+	t_check(adjtimex(&timex) >= 0, "%m");
 }
 
 /* Waits for a change of the count since @before, by @cause. Returns the new count. */

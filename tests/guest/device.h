@@ -3,22 +3,11 @@
 #ifndef TSCT_TEST_DEVICE_H
 #define TSCT_TEST_DEVICE_H
 
-#include <fcntl.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tsctrace/abi.h>
 
 #include "t.h"
 
+#define PARAM	"/sys/module/tsctrace/parameters/"
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define RW	(PROT_READ | PROT_WRITE)
 
@@ -145,6 +134,60 @@ T_FN struct tsct_info dev_info(int fd)
 	return info;
 }
 
+/* Returns the figures of the first channel after the one with the id @after that is visible. */
+T_FN struct tsct_channel_info dev_next(int fd, uint32_t after)
+{
+	struct tsct_channel_info info = { .id = after };
+
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	return info;
+}
+
+T_FN struct tsct_channel_cpu dev_cpu(int fd, uint32_t id, unsigned int cpu)
+{
+	struct tsct_channel_cpu arg = { .id = id, .cpu = cpu };
+
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "CPU %u: %m", cpu);
+	return arg;
+}
+
+/* Returns a descriptor bound to a new channel, or -1; see errno. */
+T_FN int dev_try_create(const char *name, uint32_t blocks, uint32_t flags)
+{
+	struct tsct_channel_create arg = dev_request(name);
+	int fd = dev_open();
+
+	arg.blocks = blocks;
+	arg.flags = flags;
+	if (!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+T_FN int dev_create_as(uid_t uid, const char *name, uint32_t blocks)
+{
+	int fd, err;
+
+	t_check(!seteuid(uid), "%m");
+	fd = dev_try_create(name, blocks, 0);
+	err = errno;
+	t_check(!seteuid(0), "%m");
+	errno = err;
+	return fd;
+}
+
+/* Removes a kept channel. */
+T_FN int dev_remove(uint32_t id)
+{
+	struct tsct_channel_remove arg = { .id = id };
+	int fd = dev_open(), err = ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &arg), saved = errno;
+
+	close(fd);
+	errno = saved;
+	return err;
+}
+
 /* Maps of a channel, for a test that both reads and writes it */
 struct dev_maps {
 	const struct tsct_channel_header *header;
@@ -222,6 +265,18 @@ T_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
 T_FN unsigned int dev_events(const struct dev_maps *m, unsigned int cpu)
 {
 	return (unsigned int)(dev_producer(m, cpu)->head >> 48);
+}
+
+/* Consumes all events of a CPU. */
+T_FN void dev_consume(const struct dev_maps *m, unsigned int cpu)
+{
+	__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu), __ATOMIC_RELEASE);
+}
+
+T_FN void dev_consume_all(const struct dev_maps *m)
+{
+	for (unsigned int cpu = 0; cpu < m->header->nr_cpus; cpu++)
+		dev_consume(m, cpu);
 }
 
 T_FN char *dev_data(const struct dev_maps *m, unsigned int cpu)

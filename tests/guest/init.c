@@ -312,7 +312,6 @@ static void run_all(void)
 
 static void ignore(int signal)
 {
-	(void)signal;
 }
 
 int main(void)

@@ -3,8 +3,6 @@
 #ifndef TSCT_TEST_LIB_H
 #define TSCT_TEST_LIB_H
 
-#include <signal.h>
-
 #include <tsctrace/tsctrace.h>
 
 #include "device.h"
@@ -77,6 +75,26 @@ T_FN void lib_stop_daemon(pid_t pid)
 {
 	kill(pid, SIGTERM);
 	t_check(!t_wait(pid), "the daemon failed");
+}
+
+T_FN bool lib_has_bound(const struct tsct_time *time)
+{
+	return time->status == TSCT_STATUS_SYNCHRONIZED || time->status == TSCT_STATUS_HOLDOVER;
+}
+
+/* Opens the clock again. Returns true if it is the daemon's. */
+T_FN bool lib_open_clock(struct tsct_clock **clock)
+{
+	tsct_clock_close(*clock);
+	*clock = NULL;
+	return !tsct_clock_open(clock) && !strcmp(tsct_clock_origin(*clock), "daemon");
+}
+
+T_FN bool lib_is_synchronized(struct tsct_clock *clock)
+{
+	struct tsct_time now;
+
+	return !tsct_clock_now(clock, &now) && now.status == TSCT_STATUS_SYNCHRONIZED;
 }
 
 #endif /* TSCT_TEST_LIB_H */

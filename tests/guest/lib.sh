@@ -33,6 +33,16 @@ repeats() {	# WANTED FEW ALL
 	echo "${1:-$2}"
 }
 
+kill_now() {	# PID
+	kill -9 "$1"
+	wait "$1" || true
+}
+# Ends a process by a signal. Its exit status has to be 0.
+end_by() {	# SIGNAL PID
+	kill -"$1" "$2"
+	wait "$2" || fail "SIG$1: exit status $?"
+}
+
 run() {	# WANTED-STATUS COMMAND...: output in the files out and err
 	want=$1 got=0
 	shift

@@ -3,8 +3,6 @@
 #ifndef TSCT_TEST_MODULES_H
 #define TSCT_TEST_MODULES_H
 
-#include <sys/syscall.h>
-
 #include "device.h"
 #include "modules/fuzz_call.h"
 
@@ -99,6 +97,36 @@ T_FN void mod_emit(unsigned int nr)
 {
 	for (; nr; nr--)
 		t_check(mod_fuzz(FZ_KERNEL_EMIT, 0, 3, 1), "%m");
+}
+
+/* ---- runs of the module's work item, by the kernel's tracepoint --------------- */
+
+#define MOD_TRACING	"/tmp/tracing/"
+
+T_FN void mod_trace_runs(bool on)
+{
+	const char *enable = MOD_TRACING "events/workqueue/workqueue_execute_start/enable";
+
+	mkdir(MOD_TRACING, 0755);
+	if (on && (mount("tracefs", MOD_TRACING, "tracefs", 0, NULL) || !dev_put(enable, "1")))
+		t_skip("this kernel has no tracepoints of work items");
+	if (!on)
+		dev_put(enable, "0");
+}
+
+/* Returns the number of runs since the trace began; on a CPU of the mask. */
+T_FN unsigned int mod_count_runs(uint64_t cpus)
+{
+	FILE *file = fopen(MOD_TRACING "trace", "r");
+	unsigned int nr = 0, cpu;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		nr += strstr(line, "tsct_channel_watch_fn") && strchr(line, '[') &&
+			sscanf(strchr(line, '['), "[%u]", &cpu) == 1 && cpus >> cpu & 1;
+	if (file)
+		fclose(file);
+	return nr;
 }
 
 /* Results of tsct-nest.ko on one CPU, in one context or in all together */

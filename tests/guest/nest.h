@@ -72,7 +72,7 @@ static int attach(struct dev_maps *m)
 static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 					 unsigned int cpu)
 {
-	struct tsct_channel_cpu arg = { .id = m->header->id, .cpu = cpu };
+	struct tsct_channel_cpu arg = dev_cpu(fd, m->header->id, cpu);
 	const struct mod_nest *sum = &sums[cpu];
 
 	for (unsigned int i = 0; i < MOD_CONTEXTS; i++) {
@@ -86,7 +86,6 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 	t_check(reported[cpu][0].nested == 0 && reported[cpu][1].nested == 0 &&
 		reported[cpu][2].nested == 0, "a context that cannot interrupt a writer was nested");
 	t_check(sum->other == 0, "%lu", sum->other);
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
 	t_check(arg.events == sum->written, "%llu %lu", arg.events, sum->written);
 	t_check(arg.lost[TSCT_LOST_FULL] == sum->full, "%llu", arg.lost[0]);
 	t_check(arg.lost[TSCT_LOST_NESTED] == sum->nested, "%llu", arg.lost[2]);

@@ -5,8 +5,6 @@
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include "device.h"
 

@@ -35,7 +35,7 @@
 # TSCT_MODULE=FILE is loaded instead of the tsctrace.ko that is built here.
 # Requirements are in a comment, on lines of this form (with the defaults):
 #
-#   guest-test: timeout=40    seconds on an idle machine; the limit is this
+#   guest-test: timeout=40    seconds on an idle machine; the limit is at least 300 s, and this
 #                             times $TSCT_SLOW
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
 #                             `unstable` the kernel marks the TSC unstable;
@@ -234,7 +234,7 @@ time_factor() {	# DIR
 }
 
 write_plan() {	# GROUP RELEASE FACTOR TEST...
-	local name flags command
+	local name flags command limit
 	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
@@ -249,7 +249,9 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 		[ "${module[$name]}" = no ] || flags=module
 		[ -f "$here/$name.sh" ] && command="sh /tests/$name" ||
 			command=/tests/$name
-		echo "test $name ${seconds:-$((timeout[$name] * $3))} $flags $command"
+		limit=$((timeout[$name] * $3))
+		[ $limit -ge 300 ] || limit=300	# detects a hang, and nothing else
+		echo "test $name ${seconds:-$limit} $flags $command"
 	done
 }
 
@@ -414,7 +416,7 @@ boot_guest() {	# CONSOLE ARG...
 
 # Prints the time limit of a boot in seconds.
 boot_limit() {	# INDEX
-	local limit=60 name
+	local limit=360 name
 	for name in ${boot_tests[$1]}; do
 		limit=$((limit + ${seconds:-timeout[$name]} + 15))
 	done

@@ -67,7 +67,7 @@ static void as_other(void *arg)
 static int owner(int hold, int ready)
 {
 	struct tsct_channel_create arg = dev_request("mine");
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	char byte;
 	int fd, second;
 
@@ -76,7 +76,7 @@ static int owner(int hold, int ready)
 	fd = dev_create(&arg);
 	second = dev_open();
 	t_check(!attach_name(second, "mine", TSCT_UID_SELF, NULL), "%m");
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(info.id == arg.id && info.uid == UID, "%u %u", info.id, info.uid);
 	t_check(!strcmp(info.name, "mine") && info.holders == 2);
 	t_check(info.consumers == 1);

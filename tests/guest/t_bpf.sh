@@ -64,11 +64,10 @@ END
 # Another process, not traced, calls sync(2) all the time.
 while :; do sync; echo >>synced; usleep 5000; done &
 other=$!
+wait_for "the other process calls sync" test -s synced
 record -e sched -e syscalls -o tree -- sh work.sh
-kill -9 $other
-wait $other || true
+kill_now $other
 other=
-[ -s synced ] || fail "the other process did nothing"
 dump tree
 
 awk -v n="$N" "$library"'

@@ -7,27 +7,19 @@
 
 static int fd;
 
-static int64_t read_clock(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return t.tv_sec * SECOND + t.tv_nsec;
-}
-
 /* The snapshot's time lies between two readings of each clock. */
 static void try_one(void)
 {
 	struct tsct_clock_snapshot s;
-	int64_t real = read_clock(CLOCK_REALTIME), real_after;
-	int64_t raw = read_clock(CLOCK_MONOTONIC_RAW), raw_after;
+	int64_t real = t_ns(CLOCK_REALTIME), real_after;
+	int64_t raw = t_ns(CLOCK_MONOTONIC_RAW), raw_after;
 	uint64_t cycles = clk_cycles(TSCT_SOURCE_TSC), tsc_after;
 
 	memset(&s, 0xff, sizeof(s));
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
 	tsc_after = clk_cycles(TSCT_SOURCE_TSC);
-	raw_after = read_clock(CLOCK_MONOTONIC_RAW);
-	real_after = read_clock(CLOCK_REALTIME);
+	raw_after = t_ns(CLOCK_MONOTONIC_RAW);
+	real_after = t_ns(CLOCK_REALTIME);
 	t_check(s.cycles >= cycles && s.cycles <= tsc_after, "%lu %llu %lu", cycles, s.cycles,
 		tsc_after);
 	t_check(s.raw_ns >= raw && s.raw_ns <= raw_after, "%ld %lld %ld", raw,
@@ -62,27 +54,22 @@ static void try_line(void)
 static void try_step(void)
 {
 	struct tsct_clock_snapshot before, after;
-	struct timespec t;
 
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &before), "%m");
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += 3600;
-	t_check(!clock_settime(CLOCK_REALTIME, &t), "%m");
+	clk_step(3600000000);
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &after), "%m");
 	t_check(after.disruptions == before.disruptions + TSCT_DISRUPTIONS_STEP, "%#llx",
 		after.disruptions);
 	t_check(!after.reserved);
 	t_check(after.real_ns - before.real_ns > 3600 * SECOND);
 	t_check(after.raw_ns - before.raw_ns < 60 * SECOND);
-	t.tv_sec -= 3600;
-	clock_settime(CLOCK_REALTIME, &t);
+	clk_step(-3600000000);
 }
 
 static void as_user(void *unused)
 {
 	struct tsct_clock_snapshot s;
 
-	(void)unused;
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
 }
 
@@ -91,7 +78,7 @@ int main(void)
 	struct tsct_clock_snapshot s;
 
 	fd = dev_open();
-	if (dev_info(fd).source != TSCT_SOURCE_TSC) {
+	if (clk_wait_for_source(fd) != TSCT_SOURCE_TSC) {
 		t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), EOPNOTSUPP);
 		return t_status();
 	}

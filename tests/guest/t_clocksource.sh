@@ -47,5 +47,4 @@ esac
 switch $other
 switch tsc
 echo "$other and back, source $(key source), epoch $(key epoch)"
-kill -TERM $pid
-wait $pid || fail "SIGTERM: exit status $?"
+end_by TERM $pid

@@ -107,8 +107,7 @@ grep -q '^ *[0-9]* default  *[0-9.k]*  *[0-9.]*  *[0-9]*%  ' out || fail "top"
 grep -q '^       CPU 0 ' out || fail "top does not show CPUs"
 trace-ctl top --json -n 2 -d 0.3 >json || fail "top --json"
 [ "$(grep -c '"name":"default"' json)" = 2 ] || fail "not two objects"
-kill -9 $jobs
-wait $jobs || true
+kill_now $jobs
 jobs=
 see_channels 0
 

@@ -31,7 +31,7 @@ try_rmmod() { rmmod tsctrace 2>/dev/null; }
 check_epoch() {	# AFTER CAUSE
 	wait_for "an epoch of cause $2" has_begun "$1" "$2"
 	wait_for "synchronized after $2" is status synchronized
-	logged "begins ($2)" || fail "$2 is not in the log"
+	wait_for "$2 is in the log" logged "begins ($2)"
 }
 # The clock's time is between two readings of CLOCK_REALTIME, whose seconds are rounded.
 check_time() {
@@ -80,37 +80,37 @@ wait_for "synchronized again" is status synchronized
 epoch=$(key epoch)
 date -s "@$(($(date +%s) + 100))" >/dev/null
 check_epoch "$epoch" step
-logged 'CLOCK_REALTIME was set by +.*; epoch' ||
-	fail "the log does not have the step"
+wait_for "the log has the step" logged 'CLOCK_REALTIME was set by +.*; epoch'
 check_time
 
 # A CPU goes down, and up again: that is no disruption. If the source is the TSC, the module
 # multicasts the step before.
-[ $source != tsc ] || logged 'module event: disruption (step)' ||
-	fail "the module does not say so"
+[ $source != tsc ] || wait_for "the module says so" logged 'module event: disruption (step)'
 epoch=$(key epoch)
 for state in 0 1; do
 	echo $state >$online
 	sleep 2
-	is status synchronized && has epoch "$epoch" ||
-		fail "hotplug: $(key status), epoch $(key epoch), not $epoch"
+	wait_for "synchronized, CPU 1: $state" is status synchronized
+	has epoch "$epoch" || fail "hotplug: epoch $(key epoch), not $epoch"
 done
 
 # `trace-ctl clock --fake-disruption` begins a new epoch, with the cause "fake".
 epoch=$(key epoch)
 trace-ctl clock --fake-disruption || fail "no fake disruption"
 check_epoch "$epoch" fake
-trace-ctl status --metrics >/tmp/metrics || fail "no metrics"
+has_metric() {
+	trace-ctl status --metrics >/tmp/metrics || fail "no metrics"
+	grep -qF "tsctrace_$1" /tmp/metrics
+}
 for line in 'module_in_use 1' 'clock_status{status="synchronized"} 1' \
 		'clock_disruptions_total{cause="step"} 1' \
 		'clock_disruptions_total{cause="fake"} 1'; do
-	grep -qF "tsctrace_$line" /tmp/metrics || fail "$(cat /tmp/metrics)"
+	wait_for "metric $line" has_metric "$line"
 done
 
 # The clock page of a killed daemon stays; its status becomes holdover after a while.
 epoch=$(key epoch)
-kill -9 $pid
-wait $pid || true
+kill_now $pid
 is origin daemon || fail "killed, and the clock is from $(key origin)"
 has epoch "$epoch" || fail "killed, and the epoch is $(key epoch)"
 wait_for "holdover" is status holdover
@@ -118,8 +118,7 @@ wait_for "holdover" is status holdover
 start
 wait_for "a successor has taken over" is status synchronized
 has epoch "$epoch" || fail "the successor's epoch is $(key epoch), not $epoch"
-kill -TERM $pid
-wait $pid || fail "SIGTERM: exit status $?"
+end_by TERM $pid
 is status holdover || fail "stopped, and still $(key status)"
 [ ! -e /run/tsctrace/tsctraced.sock ] || fail "the socket is left behind"
 rmmod tsctrace

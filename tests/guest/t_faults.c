@@ -15,7 +15,6 @@ static unsigned int injected;
 
 static int step_open(int fd, const uint8_t *sel)
 {
-	(void)sel;
 	fd = open(TSCT_DEVICE_PATH, O_RDWR);
 	return fd < 0 ? -1 : close(fd);
 }
@@ -27,7 +26,6 @@ static int step_map(int fd, const uint8_t *sel)
 	volatile const char *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	char sum = 0;
 
-	(void)sel;
 	for (size_t at = 0; map != MAP_FAILED && at < size; at += FZ_PAGE)
 		sum += map[at];
 	/* A failed munmap() removes nothing, and the map would hold the channel. */
@@ -38,7 +36,6 @@ static int step_parameter(int fd, const uint8_t *sel)
 {
 	int ret;
 
-	(void)sel;
 	fd = open("/sys/module/tsctrace/parameters/channels_user_max", O_WRONLY);
 	if (fd < 0)
 		return -1;
@@ -96,10 +93,9 @@ static int prepare(const struct call *call, int *ret_holder)
 
 static void clean_up(int fd, int holder)
 {
-	struct tsct_channel_remove arg = { .id = kept_id };
 	struct tsct_info info;
 
-	ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &arg);
+	dev_remove(kept_id);
 	close(fd);
 	close(holder);
 	fd = dev_open();

@@ -8,7 +8,6 @@
  * guest-test: boot=reserved timeout=150 module=no files=tests/fuzz/corpus/kernel rt=yes
  */
 #include <dirent.h>
-#include <time.h>
 
 #include "fuzz/fuzz.h"
 #include "modules.h"

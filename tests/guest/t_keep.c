@@ -5,13 +5,9 @@
  * module. A container's root, with the host's user id, does not own the host's channels.
  */
 #include <linux/capability.h>
-#include <signal.h>
-#include <sys/syscall.h>
 
 #include "modules.h"
 #include "ring.h"
-
-#define PARAM	"/sys/module/tsctrace/parameters/"
 
 static struct tsct_channel_create keep_request(const char *name)
 {
@@ -29,23 +25,12 @@ static uint32_t keep(const char *name)
 	return arg.id;
 }
 
-static int remove_id(uint32_t id)
-{
-	struct tsct_channel_remove arg = { .id = id };
-	int fd = dev_open(), err = ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &arg);
-	int saved = errno;
-
-	close(fd);
-	errno = saved;
-	return err;
-}
-
 static struct tsct_channel_info info_of(uint32_t id)
 {
-	struct tsct_channel_info info = { .id = id - 1 };
 	int fd = dev_open();
+	struct tsct_channel_info info = dev_next(fd, id - 1);
 
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info) && info.id == id, "%m");
+	t_check(info.id == id);
 	close(fd);
 	return info;
 }
@@ -92,15 +77,15 @@ static void try_crash(void)
 	t_check(info.holders == 0 && info.consumers == 0 && info.unread == 0);
 	/* A kept channel's statistics are available while nobody has it open. */
 	fd = dev_open();
-	cpu = (struct tsct_channel_cpu){ .id = id, .cpu = 1 };
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu) && cpu.events == 50, "%m");
+	cpu = dev_cpu(fd, id, 1);
+	t_check(cpu.events == 50);
 	cpu.cpu = 2;
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), EINVAL);
 	cpu.id = id + 1;
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), ENOENT);
-	t_check(!remove_id(id), "%m");
+	t_check(!dev_remove(id), "%m");
 	t_check(dev_info(fd).channels == 0 && dev_info(fd).bytes == 0);
-	t_errno(remove_id(id), ENOENT);
+	t_errno(dev_remove(id), ENOENT);
 	close(fd);
 }
 
@@ -114,8 +99,8 @@ static void try_remove_held(void)
 	uint64_t payload = 1;
 
 	t_errno(ioctl(other, TSCT_IOC_CHANNEL_CREATE, &arg), EEXIST);
-	t_check(!remove_id(id), "%m");
-	t_errno(remove_id(id), ENOENT);
+	t_check(!dev_remove(id), "%m");
+	t_errno(dev_remove(id), ENOENT);
 	t_check(!dev_write(fd, 16, &payload, 8), "%m");
 	t_check(info_of(id).flags == 0 && info_of(id).events == 1);
 	t_errno(dev_attach_name(other, "held", TSCT_ROLE_WRITE), ENOENT);
@@ -124,14 +109,14 @@ static void try_remove_held(void)
 	close(fd);
 	t_check(dev_info(other).channels == 1);
 	close(other);
-	t_check(!remove_id(arg.id), "%m");
+	t_check(!dev_remove(arg.id), "%m");
 
 	/* A channel without KEEP cannot be removed. */
 	arg = dev_request("plain");
 	fd = dev_create(&arg);
-	t_errno(remove_id(arg.id), EINVAL);
+	t_errno(dev_remove(arg.id), EINVAL);
 	close(fd);
-	t_errno(remove_id(0), ENOENT);
+	t_errno(dev_remove(0), ENOENT);
 }
 
 static void drop_capabilities(void)
@@ -156,7 +141,7 @@ static void in_container(void)
 	t_errno(dev_attach(fd, hosts, TSCT_ROLE_WRITE), EACCES);
 	t_errno(dev_attach(fd, hosts, 0), EACCES);
 	t_errno(dev_attach_name(fd, "same", BOTH), ENOENT);
-	t_errno(remove_id(hosts), EACCES);
+	t_errno(dev_remove(hosts), EACCES);
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), ENOENT);
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), ENOENT);
 	/* Its channels have names of their own. */
@@ -178,7 +163,7 @@ static void in_privileged_container(void)
 
 	t_check(!dev_attach(fd, hosts, TSCT_ROLE_WRITE), "%m");
 	close(fd);
-	t_check(!remove_id(hosts), "%m");
+	t_check(!dev_remove(hosts), "%m");
 }
 
 /* Root without capabilities owns what is in its pid namespace and in those below. */
@@ -191,12 +176,12 @@ static void in_host(void)
 	t_check(!dev_attach_name(fd, "same", BOTH), "%m");
 	close(fd);
 	t_check(!ioctl(dev_open(), TSCT_IOC_CHANNEL_NEXT, &info), "%m");
-	t_check(!strcmp(info.name, "same") && info.id != hosts && !remove_id(info.id), "%m");
+	t_check(!strcmp(info.name, "same") && info.id != hosts && !dev_remove(info.id), "%m");
 	/* A name that only a container has: the host's programs do not write there. */
 	fd = dev_open();
 	t_errno(dev_attach_name(fd, "planted", BOTH), ENOENT);
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
-	t_check(!strcmp(info.name, "planted") && !remove_id(info.id), "%m");
+	t_check(!strcmp(info.name, "planted") && !dev_remove(info.id), "%m");
 	close(fd);
 }
 
@@ -230,8 +215,7 @@ static void as_user(void *unused)
 	int fd = dev_open(), i;
 	char name[8];
 
-	(void)unused;
-	t_errno(remove_id(foreign), EACCES);
+	t_errno(dev_remove(foreign), EACCES);
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), ENOENT);
 	for (i = 0; i < 10; i++) {
 		sprintf(name, "k%d", i);
@@ -239,11 +223,11 @@ static void as_user(void *unused)
 	}
 	arg = keep_request("k10");
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EDQUOT);
-	t_check(!remove_id(ids[0]), "%m");
+	t_check(!dev_remove(ids[0]), "%m");
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
 	for (i = 1; i < 10; i++)
-		t_check(!remove_id(ids[i]), "%m");
-	t_check(!remove_id(arg.id), "%m");
+		t_check(!dev_remove(ids[i]), "%m");
+	t_check(!dev_remove(arg.id), "%m");
 	close(fd);
 }
 
@@ -258,7 +242,7 @@ int main(void)
 	foreign = keep("foreign");
 	mod_set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, as_user, NULL);
-	t_check(!remove_id(foreign), "%m");
+	t_check(!dev_remove(foreign), "%m");
 	t_check(dev_info(fd).channels == 0 && dev_info(fd).bytes == 0);
 	keep("left.behind");
 	t_check(dev_info(fd).channels == 1);

@@ -5,10 +5,6 @@
  * the kernel log.
  * guest-test: parallel=yes timeout=120 rt=yes
  */
-#include <poll.h>
-#include <signal.h>
-#include <time.h>
-
 #include "../unit/seed.h"
 #include "clock.h"
 

@@ -9,8 +9,6 @@
  * TSCT_KILLS is the number of writers, 600 or, of all repeats, 2500.
  * guest-test: parallel=yes timeout=600 rt=yes
  */
-#include <signal.h>
-
 #include <tsctrace/tsctrace.h>
 
 #include "../unit/seed.h"
@@ -159,10 +157,7 @@ static uint64_t check_ring(int ring_fd, struct ring_reader *r)
 	uint64_t full = 0;
 
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
-		arg = (struct tsct_channel_cpu){
-			.id = r[cpu].maps->header->id, .cpu = cpu,
-		};
-		t_check(!ioctl(ring_fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+		arg = dev_cpu(ring_fd, r[cpu].maps->header->id, cpu);
 		t_check(r[cpu].wrong == 0, "cpu %u: %lu", cpu, r[cpu].wrong);
 		t_check(arg.events == r[cpu].records, "cpu %u: %llu, read %lu",
 			cpu, arg.events, r[cpu].records);

@@ -4,11 +4,6 @@
  * limit of memory, pid namespaces, and programs without rseq
  * guest-test: files=build/daemon/tsctraced timeout=90
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <ucontext.h>
 
@@ -78,13 +73,6 @@ static void try_definitions(void)
 
 /* ---- the limit of memory ------------------------------------------------ */
 
-static void set_limit(const char *bytes)
-{
-	FILE *file = fopen("/sys/module/tsctrace/parameters/bytes_max", "w");
-
-	t_check(file && fputs(bytes, file) >= 0 && !fclose(file), "%m");
-}
-
 /* Between bind() and listen(), the daemon's socket is there, but refuses connections. */
 static bool is_listening(void)
 {
@@ -110,7 +98,7 @@ static void try_limit(void)
 	int err;
 
 	t_until(is_listening());
-	set_limit("4096");
+	dev_set(PARAM "bytes_max", "4096");
 	err = tsct_channel_open(&options, &channel);
 	t_check(!err, "%s", tsct_channel_error(channel));
 	printf("%s\n", tsct_channel_error(channel));
@@ -122,7 +110,7 @@ static void try_limit(void)
 	t_check(tsct_channel_open(&options, &channel) == -EDQUOT);
 	tsct_channel_close(channel);
 	unsetenv("TSCTRACE_PROVIDER");
-	set_limit("0");
+	dev_set(PARAM "bytes_max", "0");
 	channel = lib_open(&options);
 	tsct_channel_close(channel);
 	lib_stop_daemon(pid);
@@ -135,7 +123,6 @@ static void as_nobody(void *unused)
 {
 	struct tsct_channel *channel;
 
-	(void)unused;
 	t_check(tsct_channel_open(NULL, &channel) == -EACCES);
 	t_check(strstr(tsct_channel_error(channel), "/dev/tsctrace: permission denied; join"),
 		"%s", tsct_channel_error(channel));
@@ -152,7 +139,6 @@ static void as_user(void *unused)
 	struct tsct_channel_options attach = { .flags = TSCT_OPEN_ATTACH };
 	struct tsct_channel *channel;
 
-	(void)unused;
 	t_check(tsct_channel_open(&attach, &channel) == -ENOENT);
 	t_check(strstr(tsct_channel_error(channel), "no such channel"), "%s", tsct_channel_error(channel));
 	tsct_channel_close(channel);
@@ -219,15 +205,20 @@ static const struct tsct_channel_options pidns_options = {
 	.name = "pidns", .block_size = 4096, .blocks = 16, .roles = TSCT_ROLE_WRITE,
 };
 
-static void try_thread(pid_t outer_parent)
+/* Sets *number, the number of this thread in the initial namespace. */
+static void try_thread(pid_t *number)
 {
 	struct tsct_thread_info thread;
+	char self[16] = "";
 	struct stat st;
 	int fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
 	t_check(!ioctl(fd, TSCT_IOC_THREAD, &thread), "%m");
-	t_check(thread.tid == thread.tgid && (pid_t)thread.tid > outer_parent, "%u",
-		thread.tid);
+	/* This /proc is of the outer namespace. */
+	t_check(readlink("/proc/self", self, sizeof(self) - 1) > 0, "%m");
+	t_check(thread.tid == thread.tgid && thread.tid == (uint32_t)atoi(self), "%u, not %s",
+		thread.tid, self);
+	*number = (pid_t)thread.tid;
 	t_check(thread.start_ns > 0 && !thread.reserved[0]);
 	t_check(!stat("/proc/self/ns/pid", &st), "%m");
 	t_check(thread.pid_namespace != 0);
@@ -235,7 +226,7 @@ static void try_thread(pid_t outer_parent)
 }
 
 /* Process 1 of a new pid namespace: emits two events by itself, one by the kernel. */
-static void emit_in_namespace(pid_t outer_parent)
+static void emit_in_namespace(pid_t *number)
 {
 	struct tsct_channel *channel = lib_open(&pidns_options);
 	int id = tsct_event_define(channel, "hello", TSCT_KIND_INSTANT, "");
@@ -250,29 +241,25 @@ static void emit_in_namespace(pid_t outer_parent)
 	t_check(!tsct_emit(channel, id, NULL, 0));
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &attach), "%m");
 	t_check(!ioctl(fd, TSCT_IOC_WRITE, &write), "%m");
-	try_thread(outer_parent);
+	try_thread(number);
 	exit(t_status());
 }
 
-/* Returns the number of the namespace's process 1 in this namespace. */
-static pid_t run_in_namespace(void)
+/* Sets *number, in shared memory: the number of the namespace's process 1 in this namespace. */
+static void run_in_namespace(pid_t *number)
 {
-	pid_t pid, self = getpid();
-	int status;
+	pid_t pid = t_fork();
 
-	pid = t_fork();
 	if (!pid) {
 		t_check(!unshare(CLONE_NEWPID), "%m");
 		/* The child is process 1 of the new namespace. */
 		pid = t_fork();
 		if (!pid)
-			emit_in_namespace(self);
-		waitpid(pid, &status, 0);
-		exit(status ? 0 : pid & 0xff);
+			emit_in_namespace(number);
+		t_check(!t_wait(pid));
+		exit(t_status());
 	}
-	status = t_wait(pid);
-	t_check(status > 0, "%d", status);
-	return status;
+	t_check(!t_wait(pid));
 }
 
 /*
@@ -286,21 +273,20 @@ static void try_pid_namespaces(void)
 	struct tsct_channel *channel;
 	struct tsct_reader *reader;
 	struct tsct_event event;
-	pid_t pids[2];
+	pid_t *pids = mmap(NULL, 4096, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	own.roles = BOTH;
 	channel = lib_open(&own);
 	reader = lib_reader(channel);
 	dev_pin(0);
-	pids[0] = run_in_namespace();
-	pids[1] = run_in_namespace();
+	run_in_namespace(&pids[0]);
+	run_in_namespace(&pids[1]);
 	t_check(pids[0] != pids[1]);
 	for (int i = 0; i < 6; i++) {
 		if (!t_check(lib_next(reader, &event), "event %d", i))
 			break;
-		/* The exit status has the lowest 8 bits. */
-		t_check((event.tid & 0xff) == (uint32_t)pids[i / 3] && event.tid > 1,
-			"event %d: thread %u, process %d", i, event.tid, pids[i / 3]);
+		t_check(event.tid == (uint32_t)pids[i / 3] && event.tid > 1, "event %d: thread %u, process %d",
+			i, event.tid, pids[i / 3]);
 	}
 	tsct_reader_close(reader);
 	tsct_channel_close(channel);
@@ -350,9 +336,6 @@ static void fill_it(struct tsct_channel *channel, int id)
 /* Handles SIGTRAP, which arrives after every instruction while the trap flag is set */
 static void step(int sig, siginfo_t *info, void *context)
 {
-	(void)sig;
-	(void)info;
-	(void)context;
 	steps++;
 }
 

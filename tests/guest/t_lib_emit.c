@@ -6,10 +6,6 @@
  * guest-test: boot=default,unstable
  * guest-test: parallel=yes timeout=90 rt=yes
  */
-#include <pthread.h>
-#include <signal.h>
-#include <time.h>
-
 #include "lib.h"
 
 /* Number of writers: an even writer is a thread; an odd writer is the signal handler of
@@ -56,7 +52,6 @@ static bool emit_one(unsigned int w)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 	if (me)
 		emit_one(me);
 	signalled = 1;

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Memory and channels are charged, limited and uncharged. */
-#include <sched.h>
-
 #include "device.h"
-
-#define PARAM	"/sys/module/tsctrace/parameters/"
 
 static int try_create(const char *name, uint32_t blocks)
 {
-	struct tsct_channel_create arg = dev_request(name);
-	int fd = dev_open();
-
-	arg.blocks = blocks;
-	if (!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg))
-		return fd;
-	close(fd);
-	return -1;
+	return dev_try_create(name, blocks, 0);
 }
 
 /* A little over 1 MiB on each of two CPUs: two channels fit into 5 MiB, three not. */
@@ -23,7 +12,6 @@ static void memory_limit(void *unused)
 {
 	int fds[3], fd = dev_open();
 
-	(void)unused;
 	t_check(dev_info(fd).bytes_user_max == 5 << 20);
 	fds[0] = try_create("a", 256);
 	fds[1] = try_create("b", 256);
@@ -40,7 +28,6 @@ static void channel_limit(void *unused)
 {
 	char name[8];
 
-	(void)unused;
 	for (int i = 0; i < 10; i++) {
 		sprintf(name, "c%d", i);
 		t_check(try_create(name, 2) >= 0, "%d: %m", i);
@@ -68,18 +55,6 @@ static void try_exhaust(int fd)
 	dev_set(PARAM "bytes_max", "0");
 }
 
-static int create_as(uid_t uid, const char *name, uint32_t blocks)
-{
-	int fd, err;
-
-	t_check(!seteuid(uid), "%m");
-	fd = try_create(name, blocks);
-	err = errno;
-	t_check(!seteuid(0), "%m");
-	errno = err;
-	return fd;
-}
-
 /*
  * Of 128 MiB, users without CAP_SYS_RESOURCE may take 112 MiB together; the rest is left
  * to root. 4096 blocks are a little over 16 MiB on each of two CPUs.
@@ -91,16 +66,16 @@ static void try_reserve(int fd)
 	dev_set(PARAM "bytes_user_max", "1073741824");
 	dev_set(PARAM "bytes_max", "134217728");
 	t_check(dev_info(fd).bytes_reserved == 16 << 20);
-	fds[0] = create_as(1000, "a", 4096);
-	fds[1] = create_as(1000, "b", 4096);
-	fds[2] = create_as(1001, "a", 4096);
+	fds[0] = dev_create_as(1000, "a", 4096);
+	fds[1] = dev_create_as(1000, "b", 4096);
+	fds[2] = dev_create_as(1001, "a", 4096);
 	t_check(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
-	t_errno(create_as(1001, "b", 2048), EDQUOT);
-	fds[3] = create_as(1001, "b", 1024);
-	t_errno(create_as(1000, "c", 2048), EDQUOT);
-	fds[4] = create_as(0, "a", 2048);
+	t_errno(dev_create_as(1001, "b", 2048), EDQUOT);
+	fds[3] = dev_create_as(1001, "b", 1024);
+	t_errno(dev_create_as(1000, "c", 2048), EDQUOT);
+	fds[4] = dev_create_as(0, "a", 2048);
 	t_check(fds[3] >= 0 && fds[4] >= 0, "%m");
-	t_errno(create_as(0, "b", 2048), EDQUOT);
+	t_errno(dev_create_as(0, "b", 2048), EDQUOT);
 	for (i = 0; i < 5; i++)
 		close(fds[i]);
 	t_check(dev_info(fd).bytes == 0);
@@ -183,9 +158,9 @@ static void try_namespace(int fd)
 	t_check(write(down[1], "", 1) == 1 && read(up[0], &byte, 1) == 1);
 	t_check(dev_info(fd).bytes > 4 << 20 && dev_info(fd).bytes <= 5 << 20, "%llu",
 		dev_info(fd).bytes);
-	t_errno(create_as(1000, "b", 256), EDQUOT);
-	fds[0] = create_as(1001, "a", 256);
-	fds[1] = create_as(0, "a", 1024);
+	t_errno(dev_create_as(1000, "b", 256), EDQUOT);
+	fds[0] = dev_create_as(1001, "a", 256);
+	fds[1] = dev_create_as(0, "a", 1024);
 	t_check(fds[0] >= 0 && fds[1] >= 0, "%m");
 	t_check(write(down[1], "", 1) == 1);
 	t_check(!t_wait(pid));
@@ -205,7 +180,7 @@ int main(void)
 {
 	int fd = dev_open(), one;
 	uint64_t quarter = dev_info(fd).bytes_max, one_bytes;
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 
 	chmod(TSCT_DEVICE_PATH, 0666);
 	t_check(quarter > 16 << 20 && quarter % 4096 == 0, "%lu", quarter);
@@ -214,7 +189,7 @@ int main(void)
 	one = try_create("one", 256);
 	one_bytes = dev_info(fd).bytes;
 	t_check(one_bytes >= 2 << 20 && one_bytes < 3 << 20, "%lu", one_bytes);
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(info.bytes == one_bytes, "%llu", info.bytes);
 	close(one);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);

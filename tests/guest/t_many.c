@@ -14,16 +14,10 @@ static int fds[CHANNELS];
 
 static int try_create(unsigned int nr, uint32_t flags)
 {
-	struct tsct_channel_create arg = dev_request("");
-	int fd = dev_open();
+	char name[16];
 
-	sprintf(arg.name, "c%u", nr);
-	arg.blocks = 2;
-	arg.flags = flags;
-	if (!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg))
-		return fd;
-	close(fd);
-	return -1;
+	sprintf(name, "c%u", nr);
+	return dev_try_create(name, 2, flags);
 }
 
 static void write_all(unsigned int cpu, unsigned int nr)
@@ -99,7 +93,6 @@ static void try_thousand(int fd)
  * hold, or, with @flags TSCT_CHANNEL_KEEP, of channels without a descriptor. */
 static void as_user(void *flags)
 {
-	struct tsct_channel_remove gone = { 0 };
 	struct tsct_channel_info info = { 0 };
 	unsigned int nr;
 	int fd = dev_open(), one;
@@ -112,10 +105,8 @@ static void as_user(void *flags)
 			close(one);
 	}
 	t_check(nr == 64 && errno == EDQUOT, "%u: %m", nr);
-	while (flags && !ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info)) {
-		gone.id = info.id;
-		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &gone), "%m");
-	}
+	while (flags && !ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info))
+		t_check(!dev_remove(info.id), "%m");
 	close(fd);
 }
 

@@ -5,10 +5,6 @@
  * other users create channels. A fatal signal ends the request.
  * guest-test: timeout=60
  */
-#include <errno.h>
-#include <signal.h>
-#include <sys/mount.h>
-
 #include "modules.h"
 
 #define GROUP	"/tmp/cgroup/small"
@@ -59,8 +55,7 @@ int main(void)
 	t_check(!waitpid(pid, &status, WNOHANG), "the creation did not wait");
 	for (i = 0; i < 6; i++) {
 		begin = t_now();
-		t_check(dev_put("/sys/devices/system/cpu/cpu1/online", i & 1 ? "1" : "0"),
-			"%m");
+		dev_online(i & 1);
 		took = t_now() - begin;
 		longest = took > longest ? took : longest;
 		begin = t_now();

@@ -5,8 +5,6 @@
  * user, and nothing else about them.
  * guest-test: timeout=90 rt=yes
  */
-#include <sys/timex.h>
-
 #include "clock.h"
 #include "modules.h"
 #include "netlink.h"
@@ -37,19 +35,12 @@ static void hear_nothing(void)
 	t_check(!nl_receive(sock, &m, 300), "unexpected message %u", m.genl.cmd);
 }
 
-static void step(void)
-{
-	struct timex timex = { .modes = ADJ_SETOFFSET, .time.tv_usec = 1 };
-
-	t_check(adjtimex(&timex) >= 0, "%m");
-}
-
 static void try_clock(const struct tsct_disruption_page *page)
 {
 	t_check(!nl_join(sock, nl_group_clock), "%m");
 	hear_nothing();
 	for (int i = 0; i < 3; i++) {
-		step();
+		clk_step(1);
 		hear_disruption(clk_count(page), TSCT_CAUSE_STEP);
 	}
 	/* CPUs that go down and come up are no news. */
@@ -71,7 +62,7 @@ static void try_slow_listener(void)
 	t_check(!setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), "%m");
 	while (len > 0 && t_now() < end) {
 		for (int i = 0; i < 200; i++) {
-			step();
+			clk_step(1);
 			usleep(500);
 		}
 		do

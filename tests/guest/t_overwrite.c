@@ -5,14 +5,11 @@
  * loads head afterwards; and the module's statistics of a ring are of one moment.
  * guest-test: parallel=yes timeout=60 rt=yes
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "../unit/seed.h"
 #include "ring.h"
 
-
-static unsigned int writes;	/* number of events */
+static unsigned int writes;	/* number of events, more until the reader has seen enough */
+static atomic_int enough;
 static int fd;
 static struct dev_maps m;
 static atomic_int running;
@@ -23,14 +20,15 @@ static void *write_many(void *arg)
 	unsigned char payload[400];
 	unsigned int len;
 
-	(void)arg;
 	seed_with(0);
 	dev_pin(1);
-	for (uint64_t nr = 0; nr < writes; nr++) {
+	for (uint64_t nr = 0; nr < writes || !enough; nr++) {
 		len = 8 + any(390);
 		pattern_fill(payload, len, nr);
 		if (dev_write(fd, 16, payload, len))
 			failed++;
+		if (nr >= writes)
+			writes = (unsigned int)nr + 1;
 	}
 	running = 0;
 	return NULL;
@@ -93,10 +91,9 @@ static uint64_t check_valid_blocks(uint64_t *ret_last)
 /* The module's statistics of the ring agree with what a reader finds. */
 static void check_figures(uint32_t id)
 {
-	struct tsct_channel_cpu cpu = { .id = id, .cpu = 1 };
 	uint64_t last, seen = check_valid_blocks(&last);
+	struct tsct_channel_cpu cpu = dev_cpu(fd, id, 1);
 
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), "%m");
 	t_check(cpu.events == writes, "%llu", cpu.events);
 	t_check(cpu.overwritten == writes - seen, "%llu %lu", cpu.overwritten,
 		seen);
@@ -117,12 +114,11 @@ static void try_overwrite(void)
 	pthread_create(&thread, NULL, write_many, NULL);
 	while (running) {
 		seen += check_valid_blocks(&last);
-		looks++;
+		enough = ++looks > 10 && seen > 100;
 	}
 	pthread_join(thread, NULL);
 	t_check(failed == 0, "%lu events were rejected", failed);
 	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
-	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
 	t_check(check_valid_blocks(&last) > 100);
 	t_check(last == writes - 1, "%lu", last);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
@@ -136,7 +132,7 @@ static void try_overwrite(void)
 	close(fd);
 }
 
-static uint64_t written;
+static atomic_ulong written;
 
 /* At most one record is unread at any time. */
 static void *write_and_take(void *unused)
@@ -144,7 +140,6 @@ static void *write_and_take(void *unused)
 	struct ring_reader r = { .maps = &m, .cpu = 1 };
 	unsigned char payload[48];
 
-	(void)unused;
 	dev_pin(1);
 	while (running) {
 		pattern_fill(payload, sizeof(payload), written);
@@ -169,7 +164,7 @@ static void try_figures(void)
 	running = 1;
 	pthread_create(&thread, NULL, write_and_take, NULL);
 	dev_pin(0);
-	for (i = 0; i < questions; i++) {
+	for (i = 0; i < questions || written <= 1000; i++) {
 		arg = (struct tsct_channel_cpu){ .id = m.header->id, .cpu = 1 };
 		if (ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg))
 			break;
@@ -177,8 +172,7 @@ static void try_figures(void)
 	}
 	running = 0;
 	pthread_join(thread, NULL);
-	t_check(i == questions, "%m");
-	t_check(written > 1000, "%lu", written);
+	t_check(i >= questions && written > 1000, "%m");
 	t_check(full == 0, "%lu times full", full);
 	printf("%lu written\n", written);
 	dev_unmap(&m);

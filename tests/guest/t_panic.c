@@ -14,7 +14,6 @@
  */
 #include <sys/uio.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include <tsctrace/trace.h>
 
@@ -58,14 +57,6 @@ static uint64_t sum_of(uint32_t cpu, uint64_t nr, int64_t real_ns)
 	return (nr * 0x9e3779b97f4a7c15ULL) ^ (uint64_t)real_ns ^ cpu;
 }
 
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 static void map_shared(void)
 {
 	int fd = ivshmem_open();
@@ -80,13 +71,9 @@ static void map_shared(void)
 
 static bool is_synchronized(void)
 {
-	struct tsct_clock *clock;
-	bool done;
+	struct tsct_clock *clock = NULL;
+	bool done = lib_open_clock(&clock) && !tsct_clock_wait_synced(clock, 1000, 0);
 
-	if (tsct_clock_open(&clock))
-		return false;
-	done = !strcmp(tsct_clock_origin(clock), "daemon") &&
-		!tsct_clock_wait_synced(clock, 1000, 0);
 	tsct_clock_close(clock);
 	return done;
 }
@@ -110,7 +97,7 @@ static void write_user(uint32_t cpu)
 	dev_pin(cpu);
 	for (;;) {
 		payload.nr++;
-		payload.real_ns = now_ns(CLOCK_REALTIME);
+		payload.real_ns = t_ns(CLOCK_REALTIME);
 		payload.sum = sum_of(cpu, payload.nr, payload.real_ns);
 		if (tsct_emit(channel, id, &payload, sizeof(payload)))
 			_exit(1);
@@ -207,6 +194,14 @@ static void make_box(void)
 	close(dev_create(&arg));
 }
 
+static bool all_have_written(void)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		if (!shared->cpu[cpu].user || !shared->cpu[cpu].kernel)
+			return false;
+	return true;
+}
+
 static _Noreturn void run_and_panic(void)
 {
 	uint32_t cpu, wait_us;
@@ -232,6 +227,7 @@ static _Noreturn void run_and_panic(void)
 		if (!t_fork())
 			write_kernel(cpu);
 	}
+	t_until(all_have_written());
 	srandom(shared->seed + shared->round);
 	wait_us = 200000 + random() % 1500000;
 	shared->round++;
@@ -394,7 +390,6 @@ static void as_user(void *unused)
 	struct tsct_previous previous = { .flags = 0 };
 	int fd = dev_open();
 
-	(void)unused;
 	t_errno(ioctl(fd, TSCT_IOC_PREVIOUS, &previous), EPERM);
 	t_errno(ioctl(fd, TSCT_IOC_PREVIOUS_READ, &part), EPERM);
 	previous.flags = TSCT_PREVIOUS_DISCARD;
@@ -525,7 +520,7 @@ int main(void)
 	map_shared();
 	if (shared->magic != MAGIC) {
 		shared->seed = (uint32_t)atoi(getenv("SEED") ?: "0") ?:
-			(uint32_t)now_ns(CLOCK_REALTIME);
+			(uint32_t)t_ns(CLOCK_REALTIME);
 		shared->rounds = (uint32_t)atoi(getenv("TSCT_PANICS") ?: "2");
 		shared->round = 0;
 		shared->magic = MAGIC;

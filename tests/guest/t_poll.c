@@ -4,10 +4,6 @@
  * channels have no poll().
  * guest-test: rt=yes
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/epoll.h>
-
 #include "modules.h"
 
 #define LATER_S	0.1
@@ -45,12 +41,6 @@ static void try_wake(int fd, unsigned int cpu)
 	waitpid(pid, NULL, 0);
 }
 
-static void consume_all(struct dev_maps *m)
-{
-	for (unsigned int cpu = 0; cpu < m->header->nr_cpus; cpu++)
-		dev_consumer(m, cpu)->tail = dev_pos(m, cpu);
-}
-
 static void try_discard(void)
 {
 	int fd = mod_channel(TSCT_POLICY_DISCARD);
@@ -63,7 +53,7 @@ static void try_discard(void)
 		/* A descriptor is readable until the data is consumed. */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
-		consume_all(&m);
+		dev_consume_all(&m);
 		t_check(wait_for(fd, 50) == 0);
 	}
 	dev_unmap(&m);
@@ -99,7 +89,7 @@ static void try_epoll(uint32_t mode)
 		pid = publish_later(i & 1);
 		t_check(epoll_wait(ep, &got, 1, T_HANG_S * 1000) == 1, "round %d", i);
 		waitpid(pid, NULL, 0);
-		consume_all(&m);
+		dev_consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
 	/* The descriptor is closed while epoll waits for the rings. */

@@ -32,7 +32,7 @@ check() {	# DIR KPROBE KRETPROBE FENTRY
 		-o "$1" -- sh -c 'sh work.sh; /usr/bin/jobs 100000 2 >/dev/null'
 	# Where the kernel preempts a program of fentry, others miss their events.
 	missed=$(sed -n 's/.*up to \([0-9]*\) kernel events* missed.*/\1/p' err)
-	[ "${missed:-0}" -le 5 ] || fail "events were missed"
+	[ "${missed:-0}" -lt $N ] || fail "$missed events were missed: no test"
 	case $(uname -r) in
 	6.[0-6].*) grep -q 'Linux before 6.7 does not count' err ;;
 	*) ! grep -q 'does not count' err ;;

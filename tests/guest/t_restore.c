@@ -11,13 +11,6 @@
 
 static struct tsct_clock *clk;
 
-static bool is_synchronized(void)
-{
-	struct tsct_time now;
-
-	return !tsct_clock_now(clk, &now) && now.status == TSCT_STATUS_SYNCHRONIZED;
-}
-
 static uint64_t restore_seq(void)
 {
 	struct tsct_clock_snapshot s = { 0 };
@@ -36,13 +29,6 @@ static bool is_in_new_epoch(void)
 		state.cause == TSCT_CAUSE_MIGRATION;
 }
 
-static bool open_daemon_clock(void)
-{
-	tsct_clock_close(clk);
-	clk = NULL;
-	return !tsct_clock_open(&clk) && !strcmp(tsct_clock_origin(clk), "daemon");
-}
-
 /* boot.sh --restore waits for this line on the guest's console. */
 static void request_snapshot(void)
 {
@@ -58,8 +44,8 @@ int main(void)
 	struct tsct_utc utc;
 	pid_t pid = lib_start_daemon("1000");
 
-	t_until(open_daemon_clock());
-	t_until(is_synchronized());
+	t_until(lib_open_clock(&clk));
+	t_until(lib_is_synchronized(clk));
 	vmfork_update_kernel(500);
 	t_check(!tsct_clock_utc(clk, &utc) && utc.source == TSCT_UTC_KERNEL);
 	t_check(restore_seq() == 0, "restored before the test");
@@ -67,7 +53,7 @@ int main(void)
 	t_until(restore_seq() == 1);
 	t_until(is_in_new_epoch());
 	t_check(tsct_clock_utc(clk, &utc) == -ESTALE, "UTC is known");
-	t_until(is_synchronized());
+	t_until(lib_is_synchronized(clk));
 	t_check(restore_seq() == 1);
 	lib_stop_daemon(pid);
 	return t_status();

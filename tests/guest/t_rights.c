@@ -4,7 +4,6 @@
 
 static void as_nobody(void *arg)
 {
-	(void)arg;
 	t_errno(open(TSCT_DEVICE_PATH, O_RDWR), EACCES);
 	t_errno(open(TSCT_DEVICE_PATH, O_RDONLY), EACCES);
 }

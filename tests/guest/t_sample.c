@@ -47,7 +47,6 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 	struct work_done done;
 	struct tick tick;
 
-	(void)r;
 	if (rec->id == id_tick && rec->len == 16 + sizeof(tick)) {
 		memcpy(&tick, rec->payload, sizeof(tick));
 		t_check(tick.late_ns >= 0, "%ld ns early", -tick.late_ns);
@@ -88,10 +87,7 @@ static uint32_t set_switch(int fd, uint32_t id, uint32_t state)
 
 static uint64_t count_events(int fd)
 {
-	struct tsct_channel_info info = { 0 };
-
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
-	return info.events;
+	return dev_next(fd, 0).events;
 }
 
 /* Shows the channel, and the roles of this descriptor, in its file of /proc. */
@@ -155,13 +151,13 @@ static void try_invalid(const char *parameters)
 
 int main(void)
 {
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	int fd, other = dev_open();
 
 	mod_load("/lib/modules/tsctrace-sample.ko", "");
 	t_check(dev_info(other).channels == 1);
 	t_errno(mod_unload("tsctrace"), EAGAIN);
-	t_check(!ioctl(other, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(other, 0);
 	t_check(!strcmp(info.name, "sample") && info.uid == 0);
 	t_check(info.flags == TSCT_CHANNEL_KERNEL && info.holders == 1);
 	t_check(info.policy == TSCT_POLICY_OVERWRITE);

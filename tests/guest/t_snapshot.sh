@@ -31,8 +31,7 @@ TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
 jobs=$!
 wait_for "events of fly" has_events fly 1500
 run 0 trace-ctl snapshot -c fly -o running
-kill -9 $jobs
-wait $jobs || true
+kill_now $jobs
 jobs=
 run 0 trace-ctl channel list
 grep -q ' fly  *module  *root  *overwrite,kept .* 0  *-  *[1-9]' out || fail "list"
@@ -72,12 +71,11 @@ for event in sched_switch sys_read/begin sys_read/end; do
 done
 in_order dump || fail "a time stamp decreases"
 run 0 trace-ctl status -p
-grep -q "CPU 0 .*overwritten [1-9]" out || fail "no figures per CPU"
+grep -q "CPU [01] .*overwritten [1-9]" out || fail "no figures per CPU"
 run 0 trace-ctl top -p --once -d 1
 awk -v c="$kernel" '$2 == c && $3 + 0 > 0 { on = 1 } END { exit !on }' out ||
 	fail "no new events in $kernel"
-kill -INT $recorder
-wait $recorder || fail "the recorder: $(cat record.err)"
+end_by INT $recorder
 recorder=
 trace-ctl dump flight | grep -q ' sched_switch ' || fail "the recorder's own"
 

@@ -5,8 +5,6 @@
  * CPU is measured.
  * guest-test: module=no rt=yes
  */
-#include <signal.h>
-
 #include "modules.h"
 
 static volatile bool *spinning;

@@ -8,10 +8,6 @@
  * guest-test: module=no timeout=240
  * guest-test: files=build/daemon/tsctraced
  */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/timex.h>
-
 #include "clock.h"
 #include "lib.h"
 #include "vmfork.h"
@@ -24,14 +20,6 @@ static struct tsct_clock *clk;
 static atomic_int stop;
 static atomic_ulong readings, valid, wrong;
 
-static int64_t real_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* A reading with a bound must hold, whatever happens, unless a disruption came between the
  * readings that it is compared with. */
 static void try_reading(const struct tsct_disruption_page *page)
@@ -41,12 +29,11 @@ static void try_reading(const struct tsct_disruption_page *page)
 	int64_t before, after;
 	int err;
 
-	before = real_ns();
+	before = t_ns(CLOCK_REALTIME);
 	err = tsct_clock_now(clk, &time);
-	after = real_ns();
+	after = t_ns(CLOCK_REALTIME);
 	readings++;
-	if (err || (time.status != TSCT_STATUS_SYNCHRONIZED &&
-		    time.status != TSCT_STATUS_HOLDOVER) || clk_count(page) != count)
+	if (err || !lib_has_bound(&time) || clk_count(page) != count)
 		return;
 	valid++;
 	if (time.ns + (int64_t)time.error_ns >= before &&
@@ -62,7 +49,7 @@ static void try_reading(const struct tsct_disruption_page *page)
 static void try_short(const struct tsct_disruption_page *page)
 {
 	uint64_t count = clk_count(page);
-	int64_t before = real_ns(), ns = tsct_clock_now_ns(clk), after = real_ns();
+	int64_t before = t_ns(CLOCK_REALTIME), ns = tsct_clock_now_ns(clk), after = t_ns(CLOCK_REALTIME);
 
 	if (clk_count(page) == count && (ns < before - 1000000 || ns > after + 1000000))
 		wrong++;
@@ -77,20 +64,7 @@ static void *read_clock(void *arg)
 	return NULL;
 }
 
-static bool is_synchronized(void)
-{
-	struct tsct_time now;
-
-	return !tsct_clock_now(clk, &now) && now.status == TSCT_STATUS_SYNCHRONIZED;
-}
-
 /* ---- disruptions ----------------------------------------------------------- */
-
-static void sleep_and_wake(void)
-{
-	dev_set("/sys/power/pm_test", "processors");
-	dev_set("/sys/power/state", "mem");
-}
 
 static void sleep_lightly(void)
 {
@@ -100,9 +74,7 @@ static void sleep_lightly(void)
 
 static void step(void)
 {
-	struct timex timex = { .modes = ADJ_SETOFFSET, .time.tv_sec = 100 };
-
-	t_check(adjtimex(&timex) >= 0, "%m");
+	clk_step(100000000);
 }
 
 static void change_clocksource(void)
@@ -115,7 +87,7 @@ static const struct {
 	const char *name;
 	void (*happen)(void);
 } disruptions[] = {
-	{ "suspend to memory", sleep_and_wake },
+	{ "suspend to memory", vmfork_sleep },
 	{ "step", step },
 	{ "suspend to idle", sleep_lightly },
 	{ "restored snapshot", vmfork_report },
@@ -135,16 +107,18 @@ static void stop_daemon(void)
 static void try_disruption(unsigned int i, const struct tsct_disruption_page *page)
 {
 	struct tsct_clock_state state;
+	const unsigned long valid_before = valid;
 	struct tsct_clock *new;
 	struct tsct_time time;
 	uint64_t past;
 	int64_t ns;
 
-	t_until(is_synchronized());
+	t_until(lib_is_synchronized(clk));
+	t_until(valid > valid_before);
 	stop_daemon();
 	t_check(!tsct_clock_snapshot(clk, &state));
 	past = state.real.as_of_cycles;		/* the last sample */
-	t_check(is_synchronized(), "%s", disruptions[i].name);
+	t_check(!tsct_clock_now(clk, &time) && lib_has_bound(&time), "%s", disruptions[i].name);
 	disruptions[i].happen();
 	t_check(!(clk_count(page) & TSCT_DISRUPTIONS_PENDING));
 	t_check(tsct_clock_now(clk, &time) || time.status == TSCT_STATUS_DISRUPTED,
@@ -162,7 +136,7 @@ static void try_disruption(unsigned int i, const struct tsct_disruption_page *pa
 		time.status != TSCT_STATUS_DISRUPTED, "%s: status %u of the past",
 		disruptions[i].name, time.status);
 	kill(daemon_pid, SIGCONT);
-	t_until(is_synchronized());
+	t_until(lib_is_synchronized(clk));
 	t_check(!tsct_clock_now(new, &time) && time.status == TSCT_STATUS_SYNCHRONIZED,
 		"%s: status %u", disruptions[i].name, time.status);
 	tsct_clock_close(new);
@@ -173,7 +147,7 @@ static void try_dead_daemon(void)
 {
 	struct tsct_clock *own;
 
-	t_until(is_synchronized());
+	t_until(lib_is_synchronized(clk));
 	kill(daemon_pid, SIGKILL);
 	waitpid(daemon_pid, NULL, 0);
 	step();
@@ -200,13 +174,6 @@ static void try_without_page(void)
 	t_check(!rename("/dev/hidden", TSCT_DISRUPTIONS_PATH), "%m");
 }
 
-static bool is_of_daemon(void)
-{
-	tsct_clock_close(clk);
-	clk = NULL;
-	return !tsct_clock_open(&clk) && !strcmp(tsct_clock_origin(clk), "daemon");
-}
-
 static bool has_count(void)
 {
 	struct tsct_clock_state state;
@@ -222,12 +189,12 @@ int main(void)
 
 	/* The clock is opened without the module, and then follows the module's count. */
 	daemon_pid = lib_start_daemon("200");
-	t_until(is_of_daemon());
-	t_until(is_synchronized());
+	t_until(lib_open_clock(&clk));
+	t_until(lib_is_synchronized(clk));
 	t_check(!has_count());
 	mod_load("/lib/modules/tsctrace.ko", "");
 	t_until(has_count());
-	t_until(is_synchronized());
+	t_until(lib_is_synchronized(clk));
 	try_without_page();
 	page = clk_map();
 	t_check(dev_put("/sys/module/suspend/parameters/pm_test_delay", "0"), "%m");
@@ -240,7 +207,6 @@ int main(void)
 	for (int i = 0; i < READERS; i++)
 		pthread_join(threads[i], NULL);
 	t_check(!wrong, "%lu of %lu readings", wrong, readings);
-	t_check(valid > readings / 20, "only %lu of %lu readings had a bound", valid, readings);
 	printf("%lu readings, %lu with a bound, %lu wrong\n", readings, valid, wrong);
 	try_dead_daemon();
 	tsct_clock_close(clk);

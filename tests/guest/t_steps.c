@@ -4,30 +4,17 @@
  * counts it before the call that does it returns, so that no reader converts by params of
  * before. A changed offset of TAI, a slew by NTP and time itself change nothing. After a
  * change of the clocksource, the module's next check of the CPUs chooses the source of
- * channels created later; existing channels keep their source. poll() and epoll
- * report changes until the count is read. The page can be mapped for reading by every user, and in no other way.
+ * channels created later; existing channels keep their source. poll() and epoll report changes
+ * until the count is read. The page can be mapped for reading by every user, and in no other
+ * way.
  * guest-test: timeout=60 rt=yes
  */
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/timex.h>
-
 #include "clock.h"
 
 #define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 static int fd;
 static const struct tsct_disruption_page *page;
-
-static void step_by(long us)
-{
-	struct timex timex = {
-		.modes = ADJ_SETOFFSET, .time.tv_sec = us < 0 ? -1 : 0,
-		.time.tv_usec = us < 0 ? us + 1000000 : us,
-	};
-
-	t_check(adjtimex(&timex) >= 0, "%m");
-}
 
 static void set_tai(int offset)
 {
@@ -51,7 +38,7 @@ static void try_step(long us)
 {
 	uint64_t before = clk_count(page), after;
 
-	step_by(us);
+	clk_step(us);
 	after = clk_count(page);
 	t_check(after == before + TSCT_DISRUPTIONS_STEP, "%ld us: %#llx, not one more than %#llx",
 		us, (unsigned long long)after, (unsigned long long)before);
@@ -93,15 +80,15 @@ static void try_epoll(void)
 	struct epoll_event want = { .events = EPOLLIN }, got;
 	int poller = clk_open(), ep = epoll_create1(EPOLL_CLOEXEC);
 
-	step_by(1000);
+	clk_step(1000);
 	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, poller, &want), "%m");
 	t_check(epoll_wait(ep, &got, 1, 0) == 1, "a change before EPOLL_CTL_ADD");
 	read_count(poller);
 	t_check(epoll_wait(ep, &got, 1, 0) == 0);
-	step_by(1000);
+	clk_step(1000);
 	t_check(!epoll_ctl(ep, EPOLL_CTL_MOD, poller, &want), "%m");
 	t_check(epoll_wait(ep, &got, 1, 0) == 1, "a change before EPOLL_CTL_MOD");
-	step_by(-2000);
+	clk_step(-2000);
 	t_check(epoll_wait(ep, &got, 1, 0) == 1);
 	close(ep);
 	close(poller);
@@ -115,12 +102,12 @@ static void try_poll(void)
 	pid_t pid;
 
 	t_check(!is_changed(poller, 0));
-	step_by(1000);
+	clk_step(1000);
 	t_check(is_changed(poller, 0) && is_changed(poller, 0));
 	read_count(poller);
 	t_check(!is_changed(poller, 0));
-	step_by(1000);
-	step_by(1000);
+	clk_step(1000);
+	clk_step(1000);
 	t_check(is_changed(poller, 0));
 	read_count(poller);
 	t_check(!is_changed(poller, 0));
@@ -136,7 +123,7 @@ static void try_poll(void)
 		exit(t_status());
 	}
 	t_check(read(ends[0], &byte, 1) == 1);
-	step_by(-3000);
+	clk_step(-3000);
 	t_check(!t_wait(pid));
 	close(poller);
 }
@@ -146,28 +133,23 @@ static void try_map(void *unused)
 	int device = clk_open();
 	char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, device, 0);
 
-	(void)unused;
 	t_check(map != MAP_FAILED && ((struct tsct_disruption_page *)map)->magic ==
 		TSCT_DISRUPTIONS_MAGIC, "%m");
 	t_errno(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
 	t_errno(mprotect(map, 4096, PROT_READ | PROT_EXEC), EACCES);
 	t_check(mremap(map, 4096, 8192, MREMAP_MAYMOVE) == MAP_FAILED);
 	munmap(map, 4096);
-	t_check(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, device, 0) == MAP_FAILED &&
-		errno == EPERM, "%m");
-	t_check(mmap(NULL, 8192, PROT_READ, MAP_SHARED, device, 0) == MAP_FAILED &&
-		errno == EINVAL, "%m");
-	t_check(mmap(NULL, 4096, PROT_READ, MAP_SHARED, device, 4096) == MAP_FAILED &&
-		errno == EINVAL, "%m");
-	t_check(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0) ==
-		MAP_FAILED && errno == EACCES, "%m");
+	t_errno(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, device, 0), EPERM);
+	t_errno(mmap(NULL, 8192, PROT_READ, MAP_SHARED, device, 0), EINVAL);
+	t_errno(mmap(NULL, 4096, PROT_READ, MAP_SHARED, device, 4096), EINVAL);
+	t_errno(mmap(NULL, 4096, RW, MAP_SHARED, device, 0), EACCES);
 	close(device);
 }
 
 static void try_user(void *unused)
 {
 	try_map(unused);
-	t_check(open(TSCT_DISRUPTIONS_PATH, O_RDWR) < 0 && errno == EACCES, "%m");
+	t_errno(open(TSCT_DISRUPTIONS_PATH, O_RDWR), EACCES);
 }
 
 /* ---- clocksources ---------------------------------------------------------- */

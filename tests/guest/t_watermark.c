@@ -3,9 +3,6 @@
  * A reader of a kernel channel is woken when its watermark is reached, and not before.
  * guest-test: rt=yes
  */
-#include <poll.h>
-#include <sys/epoll.h>
-
 #include "modules.h"
 
 static int ready(int fd)
@@ -29,11 +26,6 @@ static void write_some(unsigned int cpu, unsigned int nr)
 	mod_emit(nr);
 }
 
-static void drain(const struct dev_maps *m, unsigned int cpu)
-{
-	__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu), __ATOMIC_RELEASE);
-}
-
 static void try_discard(void)
 {
 	int fd = mod_channel(TSCT_POLICY_DISCARD);
@@ -51,12 +43,11 @@ static void try_discard(void)
 	t_check(!ready(fd));
 	t_check(!watermark(fd, 0), "%m");
 	t_check(ready(fd));
-	drain(&m, 0);
-	drain(&m, 1);
+	dev_consume_all(&m);
 	t_check(!ready(fd));
 	write_some(0, 1);
 	t_check(ready(fd));
-	drain(&m, 0);
+	dev_consume(&m, 0);
 	/* With a watermark above the size of all rings, poll() reports data when one
 	 * ring is half full. */
 	t_check(!watermark(fd, ~0ULL), "%m");
@@ -149,16 +140,16 @@ static void try_epoll(void)
 
 	write_some(0, 1);
 	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event), "%m");
-	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, T_HANG_S * 1000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	write_some(1, 1);
-	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, T_HANG_S * 1000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	close(ep);
 	/* poll() reports data written before the call at once, and a second poll()
 	 * does not report the same data. */
 	write_some(0, 1);
-	t_check(poll(&p, 1, 5000) == 1);
+	t_check(poll(&p, 1, T_HANG_S * 1000) == 1);
 	t_check(poll(&p, 1, 100) == 0);
 	close(fd);
 }

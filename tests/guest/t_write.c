@@ -5,9 +5,6 @@
  * plus the lost ones.
  * guest-test: parallel=yes timeout=60 boot=default,unstable rt=yes
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "../unit/seed.h"
 #include "ring.h"
 
@@ -50,8 +47,7 @@ static void count_cpus(const struct ring_reader *r, uint32_t id,
 	uint64_t sum = 0;
 
 	for (unsigned int cpu = 0; cpu < m.header->nr_cpus; cpu++) {
-		arg = (struct tsct_channel_cpu){ .id = id, .cpu = cpu };
-		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+		arg = dev_cpu(fd, id, cpu);
 		t_check(arg.state == TSCT_CPU_READY);
 		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
 			r[cpu].records);
@@ -67,7 +63,7 @@ static void count_cpus(const struct ring_reader *r, uint32_t id,
 static void count(struct ring_reader *r)
 {
 	unsigned long records = 0, lost = 0, big = 0, pads = 0, wrong = 0;
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 
 	for (unsigned int cpu = 0; cpu < m.header->nr_cpus; cpu++) {
 		struct tsct_producer *p = dev_producer(&m, cpu);
@@ -91,7 +87,7 @@ static void count(struct ring_reader *r)
 	t_check(records + lost + big == (unsigned long)THREADS * WRITES *
 		m.header->nr_cpus);
 
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(info.lost[TSCT_LOST_FULL] == lost, "%llu", info.lost[0]);
 	t_check(info.unread == 0, "%llu", info.unread);
 	t_check(info.events == records, "%llu", info.events);
@@ -118,6 +114,9 @@ static void try_all_cpus(void)
 		pthread_create(&threads[i], NULL, write_many, (void *)(uintptr_t)i);
 	for (cpu = 0; cpu < nr; cpu++)
 		r[cpu] = (struct ring_reader){ .maps = &m, .cpu = cpu };
+	/* Nobody reads until a ring is full. */
+	while (running && !full)
+		usleep(300);
 	while (running) {
 		for (cpu = 0; cpu < nr; cpu++)
 			ring_drain(&r[cpu]);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Restores of the virtual machine, and updates of the kernel's bound to UTC */
+/* Restores of the virtual machine, suspends, and updates of the kernel's bound to UTC */
 #ifndef TSCT_TEST_VMFORK_H
 #define TSCT_TEST_VMFORK_H
-
-#include <sys/timex.h>
 
 #include "modules.h"
 
@@ -16,6 +14,14 @@ T_FN void vmfork_report(void)
 	if (error == ENOENT)
 		t_skip("this kernel has no CONFIG_VMGENID");
 	t_check(error == ECANCELED, "tsct-vmfork.ko: %s", strerror(error));
+}
+
+/* Suspends to memory, and wakes up. */
+T_FN void vmfork_sleep(void)
+{
+	dev_set("/sys/module/suspend/parameters/pm_test_delay", "0");
+	dev_set("/sys/power/pm_test", "processors");
+	dev_set("/sys/power/state", "mem");
 }
 
 /* Sets maxerror as an NTP daemon does that has synchronized the clock. */

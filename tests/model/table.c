@@ -8,139 +8,75 @@
 #define WRAP_POS(block_size)	((3ULL << TSCT_POS_BITS) - (block_size))
 #define WRAP_EVENTS		0x2ffffULL
 
+#define DISCARD(size)	.policy = TSCT_POLICY_DISCARD, .block_size = (size), .blocks = 2
+#define OVERWRITE(size)	.policy = TSCT_POLICY_OVERWRITE, .block_size = (size), .blocks = 4
+/* Actors: a thread of a program, a context of the kernel, and readers on another CPU */
+#define EMITS(nr)	{ .kind = USER, .events = (nr) }
+#define EMITS_AT(at, nr) { .kind = KERNEL, .level = (at), .events = (nr) }
+#define READS(reader)	{ .kind = (reader), .cpu = 1 }
+
 const struct scenario scenarios[] = {
 	{
-		.name = "user-discard",
-		.about = "two threads, each event begins a block",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.buffer = 2, .kernel_provider = true,
-		.actors = {
-			{ .kind = USER, .events = 2 },
-			{ .kind = USER, .events = 1 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-discard", "two threads, each event begins a block",
+		DISCARD(64), .buffer = 2, .kernel_provider = true,
+		.actors = { EMITS(2), EMITS(1), READS(DISCARD_READER) },
 	}, {
-		.name = "user-kills",
-		.about = "a thread is killed, at any instruction",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.buffer = 1, .kills = 1,
-		.actors = {
-			{ .kind = USER, .events = 1 },
-			{ .kind = USER, .events = 2 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-kills", "a thread is killed, at any instruction",
+		DISCARD(64), .buffer = 1, .kills = 1,
+		.actors = { EMITS(1), EMITS(2), READS(DISCARD_READER) },
 	}, {
-		.name = "user-aborts",
-		.about = "signals at any instruction, until the kernel writes",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.buffer = 4, .aborts = 4, .kernel_provider = true,
-		.actors = {
-			{ .kind = USER, .events = 3 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-aborts", "signals at any instruction, until the kernel writes",
+		DISCARD(64), .buffer = 4, .aborts = 4, .kernel_provider = true,
+		.actors = { EMITS(3), READS(DISCARD_READER) },
 	}, {
-		.name = "user-aborts-alone",
-		.about = "signals at any instruction, no fallback to the kernel",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
-		.buffer = 4, .kills = 1, .aborts = 4,
-		.actors = {
-			{ .kind = USER, .events = 4 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-aborts-alone", "signals at any instruction, no fallback to the kernel",
+		DISCARD(128), .buffer = 4, .kills = 1, .aborts = 4,
+		.actors = { EMITS(4), READS(DISCARD_READER) },
 	}, {
-		.name = "user-shared",
-		.about = "two threads in the same block",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
-		.buffer = 2, .kernel_provider = true,
-		.actors = {
-			{ .kind = USER, .events = 3 },
-			{ .kind = USER, .events = 1 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-shared", "two threads in the same block",
+		DISCARD(128), .buffer = 2, .kernel_provider = true,
+		.actors = { EMITS(3), EMITS(1), READS(DISCARD_READER) },
 	}, {
-		.name = "user-full",
-		.about = "blocks of several records, rings that are full",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
-		.buffer = 3,
-		.actors = {
-			{ .kind = USER, .events = 8 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-full", "blocks of several records, rings that are full",
+		DISCARD(128), .buffer = 3,
+		.actors = { EMITS(8), READS(DISCARD_READER) },
 	}, {
-		.name = "user-wrap",
-		.about = "positions and counts that wrap, no fallback",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.start = WRAP_POS(64), .events_before = WRAP_EVENTS,
-		.buffer = 2,
-		.actors = {
-			{ .kind = USER, .events = 2 },
-			{ .kind = USER, .events = 1 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"user-wrap", "positions and counts that wrap, no fallback",
+		DISCARD(64), .start = WRAP_POS(64),
+		.events_before = WRAP_EVENTS, .buffer = 2,
+		.actors = { EMITS(2), EMITS(1), READS(DISCARD_READER) },
 	}, {
-		.name = "user-overwrite",
-		.about = "a reader that is overtaken while it reads",
-		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
-		.buffer = 6, .kills = 1,
-		.actors = {
-			{ .kind = USER, .events = 7 },
-			{ .kind = OVERWRITE_READER, .cpu = 1 },
-		},
+		"user-overwrite", "a reader that is overtaken while it reads",
+		OVERWRITE(64), .buffer = 6, .kills = 1,
+		.actors = { EMITS(7), READS(OVERWRITE_READER) },
 	}, {
-		.name = "user-overwrite-two",
-		.about = "two threads; stores of aborted sections stay in memory",
-		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
-		.start = WRAP_POS(128), .events_before = WRAP_EVENTS - 1,
-		.prefill = 4, .buffer = 2, .kernel_provider = true,
-		.actors = {
-			{ .kind = USER, .events = 5 },
-			{ .kind = USER, .events = 1 },
-			{ .kind = OVERWRITE_READER, .cpu = 1 },
-		},
+		"user-overwrite-two", "two threads; stores of aborted sections stay in memory",
+		OVERWRITE(64), .start = WRAP_POS(128),
+		.events_before = WRAP_EVENTS - 1, .prefill = 4, .buffer = 2,
+		.kernel_provider = true,
+		.actors = { EMITS(5), EMITS(1), READS(OVERWRITE_READER) },
 	}, {
-		.name = "overwrite-readers",
-		.about = "two readers, one of which begins late",
-		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
-		.prefill = 3, .buffer = 2,
-		.actors = {
-			{ .kind = USER, .events = 5 },
-			{ .kind = OVERWRITE_READER, .cpu = 1 },
-			{ .kind = OVERWRITE_READER, .cpu = 2, .late = true },
-		},
+		"overwrite-readers", "two readers, one of which begins late",
+		OVERWRITE(64), .prefill = 3, .buffer = 2,
+		.actors = { EMITS(5), READS(OVERWRITE_READER),
+			{ .kind = OVERWRITE_READER, .cpu = 2, .late = true } },
 	}, {
-		.name = "kernel-discard",
-		.about = "a task, interrupted by an interrupt and an NMI",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.buffer = 2,
-		.actors = {
-			{ .kind = KERNEL, .level = 0, .events = 2 },
-			{ .kind = KERNEL, .level = 1, .events = 1 },
-			{ .kind = KERNEL, .level = 2, .events = 1 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"kernel-discard", "a task, interrupted by an interrupt and an NMI",
+		DISCARD(64), .buffer = 2,
+		.actors = { EMITS_AT(0, 2), EMITS_AT(1, 1), EMITS_AT(2, 1),
+			READS(DISCARD_READER) },
 	}, {
-		.name = "kernel-full",
-		.about = "the kernel's fast path within a block, full rings",
-		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
-		.start = WRAP_POS(128), .events_before = WRAP_EVENTS,
-		.prefill = 6, .buffer = 2,
-		.actors = {
-			{ .kind = KERNEL, .level = 0, .events = 8 },
-			{ .kind = KERNEL, .level = 2, .events = 1 },
-			{ .kind = DISCARD_READER, .cpu = 1 },
-		},
+		"kernel-full", "the kernel's fast path within a block, full rings",
+		DISCARD(128), .start = WRAP_POS(128),
+		.events_before = WRAP_EVENTS, .prefill = 6, .buffer = 2,
+		.actors = { EMITS_AT(0, 8), EMITS_AT(2, 1),
+			READS(DISCARD_READER) },
 	}, {
-		.name = "kernel-overwrite",
-		.about = "blocks begun along with their first record",
-		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
-		.start = WRAP_POS(64), .events_before = WRAP_EVENTS,
-		.prefill = 2, .buffer = 3,
-		.actors = {
-			{ .kind = KERNEL, .level = 0, .events = 5 },
-			{ .kind = KERNEL, .level = 1, .events = 1 },
-			{ .kind = KERNEL, .level = 2, .events = 1 },
-			{ .kind = OVERWRITE_READER, .cpu = 1 },
-		},
+		"kernel-overwrite", "blocks begun along with their first record",
+		OVERWRITE(64), .start = WRAP_POS(64),
+		.events_before = WRAP_EVENTS, .prefill = 2, .buffer = 3,
+		.actors = { EMITS_AT(0, 5), EMITS_AT(1, 1), EMITS_AT(2, 1),
+			READS(OVERWRITE_READER) },
 	},
 };
 

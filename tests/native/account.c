@@ -94,7 +94,6 @@ static void *run(void *arg)
 
 static void *kill_later(void *unused)
 {
-	(void)unused;
 	usleep((useconds_t)o.kill);
 	kill(getpid(), SIGKILL);
 	return NULL;

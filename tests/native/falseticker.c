@@ -72,20 +72,17 @@ static __s64 ahead_ns(void)
 
 static __u64 now(void *ctx)
 {
-	(void)ctx;
 	return counter(tsct_cycles_read(state.source));
 }
 
 /* CLOCK_REALTIME when the counter is at @ticks, in NTP format */
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
-	(void)ctx;
 	return tsct_clock_params_ns(&state.real, ticks) + ahead_ns();
 }
 
 static void open_session(void *ctx, const struct tsct_responder_request *request)
 {
-	(void)ctx;
 	if (lies[TURN] < 0)
 		return;
 	request->reply->flags |= TSCT_EXT_SESSION_OPEN;

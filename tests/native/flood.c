@@ -34,7 +34,6 @@ static double rate;		/* rate of one thread, events per ns; 0: no limit */
 
 static void end_now(int sig)
 {
-	(void)sig;
 	end_ns = 0;
 }
 

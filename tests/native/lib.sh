@@ -19,6 +19,7 @@ for program in "$ctl" "$daemon" "$emit"; do
 	}
 done
 work=$(mktemp -d)
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)	# another user
 exec {report}>&1	# for fail, where the standard output is redirected
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 # Open MPI runs as root, and more ranks than there are CPUs, which give their CPU away while
@@ -136,6 +137,16 @@ not() { ! "$@"; }	# COMMAND...
 is_named() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }	# PID NAME
 has_ended() { ! kill -0 "$1" 2>/dev/null; }	# PID
 
+kill_now() {	# PID...
+	kill -9 "$@"
+	wait "$@" 2>/dev/null || true
+}
+# Ends a process by a signal. Its exit status has to be 0. FILE: what it printed
+end_by() {	# SIGNAL PID TEXT [FILE]
+	kill -"$1" "$2"
+	wait "$2" || fail "$3: exit status $?: $(cat "${4:-/dev/null}")"
+}
+
 # Stops a process, and waits until none of its threads runs.
 suspend() {	# PID
 	kill -STOP "$1"
@@ -240,6 +251,26 @@ says() {	# PATTERN: fails unless standard error matches PATTERN
 
 shows() {	# PATTERN: fails unless standard output matches PATTERN
 	grep -q -- "$1" "$work/out" || fail "no line of standard output matches '$1'"
+}
+
+# Fails unless each expression of Python is true. j is the JSON of the file, or in the page `text`;
+# of several lines, a list.
+holds() {	# FILE EXPRESSION...
+	python3 -c 'import csv, json, re, sys
+text = open(sys.argv[1]).read()
+page = re.search(r"id=\"data\">(.*?)</script>", text, re.S)
+try: j = json.loads(page[1] if page else text)
+except ValueError: j = [json.loads(line) for line in text.splitlines()]
+for expression in sys.argv[2:]:
+    if not eval("(" + expression + ")"): sys.exit(expression)' "$@" 2>"$work/false" ||
+		fail "${FUNCNAME[1]}: not true of $1: $(cat "$work/false")"
+}
+
+# Prints the value of a Python expression; s is the output of `stat --json`.
+stat_of() {	# DIR EXPRESSION of s
+	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
+s = json.load(sys.stdin)
+print(eval("(" + sys.argv[1] + ")"))' "$2"
 }
 
 # Prints the first number with the key NAME in a JSON file; beyond 2^53, it is a string there.

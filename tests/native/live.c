@@ -19,7 +19,6 @@ static volatile sig_atomic_t over;
 
 static void stop(int number)
 {
-	(void)number;
 	over = 1;
 }
 

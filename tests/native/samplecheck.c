@@ -18,7 +18,6 @@ static int bad;
 
 static void report(void *arg, const char *sentence)
 {
-	(void)arg;
 	printf("%s\n", sentence);
 	bad = 1;
 }

@@ -76,9 +76,10 @@ start() {	# NAME [HOST-ID] [OPTION...]
 		2>>"$work/$1/log"
 	printf -v "$1" %s "$pid"
 }
-slay() {	# NAME
-	kill -9 "${!1}"
-	wait "${!1}" 2>/dev/null || true
+slay() { kill_now "${!1}"; }	# NAME
+end_nodes() {	# NAME...
+	local i
+	for i; do end_by TERM "${!i}" "$i"; done
 }
 reload() { kill -HUP "${!1}"; }	# NAME
 in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...

@@ -230,7 +230,6 @@ static int report(struct node *node)
 
 static void on_signal(int number)
 {
-	(void)number;
 	stop = 1;
 }
 

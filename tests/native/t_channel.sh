@@ -8,11 +8,8 @@
 # --- invalid arguments, and no daemon ---------------------------------------
 
 refused() {	# STATUS PATTERN ARGUMENT...
-	local status=$1 pattern=$2
-	shift 2
-	run "$status" channel "$@"
+	run_says "$1" "$2" channel "${@:3}"
 	says '^trace-ctl channel: '
-	says "$pattern"
 }
 
 refused 2 'missing subcommand: create, remove, list, enable or disable'
@@ -74,8 +71,7 @@ TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null & track pid
 TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null & track box
 until_written fly 10000
 until_written box 0
-kill -9 "$pid"
-wait "$pid" || true
+kill_now "$pid"
 run 0 channel list --json
 python3 - "$work/out" <<'END' || fail "list --json"
 import json, sys
@@ -96,8 +92,7 @@ sleep 0.2
 kill -0 "$box" || fail "the program that has it open ended"
 run 0 channel create box
 run_shows 0 '^channel box: removed$' channel remove box
-kill -9 "$box" "$loose"
-wait "$box" "$loose" || true
+kill_now "$box" "$loose"
 run_shows 0 '^channel fly: removed$' channel remove 1
 no_channels() { [ "$("$ctl" channel list)" = "no channels" ]; }
 wait_for "no channel is left" no_channels
@@ -144,7 +139,6 @@ done
 
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" "$TSCTRACE_RUN_DIR"
-	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	mkdir -m 777 "$work/open"
 	as_nobody() { timeout 300 "${nobody[@]}" "$ctl" "$@" >"$work/out" 2>"$work/err"; }
 	run 0 channel create --policy overwrite secret

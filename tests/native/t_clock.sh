@@ -33,12 +33,7 @@ for key in stamp time_ns; do
 done
 
 # Invalid options and combinations are rejected with the reason.
-refused() {	# PATTERN ARGUMENT...
-	local pattern=$1
-	shift
-	run 2 clock "$@"
-	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
-}
+refused() { run_says 2 "$1" clock "${@:2}"; }	# PATTERN ARGUMENT...
 for s in 0 -1 nan 1x 100000; do
 	refused "'$s' is not a number of seconds from" --watch=$s
 done
@@ -101,8 +96,7 @@ for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
 		segments_s epoch_age_s epoch_began usable why; do
 	shows "\"$key\": "
 done
-kill "$pid"
-wait "$pid" || fail "the daemon: $?"
+end_by TERM "$pid" "the daemon"
 run_says 1 'the clock is holdover' clock --wait-synced=0.2
 
 # The error bound grows at the rate error_growth_ppb, with and without a daemon.

@@ -93,12 +93,10 @@ record_all() {
 	return $held
 }
 steadily record_all || fail "a recording: $(cat "$work"/*/said)"
-stat_of() { "$ctl" stat --json "$work/$1/trace" | python3 -c 'import json, sys
-s = json.load(sys.stdin)["sync"]
-print(s["role"], s["start"], s["end"], s["master"], s["samples"], s["restarts"])'; }
 master=$(of m 'p["node"]')
 for i in $all; do
-	read -r role start end of_node samples restarts < <(stat_of $i)
+	read -r role start end of_node samples restarts < <(stat_of "$work/$i/trace" '" ".join(
+		str(s["sync"][k]) for k in "role start end master samples restarts".split())')
 	[ "$start $end $of_node $restarts" = "done done $master 0" ] ||
 		fail "the recording of $i: $start $end $of_node $restarts"
 	[ $i = m ] || [ "$samples" -ge 60 ] || fail "the recording of $i has $samples samples"
@@ -131,12 +129,18 @@ apart() {
 			exit !(last - first <= most * 1e3) }'
 }
 now_us() { awk '{ printf "%.0f\n", $1 * 1e6 }' /proc/uptime; }
-since=$(now_us)
-callers 20000 $all
-for i in $all; do
-	grep -q '^done$' "$work/$i/said" || fail "timesync of $i: $(cat "$work/$i/said")"
-done
-apart 5000 "$since" $all || fail "they returned at very different times"
+all_call() {	# sets: why
+	local i since
+	since=$(now_us)
+	callers 20000 $all
+	for i in $all; do
+		why="timesync of $i: $(cat "$work/$i/said")"
+		grep -q '^done$' "$work/$i/said" || return
+	done
+	why="they returned at very different times"
+	apart 5000 "$since" $all
+}
+steadily all_call || fail "$why"
 check
 ok "tsct_timesync() from all eight"
 
@@ -168,8 +172,7 @@ watch() {	# DIR...
 	"$helpers/synccheck" --watch 90 "$@" >"$work/watched" & track watcher
 }
 watched() {
-	kill "$watcher"
-	wait "$watcher" || fail "synccheck --watch: $(cat "$work/watched")"
+	end_by TERM "$watcher" "synccheck --watch:" "$work/watched"
 	remark <"$work/watched"
 }
 # NAME: succeeds if the node was in holdover, then synchronized in the same epoch
@@ -193,7 +196,7 @@ watch "${dirs[@]}"
 within "${net_id}wire" ip link set dev t down
 below() { own t && own g && own h; }
 wait_for "the nodes behind the link are in holdover" below
-synced a || fail "a is in holdover, too"
+wait_for "a is synchronized meanwhile" synced a
 within "${net_id}wire" ip link set dev t up
 wait_for "all are synchronized again" each synced
 watched
@@ -219,12 +222,6 @@ done
 check
 ok "a new timeline is a new epoch for all"
 
-callers 20000 $all
-for i in $all; do
-	grep -q '^done$' "$work/$i/said" || fail "timesync of $i: $(cat "$work/$i/said")"
-done
-for i in $all; do
-	kill "${!i}"
-	wait "${!i}" || fail "$i ended with status $?"
-done
+steadily all_call || fail "$why"
+end_nodes $all
 ok "and a collective, as if nothing had been"

@@ -19,9 +19,7 @@ live() {	# ARGUMENT...
 }
 has_url() { grep -q 'http://localhost/[0-9a-f]*/' "$work/err" 2>/dev/null; }
 ended() {	# STATUS
-	local got=0
-	wait "$run" || got=$?
-	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(cat "$work/err")"
+	exits "$1" wait "$run"
 }
 get() { curl -sS --unix-socket "$sock" --max-time 100 "$@"; }	# ARGUMENT...
 code() { get -o "$work/body" -w '%{http_code}' "$@"; }		# ARGUMENT...
@@ -115,10 +113,7 @@ for name, c in s["counts"].items():
     assert c["dropped"] > 30000 and c["shown"] + c["dropped"] + c["lost"] == 40001, c
 '
 { "$ctl" stat --json "$work/o" 2>/dev/null || true; } >"$work/stat"
-python3 -c 'import json, sys
-s = json.load(open(sys.argv[1]))
-assert s["events"] == 3 * 40001 and len(s["nodes"]) == 3, s["events"]' "$work/stat" ||
-	fail "the recording"
+holds "$work/stat" 'j["events"] == 3 * 40001 and len(j["nodes"]) == 3'
 [ ! -e "$work/o.nodes" ] || fail "left: $work/o.nodes"
 nothing_left
 
@@ -227,8 +222,7 @@ nothing_left
 live
 recording() { [ "$(find "$TMPDIR" -name .flushed | wc -l)" = 3 ]; }
 wait_for "all nodes record" recording
-kill -KILL "$run"
-wait "$run" 2>/dev/null || true
+kill_now "$run"
 removed() { [ -z "$(ls -A "$TMPDIR")" ]; }
 wait_for "the nodes have removed all" removed
 rm -f "$sock"

@@ -7,17 +7,8 @@
 need mount umount
 
 cluster() {	# STATUS ARGUMENT...
-	local want=$1 got=0
 	rm -rf "$work/o"
-	timeout 300 "$ctl" cluster record -o "$work/o" "${nodes[@]}" "${@:2}" \
-		>"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "cluster record ${*:2}: exit status $got, not $want: $(cat "$work/err")"
-}
-# Prints the value of a Python expression; s is the output of `stat --json`.
-stat_of() {	# DIR EXPRESSION of s
-	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
-s = json.load(sys.stdin)
-print(eval(sys.argv[1]))' "$2"
+	run "$1" cluster record -o "$work/o" "${nodes[@]}" "${@:2}"
 }
 # No run leaves anything on a node, nor a part of a result.
 nothing_left() {
@@ -177,9 +168,7 @@ lose_beta() {
 none_of_beta() { [ "$(processes "$commands" | wc -l)" = 2 ]; }
 emitted_by_others() { awk '/^(alpha|gamma): emitted/ { n += $3 } END { print n }' "$work/out"; }
 commands="^sh -c $emit 9; touch"
-ended() {	# STATUS
-	exits "$1" wait "$run"
-}
+ended() { exits "$1" wait "$run"; }	# STATUS
 begin
 lose_beta
 says 'beta: MISSING: connection lost: its launcher .*\(137\|signal 9\).*; its last message came [0-9.]* s after the start; its recording may be there, in'
@@ -255,8 +244,7 @@ nothing_left
 
 # --- the coordinator is killed: the recordings end, whole, and so do the commands ---
 begin
-kill -KILL "$run"
-wait "$run" || true
+kill_now "$run"
 all_gone() { none_runs "$commands" && none_runs "$recorders"; }
 wait_for "commands and recorders have ended" all_gone
 [ "$(ls "$TMPDIR" | wc -l)" = 3 ] || fail "recordings: $(ls "$TMPDIR")"

@@ -114,10 +114,7 @@ lines=(
 try() {	# NAME PROGRAM...
 	local name=$1 i steps=()
 	shift
-	if ! command -v "$1" >/dev/null; then
-		echo "without $name"
-		return
-	fi
+	command -v "$1" >/dev/null || { echo "without $name"; return; }
 	for ((i = 0; i < ${#lines[@]}; i += 2)); do
 		steps+=("ready> " "${lines[i]}\\r")
 		# What the shell prints after the line has the same text as the next wait.

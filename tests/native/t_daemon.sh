@@ -13,10 +13,8 @@ start() {
 	"$daemon" --no-module --interval-ms 200 "$@" 2>>"$work/log" & track pid
 }
 stop() {	# SIGNAL WANTED
-	local got=0
 	kill "-$1" "$pid"
-	wait "$pid" || got=$?
-	[ "$got" = "$2" ] || fail "SIG$1: exit status $got, not $2"
+	exits "$2" wait "$pid"
 }
 # Reads the clock into $work/json.
 look() { "$ctl" clock --json >"$work/json" || fail "trace-ctl clock failed"; }
@@ -38,11 +36,8 @@ junk() {	# BYTES: prints as many random bytes, the same for the same seed
 		while (n--) printf "\\%03o", int(rand() * 256) }')"
 }
 refused() {	# STATUS PATTERN COMMAND...
-	local want=$1 pattern=$2 got=0
-	shift 2
-	timeout 300 "$@" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$*: status $got: $(cat "$work/err")"
-	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
+	exits "$1" timeout 300 "${@:3}" 2>"$work/err"
+	says "$2"
 }
 
 [ ! -e /dev/tsctrace ] || skip "the module is loaded, and its clock comes before the daemon's"
@@ -236,8 +231,7 @@ if [ "$(id -u)" = 0 ]; then
 	# Runs a copy of tsctraced as user 65534, who may have no access to the build
 	# directory.
 	cp "$daemon" "$work/tsctraced"
-	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
-		--clear-groups "$work/tsctraced" --no-module \
+	refused 1 'run tsctraced as root' "${nobody[@]}" "$work/tsctraced" --no-module \
 		--run-dir "$work/root"
 
 	# The run directory of a package belongs to the user tsctrace: root's daemon starts

@@ -128,16 +128,14 @@ lost=$(lost_in "$work/lossy.ctf")
 
 # Compares the CSV export by each filter with a selection from the whole export.
 selected() {	# PYTHON-CONDITION OPTION...
-	local condition=$1
-	shift
-	run 3 export -f csv -o "$work/part.csv" "$@" "$rec"
+	run 3 export -f csv -o "$work/part.csv" "${@:2}" "$rec"
 	/usr/bin/python3 -c '
 import json, sys
 for line in open(sys.argv[1], errors="surrogateescape"):
     e = json.loads(line)
     if eval(sys.argv[2]):
-        print(line, end="")' "$work/truth" "$condition" >"$work/part"
-	[ -s "$work/part" ] || fail "nothing is selected by $condition"
+        print(line, end="")' "$work/truth" "$1" >"$work/part"
+	[ -s "$work/part" ] || fail "nothing is selected by $1"
 	check csv "$work/part.csv" "$work/part"
 }
 first=1763678962123457949	# time of the first event
@@ -237,7 +235,7 @@ nothing_left "$work"
 mkdir "$work/big"
 "$kinds" "$work/big" 6000
 mkdir "$work/room"
-before='' interrupted=0
+before=
 for format in ctf otf2 perfetto json csv text; do
 	run 1 export -f $format -o /dev/full "$work/big"
 	(
@@ -248,7 +246,6 @@ for format in ctf otf2 perfetto json csv text; do
 	nothing_left "$work/room"
 	interrupt INT 3 export -f $format -o "$work/room/x" "$work/big"
 done
-[ "$interrupted" -gt 3 ] || fail "interrupted only $interrupted of 6"
 
 # 290 threads, of which at most 256 OTF2 files are open at a time. A thread whose file
 # could not be opened at once has the same file as in an export of that thread alone; the
@@ -305,10 +302,7 @@ for d in whole killed early; do
 	mkdir "$work/$d"
 	"$helpers/made" "$work/$d"
 done
-sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
-	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \
-	"$work/killed/metadata"
-truncate -s +1M "$work"/killed/kernel_[01]
+as_killed "$work/killed"
 sed -i -e 's/span = "begin=10000000000/span = "begin=12000000000/' \
 	-e '/^\tclock_real = /s/$/\n\tclock_line_0 = "base_ns=1767225611500000030 base_tsc=11500000000 until_tsc=23500000000 mult=72057594037927936 error_ps=70000 epoch=2 status=2 cause=1";/' \
 	"$work/early/metadata"
@@ -316,11 +310,8 @@ for d in whole killed early; do
 	run 3 export -q -f json -o "$work/$d.json" "$work/$d"
 	run 3 export -q -f csv -o "$work/$d.csv" "$work/$d"
 done
-python3 - "$work" <<'END' || fail "the bound that exports state"
-import csv, json, sys
-for d, want in ("whole", 1501), ("killed", 4000501), ("early", 1501):
-    stated = json.load(open(f"{sys.argv[1]}/{d}.json"))["otherData"]
-    rows = csv.DictReader(open(f"{sys.argv[1]}/{d}.csv"))
-    largest = max(int(row["error_ns"]) for row in rows)
-    assert stated["error_ns"] == stated["clock_error_ns"] == largest == want, (d, stated)
-END
+for d in whole=1501 killed=4000501 early=1501; do
+	holds "$work/${d%=*}.json" "j['otherData']['error_ns'] == j['otherData']['clock_error_ns'] ==
+		max(int(row['error_ns']) for row in csv.DictReader(open('$work/${d%=*}.csv'))) ==
+		${d#*=}"
+done

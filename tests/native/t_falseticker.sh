@@ -32,8 +32,7 @@ used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
 watch() { "$helpers/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
 watched() {
-	kill "$watcher"
-	wait "$watcher" || fail "$1: $(cat "$work/watched")"
+	end_by TERM "$watcher" "$1" "$work/watched"
 	sed "s|$work/|# $1: |" "$work/watched"
 }
 
@@ -143,7 +142,4 @@ sources "master 10.81.0.3 $polls asymmetry -200000"
 wait_for "the asymmetry is corrected" off 0 30000
 show "200 us longer back, and configured"
 
-for i in m s o; do
-	kill "${!i}"
-	wait "${!i}" || fail "$i ended with status $?"
-done
+end_nodes m s o

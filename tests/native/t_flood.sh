@@ -71,7 +71,5 @@ cat "$work/checked"
 [ "$sent" -ge 20 ] || fail "the child sent only $sent requests"
 [ "$lost" -le $((late + 2)) ] || fail "$lost of $sent requests of the child were lost"
 [ "$rss" -le 256 ] || fail "the master grew by $rss kB"
-synced child || fail "the child is no longer synchronized"
-for i in master child; do
-	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
-done
+wait_for "the child is synchronized" synced child
+end_nodes master child

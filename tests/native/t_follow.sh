@@ -9,9 +9,7 @@ flood=$helpers/flood
 until_made() { wait_for "the recording $1 has begun" test -e "$1/metadata"; }	# DIR
 
 follow() {	# NAME ARGUMENT...; sets: follower, the process
-	local name=$1
-	shift
-	"$ctl" dump --follow "$@" >"$work/$name.out" 2>"$work/$name.err" & track follower
+	"$ctl" dump --follow "${@:2}" >"$work/$1.out" 2>"$work/$1.err" & track follower
 }
 
 ends() { exits "$3" wait "$2"; }	# NAME PROCESS STATUS

@@ -20,7 +20,7 @@ count() {	# DIR EVENT
 
 # --- times ------------------------------------------------------------------
 
-run_says 0 '0 lost' record -e syscalls -o times -- "$helpers/brackets" "${BRACKETS:-20000}"
+run_says 0 '0 lost' record --blocks 512 -e syscalls -o times -- "$helpers/brackets" "${BRACKETS:-20000}"
 says 'kernel events: in ring buffers of BPF'
 "$helpers/brackets" check times || fail "times of system calls"
 
@@ -56,8 +56,7 @@ at_exit+=("kill -9 $child 2>/dev/null")
 until_on_disk running 0
 echo >go
 wait_for "the shell has called sync" test -e done
-kill -INT $recorder
-wait $recorder || fail "-p: the recorder"
+end_by INT $recorder "-p: the recorder"
 "$ctl" dump --raw running --event sys_syncfs/begin | awk '{ print $3 }' | sort |
 	uniq -c >threads
 grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"
@@ -92,8 +91,7 @@ sed -i 's/\(boot_id = "\)......../\100000000/' other/metadata
 run 0 merge --force -o merged limited other
 "$ctl" record -q -a -e syscalls --rate-limit 50 -o cut 2>err & track recorder
 until_on_disk cut 0
-kill -9 $recorder
-wait $recorder || true
+kill_now $recorder
 for recording in limited running named merged cut; do
 	"$ctl" stat --json $recording >$recording.json 2>err || [ $recording = cut ]
 done

@@ -86,5 +86,4 @@ wait_for "all packets are read" empty
 ! within "${net_id}server" "$daemon" --no-module --run-dir "$work/other" \
 	--config "$work/server/conf" 2>"$work/out" || fail "two daemons share a port"
 shows "port 123: Address already in use"
-kill "$server"
-wait "$server" || fail "it ended with status $?"
+end_by TERM "$server" "it ended"

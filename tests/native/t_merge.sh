@@ -37,14 +37,10 @@ run_shows 0 '1502 published = 1502 recorded + 0 lost' stat "$work/ab"
 "$ctl" record -q -o "$work/c" -- "$emit" 10
 run 0 merge -q --json -o "$work/abc" "$work/ab" "$work/c"
 [ ! -s "$work/err" ] || fail "-q prints something"
-python3 - "$work/out" <<'END' || fail "--json"
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert j["events"] == 1513 == sum(i["events"] for i in j["inputs"]), j
-assert [n["how"] for n in j["nodes"]] == ["merged", "merged", "own"], j
-assert j["time"] == "own" and j["complete"] and not j["notes"], j
-assert int(j["begin"]) < int(j["end"]) and all(0 < n["error_ns"] < 1e6 for n in j["nodes"]), j
-END
+holds "$work/out" 'j["events"] == 1513 == sum(i["events"] for i in j["inputs"])' \
+	'[n["how"] for n in j["nodes"]] == ["merged", "merged", "own"]' \
+	'j["time"] == "own" and j["complete"] and not j["notes"]' \
+	'int(j["begin"]) < int(j["end"]) and all(0 < n["error_ns"] < 1e6 for n in j["nodes"])'
 readable "$work/abc" 1513
 of_archives=()	# options that do not apply to OTF2 archives
 if has_wing formats; then
@@ -95,10 +91,7 @@ says '(node 1): the recording was incomplete when it was merged; the last events
 shows '^node .* (1): NOT COMPLETE when it was merged'
 ! grep -q '^sum' "$work/out" || fail "stat prints a sum, but losses are unknown"
 run 3 stat --json "$work/o"
-python3 -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False]' "$work/out" ||
-	fail "stat --json"
+holds "$work/out" 'not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False]'
 run_says 3 '(node 1): the recording was incomplete when it was merged' dump "$work/o"
 if has_wing report; then
 	run 3 report -o "$work/o.html" "$work/o"
@@ -107,14 +100,10 @@ if has_wing report; then
 fi
 run 3 merge --json -o "$work/oc" "$work/o" "$work/c"
 says 'o: node 1, .*, was not complete when it was merged'
-python3 -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False, True]' "$work/out" ||
-	fail "merge --json"
+holds "$work/out" 'not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False, True]'
 run 3 stat "$work/oc"
 rm -r "$work/o"
-kill -INT "$recorder"
-wait "$recorder" || fail "the recorder"
+end_by INT "$recorder" "the recorder"
 run 0 merge -q -o "$work/o" "$work/d" "$work/a"
 readable "$work/o" 1102
 rm -r "$work/o"
@@ -125,11 +114,9 @@ file=$(find "$work/x" -name 'default_*' -size +4k | head -n 1)
 truncate -s -100 "$file"
 refused "x: stream ${file##*/}: cut off in packet [0-9]* at byte $(stat -c %s "$file"); .*--salvage" "$work/b" "$work/x"
 run_says 3 'x: stream .*: cut off' merge --salvage --json -o "$work/o" "$work/b" "$work/x"
-missing=$(python3 -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
-assert j["events"] + j["missing"] == 1502
-print(j["missing"])' "$work/out") || fail "the number of missing events"
+holds "$work/out" 'j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"]' \
+	'j["events"] + j["missing"] == 1502'
+missing=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["missing"])' "$work/out")
 says "x: stream ${file##*/}: ends early; missing events: $missing"
 run_shows 3 "1502 published = $((1502 - missing)) recorded + $missing lost" stat "$work/o"
 # stat names the truncated file. stat counts the missing events as missing before the

@@ -107,15 +107,10 @@ if has_wing otf2 && command -v otf2-print >/dev/null; then
 fi
 if has_wing report; then
 	"$ctl" report -q -o "$work/page.html" "$work/m" 2>/dev/null || [ $? = 3 ] || fail "report"
-	python3 - "$work/page.html" <<'END' || fail "the page"
-import json, re, sys
-text = open(sys.argv[1]).read()
-assert "<b>1</b><span>node</span>" in text
-page = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
-assert {c[0] for c in page["cpus"]} == {0} and page["nodes"][1]["events"] == 0
-assert {t[0] for t in page["threads"]} == {0}
-assert all(page["cpus"].index(page["cpus"][g[0]]) == g[0] for g in page["gaps"])
-END
+	holds "$work/page.html" '"<b>1</b><span>node</span>" in text' \
+		'{c[0] for c in j["cpus"]} == {0} and j["nodes"][1]["events"] == 0' \
+		'{t[0] for t in j["threads"]} == {0}' \
+		'all(j["cpus"].index(j["cpus"][g[0]]) == g[0] for g in j["gaps"])'
 fi
 
 # --- nodes of their own -----------------------------------------------------------------

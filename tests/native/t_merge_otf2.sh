@@ -52,14 +52,9 @@ for how in real text; do
 done
 run 0 merge --json -o "$work/auto" "$work/a" "$work/b" "$work/c"
 [ "$(grep -c '"aligned": "real"' "$work/out")" = 3 ] || fail "not aligned by real time"
-python3 - "$work/out" <<'END' || fail "--json"
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert j["events"] == sum(i["events"] for i in j["inputs"]) > 12000
-assert j["locations"] == 7 and j["clock"]["resolution"] == 10**9
-read = sum(i["definitions"] for i in j["inputs"])
-assert 0 < j["definitions"] < read - 60, (j["definitions"], read)
-END
+holds "$work/out" 'j["events"] == sum(i["events"] for i in j["inputs"]) > 12000' \
+	'j["locations"] == 7 and j["clock"]["resolution"] == 10**9' \
+	'0 < j["definitions"] < sum(i["definitions"] for i in j["inputs"]) - 60'
 cmp -s "$work/auto/traces/0.evt" "$work/real/traces/0.evt" ||
 	fail "the default is not --align real"
 run 0 merge -o "$work/alone" "$work/b"
@@ -229,12 +224,8 @@ for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
 	refused "x/traces/5.evt: byte $size: truncated after event [0-9]*; use --salvage to keep" "$work/a" "$work/x"
 	run 3 merge --salvage --json -o "$work/o" "$work/a" "$work/x"
 	says "x/traces/5.evt: byte $size: truncated"
-	python3 - "$work/out" "$size" <<'END' || fail "salvaged at $size"
-import json, sys
-x = json.load(open(sys.argv[1]))["inputs"][1]
-assert x["events"] + x["missing"] == 12065 and not x["complete"], x
-assert (x["missing"] > 11000) == (int(sys.argv[2]) < 100), x
-END
+	holds "$work/out" 'j["inputs"][1]["events"] + j["inputs"][1]["missing"] == 12065' \
+		'not j["inputs"][1]["complete"]' "(j['inputs'][1]['missing'] > 11000) == ($size < 100)"
 	otf2-print "$work/o/traces.otf2" >"$work/printed" 2>&1 || fail "otf2-print"
 	rm -r "$work/o"
 done

@@ -23,8 +23,7 @@ names_quiet() {
 }
 wait_for "the program has attached" names_quiet
 says 'no events: .*; running programs use channel quiet: record it with -c'
-kill "$program"
-wait "$program" || fail "the quiet program"
+end_by TERM "$program" "the quiet program"
 run 3 record --require-events -o "$work/n4" --duration 0.1
 says 'require-events: nothing was recorded'
 run 0 record --require-events -o "$work/n5" -- "$emit" 5
@@ -41,7 +40,7 @@ run 0 record -c "$id" --unread -f --require-events -o "$work/n8" --duration 0.1
 says '^  channel flight: 1 event'
 run 0 channel remove flight
 if [ "$(id -u)" = 0 ]; then
-	run 0 record -o "$work/n9" -- setpriv --reuid=65534 --regid=65534 --clear-groups sleep 0.3
+	run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
 	says 'no events: .*; setpriv ran as user nobody, who has other channels'
 	mkdir "$work/root"
 	cp /bin/busybox "$work/root/" 2>/dev/null || cp "$(command -v busybox)" "$work/root/"

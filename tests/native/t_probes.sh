@@ -18,12 +18,12 @@ refuse() {	# PATTERN PROBE [OPTION...]
 
 # Records the program while PROBES are set, and checks the number of its events.
 counts() {	# EVENTS PROBE...
-	local want=$1 probe args=()
+	local probe args=()
 	for probe in "${@:2}"; do args+=(-e "$probe"); done
 	rm -rf rec
 	run 0 record "${args[@]}" -o rec -- "$program"
 	n=$("$ctl" dump rec | wc -l)
-	[ "$n" = "$want" ] || fail "${*:2}: $n events, not $want"
+	[ "$n" = "$1" ] || fail "${*:2}: $n events, not $1"
 }
 
 cp "$helpers"/traced/{places,gopher} .
@@ -122,7 +122,6 @@ feed() { echo >&3; has_on_disk replaced 0; }
 wait_for "events of a replaced file" feed
 exec 3>&-
 wait "$old" || fail "the program"
-kill -INT "$recorder"
-wait "$recorder" || fail "the recorder: $(cat err)"
+end_by INT "$recorder" "the recorder:" err
 n=$("$ctl" dump replaced | wc -l)
 [ $((n % 5)) = 0 ] || fail "a replaced file: $n events, not 5 for each byte"

@@ -8,10 +8,8 @@
 
 live=$helpers/live
 launch() {	# FILE COMMAND...: starts a program; sets program
-	local file=$1
-	shift
-	"$@" >"$file" & track program
-	until_in "$file" started
+	"${@:2}" >"$1" & track program
+	until_in "$1" started
 }
 
 # --- invalid arguments -----------------------------------------------------------
@@ -86,12 +84,8 @@ wait_for "the program has attached" is_on
 shows "^ *$program live  *on  *live_text  *instant default  *text:string\$"
 run_shows 0 '^1 event disabled in 1 program$' events -p $program disable 'live_t*k'
 run 0 events -p $program list --json
-python3 - "$work/out" <<'END' || fail "list --json"
-import json, sys
-found = {e["name"]: e for e in json.load(open(sys.argv[1]))}
-assert found["live_tick"]["state"] == "off" and found["live_text"]["state"] == "on", found
-assert found["live_tick"]["fields"] == "nr:u64,process:u32/x", found
-END
+holds "$work/out" '{("live_tick", "off"), ("live_text", "on")} <= {(e["name"], e["state"]) for e in j}' \
+	'[e["fields"] for e in j if e["name"] == "live_tick"] == ["nr:u64,process:u32/x"]'
 run_shows 0 '^2 events disabled in 1 program$' events -p $program disable live_tick live_text
 run 0 record -q -o "$work/off" --duration 1
 run 0 events -p $program enable 'live_*'
@@ -109,7 +103,6 @@ kill -CONT "$program"
 
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" "$live" "$TSCTRACE_RUN_DIR"
-	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	for action in 'disable live_tick' list; do
 		# shellcheck disable=SC2086
 		! timeout 300 "${nobody[@]}" "$ctl" events -p $program $action \
@@ -127,12 +120,10 @@ if [ "$(id -u)" = 0 ]; then
 	run 0 record -c "$id" --require-events -o "$work/id" --duration 1
 	says '^  channel default: [1-9]'
 	run_shows 0 ' live_text ' dump "$work/id"
-	kill "$program"
-	wait "$program" || fail "their program"
+	end_by TERM "$program" "their program"
 	program=$own
 fi
-kill "$program"
-wait "$program" || fail "the program"
+end_by TERM "$program" "the program"
 grep -q ' failed 0 .* provider daemon ' "$work/early" || fail "$(cat "$work/early")"
 
 # --- emit ---------------------------------------------------------------------------

@@ -266,7 +266,7 @@ fi
 cat >"$work/later.py" <<'END'
 import time
 import tsctrace
-end = time.monotonic() + 60
+end = time.monotonic() + 300
 print("started", flush=True)
 while not tsctrace.is_enabled("done"):
     tsctrace.event("later", n=1)

@@ -9,9 +9,7 @@
 flood=$helpers/flood
 
 refused() {	# PATTERN ARGUMENT...
-	local pattern=$1
-	shift
-	run_says 2 "$pattern" record "$@" -o "$work/x" -- touch "$work/ran"
+	run_says 2 "$1" record "${@:2}" -o "$work/x" -- touch "$work/ran"
 	[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "the recording began in spite of the error"
 }
 refused "invalid channel name 'b/c'" -c a -c b/c
@@ -146,8 +144,7 @@ until_in "$work/err" 'recording: '
 TSCTRACE_CHANNEL=box "$flood" 100 50000 1 >"$work/box" & track one
 until_in "$work/err" 'recording: [1-9]'
 until_on_disk "$work/killed" 10000
-kill -9 "$recorder"
-wait "$recorder" || true
+kill_now "$recorder"
 # After the recorder was killed, the program continues, and a new recording works.
 : >"$work/err"
 "$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" & track recorder
@@ -202,18 +199,15 @@ echo "idle: $woken wakes in $ms ms, $cpu % of a CPU, with 3 channels"
 # --- the recorder's priority: raised, but not that of the command --------------------
 nice_of() {	# EXPECTED-OF-RECORDER EXPECTED-OF-COMMAND WRAPPER...
 	local want="$1 $2" got
-	shift 2
 	rm -rf "$work/nice"
 	# shellcheck disable=SC2016
-	"$@" "$ctl" record -q -o "$work/nice" -- sh -c \
+	"${@:3}" "$ctl" record -q -o "$work/nice" -- sh -c \
 		'sleep 1; ps -o ni= -p $PPID; ps -o ni= -p $$' >"$work/out" 2>"$work/err" ||
 		fail "record failed"
 	got=$(xargs <"$work/out")
 	[ "$got" = "$want" ] || fail "nice values of recorder and command: $got, not $want"
 }
-if [ "$(nice -n -20 nice 2>/dev/null)" = -20 ]; then
-	nice_of -20 0 env
-else
-	nice_of 0 0 env
-fi
+highest=$(nice -n -20 nice 2>/dev/null)
+[ "$highest" = -20 ] || highest=0
+nice_of "$highest" 0 env
 nice_of 5 5 nice -n 5

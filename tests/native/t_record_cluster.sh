@@ -12,12 +12,6 @@ refused() {	# NODE WORDS
 	[ ! -e "$work/no" ] || fail "$1: a recording is left"
 	[ ! -e "$work/touched" ] || fail "$1: the command was started"
 }
-# Prints the value of a Python expression; s is the output of `stat --json`.
-stat_of() {	# DIR EXPRESSION of s
-	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
-s = json.load(sys.stdin)
-print(eval("(" + sys.argv[1] + ")"))' "$2"
-}
 has() {		# DIR EXPRESSION VALUE
 	local got
 	got=$(stat_of "$1" "$2")
@@ -41,9 +35,12 @@ start alpha a1
 start beta
 wait_for "beta has a clock" logged beta 'clock synchronized'
 wait_for "its master is unsynced" is beta 'p["sources"][0]["status"]' unsynced
-SECONDS=0
-refused beta '10.77.4.1 is not synchronized yet'
-[ $SECONDS -le 10 ] || fail "that took $SECONDS s"
+at_once() {
+	SECONDS=0
+	refused beta '10.77.4.1 is not synchronized yet'
+	[ $SECONDS -le 10 ]
+}
+steadily at_once || fail "that took $SECONDS s"
 for i in alpha beta; do slay $i; done
 
 # A session is limited by its 100 messages, not by the time that they take.
@@ -158,8 +155,7 @@ TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$wo
 recorded() { [ -e "$work/d/metadata" ]; }
 wait_for "it records" recorded
 sleep 0.5
-kill -INT $rec
-wait $rec || fail "interrupted: $(cat "$work/err")"
+end_by INT $rec "interrupted:" "$work/err"
 is_sync "$work/d" end=done
 
 # --- interrupted again, while it waits for the session at the end ----------------------
@@ -178,8 +174,7 @@ is_sync "$work/i" end=interrupted
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/k" 2>/dev/null & track rec
 recorded() { [ -e "$work/k/metadata" ] && [ "$(counted "$work/k" 2>/dev/null)" -ge 100 ]; }
 wait_for "samples are on disk" recorded
-kill -KILL $rec
-wait $rec || true
+kill_now $rec
 run_on 3 beta dump --sync "$work/k"
 says 'its recorder was killed'
 if has_wing report; then
@@ -195,8 +190,7 @@ wait_for "cluster time is in the metadata" known
 later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
 wait_for "the metadata is rewritten" later
 known || fail "the rewritten metadata has no cluster time"
-kill -KILL $rec
-wait $rec || true
+kill_now $rec
 run_on 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
 ! grep -q 'uncalibrated' "$work/err" || fail "recording of a killed recorder on the master: $(cat "$work/err")"
 
@@ -215,8 +209,7 @@ slay beta
 start beta
 wait_for "beta is synchronized again" synced beta
 sleep 1.2
-kill -INT $rec
-wait $rec || fail "the recorder did not go on with the daemon that came back"
+end_by INT $rec "the recorder did not go on with the daemon that came back"
 says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 

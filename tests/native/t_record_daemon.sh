@@ -57,14 +57,12 @@ says 'channel default: already being recorded; stop that recording, or use anoth
 [ ! -e "$work/ran" ] || fail "the program ran"
 [ ! -e "$work/d" ] || fail "a directory was made"
 run 0 record -c second -o "$work/e" -- "$emit" 10
-kill -INT "$pid"
-wait "$pid" || fail "exit status of the first recorder"
+end_by INT "$pid" "the first recorder"
 run 0 record -o "$work/d" -- "$emit" 10
 
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" "$emit"
-	run 0 record -o "$work/f" -- setpriv --reuid=65534 --regid=65534 \
-		--clear-groups "$emit" 10
+	run 0 record -o "$work/f" -- "${nobody[@]}" "$emit" 10
 	[ -z "$("$ctl" dump --event every "$work/f" 2>/dev/null)" ] ||
 		fail "events of another user are recorded"
 fi
@@ -85,8 +83,7 @@ wait_for "attached programs are still recorded" go_on
 "$daemon" 2>"$work/daemon2.log" & track server
 until_in "$work/g.err" 'record: tsctraced runs again, and has the channels'
 "$emit" 10 >"$work/out" || fail "emit"
-kill -INT "$pid"
-wait "$pid" || fail "recorder whose daemon was restarted: $(cat "$work/g.err")"
+end_by INT "$pid" "recorder whose daemon was restarted:" "$work/g.err"
 [ "$(grep -c 'from now on are not' "$work/g.err")" = 1 ] || fail "reported more than once"
 run 0 stat "$work/g"
 run_shows 0 '^  "provider_gone": false,' stat --json "$work/g"
@@ -102,8 +99,7 @@ until_in "$work/i.err" 'record: tsctraced ended'
 suspend "$emitting"
 "$daemon" 2>"$work/daemon3.log" & track server
 until_in "$work/i.err" 'record: tsctraced runs again, and has the channels'
-kill -INT "$pid"
-wait "$pid" || fail "recorder of a stopped program: $(cat "$work/i.err")"
+end_by INT "$pid" "recorder of a stopped program:" "$work/i.err"
 kill -CONT "$emitting"
 
 # The daemon does not return.

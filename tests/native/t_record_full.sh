@@ -17,13 +17,9 @@ check_kept() {	# DIR
 		"$(wc -l <"$work/out")" ] || fail "babeltrace2"
 }
 
-status=0
 # The file size limit (ulimit -f, KiB) is above the size of the rings, which are files
 # in memory, but below the size of the recording's streams.
-(ulimit -f 1000
-exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
-	>"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "file size limit: exit status $status"
+run_limited 1000 1 record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1
 shows '^emitted'
 check_kept "$work/a"
 

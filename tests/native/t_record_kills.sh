@@ -31,10 +31,7 @@ check_recording() {	# DIR KILLED
 	# The exit status is 3, as the recording is incomplete.
 	"$ctl" stat --json "$1" >stat 2>err || [ $? = 3 ] ||
 		fail "$1 cannot be read: $(cat err)"
-	lost=$(python3 -c '
-import json
-print(sum(sum(v for v in l.values() if isinstance(v, int)) if isinstance(l, dict) else 0
-	  for l in [json.load(open("stat"))["lost"]]))')
+	lost=$(stat_of "$1" 'sum(v for v in (s["lost"] or {}).values() if isinstance(v, int))')
 	"$ctl" dump "$1" >all 2>err || [ $? = 3 ] || fail "dump of $1: $(cat err)"
 	grep ' tick ' all >ticks || return 0
 	awk -v lost="$lost" -v killed="$2" -v cpus="$(nproc)" '
@@ -88,9 +85,7 @@ for ((round = 0; round < KILLS; round++)); do
 		wait "$recorder" || [ $? = 3 ] || fail "record: $(cat err.record)"
 		# The exit status says that programs that started without a daemon are missing.
 		run 3 stat --json "r$round"
-		python3 -c '
-import json
-exit(not json.load(open("out"))["sum"]["exact"])' || fail "r$round: published is not recorded + lost"
+		holds out 'j["sum"]["exact"]'
 		start_daemon
 	fi
 	check_recording "r$round" $((! daemon_killed))

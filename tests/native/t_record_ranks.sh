@@ -19,11 +19,10 @@ rank() {	# LAUNCHER LOCAL-RANK SIZE ARGUMENT...
 }
 # Waits for all ranks. Each must exit with the status at its place.
 ended() {	# STATUS...
-	local i got
-	for ((i = 0; i < $#; i++)); do
-		got=0
-		wait "${ranks[$i]}" || got=$?
-		[ "$got" = "${*:i+1:1}" ] || fail "rank $i: exit status $got, not ${*:i+1:1}: $(cat "$work/err.$i")"
+	local i=0 want
+	for want; do
+		cp "$work/err.$i" "$work/err"
+		exits "$want" wait "${ranks[i++]}"
 	done
 }
 ranks=()

@@ -11,10 +11,7 @@ nothing() {
 }
 
 refused() {	# STATUS PATTERN ARGUMENT...
-	local status=$1 pattern=$2
-	shift 2
-	run "$status" record "$@"
-	says "$pattern"
+	run_says "$1" "$2" record "${@:3}"
 	says '^trace-ctl record: '
 	nothing
 }
@@ -26,9 +23,7 @@ touch plain && printf '#!/nonexistent\n' >script && chmod +x script
 refused 1 "./plain: Permission denied; make it executable" -o x -- ./plain
 refused 1 "$work: Is a directory; name a program" -o x -- "$work"
 refused 1 './script: .*check that its interpreter exists' -o x -- ./script
-status=0
-(PATH=$work exec "$ctl" record -o x -- plain) 2>err || status=$?
-[ "$status" = 1 ] || fail "a file without x permission in PATH: exit status $status"
+PATH=$work exits 1 "$ctl" record -o x -- plain 2>err
 says 'record: plain: Permission denied'
 nothing
 
@@ -52,17 +47,11 @@ refused 1 'dangling: dangling symbolic link; remove it' -o dangling -- touch ran
 [ -L dangling ] && [ ! -e nowhere ] || fail "the link dangling was changed"
 if [ "$(id -u)" = 0 ]; then
 	mkdir locked && chmod 755 "$work" locked
-	exits 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
-		-o locked/x -- touch ran >out 2>err
+	exits 1 "${nobody[@]}" "$ctl" record -o locked/x -- touch ran >out 2>err
 	says 'locked/x: cannot write to locked: Permission denied; use another'
-	status=0
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
-		-o locked -- touch ran >out 2>err || status=$?
+	exits 1 "${nobody[@]}" "$ctl" record -o locked -- touch ran >out 2>err
 	says 'locked: cannot write to locked: Permission denied'
-	status=0
-	(cd locked && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$ctl" record -- touch ran) >out 2>err || status=$?
-	[ "$status" = 1 ] || fail "read-only current directory: exit status $status"
+	(cd locked && exits 1 "${nobody[@]}" "$ctl" record -- touch ran) >out 2>err || exit 1
 	says "record: tsctrace-2[-0-9]*: cannot write to $work/locked: Permission denied; use another"
 	nothing
 fi

@@ -6,14 +6,11 @@
 . "$(dirname "$0")/sync.sh"
 
 silent() { [ ! -s "$work/err" ] || fail "$1: $(cat "$work/err")"; }
-# Prints the state of the sessions: "START END", or "none" without samples.
-sessions() {	# DIR
-	"$ctl" stat --json "$1" 2>/dev/null | python3 -c 'import json, sys
-s = json.load(sys.stdin)["sync"]
-print(s["start"], s["end"]) if s else print("none")'
-}
+# STATES of the sessions: "START END", or "none" without samples
 has_sessions() {	# DIR STATES
-	[ "$(sessions "$1")" = "$2" ] || fail "$1: sessions: $(sessions "$1"), not $2"
+	local got
+	got=$(stat_of "$1" 's["sync"]["start"] + " " + s["sync"]["end"] if s["sync"] else "none"')
+	[ "$got" = "$2" ] || fail "$1: sessions: $got, not $2"
 }
 # Prints how many samples the sessions at start and end have: those that were sent and
 # answered within the times that the metadata states.

@@ -29,8 +29,7 @@ cat "$work/out"
 off=$(sed -n 's/.*median \([0-9]*\) ns.*/\1/p' "$work/out")
 [ "$off" -gt 1000000 ] && [ "$off" -lt 3000000 ] || fail "off by $off ns, not 2 ms"
 python3 "$bench/samples.py" "$work/beta/control.sock" >"$work/samples"
-kill "$relay"
-wait "$relay" || fail "the relay failed: $(cat "$work/relay.out")"
+end_by TERM "$relay" "the relay failed:" "$work/relay.out"
 
 # --- its log -------------------------------------------------------------------------
 # It has readings of the TSC, as the daemon's samples have where the TSC is trusted.

@@ -40,30 +40,17 @@ cp -r "$work/m" "$work/line"
 sed -i '/^\tclock_real = /s/$/\n\tclock_line_0 = "base_ns=1767225611500000030 base_tsc=11500000000 until_tsc=13500000000 mult=72057594037927936 error_ps=70000 epoch=2 status=2 cause=1";/' \
 	"$work/line/metadata"
 run 3 report -q -o "$work/line.html" "$work/line"
-python3 - "$work/line.html" <<'END' || fail "bounds of the page"
-import json, re, sys
-text = open(sys.argv[1]).read()
-error = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))["nodes"][0]["error"]
-assert error == [[0, 1501], [1499999999, 1501], [1500000000, 102], [3500000000, 102],
-                 [3500000001, 1501], [10000000000, 1501]], error
-END
+holds "$work/line.html" 'j["nodes"][0]["error"] == [[0, 1501], [1499999999, 1501],
+	[1500000000, 102], [3500000000, 102], [3500000001, 1501], [10000000000, 1501]]'
 
 # Of a killed recorder there are events after the end that the metadata states: the bounds
 # grow up to the last one, at 16 s, also if the ends of the files are damaged.
 cp -r "$work/m" "$work/killed"
-sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
-	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \
-	"$work/killed/metadata"
-truncate -s +1M "$work"/killed/kernel_[01]
+as_killed "$work/killed"
 run 3 report -q -o "$work/killed.html" "$work/killed"
-python3 - "$work/killed.html" <<'END' || fail "bounds of the page of a killed recorder"
-import json, re, sys
-text = open(sys.argv[1]).read()
-error = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))["nodes"][0]["error"]
-assert error == [[0, 1501], [6000000000, 4000501]], error
-cards = re.findall(r"<b>&plusmn; ([^<]*)</b><span>largest error of a time to ([^<]*)<", text)
-assert cards == [("4.0005 ms", "CLOCK_REALTIME"), ("9.001 ms", "UTC")], cards
-END
+holds "$work/killed.html" 'j["nodes"][0]["error"] == [[0, 1501], [6000000000, 4000501]]' \
+	're.findall(r"<b>&plusmn; ([^<]*)</b><span>largest error of a time to ([^<]*)<", text) ==
+	[("4.0005 ms", "CLOCK_REALTIME"), ("9.001 ms", "UTC")]'
 
 # --- recordings of a program, without and with lost events ------------------------
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
@@ -74,14 +61,9 @@ grep -q 'No event was lost' "$work/b.html" || fail "the page reports lost events
 run 3 record -q --blocks 2 --block-size 4096 -o "$work/lossy" -- "$emit" 50000 2
 run 3 report -q "$work/lossy.html" "$work/lossy"
 check "$work/lossy.html" "$work/lossy"
-python3 - "$work/lossy.html" "$work/err" <<'END' || fail "gaps: $(cat "$work/err")"
-import json, re, sys
-d = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read()).group(1))
-lost = int(re.search(r"(\d+) events were lost", open(sys.argv[2]).read()).group(1))
-seen = sum(gap[4] for gap in d["gaps"])
-assert 0 < seen <= lost, (seen, lost)
-assert all(0 <= gap[2] <= gap[3] <= d["span"] for gap in d["gaps"])
-END
+lost=$(sed -n 's/.* \([0-9]*\) events were lost.*/\1/p' "$work/err")
+holds "$work/lossy.html" "0 < sum(gap[4] for gap in j['gaps']) <= $lost" \
+	'all(0 <= gap[2] <= gap[3] <= j["span"] for gap in j["gaps"])'
 
 # --- texts that look like markup ----------------------------------------------------
 mkdir "$work/hostile"
@@ -112,13 +94,8 @@ done
 [ "$shown" -gt 100000 ] || fail "only $shown events, with no limit"
 
 # Events of the rare kind are drawn individually, the frequent kind as a density.
-python3 - "$work/many.html" <<'END' || fail "the events drawn individually"
-import re, sys
-text = open(sys.argv[1]).read()
-shown = dict(re.findall(r'<tr><th scope="row">(\w+)</th><td class="left">\w+</td>.*?'
-                        r'<td class="left">(each|density)</td></tr>', text))
-assert shown["mark"] == "each" and shown["tick"] == "density", shown
-END
+holds "$work/many.html" '{("mark", "each"), ("tick", "density")} <= set(re.findall(
+	r"<tr><th scope=.row.>(\w+)</th><td class=.left.>\w+</td>.*?<td class=.left.>(each|density)</td></tr>", text))'
 
 # --- a merged recording: names, bounds and messages of its nodes --------------------
 mkdir "$work/w"
@@ -127,20 +104,14 @@ run 0 merge -q -o "$work/merged" "$work/w/a" "$work/w/b" "$work/w/c"
 run 0 report -q "$work/merged.html" "$work/merged"
 check "$work/merged.html" "$work/merged"
 [ "$summed" = 0 ] && [ "$events" -gt 70000 ] || fail "$events events, $summed summed up"
-python3 - "$work/merged.html" <<'END' || fail "nodes or messages of the merged page"
-import json, re, sys
-text = open(sys.argv[1]).read()
-d = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
-assert [n["name"] for n in d["nodes"]] == ["node-a", "node-b", "node-c"]
-assert all(len(n["error"]) > 1 for n in d["nodes"])
-worst = [max(e[1] for e in n["error"]) for n in d["nodes"]]
-assert worst[0] < 1000 < worst[1] < 300000 and 1000 < worst[2] < 300000, worst
-assert d["arrows"] > 8000 and sum(n["events"] for n in d["nodes"]) == d["events"]
-row = re.search(r'<th scope="row">all</th><td class="left"></td><td>(\d+)</td><td>(\d+)'
-                r'</td><td>(\d+)</td><td>(\d+)</td>', text)
-matched, before, within, beyond = map(int, row.groups())
-assert matched == d["arrows"] and before > 1000 and beyond == 0, row.groups()
-END
+worst='[max(e[1] for e in n["error"]) for n in j["nodes"]]'
+row='[int(n) for n in re.search(r"<th scope=.row.>all</th><td class=.left.></td>" +
+	r"<td>(\d+)</td>" * 4, text).groups()]'
+holds "$work/merged.html" '[n["name"] for n in j["nodes"]] == ["node-a", "node-b", "node-c"]' \
+	'all(len(n["error"]) > 1 for n in j["nodes"])' "$worst[0] < 1000 < $worst[1] < 300000" \
+	"1000 < $worst[2] < 300000" 'j["arrows"] > 8000' \
+	'sum(n["events"] for n in j["nodes"]) == j["events"]' \
+	"$row[0] == j['arrows'] and $row[1] > 1000 and $row[3] == 0"
 run 0 report -q --node node-b "$work/part.html" "$work/merged"
 check "$work/part.html" "$work/merged" --node node-b
 run 0 report -q "$work/child.html" "$work/w/b"
@@ -201,7 +172,7 @@ nothing_left "$work"
 
 # --- no space left, and interrupts ---------------------------------------------------
 mkdir "$work/room"
-before='' interrupted=0
+before=
 run 1 report -o /dev/full "$work/many"
 [ -c /dev/full ] || fail "it removed a device"
 says 'No space left'
@@ -214,7 +185,6 @@ nothing_left "$work/room"
 for signal in INT TERM HUP; do
 	interrupt $signal 0 report "$work/room/x.html" "$work/many"
 done
-[ "$interrupted" -gt 1 ] || fail "interrupted only $interrupted of 3"
 
 # --- a damaged recording: the readable part is shown, the damage is reported ---------
 cp -r "$work/a" "$work/cut"

@@ -25,14 +25,11 @@ for c in json.load(open(sys.argv[1])):
         print(c[sys.argv[3]])' "$work/list" "$1" "$2"
 }
 run_live() {	# FILE ARGUMENT...: sets program
-	local file=$1
-	shift
-	"$live" "$@" >"$file" & track program
-	until_in "$file" started
+	"$live" "${@:2}" >"$1" & track program
+	until_in "$1" started
 }
 end_live() { kill "$program"; wait "$program" || fail "the program's status"; }
-written() { sed -n 's/.* written \([0-9]*\) .*/\1/p' "$1" | paste -sd+ | bc_; }
-bc_() { local sum; read -r sum; echo $((sum)); }
+written() { echo $(($(sed -n 's/.* written \([0-9]*\) .*/\1/p' "$1" | paste -sd+))); }
 until_holders() {	# CHANNEL NUMBER: sets ms, the time that it took
 	local began=$(date +%s%N)
 	poll_s=0.02 wait_for "channel $1 has $2 holders" has_holders "$@"
@@ -80,8 +77,7 @@ total=$(written "$work/live.out")
 run_live "$work/live2.out"
 until_holders crash 1
 sleep 0.3
-kill -9 "$program"
-wait "$program" 2>/dev/null || true
+kill_now "$program"
 until_holders crash 0
 events=$(column crash events)
 [ "$events" -gt "$total" ] || fail "the second program wrote nothing"
@@ -123,8 +119,7 @@ sleep 0.3
 end_live
 program=$first
 end_live
-kill -INT "$recorder"
-wait "$recorder" || fail "the recorder's status: $(cat "$work/rec.err")"
+end_by INT "$recorder" "the recorder:" "$work/rec.err"
 sum=$(($(written "$work/live3.out") + $(written "$work/live4.out")))
 grep -q "^$work/rec: $sum events" "$work/rec.err" || fail "written $sum; $(cat "$work/rec.err")"
 run 0 stat "$work/rec"
@@ -197,8 +192,7 @@ grep -q ' provider daemon broken 0$' "$work/live9.out" || fail "$(cat "$work/liv
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" "$TSCTRACE_RUN_DIR"
 	run 0 channel create held --policy overwrite
-	PATH=/usr/bin:/bin setpriv --reuid=65534 --regid=65534 --clear-groups python3 - \
-		"$TSCTRACE_RUN_DIR/kept.sock" <<'END' || fail "another user reached the holder"
+	PATH=/usr/bin:/bin "${nobody[@]}" python3 - "$TSCTRACE_RUN_DIR/kept.sock" <<'END' || fail "another user reached the holder"
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:

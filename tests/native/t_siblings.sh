@@ -25,9 +25,7 @@ wait_for "m is synchronized" synced m
 start a b2
 start b c3
 start c d4
-for i in a b c; do
-	wait_for "$i is synchronized" synced $i
-done
+for i in a b c; do wait_for "$i is synchronized" synced $i; done
 
 whole() { is "$1" 'abs(sum(s["weight"] for s in p["sources"]) - 1) < 1e-6' True; }
 # Succeeds if m has a share in all three, and of each two siblings one in the other.
@@ -65,7 +63,7 @@ sed -n '/^SOURCE/,/^$/s/^/# /p' "$work/out"
 # --- five collective calls ---------------------------------------------------------------
 waits=()
 for i in m a b c; do
-	in_dir $i "$helpers/timesync" 5000 5 >"$work/$i.out" & waits+=($!)
+	in_dir $i "$helpers/timesync" 60000 5 >"$work/$i.out" & waits+=($!)
 done
 for i in "${waits[@]}"; do
 	wait "$i" || fail "$(grep -h '' "$work"/*.out)"
@@ -82,8 +80,7 @@ below() { is a 'min([s["depth"] for s in p["sources"] if s["status"] == "used"],
 wait_for "a gets the time by way of b or c" below
 wait_for "a is synchronized" synced a
 sleep 3
-kill "$watcher"
-wait "$watcher" || fail "a lost the master: $(cat "$work/watched")"
+end_by TERM "$watcher" "a lost the master:" "$work/watched"
 sed "s|$work/|# a lost the master: |" "$work/watched"
 bound=$(of a 'int(p["cluster"]["error_ns"])')
 [ "$bound" -lt 1000000 ] || fail "the bound of a is $bound ns"

@@ -105,8 +105,7 @@ all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 run 0 channel create second --policy overwrite --block-size 4096 --blocks 4
 TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null & track pid
 until_written second 1000
-kill -9 "$pid"
-wait "$pid" || true
+kill_now "$pid"
 run_says 0 '^  channel fly: [1-9]' snapshot -o "$work/both"
 says '^  channel second: [1-9]'
 run 0 snapshot -c 2 -o "$work/one"

@@ -40,8 +40,9 @@ grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "no origin of the 
 "$ctl" clock --fake-disruption >/dev/null || fail "clock --fake-disruption fails"
 until_status "its cause is shown" '"cause": "fake"'
 until_status "the clock is fresh again" '"status": "synchronized"'
-[ -e /dev/tsctrace ] ||
-	shows '^clock  *synchronized, epoch 2 (after fake), source '
+text_has() { status && grep -q "$1" "$work/out"; }
+[ -e /dev/tsctrace ] || wait_for "the text says so" \
+	text_has '^clock  *synchronized, epoch 2 (after fake), source '
 
 "$emit" 100000000 1 1000 >/dev/null & track program
 until_status "a channel appears" '^      "name": "default"'
@@ -54,8 +55,7 @@ shows "^ *[0-9]* default  *daemon  *$(id -un)  *discard "
 "$ctl" status --metrics >"$work/out" || fail "status --metrics fails"
 shows '^tsctrace_channels 1$'
 shows '^tsctrace_channel_bytes [1-9]'
-kill -9 "$program"
-wait "$program" || true
+kill_now "$program"
 until_status "the channel is removed" '"channels": \[\]'
 
 kill "$server"

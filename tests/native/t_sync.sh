@@ -64,7 +64,7 @@ grep -qE 'KEPT/DROPPED +FIT ' "$work/out" || fail "no column FIT: $(cat "$work/o
 grep -qE ' [0-9]+/[0-9]+ +(edge|noise|both|few|contradiction) ' "$work/out" ||
 	fail "no reason: $(cat "$work/out")"
 wait_for "gamma logs its fit" logged gamma 'fit by \(hull\|regression\) ('
-synced alpha || fail "gamma is synchronized, alpha is not"
+wait_for "alpha is synchronized" synced alpha
 master=$(of alpha 'p["node"]')
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma has another master"
 is gamma "$source"'["depth"]' 1 || fail "beta reports itself as the master"
@@ -196,7 +196,7 @@ reload beta
 wait_for "it is refused" logged beta 'previous configuration stays'
 logged beta "conf:1: master: 'nowhere': give an IPv4 or IPv6" ||
 	fail "the error is not in the log"
-synced beta || fail "an invalid file had an effect"
+wait_for "beta is synchronized, in spite of an invalid file" synced beta
 beta_conf "$work/badkeys"
 sed -i 's/key 11/key 12/' "$work/beta/conf"
 reload beta
@@ -272,6 +272,4 @@ END
 sent=$(of gamma "$source"'["sent"]')
 [ "$sent" -le 6 ] || fail "$sent requests to an NTP server"
 
-for i in alpha beta gamma; do
-	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
-done
+end_nodes alpha beta gamma

@@ -87,13 +87,13 @@ in_dir ours "$ctl" peers
 wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
 samples() { [ "$(grep -c '10.78.3.1' "$work/client/measurements.log")" -ge 12 ]; }
 wait_for "some samples" samples
-# Column 12 of chronyd's measurements.log is the offset, in seconds. The true offset is
-# zero, because client and server use the clock of this machine.
-grep '10.78.3.1' "$work/client/measurements.log" |
-	awk '{ print $12 < 0 ? -$12 : $12 }' | sort -g | awk '
-	{ o[n++] = $1 * 1e9 }
-	END { printf "chronyd, of us: %d samples, off by %.0f ns (median), %.0f at " \
-		"most\n", n, o[int(n / 2)], o[n - 1]; exit !(o[int(n / 2)] < 20e3) }' ||
+# Columns 12 and 13 of chronyd's measurements.log are the offset and the delay, in seconds. The
+# true offset is zero, because client and server use the clock of this machine: an offset is at
+# most half of its delay, which is long on a busy machine.
+awk '/10\.78\.3\.1/ { n++; off = ($12 < 0 ? -$12 : $12) * 1e9; most = off > most ? off : most
+	bad += off > 20e3 + $13 * 5e8 }
+	END { printf "chronyd, of us: %d samples, off by %.0f ns at most, %d by more than they may\n",
+		n, most, bad; exit bad > 0 }' "$work/client/measurements.log" ||
 	fail "$(tail -n 5 "$work/client/measurements.log")"
 within "${net_id}client" setpriv --bounding-set=-sys_time timeout 300 \
 	"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
@@ -110,5 +110,4 @@ sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"
 reload ours
 wait_for "our wrong key is named" logged ours \
 	'10.78.1.1: does not answer.*same key 7'
-kill "$ours"
-wait "$ours" || fail "status $?"
+end_by TERM "$ours" "it"

@@ -4,13 +4,6 @@
 # nothing is measured. Status, recordings of two such nodes, and the merge of these.
 . "$(dirname "$0")/sync.sh"
 
-# Fails unless the Python expression of j, the JSON in $work/out, is true.
-holds() {	# EXPRESSION of j
-	python3 -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-sys.exit(not eval("(" + sys.argv[2] + ")"))' "$work/out" "$1" || fail "not true: $1: $(cat "$work/out")"
-}
-
 # The kernel of one states a bound of 2 ms to UTC, the configuration of two one of 5 us. one
 # serves NTP to three, which has no synced-cluster. Nothing states a bound for four.
 net one two three four
@@ -35,7 +28,7 @@ shows_synced() (
 	shows '^cluster .*, synchronized, epoch 1, CLOCK_REALTIME of each node (synced-cluster); offset'
 	! grep -q NTP "$work/out" || fail "$1: NTP servers: $(cat "$work/out")"
 	run_on 0 "$1" clock --json
-	holds 'j["cluster"]["origin"] == "synced-cluster" and j["cluster"]["master"] is None and
+	holds "$work/out" 'j["cluster"]["origin"] == "synced-cluster" and j["cluster"]["master"] is None and
 		abs(j["cluster"]["offset_ns"]) <= j["cluster"]["error_ns"] + j["error_ns"] and
 		'"$2"' <= j["cluster"]["error_ns"] < 10**7'
 	run_on 0 "$1" peers
@@ -47,7 +40,7 @@ shows_ntp() (
 	run_on 0 three clock
 	shows '^cluster .*, from NTP servers; offset'
 	run_on 0 three clock --json
-	holds 'j["cluster"]["origin"] == "ntp"'
+	holds "$work/out" 'j["cluster"]["origin"] == "ntp"'
 )
 steadily shows_ntp || fail three
 # A daemon that does not answer: the origin is unknown, and clock does not wait for it.
@@ -62,7 +55,7 @@ wait_for "four logs a warning" warned
 run_on 0 four clock
 ! grep -q '^cluster' "$work/out" || fail "four: $(cat "$work/out")"
 run_on 0 four clock --json
-holds 'j["cluster"] is None and j["error_ns"] > 0'
+holds "$work/out" 'j["cluster"] is None and j["error_ns"] > 0'
 run_on 0 four peers
 shows '^cluster *unknown, epoch'
 
@@ -80,7 +73,7 @@ says 'sync: synced-cluster, 0 samples, cluster time synchronized; session at the
 wait $rec || fail "the recording of two"
 for i in a b; do
 	run_on 0 one stat --json "$work/$i"
-	holds 'j["complete"] and j["events"] == 21 and
+	holds "$work/out" 'j["complete"] and j["events"] == 21 and
 		[j["sync"][k] for k in ("role", "status", "samples", "start", "end")] ==
 		["synced-cluster", "synchronized", 0, "done", "done"]'
 done
@@ -109,7 +102,4 @@ of_host c other other 0 unknown
 run_on 1 one merge -o "$work/no" "$work/alpha" "$work/other"
 says 'never compared'
 
-for i in one two three four; do
-	kill "${!i}"
-	wait "${!i}" || fail "$i ended with status $?"
-done
+end_nodes one two three four

@@ -32,6 +32,15 @@ run() {		# NODE.N ARGUMENT...
 }
 is_joined() { grep -qs '^joined$' "$work/$1"; }
 has_called() { grep -qs '^called at' "$work/$1"; }
+all_joined() { local i; for i; do wait_for "$i has joined" is_joined $i; done; }	# NODE.N...
+all_called() { local i; for i; do wait_for "$i has called" has_called $i; done; }	# NODE.N...
+# Fails unless all returned after the call of LATE.
+returned_after() {	# LATE NODE.N...
+	local i
+	for i in "${@:2}"; do
+		[ "$(at at $i)" -ge "$(at 'called at' $1)" ] || fail "$i returned before $1 called"
+	done
+}
 end() {		# NODE.N...: waits for these programs, which need not succeed
 	local i
 	for i in "$@"; do wait "${pid_of[$i]}" || true; done 2>/dev/null
@@ -110,17 +119,14 @@ waiting() {
 		for i in $(twos $all); do
 			[ $i = $late ] && run $i 60000 1 2 late || run $i 60000 1 2
 		done
-		for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+		all_joined $(twos $all)
 		for i in $(twos $all); do [ $i = $late ] || wait_for "$i has called" has_called $i; done
 		sleep 0.5
 		kill -USR1 ${pid_of[$late]}
 		# shellcheck disable=SC2046
 		end $(twos $all)
 		done_all $(twos $all) || fail "$late is late: $why"
-		for i in $(twos $all); do
-			[ "$(at at $i)" -ge "$(at 'called at' $late)" ] ||
-				fail "$i returned before $late called"
-		done
+		returned_after $late $(twos $all)
 	done
 	echo "# all returned after the late one"
 
@@ -129,7 +135,7 @@ waiting() {
 	for i in $(twos $all); do
 		[ $i = alpha.2 ] && run $i 60000 1 2 late || run $i 60000 1 2
 	done
-	for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+	all_joined $(twos $all)
 	for i in $(twos $all); do [ $i = alpha.2 ] || wait_for "$i has called" has_called $i; done
 	python3 - "$work/alpha/control.sock" >"$work/forged" <<'END'
 import socket, sys
@@ -175,7 +181,7 @@ ending() {
 			others=$(twos $all | tr ' ' '\n' | grep -v $victim)
 			run $victim 60000 1 2 $call
 			for i in $others; do run $i 60000 1 2 late; done
-			for i in $victim $others; do wait_for "$i has joined" is_joined $i; done
+			all_joined $victim $others
 			for i in $others; do
 				[ $i = beta.1 ] || kill -USR1 ${pid_of[$i]}
 			done
@@ -195,9 +201,9 @@ ending() {
 		gone=$(twos $node)
 		others=$(twos ${all/$node/})
 		for i in $gone; do run $i 60000 1 2 late; done
-		for i in $gone; do wait_for "$i has joined" is_joined $i; done
+		all_joined $gone
 		for i in $others; do run $i 60000 1 2; done
-		for i in $others; do wait_for "$i has called" has_called $i; done
+		all_called $others
 		sleep 0.5
 		for i in $others; do
 			! done_all $i || fail "$i did not wait for $node"
@@ -223,15 +229,12 @@ declaring() {
 	run gamma.1 60000
 	# A caller on beta that did not join is not waited for, and does not arrive for beta.
 	run beta.3 60000
-	for i in beta.1 alpha.1 gamma.1 beta.3; do wait_for "$i has called" has_called $i; done
+	all_called beta.1 alpha.1 gamma.1 beta.3
 	sleep 0.5
 	kill -USR1 ${pid_of[beta.2]}
 	end $(twos beta) alpha.1 gamma.1 beta.3
 	done_all $(twos beta) alpha.1 gamma.1 beta.3 || fail "some declared nothing: $why"
-	for i in alpha.1 gamma.1 beta.1 beta.3; do
-		[ "$(at at $i)" -ge "$(at 'called at' beta.2)" ] ||
-			fail "$i returned before beta.2 called"
-	done
+	returned_after beta.2 alpha.1 gamma.1 beta.1 beta.3
 
 	# --- bad declarations ------------------------------------------------------------------
 	run beta.1 60000 1 2 late
@@ -294,15 +297,12 @@ END
 	# --- the environment declares ------------------------------------------------------------
 	export TSCTRACE_TIMESYNC_PROCESSES=2
 	for i in $(twos alpha beta) gamma.1; do run $i 60000; done
-	for i in $(twos alpha beta) gamma.1; do wait_for "$i has called" has_called $i; done
+	all_called $(twos alpha beta) gamma.1
 	sleep 0.5
 	run gamma.2 60000
 	end $(twos $all)
 	done_all $(twos $all) || fail "by the environment: $why"
-	for i in $(twos $all); do
-		[ "$(at at $i)" -ge "$(at 'called at' gamma.2)" ] ||
-			fail "$i returned before gamma.2 called"
-	done
+	returned_after gamma.2 $(twos $all)
 	unset TSCTRACE_TIMESYNC_PROCESSES
 
 	# --- daemons that are restarted while processes wait -----------------------------------------
@@ -317,7 +317,7 @@ END
 		for i in $(twos $all); do
 			[[ " $late " = *" $i "* ]] && run $i 60000 1 2 late || run $i 60000 1 2
 		done
-		for i in $node.2 $others; do wait_for "$i has joined" is_joined $i; done
+		all_joined $node.2 $others
 		slay $node
 		if [ $node = beta ]; then
 			kill -USR1 ${pid_of[beta.1]}
@@ -330,10 +330,7 @@ END
 		kill -USR1 ${pid_of[$node.2]}
 		end $node.2 $others
 		done_all $node.2 $others || fail "the daemon of $node was restarted: $why"
-		for i in $others; do
-			[ "$(at at $i)" -ge "$(at 'called at' $node.2)" ] ||
-				fail "$i returned before $node.2 called"
-		done
+		returned_after $node.2 $others
 	done
 }
 

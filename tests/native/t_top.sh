@@ -7,11 +7,7 @@
 
 flood=$helpers/flood
 
-refused() {	# PATTERN ARGUMENT...
-	local pattern=$1
-	shift
-	run_says 2 "$pattern" top "$@"
-}
+refused() { run_says 2 "$1" top "${@:2}"; }	# PATTERN ARGUMENT...
 refused "unexpected argument 'x'" x
 refused "delay: '0' is not a number of seconds from 0.1 to 86400" -d 0
 refused "delay: 'nan' is not" -d nan
@@ -132,6 +128,5 @@ start_daemon
 # The kept channel is there again.
 until_in "$work/lines" '^[0-9:]*  1 channels\{0,1\}, 0 events/s, 0.0 MB/s, 0 lost/s$'
 kill -0 "$pid" || fail "top ended with the daemon"
-kill -INT "$pid"
-wait "$pid" || fail "exit status of top after SIGINT"
+end_by INT "$pid" "top after SIGINT"
 echo "top: fine"

@@ -297,7 +297,6 @@ static int done;
 
 static void *read_along(void *arg)
 {
-	(void)arg;
 	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
 		drain();
 	return NULL;

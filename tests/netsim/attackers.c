@@ -8,11 +8,6 @@
 #define MEMORY_MAX	8000000	/* largest allowed memory of two nodes after a flood,
 				 * bytes */
 
-static double length_s(struct run *run, double part)
-{
-	return run_length_s(run) * part;
-}
-
 /* ---- falsetickers -------------------------------------------------------- */
 
 #define SERVERS	4
@@ -27,8 +22,7 @@ static unsigned int falseticker_of(const struct run *run)
  * Builds a master, four servers of which one is a falseticker, and a child that polls
  * all four.
  */
-static void build_falseticker(struct run *run,
-			      const struct server_fault *server_fault)
+static void build_falseticker(struct run *run)
 {
 	build_nodes(run, 6);
 	build_master(run, NULL);
@@ -39,9 +33,9 @@ static void build_falseticker(struct run *run,
 	build_child(run, CHILD_OF_FOUR, 4, false, NULL);
 	for (unsigned int i = 1; i <= SERVERS; i++)
 		build_source(run, CHILD_OF_FOUR, i - 1, i, 0, 0);
-	run->world.nodes[falseticker_of(run)].fault = *server_fault;
-	run->world.nodes[falseticker_of(run)].fault.at_s = length_s(run, 0.4);
-	run->world.tally_from_s = length_s(run, 0.2);
+	run->world.nodes[falseticker_of(run)].fault = run->scenario->fault;
+	run->world.nodes[falseticker_of(run)].fault.at_s = run_part_s(run, 0.4);
+	run->world.tally_from_s = run_part_s(run, 0.2);
 	reading_every(&run->world, CHILD_OF_FOUR, 1, run_poll_s(run));
 }
 
@@ -64,34 +58,12 @@ static void expect_identified(struct run *run)
 	}
 }
 
-static void play_falseticker(struct run *run,
-			     const struct server_fault *server_fault)
+void play_falseticker(struct run *run)
 {
-	build_falseticker(run, server_fault);
-	world_run(&run->world, length_s(run, 0.8));
+	build_falseticker(run);
+	world_run(&run->world, run_part_s(run, 0.8));
 	expect_identified(run);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
-}
-
-void play_falseticker_steps(struct run *run)
-{
-	play_falseticker(run, &(struct server_fault) { .step_s = 0.01 });
-}
-
-void play_falseticker_fast(struct run *run)
-{
-	play_falseticker(run, &(struct server_fault) { .fast = 0.01 });
-}
-
-void play_falseticker_past(struct run *run)
-{
-	play_falseticker(run, &(struct server_fault) { .step_s = -10 });
-}
-
-void play_falseticker_params(struct run *run)
-{
-	play_falseticker(run, &(struct server_fault) { .params_s = 2e-3 });
+	run_to_end(run, CHILD_OF_FOUR, 1);
 }
 
 /* In this scenario the falseticker's answers name it as the master of a new timeline,
@@ -100,11 +72,10 @@ void play_falseticker_restarts(struct run *run)
 {
 	struct node *child;
 
-	build_falseticker(run, &(struct server_fault) { 0 });
-	world_run(&run->world, length_s(run, 0.4));
+	build_falseticker(run);
+	world_run(&run->world, run_part_s(run, 0.4));
 	node_make_master(&run->world, falseticker_of(run), 12345);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
+	run_to_end(run, CHILD_OF_FOUR, 1);
 	child = &run->world.nodes[CHILD_OF_FOUR];
 	expect(run, run->world.timelines[child->published[0].timeline].node == 0,
 	       "the child follows the master's timeline");
@@ -115,78 +86,35 @@ void play_falseticker_restarts(struct run *run)
 static const char key_text[] = "7 AES128 HEX:000102030405060708090a0b0c0d0e0f\n";
 static const char other_key[] = "7 AES128 HEX:100102030405060708090a0b0c0d0e0f\n";
 
-static void play_attack(struct run *run, struct adversary *adversary,
-			const char *key)
+void play_attack(struct run *run)
 {
-	struct tsct_keys *keys = key ? build_keys(key) : NULL;
+	struct tsct_keys *keys = run->scenario->with_key ? build_keys(key_text) : NULL;
+	struct adversary adversary = run->scenario->adversary;
 
+	adversary.victim = CHILD;
 	build_nodes(run, 2);
 	run->ratelimit_us = 50000;
 	build_master(run, keys);
 	build_child(run, CHILD, 1, false, keys);
-	build_source(run, CHILD, 0, 0, key ? 7 : 0, 0);
-	run->world.tally_from_s = length_s(run, 0.2);
+	build_source(run, CHILD, 0, 0, keys ? 7 : 0, 0);
+	run->world.tally_from_s = run_part_s(run, 0.2);
 	reading_every(&run->world, CHILD, 1, run_poll_s(run));
-	attack_begin(&run->world, adversary);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
-	expect(run, !adversary->accepted, "no forged answer was accepted");
+	if (adversary.flood_s > 0) {
+		adversary.flood_s *= run->quick ? 10 : 1;
+		adversary.flood_from_s = run_part_s(run, 0.5);
+		adversary.flood_to_s = adversary.flood_from_s + (run->quick ? 20 : 60);
+	}
+	attack_begin(&run->world, &adversary);
+	run_to_end(run, CHILD, 1);
+	expect(run, !adversary.accepted, "no forged answer was accepted");
 	snprintf(run->note, sizeof(run->note),
 		 "%llu replayed, %llu forged, %llu corrupted, %llu flooded",
-		 (unsigned long long)adversary->replayed,
-		 (unsigned long long)adversary->spoofed,
-		 (unsigned long long)adversary->corrupted,
-		 (unsigned long long)adversary->flooded);
+		 (unsigned long long)adversary.replayed,
+		 (unsigned long long)adversary.spoofed,
+		 (unsigned long long)adversary.corrupted,
+		 (unsigned long long)adversary.flooded);
 	run->world.adversary = NULL;
 	tsct_keys_free(keys);
-}
-
-void play_replay(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .replay = 1 };
-
-	play_attack(run, &adversary, key_text);
-}
-
-void play_replay_open(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .replay = 0.3 };
-
-	play_attack(run, &adversary, NULL);
-}
-
-void play_spoof(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
-
-	play_attack(run, &adversary, key_text);
-}
-
-void play_spoof_open(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
-
-	play_attack(run, &adversary, NULL);
-}
-
-void play_corrupt(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .corrupt = 0.5 };
-
-	play_attack(run, &adversary, key_text);
-}
-
-/* Floods the master with 100000 requests per second for a minute; fewer in a quick
- * run. */
-void play_flood(struct run *run)
-{
-	struct adversary adversary = {
-		.victim = CHILD,
-		.flood_s = run->quick ? 1e-4 : 1e-5,
-		.flood_from_s = length_s(run, 0.5),
-		.flood_to_s = length_s(run, 0.5) + (run->quick ? 20 : 60),
-	};
-	play_attack(run, &adversary, key_text);
 	expect(run, memory_used() < MEMORY_MAX,
 	       "memory does not grow with the number of clients");
 }

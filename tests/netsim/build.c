@@ -34,6 +34,11 @@ double run_length_s(const struct run *run)
 	return polls * run_poll_s(run);
 }
 
+double run_part_s(const struct run *run, double part)
+{
+	return run_length_s(run) * part;
+}
+
 static struct crystal_params random_crystal(struct run *run, double wander)
 {
 	struct random *random = &run->world.random;
@@ -196,4 +201,11 @@ bool has_time(struct run *run, uint32_t index)
 	struct node *node = &run->world.nodes[index];
 
 	return node_published(node, node_count(&run->world, node));
+}
+
+void run_to_end(struct run *run, uint32_t index, unsigned int nr)
+{
+	world_run(&run->world, run_length_s(run));
+	for (uint32_t i = index; i < index + nr; i++)
+		expect(run, has_time(run, i), "all nodes have the time");
 }

@@ -12,11 +12,6 @@
 
 #define CHILD	1
 
-static double length_s(struct run *run, double part)
-{
-	return run_length_s(run) * part;
-}
-
 static uint32_t epoch_of(struct run *run, uint32_t index)
 {
 	return tsct_cluster_epoch(run->world.nodes[index].cluster);
@@ -25,8 +20,7 @@ static uint32_t epoch_of(struct run *run, uint32_t index)
 static void play_no_faults(struct run *run)
 {
 	build_master_and_child(run);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
+	run_to_end(run, CHILD, 1);
 }
 
 /* ---- faults of the master ------------------------------------------------ */
@@ -36,16 +30,16 @@ static void master_gone(struct run *run, uint64_t count)
 	uint32_t epoch;
 
 	build_master_and_child(run);
-	world_run(&run->world, length_s(run, 0.3));
+	world_run(&run->world, run_part_s(run, 0.3));
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
-	world_run(&run->world, length_s(run, 0.6));
+	world_run(&run->world, run_part_s(run, 0.6));
 	expect(run, has_time(run, CHILD),
 	       "the child still has the time without master");
 	expect(run, epoch_of(run, CHILD) == epoch,
 	       "the child's epoch continues without master");
 	node_make_master(&run->world, 0, count);
-	world_run(&run->world, length_s(run, 0.6) + 10 * run_poll_s(run));
+	world_run(&run->world, run_part_s(run, 0.6) + 10 * run_poll_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time again");
 	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 	world_run(&run->world, run_length_s(run));
@@ -75,13 +69,12 @@ static void play_master_changes(struct run *run)
 	build_source(run, CHILD, 0, 0, 0, 0);
 	build_source(run, CHILD, 1, 2, 0, 0);
 	reading_every(&run->world, CHILD, 2, run_poll_s(run));
-	world_run(&run->world, length_s(run, 0.4));
+	world_run(&run->world, run_part_s(run, 0.4));
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
-	world_run(&run->world, length_s(run, 0.5));
+	world_run(&run->world, run_part_s(run, 0.5));
 	node_make_master(&run->world, 2, 0);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
+	run_to_end(run, CHILD, 1);
 	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 }
 
@@ -92,11 +85,11 @@ static void play_child_sleeps(struct run *run)
 	uint32_t epoch;
 
 	build_master_and_child(run);
-	world_run(&run->world, length_s(run, 0.5));
+	world_run(&run->world, run_part_s(run, 0.5));
 	epoch = epoch_of(run, CHILD);
 	node_suspended(&run->world, CHILD, 1ULL << 62);
 	expect(run, !has_time(run, CHILD), "the child has no time after a suspend");
-	world_run(&run->world, length_s(run, 0.5) + 10 * run_poll_s(run));
+	world_run(&run->world, run_part_s(run, 0.5) + 10 * run_poll_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time again");
 	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 	world_run(&run->world, run_length_s(run));
@@ -110,14 +103,14 @@ static void play_outage(struct run *run)
 	double from_s;
 
 	build_master_and_child(run);
-	from_s = length_s(run, 0.5);
+	from_s = run_part_s(run, 0.5);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->outage_from_s = from_s;
 	go->outage_to_s = from_s + 3600;
 	world_run(&run->world, from_s + 3590);
 	snprintf(run->note, sizeof(run->note), "bound after the hour %.0f us",
 		 run->world.tally.bound_max);
-	world_run(&run->world, from_s + 3600 + length_s(run, 0.5));
+	world_run(&run->world, from_s + 3600 + run_part_s(run, 0.5));
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
@@ -128,9 +121,8 @@ static void play_route(struct run *run)
 	build_master_and_child(run);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->shift = 200;
-	go->shift_at_s = length_s(run, 0.5);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
+	go->shift_at_s = run_part_s(run, 0.5);
+	run_to_end(run, CHILD, 1);
 }
 
 /* The answers take another route from some time on, which is 200 us shorter. */
@@ -142,9 +134,8 @@ static void play_route_back(struct run *run)
 	back = &run->world.nodes[CHILD].sources[0].answer;
 	back->floor += 200;
 	back->shift = -200;
-	back->shift_at_s = length_s(run, 0.5);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
+	back->shift_at_s = run_part_s(run, 0.5);
+	run_to_end(run, CHILD, 1);
 }
 
 static void play_congestion(struct run *run)
@@ -155,10 +146,9 @@ static void play_congestion(struct run *run)
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->congestion = 300;
 	go->congestion_exp = 100;
-	go->congestion_from_s = length_s(run, 0.5);
-	go->congestion_to_s = length_s(run, 0.7);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the child has the time");
+	go->congestion_from_s = run_part_s(run, 0.5);
+	go->congestion_to_s = run_part_s(run, 0.7);
+	run_to_end(run, CHILD, 1);
 }
 
 /* ---- children of children ------------------------------------------------ */
@@ -173,11 +163,9 @@ static void play_chain(struct run *run)
 		build_child(run, i, 1, true, NULL);
 		build_source(run, i, 0, i - 1, 0, 0);
 	}
-	run->world.tally_from_s = length_s(run, 0.2);
+	run->world.tally_from_s = run_part_s(run, 0.2);
 	reading_every(&run->world, 1, nr - 1, run_poll_s(run));
-	world_run(&run->world, run_length_s(run));
-	for (i = 1; i < nr; i++)
-		expect(run, has_time(run, i), "all nodes have the time");
+	run_to_end(run, 1, nr - 1);
 }
 
 /* ---- NTP servers and other clocks ---------------------------------------- */
@@ -190,22 +178,20 @@ static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 	build_child(run, nr, nr, false, NULL);
 	for (unsigned int i = 0; i < nr; i++)
 		build_source(run, nr, i, i, 0, TSCT_CLIENT_NTP_ONLY | flags);
-	run->world.tally_from_s = length_s(run, 0.2);
+	run->world.tally_from_s = run_part_s(run, 0.2);
 	reading_every(&run->world, nr, 1, run_poll_s(run));
 }
 
 static void play_ntp_basic(struct run *run)
 {
 	play_ntp(run, 1, 0);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, 1), "the child has the time");
+	run_to_end(run, 1, 1);
 }
 
 static void play_ntp_interleaved(struct run *run)
 {
 	play_ntp(run, 1, TSCT_CLIENT_INTERLEAVED);
-	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, 1), "the child has the time");
+	run_to_end(run, 1, 1);
 }
 
 static void play_ntp_false(struct run *run)
@@ -215,7 +201,7 @@ static void play_ntp_false(struct run *run)
 
 	play_ntp(run, 4, 0);
 	run->world.nodes[2].fault = (struct server_fault) {
-		.at_s = length_s(run, 0.4), .step_s = 0.02,
+		.at_s = run_part_s(run, 0.4), .step_s = 0.02,
 	};
 	world_run(&run->world, run_length_s(run));
 	node = &run->world.nodes[4];
@@ -230,28 +216,30 @@ static void play_ntp_false(struct run *run)
 #define SCENARIO(title, function, ...) \
 	{ .name = title, .play = function, ##__VA_ARGS__ }
 
-#define BAD_PATH { .floor = 50, .exp = 20, .loss = 0.2, .duplicate = 0.1, \
-	.late = 0.1, .late_by = 1.2e6 }
-#define BAD_PATHS	.request = BAD_PATH, .answer = BAD_PATH
+#define BAD_PATHS BOTH(.floor = 50, .exp = 20, .loss = 0.2, .duplicate = 0.1, .late = 0.1, \
+	.late_by = 1.2e6)
 
 /* Numbers of polls in a full and a quick run of scenarios with many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
 /* One scenario for each position of the falseticker among the sources, because
  * selection must not depend on their order */
-#define FALSETICKER(title, function, which) \
+#define FALSETICKER(title, function, which, ...) \
 	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
-		 .falseticker = which)
+		 .falseticker = which, .fault = { __VA_ARGS__ })
 #define FALSETICKERS(name, which) \
 	FALSETICKER(name " of four is a falseticker: steps", \
-		    play_falseticker_steps, which), \
+		    play_falseticker, which, .step_s = 0.01), \
 	FALSETICKER(name " of four is a falseticker: 1 % fast", \
-		    play_falseticker_fast, which), \
+		    play_falseticker, which, .fast = 0.01), \
 	FALSETICKER(name " of four is a falseticker: answers from the past", \
-		    play_falseticker_past, which), \
+		    play_falseticker, which, .step_s = -10), \
 	FALSETICKER(name " of four is a falseticker: wrong parameters", \
-		    play_falseticker_params, which), \
+		    play_falseticker, which, .params_s = 2e-3), \
 	FALSETICKER(name " of four is a falseticker: begins an epoch", \
-		    play_falseticker_restarts, which)
+		    play_falseticker_restarts, which, 0)
+#define ATTACK(title, ...) SCENARIO(title, play_attack, .adversary = { __VA_ARGS__ })
+#define ATTACK_KEY(title, ...) \
+	SCENARIO(title, play_attack, .adversary = { __VA_ARGS__ }, .with_key = true)
 
 const struct scenario fault_scenarios[] = {
 	SCENARIO("no faults", play_no_faults),
@@ -314,12 +302,12 @@ const struct scenario fault_scenarios[] = {
 	FALSETICKERS("the second", 2),
 	FALSETICKERS("the third", 3),
 	FALSETICKERS("the last", 4),
-	SCENARIO("answers replayed", play_replay),
-	SCENARIO("answers replayed, no key", play_replay_open),
-	SCENARIO("answers forged", play_spoof),
-	SCENARIO("answers forged, no key", play_spoof_open),
-	SCENARIO("packets corrupted", play_corrupt),
-	SCENARIO("flood of requests", play_flood),
+	ATTACK_KEY("answers replayed", .replay = 1),
+	ATTACK("answers replayed, no key", .replay = 0.3),
+	ATTACK_KEY("answers forged", .spoof_s = 0.01),
+	ATTACK("answers forged, no key", .spoof_s = 0.01),
+	ATTACK_KEY("packets corrupted", .corrupt = 0.5),
+	ATTACK_KEY("flood of requests", .flood_s = 1e-5),
 	SCENARIO("a wrong key", play_wrong_key),
 };
 

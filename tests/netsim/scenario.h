@@ -33,6 +33,9 @@ struct scenario {
 				 * requests minus that of answers, us */
 	unsigned int falseticker;	/* number of the source, of four, that is the
 					 * falseticker; 0: the last one */
+	struct server_fault fault;	/* of the falseticker, from 0.4 of the run on */
+	struct adversary adversary;	/* on the network of a master and a child */
+	bool with_key;		/* master and child have a key */
 	unsigned int polls;	/* number of polls in a full run; 0: 2000 */
 	unsigned int polls_quick;	/* number of polls in a quick run; 0: 600 */
 	struct timestamping timestamping;
@@ -75,6 +78,8 @@ void build_ntp(struct run *run, uint32_t index, double off_us);
 void build_master_and_child(struct run *run);
 double run_poll_s(const struct run *run);
 double run_length_s(const struct run *run);
+/* A part of the length, s */
+double run_part_s(const struct run *run, double part);
 /* Returns the keys of a key file with the line @text. */
 struct tsct_keys *build_keys(const char *text);
 
@@ -85,5 +90,7 @@ unsigned long memory_kib(void);
 size_t memory_used(void);		/* memory that this process uses now, bytes */
 /* True if the node's clock has a time now */
 bool has_time(struct run *run, uint32_t index);
+/* Runs to the end, where the nodes, from @index on, have a time. */
+void run_to_end(struct run *run, uint32_t index, unsigned int nr);
 
 #endif /* TESTS_NETSIM_SCENARIO_H */

@@ -21,18 +21,15 @@
 const struct named_path named_paths[PATH_NR] = {
 	[PATH_IDEAL] = {
 		.name = "ideal", .title = "ideal",
-		.request = { .floor = 5, .exp = 0.05 },
-		.answer = { .floor = 5, .exp = 0.05 },
+		BOTH(.floor = 5, .exp = 0.05),
 	},
 	[PATH_EXP] = {
 		.name = "exp", .title = "50 us + exp 20 us",
-		.request = { QUEUE, .floor = 50, .exp = 20 },
-		.answer = { QUEUE, .floor = 50, .exp = 20 },
+		BOTH(QUEUE, .floor = 50, .exp = 20),
 	},
 	[PATH_PARETO] = {
 		.name = "pareto", .title = "Pareto, alpha 1.5, 20 us",
-		.request = { QUEUE, .floor = 50, .pareto = 20, .alpha = 1.5 },
-		.answer = { QUEUE, .floor = 50, .pareto = 20, .alpha = 1.5 },
+		BOTH(QUEUE, .floor = 50, .pareto = 20, .alpha = 1.5),
 	},
 	[PATH_LOADED] = {
 		.name = "loaded", .title = "requests loaded to 80 %",
@@ -52,13 +49,11 @@ const struct named_path named_paths[PATH_NR] = {
 	},
 	[PATH_LOSS] = {
 		.name = "loss", .title = "50 us + exp 20 us, 5 % lost",
-		.request = { QUEUE, .floor = 50, .exp = 20, .loss = 0.05 },
-		.answer = { QUEUE, .floor = 50, .exp = 20, .loss = 0.05 },
+		BOTH(QUEUE, .floor = 50, .exp = 20, .loss = 0.05),
 	},
 	[PATH_WAN] = {
 		.name = "wan", .title = "200 us + exp 2 ms",
-		.request = { QUEUE, .floor = 200, .exp = 2000 },
-		.answer = { QUEUE, .floor = 200, .exp = 2000 },
+		BOTH(QUEUE, .floor = 200, .exp = 2000),
 	},
 	[PATH_COLD] = {
 		.name = "cold", .title = "50 us + exp 20 us, requests after a pause + 23 us",

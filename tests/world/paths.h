@@ -35,6 +35,9 @@ enum path_number {
 	X("cold requests", PATH_COLD), \
 	X("routes change", PATH_ROUTE)
 
+/* The same delays of requests and answers */
+#define BOTH(...)	.request = { __VA_ARGS__ }, .answer = { __VA_ARGS__ }
+
 struct named_path {
 	const char *name;	/* name on command lines */
 	const char *title;	/* description for tables */

@@ -3,15 +3,7 @@
  * Runs a program in this process, a child, in up to three threads with users of their own,
  * and checks that errors are documented ones.
  */
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/timex.h>
 
 #include "../modules/fuzz_call.h"
 #include "fuzz.h"
@@ -658,7 +650,6 @@ static void run_op(struct fz_thread *t, const struct fz_op *op)
 
 static void on_fault(int signal)
 {
-	(void)signal;
 	if (!self || !self->on_fault)
 		_exit(3);
 	siglongjmp(*self->on_fault, 1);

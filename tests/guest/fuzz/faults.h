@@ -6,8 +6,6 @@
 #ifndef TSCT_TEST_FAULTS_H
 #define TSCT_TEST_FAULTS_H
 
-#include <sys/mount.h>
-
 #include "../device.h"
 
 #define FAULTS_DEBUG	"/sys/kernel/debug/"

@@ -9,11 +9,6 @@
 #ifndef TSCT_TEST_FUZZ_H
 #define TSCT_TEST_FUZZ_H
 
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <time.h>
-
 #include "faults.h"
 
 #define FZ_OPS_MAX	24

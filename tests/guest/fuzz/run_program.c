@@ -3,10 +3,6 @@
  * Runs a program in a child process, and checks what must hold: no call hangs, and when
  * all descriptors are closed nothing is left.
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-
 #include "../modules/fuzz_call.h"
 #include "fuzz.h"
 

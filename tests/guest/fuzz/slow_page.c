@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A page whose faults take some ms: a copy of the kernel waits in its middle */
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "fuzz.h"
 
@@ -20,7 +17,6 @@ static void *serve_slow(void *unused)
 	struct uffd_msg msg;
 	struct uffdio_zeropage zero = { .range = { (uintptr_t)fz_slow_page, FZ_PAGE } };
 
-	(void)unused;
 	while (read(slow, &msg, sizeof(msg)) == sizeof(msg)) {
 		usleep(3000);
 		ioctl(slow, UFFDIO_ZEROPAGE, &zero);

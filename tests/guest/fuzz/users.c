@@ -2,7 +2,6 @@
 /* Users as which the threads of a program run */
 #include <linux/capability.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "fuzz.h"
 
