@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fixed-point conversions of clock params, compared with a reference that multiplies
- * and divides big numbers digit by digit.
+ * parts of the numbers.
  */
 #include <tsctrace/clock.h>
 
@@ -51,56 +51,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 
 /* ---- reference implementation -------------------------------------------- */
 
-#define DIGITS	8	/* number of 32-bit digits of a big number */
-
-struct big {
-	uint32_t digit[DIGITS];
-};
-
-static struct big big_of(uint64_t value)
-{
-	return (struct big) { { (uint32_t)value, (uint32_t)(value >> 32) } };
-}
-
-static struct big big_mul(struct big a, uint64_t b)
-{
-	struct big sum = { { 0 } };
-
-	for (unsigned int j = 0; j < 2; j++) {
-		uint64_t carry = 0;
-
-		for (unsigned int i = 0; i + j < DIGITS; i++) {
-			carry += (uint64_t)a.digit[i] *
-				(uint32_t)(b >> 32 * j) + sum.digit[i + j];
-			sum.digit[i + j] = (uint32_t)carry;
-			carry >>= 32;
-		}
-	}
-	return sum;
-}
-
-/* Shifts a big number right by @bits. *ret_rest: true if any bit that was shifted out
- * was set */
-static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
-{
-	*ret_rest = false;
-	while (bits--) {
-		*ret_rest |= a.digit[0] & 1;
-		for (unsigned int i = 0; i < DIGITS; i++)
-			a.digit[i] = a.digit[i] >> 1 |
-				(i + 1 < DIGITS ? a.digit[i + 1] << 31 : 0);
-	}
-	return a;
-}
-
-/* Converts a big number to 64 bits; all ones on overflow. */
-static uint64_t big_clip(struct big a)
-{
-	for (unsigned int i = 2; i < DIGITS; i++)
-		if (a.digit[i])
-			return UINT64_MAX;
-	return (uint64_t)a.digit[1] << 32 | a.digit[0];
-}
+/* The factors are split, so that no product needs more than 96 bits. */
 
 static uint64_t add_clip(uint64_t a, uint64_t b)
 {
@@ -111,15 +62,8 @@ static uint64_t add_clip(uint64_t a, uint64_t b)
  * value */
 static tsct_s128 ref_stretch(int64_t ticks, uint64_t mult)
 {
-	uint64_t size = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
-	struct big down;
-	tsct_s128 value;
-	bool rest;
-
-	down = big_shift(big_mul(big_of(size), mult), TSCT_CLOCK_SHIFT, &rest);
-	value = (tsct_s128)down.digit[2] << 64 |
-		(tsct_s128)down.digit[1] << 32 | down.digit[0];
-	return ticks < 0 ? -value - rest : value;
+	return ((tsct_s128)ticks * (uint32_t)(mult >> 32) +
+		((tsct_s128)ticks * (uint32_t)mult >> 32)) >> (TSCT_CLOCK_SHIFT - 32);
 }
 
 static int64_t saturate(tsct_s128 value)
@@ -145,10 +89,10 @@ static int64_t ref_ns(const struct tsct_clock_params *params, int64_t d)
  * per cycle) / 2^32, rounded up. */
 static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 {
-	bool rest;
-	struct big down = big_shift(big_mul(big_of(ticks), growth), 32, &rest);
+	const tsct_u128 ps = (tsct_u128)ticks * (uint32_t)(growth >> 32) +
+		(((tsct_u128)ticks * (uint32_t)growth + UINT32_MAX) >> 32);
 
-	return add_clip(big_clip(down), rest);
+	return ps > UINT64_MAX ? UINT64_MAX : (uint64_t)ps;
 }
 
 /* ---- random clock params ------------------------------------------------- */
