@@ -91,34 +91,6 @@ TEST(test_random_times)
 	}
 }
 
-/* NTP time stamps wrap in 2036. Near that, tsct_ntp_to_ns() returns the right time of
- * either era if @near_ns, even in the other one, is within 2^31 s. */
-TEST(test_era_wrap)
-{
-	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
-				      ((1LL << 31) - 1) * S };
-	__s64 wrap = ERA_1 * S;
-
-	for (size_t i = 0; i < ROWS(span); i++) {
-		for (size_t j = 0; j < ROWS(span); j++) {
-			__s64 before = wrap - 1 - span[i];
-			__s64 after = wrap + span[j];
-
-			if ((after - before) / S >= 1LL << 31)
-				continue;
-			ck_assert_int_eq(tsct_ntp_to_ns(
-				tsct_ntp_from_ns(before), after), before);
-			ck_assert_int_eq(tsct_ntp_to_ns(
-				tsct_ntp_from_ns(after), before), after);
-		}
-	}
-	/* An estimate that is off by 2^31 + 1 s gives a time of the wrong era. */
-	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
-		wrap + ((1LL << 31) + 1) * S), wrap + (1LL << 32) * S);
-	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
-		wrap - ((1LL << 31) + 1) * S), wrap - (1LL << 32) * S);
-}
-
 TEST(test_time_stamps_saturate)
 {
 	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
