@@ -66,8 +66,7 @@ static struct tsct_clock *open_counted_clock(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	module_page->disruptions = COUNT;
 	tsct_clock_full(clock)->module = module_page;
-	CHANGE(s->disruptions = COUNT);
-	rewrite_page();
+	CHANGE_FILE(s->disruptions = COUNT);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
 	ck_assert_ptr_eq(clock->disruptions, &module_page->disruptions);
 	return clock;
@@ -76,7 +75,6 @@ static struct tsct_clock *open_counted_clock(void)
 /* The time after the last sample is unknown; that up to it stays as it is. */
 static void check_disrupted(struct tsct_clock *clock)
 {
-	struct tsct_clock_state state;
 	uint64_t cycles;
 	int64_t ns;
 
@@ -88,9 +86,8 @@ static void check_disrupted(struct tsct_clock *clock)
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + SECOND, &cycles),
 			 -ESTALE);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - SECOND, &cycles), 0);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_uint_eq(state.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_uint_eq(state.epoch, 4);
+	ck_assert_uint_eq(snapshot(clock).status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(snapshot(clock).epoch, 4);
 }
 
 static uint32_t interval_flags(struct tsct_clock *clock)
@@ -106,7 +103,6 @@ static uint32_t interval_flags(struct tsct_clock *clock)
 TEST(test_counter_disrupted)
 {
 	struct tsct_clock *clock = open_counted_clock();
-	struct tsct_clock_state state;
 	int64_t ns;
 
 	ck_assert(!interval_flags(clock));
@@ -116,13 +112,11 @@ TEST(test_counter_disrupted)
 		check_disrupted(clock);
 		ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns),
 				 -ESTALE);
-		ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-		ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_DISRUPTED);
+		ck_assert_uint_eq(snapshot(clock).cluster_status, TSCT_STATUS_DISRUPTED);
 		ck_assert(interval_flags(clock));
 	}
 	/* The daemon publishes new params. */
-	CHANGE(s->disruptions = module_page->disruptions);
-	rewrite_page();
+	CHANGE_FILE(s->disruptions = module_page->disruptions);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
 	ck_assert(!interval_flags(clock));
 }
@@ -131,14 +125,12 @@ TEST(test_counter_disrupted)
 TEST(test_step_counted)
 {
 	struct tsct_clock *clock = open_counted_clock();
-	struct tsct_clock_state state;
 	int64_t ns;
 
 	module_page->disruptions += TSCT_DISRUPTIONS_STEP;
 	check_disrupted(clock);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns), 0);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_eq(snapshot(clock).cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(!interval_flags(clock));
 }
 
@@ -147,8 +139,7 @@ TEST(test_counter_restarted)
 {
 	struct tsct_clock *clock = open_counted_clock();
 
-	CHANGE(s->real.as_of_cycles += 4 * SECOND);
-	rewrite_page();
+	CHANGE_FILE(s->real.as_of_cycles += 4 * SECOND);
 	module_page->disruptions += TSCT_DISRUPTIONS_COUNTER;
 	check_time(-SECOND, -SECOND, 61, DISRUPTED, 4);
 }
@@ -158,8 +149,7 @@ TEST(test_module_leaves)
 {
 	struct tsct_clock *clock = open_counted_clock();
 
-	CHANGE(s->disruptions = 0);
-	rewrite_page();
+	CHANGE_FILE(s->disruptions = 0);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
 	ck_assert_uint_eq(*clock->disruptions, 0);
 }
@@ -169,8 +159,7 @@ TEST(test_without_page)
 {
 	struct tsct_clock *clock = open_file_clock();
 
-	CHANGE(s->disruptions = COUNT);
-	rewrite_page();
+	CHANGE_FILE(s->disruptions = COUNT);
 	check_disrupted(clock);
 	tsct_clock_close(clock);
 	ck_assert_int_eq(tsct_clock_open(&opened), 0);
@@ -293,9 +282,8 @@ TEST(test_time_to_cycles_edges)
 	check_cycles(zero_ns - STEP_NS - 400 * SECOND, -ERANGE);
 	/* Times are not converted after a disruption, before new clock params are
 	 * published. */
-	CHANGE(memset(&s->real, 0, sizeof(s->real));
-	       s->status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->real, 0, sizeof(s->real));
+		    s->status = TSCT_STATUS_DISRUPTED);
 	check_cycles(zero_ns, -ESTALE);
 	check_cycles(zero_ns - STEP_NS - 160 * SECOND, 0);
 	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
@@ -691,9 +679,8 @@ TEST(test_cluster_now)
 	ck_assert_int_le(ns, after.ns);
 	ck_assert_int_lt(after.ns - t.ns, 10 * SECOND);
 	/* Disruptions of CLOCK_REALTIME have no effect on cluster time. */
-	CHANGE(memset(&s->real, 0, sizeof(s->real));
-	       s->status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->real, 0, sizeof(s->real));
+		    s->status = TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), 0);
 	ck_assert_int_ge(ns, after.ns);
 }
@@ -768,12 +755,10 @@ TEST(test_cluster_skew)
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
 	/* Without a cluster time, that is the error, whatever is known of the skew. */
-	CHANGE(memset(&s->cluster, 0, sizeof(s->cluster));
-	       s->cluster_status = TSCT_STATUS_UNKNOWN);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->cluster, 0, sizeof(s->cluster));
+		    s->cluster_status = TSCT_STATUS_UNKNOWN);
 	check_none(0, -EAGAIN);
-	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	check_none(0, -ESTALE);
 }
 
