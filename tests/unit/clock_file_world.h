@@ -225,6 +225,12 @@ static inline struct tsct_clock *open_file_clock(void)
 	return opened;
 }
 
+static inline void setup_open(void)
+{
+	setup();
+	open_file_clock();
+}
+
 static inline struct tsct_clock_state snapshot(const struct tsct_clock *clock)
 {
 	struct tsct_clock_state state;
