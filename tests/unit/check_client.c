@@ -28,27 +28,18 @@ TEST(test_valid_exchanges)
 		p.ext.rx_error = 7;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
 		expect_accepted(&p);
-		ck_assert_uint_eq(w.nr, 1);
-		ck_assert_uint_eq(w.x[0].t1, t1);
-		ck_assert_uint_eq(w.x[0].t2, t2);
-		ck_assert_uint_eq(w.x[0].t3, t3 + 200);
+		expect_completed(t1, t2, t3 + 200, T2_T4 | TSCT_EXCHANGE_T3_KERNEL);
 		ck_assert_uint_eq(w.x[0].t4, t1 + 260000);
 		ck_assert_uint_eq(w.x[0].remote_error, 7);
 		ck_assert_uint_eq(w.x[0].session, 0);
-		ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T2_KERNEL |
-				  TSCT_EXCHANGE_T3_KERNEL |
-				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
 	/* If the kernel reports no transmit time of an answer, the one announced in
 	 * that answer is used. */
 	p = make_exchange();
-	ck_assert_uint_eq(w.nr, 1);
-	ck_assert_uint_eq(w.x[0].t3, t3);
-	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
+	expect_completed(t1, t2, t3, T2_T4);
 	ck_assert(flush(&x));
-	ck_assert_uint_eq(x.t1, w.now);
-	ck_assert_uint_eq(x.t3, p.ext.tx);
+	expect_exchange(&x, w.now, p.ext.rx, p.ext.tx, T2_T4);
 	ck_assert(!flush(&x));
 	ck_assert_uint_eq(w.client.sent, 12);
 	ck_assert_uint_eq(w.client.reach, 0xff);
@@ -425,19 +416,14 @@ TEST(test_rejects_false_master)
 /* A server that uses the same counter as the client has t2 and t3 between t1 and t4. */
 TEST(test_same_host)
 {
-	struct tsct_ntp_packet p = ask();
-
-	p.ext.host = CHILD_HOST;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx = w.now - 1;
-	p.ext.tx = w.now + 5;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx = w.now;
-	p.ext.tx = w.t4.cycles + 1;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.tx = w.t4.cycles;
-	p.ext.params.mult = MULT_26;
-	expect_accepted(&p);
+	send_request();
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.ext.host = CHILD_HOST);
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.ext.host = CHILD_HOST,
+		answer.ext.rx = w.now - 1, answer.ext.tx = w.now + 5);
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.ext.host = CHILD_HOST,
+		answer.ext.rx = w.now, answer.ext.tx = w.t4.cycles + 1);
+	ACCEPTED(answer.ext.host = CHILD_HOST, answer.ext.rx = w.now,
+		 answer.ext.tx = w.t4.cycles, answer.ext.params.mult = MULT_26);
 	ck_assert(w.client.remote.shared);
 }
 
@@ -466,14 +452,9 @@ TEST(test_server_without_time)
 	for (unsigned int i = 0; i < 4; i++) {
 		begin(TSCT_CLIENT_NTP_ONLY, 0);
 		p = ask();
-		if (i == 0)
-			p.leap = TSCT_NTP_UNSYNCED;
-		else if (i == 1)
-			p.stratum = 16;
-		else if (i == 2)
-			p.root_dispersion = 16 << 16;
-		else
-			p.stratum = 0;
+		p.leap = i == 0 ? TSCT_NTP_UNSYNCED : p.leap;
+		p.stratum = i == 1 ? 16 : i == 2 ? 0 : p.stratum;
+		p.root_dispersion = i == 3 ? 16 << 16 : p.root_dispersion;
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.reach, 0);
 	}
@@ -509,15 +490,10 @@ TEST(test_session_fields)
 	ck_assert_uint_eq(x.session, 9);
 	/* Answers with another key than the configured key, or without a key, are
 	 * dropped. */
-	send_request_with(&ext);
-	p = make_answer();
-	p.ext.session = 10;
-	expect_accepted(&p);
-	ck_assert(flush(&x));
-	ck_assert_uint_eq(x.session, 0);
-	p = ask();
-	p.ext.session = 10;
-	expect_accepted(&p);
-	ck_assert(flush(&x));
-	ck_assert_uint_eq(x.session, 0);
+	for (int i = 0; i < 2; i++) {
+		send_request_with(i ? NULL : &ext);
+		ACCEPTED(answer.ext.session = 10);
+		ck_assert(flush(&x));
+		ck_assert_uint_eq(x.session, 0);
+	}
 }

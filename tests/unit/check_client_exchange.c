@@ -11,14 +11,12 @@ CASE("client_exchange", begin_plain, finish);
 
 TEST(test_late_transmit_times)
 {
-	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
 	struct tsct_client was;
 
 	send_request();
 	report_sent(stamp(w.now + 5000, 30, true));
-	p = make_answer();
-	expect_accepted(&p);
+	ACCEPTED();
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
@@ -43,8 +41,7 @@ TEST(test_late_transmit_times)
 	was = w.client;
 	report_sent(stamp(w.now - 200000000, 30, true));
 	check_same(&w.client, &was);
-	p = make_answer();
-	expect_accepted(&p);
+	ACCEPTED();
 	ck_assert(flush(&x));
 	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
 	ck_assert_uint_eq(x.t1, w.now);
@@ -90,19 +87,12 @@ TEST(test_two_requests_per_poll)
 			 stamp(w.now - 286000 + 100, 7, true));
 	report_sent(stamp(w.now + 200, 8, true));
 	expect_accepted(&second);
-	ck_assert_uint_eq(w.nr, 1);
-	x = w.x[0];
-	ck_assert_uint_eq(x.t1, w.now - 286000 + 100);
-	ck_assert_uint_eq(x.t2, first.ext.rx);
-	ck_assert_uint_eq(x.t3, first.ext.tx + 3100);
-	ck_assert_uint_eq(x.flags, TSCT_EXCHANGE_T1_KERNEL | TSCT_EXCHANGE_T2_KERNEL |
-			  TSCT_EXCHANGE_T3_KERNEL | TSCT_EXCHANGE_T4_KERNEL);
+	expect_completed(w.now - 286000 + 100, first.ext.rx, first.ext.tx + 3100,
+			 T2_T4 | TSCT_EXCHANGE_T1_KERNEL | TSCT_EXCHANGE_T3_KERNEL);
 	ck_assert(!tsct_client_waits(&w.client));
 	ck_assert(flush(&x));
-	ck_assert_uint_eq(x.t1, w.now + 200);
-	ck_assert_uint_eq(x.t2, second.ext.rx);
-	ck_assert_uint_eq(x.flags, TSCT_EXCHANGE_T1_KERNEL | TSCT_EXCHANGE_T2_KERNEL |
-			  TSCT_EXCHANGE_T4_KERNEL | TSCT_EXCHANGE_FOLLOWS);
+	expect_exchange(&x, w.now + 200, second.ext.rx, second.ext.tx,
+			T2_T4 | TSCT_EXCHANGE_T1_KERNEL | TSCT_EXCHANGE_FOLLOWS);
 	ck_assert(!flush(&x));
 	ck_assert_uint_eq(w.client.reach, 3);	/* two polls */
 	expect_dropped(&second, TSCT_CLIENT_DUPLICATE);
@@ -113,19 +103,15 @@ TEST(test_two_requests_per_poll)
  * is complete. */
 TEST(test_epoch_within_a_poll)
 {
-	struct tsct_ntp_packet p = make_exchange();
-
+	make_exchange();
 	send_another_request();
-	p = make_answer();
-	expect_accepted(&p);
+	ACCEPTED();
 	ck_assert_uint_eq(w.nr, 1);
-	p = ask();
-	p.ext.epoch++;
-	expect_accepted(&p);
+	send_request();
+	ACCEPTED(answer.ext.epoch++);
 	ck_assert_uint_eq(w.nr, 0);
-	p = ask();
-	p.ext.epoch++;
-	expect_accepted(&p);
+	send_request();
+	ACCEPTED(answer.ext.epoch++);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t1, w.now - 260000000);
 }
@@ -242,12 +228,9 @@ TEST(test_ntp_server_basic)
 		p = make_answer();
 		p.version = i == 1 ? 3 : 4;
 		expect_accepted(&p);
-		ck_assert_uint_eq(w.nr, 1);
-		ck_assert_uint_eq(w.x[0].t1, w.now);
-		ck_assert_uint_eq(w.x[0].t2, w.server_now);
-		ck_assert_uint_eq(w.x[0].t3, w.server_now + 10000);
+		expect_completed(w.now, w.server_now, w.server_now + 10000,
+				 TSCT_EXCHANGE_T4_KERNEL);
 		ck_assert_uint_eq(w.x[0].remote_error, 30);
-		ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T4_KERNEL);
 	}
 	ck_assert(!w.client.remote.has_params);
 	ck_assert_uint_eq(w.client.remote.params.mult, TSCT_NS_MULT);
@@ -296,11 +279,8 @@ TEST(test_ntp_server_interleaved)
 		ck_assert_uint_eq(w.request.origin, tsct_ntp_from_ns(t2));
 		p = interleaved(t2 + 12000);
 		expect_accepted(&p);
-		ck_assert_uint_eq(w.nr, 1);
-		ck_assert_uint_eq(w.x[0].t1, t1);
-		ck_assert_uint_eq(w.x[0].t2, t2);
-		ck_assert_uint_eq(w.x[0].t3, t2 + 12000);
-		ck_assert(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL);
+		expect_completed(t1, t2, t2 + 12000,
+				 TSCT_EXCHANGE_T3_KERNEL | TSCT_EXCHANGE_T4_KERNEL);
 		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 		t1 = w.now, t2 = w.server_now;
 	}
@@ -321,14 +301,10 @@ TEST(test_ntp_server_interleaved)
 	 * round trip of the exchange */
 	t2 = w.server_now;
 	send_request();
-	p = interleaved(t2 + 9000);
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = interleaved(w.server_now + 1000);
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = interleaved(t2 + 110000);
-	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p = interleaved(t2 + 11000);
-	expect_accepted(&p);
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer = interleaved(t2 + 9000));
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer = interleaved(w.server_now + 1000));
+	DROPPED(TSCT_CLIENT_TOO_SOON, answer = interleaved(t2 + 110000));
+	ACCEPTED(answer = interleaved(t2 + 11000));
 	/* flush() returns no exchange: only the next answer would contain t3 of the
 	 * last exchange. */
 	ck_assert(!flush(&x));

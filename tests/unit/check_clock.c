@@ -191,9 +191,8 @@ TEST(test_page_changes)
 	uint64_t now = tsct_clock_cycles(clock);
 	int64_t before, ns;
 
-	CHANGE(s->status = TSCT_STATUS_DISRUPTED; s->epoch = 5;
-	       s->real.fast_cycles = 0);
-	rewrite_page();
+	CHANGE_FILE(s->status = TSCT_STATUS_DISRUPTED; s->epoch = 5;
+		    s->real.fast_cycles = 0);
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now + 9 * SECOND, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(t.epoch, 5);
@@ -205,8 +204,7 @@ TEST(test_page_changes)
 	ck_assert_int_le(ns, now_ns(CLOCK_REALTIME));
 	CHANGE_FILE(s->real.void_after_cycles = s->real.holdover_after_cycles =
 		    s->real.as_of_cycles);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(snapshot(clock).status, TSCT_STATUS_UNKNOWN);
 	make_page();
 	/* After a change of source, cycles read before belong to the old one. */
 	CHANGE_FILE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_cycles = 0);
@@ -238,9 +236,8 @@ TEST(test_utc)
 	struct tsct_clock *clock = open_file_clock();
 	int err = tsct_utc_read("/nonexistent", TSCT_NOT_RESTORED, &now);
 
-	CHANGE(s->utc_source = TSCT_UTC_KERNEL; s->utc_error_ns = 5;
-	       s->utc_as_of_cycles = zero);
-	rewrite_page();
+	CHANGE_FILE(s->utc_source = TSCT_UTC_KERNEL; s->utc_error_ns = 5;
+		    s->utc_as_of_cycles = zero);
 	ck_assert_int_eq(err == -ENODATA || err == -EBUSY, !now.source);
 	ck_assert_int_eq(tsct_clock_utc(clock, &utc), err);
 	ck_assert_uint_eq(utc.source, now.source);

@@ -11,42 +11,41 @@
 #define check_time(at, want_ns, want_error, want_status, want_epoch) do {	\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + (at), &t_), 0); \
+	ck_assert_int_eq(tsct_clock_cycles_to_time(opened, zero + (at), &t_), 0); \
 	ck_assert_int_eq(t_.ns, zero_ns + (want_ns));			\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, TSCT_STATUS_##want_status);	\
 	ck_assert_uint_eq(t_.epoch, want_epoch);			\
 } while (0)
 
-CASE("clock_convert", setup, teardown, .missing = module_loaded);
+CASE("clock_convert", setup_open, teardown, .missing = module_loaded);
 
 TEST(test_live)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
 	struct tsct_time t = { .ns = 42 };
 	int64_t ns = 42;
 
-	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "monotonic_raw"));
-	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "clocksource"));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(opened), "monotonic_raw"));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(opened), "clocksource"));
 	check_time(0, 0, 61, SYNCHRONIZED, 4);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
 	/* After 5 s without a sample the status is holdover; after 1000 s the clock has no
 	 * time. */
 	check_time(5 * SECOND, 5 * SECOND, 51 + 10000 + 1, SYNCHRONIZED, 4);
 	check_time(7 * SECOND, 7 * SECOND, 51 + 10000 + 30000 + 1, HOLDOVER, 4);
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + 1000 * SECOND, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time(opened, zero + 1000 * SECOND, &t),
 			 0);
 	t.ns = 42;
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + 1000 * SECOND + 1,
+	ck_assert_int_eq(tsct_clock_cycles_to_time(opened, zero + 1000 * SECOND + 1,
 					    &t), -ESTALE);
 	ck_assert_int_eq(t.ns, 42);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + 1000 * SECOND + 1, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero + 1000 * SECOND + 1, &ns),
 			 -ESTALE);
 	ck_assert_int_eq(ns, 42);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + SECOND, &ns), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero + SECOND, &ns), 0);
 	ck_assert_int_eq(ns, zero_ns + SECOND);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(opened, &state), 0);
 	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
 }
 
@@ -57,26 +56,21 @@ TEST(test_live)
 static struct tsct_disruption_page *module_page;
 
 /* Opens the clock before the module is loaded; then params come with its count. */
-static struct tsct_clock *open_counted_clock(void)
+static void open_counted_clock(void)
 {
-	struct tsct_clock *clock = open_file_clock();
-
 	CHANGE(s->cluster = s->real; s->cluster_status = TSCT_STATUS_SYNCHRONIZED);
 	module_page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	module_page->disruptions = COUNT;
-	tsct_clock_full(clock)->module = module_page;
-	CHANGE(s->disruptions = COUNT);
-	rewrite_page();
+	tsct_clock_full(opened)->module = module_page;
+	CHANGE_FILE(s->disruptions = COUNT);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
-	ck_assert_ptr_eq(clock->disruptions, &module_page->disruptions);
-	return clock;
+	ck_assert_ptr_eq(opened->disruptions, &module_page->disruptions);
 }
 
 /* The time after the last sample is unknown; that up to it stays as it is. */
-static void check_disrupted(struct tsct_clock *clock)
+static void check_disrupted(void)
 {
-	struct tsct_clock_state state;
 	uint64_t cycles;
 	int64_t ns;
 
@@ -84,71 +78,63 @@ static void check_disrupted(struct tsct_clock *clock)
 	check_time(-SECOND, -SECOND, 61, SYNCHRONIZED, 4);
 	check_time(1, 1, 51 + 1, DISRUPTED, 4);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, DISRUPTED, 4);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + 1, &ns), -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + SECOND, &cycles),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero + 1, &ns), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(opened, zero_ns + SECOND, &cycles),
 			 -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - SECOND, &cycles), 0);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_uint_eq(state.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_uint_eq(state.epoch, 4);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(opened, zero_ns - SECOND, &cycles), 0);
+	ck_assert_uint_eq(snapshot(opened).status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(snapshot(opened).epoch, 4);
 }
 
-static uint32_t interval_flags(struct tsct_clock *clock)
+static uint32_t interval_flags(void)
 {
 	struct tsct_time_point from = { .cycles = zero - SECOND, .cpu = TSCT_CPU_ANY };
 	struct tsct_time_point to = { .cycles = zero + SECOND, .cpu = TSCT_CPU_ANY };
 	struct tsct_interval interval;
 
-	ck_assert_int_eq(tsct_clock_interval(clock, &from, &to, &interval), 0);
+	ck_assert_int_eq(tsct_clock_interval(opened, &from, &to, &interval), 0);
 	return interval.flags & TSCT_INTERVAL_DISRUPTED;
 }
 
 TEST(test_counter_disrupted)
 {
-	struct tsct_clock *clock = open_counted_clock();
-	struct tsct_clock_state state;
 	int64_t ns;
 
-	ck_assert(!interval_flags(clock));
+	open_counted_clock();
+	ck_assert(!interval_flags());
 	for (unsigned int i = 0; i < 2; i++) {
 		module_page->disruptions += i ? TSCT_DISRUPTIONS_PENDING :
 			TSCT_DISRUPTIONS_COUNTER;
-		check_disrupted(clock);
-		ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns),
+		check_disrupted();
+		ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(opened, zero + 1, &ns),
 				 -ESTALE);
-		ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-		ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_DISRUPTED);
-		ck_assert(interval_flags(clock));
+		ck_assert_uint_eq(snapshot(opened).cluster_status, TSCT_STATUS_DISRUPTED);
+		ck_assert(interval_flags());
 	}
 	/* The daemon publishes new params. */
-	CHANGE(s->disruptions = module_page->disruptions);
-	rewrite_page();
+	CHANGE_FILE(s->disruptions = module_page->disruptions);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
-	ck_assert(!interval_flags(clock));
+	ck_assert(!interval_flags());
 }
 
 /* A step does not disrupt the counter: neither the cluster's time nor intervals. */
 TEST(test_step_counted)
 {
-	struct tsct_clock *clock = open_counted_clock();
-	struct tsct_clock_state state;
 	int64_t ns;
 
+	open_counted_clock();
 	module_page->disruptions += TSCT_DISRUPTIONS_STEP;
-	check_disrupted(clock);
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + 1, &ns), 0);
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_uint_eq(state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
-	ck_assert(!interval_flags(clock));
+	check_disrupted();
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(opened, zero + 1, &ns), 0);
+	ck_assert_uint_eq(snapshot(opened).cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert(!interval_flags());
 }
 
 /* A counter that starts again at 0 repeats cycles of the past: none has a time. */
 TEST(test_counter_restarted)
 {
-	struct tsct_clock *clock = open_counted_clock();
-
-	CHANGE(s->real.as_of_cycles += 4 * SECOND);
-	rewrite_page();
+	open_counted_clock();
+	CHANGE_FILE(s->real.as_of_cycles += 4 * SECOND);
 	module_page->disruptions += TSCT_DISRUPTIONS_COUNTER;
 	check_time(-SECOND, -SECOND, 61, DISRUPTED, 4);
 }
@@ -156,23 +142,18 @@ TEST(test_counter_restarted)
 /* A daemon without the module: its params need no page, also in a program that has it. */
 TEST(test_module_leaves)
 {
-	struct tsct_clock *clock = open_counted_clock();
-
-	CHANGE(s->disruptions = 0);
-	rewrite_page();
+	open_counted_clock();
+	CHANGE_FILE(s->disruptions = 0);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
-	ck_assert_uint_eq(*clock->disruptions, 0);
+	ck_assert_uint_eq(*opened->disruptions, 0);
 }
 
 /* A process that cannot map the module's page does not use params with a count. */
 TEST(test_without_page)
 {
-	struct tsct_clock *clock = open_file_clock();
-
-	CHANGE(s->disruptions = COUNT);
-	rewrite_page();
-	check_disrupted(clock);
-	tsct_clock_close(clock);
+	CHANGE_FILE(s->disruptions = COUNT);
+	check_disrupted();
+	tsct_clock_close(opened);
 	ck_assert_int_eq(tsct_clock_open(&opened), 0);
 	ck_assert_str_eq(tsct_clock_origin(opened), "in-process");
 	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(opened), TSCT_DISRUPTIONS_PATH
@@ -182,7 +163,6 @@ TEST(test_without_page)
 /* Past cycles are converted by the clock params that were in force at these cycles. */
 TEST(test_past)
 {
-	struct tsct_clock *clock = open_file_clock();
 	int64_t ns;
 
 	check_time(-SECOND, -SECOND, 61, SYNCHRONIZED, 4);
@@ -190,7 +170,7 @@ TEST(test_past)
 	/* For cycles between the last sample before a step of the clock and the step,
 	 * the time is unknown. */
 	check_time(-100 * SECOND - 1, -STEP_NS - 100 * SECOND - 1, 61, DISRUPTED, 3);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero - 120 * SECOND, &ns),
 			 -ESTALE);
 	check_time(-150 * SECOND, -STEP_NS - 150 * SECOND, 61, SYNCHRONIZED, 3);
 	/* Cycles in the middle of the slew: half of the slew's SLEWED_NS is added to
@@ -205,14 +185,13 @@ TEST(test_past)
 	check_time(-400 * SECOND, -STEP_NS - SLEWED_NS - 400 * SECOND, 71 + 1500001,
 		   CALIBRATING, 3);
 	CHANGE_FILE(copy_->dropped = 1);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 400 * SECOND, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero - 400 * SECOND, &ns),
 			 -ERANGE);
 }
 
 /* The fast path gives the same times as the slow path. */
 LOOP_TEST(test_fast_path, 0, 10)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_time want;
 	unsigned int i, shorts = 0;
 	struct tsct_time t;
@@ -228,9 +207,9 @@ LOOP_TEST(test_fast_path, 0, 10)
 	rewrite_page();
 	for (i = 0; i < 100000; i++) {
 		cycles = zero + 6 * SECOND - any64() % (130 * SECOND);
-		shorts += tsct_clock_fast_ns(clock, cycles, &ns);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
-		ck_assert_int_eq(tsct_latch_lookup(clock->page, cycles, &want),
+		shorts += tsct_clock_fast_ns(opened, cycles, &ns);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened, cycles, &t), 0);
+		ck_assert_int_eq(tsct_latch_lookup(opened->page, cycles, &want),
 				 0);
 		ck_assert_int_eq(t.ns, want.ns);
 		ck_assert_uint_eq(t.error_ns, want.error_ps / 1000 +
@@ -246,33 +225,31 @@ LOOP_TEST(test_fast_path, 0, 10)
 
 LOOP_TEST(test_time_to_cycles, 0, 3)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
 	uint64_t cycles, back = 42;
 
 	for (int i = 0; i < 100000; i++) {
 		cycles = zero + SECOND - any64() % (400 * SECOND);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened, cycles, &t), 0);
 		if (t.status == TSCT_STATUS_DISRUPTED)
 			continue;
-		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, t.ns, &back), 0);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back, &u), 0);
+		ck_assert_int_eq(tsct_clock_time_to_cycles(opened, t.ns, &back), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened, back, &u), 0);
 		ck_assert_int_ge(u.ns, t.ns);
 		ck_assert_int_le(u.ns, t.ns + 1);
 		/* The result of a conversion to cycles is the first cycle that has the
 		 * given time. */
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back - 1, &u), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened, back - 1, &u), 0);
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
 	}
 }
 
 #define check_cycles(ns, want) \
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, ns, &cycles), want)
+	ck_assert_int_eq(tsct_clock_time_to_cycles(opened, ns, &cycles), want)
 
 TEST(test_time_to_cycles_edges)
 {
-	struct tsct_clock *clock = open_file_clock();
 	uint64_t cycles = 42;
 
 	/* Times that no cycles have: in the hour that the step skipped, and without
@@ -293,9 +270,8 @@ TEST(test_time_to_cycles_edges)
 	check_cycles(zero_ns - STEP_NS - 400 * SECOND, -ERANGE);
 	/* Times are not converted after a disruption, before new clock params are
 	 * published. */
-	CHANGE(memset(&s->real, 0, sizeof(s->real));
-	       s->status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->real, 0, sizeof(s->real));
+		    s->status = TSCT_STATUS_DISRUPTED);
 	check_cycles(zero_ns, -ESTALE);
 	check_cycles(zero_ns - STEP_NS - 160 * SECOND, 0);
 	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
@@ -303,16 +279,15 @@ TEST(test_time_to_cycles_edges)
 
 TEST(test_segments)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2], last[1];
-	int nr = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2), i;
+	int nr = tsct_clock_segments(opened, segments, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
 	/* In order, the segments are straight, slewing, straight, and straight after a
 	 * step of the clock by an hour. */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock,
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened,
 							   segments[i].base_cycles,
 						    &t), 0);
 		ck_assert_int_eq(t.ns, segments[i].base_ns);
@@ -322,9 +297,9 @@ TEST(test_segments)
 	ck_assert_uint_eq(segments[3].until_cycles, zero);
 	ck_assert_uint_eq(segments[3].cause, TSCT_CAUSE_STEP);
 	ck_assert_uint_eq(segments[0].cause, TSCT_CAUSE_SUSPEND);
-	ck_assert_int_eq(tsct_clock_segments(clock, last, 1), 4);
+	ck_assert_int_eq(tsct_clock_segments(opened, last, 1), 4);
 	ck_assert_mem_eq(&last[0], &segments[3], sizeof(last[0]));
-	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), 4);
+	ck_assert_int_eq(tsct_clock_segments(opened, NULL, 0), 4);
 }
 
 /* ---- a recording's clock pairing ---------------------------------------- */
@@ -333,8 +308,7 @@ TEST(test_segments)
  * Checks the straight function from cycles to time that a recording contains
  * (@rec->real): its error bound covers its distance from @clock and @clock's own bound.
  */
-static void check_pairing(const struct tsct_clock *clock, struct tsct_recording *rec,
-		      int64_t begin, int64_t end)
+static void check_pairing(struct tsct_recording *rec, int64_t begin, int64_t end)
 {
 	struct tsct_clock_state state;
 	int64_t apart, apart_max;
@@ -345,14 +319,14 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	rec->source = TSCT_SOURCE_MONOTONIC_RAW;
 	rec->begin = zero + (uint64_t)begin;
 	rec->end = zero + (uint64_t)end;
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(opened, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(rec, opened, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
 	/* also beyond the pairing's range: the recording may still run */
 	for (int i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(opened, cycles, &t), 0);
 		apart = tsct_clock_params_ns(&rec->real, cycles) - t.ns;
 		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, cycles) /
 			1000 - (int64_t)t.error_ns;
@@ -362,33 +336,32 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 
 TEST(test_pairing)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_recording rec = { .complete = 0 };
 
-	check_pairing(clock, &rec, -90 * SECOND, -SECOND);
+	check_pairing(&rec, -90 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, rec.begin);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
 	/* The recording's range extends beyond the last sample: the bound grows by 2 us
 	 * per second. */
-	check_pairing(clock, &rec, -90 * SECOND, SECOND);
+	check_pairing(&rec, -90 * SECOND, SECOND);
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
 	/* The recording's range contains a step of the clock: the clock pairing
 	 * covers only the part after the step. */
-	check_pairing(clock, &rec, -250 * SECOND, -SECOND);
+	check_pairing(&rec, -250 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
 	/* The recording's range is too short to measure the rate of the clock. */
-	check_pairing(clock, &rec, -SECOND, -SECOND + 5);
+	check_pairing(&rec, -SECOND, -SECOND + 5);
 	ck_assert_uint_eq(rec.real.mult, ONE);
-	check_pairing(clock, &rec, -SECOND, -SECOND);
-	tsct_clock_close(clock);
+	check_pairing(&rec, -SECOND, -SECOND);
+	tsct_clock_close(opened);
 	/* The recording's range contains 4 ms of slewing: the clock pairing, a straight
 	 * function from cycles to time, has a bound that covers the slew. */
 	never_set = true;
 	make_page();
 	write_page(AREA_SIZE);
-	clock = open_file_clock();
-	check_pairing(clock, &rec, -250 * SECOND, -150 * SECOND);
+	open_file_clock();
+	check_pairing(&rec, -250 * SECOND, -150 * SECOND);
 	ck_assert_uint_gt(rec.real.past_error_ps, 2000000000);
 	ck_assert_uint_lt(rec.real.past_error_ps, 4000000000);
 	tsct_recording_free(&rec);
@@ -400,7 +373,7 @@ TEST(test_pairing)
 	struct tsct_time_point from_ = point(from, from_cpu), to_ = point(to, to_cpu);	\
 	struct tsct_interval i_;					\
 									\
-	ck_assert_int_eq(tsct_clock_interval(clock, &from_, &to_, &i_), 0); \
+	ck_assert_int_eq(tsct_clock_interval(opened, &from_, &to_, &i_), 0); \
 	ck_assert_int_eq(i_.ns, want_ns);				\
 	ck_assert_uint_eq(i_.error_ns, want_error);			\
 	ck_assert_uint_eq(i_.flags, want_flags);			\
@@ -408,8 +381,6 @@ TEST(test_pairing)
 
 TEST(test_intervals)
 {
-	struct tsct_clock *clock = open_file_clock();
-
 	/* With a rate error of 10 ppb, an interval of 1 s has an error of 10 ns. */
 	check_interval(-2 * SECOND, 0, -SECOND, 0, SECOND, 11, 0);
 	check_interval(-SECOND, 0, -2 * SECOND, 0, -SECOND, 11, 0);
@@ -425,10 +396,10 @@ TEST(test_intervals)
 		       TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED);
 	CHANGE_FILE(s->rate_mult = s->rate_error_ppt = 0);
 	check_interval(-2 * SECOND, 0, -SECOND, 0, SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
-	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
-	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, -12345), -12345);
-	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_clock_delta_to_ns(opened, 12345), 12345);
+	ck_assert_int_eq(tsct_clock_delta_to_ns(opened, -12345), -12345);
+	ck_assert_int_eq(tsct_clock_ns_to_delta(opened, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_ns_to_delta(opened, INT64_MIN), INT64_MIN);
 }
 
 /* ---- skewed counters ---------------------------------------------------- */
@@ -443,31 +414,30 @@ static void make_skewed(void)
 
 TEST(test_skew)
 {
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
 	int64_t ns;
 
 	make_skewed();
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero, &t), -EXDEV);
-	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero, &ns), -EXDEV);
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 0, &t), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time(opened, zero, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(opened, zero, &ns), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero - 9, 0, &t), 0);
 	ck_assert_int_eq(t.ns, zero_ns - 9);
 	ck_assert_uint_le(t.error_ns, 61 + 1);
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 1, &u), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero - 9, 1, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns - 5000);
 	ck_assert_uint_ge(u.error_ns, t.error_ns + 29);
 	ck_assert_uint_le(u.error_ns, t.error_ns + 31);
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 2, &u), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero - 9, 2, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns + 7000);
 	/* Conversions fail for a CPU with unknown skew, and for a CPU beyond the skew
 	 * table, without a read beyond the mapping. */
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 3, &t), -EXDEV);
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, NR_CPUS, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero, 3, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero, NR_CPUS, &t),
 			 -EXDEV);
-	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 1U << 31, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(opened, zero, 1U << 31, &t),
 			 -EXDEV);
 	/* The skew table is not valid for cycles of an earlier epoch. */
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero - 160 * SECOND, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time(opened, zero - 160 * SECOND, &t),
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);
 	ck_assert_uint_le(t.error_ns, 61 + 7007);
@@ -475,8 +445,6 @@ TEST(test_skew)
 
 TEST(test_skewed_intervals)
 {
-	struct tsct_clock *clock = open_file_clock();
-
 	make_skewed();
 	check_interval(-2 * SECOND, 1, -SECOND, 1, SECOND, 11, 0);
 	check_interval(-2 * SECOND, 1, -SECOND, 2, SECOND + 12000, 11 + 36 + 1,
@@ -492,17 +460,16 @@ TEST(test_small_skew)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_TSC };
 	struct tsct_clock_state state;
-	struct tsct_clock *clock = open_file_clock();
 	__u64 error_ps;
 
 	/* Only counters of CPUs can be skewed. */
-	tsct_clock_full(clock)->head.source = TSCT_SOURCE_TSC;
+	tsct_clock_full(opened)->head.source = TSCT_SOURCE_TSC;
 	CHANGE_FILE(s->source = TSCT_SOURCE_TSC);
 	check_interval(-2 * SECOND, TSCT_CPU_ANY, -SECOND, TSCT_CPU_ANY, SECOND, 11, 0);
 	rec.begin = zero - 90 * SECOND;
 	rec.end = zero - SECOND;
 	state = the_page->copy[0].state;
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.skew_ns, 0);
 	error_ps = rec.real.error_ps;
 	tsct_latch_set_cpu(the_page, 0, 0, 0);
@@ -513,7 +480,7 @@ TEST(test_small_skew)
 		       11 + 340 + 1, 0);
 	check_interval(-2 * SECOND, 1, -SECOND, 3, SECOND, 11 + 340 + 1, 0);
 	check_interval(-2 * SECOND, 1, -SECOND, 1, SECOND, 11, 0);
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.skew_ns, 341);
 	ck_assert_uint_eq(rec.real.error_ps, error_ps);
 	tsct_recording_free(&rec);
@@ -524,14 +491,13 @@ TEST(test_small_skew)
 TEST(test_recorded_skew)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW };
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
 
 	make_skewed();
 	rec.begin = zero - 90 * SECOND;
 	rec.end = zero - SECOND;
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(opened, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.skew_ns, 7006);
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
@@ -541,11 +507,11 @@ TEST(test_recorded_skew)
 	 * of the epoch before keep theirs. */
 	state.real = (struct tsct_clock_params) { .mult = 0 };
 	state.epoch++;
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), -EAGAIN);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), -EAGAIN);
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	state.flags = 0;
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), -EAGAIN);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), -EAGAIN);
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	tsct_recording_free(&rec);
@@ -557,17 +523,16 @@ TEST(test_recorded_lines)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW, .epoch_first = 4,
 				      .epoch = 4 };
-	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
 
 	ck_assert_int_eq(tsct_recording_make(&rec, 1), 0);
 	rec.begin = zero - 90 * SECOND;
 	rec.end = zero + 2 * SECOND;
-	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_int_eq(tsct_clock_pairing_note(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_snapshot(opened, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_note(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	ck_assert_uint_eq(rec.segments[0].until_cycles, zero);
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.nr_segments, 2);
 	ck_assert_uint_eq(rec.segments[1].base_cycles, zero);
 	ck_assert_uint_eq(rec.segments[1].until_cycles, rec.end);
@@ -577,14 +542,14 @@ TEST(test_recorded_lines)
 	ck_assert_uint_ge(tsct_recording_error_ns(&rec, 0, zero + 1), 4050);
 	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, zero + 1), 4053);
 	/* The line up to the end is no sample's: a later reading drops it. */
-	ck_assert_int_eq(tsct_clock_pairing_note(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_note(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	/* The bound of the line grows: that up to the last sample before stays as it was. */
 	state.real.past_error_ps = 800000;
 	set_samples(&state.real, zero + 3 * SECOND);
 	CHANGE_FILE(s->real = state.real);
 	rec.end = zero + 3 * SECOND;
-	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, opened, &state), 0);
 	ck_assert_uint_eq(rec.nr_segments, 2);
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, zero), 62);
 	ck_assert_uint_ge(tsct_recording_error_ns(&rec, 0, zero + 1), 801);
@@ -652,6 +617,8 @@ static void add_cluster(void)
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
+CASE("cluster time", setup, teardown, .missing = module_loaded);
+
 TEST(test_cluster_times)
 {
 	const int64_t slewed = SECOND / 4096;
@@ -691,9 +658,8 @@ TEST(test_cluster_now)
 	ck_assert_int_le(ns, after.ns);
 	ck_assert_int_lt(after.ns - t.ns, 10 * SECOND);
 	/* Disruptions of CLOCK_REALTIME have no effect on cluster time. */
-	CHANGE(memset(&s->real, 0, sizeof(s->real));
-	       s->status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->real, 0, sizeof(s->real));
+		    s->status = TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), 0);
 	ck_assert_int_ge(ns, after.ns);
 }
@@ -768,12 +734,10 @@ TEST(test_cluster_skew)
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
 	/* Without a cluster time, that is the error, whatever is known of the skew. */
-	CHANGE(memset(&s->cluster, 0, sizeof(s->cluster));
-	       s->cluster_status = TSCT_STATUS_UNKNOWN);
-	rewrite_page();
+	CHANGE_FILE(memset(&s->cluster, 0, sizeof(s->cluster));
+		    s->cluster_status = TSCT_STATUS_UNKNOWN);
 	check_none(0, -EAGAIN);
-	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	check_none(0, -ESTALE);
 }
 

@@ -141,6 +141,28 @@ static void reach_recording(void)
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
 }
 
+/* Time passes, and the coordinator looks after it. */
+static void pass(__s64 ns)
+{
+	now += ns;
+	cluster_tick(&c, now);
+	take_actions();
+}
+
+static void interrupt(void)
+{
+	cluster_interrupt(&c, now);
+	take_actions();
+}
+
+/* Node @i sends the two files of its recording. */
+static void gather(unsigned int i)
+{
+	gets(i, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(i, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(i, "{\"type\":\"gathered\"}");
+}
+
 /* ---- whole runs ---------------------------------------------------------------- */
 
 CASE("runs", begin, end);
@@ -204,8 +226,7 @@ TEST(live)
 	gets_data(0, "{\"type\":\"live\"}", "x");
 	all_get(READY);
 	gets_data(1, "{\"type\":\"live\"}", "y");
-	cluster_interrupt(&c, now);
-	take_actions();
+	interrupt();
 	gets_data(1, "{\"type\":\"live\"}", "z");
 	ck_assert_uint_eq(did.live[0], 1);
 	ck_assert_uint_eq(did.live[1], 2);
@@ -259,8 +280,7 @@ TEST(command_here)
 	options.here = true;
 	reach_recording();
 	ck_assert_uint_eq(did.commands, 1);
-	cluster_interrupt(&c, now);
-	take_actions();
+	interrupt();
 	ck_assert_uint_eq(did.stops, 1);
 	ck_assert_str_eq(did.last[0], "go");	/* the nodes record until it has ended */
 	cluster_command_ended(&c, now);
@@ -272,13 +292,9 @@ TEST(duration)
 {
 	options.duration_ns = 5 * SECOND;
 	reach_recording();
-	now += 4 * SECOND;
-	cluster_tick(&c, now);
-	take_actions();
+	pass(4 * SECOND);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
-	now += SECOND;
-	cluster_tick(&c, now);
-	take_actions();
+	pass(SECOND);
 	ck_assert_str_eq(did.last[2], "stop");
 }
 
@@ -374,9 +390,7 @@ TEST(lost_while_recording)
 	take_actions();
 	ck_assert_str_eq(did.last[0], "quit");
 	gets(2, RECORDED);
-	gets(2, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
-	gets(2, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
-	gets(2, "{\"type\":\"gathered\"}");
+	gather(2);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
 
@@ -390,15 +404,11 @@ TEST(kept)
 	gets(1, RECORDED);
 	gets(2, RECORDED);
 	write_fails = true;
-	gets(1, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
-	gets(1, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
-	gets(1, "{\"type\":\"gathered\"}");
+	gather(1);
 	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
 	ck_assert_str_eq(did.last[1], "quit");
 	write_fails = false;
-	gets(2, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
-	gets(2, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
-	gets(2, "{\"type\":\"gathered\"}");
+	gather(2);
 	ck_assert(!did.removes[0] && !did.removes[1] && did.removes[2]);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
@@ -416,17 +426,14 @@ TEST(ends_early)
 TEST(interrupts)
 {
 	reach_recording();
-	cluster_interrupt(&c, now);
-	take_actions();
+	interrupt();
 	ck_assert_str_eq(did.last[0], "stop");
 	ck_assert_uint_eq(did.sent[0], 4);
-	cluster_interrupt(&c, now);	/* commands still run: ends the recordings */
-	take_actions();
+	interrupt();	/* commands still run: ends the recordings */
 	ck_assert_uint_eq(did.sent[0], 5);
 	ck_assert(!c.gave_up);
 	gets(0, RECORDED);
-	cluster_interrupt(&c, now);
-	take_actions();
+	interrupt();
 	ck_assert(c.gave_up);
 	ck_assert_str_eq(did.last[0], "quit");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
@@ -435,8 +442,7 @@ TEST(interrupts)
 TEST(interrupted_early)
 {
 	all_get(HELLO);
-	cluster_interrupt(&c, now);
-	take_actions();
+	interrupt();
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 	ck_assert_str_eq(did.last[0], "quit");
 	ck_assert_int_eq(c.recording_ns, 0);
@@ -444,64 +450,47 @@ TEST(interrupted_early)
 
 /* ---- checks ------------------------------------------------------------------------- */
 
-TEST(timelines)
-{
-	all_get(HELLO);
-	gets(0, CHECKED("x", SYNCED));
-	gets(1, CHECKED("y", CLUSTER_CLOCK("holdover", "a")));
-	gets(2, CHECKED("z", CLUSTER_CLOCK("synchronized", "b")));
-	expect("n2: cluster time is holdover");
-	expect("n3: another cluster than n1: its master is b, not a");
-	ck_assert_uint_eq(json_array_size(c.nodes[0].problems), 0);
-	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
-}
+#define UTC	"{\"cluster\":null,\"utc_error_ns\":5}"
+#define NO_DIR(host) "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"" host \
+	"\",\"free\":100000000}"
 
-TEST(timelines_good)
-{
-	all_get(HELLO);
-	gets(0, CHECKED("x", SYNCED));
-	gets(1, CHECKED("y", SYNCED));
-	gets(2, CHECKED("z", SYNCED));
-	ck_assert_str_eq(did.printed, "");
-	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
-}
+static const struct {
+	const char *checked[3];		/* what the nodes state */
+	const char *problems[4];
+	bool starts;
+	unsigned int good;		/* a node without a problem; 3: all have one */
+} checks[] = {
+	{ { CHECKED("x", SYNCED), CHECKED("y", CLUSTER_CLOCK("holdover", "a")),
+	    CHECKED("z", CLUSTER_CLOCK("synchronized", "b")) },
+	  { "n2: cluster time is holdover",
+	    "n3: another cluster than n1: its master is b, not a" }, false, 0 },
+	{ { CHECKED("x", SYNCED), CHECKED("y", SYNCED), CHECKED("z", SYNCED) }, { NULL }, true, 0 },
+	{ { CHECKED("x", UTC), CHECKED("y", UTC), CHECKED("z", UTC) }, { NULL }, true, 0 },
+	/* One machine by two names: it has no daemon, so nothing else tells them apart. */
+	{ { NO_DIR("h"), NO_DIR("k"), NO_DIR("h") }, { "n3: the same node as n1" }, false, 1 },
+	{ { "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000,"
+	    "\"status\":{\"kernel_events\":{\"available\":false,\"why\":\"no BTF\"}}}",
+	    "{\"type\":\"checked\",\"boot\":\"b\",\"error\":\"/d exists\"}",
+	    "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000000,"
+	    "\"cwd_exists\":false}" },
+	  { "n1: /d: only 1.0 MB are free", "n1: kernel events: no BTF", "n2: /d exists",
+	    "n3: /home/x: no such directory" }, false, 3 },
+};
 
-/* One machine by two names: it has no daemon, so nothing else tells them apart. */
-TEST(same_node)
-{
-	all_get(HELLO);
-	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
-	gets(1, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"k\",\"free\":100000000}");
-	gets(2, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
-	expect("n3: the same node as n1");
-	ck_assert_uint_eq(json_array_size(c.nodes[1].problems), 0);
-	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
-}
-
-TEST(timelines_utc)
-{
-	all_get(HELLO);
-	gets(0, CHECKED("x", "{\"cluster\":null,\"utc_error_ns\":5}"));
-	gets(1, CHECKED("y", "{\"cluster\":null,\"utc_error_ns\":5}"));
-	gets(2, CHECKED("z", "{\"cluster\":null,\"utc_error_ns\":5}"));
-	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
-}
-
-TEST(facts)
+LOOP_TEST(problems, 0, ROWS(checks))
 {
 	static char *events[] = { "--events=job_*", "-e", "sched", NULL };
 
 	options.record = events;
 	all_get(HELLO);
-	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000,"
-	     "\"status\":{\"kernel_events\":{\"available\":false,\"why\":\"no BTF\"}}}");
-	gets(1, "{\"type\":\"checked\",\"boot\":\"b\",\"error\":\"/d exists\"}");
-	gets(2, "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000000,"
-	     "\"cwd_exists\":false}");
-	expect("n1: /d: only 1.0 MB are free");
-	expect("n1: kernel events: no BTF");
-	expect("n2: /d exists");
-	expect("n3: /home/x: no such directory");
+	for (int i = 0; i < 3; i++)
+		gets(i, checks[_i].checked[i]);
+	for (int i = 0; i < 4 && checks[_i].problems[i]; i++)
+		expect(checks[_i].problems[i]);
+	ck_assert_int_eq(!*did.printed, checks[_i].starts);
+	ck_assert_int_eq(c.stage, checks[_i].starts ? CLUSTER_STAGE_START : CLUSTER_STAGE_OVER);
+	if (checks[_i].good < 3)
+		ck_assert_uint_eq(json_array_size(c.nodes[checks[_i].good].problems), 0);
 }
 
 CASE("names", NULL, NULL);

@@ -8,9 +8,6 @@
 #include "seed.h"
 #include "suite.h"
 
-/* ck_assert() also logs each assertion that holds, which is too slow here. */
-#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
-
 static void check_packet(const struct golden_packet *packet)
 {
 	struct tsct_delta put, get;
@@ -85,7 +82,7 @@ static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 	for (unsigned int i = 0; i < nr; i++) {
 		size = tsct_delta_put(&delta, bytes + len, event[i].id,
 				      event[i].tick, event[i].tid);
-		must(size >= 2 && size <= 15);
+		ck_assert(size >= 2 && size <= 15);
 		len += (size_t)size;
 		memset(bytes + len, 0x55, event[i].id % 4);
 		len += event[i].id % 4;
@@ -113,9 +110,9 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 		size = tsct_delta_get(&delta, bytes + at, len - at, &id);
 		if (size == -ENODATA)
 			break;
-		must(size > 0 && id == event[i].id);
-		must(delta.tick == event[i].tick && delta.tid == event[i].tid);
-		must(delta.events == i + 1);
+		ck_assert(size > 0 && id == event[i].id);
+		ck_assert(delta.tick == event[i].tick && delta.tid == event[i].tid);
+		ck_assert(delta.events == i + 1);
 		at += (size_t)size + id % 4;
 		if (at > len)
 			return i + 1;
@@ -184,10 +181,10 @@ LOOP_TEST(test_random_headers, 100, 110)
 			size = tsct_delta_get(&delta, bytes + at, len - at, &id);
 			if (size < 0)
 				break;
-			must(size >= 2 && (size_t)size <= len - at);
-			must(delta.tick >= before.tick);
-			must(id <= TSCT_DELTA_ID_MAX);
-			must(delta.tid < TSCT_DELTA_NO_TID);
+			ck_assert(size >= 2 && (size_t)size <= len - at);
+			ck_assert(delta.tick >= before.tick);
+			ck_assert(id <= TSCT_DELTA_ID_MAX);
+			ck_assert(delta.tid < TSCT_DELTA_NO_TID);
 		}
 		ck_assert(size == -EINVAL || size == -ENODATA);
 		ck_assert_uint_eq(id, 99999);
@@ -277,9 +274,9 @@ TEST(test_sizes)
 	stamp_bytes(&delta, 0);
 	for (unsigned int i = 0; i < 100000; i++) {
 		size = stamp_bytes(&delta, any(60000));
-		must(size == 1 || size == 2);
+		ck_assert(size == 1 || size == 2);
 		size = stamp_bytes(&delta, 256 + any64() % 3000000000);
-		must(size == 2 || size == 4);
+		ck_assert(size == 2 || size == 4);
 	}
 	ck_assert_int_eq(stamp_bytes(&delta, 255), 1);
 	ck_assert_int_eq(stamp_bytes(&delta, 256), 2);
@@ -397,19 +394,19 @@ LOOP_TEST(test_resolutions_round_trip, 200, 210)
 							   bits[k]), 0);
 		for (unsigned int i = 0; i < 2000; i++) {
 			source += any(3) ? any(4) : any64() >> (30 + any(30));
-			must(!tsct_tick_resolution_tick(&resolution, source,
+			ck_assert(!tsct_tick_resolution_tick(&resolution, source,
 							&tick));
 			if (!i) {
 				tsct_delta_begin(&put, tick);
 				tsct_delta_begin(&get, tick);
 			}
-			must(bits[k] <= 0 || !i || tick > last);
-			must(bits[k] > 0 ? tick >= source << bits[k] :
+			ck_assert(bits[k] <= 0 || !i || tick > last);
+			ck_assert(bits[k] > 0 ? tick >= source << bits[k] :
 			     tick == source >> -bits[k]);
 			last = tick;
-			must(tsct_delta_put(&put, room, i, tick, 9) > 0);
-			must(tsct_delta_get(&get, room, sizeof(room), &id) > 0);
-			must(get.tick == tick && id == i);
+			ck_assert(tsct_delta_put(&put, room, i, tick, 9) > 0);
+			ck_assert(tsct_delta_get(&get, room, sizeof(room), &id) > 0);
+			ck_assert(get.tick == tick && id == i);
 		}
 	}
 }

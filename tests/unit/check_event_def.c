@@ -86,6 +86,10 @@ LOOP_TEST(test_random_bytes, 0, 5)
 
 TEST(test_equal)
 {
+	static const char *const others[][2] = {
+		{ "f", "a:u8 b:u32/x" }, { "e", "a:u8 b:u32" }, { "e", "a:u8 c:u32/x" },
+		{ "e", "a:u8" },
+	};
 	struct tsct_event_def a = parse("e", "a:u8 b:u32/x"), b = a;
 
 	b.id = 99;
@@ -93,14 +97,10 @@ TEST(test_equal)
 	strcpy(b.fields[0].name + 3, "junk");
 	memset(&b.fields[2], 0xff, sizeof(b.fields[2]));
 	ck_assert(tsct_event_def_equal(&a, &b));
-	b = parse("f", "a:u8 b:u32/x");
-	ck_assert(!tsct_event_def_equal(&a, &b));
-	b = parse("e", "a:u8 b:u32");
-	ck_assert(!tsct_event_def_equal(&a, &b));
-	b = parse("e", "a:u8 c:u32/x");
-	ck_assert(!tsct_event_def_equal(&a, &b));
-	b = parse("e", "a:u8");
-	ck_assert(!tsct_event_def_equal(&a, &b));
+	for (int i = 0; i < ROWS(others); i++) {
+		b = parse(others[i][0], others[i][1]);
+		ck_assert_msg(!tsct_event_def_equal(&a, &b), "%s %s", others[i][0], others[i][1]);
+	}
 	b = a;
 	b.kind = TSCT_KIND_END;
 	ck_assert(!tsct_event_def_equal(&a, &b));

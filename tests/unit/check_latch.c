@@ -245,14 +245,9 @@ static void read_hostile(void *(*writer)(void *))
 	pthread_join(thread, NULL);
 }
 
-TEST(test_hostile_seq)
+LOOP_TEST(test_hostile_pages, 0, 2)
 {
-	read_hostile(count_up);
-}
-
-TEST(test_hostile_copies)
-{
-	read_hostile(overwrite_page);
+	read_hostile(_i ? overwrite_page : count_up);
 }
 
 /* A writer that takes over a page of random contents makes it valid. */

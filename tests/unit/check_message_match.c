@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Matching of messages: examples by hand, and random messages compared with a slow
- * matcher that searches all sends and receives */
+/* Matching of messages: random messages compared with a slow matcher that searches all
+ * sends and receives; limits; keys */
 #include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/query/message_match.h"
@@ -32,7 +32,7 @@ static void end(void)
 	matcher = NULL;
 }
 
-static const struct tsct_message_stats *finish_stats(void)
+static const struct tsct_message_stats *finish(void)
 {
 	static struct tsct_message_stats stats;
 
@@ -41,32 +41,12 @@ static const struct tsct_message_stats *finish_stats(void)
 	return &stats;
 }
 
-static void sent(__u64 key, __u64 global, __s64 own_ns, __u64 error, __u32 node)
+static void add(bool is_send, __u64 key, const struct tsct_message_end *end)
 {
-	const struct tsct_message_end e = {
-		.tick = global, .error = error, .own_ns = own_ns, .node = node,
-	};
-
-	tsct_message_sent(matcher, key, &e);
-}
-
-static void received(__u64 key, __u64 global, __s64 own_ns, __u64 error,
-		     __u32 node)
-{
-	const struct tsct_message_end e = {
-		.tick = global, .error = error, .own_ns = own_ns, .node = node,
-	};
-
-	tsct_message_received(matcher, key, &e);
-}
-
-static void expect_sums(const struct tsct_message_pair_stats *s, __u64 matched,
-			__u64 before, __u64 within, __u64 beyond)
-{
-	ck_assert_uint_eq(s->matched, matched);
-	ck_assert_uint_eq(s->before, before);
-	ck_assert_uint_eq(s->within, within);
-	ck_assert_uint_eq(s->beyond, beyond);
+	if (is_send)
+		tsct_message_sent(matcher, key, end);
+	else
+		tsct_message_received(matcher, key, end);
 }
 
 static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
@@ -78,194 +58,19 @@ static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
-/* Ends the matching. Checks the counts of messages, and that no message was received
- * before it was sent. */
-static const struct tsct_message_stats *
-finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
-{
-	const struct tsct_message_stats *r = finish_stats();
+/* ---- limits -------------------------------------------------------------- */
 
-	expect_unmatched(r, unmatched_sends, unmatched_receives);
-	expect_sums(&r->all, matched, 0, 0, 0);
-	return r;
-}
-
-/* ---- messages by hand ---------------------------------------------------- */
-
-CASE("by hand", begin, end);
-
-TEST(test_no_messages)
-{
-	const struct tsct_message_stats *r = finish_stats();
-
-	expect_sums(&r->all, 0, 0, 0, 0);
-	expect_unmatched(r, 0, 0);
-	ck_assert_uint_eq(r->nr_pairs, 0);
-	ck_assert_int_eq(r->all.least_ns, 0);
-}
-
-/*
- * Node 2's clock is 50 ahead of node 0's, so its messages seem to be received before
- * they were sent. On the merged axis, all latencies are 30 or 40.
- */
-TEST(test_clock_offset)
-{
-	const struct tsct_message_stats *r;
-
-	sent(1, 1000, 1000, 5, 0);
-	sent(2, 1010, 1060, 5, 2);
-	received(1, 1030, 1080, 5, 2);
-	sent(3, 1040, 1090, 5, 2);
-	received(2, 1050, 1050, 5, 0);
-	received(3, 1070, 1070, 5, 0);
-	r = finish_stats();
-	expect_unmatched(r, 0, 0);
-	expect_sums(&r->all, 3, 2, 0, 0);
-	ck_assert_int_eq(r->all.least_own_ns, -20);
-	ck_assert_int_eq(r->all.least_ns, 30);
-	ck_assert_uint_eq(r->nr_pairs, 2);
-	ck_assert_uint_eq(r->pairs[0].from, 0);
-	ck_assert_uint_eq(r->pairs[0].to, 2);
-	expect_sums(&r->pairs[0], 1, 0, 0, 0);
-	ck_assert_int_eq(r->pairs[0].least_own_ns, 80);
-	ck_assert_uint_eq(r->pairs[1].from, 2);
-	ck_assert_uint_eq(r->pairs[1].to, 0);
-	expect_sums(&r->pairs[1], 2, 2, 0, 0);
-	ck_assert_int_eq(r->pairs[1].least_ns, 30);
-}
-
-/* Three messages were received 8, 9 and 10 ticks before they were sent. The error
- * bounds of receives are 4 ticks, of sends 5 ticks, so only the violation by 10 ticks
- * exceeds the bounds. */
-TEST(test_violations)
-{
-	const struct tsct_message_stats *r;
-
-	received(1, 100, 0, 4, 1);
-	received(2, 100, 0, 4, 1);
-	sent(1, 108, 0, 5, 0);
-	received(3, 109, 0, 4, 1);
-	sent(2, 109, 0, 5, 0);
-	sent(3, 119, -1, 5, 0);
-	sent(4, 120, 7, 0, 0);
-	received(4, 120, 6, 0, 1);
-	r = finish_stats();
-	expect_unmatched(r, 0, 0);
-	expect_sums(&r->all, 4, 1, 2, 1);
-	ck_assert_int_eq(r->all.least_ns, -10);
-	ck_assert_int_eq(r->all.least_own_ns, -1);
-}
-
-TEST(test_send_and_receive_on_one_tick)
-{
-	received(1, 100, 10, 0, 1);
-	sent(1, 100, 10, 0, 0);
-	finish(1, 0, 0);
-}
-
-/* Messages with equal numbers are matched in the order of sending, even if a node sends
- * to itself. */
-TEST(test_equal_numbers)
-{
-	const struct tsct_message_stats *r;
-
-	sent(9, 100, 0, 0, 1);
-	sent(9, 110, 0, 0, 1);
-	sent(9, 120, 0, 0, 1);
-	received(9, 130, 0, 0, 1);
-	received(9, 135, 0, 0, 1);
-	received(9, 140, 0, 0, 1);
-	r = finish(3, 0, 0);
-	ck_assert_int_eq(r->all.least_ns, 20);
-	ck_assert_uint_eq(r->nr_pairs, 1);
-}
-
-/* If the first send is missing, the other messages must not become violations. */
-TEST(test_missing_first_send)
-{
-	const struct tsct_message_stats *r;
-
-	received(9, 100, 0, 0, 1);
-	sent(9, 110, 0, 0, 0);
-	received(9, 120, 0, 0, 1);
-	sent(9, 130, 0, 0, 0);
-	received(9, 140, 0, 0, 1);
-	r = finish(2, 0, 1);
-	ck_assert_int_eq(r->all.least_ns, 10);
-}
-
-/* Of two sends of one message of MPI, the first has failed. */
-TEST(test_failed_send)
-{
-	sent(1ULL << 63 | 1, 100, 0, 0, 0);
-	sent(1ULL << 63 | 1, 150, 0, 0, 0);
-	received(1ULL << 63 | 1, 160, 0, 0, 1);
-	ck_assert_int_eq(finish(1, 1, 0)->all.least_ns, 10);
-}
-
-TEST(test_sent_twice)
-{
-	sent(1, 100, 0, 0, 0);
-	sent(1, 150, 0, 0, 0);
-	received(1, 160, 0, 0, 1);
-	finish(1, 1, 0);
-}
-
-TEST(test_received_twice)
-{
-	sent(1, 100, 0, 0, 0);
-	received(1, 160, 0, 0, 1);
-	received(1, 161, 0, 0, 1);
-	finish(1, 0, 1);
-}
-
-/* A receive waits for its send for the length of the window. A match with a late send
- * stays provisional for the same time. */
-TEST(test_window)
-{
-	const struct tsct_message_stats *r;
-
-	received(1, 100, 0, 0, 1);
-	sent(1, 100 + WINDOW, 0, 0, 0);		/* this send is within the window of
-						 * receive 1 */
-	received(2, 100, 0, 0, 1);
-	sent(2, 101 + WINDOW, 0, 0, 0);		/* this send is too late: it and
-						 * receive 2 stay unmatched */
-	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* second receive of message 1: takes
-						 * the send from the first */
-	received(3, 100 + 2 * WINDOW, 0, 0, 1);
-	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
-	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* this receive is too late for the
-						 * send of message 3 */
-	r = finish_stats();
-	expect_unmatched(r, 1, 3);
-	expect_sums(&r->all, 2, 0, 0, 1);
-	ck_assert_int_eq(r->all.least_ns, -10);
-}
-
-TEST(test_unnumbered_messages)
-{
-	const struct tsct_message_stats *r;
-
-	tsct_message_unnumbered(matcher, true);
-	tsct_message_unnumbered(matcher, false);
-	tsct_message_unnumbered(matcher, false);
-	r = finish_stats();
-	expect_unmatched(r, 1, 2);
-}
+CASE("limits", begin, end);
 
 /* With room for 64 unmatched sends or receives, the first 36 of 100 sends are
  * discarded. */
 TEST(test_more_sends_than_room)
 {
 	const struct tsct_message_stats *r;
-	unsigned int i;
 
-	for (i = 1; i <= 100; i++)
-		sent(i, i, 0, 0, 0);
-	for (i = 1; i <= 100; i++)
-		received(i, 100 + i, 0, 0, 1);
-	r = finish_stats();
+	for (__u64 i = 1; i <= 200; i++)
+		add(i <= 100, 1 + (i - 1) % 100, &(struct tsct_message_end) { .tick = i });
+	r = finish();
 	/* All room is taken by sends 37 to 100. Each receive finds no send, and is
 	 * stored in place of the oldest send or receive, so no message is matched. */
 	ck_assert_uint_eq(r->sends, 100);
@@ -276,37 +81,43 @@ TEST(test_more_sends_than_room)
 	ck_assert_uint_eq(r->all.beyond + r->all.within, 0);
 }
 
+/* Of two sends of one message of MPI, the first has failed. */
+TEST(test_failed_send)
+{
+	const __u64 key = 1ULL << 63 | 1;
+	const struct tsct_message_stats *r;
+
+	add(true, key, &(struct tsct_message_end) { .tick = 100 });
+	add(true, key, &(struct tsct_message_end) { .tick = 150 });
+	add(false, key, &(struct tsct_message_end) { .tick = 160, .node = 1 });
+	r = finish();
+	expect_unmatched(r, 1, 0);
+	ck_assert_uint_eq(r->all.matched, 1);
+	ck_assert_int_eq(r->all.least_ns, 10);
+}
+
 /* Messages between as many pairs of nodes as statistics have room for, and one pair
  * more */
 TEST(test_many_node_pairs)
 {
 	const struct tsct_message_stats *r;
-	unsigned int i;
+	struct tsct_message_end e = { 0 };
 
-	for (i = 0; i <= TSCT_MESSAGE_PAIRS_MAX; i++) {
-		sent(1, 2 * i, 0, 0, i);
-		received(1, 2 * i + 1, 0, 0, i / 2);
+	for (__u32 i = 0; i <= TSCT_MESSAGE_PAIRS_MAX; i++, e.tick++) {
+		e.node = i;
+		add(true, 1, &e);
+		e.node = i / 2;
+		add(false, 1, &e);
 	}
-	r = finish_stats();
+	r = finish();
 	expect_unmatched(r, 0, 0);
 	ck_assert_uint_eq(r->all.matched, TSCT_MESSAGE_PAIRS_MAX + 1);
 	ck_assert_uint_eq(r->nr_pairs, TSCT_MESSAGE_PAIRS_MAX);
 	ck_assert_uint_eq(r->other_pairs, 1);
-	for (i = 0; i < r->nr_pairs; i++) {
+	for (__u32 i = 0; i < r->nr_pairs; i++) {
 		ck_assert_uint_eq(r->pairs[i].from, i);
 		ck_assert_uint_eq(r->pairs[i].matched, 1);
 	}
-}
-
-TEST(test_bounds_of_any_size)
-{
-	const struct tsct_message_stats *r;
-
-	received(1, 100, INT64_MIN, UINT64_MAX, 1);
-	sent(1, 200, INT64_MAX, UINT64_MAX, 0);
-	r = finish_stats();
-	expect_sums(&r->all, 1, 1, 1, 0);
-	ck_assert_int_eq(r->all.least_own_ns, INT64_MIN);
 }
 
 TEST(test_rejects_bad_room)
@@ -320,12 +131,14 @@ TEST(test_rejects_bad_room)
 /* ---- comparison with a slow matcher -------------------------------------- */
 
 #define ENDS	400
+#define NODES	3
 
 struct slow {
-	struct { __u64 key, at; bool is_send, done; } end[ENDS];
+	struct { struct tsct_message_end e; __u64 key; bool is_send, done; } end[ENDS];
 	struct { unsigned int send, receive; bool is_late, done; } pair[ENDS];
 	unsigned int nr, nr_pairs;
-	__u64 unmatched_receives;
+	__u64 unmatched_sends, unmatched_receives;
+	struct tsct_message_pair_stats all, by_nodes[NODES][NODES];
 };
 
 /* Returns the index in end[] of the oldest unmatched send or receive with this key, or
@@ -337,7 +150,7 @@ static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 
 	for (i = 0; i < s->nr; i++)
 		if (s->end[i].key == key && s->end[i].is_send == is_send &&
-		    !s->end[i].done && (is_send || now - s->end[i].at <= WINDOW))
+		    !s->end[i].done && (is_send || now - s->end[i].e.tick <= WINDOW))
 			return i;
 	return ENDS;
 }
@@ -349,18 +162,19 @@ static unsigned int slow_late(const struct slow *s, __u64 key, __u64 now)
 	for (i = 0; i < s->nr_pairs; i++)
 		if (s->pair[i].is_late && !s->pair[i].done &&
 		    s->end[s->pair[i].send].key == key &&
-		    now - s->end[s->pair[i].send].at <= WINDOW)
+		    now - s->end[s->pair[i].send].e.tick <= WINDOW)
 			return i;
 	return ENDS;
 }
 
-static void slow_take(struct slow *s, __u64 key, bool is_send, __u64 at)
+static void slow_take(struct slow *s, __u64 key, bool is_send,
+		      const struct tsct_message_end *e)
 {
-	unsigned int other = slow_find(s, key, !is_send, at), me = s->nr++;
-	unsigned int late = slow_late(s, key, at);
+	unsigned int other = slow_find(s, key, !is_send, e->tick), me = s->nr++;
+	unsigned int late = slow_late(s, key, e->tick);
 
 	s->end[me].key = key;
-	s->end[me].at = at;
+	s->end[me].e = *e;
 	s->end[me].is_send = is_send;
 	s->end[me].done = other < ENDS;
 	if (other < ENDS) {
@@ -377,23 +191,65 @@ static void slow_take(struct slow *s, __u64 key, bool is_send, __u64 at)
 	}
 }
 
-static void slow_expect(const struct slow *s,
-			const struct tsct_message_stats *r)
+static void slow_count(struct tsct_message_pair_stats *sum, const struct tsct_message_end *send,
+		       const struct tsct_message_end *receive)
 {
-	__u64 violations = 0, sends = 0, receives = s->unmatched_receives;
-	unsigned int i;
+	const __s64 ns = (__s64)(receive->tick - send->tick);
+	const tsct_u128 bound = (tsct_u128)send->error + receive->error;
+	tsct_s128 own = (tsct_s128)receive->own_ns - send->own_ns;
 
-	for (i = 0; i < s->nr_pairs; i++)
-		violations += s->end[s->pair[i].receive].at <
-			s->end[s->pair[i].send].at;
-	for (i = 0; i < s->nr; i++) {
-		sends += s->end[i].is_send && !s->end[i].done;
-		receives += !s->end[i].is_send && !s->end[i].done;
+	own = own > INT64_MAX ? INT64_MAX : own < INT64_MIN ? INT64_MIN : own;
+	if (!sum->matched || own < sum->least_own_ns)
+		sum->least_own_ns = (__s64)own;
+	if (!sum->matched || ns < sum->least_ns)
+		sum->least_ns = ns;
+	sum->matched++;
+	sum->before += own < 0;
+	sum->within += ns < 0 && (tsct_u128)-ns <= bound;
+	sum->beyond += ns < 0 && (tsct_u128)-ns > bound;
+}
+
+static void slow_expect(struct slow *s, const struct tsct_message_stats *r)
+{
+	__u32 i, from, to, nr = 0;
+
+	for (i = 0; i < s->nr_pairs; i++) {
+		const struct tsct_message_end *send = &s->end[s->pair[i].send].e;
+		const struct tsct_message_end *receive = &s->end[s->pair[i].receive].e;
+
+		slow_count(&s->all, send, receive);
+		slow_count(&s->by_nodes[send->node][receive->node], send, receive);
 	}
-	ck_assert_uint_eq(r->all.matched, s->nr_pairs);
-	ck_assert_uint_eq(r->all.beyond, violations);
+	for (i = 0; i < s->nr; i++) {
+		s->unmatched_sends += s->end[i].is_send && !s->end[i].done;
+		s->unmatched_receives += !s->end[i].is_send && !s->end[i].done;
+	}
+	expect_unmatched(r, s->unmatched_sends, s->unmatched_receives);
 	ck_assert_uint_eq(r->given_up, 0);
-	expect_unmatched(r, sends, receives);
+	ck_assert_mem_eq(&r->all, &s->all, sizeof(s->all));
+	for (from = 0; from < NODES; from++)
+		for (to = 0; to < NODES; to++) {
+			if (!s->by_nodes[from][to].matched)
+				continue;
+			s->by_nodes[from][to].from = from;
+			s->by_nodes[from][to].to = to;
+			ck_assert_uint_lt(nr, r->nr_pairs);
+			ck_assert_mem_eq(&r->pairs[nr++], &s->by_nodes[from][to], sizeof(s->all));
+		}
+	ck_assert_uint_eq(nr, r->nr_pairs);
+}
+
+/* An end of any message; now and then with times and bounds of any size */
+static struct tsct_message_end any_end(__u64 tick)
+{
+	const bool extreme = !any(60);
+
+	return (struct tsct_message_end) {
+		.tick = tick, .node = any(NODES),
+		.error = extreme ? UINT64_MAX : any(40),
+		.own_ns = extreme ? any(2) ? INT64_MIN : INT64_MAX :
+			(__s64)tick + (int)any(100) - 50,
+	};
 }
 
 CASE("many", NULL, NULL);
@@ -401,47 +257,56 @@ CASE("many", NULL, NULL);
 RANDOM_TEST(test_compared_with_slow_matcher, 300)
 {
 	static struct slow slow;
-	unsigned int keys, i;
+	const unsigned int keys = 1 + any(40), nr = any(ENDS + 1);
 	__u64 now = 0;
 
 	memset(&slow, 0, sizeof(slow));
 	begin_room(512);
-	keys = 1 + any(40);
-	for (i = 0; i < ENDS; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		const __u64 key = 1 + any(keys);
 		const bool is_send = any(2);
+		struct tsct_message_end e;
 
-		now += any(8) ? any(60) : any(3 * WINDOW);
-		slow_take(&slow, key, is_send, now);
-		if (is_send)
-			sent(key, now, 0, 0, any(3));
-		else
-			received(key, now, 0, 0, any(3));
+		switch (any(16)) {
+		case 0:
+			now += any(3 * WINDOW);
+			break;
+		case 1:		/* to the window's last tick, or beyond it */
+			now += WINDOW - 1 + any(3);
+			break;
+		default:
+			now += any(60);
+		}
+		e = any_end(now);
+		slow_take(&slow, key, is_send, &e);
+		add(is_send, key, &e);
+		if (any(8))
+			continue;
+		tsct_message_unnumbered(matcher, is_send);
+		slow.unmatched_sends += is_send;
+		slow.unmatched_receives += !is_send;
 	}
-	slow_expect(&slow, finish_stats());
+	slow_expect(&slow, finish());
 	end();
 }
 
 /* All sends and receives are counted, even if the matcher has very little room. */
 RANDOM_TEST(test_counts_add_up, 100)
 {
+	const unsigned int room = 1U << any(6), keys = 1 + any(100);
 	const struct tsct_message_stats *r;
-	unsigned int i, room, keys;
 	__u64 now = 0;
 
-	room = 1U << any(6);
-	keys = 1 + any(100);
 	begin_room(room);
-	for (i = 0; i < 3000; i++) {
-		now += any(WINDOW / 4);
-		if (any(2))
-			sent(1 + any(keys), now, any(100), any(50), any(9));
-		else
-			received(1 + any(keys), now, any(100), any(50), any(9));
+	for (unsigned int i = 0; i < 3000; i++) {
+		struct tsct_message_end e = any_end(now += any(WINDOW / 4));
+
+		add(any(2), 1 + any(keys), &e);
 	}
-	r = finish_stats();
+	r = finish();
 	expect_unmatched(r, r->unmatched_sends, r->unmatched_receives);
-	for (i = 0, now = 0; i < r->nr_pairs; i++)
+	now = 0;
+	for (unsigned int i = 0; i < r->nr_pairs; i++)
 		now += r->pairs[i].matched;
 	ck_assert_uint_eq(now, r->all.matched);
 	end();
@@ -467,7 +332,7 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len, __u64 po
 	return key_of_name("x", fields, payload, len, pool);
 }
 
-CASE("by hand", begin, end);
+CASE("limits", begin, end);
 
 TEST(test_keys)
 {

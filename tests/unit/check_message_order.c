@@ -296,23 +296,6 @@ LOOP_TEST(threads, 0, 5)
 	}
 }
 
-TEST(by_hand)
-{
-	struct posted_receive *a = &receives[0], *b = &receives[1];
-	struct message m[2] = { { 1, 0, 0, true }, { 1, 0, 1, true } };
-
-	arrived[1][0] = 2;
-	a->used = b->used = true;
-	tsct_receive_post(&order, &a->r, TSCT_MPI_ANY, 0);
-	tsct_receive_post(&order, &b->r, 1, 0);
-	a->message = &m[0];
-	b->message = &m[1];
-	tsct_receive_done(&order, &b->r, 1, 0);
-	ck_assert_uint_eq(nr_known, 0);
-	tsct_receive_done(&order, &a->r, 1, 0);
-	ck_assert_uint_eq(nr_known, 2);
-}
-
 TEST(sends)
 {
 	ck_assert_uint_eq(tsct_message_sending(&order, 1, 0), 0);

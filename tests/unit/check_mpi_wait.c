@@ -105,17 +105,23 @@ static void start(__u32 ranks)
 	}
 }
 
-/* Returns the waits of a rank of a kind; all zero: none */
-static struct tsct_mpi_wait find(__s32 rank, enum tsct_mpi_wait_kind kind)
+/* Checks the waits of a rank of a kind: calls that waited, ticks of all, and calls that may
+ * have waited. All 0: none. Returns them. */
+static struct tsct_mpi_wait expect(__s32 rank, enum tsct_mpi_wait_kind kind, __u64 count,
+				   __u64 total, __u64 unknown)
 {
+	struct tsct_mpi_wait found = { 0 };
 	const struct tsct_mpi_wait *w;
 	__u32 nr, i;
 
 	w = tsct_mpi_waits_sort(waits, &nr);
 	for (i = 0; i < nr; i++)
 		if (w[i].rank == rank && w[i].kind == kind)
-			return w[i];
-	return (struct tsct_mpi_wait) { 0 };
+			found = w[i];
+	ck_assert_uint_eq(found.count, count);
+	ck_assert_uint_eq(found.total, total);
+	ck_assert_uint_eq(found.unknown, unknown);
+	return found;
 }
 
 static void message(__u64 sends, __u64 receives, __u64 sent_until, __u64 received)
@@ -141,25 +147,23 @@ TEST(late_sender)
 
 	start(2);
 	message(100, 50, 110, 120);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.total, 50);
+	w = expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
 	ck_assert_uint_eq(w.max, 50);
 	ck_assert_uint_eq(w.job, 7);
 	ck_assert_str_eq(w.call, "MPI_Recv");
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 0, 0, 0);
 }
 
 TEST(late_receiver)
 {
 	start(2);
 	message(50, 100, 200, 120);	/* the send ends after the receive event */
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).total, 50);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 1, 50, 0);
 	message(350, 400, 410, 420);	/* before it */
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).total, 100);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 2, 100, 0);
 	message(550, 600, 560, 620);	/* before the receive began */
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 2);
-	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 2, 100, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
 }
 
 /* Two messages of one call that does not wait for their receives: nor does a later call. */
@@ -175,13 +179,12 @@ TEST(startall)
 	add(80, 1, RECEIVED, 11, 5);
 	add(81, 1, RECV_END, 0, 0);
 	add(90, 0, WAIT_END, 0, 0);
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 0, 0, 0);
 }
 
 /* A call that receives several messages waits for all of them at the same time. */
 TEST(waitall)
 {
-	struct tsct_mpi_wait w;
 	__u32 i;
 
 	start(2);
@@ -196,17 +199,12 @@ TEST(waitall)
 		add(200, 1, RECEIVED, 20 + (i + 3) % 9, 5);
 	add(201, 1, WAIT_END, 0, 0);
 	add(202, 0, SEND_END, 0, 0);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.total, 94);
-	ck_assert_uint_eq(w.max, 94);
-	ck_assert_uint_eq(w.unknown, 0);
+	ck_assert_uint_eq(expect(1, TSCT_MPI_LATE_SENDER, 1, 94, 0).max, 94);
 }
 
 /* One call with messages that may have waited is one call; another message decides it. */
 TEST(waitall_bounds)
 {
-	struct tsct_mpi_wait w;
 	__u32 i;
 
 	start(2);
@@ -221,15 +219,10 @@ TEST(waitall_bounds)
 	add(172, 0, START_END, 0, 0);
 	for (i = 0; i < 3; i++)
 		add(200, 1, RECEIVED, 20 + i, 5);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 0);
-	ck_assert_uint_eq(w.unknown, 1);
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 1);
 	add(200, 1, RECEIVED, 23, 5);
 	add(201, 1, WAIT_END, 0, 0);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.total, 70);
-	ck_assert_uint_eq(w.unknown, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 70, 0);
 }
 
 /* Threads that share a tag: two messages have each other's number. None waited for anything
@@ -247,14 +240,15 @@ TEST(mismatched)
 	add(110, 1, RECEIVED, 12, 8);
 	add(111, 1, WAIT_END, 0, 0);
 	add(120, 0, SEND_END, 0, 0);
-	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
-	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 0, 0, 0);
 	ck_assert_uint_eq(tsct_mpi_waits_mismatched(waits), 2);
 }
 
 /* Ranks that a signal or MPI_Abort ended, and the call that each was in */
 TEST(unfinished)
 {
+	static const char *const calls[] = { NULL, "MPI_Finalize", NULL, "MPI_Recv" };
 	const char *call;
 	size_t next = 0;
 	__s32 rank;
@@ -266,15 +260,11 @@ TEST(unfinished)
 	add(13, 2, BARRIER_END, 0, 0);
 	add(14, 3, RECV_BEGIN, 0, 0);
 	add(20, 0, FINALIZE_END, 0, 0);
-	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
-	ck_assert_int_eq(rank, 1);
-	ck_assert_str_eq(call, "MPI_Finalize");
-	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
-	ck_assert_int_eq(rank, 2);
-	ck_assert_ptr_null(call);
-	ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
-	ck_assert_int_eq(rank, 3);
-	ck_assert_str_eq(call, "MPI_Recv");
+	for (int i = 1; i < 4; i++) {
+		ck_assert(tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
+		ck_assert_int_eq(rank, i);
+		ck_assert_pstr_eq(call, calls[i]);
+	}
 	ck_assert(!tsct_mpi_waits_unfinished(waits, &next, &rank, &call));
 }
 
@@ -288,9 +278,8 @@ TEST(left_before)
 	add(40, 2, ALLREDUCE_BEGIN, 98, 5);
 	add(45, 1, ALLREDUCE_END, 0, 0);
 	add(46, 2, ALLREDUCE_END, 0, 0);
-	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).count, 0);
-	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).unknown, 0);
-	ck_assert_uint_eq(find(1, TSCT_MPI_COLLECTIVE).total, 20);
+	expect(0, TSCT_MPI_COLLECTIVE, 0, 0, 0);
+	expect(1, TSCT_MPI_COLLECTIVE, 1, 20, 0);
 }
 
 TEST(large_counts)
@@ -298,7 +287,7 @@ TEST(large_counts)
 	start(2);
 	add(10, 0, ALLREDUCE_BEGIN, 98, 5);
 	add(40, 1, ALLREDUCE_BEGIN, 98, 5);
-	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).total, 30);
+	expect(0, TSCT_MPI_COLLECTIVE, 1, 30, 0);
 }
 
 TEST(barrier)
@@ -308,34 +297,30 @@ TEST(barrier)
 	start(3);
 	for (i = 0; i < 3; i++)
 		add(10 + 20 * i, i, BARRIER_BEGIN, 99, 5);
-	ck_assert_uint_eq(find(0, TSCT_MPI_BARRIER).total, 40);
-	ck_assert_uint_eq(find(1, TSCT_MPI_BARRIER).total, 20);
-	ck_assert_uint_eq(find(2, TSCT_MPI_BARRIER).count, 0);
+	expect(0, TSCT_MPI_BARRIER, 1, 40, 0);
+	expect(1, TSCT_MPI_BARRIER, 1, 20, 0);
+	expect(2, TSCT_MPI_BARRIER, 0, 0, 0);
 }
 
 /* A wait up to the sum of both bounds is unknown, and so is none that is as close. */
 TEST(bounds)
 {
-	struct tsct_mpi_wait w;
+	static const struct {
+		__u64 error, sends, receives, sent_until, received, count, total, unknown;
+	} messages[] = {
+		{ 24, 100, 50, 110, 120, 1, 50, 0 },
+		{ 25, 300, 250, 310, 320, 1, 50, 1 },
+		{ 25, 500, 550, 505, 560, 1, 50, 2 },	/* 50 in order: may be a wait of 0 */
+		{ 25, 700, 751, 705, 760, 1, 50, 2 },	/* surely in order */
+		{ UINT64_MAX, 900, 800, 910, 920, 1, 50, 3 },
+	};
 
 	start(2);
-	error = 24;
-	message(100, 50, 110, 120);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.unknown, 0);
-	error = 25;
-	message(300, 250, 310, 320);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.unknown, 1);
-	message(500, 550, 505, 560);	/* 50 in order: may be a wait of 0 */
-	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).unknown, 2);
-	message(700, 751, 705, 760);	/* surely in order */
-	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).unknown, 2);
-	error = UINT64_MAX;
-	message(900, 800, 910, 920);
-	w = find(1, TSCT_MPI_LATE_SENDER);
-	ck_assert_uint_eq(w.count, 1);
-	ck_assert_uint_eq(w.unknown, 3);
+	for (int i = 0; i < ROWS(messages); i++) {
+		error = messages[i].error;
+		message(messages[i].sends, messages[i].receives, messages[i].sent_until,
+			messages[i].received);
+		expect(1, TSCT_MPI_LATE_SENDER, messages[i].count, messages[i].total,
+		       messages[i].unknown);
+	}
 }

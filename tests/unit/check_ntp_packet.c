@@ -91,34 +91,6 @@ TEST(test_random_times)
 	}
 }
 
-/* NTP time stamps wrap in 2036. Near that, tsct_ntp_to_ns() returns the right time of
- * either era if @near_ns, even in the other one, is within 2^31 s. */
-TEST(test_era_wrap)
-{
-	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
-				      ((1LL << 31) - 1) * S };
-	__s64 wrap = ERA_1 * S;
-
-	for (size_t i = 0; i < ROWS(span); i++) {
-		for (size_t j = 0; j < ROWS(span); j++) {
-			__s64 before = wrap - 1 - span[i];
-			__s64 after = wrap + span[j];
-
-			if ((after - before) / S >= 1LL << 31)
-				continue;
-			ck_assert_int_eq(tsct_ntp_to_ns(
-				tsct_ntp_from_ns(before), after), before);
-			ck_assert_int_eq(tsct_ntp_to_ns(
-				tsct_ntp_from_ns(after), before), after);
-		}
-	}
-	/* An estimate that is off by 2^31 + 1 s gives a time of the wrong era. */
-	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
-		wrap + ((1LL << 31) + 1) * S), wrap + (1LL << 32) * S);
-	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
-		wrap - ((1LL << 31) + 1) * S), wrap - (1LL << 32) * S);
-}
-
 TEST(test_time_stamps_saturate)
 {
 	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
@@ -204,57 +176,19 @@ static const struct tsct_ntp_packet golden = {
 	},
 };
 
-#define SAME(member) \
-	MUST(a->member == b->member, "%llx, %llx", (__u64)a->member, \
-	     (__u64)b->member)
-
-static void check_remote_params(const struct tsct_remote_params *a,
-				const struct tsct_remote_params *b)
+/* Compares a parsed packet with the one that was built: what is not sent is 0. */
+static void check_packet(const struct tsct_ntp_packet *parsed,
+			 const struct tsct_ntp_packet *built)
 {
-	SAME(base);
-	SAME(base_ns);
-	SAME(mult);
-	SAME(as_of);
-	SAME(error_ps);
-	SAME(growth);
-}
+	struct tsct_ntp_packet want = *built;
 
-/* Compares @a, an extension field that was parsed, with @b, the field that was
- * built. */
-static void check_ext(const struct tsct_extension *a, const struct tsct_extension *b)
-{
-	static const struct tsct_remote_params none;
-
-	SAME(flags);
-	SAME(depth);
-	SAME(status);
-	SAME(node);
-	SAME(host);
-	SAME(nonce);
-	SAME(epoch);
-	SAME(session);
-	SAME(master);
-	SAME(rx);
-	SAME(tx);
-	SAME(prev_nonce);
-	SAME(prev_tx);
-	SAME(rx_error);
-	SAME(turn_us);
-	SAME(barrier);
-	MUST(a->sd_ps == (b->flags & TSCT_EXT_PARAMS ? b->sd_ps : 0), "%u, %u",
-	     a->sd_ps, b->sd_ps);
-	check_remote_params(&a->params, b->flags & TSCT_EXT_PARAMS ? &b->params : &none);
-}
-
-static void check_packet(const struct tsct_ntp_packet *a,
-			 const struct tsct_ntp_packet *b)
-{
-	SAME(leap);
-	SAME(version);
-	SAME(mode);
-	SAME(stratum);
-	SAME(poll);
-	SAME(precision);
+#define SAME(member)							\
+	MUST(!memcmp(&parsed->member, &want.member, sizeof(want.member)), #member)
+	if (!(want.ext.flags & TSCT_EXT_PARAMS)) {
+		want.ext.sd_ps = 0;
+		memset(&want.ext.params, 0, sizeof(want.ext.params));
+	}
+	MUST(!memcmp(parsed, &want, offsetof(struct tsct_ntp_packet, precision) + 1), "");
 	SAME(root_delay);
 	SAME(root_dispersion);
 	SAME(refid);
@@ -262,13 +196,15 @@ static void check_packet(const struct tsct_ntp_packet *a,
 	SAME(origin);
 	SAME(receive);
 	SAME(transmit);
-	MUST(a->has_ext == (b->has_ext && b->version == 4), "");
-	if (a->has_ext)
-		check_ext(&a->ext, &b->ext);
-	MUST(a->has_missing == (a->has_ext && b->has_missing), "");
-	if (a->has_missing)
-		MUST(!strcmp(a->missing, b->missing), "%s, %s", a->missing,
-		     b->missing);
+	want.has_ext &= want.version == 4;
+	SAME(has_ext);
+	if (want.has_ext)
+		SAME(ext);
+	want.has_missing &= want.has_ext;
+	SAME(has_missing);
+	if (want.has_missing)
+		MUST(!strcmp(parsed->missing, want.missing), "%s, %s", parsed->missing,
+		     want.missing);
 }
 
 CASE("packets", NULL, NULL);
@@ -502,7 +438,7 @@ TEST(test_other_extension_fields)
 	at = put_field(bytes, at, 0xf323, 28);
 	check_parse(bytes, at, true, &p);
 	ck_assert(p.has_ext && !p.has_mac);
-	check_ext(&p.ext, &golden.ext);
+	check_packet(&p, &golden);
 	memset(bytes + at, 0, 24);
 	check_parse(bytes, at + 24, true, &p);
 	ck_assert(p.has_ext && p.has_mac && p.mac_at == at && p.mac_len == 20);

@@ -165,6 +165,16 @@ static void teardown(void)
 	tsct_previous_boot_free(&boot);
 }
 
+/* Returns a copy of the memory in @room bytes, for tsct_previous_boot_parse(), which frees
+ * it. */
+static char *copy_image(size_t room)
+{
+	char *copy = calloc(1, room);
+
+	ck_assert_ptr_nonnull(copy);
+	return memcpy(copy, image, SIZE);
+}
+
 static void parse(void)
 {
 	ck_assert_int_eq(tsct_previous_boot_parse(image, SIZE, &boot), 0);
@@ -338,20 +348,13 @@ TEST(test_rejects_header)
 		{ -EINVAL, 0 }, { -EINVAL, 100 }, { -EINVAL, SIZE - TSCT_PAGE_SIZE },
 		{ -EINVAL, SIZE + TSCT_PAGE_SIZE }, { -EINVAL, TSCT_PAGE_SIZE },
 	};
-	char *copy;
 
-	for (size_t i = 0; i < ROWS(cases); i++) {
-		copy = calloc(1, SIZE + TSCT_PAGE_SIZE);
-		memcpy(copy, image, SIZE);
-		ck_assert_int_eq(tsct_previous_boot_parse(copy, cases[i].size, &boot),
-				 cases[i].err);
-	}
-	copy = calloc(1, SIZE);
-	ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), -ENOENT);
+	for (size_t i = 0; i < ROWS(cases); i++)
+		ck_assert_int_eq(tsct_previous_boot_parse(copy_image(SIZE + TSCT_PAGE_SIZE),
+							  cases[i].size, &boot), cases[i].err);
+	ck_assert_int_eq(tsct_previous_boot_parse(calloc(1, SIZE), SIZE, &boot), -ENOENT);
 	header()->version++;
-	copy = malloc(SIZE);
-	memcpy(copy, image, SIZE);
-	ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), -ENOENT);
+	ck_assert_int_eq(tsct_previous_boot_parse(copy_image(SIZE), SIZE, &boot), -ENOENT);
 	seal_header();
 	ck_assert_int_eq(tsct_previous_boot_parse(image, SIZE, &boot), -EPROTO);
 }
@@ -363,8 +366,7 @@ TEST(test_rejects_descriptions)
 	char *copy;
 
 	for (unsigned int bit = 0; bit < size; bit++) {
-		copy = malloc(SIZE);
-		memcpy(copy, image, SIZE);
+		copy = copy_image(SIZE);
 		copy[header()->channels[0] + bit / 8] ^= 1 << bit % 8;
 		ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), 0);
 		ck_assert_uint_eq(boot.nr_channels, 1);
@@ -397,13 +399,10 @@ static const struct {
 LOOP_TEST(test_rejects_rings, 0, ROWS(moved))
 {
 	struct tsct_reserved_channel *c = channel_at(0);
-	char *copy;
 
 	c->rings[moved[_i].cpu] += (__u64)moved[_i].by;
 	c->checksum = tsct_reserved_channel_sum(c);
-	copy = malloc(SIZE);
-	memcpy(copy, image, SIZE);
-	ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), 0);
+	ck_assert_int_eq(tsct_previous_boot_parse(copy_image(SIZE), SIZE, &boot), 0);
 	ck_assert_msg(boot.nr_damaged == moved[_i].damaged, "case %d", _i);
 	ck_assert_uint_eq(boot.nr_channels + boot.nr_damaged, 2);
 }
@@ -511,8 +510,7 @@ LOOP_TEST(test_random_damage, 0, 2)
 	char *copy;
 
 	for (i = 0; i < ROUNDS; i++) {
-		copy = malloc(SIZE);
-		memcpy(copy, image, SIZE);
+		copy = copy_image(SIZE);
 		spoil(copy);
 		if (_i)
 			seal(copy);

@@ -116,53 +116,48 @@ TEST(test_rejects_bad_rules)
 	ck_assert(!allows("10.0.0.1"));
 }
 
+/* Checks addresses, with a space between each two. */
+static void expect_allowed(const char *addresses, bool allowed)
+{
+	char text[128], *rest = text, *one;
+
+	strcpy(text, addresses);
+	while ((one = strsep(&rest, " ")))
+		ck_assert_msg(allows(one) == allowed, "%s", one);
+}
+
 /* ---- ACL rules ----------------------------------------------------------- */
 
 TEST(test_longest_prefix)
 {
-	ck_assert(!allows("10.0.0.1"));
-	ck_assert(!allows("::1"));
-	rule("10.0.0.0/8", true);
-	rule("10.1.0.0/16", false);
-	rule("10.1.2.0/24", true);
-	rule("10.1.2.3", false);
-	ck_assert(allows("10.0.0.1"));
-	ck_assert(allows("10.255.255.255"));
-	ck_assert(!allows("9.255.255.255"));
-	ck_assert(!allows("11.0.0.0"));
-	ck_assert(!allows("10.1.0.0"));
-	ck_assert(!allows("10.1.255.255"));
-	ck_assert(allows("10.1.2.0"));
-	ck_assert(allows("10.1.2.255"));
-	ck_assert(!allows("10.1.2.3"));
-	ck_assert(allows("10.1.2.4"));
-	ck_assert(!allows("a00::1"));
-	/* IPv4-mapped IPv6 addresses match IPv4 rules. */
-	ck_assert(allows("::ffff:10.0.0.1"));
-	ck_assert(!allows("::10.0.0.1"));
-	rule("::ffff:10.1.2.3/128", true);
-	ck_assert(allows("10.1.2.3"));
-	rule("10.1.2.3/32", false);
-	ck_assert(!allows("10.1.2.3"));
-	rule("fd00::/8", true);
-	rule("fd00:1::/32", false);
-	ck_assert(allows("fd12::1"));
-	ck_assert(!allows("fd00:1::1"));
-	ck_assert(!allows("fe80::1"));
-	rule("all", true);
-	ck_assert(allows("fe80::1"));
-	ck_assert(allows("::"));
-	ck_assert(allows("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"));
-	ck_assert(allows("8.8.8.8"));
-	ck_assert(!allows("10.1.0.0"));
-	rule("0.0.0.0/0", false);
-	ck_assert(!allows("8.8.8.8"));
-	ck_assert(!allows("255.255.255.255"));
-	ck_assert(allows("10.0.0.1"));
-	ck_assert(allows("fe80::1"));
-	rule("::/0", false);	/* all IPv6 addresses: the same prefix as "all" */
-	ck_assert(!allows("fe80::1"));
-	ck_assert(allows("fd12::1"));
+	/* Rules in the order in which they are set; addresses that match one then */
+	static const struct {
+		const char *prefix;
+		bool allow;
+		const char *allowed, *denied;
+	} steps[] = {
+		{ "10.0.0.0/8", true, "10.0.0.1 10.255.255.255", "9.255.255.255 11.0.0.0" },
+		{ "10.1.0.0/16", false, "10.0.255.255 10.2.0.0", "10.1.0.0 10.1.255.255" },
+		{ "10.1.2.0/24", true, "10.1.2.0 10.1.2.255", "10.1.1.255 10.1.3.0" },
+		/* IPv4-mapped IPv6 addresses match IPv4 rules. */
+		{ "10.1.2.3", false, "10.1.2.4 ::ffff:10.0.0.1", "10.1.2.3 a00::1 ::10.0.0.1" },
+		{ "::ffff:10.1.2.3/128", true, "10.1.2.3", "10.1.0.0" },
+		{ "10.1.2.3/32", false, "10.1.2.4", "10.1.2.3" },
+		{ "fd00::/8", true, "fd12::1 fd00:1::1", "fe80::1" },
+		{ "fd00:1::/32", false, "fd12::1", "fd00:1::1 fe80::1" },
+		{ "all", true, "fe80::1 :: ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 8.8.8.8",
+		  "10.1.0.0" },
+		{ "0.0.0.0/0", false, "10.0.0.1 fe80::1", "8.8.8.8 255.255.255.255" },
+		/* all IPv6 addresses: the same prefix as "all" */
+		{ "::/0", false, "fd12::1", "fe80::1" },
+	};
+
+	expect_allowed("10.0.0.1 ::1", false);
+	for (int i = 0; i < ROWS(steps); i++) {
+		rule(steps[i].prefix, steps[i].allow);
+		expect_allowed(steps[i].allowed, true);
+		expect_allowed(steps[i].denied, false);
+	}
 }
 
 TEST(test_too_many_rules)

@@ -160,42 +160,33 @@ TEST(test_place_any_head)
 	}
 }
 
-TEST(test_fits)
+/* Positions of 64 bits, of which head and tail have the lower 48 and a count of events above:
+ * what fits, what is unread and what is oldest, by definition */
+TEST(test_room)
 {
+	static const uint64_t starts[] = { 0, MASK48 + 1 - 8192, (5ULL << 48) - 40000, 7ULL << 50 };
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	const uint64_t one = TSCT_HEAD_ONE_EVENT;
+	const struct tsct_geometry over = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 
-	ck_assert(tsct_ring_fits(&geo, 8192, 0));
-	ck_assert(!tsct_ring_fits(&geo, 8200, 0));
-	ck_assert(tsct_ring_fits(&geo, 8200, 8));
-	ck_assert(!tsct_ring_fits(&geo, 100, 108)); /* invalid: tail is beyond head */
-	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
-	/* tsct_ring_fits() handles positions that wrap at 2^48, and ignores the event
-	 * count in the upper 16 bits of head and tail. */
-	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
-	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
-	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
-	ck_assert(!tsct_ring_fits(&geo, 77 * one + 8200, 33 * one));
-	ck_assert(!tsct_ring_fits(&geo, 16, MASK48 + 1 - 8192));
-	ck_assert(tsct_ring_fits(&geo, 0, MASK48 + 1 - 8192));
-	geo.policy = TSCT_POLICY_OVERWRITE;
-	ck_assert(tsct_ring_fits(&geo, UINT64_MAX, 0));
-}
+	for (int i = 0; i < 50000; i++) {
+		const uint64_t tail = starts[any(4)] + (any(2) ? 8 : 4096) * any(9);
+		const uint64_t used = any(4) ? any(2) * 8192 + any(80) - 40ULL : any64() >> 16;
+		const uint64_t head = tail + used, block = head - head % 4096;
+		/* A block header right at the tail is not unread. */
+		const uint64_t unread = (used & MASK48) -
+			(tail % 4096 == 0 && (used & MASK48) >= 32 ? 32 : 0);
+		const uint64_t counted_tail = (tail & MASK48) + (any64() << 48);
+		const uint64_t counted_head = (head & MASK48) + (any64() << 48);
 
-TEST(test_oldest)
-{
-	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
-	const uint64_t far = 5ULL << 48;
-
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 32), 0);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 2 * 4096 + 100), 0);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 32), 4096);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
-	/* 64-bit position that no valid ring can have */
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
-			  UINT64_MAX - 3 * 4096 + 1);
+		/* A tail beyond the head is invalid: nothing fits, and all is unread. */
+		ck_assert_int_eq(tsct_ring_fits(&geo, counted_head, counted_tail),
+				 (used & MASK48) <= 8192);
+		ck_assert(tsct_ring_fits(&over, head, tail));
+		ck_assert_uint_eq(tsct_ring_unread(&geo, counted_tail, counted_head),
+				  unread < 8192 ? unread : 8192);
+		/* The writer may be writing to two of the four blocks. */
+		ck_assert_uint_eq(tsct_ring_oldest(&over, head), block > 8192 ? block - 8192 : 0);
+	}
 }
 
 /* A ring holds all positions except those that the next two blocks will overwrite. */
@@ -212,25 +203,6 @@ LOOP_TEST(test_holds, 0, 2)
 		ck_assert(tsct_ring_holds(&geo, head, head));
 		ck_assert(!tsct_ring_holds(&geo, pos - 1, head));
 	}
-}
-
-TEST(test_unread)
-{
-	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
-
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 0), 0);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 32), 0);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 32, 32), 0);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 56), 24);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 32, 56), 24);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 4096, 4128), 0);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 4088, 4128), 40);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, MASK48 - 7, 40), 48);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 77ULL << 48, 99ULL << 48 | 56), 24);
-	/* Invalid combinations of tail and head */
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 56, 32), 16384);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
-	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
 }
 
 /* ---- reading records ----------------------------------------------------- */

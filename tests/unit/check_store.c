@@ -731,6 +731,7 @@ TEST(test_files_that_are_no_channels)
 	char path[] = "/tmp/tsctrace-XXXXXX", page[4096];
 	struct tsct_channel_header h;
 	int file = mkstemp(path), null = open("/dev/null", O_RDWR), plain, loose;
+	int *const fds[] = { &file, &null, &plain, &loose };
 
 	restart();
 	unlink(path);
@@ -744,10 +745,8 @@ TEST(test_files_that_are_no_channels)
 	ck_assert_int_eq(pwrite(loose, page, sizeof(page), 0), sizeof(page));
 	ck_assert_int_eq(ftruncate(file, (off_t)h.file_size), 0);
 	ck_assert_int_eq(pwrite(file, page, sizeof(page), 0), sizeof(page));
-	ck_assert_int_eq(adopt(&anna, file, TSCT_ROLE_WRITE, NULL), -EPROTO);
-	ck_assert_int_eq(adopt(&anna, null, TSCT_ROLE_WRITE, NULL), -EPROTO);
-	ck_assert_int_eq(adopt(&anna, plain, TSCT_ROLE_WRITE, NULL), -EPROTO);
-	ck_assert_int_eq(adopt(&anna, loose, TSCT_ROLE_WRITE, NULL), -EPROTO);
+	for (int i = 0; i < ROWS(fds); i++)
+		ck_assert_msg(adopt(&anna, *fds[i], TSCT_ROLE_WRITE, NULL) == -EPROTO, "file %d", i);
 	ck_assert_int_eq(fcntl(loose, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	ck_assert_int_eq(adopt(&anna, loose, TSCT_ROLE_WRITE, NULL), -EPROTO);
 	ck_assert_int_eq(fcntl(loose, F_ADD_SEALS, F_SEAL_GROW), 0);
@@ -755,10 +754,8 @@ TEST(test_files_that_are_no_channels)
 	tsct_store_release(&store, &anna, false);
 	ck_assert_int_eq(fcntl(loose, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
 	ck_assert_int_eq(adopt(&anna, loose, TSCT_ROLE_WRITE, NULL), -EPROTO);
-	close(loose);
-	close(plain);
-	close(null);
-	close(file);
+	for (int i = 0; i < ROWS(fds); i++)
+		close(*fds[i]);
 }
 
 /* The owner of a channel can write all of its memory before it comes back. */

@@ -247,32 +247,34 @@ static __u32 kernel_source(void)
 	return utc.source;
 }
 
+/* The source of the bound that tsct_utc_read() returns with this file */
+static __u32 source_with(const struct page *page, size_t size, mode_t mode)
+{
+	struct tsct_utc utc;
+
+	write_file(page, size, mode);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
+	if (utc.source == TSCT_UTC_CLOCKBOUND)
+		ck_assert_uint_ge(utc.error_ns, 40000);
+	return utc.source;
+}
+
 CASE("files", make_path, remove_path);
 
 TEST(test_file)
 {
 	struct page page = good;
 	struct timespec now;
-	struct tsct_utc utc;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	page.as_of[0] = now.tv_sec > 1 ? now.tv_sec - 1 : 0;
 	page.void_after[0] = now.tv_sec + 1000;
-	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
-	ck_assert_uint_eq(utc.source, TSCT_UTC_CLOCKBOUND);
-	ck_assert_uint_ge(utc.error_ns, 40000);
+	ck_assert_uint_eq(source_with(&page, sizeof(page), 0644), TSCT_UTC_CLOCKBOUND);
 	/* A file that others may write is not used; nor is a short or stale one. */
-	write_file(&page, sizeof(page), 0666);
-	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
-	ck_assert_uint_eq(utc.source, kernel_source());
-	write_file(&page, sizeof(page) - 1, 0644);
-	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
-	ck_assert_uint_eq(utc.source, kernel_source());
+	ck_assert_uint_eq(source_with(&page, sizeof(page), 0666), kernel_source());
+	ck_assert_uint_eq(source_with(&page, sizeof(page) - 1, 0644), kernel_source());
 	page.void_after[0] = page.as_of[0];
-	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
-	ck_assert_uint_eq(utc.source, kernel_source());
+	ck_assert_uint_eq(source_with(&page, sizeof(page), 0644), kernel_source());
 }
 
 /* A writer that died while writing leaves an odd generation for ever; a FIFO has no
@@ -283,9 +285,7 @@ TEST(test_file_never_waits)
 	struct tsct_utc utc;
 
 	page.generation = 5;
-	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
-	ck_assert_uint_eq(utc.source, kernel_source());
+	ck_assert_uint_eq(source_with(&page, sizeof(page), 0644), kernel_source());
 	unlink(path);
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);

@@ -206,6 +206,24 @@ static inline void expect_accepted(const struct tsct_ntp_packet *p)
 	ck_assert_int_eq(deliver(p), TSCT_CLIENT_OK);
 }
 
+#define T2_T4	(TSCT_EXCHANGE_T2_KERNEL | TSCT_EXCHANGE_T4_KERNEL)
+
+static inline void expect_exchange(const struct tsct_exchange *x, __u64 t1, __u64 t2, __u64 t3,
+				   __u32 flags)
+{
+	ck_assert_uint_eq(x->t1, t1);
+	ck_assert_uint_eq(x->t2, t2);
+	ck_assert_uint_eq(x->t3, t3);
+	ck_assert_uint_eq(x->flags, flags);
+}
+
+/* The last answer has completed one exchange. */
+static inline void expect_completed(__u64 t1, __u64 t2, __u64 t3, __u32 flags)
+{
+	ck_assert_uint_eq(w.nr, 1);
+	expect_exchange(&w.x[0], t1, t2, t3, flags);
+}
+
 /* The valid answer to the last request, with changes to it, is dropped or accepted. */
 #define DROPPED(why, ...) do {							\
 	struct tsct_ntp_packet answer = make_answer();				\

@@ -225,6 +225,20 @@ static inline struct tsct_clock *open_file_clock(void)
 	return opened;
 }
 
+static inline void setup_open(void)
+{
+	setup();
+	open_file_clock();
+}
+
+static inline struct tsct_clock_state snapshot(const struct tsct_clock *clock)
+{
+	struct tsct_clock_state state;
+
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	return state;
+}
+
 /* Returns the point in time that is @at_ns after the last sample. */
 static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 {
