@@ -99,9 +99,8 @@ static int publish(void *ctx, const struct tsct_clock_state *state)
 	int err;
 
 	clock_file_revive(&p->file);
-	err = clock_file_stage(&p->file, state);
-	if (!err)
-		err = clock_file_commit(&p->file, state, MARGIN_NS);
+	err = clock_file_stage(&p->file, state) ?:
+		clock_file_commit(&p->file, state, MARGIN_NS);
 	if (!err && p->file.page)
 		module_clock_store(&p->module, p->file.page);
 	return err;
@@ -260,15 +259,13 @@ static int survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 {
 	struct platform *platform = ctx;
 	struct cpu_survey survey;
-	int err;
 
 	if (!cpu_survey(&platform->module, hz, &survey)) {
 		keep_survey(platform, &survey);
 		*ret = survey.result;
 		return 0;
 	}
-	err = start_survey(platform, hz);
-	return err ? err : -EINPROGRESS;
+	return start_survey(platform, hz) ?: -EINPROGRESS;
 }
 
 int platform_take_survey(struct platform *platform,

@@ -256,9 +256,7 @@ int tsct_tsc_check_run(struct tsct_check *check)
 
 	tsct_source_features(check);
 	c.use_tsc = check->flags & TSCT_CHECK_RDTSCP;
-	err = list_cpus(&c);
-	if (!err)
-		err = -pthread_create(&thread, NULL, check_all, &c);
+	err = list_cpus(&c) ?: -pthread_create(&thread, NULL, check_all, &c);
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);

@@ -273,9 +273,8 @@ int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 			err = -EINVAL;
 			break;
 		}
-		err = parse_field(&text, &ret_def->fields[ret_def->nr_fields++]);
-		if (!err)
-			err = parse_separator(&text, false);
+		err = parse_field(&text, &ret_def->fields[ret_def->nr_fields++]) ?:
+			parse_separator(&text, false);
 	}
 	ret_def->size = TSCT_EVENT_DEF_SIZE(ret_def->nr_fields);
 	if (!err)

@@ -137,10 +137,9 @@ static int make_params(const struct tsct_recording *rec,
 {
 	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
-	int err = convert_cycles(p, begin, &from);
+	int err = convert_cycles(p, begin, &from) ?:
+		convert_cycles(p, rec->end, &to);
 
-	if (!err)
-		err = convert_cycles(p, rec->end, &to);
 	if (err)
 		return err;
 	/* If the time at @begin or rec->end is of an earlier epoch than @now, no straight

@@ -386,9 +386,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 	/* rec->real is not straight: it has the clock's own params until the first pairing. */
 	if (rec->real.slew_cycles && rec->real.slew_mult != rec->real.mult)
 		return 0;
-	err = gather_lines(rec, &s);
-	if (!err)
-		err = make_pieces(&s, &rec->errors);
+	err = gather_lines(rec, &s) ?: make_pieces(&s, &rec->errors);
 	free(s.lines);
 	return err;
 }

@@ -189,12 +189,9 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
 	channel->roles = TSCT_ROLE_READ;
 	channel->header = *h;
 	tsct_channel_use_header(channel);
-	err = map_zeros(h->consumer_offset, &channel->head_map);
-	if (!err)
-		err = map_zeros(h->ring_offset - h->consumer_offset,
-				&channel->consumer_map);
-	if (!err)
-		err = map_zeros(h->file_size - h->ring_offset, &channel->ring_map);
+	err = map_zeros(h->consumer_offset, &channel->head_map) ?:
+		map_zeros(h->ring_offset - h->consumer_offset, &channel->consumer_map) ?:
+		map_zeros(h->file_size - h->ring_offset, &channel->ring_map);
 	if (err) {
 		tsct_channel_close(channel);
 		return err;

@@ -329,11 +329,8 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	*h = *header;
 	channel->bytes = memory_of(h, channel->defs_room);
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
-	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
-	if (!err)
-		err = map_memfd(channel);
-	if (!err)
-		err = adopt_defs(channel);
+	err = (channel->memfd < 0 ? -errno : allocate_rings(store, channel)) ?:
+		map_memfd(channel) ?: adopt_defs(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
@@ -647,9 +644,8 @@ int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
 		return -EPROTO;
 	if (find_by_id(store, id) || find_by_name(store, uid, name))
 		return -EEXIST;
-	err = peek_header(memfd, &h);
-	if (!err)
-		err = check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
+	err = peek_header(memfd, &h) ?:
+		check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
 	h.id = id;
 	h.uid = uid;
 	h.flags = TSCT_CHANNEL_KEEP;
