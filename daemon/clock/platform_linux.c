@@ -190,8 +190,7 @@ static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
 	err = m ? module_clock_check(m, &check) : tsct_tsc_check_run(&check);
 	if (!err) {
 		set_source(m, &check, &ret->result);
-		if (check.nr > room)
-			check.nr = room;
+		check.nr = min(check.nr, room);
 		err = make_table(&check, hz, ret);
 	}
 	free(cpus);

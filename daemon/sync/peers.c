@@ -300,8 +300,7 @@ static __s64 first_due_ns(const struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (p->source[i].due_ns < due_ns)
-			due_ns = p->source[i].due_ns;
+		due_ns = min(due_ns, p->source[i].due_ns);
 	return due_ns;
 }
 

@@ -312,8 +312,7 @@ static void carry_pair(const struct tsct_message_pair_stats *p, struct tsct_mess
 	pair->before = p->before < pair->matched ? p->before : pair->matched;
 	to->all.before += pair->before;
 	pair->least_own_ns = p->least_own_ns;
-	if (pair->least_own_ns < to->all.least_own_ns)
-		to->all.least_own_ns = pair->least_own_ns;
+	to->all.least_own_ns = min(to->all.least_own_ns, pair->least_own_ns);
 }
 
 /* Lists the statistics of the pairs in a merged input. */

@@ -442,10 +442,8 @@ void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 	store->channels_user_max = TSCT_STORE_CHANNELS_MAX / 4;
 	store->bytes_max = memory / (embedded ? 2 : 4);
 	store->bytes_user_max = tsct_user_bytes_default(store->nr_cpus);
-	if (store->bytes_user_max < USER_BYTES_MAX)
-		store->bytes_user_max = USER_BYTES_MAX;
-	if (store->bytes_user_max > user_max)
-		store->bytes_user_max = user_max;
+	store->bytes_user_max = max(store->bytes_user_max, USER_BYTES_MAX);
+	store->bytes_user_max = min(store->bytes_user_max, user_max);
 }
 
 static bool may_access(const struct tsct_store_peer *peer,
@@ -623,8 +621,7 @@ static void insert_channel(struct tsct_store *store,
 		TAILQ_INSERT_AFTER(&store->channels, after, channel, list);
 	else
 		TAILQ_INSERT_HEAD(&store->channels, channel, list);
-	if (channel->header.id > store->last_id)
-		store->last_id = channel->header.id;
+	store->last_id = max(store->last_id, channel->header.id);
 	channel->kept = !!(channel->header.flags & TSCT_CHANNEL_KEEP);
 	channel->payer = tsct_payer(channel->header.uid);
 	store->nr_channels++;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Reads how much memory, and which CPUs, this process may use */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/clock/sysfs_read.h"
+#include "lib/core/port.h"
 #include "ring_size.h"
 
 #define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK is no limit */
@@ -194,8 +193,7 @@ __u32 tsct_cpus_possible(void)
 	if (tsct_sysfs_read_line(CPU_DIR "possible", list, sizeof(list)) <= 0)
 		return sysconf(_SC_NPROCESSORS_CONF);
 	while (next_range(&at, &first, &last))
-		if (last > highest)
-			highest = last;
+		highest = max(highest, last);
 	return highest + 1;
 }
 
