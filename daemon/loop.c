@@ -286,10 +286,8 @@ static int open_all(struct loop *loop, const char *run_dir)
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->epoll < 0)
 		return -errno;
-	err = watch_fd(loop, loop->platform->disruption.clock_set_fd,
-		       EVENT_CLOCK_SET);
-	if (!err)
-		err = watch_fd(loop, loop->platform->survey_fd, EVENT_SURVEY);
+	err = watch_fd(loop, loop->platform->disruption.clock_set_fd, EVENT_CLOCK_SET) ?:
+		watch_fd(loop, loop->platform->survey_fd, EVENT_SURVEY);
 	if (!err) {
 		loop->signals = signalfd(-1, &signals,
 					 SFD_CLOEXEC | SFD_NONBLOCK);

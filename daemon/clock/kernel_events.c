@@ -180,10 +180,8 @@ int kernel_events_open(struct kernel_events *kernel)
 	if (err)
 		goto free_sock;
 	group = genl_ctrl_resolve_grp(kernel->sock, "nlctrl", "notify");
-	err = group < 0 ? group :
-		nl_socket_add_membership(kernel->sock, group);
-	if (!err)
-		err = nl_socket_set_nonblocking(kernel->sock);
+	err = (group < 0 ? group : nl_socket_add_membership(kernel->sock, group)) ?:
+		nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
 	/* The netlink controller notifies of families that appear after this

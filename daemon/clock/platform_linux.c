@@ -99,9 +99,8 @@ static int publish(void *ctx, const struct tsct_clock_state *state)
 	int err;
 
 	clock_file_revive(&p->file);
-	err = clock_file_stage(&p->file, state);
-	if (!err)
-		err = clock_file_commit(&p->file, state, MARGIN_NS);
+	err = clock_file_stage(&p->file, state) ?:
+		clock_file_commit(&p->file, state, MARGIN_NS);
 	if (!err && p->file.page)
 		module_clock_store(&p->module, p->file.page);
 	return err;
@@ -191,8 +190,7 @@ static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
 	err = m ? module_clock_check(m, &check) : tsct_tsc_check_run(&check);
 	if (!err) {
 		set_source(m, &check, &ret->result);
-		if (check.nr > room)
-			check.nr = room;
+		check.nr = min(check.nr, room);
 		err = make_table(&check, hz, ret);
 	}
 	free(cpus);
@@ -260,15 +258,13 @@ static int survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 {
 	struct platform *platform = ctx;
 	struct cpu_survey survey;
-	int err;
 
 	if (!cpu_survey(&platform->module, hz, &survey)) {
 		keep_survey(platform, &survey);
 		*ret = survey.result;
 		return 0;
 	}
-	err = start_survey(platform, hz);
-	return err ? err : -EINPROGRESS;
+	return start_survey(platform, hz) ?: -EINPROGRESS;
 }
 
 int platform_take_survey(struct platform *platform,

@@ -429,10 +429,8 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 	double cycles_per_ns, hz;
 	int err;
 
-	if (lead_ns < LEAD_NS)
-		lead_ns = LEAD_NS;
-	if (lead_ns > LEAD_MAX_NS)
-		lead_ns = LEAD_MAX_NS;
+	lead_ns = max(lead_ns, LEAD_NS);
+	lead_ns = min(lead_ns, LEAD_MAX_NS);
 	do {
 		start_ns = timekeeper_raw_ns(k);
 		hz = tsct_rate_hz(&k->est, NULL);
@@ -445,8 +443,7 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 		err = k->ops->publish(k->ops->ctx, ret_state);
 		took_ns = timekeeper_raw_ns(k) - start_ns;
 		k->publish_latency_ns -= k->publish_latency_ns / 8;
-		if (took_ns > k->publish_latency_ns)
-			k->publish_latency_ns = took_ns;
+		k->publish_latency_ns = max(k->publish_latency_ns, took_ns);
 		if (err == -ETIME && has_published_params(k, ret_state))
 			err = -EXDEV;
 		k->stats.late += err == -ETIME;
@@ -500,8 +497,7 @@ static void resolve_conflict(struct timekeeper *k)
 	k->ops->read_published(k->ops->ctx, &last);
 	timekeeper_join_cluster(k, &last);
 	joins = last.epoch > epoch && !timekeeper_has_params(&last);
-	if (last.epoch > epoch)
-		epoch = last.epoch;
+	epoch = max(epoch, last.epoch);
 	timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch + !joins,
 			       "another process published a different time");
 }

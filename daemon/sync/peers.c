@@ -75,14 +75,12 @@ static void set_sources(struct peers *p)
  * previous configuration; NULL: none */
 static int open_network(struct peers *p, const struct config *old)
 {
-	int err;
 
 	if (!config_has_network(p->config))
 		return 0;
 	/* Members are updated last: after an error, the previous configuration finds them
 	 * again. */
-	err = service_open(p, &p->service);
-	return err ? err : members_configure(p, old);
+	return service_open(p, &p->service) ?: members_configure(p, old);
 }
 
 int peers_open(const struct peers_options *options, struct peers **ret_peers)
@@ -302,8 +300,7 @@ static __s64 first_due_ns(const struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (p->source[i].due_ns < due_ns)
-			due_ns = p->source[i].due_ns;
+		due_ns = min(due_ns, p->source[i].due_ns);
 	return due_ns;
 }
 

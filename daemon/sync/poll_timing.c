@@ -37,8 +37,7 @@ void source_poll_now(struct peer_source *s, __s64 now_ns)
 		s->is_unsynced = false;
 		s->burst_ns = now_ns;
 	}
-	if (s->due_ns > due_ns)
-		s->due_ns = due_ns;
+	s->due_ns = min(s->due_ns, due_ns);
 }
 
 __s64 source_answer_until_ns(const struct peer_source *s)
@@ -51,10 +50,8 @@ void source_poll_at(struct peer_source *s, __s64 at_ns)
 {
 	__s64 answer_ns = source_answer_until_ns(s);
 
-	if (at_ns < answer_ns)
-		at_ns = answer_ns;
-	if (s->due_ns > at_ns)
-		s->due_ns = at_ns;
+	at_ns = max(at_ns, answer_ns);
+	s->due_ns = min(s->due_ns, at_ns);
 }
 
 bool peers_busy(const struct peers *p)

@@ -481,8 +481,7 @@ static void send_further(struct peers *p, struct peer_source *s)
 	 * was sent. */
 	if (send_request(p, s, true))
 		s->further = 0;
-	if (s->due_ns < source_answer_until_ns(s))
-		s->due_ns = source_answer_until_ns(s);
+	s->due_ns = max(s->due_ns, source_answer_until_ns(s));
 }
 
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)

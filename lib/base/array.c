@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "lib/core/port.h"
 #include "array.h"
 
 /* Number of elements of the first allocation by tsct_array_reserve() */
@@ -45,8 +44,7 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
 
 	if (wanted <= *room)
 		return 0;
-	if (more < wanted)
-		more = wanted;
+	more = max(more, wanted);
 	if (resize_array(array, more, size))
 		return -ENOMEM;
 	*room = more;

@@ -465,9 +465,7 @@ static int bind_channel(struct tsct_channel *channel,
 		return -EINVAL;
 	}
 	channel->roles = options->roles ?: TSCT_ROLE_WRITE;
-	err = attach_or_create(channel, name, options, &blocks);
-	if (!err)
-		err = map_bound(channel);
+	err = attach_or_create(channel, name, options, &blocks) ?: map_bound(channel);
 	/* A broken server could have made larger rings. */
 	if (!err && channel->provider != TSCT_PROVIDER_MODULE &&
 	    channel->header.blocks == blocks)
@@ -659,10 +657,9 @@ void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_ope
 int tsct_channel_open_later(struct tsct_channel *channel)
 {
 	struct tsct_channel *target = tsct_channel_new();
-	int err = target ? tsct_channel_bind(target, channel->opening) : -ENOMEM;
+	int err = (target ? tsct_channel_bind(target, channel->opening) : -ENOMEM) ?:
+		tsct_channel_move(channel, target);
 
-	if (!err)
-		err = tsct_channel_move(channel, target);
 	if (err)
 		tsct_channel_free(target);
 	return err;
@@ -671,11 +668,8 @@ int tsct_channel_open_later(struct tsct_channel *channel)
 int tsct_channel_connect(const char *socket_path, const char *server,
 			 struct tsct_channel **ret_channel)
 {
-	int err = tsct_channel_alloc(ret_channel);
-
-	if (err)
-		return err;
-	return connect_to(*ret_channel, socket_path, server);
+	return tsct_channel_alloc(ret_channel) ?:
+		connect_to(*ret_channel, socket_path, server);
 }
 
 int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
@@ -692,9 +686,8 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 	if (err)
 		return err;
 	channel->roles = roles;
-	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
-	if (!err)
-		err = map_bound(channel);
+	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg) ?:
+		map_bound(channel);
 	if (err) {
 		snprintf(name, sizeof(name), "%u", id);
 		explain_failure(channel, err, name, &options);

@@ -136,8 +136,7 @@ static void try_soon(void)
 {
 	const __s64 due = helper.tried_ns + TRY_EVERY_NS;
 
-	if (due < helper.next_ns)
-		helper.next_ns = due;
+	helper.next_ns = min(helper.next_ns, due);
 }
 
 /* Marks the handles whose daemon has ended. */

@@ -174,9 +174,8 @@ static int request_apart(const struct tsct_channel *channel, unsigned int cmd, v
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
-	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id);
-	if (!err)
-		err = send_and_receive(fd, cmd, arg, -1, NULL, &result);
+	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id) ?:
+		send_and_receive(fd, cmd, arg, -1, NULL, &result);
 	close(fd);
 	return err ? err : result;
 }
@@ -314,7 +313,8 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	err = connect_to(path, &channel->fd);
 	if (err)
 		return tsct_channel_explain(channel, reasons, path, server, err);
-	err = send_and_receive(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
+	err = send_and_receive(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?:
+		result;
 	if (!err) {
 		channel->socket_path = strdup(path);
 		err = channel->socket_path ? 0 : -ENOMEM;

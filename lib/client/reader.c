@@ -450,10 +450,8 @@ size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
 	published = (overwrites ? load_head(reader, cpu).pos : ring->head_pos) - ring->pos;
 	if ((__s64)published <= 0 || published % TSCT_RECORD_ALIGN)
 		return 0;
-	if (len > published)
-		len = published;
-	if (len > RECORDS_MAX)
-		len = RECORDS_MAX;
+	len = min(len, published);
+	len = min(len, RECORDS_MAX);
 	*ret_from = reader_data(reader, cpu) + (ring->pos & (geo->data_size - 1));
 	if (!overwrites || ring->image)
 		return len;

@@ -108,9 +108,8 @@ static int map_area(int fd, const __u8 boot_id[16], struct tsct_clock_area *area
 
 	if (err)
 		return err;
-	err = tsct_clock_page_check(area->page, area->size, boot_id);
-	if (!err)
-		err = check_state(area->page);
+	err = tsct_clock_page_check(area->page, area->size, boot_id) ?:
+		check_state(area->page);
 	if (err)
 		tsct_clock_area_unmap(area);
 	return err;
@@ -255,9 +254,8 @@ static int use_daemon(struct tsct_clock_full *clock)
 		add_reason(clock, "%s", why);
 		return err;
 	}
-	err = tsct_clock_head(clock->area.page, &head);
-	if (!err)
-		err = tsct_clock_follow(clock, head.disruptions);
+	err = tsct_clock_head(clock->area.page, &head) ?:
+		tsct_clock_follow(clock, head.disruptions);
 	if (!err && (head.disruptions == READ_ONCE(*clock->head.disruptions) || daemon_runs()))
 		return 0;
 	if (!err)

@@ -599,8 +599,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 	segment.base_cycles = params->base_cycles;
 	segment.base_ns = params->base_ns;
 	segment.mult = params->mult;
-	if (nr > TSCT_SEGMENTS_MAX)
-		nr = TSCT_SEGMENTS_MAX;
+	nr = min(nr, TSCT_SEGMENTS_MAX);
 	for (i = nr; i-- > 0;) {
 		tsct_load_relaxed(&segment, &copy->segments[i],
 				  TSCT_WORDS(struct tsct_clock_segment));
@@ -708,8 +707,7 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 	if (tsct_latch_read_copy(clock->page, &copy) ||
 	    copy.state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
-	past = copy.nr_segments < TSCT_SEGMENTS_MAX ? copy.nr_segments :
-		TSCT_SEGMENTS_MAX;
+	past = min(copy.nr_segments, TSCT_SEGMENTS_MAX);
 	total = past + current_segments(&copy.state, current);
 	for (i = 0; i < nr && i < total; i++) {
 		/* Returns the latest segments if there are more than @nr. */
@@ -777,8 +775,7 @@ static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - from) > 0 &&
 	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - to) <= 0)
 		return true;
-	if (nr > TSCT_SEGMENTS_MAX)
-		nr = TSCT_SEGMENTS_MAX;
+	nr = min(nr, TSCT_SEGMENTS_MAX);
 	for (i = 1; i < nr; i++) {
 		const struct tsct_clock_segment *s = &copy->segments[i];
 		__u64 base = READ_ONCE(s->base_cycles);

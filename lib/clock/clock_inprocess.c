@@ -105,18 +105,14 @@ static int publish_params(struct tsct_clock_inprocess *clock,
 		params = &next.real;
 		limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
 				params->base_cycles);
-		if (limit < 0)
-			limit = 0;
-		if (params->fast_cycles > (__u64)limit)
-			params->fast_cycles = (__u64)limit;
+		limit = max(limit, 0);
+		params->fast_cycles = min(params->fast_cycles, (__u64)limit);
 		tsct_latch_stage(&clock->area, &next);
 		took = read_cycles(clock) - began;
 		err = tsct_segments_check(&last, &next, began + took);
 		lead *= LEAD_FACTOR;
-		if (lead < 2 * took)
-			lead = 2 * took;
-		if (lead > clock->lead_max_cycles)
-			lead = clock->lead_max_cycles;
+		lead = max(lead, 2 * took);
+		lead = min(lead, clock->lead_max_cycles);
 	}
 	if (err) {
 		tsct_latch_repair(&clock->area);

@@ -223,10 +223,8 @@ static void *check_all(void *arg)
 		check_cpu(entry, c->use_tsc);
 	if (!c->use_tsc)
 		return NULL;
-	if (budget > CPU_NS_MAX)
-		budget = CPU_NS_MAX;
-	if (budget < CPU_NS_MIN)
-		budget = CPU_NS_MIN;
+	budget = min(budget, CPU_NS_MAX);
+	budget = max(budget, CPU_NS_MIN);
 	limit = tsct_monotonic_ns() + LIMIT_NS;
 	for (entry = c->table; entry < c->table + c->nr; entry++) {
 		if (tsct_monotonic_ns() >= limit)
@@ -256,9 +254,7 @@ int tsct_tsc_check_run(struct tsct_check *check)
 
 	tsct_source_features(check);
 	c.use_tsc = check->flags & TSCT_CHECK_RDTSCP;
-	err = list_cpus(&c);
-	if (!err)
-		err = -pthread_create(&thread, NULL, check_all, &c);
+	err = list_cpus(&c) ?: -pthread_create(&thread, NULL, check_all, &c);
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);

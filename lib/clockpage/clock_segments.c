@@ -408,8 +408,7 @@ static void continue_params(struct tsct_clock_copy *copy,
 	__u32 nr = nr_segments(copy);
 	struct tsct_clock_segment before;
 
-	if (error_ps < params->past_error_ps)
-		error_ps = params->past_error_ps;
+	error_ps = max(error_ps, params->past_error_ps);
 	if (nr) {
 		before = load_segment(copy, nr - 1);
 		if (before.until_cycles == params->base_cycles &&

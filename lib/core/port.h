@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/limits.h>
 #include <linux/compiler.h>
+#include <linux/minmax.h>
 #include <linux/nospec.h>
 #include <asm/barrier.h>
 #else
@@ -36,6 +37,15 @@
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
+/* As in the kernel, but the types may differ. Return @a if @b is no number. */
+#define tsct_select_(a, op, b)						\
+({									\
+	__typeof__(1 ? (a) : (b)) select_a_ = (a), select_b_ = (b);	\
+									\
+	select_b_ op select_a_ ? select_b_ : select_a_;			\
+})
+#define max(a, b)	tsct_select_(a, >, b)
+#define min(a, b)	tsct_select_(a, <, b)
 #endif
 
 #include <tsctrace/abi.h>

@@ -25,10 +25,8 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 	 * min_cycles is larger than max_cycles. */
 	if (t1 < t0 || min_cycles > max_cycles)
 		return -EINVAL;
-	if (min_cycles < skew->min_cycles)
-		min_cycles = skew->min_cycles;
-	if (max_cycles > skew->max_cycles)
-		max_cycles = skew->max_cycles;
+	min_cycles = max(min_cycles, skew->min_cycles);
+	max_cycles = min(max_cycles, skew->max_cycles);
 	if (min_cycles > max_cycles)
 		return -EINVAL;
 	skew->min_cycles = min_cycles;

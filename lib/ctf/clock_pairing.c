@@ -115,8 +115,7 @@ static void set_growth(struct tsct_clock_params *params, const struct tsct_clock
 {
 	__u64 mult = distance(params->mult, now->mult), more;
 
-	if (distance(params->mult, now->slew_mult) > mult)
-		mult = distance(params->mult, now->slew_mult);
+	mult = max(mult, distance(params->mult, now->slew_mult));
 	/* Converts a rate from 2^-56 ns to 2^-32 ps per cycle, rounded up. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
 	params->growth = tsct_add_saturating(now->growth, more);
@@ -137,10 +136,9 @@ static int make_params(const struct tsct_recording *rec,
 {
 	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
-	int err = convert_cycles(p, begin, &from);
+	int err = convert_cycles(p, begin, &from) ?:
+		convert_cycles(p, rec->end, &to);
 
-	if (!err)
-		err = convert_cycles(p, rec->end, &to);
 	if (err)
 		return err;
 	/* If the time at @begin or rec->end is of an earlier epoch than @now, no straight
@@ -321,8 +319,7 @@ static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *c
 	};
 	skew_ns = skewed ? find_skew_ns(ret, mult) :
 		to_ns_up(mult, tsct_clock_skew_span(tsct_clock_full(clock)));
-	if (rec->skew_ns < skew_ns)
-		rec->skew_ns = skew_ns;
+	rec->skew_ns = max(rec->skew_ns, skew_ns);
 	rec->skew_apart |= skewed;
 	/* Unless conversions correct the skew, the clock's bounds include it. */
 	ret->apart_ns = rec->skew_apart ? rec->skew_ns : 0;

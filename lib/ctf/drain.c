@@ -81,8 +81,7 @@ static void add_increase(__u64 *sum, uint64_t *last, uint64_t now)
 		*sum += now - *last;
 	/* Programs can write any counts of events to the ring's memory: with a limit,
 	 * the sum of the counts of all rings does not overflow. */
-	if (*sum > TSCT_COUNT_MAX)
-		*sum = TSCT_COUNT_MAX;
+	*sum = min(*sum, TSCT_COUNT_MAX);
 	*last = now;
 }
 
@@ -222,8 +221,7 @@ static void settle_ring(const struct tsct_drain *d, struct drain_ring *ring, __u
 		cycles = UINT64_MAX;
 	else if (empty && now > d->settle && now - d->settle > cycles)
 		cycles = now - d->settle;
-	if (cycles > ring->settled)
-		ring->settled = cycles;
+	ring->settled = max(ring->settled, cycles);
 }
 
 static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
@@ -264,8 +262,7 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < d->nr_cpus; cpu++)
-		if (d->rings[cpu].settled < first)
-			first = d->rings[cpu].settled;
+		first = min(first, d->rings[cpu].settled);
 	return first;
 }
 
@@ -303,8 +300,7 @@ int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 un
 		tsct_drain_pass(drains[i], until, &taken);
 		*ret_taken += taken;
 		first = tsct_drain_settled(drains[i]);
-		if (first < settled)
-			settled = first;
+		settled = min(settled, first);
 	}
 	tsct_recording_writer_settle(writer, settled);
 	return tsct_recording_writer_error(writer);
@@ -435,8 +431,7 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 	d->stream = stream;
 	d->nr_cpus = tsct_channel_info(channel)->nr_cpus;
 	d->by_kernel = tsct_channel_info(channel)->flags & TSCT_CHANNEL_KERNEL;
-	if (d->nr_cpus > rec->nr_locations)
-		d->nr_cpus = rec->nr_locations;
+	d->nr_cpus = min(d->nr_cpus, rec->nr_locations);
 	d->ahead = tsct_ns_cycles(rec->real.mult, AHEAD_NS);
 	d->settle = tsct_ns_cycles(rec->real.mult, SETTLE_NS);
 	d->rings = calloc(d->nr_cpus, sizeof(*d->rings));

@@ -380,7 +380,6 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	struct tsct_stream_class *samples = value;
 	const char *at = e->value;
 	__u32 i;
-	int err;
 
 	switch (key->type) {
 	case TSCT_METADATA_TRACER:
@@ -411,8 +410,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_UUID:
 		return parse_uuid(at, value) ? 0 : -EINVAL;
 	case TSCT_METADATA_ITEMS:
-		err = read_items(&at, key, value);
-		return err ? err : *at ? -EINVAL : 0;
+		return read_items(&at, key, value) ?: (*at ? -EINVAL : 0);
 	case TSCT_METADATA_EVENT:
 		return read_event_def(r, e, indices[0], indices[1]);
 	case TSCT_METADATA_LOSS:
@@ -584,7 +582,6 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 	__u32 indices[2] = { 0 }, i;
 	void *object;
 	__u64 n;
-	int err;
 
 	/* In a merged recording the keys of a node begin with "node_N_". */
 	r->node = 0;
@@ -610,8 +607,8 @@ static int read_entry(struct env_reader *r, struct env_line *e)
 	}
 	if (*at)
 		return -ENOENT;
-	err = find_object(r, id, key, indices, &object);
-	return err ? err : read_value(r, key, e, indices, object);
+	return find_object(r, id, key, indices, &object) ?:
+		read_value(r, key, e, indices, object);
 }
 
 /* ---- the whole env block --------------------------------------------------------- */
@@ -768,9 +765,7 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	int err;
 
 	memset(rec, 0, sizeof(*rec));
-	err = tsct_recording_make(rec, 1);
-	if (!err)
-		err = check_ends(&r, len);
+	err = tsct_recording_make(rec, 1) ?: check_ends(&r, len);
 	if (err)
 		return err;
 	env = strstr(text, "\nenv {\n");

@@ -250,8 +250,7 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 	__u32 i, last = 0;
 
 	for (i = 0; i < rec->nr_locations; i++)
-		if (rec->locations[i].cpu > last)
-			last = rec->locations[i].cpu;
+		last = max(last, rec->locations[i].cpu);
 	return last;
 }
 
@@ -478,8 +477,7 @@ __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec)
 
 	for (i = 0; i < rec->nr_streams; i++)
 		for (at = 0; at < rec->nr_locations; at++)
-			if (rec->streams[i].counts[at].max_per_tick > max)
-				max = rec->streams[i].counts[at].max_per_tick;
+			max = max(max, rec->streams[i].counts[at].max_per_tick);
 	return max;
 }
 

@@ -46,16 +46,6 @@ struct interval {
 	__s64 low_ps, high_ps;
 };
 
-static __u64 smaller(__u64 a, __u64 b)
-{
-	return a < b ? a : b;
-}
-
-static __u64 larger(__u64 a, __u64 b)
-{
-	return a > b ? a : b;
-}
-
 /* ---- intervals ----------------------------------------------------------------- */
 
 /* Returns the time that a straight line has at @cycles, minus @origin_ns, ps. */
@@ -99,7 +89,7 @@ static __u64 largest_ps(__s64 low, __s64 high)
 {
 	const __u64 below = low < 0 ? -(__u64)low : 0, above = high > 0 ? (__u64)high : 0;
 
-	return larger(below, above);
+	return max(below, above);
 }
 
 /* ---- lines ---------------------------------------------------------------------- */
@@ -150,7 +140,7 @@ static void set_range(struct tsct_recording *rec, __u32 epoch)
 
 	for (i = 0; i < rec->nr_segments; i++)
 		if (rec->segments[i].epoch == epoch)
-			last = larger(last, rec->segments[i].until_cycles);
+			last = max(last, rec->segments[i].until_cycles);
 	bounds->begin = rec->epoch_first == epoch ? 0 : rec->real.base_cycles;
 	bounds->length = rec->epoch == epoch ? 0 - bounds->begin :
 		last >= bounds->begin ? last - bounds->begin + 1 : 1;
@@ -221,7 +211,7 @@ static void find_contradictions(struct stated *s)
 		for (y = x + 1; y < s->lines + s->nr &&
 		     y->segment->base_cycles <= a->until_cycles; y++) {
 			b = y->segment;
-			end = smaller(a->until_cycles, b->until_cycles);
+			end = min(a->until_cycles, b->until_cycles);
 			if (a->epoch == b->epoch &&
 			    (contradicts(s->rec, a, b, b->base_cycles) ||
 			     contradicts(s->rec, a, b, end)))
@@ -272,7 +262,7 @@ static void widen_piece(struct tsct_error_piece *p)
 {
 	const __u64 at_from = largest_ps(p->low_ps[0], p->high_ps[0]);
 	const __u64 at_until = largest_ps(p->low_ps[1], p->high_ps[1]);
-	const __s64 more = (__s64)(larger(at_from, at_until) >> 50) + 2;
+	const __s64 more = (__s64)(max(at_from, at_until) >> 50) + 2;
 	int i;
 
 	for (i = 0; i < 2; i++) {
@@ -386,9 +376,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 	/* rec->real is not straight: it has the clock's own params until the first pairing. */
 	if (rec->real.slew_cycles && rec->real.slew_mult != rec->real.mult)
 		return 0;
-	err = gather_lines(rec, &s);
-	if (!err)
-		err = make_pieces(&s, &rec->errors);
+	err = gather_lines(rec, &s) ?: make_pieces(&s, &rec->errors);
 	free(s.lines);
 	return err;
 }
@@ -445,7 +433,7 @@ static __u64 bound_ps(struct tsct_error_cursor *cursor, const struct tsct_record
 		return real_ps(rec, tick);
 	piece = piece_ps(p, tick);
 	real = is_sampled(rec, tick) ? real_ps(rec, tick) : piece;
-	return smaller(real, piece);
+	return min(real, piece);
 }
 
 /* Returns the last tick before the next piece, for a tick that no piece contains. */
@@ -466,12 +454,12 @@ __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u
 	/* In a piece, and in a gap between pieces, each bound is largest at one end. */
 	for (; from <= until; from = end + 1) {
 		p = piece_at(&cursor, b, from);
-		end = smaller(until, p ? p->until : gap_end(b, cursor.piece, from));
-		error = larger(real_ps(rec, from), real_ps(rec, end));
-		if (p && (error > larger(piece_ps(p, from), piece_ps(p, end)) ||
+		end = min(until, p ? p->until : gap_end(b, cursor.piece, from));
+		error = max(real_ps(rec, from), real_ps(rec, end));
+		if (p && (error > max(piece_ps(p, from), piece_ps(p, end)) ||
 			  !is_sampled(rec, end)))
-			error = larger(piece_ps(p, from), piece_ps(p, end));
-		worst = larger(worst, error);
+			error = max(piece_ps(p, from), piece_ps(p, end));
+		worst = max(worst, error);
 		if (end == until)
 			break;
 	}
@@ -488,7 +476,7 @@ static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 		return UINT64_MAX;
 	next = next ? next : 1;
 	return next == c->nr_bounds ? c->bounds[next - 1].error_ns :
-		larger(c->bounds[next - 1].error_ns, c->bounds[next].error_ns);
+		max(c->bounds[next - 1].error_ns, c->bounds[next].error_ns);
 }
 
 /* Returns a bound in whole ns, with the uncertainty of the recording's ticks. */
@@ -510,7 +498,7 @@ __u64 tsct_recording_error_at(const struct tsct_recording *rec,
 	/* The event may be in any of the node's recordings. */
 	for (worst = bound_at(&rec->nodes[node].correction, tick); rec->nodes[node].next; ) {
 		node = rec->nodes[node].next;
-		worst = larger(worst, bound_at(&rec->nodes[node].correction, tick));
+		worst = max(worst, bound_at(&rec->nodes[node].correction, tick));
 	}
 	return worst;
 }
@@ -529,7 +517,7 @@ static __u64 worst_of_node(const struct tsct_recorded_correction *c)
 	__u32 i;
 
 	for (i = 0; i < c->nr_bounds; i++)
-		worst = larger(worst, c->bounds[i].error_ns);
+		worst = max(worst, c->bounds[i].error_ns);
 	return worst;
 }
 
@@ -542,7 +530,7 @@ __u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node,
 		return worst_of_node(&rec->nodes[node].correction);
 	last = tsct_recording_error_ns(rec, node, end);
 	return from < end ?
-		larger(last, bound_ns(rec, tsct_error_bounds_max_ps(rec, from, end))) : last;
+		max(last, bound_ns(rec, tsct_error_bounds_max_ps(rec, from, end))) : last;
 }
 
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
@@ -551,7 +539,7 @@ __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 	__u32 node;
 
 	for (node = 0; node < rec->nr_nodes; node++)
-		worst = larger(worst, tsct_recording_node_worst_ns(rec, node, rec->begin, end));
+		worst = max(worst, tsct_recording_node_worst_ns(rec, node, rec->begin, end));
 	return worst;
 }
 
@@ -585,13 +573,13 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 				__u64 until)
 {
 	const struct tsct_recorded_node *n = &rec->nodes[node];
-	__u64 worst = larger(tsct_recording_utc_ns(rec, node, from),
+	__u64 worst = max(tsct_recording_utc_ns(rec, node, from),
 			     tsct_recording_utc_ns(rec, node, until));
 	__u32 i;
 
 	for (i = 0; i < n->nr_utc; i++)
 		if (n->utc[i].tick > from && n->utc[i].tick <= until)
-			worst = larger(worst, n->utc[i].error_ns);
+			worst = max(worst, n->utc[i].error_ns);
 	return worst;
 }
 
@@ -644,7 +632,7 @@ __u64 tsct_recording_error_of(const struct tsct_recording *rec,
 	if (of == TSCT_ERROR_COMMON || node >= rec->nr_nodes)
 		return tsct_recording_error_at(rec, cursor, node, tick);
 	do {
-		worst = larger(worst, of == TSCT_ERROR_CLOCK ?
+		worst = max(worst, of == TSCT_ERROR_CLOCK ?
 			       clock_error_ns(rec, cursor, node, tick) :
 			       utc_error_ns(rec, cursor, node, tick));
 		node = rec->nodes[node].next;
@@ -688,11 +676,11 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 	for (i = 0; i < rec->nr_nodes; i++) {
 		clock = tsct_recording_node_clock_ns(rec, i, end);
 		/* After the end that the metadata states, the last bound grows. */
-		utc = larger(tsct_recording_worst_utc_ns(&rec->nodes[i], &source),
+		utc = max(tsct_recording_worst_utc_ns(&rec->nodes[i], &source),
 			     tsct_recording_utc_ns(rec, i, end));
 		utc = rec->timeline.on ? UINT64_MAX : tsct_recorded_bound_add(clock, utc);
-		ret->clock_ns = larger(ret->clock_ns, clock);
-		ret->utc_ns = larger(ret->utc_ns, utc);
+		ret->clock_ns = max(ret->clock_ns, clock);
+		ret->utc_ns = max(ret->utc_ns, utc);
 	}
 }
 

@@ -227,8 +227,7 @@ int tsct_recording_writer_define(struct tsct_recording_writer *w, __u32 stream, 
 	int err;
 
 	/* All IDs below that of the last frequent event are in use. */
-	if (next < w->last_id[stream])
-		next = w->last_id[stream];
+	next = max(next, w->last_id[stream]);
 	while (tsct_recording_def(w->rec, stream, next))
 		next++;
 	if (next > TSCT_ID_WIDE_MAX)
@@ -492,8 +491,7 @@ static void publish_progress(struct tsct_recording_writer *w)
 	size_t i;
 
 	for (i = 0; i < nr_files(w); i++)
-		if (w->files[i].last > latest)
-			latest = w->files[i].last;
+		latest = max(latest, w->files[i].last);
 	if (w->progress < 0 || w->settled <= w->published ||
 	    (latest < w->published && !w->idle_progress))
 		return;

@@ -105,8 +105,7 @@ int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 
 	if (!w->packed_events)
 		w->first = tick;
 	w->run_length = w->packed_events && tick == last ? w->run_length + 1 : 0;
-	if (w->run_length > w->max_per_tick)
-		w->max_per_tick = w->run_length;
+	w->max_per_tick = max(w->max_per_tick, w->run_length);
 	return w->every == 1 || w->used >= w->full;
 }
 

@@ -157,8 +157,7 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 	__u8 all[TSCT_DELTA_ROOM] = { 0 };
 	__u32 extended, other;
 
-	if (len > sizeof(all))
-		len = sizeof(all);
+	len = min(len, sizeof(all));
 	if (len)
 		memcpy(all, from, len);
 	extended = all[0] >> 2 & 1;
@@ -233,8 +232,7 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 		tick = source << res->bits;
 		if (tick >> res->bits != source)
 			return -ERANGE;
-		if (tick < res->next)
-			tick = res->next;
+		tick = max(tick, res->next);
 		if (tick == ~0ULL)
 			return -ERANGE;
 		res->next = tick + 1;
@@ -334,8 +332,7 @@ static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer
  */
 static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64 tick)
 {
-	if (tick > w->end)
-		w->end = tick;
+	w->end = max(w->end, tick);
 }
 
 /* Copies a payload. Inline, as a call costs more than copying the usual 8 bytes. */

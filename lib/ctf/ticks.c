@@ -61,10 +61,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 
 	/* Error bound of all events: the larger of the bound at @cycles and of
 	 * past_error_ps, as events still in rings are earlier than @cycles */
-	if (error_ps < params->past_error_ps)
-		error_ps = params->past_error_ps;
-	if (error_ps > encoder->error_ps)
-		encoder->error_ps = error_ps;
+	error_ps = max(error_ps, params->past_error_ps);
+	encoder->error_ps = max(encoder->error_ps, error_ps);
 }
 
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
@@ -100,8 +98,7 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	const __u64 tick = tsct_tick_encoder_moment(encoder, cycles);
 
-	if (tick > encoder->floor)
-		encoder->floor = tick;
+	encoder->floor = max(encoder->floor, tick);
 	return encoder->floor;
 }
 
@@ -110,12 +107,10 @@ __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 {
 	__u64 ns = system_ns(&encoder->params, cycles);
 
-	if (last < encoder->floor)
-		last = encoder->floor;
+	last = max(last, encoder->floor);
 	if (ns >= last)
 		return ns;
-	if (last - ns > encoder->stopped_ns)
-		encoder->stopped_ns = last - ns;
+	encoder->stopped_ns = max(encoder->stopped_ns, last - ns);
 	return last;
 }
 
@@ -172,8 +167,7 @@ static struct tsct_clock_params identity_params(const struct tsct_tick_encoder *
 	__u64 error_ps = tsct_clock_params_error_ps(&encoder->params, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
 
-	if (error_ps < encoder->error_ps)
-		error_ps = encoder->error_ps;
+	error_ps = max(error_ps, encoder->error_ps);
 	error_ps = tsct_add_saturating(error_ps, (encoder->stopped_ns + 1) * 1000);
 	if (rec->skew_apart)
 		error_ps = tsct_add_saturating(error_ps, rec->skew_ns * 1000);
@@ -222,8 +216,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	to->counter_source = rec->source;
 	to->begin = encoder->begin;
 	to->end = system_ns(&encoder->params, rec->end);
-	if (to->end < to->begin)
-		to->end = to->begin;
+	to->end = max(to->end, to->begin);
 	to->until = system_ns(&encoder->params, rec->until);
 	to->real = identity_params(encoder, rec, to);
 	/* Error bounds are functions of the counter, but ticks are ns of system time. */
@@ -329,8 +322,7 @@ static void set_precision(const struct tsct_recording *rec,
 			tsct_clock_params_ns(real, round_to_tick(rec, at[i]));
 		error = tsct_clock_params_error_ps(real, at[i]) / 1000 + 1 +
 			(__u64)(apart < 0 ? -apart : apart);
-		if (error > worst)
-			worst = error;
+		worst = max(worst, error);
 	}
 	worst += tsct_cycles_ns(real->mult, (__s64)tsct_recording_uncertainty(rec));
 	clock->precision = (tsct_u128)worst * clock->freq / NS_PER_S + 1;

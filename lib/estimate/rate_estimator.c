@@ -23,10 +23,8 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		return false;
 	*ret_lo = ((double)ns - resolution_ns) / (double)longest;
 	*ret_hi = ((double)ns + resolution_ns) / (double)shortest;
-	if (*ret_lo < 0)
-		*ret_lo = 0;
-	if (*ret_hi < 0)
-		*ret_hi = 0;
+	*ret_lo = max(*ret_lo, 0);
+	*ret_hi = max(*ret_hi, 0);
 	return true;
 }
 
@@ -97,10 +95,8 @@ static void window_add(struct tsct_rate_window *window,
 		window->rate = rate_between(&window->hist[i], bracket);
 		window->spread = two_hi - two_lo;
 	}
-	if (window->rate < window->lo)
-		window->rate = window->lo;
-	if (window->rate > window->hi)
-		window->rate = window->hi;
+	window->rate = max(window->rate, window->lo);
+	window->rate = min(window->rate, window->hi);
 }
 
 /* Removes all brackets, and adds @bracket; rates become unknown. */
@@ -148,8 +144,7 @@ static unsigned int find_narrow(const struct tsct_rate_window *window,
 	unsigned int nr = 0, i;
 
 	for (i = 1; i < window->nr; i++)
-		if (width_of(&window->hist[i]) < limit)
-			limit = width_of(&window->hist[i]);
+		limit = min(limit, width_of(&window->hist[i]));
 	limit *= WIDE_RATIO;
 	for (i = 0; i < window->nr; i++)
 		if (width_of(&window->hist[i]) <= limit)

@@ -475,9 +475,8 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		return -ENODATA;
 	if (!keep)
 		kept = malloc(nr * sizeof(*kept));
-	err = kept ? tsct_plane_make(x, nr, options, remote_hz, &plane) : -ENOMEM;
-	if (!err)
-		err = make_fit(&plane, x, nr, options->kind, kept, ret_fit);
+	err = (kept ? tsct_plane_make(x, nr, options, remote_hz, &plane) : -ENOMEM) ?:
+		make_fit(&plane, x, nr, options->kind, kept, ret_fit);
 	if (kept)
 		tsct_plane_free(&plane);
 	if (!keep)

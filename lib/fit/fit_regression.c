@@ -127,8 +127,7 @@ static void filter_point(struct kalman *f, double wander,
 	 * the estimated offset to yy * var / (yy + var). The usual form of this result,
 	 * yy - yy * yy / (yy + var), could become negative by rounding. */
 	f->yy *= var * inverse;
-	if (f->rr < 0)
-		f->rr = 0;
+	f->rr = max(f->rr, 0);
 	if (f->product >= 1e100) {
 		f->log_var += log(f->product);
 		f->product = 1;

@@ -208,8 +208,7 @@ static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 	min = c->last_global + (local != c->last_local);
 	if (global < min) {
 		c->monotonic_fixups++;
-		if (min - global > c->fixup_max)
-			c->fixup_max = min - global;
+		c->fixup_max = max(c->fixup_max, min - global);
 		global = min;
 	}
 	c->last_local = local;

@@ -131,11 +131,8 @@ static int number_inputs(struct tsct_merge *m)
 
 static int define_input(struct tsct_merge *m, struct merge_in *in)
 {
-	int err = merge_define(m, in);
-
-	if (!err)
-		err = merge_list_candidates(m, in);
-	return err ? err : merge_list_polls(m, in);
+	return merge_define(m, in) ?: merge_list_candidates(m, in) ?:
+		merge_list_polls(m, in);
 }
 
 /* ---- the result's names -------------------------------------------------------------- */
@@ -202,7 +199,6 @@ static int name_missing_nodes(struct tsct_merge *m)
 static int name_result(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
-	int err;
 
 	if (m->time == TSCT_MERGE_CLUSTER) {
 		r->timeline = m->axis;
@@ -220,8 +216,8 @@ static int name_result(struct tsct_merge *m)
 	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
 				 "merged by cluster time" :
 				 "merged by each node's own clock");
-	err = r->clock_origin ? name_missing_nodes(m) : merge_fail_errno(m, -ENOMEM);
-	return err ? err : make_uuid(m);
+	return (r->clock_origin ? name_missing_nodes(m) : merge_fail_errno(m, -ENOMEM)) ?:
+		make_uuid(m);
 }
 
 /* ---- the plan --------------------------------------------------------------------- */
@@ -367,10 +363,8 @@ static int write_metadata(struct tsct_merge *m, int dirfd)
 
 int tsct_merge_write(struct tsct_merge *m, int dirfd)
 {
-	int err = merge_copy(m, dirfd);
+	int err = merge_copy(m, dirfd) ?: merge_bounds_again(m);
 
-	if (!err)
-		err = merge_bounds_again(m);
 	if (!err && !m->counted)
 		err = merge_count_messages(m, &m->result.messages);
 	if (err)

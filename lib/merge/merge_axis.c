@@ -229,8 +229,7 @@ int merge_combine_clocks(struct tsct_blob *left, const struct tsct_blob *right)
 	a->synced_cluster &= b->synced_cluster;
 	if (!*a->no_utc)
 		memcpy(a->no_utc, b->no_utc, sizeof(a->no_utc));
-	if (b->worst_utc_ns > a->worst_utc_ns)
-		a->worst_utc_ns = b->worst_utc_ns;
+	a->worst_utc_ns = max(a->worst_utc_ns, b->worst_utc_ns);
 	return 0;
 }
 

@@ -112,8 +112,7 @@ static void widen_bound(struct tsct_recorded_bound *b, double ns)
 	const double up = ceil(ns + 0.1) + 1;
 	const __u64 error_ns = up < 9e18 ? (__u64)up : UINT64_MAX;
 
-	if (error_ns > b->error_ns)
-		b->error_ns = error_ns;
+	b->error_ns = max(b->error_ns, error_ns);
 }
 
 /* ---- times around disruptions -------------------------------------------- */
@@ -251,8 +250,7 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 		if (b->tick >= b[-1].tick)
 			continue;
 		b->tick = b[-1].tick;
-		if (b->error_ns < b[-1].error_ns)
-			b->error_ns = b[-1].error_ns;
+		b->error_ns = max(b->error_ns, b[-1].error_ns);
 	}
 	return err;
 }
@@ -405,8 +403,7 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 			/* The mapping of the counter's next epoch may start at an earlier
 			 * global tick. */
 			u->tick = u[-1].tick;
-			if (u->error_ns < u[-1].error_ns)
-				u->error_ns = u[-1].error_ns;
+			u->error_ns = max(u->error_ns, u[-1].error_ns);
 		}
 		/* The cluster's time is not the node's CLOCK_REALTIME. */
 		has_clock = m->time != TSCT_MERGE_CLUSTER && !rec->timeline.on;
@@ -452,12 +449,10 @@ static void find_span(struct tsct_merge *m)
 		 * decrease: so the lowest tick may be the start of any segment. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
-			if (at < r->begin)
-				r->begin = at;
+			r->begin = min(r->begin, at);
 		}
 		at = merge_global(in, in->end);
-		if (at > r->end)
-			r->end = at;
+		r->end = max(r->end, at);
 	}
 	r->begin = ~tsct_ranks_max(m->ranks, ~r->begin);
 	r->end = tsct_ranks_max(m->ranks, r->end);
@@ -514,8 +509,7 @@ static void bound_clock(struct tsct_merge *m)
 			      m->frame.hz - 1) / m->frame.hz);
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
 			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
-			if (b->error_ns > worst)
-				worst = b->error_ns;
+			worst = max(worst, b->error_ns);
 		}
 		for (b = node->clock_bounds; b < node->clock_bounds + node->nr_clock_bounds; b++)
 			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);

@@ -277,8 +277,7 @@ static __u64 sum_up(struct copy *c)
 	m->partial |= c->r.dir.damage != 0;
 	correction = &m->result.nodes[f->node - m->part.first_node].correction;
 	correction->monotonic_fixups += c->r.cursor.monotonic_fixups;
-	if (c->r.cursor.fixup_max > correction->fixup_max)
-		correction->fixup_max = c->r.cursor.fixup_max;
+	correction->fixup_max = max(correction->fixup_max, c->r.cursor.fixup_max);
 	if (tsct_stream_writer_started(&c->out) && tsct_stream_writer_last(&c->out) > m->result.end)
 		m->result.end = tsct_stream_writer_last(&c->out);
 	lost = tsct_loss_total(&to->loss[f->location]);
@@ -295,8 +294,7 @@ static int end_file(struct copy *c, __u64 discarded)
 	struct tsct_file_counts *counts = &m->result.streams[f->class].counts[f->location];
 	int err = 0;
 
-	if (lost > discarded)
-		discarded = lost;
+	discarded = max(discarded, lost);
 	/* Losses are stated in the header of a packet, even if the file has no event. */
 	if (discarded && !tsct_stream_writer_started(&c->out))
 		err = tsct_stream_writer_start(&c->out, m->result.begin);
@@ -386,8 +384,7 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 
 	if (!jobs && !sched_getaffinity(0, sizeof(set), &set))
 		jobs = (unsigned int)CPU_COUNT(&set);
-	if (jobs > m->nr_files)
-		jobs = m->nr_files;
+	jobs = min(jobs, m->nr_files);
 	threads = calloc(jobs + 1, sizeof(*threads));
 	merge_is_stopped(m);
 	/* If a thread cannot be created, the existing threads copy all files. */

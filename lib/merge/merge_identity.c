@@ -641,10 +641,8 @@ int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 	struct held_channel c = { .input = in->index };
 	struct stat st;
 	__u32 i;
-	int err = list_nodes(m, in);
+	int err = list_nodes(m, in) ?: list_line(m, in);
 
-	if (!err)
-		err = list_line(m, in);
 	if (m->options.force || err)
 		return err;
 	if (!fstat(in->dirfd, &st)) {
@@ -681,13 +679,8 @@ int merge_identify(struct tsct_merge *m)
 	mark_contradictions(m);
 	if (!nr)
 		return 0;
-	err = check_inodes(m, dirs, nr);
-	if (!err)
-		err = check_uuids(m, &of);
-	if (!err)
-		err = check_identities(m, &of);
-	if (!err)
-		err = check_gaps(m, dirs, nr);
+	err = check_inodes(m, dirs, nr) ?: check_uuids(m, &of) ?:
+		check_identities(m, &of) ?: check_gaps(m, dirs, nr);
 	tsct_blob_free(&list[MERGE_DIRS]);
 	tsct_blob_free(&list[MERGE_HELD]);
 	return err;

@@ -8,10 +8,8 @@ __u64 merge_global(const struct merge_in *in, __u64 local)
 	const struct merge_segment *s = merge_segment_of(in, local);
 	struct tsct_mapping_line line;
 
-	if (local < s->begin)
-		local = s->begin;
-	if (local > s->end)
-		local = s->end;
+	local = max(local, s->begin);
+	local = min(local, s->end);
 	if (tsct_mapping_find_line(&s->correct, local, &line))
 		return 0;
 	return tsct_mapping_line_at(&line, local);

@@ -312,8 +312,7 @@ static void carry_pair(const struct tsct_message_pair_stats *p, struct tsct_mess
 	pair->before = p->before < pair->matched ? p->before : pair->matched;
 	to->all.before += pair->before;
 	pair->least_own_ns = p->least_own_ns;
-	if (pair->least_own_ns < to->all.least_own_ns)
-		to->all.least_own_ns = pair->least_own_ns;
+	to->all.least_own_ns = min(to->all.least_own_ns, pair->least_own_ns);
 }
 
 /* Lists the statistics of the pairs in a merged input. */
@@ -348,9 +347,8 @@ static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 	if (err)
 		return err;
 	left->size = 0;
-	err = tsct_blob_add(left, &a, sizeof(a));
-	if (!err)
-		err = tsct_blob_add(left, a.pairs, a.nr_pairs * sizeof(*a.pairs));
+	err = tsct_blob_add(left, &a, sizeof(a)) ?:
+		tsct_blob_add(left, a.pairs, a.nr_pairs * sizeof(*a.pairs));
 	free(a.pairs);
 	return err;
 }
@@ -366,11 +364,10 @@ static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;
 	size_t i;
-	int err = merge_list_add(m, MERGE_STATS, stats, sizeof(*stats));
+	int err = merge_list_add(m, MERGE_STATS, stats, sizeof(*stats)) ?:
+		merge_list_add(m, MERGE_STATS, stats->pairs,
+			       stats->nr_pairs * sizeof(*stats->pairs));
 
-	if (!err)
-		err = merge_list_add(m, MERGE_STATS, stats->pairs,
-				     stats->nr_pairs * sizeof(*stats->pairs));
 	free(stats->pairs);
 	memset(stats, 0, sizeof(*stats));
 	err = merge_agree(m, err);
@@ -461,9 +458,8 @@ int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 	/* All ranks have the same definitions. */
 	err = merge_agree(m, merge_fail_errno(m, nr < 0 ? nr : 0));
 	if (!err && nr) {
-		err = merge_agree(m, merge_fail_errno(m, prepare_walk(&w)));
-		if (!err)
-			err = exchange_all(&w);
+		err = merge_agree(m, merge_fail_errno(m, prepare_walk(&w))) ?:
+			exchange_all(&w);
 		for (i = 0; i < SLICES && !err; i++)
 			if (w.matcher[i])
 				tsct_message_finish(w.matcher[i], NULL);

@@ -46,10 +46,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 
 	if (in->series || in->mpi_sync.on || !tsct_recording_has_samples(rec))
 		return 0;
-	err = tsct_samples_read(in->trace, &samples, &in->nr_samples);
-	if (!err)
-		err = tsct_series_make(samples, in->nr_samples, &in->series,
-				       &in->nr_series);
+	err = tsct_samples_read(in->trace, &samples, &in->nr_samples) ?:
+		tsct_series_make(samples, in->nr_samples, &in->series, &in->nr_series);
 	if (!err)
 		tsct_series_set_run(in->series, in->nr_series, rec);
 	/* A recorder that was killed wrote no end: the last sample is a lower bound of the
@@ -181,9 +179,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 					     rec->status == TSCT_STATUS_DISRUPTED);
 	in->status = rec->status;
 	in->info.nr_nodes = rec->nr_nodes;
-	err = check_end(m, in);
-	if (!err)
-		err = read_samples(m, in);
+	err = check_end(m, in) ?: read_samples(m, in);
 	if (err)
 		return err;
 	in->emptied = calloc(in->nr_series + 1, sizeof(*in->emptied));

@@ -77,8 +77,7 @@ static int trace_pieces(struct tsct_merge *m, const struct merge_in *in,
 {
 	__u64 to = s->end < in->end ? s->end : in->end;
 
-	if (to < s->begin)
-		to = s->begin;
+	to = max(to, s->begin);
 	tsct_fit_free(&s->fit);
 	if (s->how == TSCT_MERGE_AS_CHILD && tsct_fit_is_reference(in->fit))
 		return tsct_series_fit(merge_series(in, s), in->fit, in->hz, 0, UINT64_MAX,

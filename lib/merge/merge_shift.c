@@ -69,11 +69,9 @@ static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 			continue;
 		done = false;
 		part = share_of_deficit(deficit, to->limit_ns, from->limit_ns);
-		if (part > to->later)
-			to->later = part;
+		to->later = max(to->later, part);
 		part = share_of_deficit(deficit, from->limit_ns, to->limit_ns);
-		if (part > from->earlier)
-			from->earlier = part;
+		from->earlier = max(from->earlier, part);
 	}
 	return done;
 }
@@ -94,10 +92,8 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 		for (n = node; n < node + nodes; n++) {
 			was = n->ns;
 			n->ns += n->later - n->earlier;
-			if (n->ns > n->limit_ns)
-				n->ns = n->limit_ns;
-			if (n->ns < -n->limit_ns)
-				n->ns = -n->limit_ns;
+			n->ns = min(n->ns, n->limit_ns);
+			n->ns = max(n->ns, -n->limit_ns);
 			n->later = n->earlier = 0;
 			moved |= n->ns != was;
 		}
@@ -169,8 +165,7 @@ static void set_limits(const struct shifted *all, __u32 nr, const __u32 *first,
 		node[i].limit_ns = first[i] == i ? INT64_MAX : 0;
 	for (i = 0; i < nr; i++) {
 		of = &node[first[i]];
-		if (all[i].limit_ns < of->limit_ns)
-			of->limit_ns = all[i].limit_ns;
+		of->limit_ns = min(of->limit_ns, all[i].limit_ns);
 	}
 }
 

@@ -176,8 +176,7 @@ __u64 tsct_ranks_max(const struct tsct_ranks *r, __u64 mine)
 		return mine;
 	all = collect_numbers(r, mine);
 	for (i = 0; i < r->nr; i++)
-		if (((const __u64 *)all.data)[i] > mine)
-			mine = ((const __u64 *)all.data)[i];
+		mine = max(mine, ((const __u64 *)all.data)[i]);
 	tsct_blob_free(&all);
 	return mine;
 }

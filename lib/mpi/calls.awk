@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # awk -f calls.awk DECLARED calls.table - makes a wrapper of each call that is declared:
-# DECLARED has the functions in mpi.h, one per line: NAME(PARAMETERS).
+# DECLARED has the functions in mpi.h, one per line: RESULT NAME(PARAMETERS).
 #
 # calls.table says what a call means. MPI_X_c, the variant of MPI_X with large counts, means
 # the same. A call that is not in the table does not communicate, or its messages cannot be
@@ -28,7 +28,8 @@ function arguments(parameters,	list, nr, i, text) {
 	return text
 }
 
-function wrapper(result, name, parameters, meaning,	args, kind, tail) {
+function wrapper(name, parameters, meaning,	result, args, kind, tail) {
+	result = results[name]
 	args = arguments(parameters)
 	kind = meaning
 	sub(/\(.*/, "", kind)
@@ -58,16 +59,25 @@ function wrapper(result, name, parameters, meaning,	args, kind, tail) {
 	printf "\treturn %s_real(%s);\n}\n", name, args
 }
 
-# The parameters of MPI_X_c: types as declared, names as in the table, which the meaning uses
+# Gives names to parameters that are declared without: MPICH does so in calls for files.
+function named(declaration,	list, nr, i, text) {
+	nr = split(declaration, list, / *, */)
+	for (i = 1; i <= nr; i++)
+		text = text (i > 1 ? ", " : "") list[i] \
+			(list[i] != "void" && list[i] ~ /^[A-Za-z_0-9]+$|\*$/ ? " p" i "_" : "")
+	return text
+}
+
+# The parameters of a call: types as declared; the first have the names in the table
 function renamed(declaration, parameters,	types, names, nr, i, text, old) {
 	nr = split(declaration, types, / *, */)
-	if (split(parameters, names, / *, */) != nr)
-		return ""
+	split(parameters, names, / *, */)
 	for (i = 1; i <= nr; i++) {
 		old = argument(types[i])
 		match(types[i], old "(\\[[0-9]*\\])*$")
 		text = text (i > 1 ? ", " : "") substr(types[i], 1, RSTART - 1) \
-			argument(names[i]) substr(types[i], RSTART + length(old))
+			(i in names ? names[i] : old) \
+			substr(types[i], RSTART + length(old))
 	}
 	return text
 }
@@ -76,45 +86,43 @@ function renamed(declaration, parameters,	types, names, nr, i, text, old) {
 function other(name, parameters) {
 	if (name ~ /^MPI_T_|^MPI_Aint_|_(c2f|f2c|f082f|f2f08|c2f08|f082c)$/)
 		return
-	wrapper("int", name, parameters, parameters ~ /MPI_Comm comm(,|$)/ ? "on(comm)" : "plain")
+	wrapper(name, parameters, parameters ~ /MPI_Comm comm(,|$)/ ? "on(comm)" : "plain")
 }
 
-# An entry: RESULT NAME(PARAMETERS): MEANING
-function entry(text,	at, head, name, result, parameters, meaning) {
+function call(name, parameters, meaning) {
+	if (name in declared)
+		wrapper(name, renamed(declared[name], parameters), meaning)
+	delete declared[name]
+}
+
+# An entry: NAMES(PARAMETERS): MEANING
+function entry(text,	at, head, open, names, nr, i) {
 	at = index(text, "): ")
 	if (!at)
 		return
 	head = substr(text, 1, at - 1)
-	name = head
-	sub(/\(.*/, "", name)
-	sub(/^.* /, "", name)
-	result = substr(head, 1, index(head, " ") - 1)
-	parameters = substr(head, index(head, "(") + 1)
-	meaning = substr(text, at + 3)
-	if (name in declared)
-		wrapper(result, name, parameters, meaning)
-	delete declared[name]
-	name = name "_c"
-	if (!(name in declared))
-		return
-	parameters = renamed(declared[name], parameters)
-	if (parameters == "")
-		return
-	wrapper(result, name, parameters, meaning)
-	delete declared[name]
+	open = index(head, "(")
+	nr = split(substr(head, 1, open - 1), names, " ")
+	for (i = 1; i <= nr; i++) {
+		call(names[i], substr(head, open + 1), substr(text, at + 3))
+		call(names[i] "_c", substr(head, open + 1), substr(text, at + 3))
+	}
 }
 
 FNR == NR {
-	name = $0
+	name = $2
 	sub(/\(.*/, "", name)
-	declared[name] = substr($0, length(name) + 2, length($0) - length(name) - 2)
+	results[name] = $1
+	sub(/^[^(]*\(/, "")
+	sub(/(, \.\.\.)?\)$/, "")
+	declared[name] = named($0)
 	next
 }
 FNR == 1 {
 	print "/* made by calls.awk from calls.table */"
 	print "#include \"lib/mpi/calls.h\""
 }
-/^#/ {
+/^(#|$)/ {
 	next
 }
 /^\t/ {
@@ -128,7 +136,6 @@ FNR == 1 {
 }
 END {
 	entry(text)
-	entry("int MPI_Pcontrol(const int level): plain")
 	for (name in declared)
 		other(name, declared[name])
 }

@@ -19,8 +19,8 @@ $(O)/gen/mpi-$(1)-declared: mpi/calls.table mpi/mpi.mk
 	@mkdir -p $$(@D)
 	$(Q)tr -s ' \t\n' ' ' < $(O)/gen/mpi-$(1).i | \
 		grep -o '\<\(int\|double\) PMPI_[A-Za-z_0-9]* *([^()]*)' | \
-		sed 's/^[a-z]* P//; s/ *(/(/' | sort -u > $$@.new
-	$(Q)grep -q '^MPI_Init(' $$@.new && mv $$@.new $$@
+		sed 's/ P/ /; s/ *(/(/' | sort -u > $$@.new
+	$(Q)grep -q '^int MPI_Init(' $$@.new && mv $$@.new $$@
 
 $(O)/gen/mpi-$(1)-calls.c: $(O)/gen/mpi-$(1)-declared mpi/calls.awk mpi/calls.table
 	$(say) GEN $$(@F)

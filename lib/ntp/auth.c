@@ -279,7 +279,6 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	__u64 number;
 	size_t size;
 	__u32 id;
-	int ret;
 
 	if (!tsct_digits_read_all(word[0], UINT32_MAX, &number) || !number)
 		return invalid(r, "not ID [TYPE] KEY, with an id of 1 to "
@@ -303,8 +302,8 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	if (nr == 2)
 		warn(r, "key %u has no type, which means MD5: use AES128 "
 		     "and a key of 128 bits", id);
-	ret = decode_key(r, id, type, &word[nr - 1], &size);
-	return ret ? ret : add_key(r, id, type, word[nr - 1], size);
+	return decode_key(r, id, type, &word[nr - 1], &size) ?:
+		add_key(r, id, type, word[nr - 1], size);
 }
 
 /* ---- the whole key file ------------------------------------------------- */

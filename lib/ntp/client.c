@@ -79,11 +79,6 @@ static __s64 counts_after(__u64 a, __u64 b)
 	return (__s64)(b - a);
 }
 
-static __u32 larger_error(__u32 a, __u32 b)
-{
-	return a > b ? a : b;
-}
-
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options)
 {
@@ -307,15 +302,14 @@ static bool better_t3(const struct tsct_client *client,
 		if (client->outstanding[a->nr].org != pending->nonce)
 			return false;
 		x->t3 = (__u64)tsct_ntp_to_ns(a->packet.transmit, a->near_ns);
-		x->remote_error = larger_error(x->remote_error,
-					     a->x.remote_error);
+		x->remote_error = max(x->remote_error, a->x.remote_error);
 	} else {
 		if (client->options.flags & TSCT_CLIENT_NTP_ONLY ||
 		    !(ext->flags & TSCT_EXT_TX_KERNEL) || !ext->prev_nonce ||
 		    ext->prev_nonce != pending->nonce)
 			return false;
 		x->t3 = ext->prev_tx;
-		x->remote_error = larger_error(x->remote_error, ext->rx_error);
+		x->remote_error = max(x->remote_error, ext->rx_error);
 	}
 	x->flags |= TSCT_EXCHANGE_T3_KERNEL;
 	return true;
@@ -363,7 +357,7 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 		return TSCT_CLIENT_IMPOSSIBLE;
 	x->t1 = to->t1.cycles;
 	x->t4 = a->t4.cycles;
-	x->local_error = larger_error(to->t1.error, a->t4.error);
+	x->local_error = max(to->t1.error, a->t4.error);
 	x->flags |= (to->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
 		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
 		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0) |
@@ -622,7 +616,7 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 	if (counts_after(x.t1, t1.cycles) < -((__s64)x.local_error + t1.error))
 		return;
 	x.t1 = t1.cycles;
-	x.local_error = larger_error(x.local_error, t1.error);
+	x.local_error = max(x.local_error, t1.error);
 	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
 	if (!client_possible(client, &x, pending->mult))
 		pending->x = x;

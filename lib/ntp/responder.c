@@ -395,8 +395,7 @@ static void record_request(struct tsct_responder *responder,
 			reply->flags |= TSCT_EXT_TX_KERNEL;
 			reply->prev_nonce = entry->past[0].nonce;
 			reply->prev_tx = entry->tx.cycles;
-			if (entry->tx.error > reply->rx_error)
-				reply->rx_error = entry->tx.error;
+			reply->rx_error = max(reply->rx_error, entry->tx.error);
 		}
 		record_past(entry, (struct client_entry_past) { 0 });
 		request->note = &entry->past[0];

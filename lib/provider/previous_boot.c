@@ -91,8 +91,7 @@ int tsct_previous_boot_read(int fd, struct tsct_previous_boot *ret)
 		return -ENOMEM;
 	while (part.offset < previous.size) {
 		part.data = (uintptr_t)image + part.offset;
-		part.len = previous.size - part.offset < TSCT_PREVIOUS_READ_MAX ?
-			previous.size - part.offset : TSCT_PREVIOUS_READ_MAX;
+		part.len = min(previous.size - part.offset, TSCT_PREVIOUS_READ_MAX);
 		if (ioctl(fd, TSCT_IOC_PREVIOUS_READ, &part) || !part.len) {
 			free(image);
 			return part.len ? -errno : -EPROTO;
@@ -189,12 +188,9 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
 	channel->roles = TSCT_ROLE_READ;
 	channel->header = *h;
 	tsct_channel_use_header(channel);
-	err = map_zeros(h->consumer_offset, &channel->head_map);
-	if (!err)
-		err = map_zeros(h->ring_offset - h->consumer_offset,
-				&channel->consumer_map);
-	if (!err)
-		err = map_zeros(h->file_size - h->ring_offset, &channel->ring_map);
+	err = map_zeros(h->consumer_offset, &channel->head_map) ?:
+		map_zeros(h->ring_offset - h->consumer_offset, &channel->consumer_map) ?:
+		map_zeros(h->file_size - h->ring_offset, &channel->ring_map);
 	if (err) {
 		tsct_channel_close(channel);
 		return err;
@@ -240,10 +236,8 @@ static int extend_range(struct tsct_channel *channel, __u64 limit,
 		while (tsct_reader_next(reader, cpu, &event) == 1) {
 			if (event.cycles > limit)
 				continue;
-			if (event.cycles > range->newest)
-				range->newest = event.cycles;
-			if (event.cycles < range->oldest)
-				range->oldest = event.cycles;
+			range->newest = max(range->newest, event.cycles);
+			range->oldest = min(range->oldest, event.cycles);
 		}
 	if (!err)
 		tsct_reader_close(reader);

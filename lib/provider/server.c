@@ -478,15 +478,13 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (is_daemon && limit.rlim_cur < DESCRIPTORS_WANTED) {
-		limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ?
-			limit.rlim_max : DESCRIPTORS_WANTED;
+		limit.rlim_cur = min(limit.rlim_max, DESCRIPTORS_WANTED);
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
 	room = limit.rlim_cur > 4 * spared ?
 		limit.rlim_cur - spared : limit.rlim_cur / 2;
-	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
-		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
+	room = min(room, CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX);
 	store->channels_max = room * 2 / 5;
 	store->channels_user_max = store->channels_max / part;
 	server->max_connections = room - store->channels_max;

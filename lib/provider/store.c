@@ -325,11 +325,8 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	*h = *header;
 	channel->bytes = memory_of(h, channel->defs_room);
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
-	err = channel->memfd < 0 ? -errno : allocate_head(channel);
-	if (!err)
-		err = map_memfd(channel);
-	if (!err)
-		err = adopt_defs(channel);
+	err = (channel->memfd < 0 ? -errno : allocate_head(channel)) ?:
+		map_memfd(channel) ?: adopt_defs(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
@@ -441,10 +438,8 @@ void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 	store->channels_user_max = TSCT_STORE_CHANNELS_MAX / 4;
 	store->bytes_max = memory / (embedded ? 2 : 4);
 	store->bytes_user_max = tsct_user_bytes_default(store->nr_cpus);
-	if (store->bytes_user_max < USER_BYTES_MAX)
-		store->bytes_user_max = USER_BYTES_MAX;
-	if (store->bytes_user_max > user_max)
-		store->bytes_user_max = user_max;
+	store->bytes_user_max = max(store->bytes_user_max, USER_BYTES_MAX);
+	store->bytes_user_max = min(store->bytes_user_max, user_max);
 }
 
 static bool may_access(const struct tsct_store_peer *peer,
@@ -640,8 +635,7 @@ static void insert_channel(struct tsct_store *store,
 		TAILQ_INSERT_AFTER(&store->channels, after, channel, list);
 	else
 		TAILQ_INSERT_HEAD(&store->channels, channel, list);
-	if (channel->header.id > store->last_id)
-		store->last_id = channel->header.id;
+	store->last_id = max(store->last_id, channel->header.id);
 	channel->kept = !!(channel->header.flags & TSCT_CHANNEL_KEEP);
 	channel->payer = tsct_payer(channel->header.uid);
 	store->nr_channels++;
@@ -661,9 +655,8 @@ int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
 		return -EPROTO;
 	if (find_by_id(store, id) || find_by_name(store, uid, name))
 		return -EEXIST;
-	err = peek_header(memfd, &h);
-	if (!err)
-		err = check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
+	err = peek_header(memfd, &h) ?:
+		check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
 	h.id = id;
 	h.uid = uid;
 	h.flags = TSCT_CHANNEL_KEEP;

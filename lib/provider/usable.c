@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/clock/sysfs_read.h"
+#include "lib/core/port.h"
 #include "ring_size.h"
 
 #define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK is no limit */

@@ -201,8 +201,7 @@ static int make_location(struct tsct_event_text *l, __u32 location, size_t width
 		tsct_digits_unsigned(at, where->cpu);
 	at = stpcpy(at, "] ");
 	text->len = at - text->text;
-	if (text->len > l->location_len)
-		l->location_len = text->len;
+	l->location_len = max(l->location_len, text->len);
 	return 0;
 }
 

@@ -50,8 +50,7 @@ struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options
 
 	if (!cluster)
 		return NULL;
-	if (nr_sources > TSCT_SOURCES_MAX)
-		nr_sources = TSCT_SOURCES_MAX;
+	nr_sources = min(nr_sources, TSCT_SOURCES_MAX);
 	cluster->sources = calloc(nr_sources + 1, sizeof(cluster->sources[0]));
 	if (!cluster->sources) {
 		free(cluster);

@@ -42,8 +42,7 @@ __s64 tsct_request_timeout_ns(__s64 interval_ns, __s64 rtt_ns, unsigned int lost
 
 	for (; doublings && timeout_ns < TSCT_REQUEST_TIMEOUT_MAX_NS; doublings--)
 		timeout_ns *= 2;
-	if (timeout_ns > TSCT_REQUEST_TIMEOUT_MAX_NS)
-		timeout_ns = TSCT_REQUEST_TIMEOUT_MAX_NS;
+	timeout_ns = min(timeout_ns, TSCT_REQUEST_TIMEOUT_MAX_NS);
 	return timeout_ns > interval_ns ? timeout_ns : interval_ns;
 }
 

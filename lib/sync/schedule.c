@@ -328,8 +328,7 @@ static void update_turn(struct tsct_schedule *schedule,
 			member->over = true;
 	}
 	if (!member->over && !member->has_turn) {
-		if (schedule->free_us < now_us)
-			schedule->free_us = now_us;
+		schedule->free_us = max(schedule->free_us, now_us);
 		/* If no slot is free before the session ends, the session is over for
 		 * the member. */
 		member->has_turn = is_running(schedule, schedule->free_us);

@@ -115,8 +115,7 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
 		unsigned int here = count_at(all, nr,
 					     all[i].middle - all[i].bound);
 
-		if (here > ret.agree)
-			ret.agree = here;
+		ret.agree = max(ret.agree, here);
 	}
 	ret.majority = ret.agree > nr / 2;
 	for (i = 0; i < nr; i++)
