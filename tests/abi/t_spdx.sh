@@ -16,18 +16,19 @@ want() {
 }
 
 fail=0
-n=0
 files=$(git ls-files 2>/dev/null || true)
 [ -n "$files" ] || files=$(find . -type f ! -path './build/*' | sed 's|^\./||')
-for f in $files; do
-	case $f in
-	LICENSE | LICENSES/* | .reuse/dep5 | */copyright | .gitignore) continue ;;
-	*.xz | *.bin | *.expected) continue ;;
-	esac
-	[ -f "$f" ] || continue
-	n=$((n + 1))
-	got=$(sed -n '1,2s/.*SPDX-License-Identifie[r]: \(.*\)/\1/p' "$f" | head -n 1 |
-		sed 's/ *\(\*\/\|-->\)$//')
+# FILE|LICENCE, of the first or the second line, or FILE|
+found=$(echo "$files" |
+	grep -Ev '^LICENSES?(/|$)|^\.reuse/dep5$|/copyright$|\.gitignore$|\.(xz|bin|expected)$' |
+	xargs -d '\n' awk 'FNR == 1 { name[++n] = FILENAME }
+		FNR > 2 { nextfile }
+		sub(/.*SPDX-License-Identifie[r]: /, "") && !(n in got) {
+			sub(/ *(\*\/|-->)$/, "")
+			got[n] = $0
+		}
+		END { for (i = 1; i <= n; i++) print name[i] "|" got[i] }')
+while IFS='|' read -r f got; do
 	case "|$(want "$f")|" in
 	*"|$got|"*) ;;
 	*)
@@ -35,8 +36,10 @@ for f in $files; do
 		fail=1
 		;;
 	esac
-done
-echo "$n files"
+done <<END
+$found
+END
+echo "$(echo "$found" | wc -l) files"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
