@@ -108,6 +108,14 @@ TEST(test_memory_is_freed)
 	close(kept);
 }
 
+/* CPUs that are only possible cost no rings. */
+TEST(test_possible_cpus)
+{
+	store.nr_cpus = 255;
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_uint_lt(store.bytes, 255 * anna.channel->header.ring_stride);
+}
+
 static int create_kept(struct tsct_store_peer *peer, const char *name)
 {
 	struct tsct_channel_create arg = a_channel(name);
