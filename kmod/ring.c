@@ -85,30 +85,9 @@ static notrace void ring_begin_block(struct tsct_ring *ring,
 	       sizeof(next));
 }
 
-/* Writes a record to its slot. The slot lies inside the ring's data for any head. */
-static notrace void ring_store_record(struct tsct_ring *ring,
-			      const struct tsct_ring_slot *slot, u64 cycles,
-			      u32 tid, u32 id, const void *payload, u32 len)
-{
-	u64 mask = ring->geo.data_size - 1;
-	struct tsct_record *record;
-
-	record = (struct tsct_record *)(ring->data + (slot->pos & mask));
-	record_fill_header(record, cycles, tid, id, len);
-	memcpy(record->payload, payload, len);
-}
-
-/* ---- kernel channels -------------------------------------------------- */
-
 /*
- * A probe or a function tracer on this path could emit an event in the middle of an emit;
- * that event would be lost (TSCT_LOST_NESTED). So the functions of this file are not traced,
- * and no probe can be set on the entries of the path.
- */
-
-/*
- * Returns the cycles of the next record, not lower than those of the last one. Sources other
- * than the TSC may go back a little when an NMI reads them in the middle of their update.
+ * Returns the cycles of the next record. Sources other than the TSC may go back a little when
+ * an NMI reads them in the middle of their update: then, those of the last record.
  */
 static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
@@ -121,25 +100,26 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
-/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
-static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
+/*
+ * Writes a record of at most @max bytes of payload behind @head, and publishes it. Begins a
+ * new block if necessary, counts the event as lost if it is too big or the ring is full, and
+ * supports every clock source (TSCT_SOURCE_*). The record lies inside the ring's data for any
+ * head. Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
+ */
+static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32 max,
+					   u32 tid, u32 id, const void *payload,
+					   u32 len, u64 *ret_head)
 {
-	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
-}
-
-/* Slow path of an emit: begins a new block if necessary, counts the event as lost if
- * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
-static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
-			    const void *payload, u32 len)
-{
+	const u64 mask = ring->geo.data_size - 1;
 	struct tsct_ring_slot slot;
+	struct tsct_record *record;
 	u64 cycles;
 
-	if (len > ring_kernel_payload_max(ring)) {
+	if (len > max) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
-	slot = tsct_ring_place(&ring->geo, ring->head, tsct_record_size(len));
+	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
 	/*
 	 * Acquire, pairs with the reader's release of tail: the reader has
 	 * finished with the bytes before they are overwritten.
@@ -151,12 +131,28 @@ static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
 	}
 	cycles = ring_next_cycles(ring);
 	if (slot.pad_len)
-		ring_begin_block(ring, &slot, ring->head, cycles);
-	ring_store_record(ring, &slot, cycles, current->pid, id, payload, len);
-	ring->head = slot.head;
+		ring_begin_block(ring, &slot, head, cycles);
+	record = (struct tsct_record *)(ring->data + (slot.pos & mask));
+	record_fill_header(record, cycles, tid, id, len);
+	memcpy(record->payload, payload, len);
+	*ret_head = slot.head;
 	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, slot.head);
 	return 0;
+}
+
+/* ---- kernel channels -------------------------------------------------- */
+
+/*
+ * A probe or a function tracer on this path could emit an event in the middle of an emit;
+ * that event would be lost (TSCT_LOST_NESTED). So the functions of this file are not traced,
+ * and no probe can be set on the entries of the path.
+ */
+
+/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
+static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
+{
+	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
 }
 
 /*
@@ -193,7 +189,8 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 				   const void *payload, u32 len)
 {
-	int err = ring_emit_record(ring, id, payload, len);
+	int err = ring_put_record(ring, ring->head, ring_kernel_payload_max(ring),
+				  current->pid, id, payload, len, &ring->head);
 	u64 rest = 1;
 	u32 left;
 
@@ -385,44 +382,20 @@ NOKPROBE_SYMBOL(tsct_bpf_emit);
  * Programs can write any value to the head, so this function reads the head once. Every
  * value gives a slot inside the ring's data.
  */
-static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
-			     const void *payload, u32 len)
-{
-	u64 head = READ_ONCE(ring->producer->head), cycles;
-	struct tsct_ring_slot slot;
-
-	if (len > tsct_payload_max(&ring->geo)) {
-		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
-		return -EMSGSIZE;
-	}
-	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
-	/* Acquire, pairs with the reader's release of tail: the reader has finished
-	 * with the bytes before they are overwritten. */
-	if (!tsct_ring_fits(&ring->geo, slot.head,
-			    smp_load_acquire(&ring->consumer->tail))) {
-		ring_count_lost(ring, TSCT_LOST_FULL);
-		return -ENOSPC;
-	}
-	cycles = tsct_source_read(ring->source);
-	if (slot.pad_len)
-		ring_begin_block(ring, &slot, head, cycles);
-	ring_store_record(ring, &slot, cycles, tid, id, payload, len);
-	/* release: pairs with the reader's acquire of head */
-	smp_store_release(&ring->producer->head, slot.head);
-	return 0;
-}
-
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len)
 {
 	u32 tid = task_pid_nr(current);
 	struct tsct_ring *ring;
+	u64 head;
 	int err;
 
 	preempt_disable();
 	ring = channel_this_ring(channel);
 	if (likely(ring))
-		err = ring_write_record(ring, tid, id, payload, len);
+		err = ring_put_record(ring, READ_ONCE(ring->producer->head),
+				      tsct_payload_max(&ring->geo), tid, id, payload,
+				      len, &head);
 	else
 		err = channel_count_no_ring(channel);
 	preempt_enable();

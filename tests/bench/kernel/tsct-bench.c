@@ -100,6 +100,8 @@ module_param_cb(results, &results_ops, NULL, 0400);
 
 static int __init bench_init(void)
 {
+	static const struct tsct_field field = { "turn", TSCT_TYPE_U64 };
+
 	buffer = ring_buffer_alloc(1 << 20, RB_FL_OVERWRITE);
 	if (!buffer)
 		return -ENOMEM;
@@ -108,7 +110,7 @@ static int __init bench_init(void)
 		ring_buffer_free(buffer);
 		return PTR_ERR(channel);
 	}
-	id_event = tsct_event_define(channel, "turn", TSCT_KIND_INSTANT, "turn:u64");
+	id_event = tsct_event_define(channel, "turn", TSCT_KIND_INSTANT, &field, 1);
 	if (id_event < 0) {
 		tsct_channel_close(channel);
 		ring_buffer_free(buffer);
