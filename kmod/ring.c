@@ -9,6 +9,7 @@
 #include <linux/btf.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
@@ -24,15 +25,26 @@
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
+ * Losses of the next second are no further news.
  */
+static notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
+{
+	atomic64_inc((atomic64_t *)lost);
+	if (!time_after(jiffies, READ_ONCE(channel->lost_at) + HZ))
+		return;
+	WRITE_ONCE(channel->lost_at, jiffies);
+	WRITE_ONCE(channel->lost_news, true);
+	irq_work_queue(&channel->notify);
+}
+
 static notrace void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
-	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
+	channel_count_lost(ring->channel, &ring->producer->lost[cause]);
 }
 
 static noinline notrace int channel_count_no_ring(struct tsct_kchannel *channel)
 {
-	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
+	channel_count_lost(channel, &channel->header->lost_no_ring);
 	return -ENXIO;
 }
 
@@ -109,6 +121,12 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
+/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
+static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
+{
+	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
+}
+
 /* Slow path of an emit: begins a new block if necessary, counts the event as lost if
  * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
 static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
@@ -117,7 +135,7 @@ static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
 	struct tsct_ring_slot slot;
 	u64 cycles;
 
-	if (len > tsct_payload_max(&ring->geo)) {
+	if (len > ring_kernel_payload_max(ring)) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
@@ -261,7 +279,7 @@ static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 	struct tsct_record *record;
 	int err = 0;
 
-	if (len <= tsct_payload_max(&ring->geo))
+	if (len <= ring_kernel_payload_max(ring))
 		payload_touch(payload, len);
 	ring_set_busy(ring, true);
 	if (len <= SMALL_MAX && ring_begin_small(ring, id, len, &record)) {

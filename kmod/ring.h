@@ -58,7 +58,7 @@ static __always_inline u64 tsct_source_read(u32 source)
 
 /*
  * tsct_ring_write - write a record to this CPU's ring for a user program
- * @payload: kernel memory, @len bytes; not read if @len exceeds tsct_payload_max()
+ * @payload: kernel memory, @len bytes; not read if it is too big
  *
  * Process context only. Returns 0, or, with the event counted as lost: -ENOSPC: ring
  * full, -EMSGSIZE: payload too big, -ENXIO: no ring on this CPU.

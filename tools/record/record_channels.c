@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "lib/base/cpus.h"
 #include "lib/provider/ring_size.h"
 #include "record_statedump.h"
 #include "tools/common/prerequisites.h"
