@@ -23,9 +23,9 @@
  */
 int tsct_code_file_open(int root, const char *path);
 
-/* Reads the build id of a file from its program headers, as the kernel does. Returns the
- * id's length in bytes; 0: none; -ENOEXEC: unreadable, or no ELF file of this byte order. */
-int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);
+/* Reads the build id of a file from its program headers, as the kernel does, as text; "":
+ * none. Returns false if the file is unreadable, or no ELF file of this byte order. */
+bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
 
 
 /* ---- names of compiled code: perf_map.c ------------------------------------------------ */

@@ -97,8 +97,9 @@ static bool read_program_header(int fd, const Elf64_Ehdr *h, size_t i, Elf64_Phd
 	return true;
 }
 
-int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX])
+bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT])
 {
+	__u8 build_id[TSCT_BUILD_ID_MAX];
 	char notes[NOTES_BYTES];
 	Elf64_Ehdr header;
 	Elf64_Phdr p;
@@ -107,10 +108,10 @@ int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX])
 	int len = 0;
 
 	if (!read_header(fd, &header))
-		return -ENOEXEC;
+		return false;
 	for (i = 0; i < header.e_phnum && i < HEADERS_MAX && !len; i++) {
 		if (!read_program_header(fd, &header, i, &p))
-			return -ENOEXEC;
+			return false;
 		if (p.p_type != PT_NOTE)
 			continue;
 		size = pread(fd, notes, p.p_filesz < sizeof(notes) ? p.p_filesz :
@@ -118,5 +119,6 @@ int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX])
 		if (size > 0)
 			len = find_note(notes, (size_t)size, p.p_align == 8 ? 8 : 4, build_id);
 	}
-	return len;
+	tsct_build_id_text(build_id, (size_t)len, text);
+	return true;
 }

@@ -207,17 +207,6 @@ static size_t count_own(const struct record_stacks *st, const __u64 *frames, siz
 
 /* ---- files with code ----------------------------------------------------------- */
 
-/* Reads the build id of a file as text. Returns false if it cannot be read. */
-static bool read_build_id(int fd, char text[TSCT_BUILD_ID_TEXT])
-{
-	__u8 id[TSCT_BUILD_ID_MAX];
-	int len = tsct_build_id_read(fd, id);
-
-	if (len >= 0)
-		tsct_build_id_text(id, (size_t)len, text);
-	return len >= 0;
-}
-
 /* Returns true if a reader of the recording on this system finds the same file by its path. */
 static bool is_found_by_path(const struct image *image)
 {
@@ -227,7 +216,7 @@ static bool is_found_by_path(const struct image *image)
 
 	if (fd < 0)
 		return false;
-	same = read_build_id(fd, text) && !strcmp(text, image->build_id);
+	same = tsct_build_id_read(fd, text) && !strcmp(text, image->build_id);
 	close(fd);
 	return same;
 }
@@ -240,7 +229,7 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 	char text[TSCT_BUILD_ID_TEXT];
 	size_t i;
 
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !read_build_id(fd, text)) {
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !tsct_build_id_read(fd, text)) {
 		close(fd);
 		return -1;
 	}

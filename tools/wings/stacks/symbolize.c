@@ -122,18 +122,11 @@ static int stop_process(struct symbol_process *p)
 static int open_file(const char *path, const char *build_id)
 {
 	/* Recorders write absolute paths only: other paths are not trusted. */
-	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1, len;
+	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1;
 	char text[TSCT_BUILD_ID_TEXT];
-	__u8 id[TSCT_BUILD_ID_MAX];
 
-	if (fd < 0)
-		return -1;
-	len = tsct_build_id_read(fd, id);
-	if (len >= 0) {
-		tsct_build_id_text(id, (size_t)len, text);
-		if (!strcmp(text, build_id))
-			return fd;
-	}
+	if (fd < 0 || (tsct_build_id_read(fd, text) && !strcmp(text, build_id)))
+		return fd;
 	close(fd);
 	return -1;
 }
