@@ -582,17 +582,6 @@ struct loss_times {
 	__u32 nr;
 };
 
-static int add_loss_time(struct loss_times *to, const struct tsct_loss_time *time)
-{
-	struct tsct_loss_time *next = tsct_array_next(&to->all, to->nr, sizeof(*next));
-
-	if (!next)
-		return -ENOMEM;
-	*next = *time;
-	to->nr++;
-	return 0;
-}
-
 /* Adds the times of one file, of which @s is a reader before its first packet. */
 static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader *s,
 			  struct loss_times *to)
@@ -609,7 +598,7 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		/* The packet before was the last of a turn. */
 		if (!full && open) {
 			time.until = s->head.begin << s->up >> s->down;
-			err = add_loss_time(to, &time);
+			err = tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
 			open = false;
 		}
 		if (!full || full > TURN_PACKETS)
@@ -628,7 +617,8 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
 	}
 	time.until = UINT64_MAX;
-	return err || !time.events ? err : add_loss_time(to, &time);
+	return err || !time.events ? err :
+		tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
 }
 
 static int by_from(const void *a, const void *b)
