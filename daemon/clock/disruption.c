@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "disruption.h"
+#include "lib/base/hash.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/utc.h"
 
@@ -152,10 +153,6 @@ __u64 disruption_since_restore_ns(const struct disruption *d)
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 #define CPUS_ONLINE	"/sys/devices/system/cpu/online"
 
-/* FNV-1a hash of a text, 64 bits */
-#define FNV_OFFSET	14695981039346656037ULL
-#define FNV_PRIME	1099511628211ULL
-
 static void copy_text(char *to, size_t size, const char *text)
 {
 	memset(to, 0, size);
@@ -179,15 +176,11 @@ static void read_clocksource(struct disruption_reader *reader)
 static void read_cpus_online(struct disruption_reader *reader)
 {
 	struct disruption *d = &reader->last;
-	__u64 hash = FNV_OFFSET;
 	char text[4096];
-	const char *at;
 
 	if (tsct_sysfs_file_line(&reader->cpus_online, text, sizeof(text)) <= 0)
 		return;
-	for (at = text; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * FNV_PRIME;
-	d->cpus_hash = hash ? hash : 1;
+	d->cpus_hash = tsct_hash(0, text, strlen(text)) ?: 1;
 	copy_text(d->cpus_online, sizeof(d->cpus_online), text);
 }
 

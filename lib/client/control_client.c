@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* The control socket's client: sends one line, reads until the daemon closes the connection. */
-#include <errno.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/core/port.h"
 #include "control_client.h"
 #include "gettime.h"
 
@@ -108,20 +106,15 @@ int tsct_control_call_step(struct tsct_control_call *call)
 	return ret;
 }
 
-/*
- * Sends a request and waits for its answer. @ret_fd: receives the connection, after an
- * answer of one line; NULL: the connection is closed
- */
-static int request_answer(const char *path, const char *request, __s64 until_ns,
-			  char **ret_answer, size_t *ret_len, int *ret_fd)
+int tsct_control_request(const char *path, const char *request, __s64 until_ns,
+			 char **ret_answer, size_t *ret_len, int *ret_fd)
 {
 	__s64 until = tsct_monotonic_ns() + ANSWER_NS, left_ms;
 	struct pollfd fd = { .events = POLLIN };
 	struct tsct_control_call call;
 	int ret;
 
-	tsct_control_call_begin(&call, path, request,
-				until < until_ns ? until : until_ns);
+	tsct_control_call_begin(&call, path, request, min(until, until_ns));
 	call.one_line = ret_fd != NULL;
 	while (!(ret = tsct_control_call_step(&call))) {
 		/* Waits until the next step of the request can make progress. */
@@ -136,7 +129,8 @@ static int request_answer(const char *path, const char *request, __s64 until_ns,
 	}
 	if (ret > 0) {
 		*ret_answer = call.answer;
-		*ret_len = call.len;
+		if (ret_len)
+			*ret_len = call.len;
 		call.answer = NULL;
 	}
 	if (ret > 0 && ret_fd) {
@@ -145,24 +139,4 @@ static int request_answer(const char *path, const char *request, __s64 until_ns,
 	}
 	tsct_control_call_end(&call);
 	return ret > 0 ? 0 : ret;
-}
-
-int tsct_control_request(const char *path, const char *request, char **ret_answer,
-			 size_t *ret_len)
-{
-	return request_answer(path, request, INT64_MAX, ret_answer, ret_len, NULL);
-}
-
-int tsct_control_request_until(const char *path, const char *request,
-			       __s64 until_ns, char **ret_answer, size_t *ret_len)
-{
-	return request_answer(path, request, until_ns, ret_answer, ret_len, NULL);
-}
-
-int tsct_control_request_keep(const char *path, const char *request,
-			      __s64 until_ns, char **ret_answer, int *ret_fd)
-{
-	size_t len;
-
-	return request_answer(path, request, until_ns, ret_answer, &len, ret_fd);
 }

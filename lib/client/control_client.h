@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "runtime_paths.h"
 
@@ -16,25 +17,17 @@
  * tsct_control_request - send one request and receive the whole answer
  * @path: path of the control socket
  * @request: text of one line without a newline, at most 62 bytes
+ * @until_ns: time of tsct_monotonic_ns() until which to wait; INT64_MAX: 5 s, the maximum
  * @ret_answer: the answer, allocated by malloc(), with a NUL behind it
- * @ret_len: bytes of the answer before that NUL
+ * @ret_len: NULL, or bytes of the answer before that NUL
+ * @ret_fd: NULL; or, for a request whose connection stays open after an answer of one line:
+ *	the connection, which the caller closes
  *
- * Takes 5 s at most. Returns 0; -ETIMEDOUT; -ECONNRESET: closed without an answer;
- * -EMSGSIZE: more than 8 MiB; or another -errno of the connection. Thread safe, not
- * signal safe.
- *
- * tsct_control_request_until - tsct_control_request(), also limited to @until_ns, a
- * time of tsct_monotonic_ns()
- *
- * tsct_control_request_keep - tsct_control_request_until() for a request whose connection
- * stays open after an answer of one line. @ret_fd: the connection, which the caller closes
+ * Returns 0; -ETIMEDOUT; -ECONNRESET: closed without an answer; -EMSGSIZE: more than 8 MiB;
+ * or another -errno of the connection. Thread safe, not signal safe.
  */
-int tsct_control_request(const char *path, const char *request, char **ret_answer,
-			 size_t *ret_len);
-int tsct_control_request_until(const char *path, const char *request,
-			       __s64 until_ns, char **ret_answer, size_t *ret_len);
-int tsct_control_request_keep(const char *path, const char *request,
-			      __s64 until_ns, char **ret_answer, int *ret_fd);
+int tsct_control_request(const char *path, const char *request, __s64 until_ns,
+			 char **ret_answer, size_t *ret_len, int *ret_fd);
 
 /* A request that never blocks. One thread at a time may use it. Not signal safe */
 struct tsct_control_call {

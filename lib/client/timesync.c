@@ -152,8 +152,7 @@ static int join_collectives(struct collective *c, unsigned int declared, __s64 u
 
 	pthread_once(&fork_once, leave_at_fork);
 	snprintf(request, sizeof(request), "join %u", declared);
-	err = tsct_control_request_keep(c->path, request, answer_limit(until),
-					&answer, &fd);
+	err = tsct_control_request(c->path, request, answer_limit(until), &answer, NULL, &fd);
 	if (err)
 		return explain_connection(c, err);
 	answer[strcspn(answer, "\n")] = '\0';
@@ -273,12 +272,10 @@ static int request_state(struct collective *c, __s64 until)
 	char request[48], state[sizeof(c->state)], *answer;
 	unsigned int number;
 	int err, used = 0;
-	size_t len;
 
 	snprintf(request, sizeof(request), c->id ? "timesync %u %u %u" :
 		 "timesync %u", c->number, c->id, c->call);
-	err = tsct_control_request_until(c->path, request, answer_limit(until),
-					 &answer, &len);
+	err = tsct_control_request(c->path, request, answer_limit(until), &answer, NULL, NULL);
 	if (err)
 		return explain_connection(c, err);
 	/* The daemon's answer to "timesync": "STATE NUMBER", or "waiting NUMBER NODES": NUMBER is

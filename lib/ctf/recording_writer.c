@@ -487,7 +487,6 @@ static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;
 	__u64 latest = 0;		/* counter value of the latest event */
-	ssize_t n;
 	size_t i;
 
 	for (i = 0; i < nr_files(w); i++)
@@ -497,11 +496,8 @@ static void publish_progress(struct tsct_recording_writer *w)
 		return;
 	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
 	record.inverse = ~record.tick;
-	/* Repeats the write after EINTR. Ignores all other errors of pwrite(), as a
-	 * later flush writes a newer tick. */
-	do
-		n = pwrite(w->progress, &record, sizeof(record), 0);
-	while (n < 0 && errno == EINTR);
+	/* Ignores errors, as a later flush writes a newer tick. */
+	(void)TEMP_FAILURE_RETRY(pwrite(w->progress, &record, sizeof(record), 0));
 	w->published = w->settled;
 }
 

@@ -582,17 +582,6 @@ struct loss_times {
 	__u32 nr;
 };
 
-static int add_loss_time(struct loss_times *to, const struct tsct_loss_time *time)
-{
-	struct tsct_loss_time *next = tsct_array_next(&to->all, to->nr, sizeof(*next));
-
-	if (!next)
-		return -ENOMEM;
-	*next = *time;
-	to->nr++;
-	return 0;
-}
-
 /* Returns true if events may be missing behind the last packet of a file, of which @packets can
  * be read: it is cut off, damaged, or its recorder did not finish. */
 static bool lacks_end(const struct tsct_trace *t, const struct tsct_stream_reader *s, __u64 packets)
@@ -619,7 +608,7 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		/* The packet before was the last of a turn. */
 		if (!full && open) {
 			time.until = s->head.begin << s->up >> s->down;
-			err = add_loss_time(to, &time);
+			err = tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
 			open = false;
 		}
 		if (!full || full > TURN_PACKETS)
@@ -641,7 +630,9 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		time.from = written > last ? written : last;
 	}
 	time.until = UINT64_MAX;
-	return err || (!time.events && !lacks_end(t, s, packets)) ? err : add_loss_time(to, &time);
+	if (err || (!time.events && !lacks_end(t, s, packets)))
+		return err;
+	return tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
 }
 
 static int by_from(const void *a, const void *b)

@@ -13,6 +13,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/order.h"
+#include "lib/ctf/whole_io.h"
 #include "merge_messages.h"
 
 /* Number of ends of each run that are in memory while runs are read: 10 KiB */
@@ -120,10 +121,9 @@ static int open_file(void)
 /* Writes the ends in the buffer to the file, as a run, and empties the buffer. */
 static int write_run(struct merge_ends *e)
 {
-	const char *bytes = (const char *)e->buffer;
-	size_t left = e->nr * sizeof(*e->buffer);
+	const size_t size = e->nr * sizeof(*e->buffer);
 	struct run *run = add_run(e);
-	ssize_t done;
+	int err;
 
 	if (!run)
 		return -ENOMEM;
@@ -132,18 +132,11 @@ static int write_run(struct merge_ends *e)
 	if (e->fd < 0)
 		return e->fd;
 	sort_buffer(e);
+	err = tsct_write_all(e->fd, e->buffer, size);
+	if (err)
+		return err;
 	run->from = e->size;
-	while (left) {
-		done = pwrite(e->fd, bytes, left, (off_t)e->size);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		bytes += done;
-		left -= (size_t)done;
-		e->size += (size_t)done;
-	}
-	run->to = e->size;
+	run->to = e->size += size;
 	e->nr = 0;
 	return 0;
 }
@@ -167,19 +160,11 @@ int merge_ends_add(struct merge_ends *e, const struct merge_end *end)
 static int read_part(struct merge_ends *e, struct run *run)
 {
 	const __u64 max = PART * sizeof(*run->part);
-	const size_t size = (size_t)(run->to - run->from < max ? run->to - run->from : max);
-	size_t got = 0;
-	ssize_t done;
+	const size_t size = (size_t)min(run->to - run->from, max);
+	const ssize_t got = tsct_pread_all(e->fd, run->part, size, run->from);
 
-	while (got < size) {
-		done = pread(e->fd, (char *)run->part + got, size - got,
-			     (off_t)(run->from + got));
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done ? -errno : -EIO;
-		got += (size_t)done;
-	}
+	if (got != (ssize_t)size)
+		return got < 0 ? (int)got : -EIO;
 	run->from += size;
 	run->at = 0;
 	run->nr = size / sizeof(*run->part);

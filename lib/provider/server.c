@@ -496,13 +496,10 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 static void end_thread(struct tsct_server *server)
 {
 	uint64_t one = 1;
-	ssize_t written;
 
 	if (!server->has_thread)
 		return;
-	do
-		written = write(server->wake, &one, sizeof(one));
-	while (written < 0 && errno == EINTR);
+	(void)TEMP_FAILURE_RETRY(write(server->wake, &one, sizeof(one)));
 	pthread_join(server->thread, NULL);
 	server->has_thread = false;
 }

@@ -98,12 +98,7 @@ static __u64 channel_size(const struct tsct_store *store,
 
 static int allocate_range(int fd, __u64 offset, __u64 len)
 {
-	int result;
-
-	do
-		result = fallocate(fd, 0, offset, len);
-	while (result < 0 && errno == EINTR);
-	return result < 0 ? -ENOMEM : 0;
+	return TEMP_FAILURE_RETRY(fallocate(fd, 0, offset, len)) < 0 ? -ENOMEM : 0;
 }
 
 /*

@@ -66,7 +66,8 @@ int control_call(const char *request, char **ret_answer,
 		 size_t *ret_len)
 {
 	char text[512];
-	int err = tsct_control_request(control_path(), request, ret_answer, ret_len);
+	int err = tsct_control_request(control_path(), request, INT64_MAX, ret_answer,
+				       ret_len, NULL);
 
 	if (err) {
 		control_error(err, text, sizeof(text));

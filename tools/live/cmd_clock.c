@@ -115,12 +115,11 @@ static json_t *cluster_origin(const struct clock_reading *r)
 	json_t *peers, *origin;
 	const char *role;
 	char *answer;
-	size_t len;
 
 	if (r->state.cluster_master)
 		return json_string("master");
-	if (tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() +
-				       ORIGIN_TIMEOUT_NS, &answer, &len))
+	if (tsct_control_request(control_path(), "peers", tsct_monotonic_ns() + ORIGIN_TIMEOUT_NS,
+				 &answer, NULL, NULL))
 		return json_null();
 	peers = json_loads(answer, 0, NULL);
 	role = ctl_json_string(peers, "role");

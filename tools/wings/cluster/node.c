@@ -293,8 +293,8 @@ static json_t *read_peers(void)
 	json_t *json = NULL;
 	size_t len;
 
-	if (!tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() + ANSWER_NS,
-					&answer, &len))
+	if (!tsct_control_request(control_path(), "peers", tsct_monotonic_ns() + ANSWER_NS,
+				  &answer, &len, NULL))
 		json = json_loadb(answer, len, 0, NULL);
 	free(answer);
 	return json;
