@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kfunc that BPF programs call to emit events. It needs BTF of kernel and
- * module; without BTF the rest of the module still works.
+ * Registers the kfunc tsct_bpf_emit(), which BPF programs call to emit events. It needs BTF of
+ * kernel and module; without BTF the rest of the module still works.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,23 +21,6 @@ bool tsct_bpf_ready(void)
 }
 
 #if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF_MODULES)
-
-__bpf_kfunc_start_defs();
-
-/*
- * tsct_bpf_emit - record an event in a kernel channel
- * @channel: bpf_handle of the channel, which only the channel's owner can read
- * @event: id of the event in that channel
- *
- * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
- */
-__bpf_kfunc notrace int tsct_bpf_emit(u64 channel, u32 event, const void *payload,
-			      u32 payload__sz)
-{
-	return tsct_emit_by_handle(channel, event, payload, payload__sz);
-}
-
-__bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(kfunc_ids)
 BTF_ID_FLAGS(func, tsct_bpf_emit)

@@ -3,7 +3,7 @@
  * Channels: creation, lookup, access rights and lifetime. A channel is held by
  * open descriptors, by mappings (a mapping holds its file) and by modules that
  * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
- * stays without holders until it is removed or this module is unloaded.
+ * stays without holders until it is removed or this module is unloaded, or memory runs out.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,6 +15,8 @@
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/notifier.h>
+#include <linux/oom.h>
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -121,7 +123,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 	header->size = sizeof(*header);
 	header->id = channel->id;
 	memcpy(header->name, channel->name, sizeof(header->name));
-	header->uid = from_kuid_munged(&init_user_ns, channel->uid);
+	header->uid = from_kuid_munged(current_user_ns(), channel->uid);
 	header->policy = channel->policy;
 	header->flags = channel->flags;
 	header->source = channel->source;
@@ -131,7 +133,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 	header->data_size = channel->geo.data_size;
 	header->cpu_state_offset = channel->cpu_state - (u8 *)header;
 	header->defs_offset = channel->defs - (void *)header;
-	header->defs_size = TSCT_DEFS_SIZE;
+	header->defs_size = channel->defs_size;
 	header->consumer_offset = channel->consumer_offset;
 	header->ring_offset = channel->ring_offset;
 	header->ring_stride = channel->ring_stride;
@@ -158,6 +160,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 		channel->bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	channel->source = tsct_cpucheck_source();
 	channel->blocks = arg->blocks;
+	channel->defs_size = arg->defs_size ?: TSCT_DEFS_SIZE;
 	channel->nr_cpus = nr_cpu_ids;
 	channel->geo.policy = arg->policy;
 	channel->geo.block_size = arg->block_size;
@@ -170,6 +173,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
 	channel->notify = IRQ_WORK_INIT_HARD(tsct_channel_notify_fn);
+	channel->lost_at = jiffies - 2 * HZ;
 	return channel;
 }
 
@@ -319,7 +323,8 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	int err;
 
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
-	    !tsct_channel_name_valid(arg->name) ||
+	    arg->reserved0 || arg->defs_size % TSCT_PAGE_SIZE ||
+	    arg->defs_size > TSCT_DEFS_SIZE_MAX || !tsct_channel_name_valid(arg->name) ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
@@ -397,7 +402,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (arg->uid != TSCT_UID_SELF)
-		uid = make_kuid(&init_user_ns, arg->uid);
+		uid = make_kuid(current_user_ns(), arg->uid);
 	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
@@ -445,7 +450,7 @@ static void channel_free(struct tsct_kchannel *channel)
 {
 	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
-	 * tsct_emit_by_handle() uses channels without a reference. It may still be writing
+	 * tsct_bpf_emit() uses channels without a reference. It may still be writing
 	 * to a channel with a handle, whose memory is freed after a grace period. Of a
 	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
 	 */
@@ -534,6 +539,37 @@ int tsct_channel_remove(u32 id)
 	return err;
 }
 
+/*
+ * Called before the OOM killer chooses a process: frees the largest channel that no process
+ * holds, since the death of none would free it. Not one of CAP_SYS_RESOURCE: other users could
+ * remove root's flight recordings by taking all memory. Its memory is free before its account is,
+ * whose lock a task may hold that waits for memory.
+ */
+static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
+{
+	struct tsct_kchannel *channel, *largest = NULL;
+	unsigned long id;
+
+	if (!mutex_trylock(&tsct_channel_lock))
+		return NOTIFY_DONE;
+	xa_for_each(&channel_table, id, channel)
+		if (!channel->holders && !channel->pins && !channel->privileged &&
+		    !channel->reserved && (!largest || channel->bytes > largest->bytes))
+			largest = channel;
+	if (largest)
+		channel_table_remove(largest);
+	mutex_unlock(&tsct_channel_lock);
+	if (!largest)
+		return NOTIFY_DONE;
+	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
+		largest->id, largest->name);
+	*(unsigned long *)freed += largest->bytes >> PAGE_SHIFT;
+	channel_free(largest);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block channel_oom_block = { .notifier_call = channel_free_on_oom };
+
 /* ---- CPUs that are added later ---------------------------------------- */
 
 static int channel_prepare_cpu(unsigned int cpu)
@@ -554,7 +590,10 @@ int tsct_channels_init(void)
 							  "tsctrace:prepare",
 							  channel_prepare_cpu,
 							  NULL);
-	return channel_hotplug_state < 0 ? channel_hotplug_state : 0;
+	if (channel_hotplug_state < 0)
+		return channel_hotplug_state;
+	register_oom_notifier(&channel_oom_block);
+	return 0;
 }
 
 /*
@@ -567,6 +606,7 @@ void tsct_channels_exit(void)
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
+	unregister_oom_notifier(&channel_oom_block);
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)

@@ -40,6 +40,7 @@ struct tsct_kchannel {
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
+	u32 defs_size;			/* bytes of the area of definitions */
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
 	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
@@ -79,6 +80,8 @@ struct tsct_kchannel {
 	struct list_head watchers;
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
+	bool lost_news;			/* true: `watch` has to send news of lost events */
+	unsigned long lost_at;		/* jiffies of the last loss that was news */
 	bool notify_armed;		/* true: slow paths of emits queue `notify` from
 					 * their rings' notify_at on */
 	unsigned long armed_at;		/* grace period that channel_arm() began */
@@ -254,6 +257,8 @@ void tsct_reserved_free(struct tsct_kchannel *channel);
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);
+/* Returns true if memory is laid out for this boot. */
+bool tsct_reserved_ready(void);
 /* Stores a copy of the clock, and sets its seq and checksum. Returns 0 or -ENOENT: no
  * memory is laid out for this boot. */
 int tsct_reserved_store_clock(struct tsct_reserved_clock *clock);

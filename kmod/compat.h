@@ -63,16 +63,9 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
 #endif
 
-/* Annotations of functions that only BPF programs call, added in 6.3 and 6.7 */
+/* The annotation of kfuncs exists from 6.3 on. */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc		__used noinline
-#endif
-#ifndef __bpf_kfunc_start_defs
-#define __bpf_kfunc_start_defs()					\
-	__diag_push();							\
-	__diag_ignore_all("-Wmissing-prototypes",			\
-			  "called by BPF programs, found through BTF")
-#define __bpf_kfunc_end_defs()	__diag_pop()
 #endif
 
 /* reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h

@@ -95,13 +95,9 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 		    s.cycles < before || s.cycles > after)
 			return false;
 	}
-	*ret = (struct tsct_clock_snapshot) {
-		.cycles = s.cycles,
-		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
-		.raw_ns = ktime_to_ns(tsct_snapshot_raw(&s)),
-		.set_seq = s.clock_was_set_seq,
-		.source_seq = s.cs_was_changed_seq,
-	};
+	ret->cycles = s.cycles;
+	ret->real_ns = ktime_to_ns(tsct_snapshot_real(&s));
+	ret->raw_ns = ktime_to_ns(tsct_snapshot_raw(&s));
 	return true;
 }
 

@@ -4,6 +4,7 @@
  * figures of rings that they write; nothing in the kernel depends on such figures.
  */
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -39,7 +40,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 			goto unlock;
 		}
 	id = TSCT_ID_FIRST + channel->defs_nr;
-	if (def->size > TSCT_DEFS_SIZE - channel->defs_used || id > TSCT_ID_MAX) {
+	if (def->size > channel->defs_size - channel->defs_used || id > TSCT_ID_MAX) {
 		err = -ENOSPC;
 		goto unlock;
 	}
@@ -109,7 +110,7 @@ static void channel_describe_locked(const struct tsct_kchannel *channel,
 	lockdep_assert_held(&tsct_channel_lock);
 	memset(info, 0, sizeof(*info));
 	info->id = channel->id;
-	info->uid = from_kuid_munged(&init_user_ns, channel->uid);
+	info->uid = from_kuid_munged(current_user_ns(), channel->uid);
 	memcpy(info->name, channel->name, sizeof(info->name));
 	info->policy = channel->policy;
 	info->flags = channel->flags;

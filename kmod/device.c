@@ -133,6 +133,8 @@ static long ioctl_clock_store(void __user *uarg, size_t size)
 		return err;
 	if (arg.reserved0 || arg.nr_cpus != nr_cpu_ids)
 		return -EINVAL;
+	if (!tsct_reserved_ready())
+		return -ENOENT;
 	clock = kvzalloc(bytes, GFP_KERNEL);
 	if (!clock)
 		return -ENOMEM;
@@ -150,20 +152,13 @@ static long ioctl_clock_store(void __user *uarg, size_t size)
 
 static long ioctl_clock_snapshot(void __user *uarg, size_t size)
 {
-	struct tsct_clock_snapshot ret = { .cycles = 0 }, clocks;
+	struct tsct_clock_snapshot ret = { .cycles = 0 };
 	bool valid;
 
 	/* The count is read first: a disruption during the read of the clocks changes it. */
 	tsct_disruption_read(&ret);
 	smp_rmb();
-	valid = tsct_cpucheck_snapshot(&clocks);
-	if (valid) {
-		ret.cycles = clocks.cycles;
-		ret.real_ns = clocks.real_ns;
-		ret.raw_ns = clocks.raw_ns;
-		ret.set_seq = clocks.set_seq;
-		ret.source_seq = clocks.source_seq;
-	}
+	valid = tsct_cpucheck_snapshot(&ret);
 	return device_put(&ret, sizeof(ret), uarg, size) ?: valid ? 0 : -EOPNOTSUPP;
 }
 

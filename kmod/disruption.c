@@ -228,7 +228,7 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/* file->private_data is the count that the file's last poll() saw: a u64 fits, as the module
+/* file->private_data is the count that was last read from the file: a u64 fits, as the module
  * is for x86-64 only. */
 static int disruption_open(struct inode *inode, struct file *file)
 {
@@ -236,14 +236,24 @@ static int disruption_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
+static ssize_t disruption_read_count(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	u64 now = disruption_count();
+
+	if (len < sizeof(now))
+		return -EINVAL;
+	if (copy_to_user(to, &now, sizeof(now)))
+		return -EFAULT;
+	WRITE_ONCE(file->private_data, (void *)now);
+	return sizeof(now);
+}
+
+/* Reports a change until it is read: epoll calls at times whose results nobody sees. */
 static __poll_t disruption_poll(struct file *file, poll_table *table)
 {
-	u64 now, seen;
-
 	poll_wait(file, &disruption_wait, table);
-	now = disruption_count();
-	seen = (u64)xchg(&file->private_data, (void *)now);
-	return now != seen ? EPOLLIN | EPOLLRDNORM | EPOLLPRI : 0;
+	return (void *)disruption_count() != READ_ONCE(file->private_data) ?
+		EPOLLIN | EPOLLRDNORM | EPOLLPRI : 0;
 }
 
 static int disruption_mmap(struct file *file, struct vm_area_struct *vma)
@@ -261,6 +271,7 @@ static int disruption_mmap(struct file *file, struct vm_area_struct *vma)
 static const struct file_operations disruption_fops = {
 	.owner = THIS_MODULE,
 	.open = disruption_open,
+	.read = disruption_read_count,
 	.mmap = disruption_mmap,
 	.poll = disruption_poll,
 };

@@ -9,6 +9,7 @@
  * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -84,7 +85,7 @@ int tsct_channel_layout(struct tsct_kchannel *channel)
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
 
-	channel->consumer_offset = defs + TSCT_DEFS_SIZE;
+	channel->consumer_offset = defs + channel->defs_size;
 	channel->nr_head_pages = channel->consumer_offset >> PAGE_SHIFT;
 	channel->ring_offset = channel->consumer_offset +
 		(u64)channel->nr_cpus * PAGE_SIZE;
@@ -102,6 +103,9 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 	if (channel->reserved)
 		addr = tsct_reserved_head(channel);
+	/* Otherwise the first rings would take the memory that the last ones lack. */
+	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
+		addr = ERR_PTR(-ENOMEM);
 	else
 		addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
 					  &channel->head_pages);
@@ -109,7 +113,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 		return PTR_ERR(addr);
 	channel->header = addr;
 	channel->cpu_state = addr + states;
-	channel->defs = addr + channel->consumer_offset - TSCT_DEFS_SIZE;
+	channel->defs = addr + channel->consumer_offset - channel->defs_size;
 	return 0;
 }
 

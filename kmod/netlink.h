@@ -13,7 +13,7 @@ void tsct_netlink_exit(void);
 
 /*
  * Multicast news of a disruption of the clock (@source: TSCT_SOURCE_* of new channels), or
- * of a channel (@cmd: TSCT_GENL_CMD_CHANNEL_MADE or _CHANNEL_REMOVED). May sleep; the caller
+ * of a channel (@cmd: TSCT_GENL_CMD_CHANNEL_MADE, _REMOVED or _LOST). May sleep; the caller
  * holds no lock.
  */
 void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source);

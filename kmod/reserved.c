@@ -78,6 +78,11 @@ static int reserved_format(void)
 
 /* ---- the clock --------------------------------------------------------- */
 
+bool tsct_reserved_ready(void)
+{
+	return READ_ONCE(reserved_ready);
+}
+
 /* A writer that ends before the copy is complete leaves a wrong checksum. */
 int tsct_reserved_store_clock(struct tsct_reserved_clock *clock)
 {

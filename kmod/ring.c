@@ -6,8 +6,10 @@
  * and take no lock. The protocol is section 3 of tsctrace/abi_channel.h.
  */
 #include <linux/atomic.h>
+#include <linux/btf.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
@@ -17,20 +19,32 @@
 #include <linux/tsctrace.h>
 
 #include "channel.h"
+#include "compat.h"
 #include "ring.h"
 
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
+ * Losses of the next second are no further news.
  */
+static notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
+{
+	atomic64_inc((atomic64_t *)lost);
+	if (!time_after(jiffies, READ_ONCE(channel->lost_at) + HZ))
+		return;
+	WRITE_ONCE(channel->lost_at, jiffies);
+	WRITE_ONCE(channel->lost_news, true);
+	irq_work_queue(&channel->notify);
+}
+
 static notrace void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
-	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
+	channel_count_lost(ring->channel, &ring->producer->lost[cause]);
 }
 
 static noinline notrace int channel_count_no_ring(struct tsct_kchannel *channel)
 {
-	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
+	channel_count_lost(channel, &channel->header->lost_no_ring);
 	return -ENXIO;
 }
 
@@ -107,6 +121,12 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
+/* Returns the largest payload of an event of the kernel: interrupts are off while it is copied. */
+static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
+{
+	return min_t(u32, tsct_payload_max(&ring->geo), TSCT_KERNEL_PAYLOAD_MAX);
+}
+
 /* Slow path of an emit: begins a new block if necessary, counts the event as lost if
  * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
 static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
@@ -115,7 +135,7 @@ static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
 	struct tsct_ring_slot slot;
 	u64 cycles;
 
-	if (len > tsct_payload_max(&ring->geo)) {
+	if (len > ring_kernel_payload_max(ring)) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
@@ -212,24 +232,23 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 }
 
 /*
- * Fast path of an emit: returns a record with its header and room for @len bytes of payload,
- * if the record fits into the ring->left bytes that need no further checks (see
- * ring_lookahead()); else NULL. Reads ring->left once, as watch.c may set it to 0 on
- * another CPU.
+ * Fast path of an emit: if a record with @len bytes of payload fits into the ring->left bytes
+ * that need no further checks (see ring_lookahead()), sets *ret to a record with its header,
+ * and returns true. Reads ring->left once, as watch.c may set it to 0 on another CPU.
  */
-static __always_inline struct tsct_record *ring_begin_small(struct tsct_ring *ring,
-							    u32 id, u32 len)
+static __always_inline bool ring_begin_small(struct tsct_ring *ring, u32 id, u32 len,
+					     struct tsct_record **ret)
 {
 	u32 size = tsct_record_size(len), left = READ_ONCE(ring->left);
-	struct tsct_record *record = (struct tsct_record *)ring->next;
 
 	if (unlikely(size > left))
-		return NULL;
-	record_fill_header(record, rdtsc_ordered(), current->pid, id, len);
+		return false;
+	*ret = (struct tsct_record *)ring->next;
+	record_fill_header(*ret, rdtsc_ordered(), current->pid, id, len);
 	WRITE_ONCE(ring->left, left - size);
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
-	return record;
+	return true;
 }
 
 /* Publishes the record of ring_begin_small(), whose payload is complete now. */
@@ -257,15 +276,13 @@ static __always_inline void payload_touch(const u8 *payload, u32 len)
 static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 					  const void *payload, u32 len)
 {
-	struct tsct_record *record = NULL;
+	struct tsct_record *record;
 	int err = 0;
 
-	if (len <= tsct_payload_max(&ring->geo))
+	if (len <= ring_kernel_payload_max(ring))
 		payload_touch(payload, len);
 	ring_set_busy(ring, true);
-	if (len <= SMALL_MAX)
-		record = ring_begin_small(ring, id, len);
-	if (record) {
+	if (len <= SMALL_MAX && ring_begin_small(ring, id, len, &record)) {
 		payload_copy_small(record->payload, payload, len);
 		ring_publish_small(ring);
 	} else {
@@ -304,8 +321,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		return ring_emit_any(ring, id, payload, len);
 	memcpy(&value, payload, sizeof(value));
 	ring_set_busy(ring, true);
-	record = ring_begin_small(ring, id, sizeof(value));
-	if (likely(record)) {
+	if (ring_begin_small(ring, id, sizeof(value), &record)) {
 		memcpy(record->payload, &value, sizeof(value));
 		ring_publish_small(ring);
 	} else {
@@ -338,7 +354,7 @@ NOKPROBE_SYMBOL(tsct_emit);
  * channel_free() also waits for code with interrupts off, so rcu_read_lock() is not needed,
  * even if the caller has not taken it, as in a BPF program that may sleep.
  */
-notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
+__bpf_kfunc notrace int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u32 payload__sz)
 {
 	struct tsct_kchannel *channel;
 	unsigned long flags;
@@ -351,11 +367,11 @@ notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len
 	else if (!event_id_is_valid(id))
 		err = -EINVAL;
 	else
-		err = channel_emit(channel, id, payload, len);
+		err = channel_emit(channel, id, payload, payload__sz);
 	local_irq_restore(flags);
 	return err;
 }
-NOKPROBE_SYMBOL(tsct_emit_by_handle);
+NOKPROBE_SYMBOL(tsct_bpf_emit);
 
 /* ---- user channels ---------------------------------------------------- */
 

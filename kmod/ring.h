@@ -58,7 +58,7 @@ static __always_inline u64 tsct_source_read(u32 source)
 
 /*
  * tsct_ring_write - write a record to this CPU's ring for a user program
- * @payload: kernel memory, @len bytes; not read if @len exceeds tsct_payload_max()
+ * @payload: kernel memory, @len bytes; not read if it is too big
  *
  * Process context only. Returns 0, or, with the event counted as lost: -ENOSPC: ring
  * full, -EMSGSIZE: payload too big, -ENXIO: no ring on this CPU.
@@ -67,17 +67,19 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
 
 /*
- * tsct_emit_by_handle - tsct_emit() to the channel with this bpf_handle
+ * tsct_bpf_emit - the kfunc: tsct_emit() to the kernel channel with a handle
+ * @handle: bpf_handle of the channel, which only the channel's owner can read
+ * @id: id of the event in that channel
+ * @payload: @payload__sz bytes; BPF's verifier knows the size by this name
  *
- * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
+ * Only BPF programs call it; they find it through BTF. Returns 0; -ENOENT: no such channel;
+ * or the errors of tsct_emit(). Context: any.
  */
-int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len);
+int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u32 payload__sz);
 
 /* bpf.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
 /* Returns true if the kfunc tsct_bpf_emit() is registered. */
 bool tsct_bpf_ready(void);
-/* The kfunc tsct_bpf_emit(). Only BPF programs call it; they find it through BTF. */
-int tsct_bpf_emit(u64 channel, u32 event, const void *payload, u32 payload__sz);
 
 #endif /* TSCT_KMOD_RING_H */

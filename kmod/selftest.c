@@ -268,12 +268,11 @@ static int __init selftest_check_handle(struct tsct_kchannel *channel)
 
 	if (IS_ERR(other))
 		return PTR_ERR(other);
-	err[0] = tsct_emit_by_handle(handle, TSCT_ID_FIRST, &value, sizeof(value));
-	err[1] = tsct_emit_by_handle(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
-	err[2] = tsct_emit_by_handle(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value,
-				     sizeof(value));
-	err[3] = tsct_emit_by_handle(other->id, TSCT_ID_FIRST, &value, sizeof(value));
-	err[4] = tsct_emit_by_handle(0, TSCT_ID_FIRST, &value, sizeof(value));
+	err[0] = tsct_bpf_emit(handle, TSCT_ID_FIRST, &value, sizeof(value));
+	err[1] = tsct_bpf_emit(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[2] = tsct_bpf_emit(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value, sizeof(value));
+	err[3] = tsct_bpf_emit(other->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[4] = tsct_bpf_emit(0, TSCT_ID_FIRST, &value, sizeof(value));
 	check((u32)handle == channel->id && handle >> 32);
 	check(other->bpf_handle == 0);
 	tsct_channel_close(other);

@@ -7,8 +7,8 @@
  * so no task can keep them from running, whatever its priority. A burst of exchanges is
  * limited by time and, in case the counter is unreliable, by turns. The bursts are
  * repeated, for a limited time, until enough exchanges have succeeded. In a virtual
- * machine they become longer, since one virtual CPU may wait for a CPU of the host for
- * some ms while the other runs.
+ * machine they become longer until one has succeeded, since one virtual CPU may wait for a CPU
+ * of the host for some ms while the other runs.
  *
  * A CPU that the administrator has isolated (isolcpus, nohz_full, isolated cpusets) gets
  * no interrupt from here. All state is static, protected by the lock of cpucheck.c.
@@ -153,7 +153,7 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 		if (time_after(jiffies, end) || fatal_signal_pending(current))
 			break;
 		schedule_timeout_killable(1);
-		if (boot_cpu_has(X86_FEATURE_HYPERVISOR))
+		if (boot_cpu_has(X86_FEATURE_HYPERVISOR) && !skew->rounds)
 			stretch = min(2 * stretch, (u32)STRETCH_MAX);
 	}
 	if (skew_session.jumped)

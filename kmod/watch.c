@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. */
+/* Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. Sends
+ * news of lost events, too. */
 #include <linux/compiler.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -11,6 +12,7 @@
 #include <linux/workqueue.h>
 
 #include "channel.h"
+#include "netlink.h"
 
 #define WATCH_MS	10	/* least time between two runs of the work item, ms */
 
@@ -244,6 +246,8 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	u64 sum;
 
 	WRITE_ONCE(channel->watch_at, jiffies);
+	if (xchg(&channel->lost_news, false))
+		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
 	mutex_lock(&channel->watch_lock);
 	sum = channel_head_sum(channel);
 	if (sum != channel->watch_sum)

@@ -17,7 +17,7 @@
 #include "lib/clockpage/clock_segments.h"
 #include "daemon/config/log.h"
 #include "lib/clock/clock_sample.h"
-#include "lib/provider/store.h"
+#include "lib/base/cpus.h"
 
 #define NEW_NAME	".clock.new"
 

@@ -17,7 +17,7 @@
 #include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
 #include "lib/core/tsc_trust.h"
-#include "lib/provider/store.h"
+#include "lib/base/cpus.h"
 #include "platform_linux.h"
 
 /* Time after ClockBound's file was not found until it is looked for again, ns */

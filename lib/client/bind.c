@@ -19,6 +19,7 @@
 
 #include "channel.h"
 #include "gettime.h"
+#include "lib/base/cpus.h"
 
 /*
  * Maximum number of attempts to attach to a channel, or to create it if it does not exist:
@@ -262,7 +263,7 @@ static void explain_quota(struct tsct_channel *channel,
 		info.bytes_max -= info.bytes_reserved;
 	/* Approximate size of the requested channel's file, bytes */
 	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
-			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
+			       2 * TSCT_PAGE_SIZE) + TSCT_CHANNEL_DEFS_SIZE +
 		2 * TSCT_PAGE_SIZE;
 	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
 		explain_bytes(text, need, "this user's channels", mine,
@@ -321,10 +322,26 @@ static int explain_failure(struct tsct_channel *channel, int err, const char *na
 
 /* ---- binding ----------------------------------------------------------- */
 
+/* Creates the channel. *ret_blocks: blocks of each of its rings; 0: failed */
+static int create_channel(struct tsct_channel *channel, struct tsct_channel_create *create,
+			  __u32 *ret_blocks)
+{
+	int err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);
+
+	/* Earlier versions of the module have one size, and refuse others. */
+	if (err == -EINVAL && create->defs_size) {
+		create->defs_size = 0;
+		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);
+	}
+	*ret_blocks = err ? 0 : create->blocks;
+	return err;
+}
+
 /* Attaches to the channel or creates it, as the options say. Tries again, because other
- * processes may create and remove the same channel meanwhile. */
+ * processes may create and remove the same channel meanwhile. *ret_blocks: blocks of each ring
+ * of a new channel; 0: it is not new */
 static int attach_or_create(struct tsct_channel *channel, const char *name,
-			    const struct tsct_channel_options *options)
+			    const struct tsct_channel_options *options, __u32 *ret_blocks)
 {
 	struct tsct_channel_attach attach = {
 		.uid = TSCT_UID_SELF, .roles = channel->roles,
@@ -335,27 +352,55 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
 		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
 		.roles = channel->roles,
+		.defs_size = TSCT_CHANNEL_DEFS_SIZE,
 	};
 	int tries, err = -EAGAIN;
 
 	memcpy(attach.name, name, strlen(name));
 	memcpy(create.name, name, strlen(name));
+	*ret_blocks = 0;
 	if (options->flags & TSCT_OPEN_CREATE)
-		return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		return create_channel(channel, &create, ret_blocks);
 	for (tries = 0; tries < BIND_TRIES; tries++) {
 		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &attach);
 		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
-		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+		err = create_channel(channel, &create, ret_blocks);
 		/* A size that the program did not choose is made smaller where memory is limited. */
 		while (err == -EDQUOT && !options->blocks && create.blocks > BLOCKS_LEAST) {
 			create.blocks /= 2;
-			err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
+			err = create_channel(channel, &create, ret_blocks);
 		}
 		if (err != -EEXIST)
 			break;
 	}
 	return err;
+}
+
+/*
+ * Allocates the rings of a new channel of a server, of the CPUs that are online; with an embedded
+ * server, of those on which this process may run, as its programs are children of the server.
+ * Returns 0 or -ENOMEM.
+ */
+static int allocate_rings(const struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	cpu_set_t cpus;
+	__u32 cpu;
+	int result;
+
+	tsct_cpus_usable(channel->provider == TSCT_PROVIDER_EMBEDDED, &cpus);
+	for (cpu = 0; cpu < h->nr_cpus && cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		do
+			result = fallocate(channel->map_fd, 0, (off_t)(h->ring_offset + cpu *
+					   h->ring_stride), (off_t)h->ring_stride);
+		while (result && errno == EINTR);
+		if (result && (errno == ENOMEM || errno == ENOSPC))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /*
@@ -409,6 +454,7 @@ static int bind_channel(struct tsct_channel *channel,
 			const struct tsct_channel_options *options)
 {
 	const char *name = options->name;
+	__u32 blocks;
 	int err;
 
 	/* Checks the name here, as the provider's -EINVAL does not say which option is wrong. */
@@ -419,9 +465,13 @@ static int bind_channel(struct tsct_channel *channel,
 		return -EINVAL;
 	}
 	channel->roles = options->roles ?: TSCT_ROLE_WRITE;
-	err = attach_or_create(channel, name, options);
+	err = attach_or_create(channel, name, options, &blocks);
 	if (!err)
 		err = map_bound(channel);
+	/* A broken server could have made larger rings. */
+	if (!err && channel->provider != TSCT_PROVIDER_MODULE &&
+	    channel->header.blocks == blocks)
+		err = allocate_rings(channel);
 	if (err == -ENOMEM || err == -EAGAIN)
 		map_refusals(channel);
 	if (err)

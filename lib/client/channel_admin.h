@@ -14,6 +14,8 @@
 /* Default geometry of a channel, see struct tsct_channel_options */
 #define TSCT_BLOCK_SIZE_DEFAULT	16384	/* bytes of a block */
 #define TSCT_BLOCKS_DEFAULT	64	/* number of blocks per CPU */
+/* bytes for definitions in a channel of the module, enough for 1900 events of 5 fields */
+#define TSCT_CHANNEL_DEFS_SIZE	(8 * TSCT_DEFS_SIZE)
 
 /* ---- connections ------------------------------------------------------- */
 

@@ -10,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "clock_private.h"
+#include "lib/client/programs.h"
 #include "lib/clockpage/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
+
+#define CONNECT_MS	100	/* limit of a connection to the daemon, ms */
 
 /* Clock page of a clock for which there was no memory: status UNKNOWN */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
@@ -218,10 +223,27 @@ static void use_mapped_page(struct tsct_clock_full *clock)
 		   *check.clocksource ? check.clocksource : "unknown");
 }
 
+/* Returns true if a daemon listens on its socket, which it also does while it is stopped. */
+static bool daemon_runs(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int len = snprintf(address.sun_path, sizeof(address.sun_path), "%s/"
+				 TSCT_SOCKET_FILE, tsct_run_dir());
+	int fd;
+
+	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
+		return false;
+	fd = tsct_seqpacket_connect(&address, sizeof(address), CONNECT_MS);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EAGAIN;
+}
+
 /*
  * Uses the daemon's clock. Params that were made with the module's count of disruptions
  * are not used by a process that cannot see that count: it could not tell that they have
- * become wrong. Returns 0 or -errno, with the reason added.
+ * become wrong. Params from before a disruption are used if a daemon runs, which is about to replace
+ * them. Returns 0 or -errno, with the reason added.
  */
 static int use_daemon(struct tsct_clock_full *clock)
 {
@@ -236,11 +258,11 @@ static int use_daemon(struct tsct_clock_full *clock)
 	err = tsct_clock_head(clock->area.page, &head);
 	if (!err)
 		err = tsct_clock_follow(clock, head.disruptions);
-	if (!err && head.disruptions == READ_ONCE(*clock->head.disruptions))
+	if (!err && (head.disruptions == READ_ONCE(*clock->head.disruptions) || daemon_runs()))
 		return 0;
 	if (!err)
 		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is from before a disruption that the "
-			   "module has counted; check that tsctraced is running",
+			   "module has counted, and tsctraced is not running; start it",
 			   tsct_run_dir());
 	else
 		add_reason(clock, "%s/" TSCT_CLOCK_FILE " is not used, since it takes the "

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of rings by the memory and the CPUs that a process may use */
+/* Sizes of rings by the memory that a process may use */
 #ifndef TSCT_RING_SIZE_H
 #define TSCT_RING_SIZE_H
 
 #include <linux/types.h>
-#include <sched.h>
 #include <stdbool.h>
 
 /* ---- limits of memory: usable.c ---------------------------------------------- */
@@ -34,15 +33,6 @@ void tsct_memory_limits_read(struct tsct_memory_limits *ret_limits);
 
 /* Returns the smaller one of installed memory and the limit of the memory cgroups, bytes. */
 __u64 tsct_memory_usable(void);
-
-/* ---- CPUs: usable.c ------------------------------------------------------------- */
-
-/* Returns the highest possible CPU id + 1. */
-__u32 tsct_cpus_possible(void);
-
-/* Returns the CPUs that are online. @by_process: only those on which this process may run
- * (cpuset, affinity). */
-void tsct_cpus_usable(bool by_process, cpu_set_t *ret_cpus);
 
 /* ---- arithmetic: ring_size.c --------------------------------------------------- */
 

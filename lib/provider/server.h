@@ -8,9 +8,10 @@
  * memfd can write to all of it. So the server decides by a private copy of the header
  * and the definitions, and reads only statistics from the memfd.
  *
- * When a channel is created, fallocate() allocates the rings of the CPUs that are
- * online, so that a writer does not get SIGBUS when memory is short. CPUs that are possible
- * but offline are READY, too, but most memory of their rings is allocated when they write.
+ * The client that creates a channel allocates the rings of the CPUs that are online, so that a
+ * writer does not get SIGBUS when memory is short, and so that the memory cgroup of the client pays
+ * for them, not that of the server. CPUs that are possible but offline are READY, too, but most
+ * memory of their rings is allocated when they write.
  *
  * One thread at a time may call functions on a server. None is async-signal-safe.
  */

@@ -22,6 +22,7 @@
 
 #include "lib/abi/request.h"
 #include "lib/base/array.h"
+#include "lib/base/cpus.h"
 #include "lib/base/hash.h"
 #include "lib/client/channel.h"
 #include "lib/core/event_def.h"
@@ -96,26 +97,21 @@ static int allocate_range(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates the whole rings of the CPUs that are online, and on which programs may run: those of
- * an embedded server's process, which starts the programs. Of the rings of other CPUs, allocates
- * the counters and the first block's header, which readers access while a ring is empty.
+ * Allocates all but the rings; of these, the counters and the first block's header, which readers
+ * access while a ring is empty. The client that creates the channel allocates the rest.
  */
-static int allocate_rings(const struct tsct_store *store,
-			  const struct tsct_store_channel *channel)
+static int allocate_head(const struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
-	cpu_set_t cpus;
 	__u32 cpu;
 	int err;
 
-	tsct_cpus_usable(is_embedded(store), &cpus);
 	err = allocate_range(channel->memfd, 0, h->defs_offset + channel->defs_room) ?:
 		allocate_range(channel->memfd, h->consumer_offset,
 			       h->ring_offset - h->consumer_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
 		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
-				     cpu < CPU_SETSIZE && CPU_ISSET(cpu, &cpus) ?
-				     h->ring_stride : 2 * TSCT_PAGE_SIZE);
+				     2 * TSCT_PAGE_SIZE);
 	return err;
 }
 
@@ -130,7 +126,7 @@ static int map_memfd(struct tsct_store_channel *channel)
 	return 0;
 }
 
-static int make_memfd(const struct tsct_store *store, struct tsct_store_channel *channel)
+static int make_memfd(struct tsct_store_channel *channel)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	const __u64 size = channel->header.file_size;
@@ -140,7 +136,7 @@ static int make_memfd(const struct tsct_store *store, struct tsct_store_channel 
 				      MFD_ALLOW_SEALING);
 	if (channel->memfd < 0 || ftruncate(channel->memfd, size) < 0)
 		return -errno;
-	err = allocate_rings(store, channel);
+	err = allocate_head(channel);
 	if (err)
 		return err;
 	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
@@ -208,7 +204,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
 			   TSCT_DEFS_SIZE);
 	channel->bytes = memory_of(h, channel->defs_room);
-	err = make_memfd(store, channel);
+	err = make_memfd(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
@@ -329,7 +325,7 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 	*h = *header;
 	channel->bytes = memory_of(h, channel->defs_room);
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
-	err = channel->memfd < 0 ? -errno : allocate_rings(store, channel);
+	err = channel->memfd < 0 ? -errno : allocate_head(channel);
 	if (!err)
 		err = map_memfd(channel);
 	if (!err)
@@ -743,7 +739,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	int err;
 
 	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||
-	    arg->roles & INVALID_ROLES || !is_zero(arg->reserved, 4) ||
+	    arg->roles & INVALID_ROLES || arg->reserved0 || !is_zero(arg->reserved, 3) ||
+	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;

@@ -44,7 +44,7 @@
 #                             restored at its request (boot.sh); `reserved` has
 #                             reserved memory; `panic` has that, too, starts again
 #                             after a panic, and has memory of the host for `out`
-#   guest-test: smp=2         CPUs
+#   guest-test: smp=2         CPUs; `2of255`: 2 of 255 possible ones
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
 #                             (BPF, tracepoints): see --parallel in boot.sh
@@ -61,7 +61,8 @@
 #                             virtual machine, tsct-aux.ko (sets TSC_AUX),
 #                             tsct-present.ko (removes and adds a CPU),
 #                             tsct-fault.ko (emits an invalid payload),
-#                             tsct-fuzz.ko (calls of the fuzzer), tsct-panic.ko, and the
+#                             tsct-fuzz.ko (calls of the fuzzer), tsct-panic.ko, tsct-old.ko
+#                             (a module of an earlier release), and the
 #                             kernel's veth.ko, if there is one
 #   guest-test: needs=        `btf`: skipped if the module has no BTF
 #   guest-test: files=        comma list of additional files, relative to the
@@ -135,7 +136,7 @@ set_key() {	# TEST KEY VALUE
 	boot=big) boots[$1]=$3 smp[$1]=64 ;;
 	boot=panic|boot=reserved) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
-	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
+	smp=[1-9]|smp=[1-9][0-9]|smp=[1-9]of[1-9][0-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
 	module=yes|module=no) module[$1]=$3 ;;
 	rt=yes|rt=no) rt[$1]=$3 ;;
@@ -440,8 +441,8 @@ boot() {	# INDEX
 		--append "reserve_mem=32M:4096:tsctrace nokaslr")
 	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
 	[[ $group != *.parallel ]] || options+=(--parallel --unpacked)
-	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
-	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
+	[[ $group =~ ^[a-z]+\.([^.]+) ]]
+	boot_guest "$log.console" --smp "${BASH_REMATCH[1]/of/,maxcpus=}" \
 		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
 		"$plan.initrd" >"$log.tap"
 	rm -f "$plan.initrd"
@@ -532,7 +533,7 @@ plan_kernel() {	# NAME AT: reports the steps of make_kernel, plans the boots
 # Prints the host CPUs that a boot uses: one, as QEMU emulates in one thread, or one for each
 # CPU of the guest.
 boot_cpus() {	# INDEX
-	[[ ${boot_group[$1]} =~ ^[a-z]+\.([0-9]+)(\.parallel)?$ ]]
+	[[ ${boot_group[$1]} =~ ^[a-z]+\.([0-9]+)[^.]*(\.parallel)?$ ]]
 	[ -n "${BASH_REMATCH[2]}" ] && echo "${BASH_REMATCH[1]}" || echo 1
 }
 
@@ -570,6 +571,6 @@ fi
 # First boots the guests that QEMU emulates in one thread each: as many at a time as the
 # host has CPUs, at most 4, because each takes 1 GiB. Then boots the guests with one
 # thread for each CPU, one guest at a time.
-boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([0-9])'
+boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([^.])'
 boot_all 1 '*.parallel'
 finish

@@ -32,7 +32,7 @@ static void try_bad(int fd)
 {
 	refuses(d.size = 0);
 	refuses(d.size++);
-	refuses(d.size = 0xffffffff);
+	refuses(d.size = 0xffff);
 	refuses(d.size = TSCT_EVENT_DEF_SIZE(4));
 	refuses(d.nr_fields = 33);
 	refuses(d.nr_fields = 255);
@@ -79,6 +79,19 @@ static unsigned int walk(const struct tsct_channel_header *h)
 	return nr;
 }
 
+static void try_fill_rest(int fd, const struct tsct_channel_header *h)
+{
+	unsigned int nr = 0;
+	char name[32];
+
+	do
+		sprintf(name, "tiny_%u", nr++);
+	while (define(fd, def(name, 0)) >= 0);
+	t_check(errno == ENOSPC, "%m");
+	t_check(h->defs_size - h->defs_used < TSCT_EVENT_DEF_SIZE(0));
+	walk(h);
+}
+
 static void try_fill(int fd, const struct tsct_channel_header *h)
 {
 	unsigned int known = walk(h), nr = 0;
@@ -97,11 +110,38 @@ static void try_fill(int fd, const struct tsct_channel_header *h)
 	t_check(define(fd, def("event_0", 32)) == TSCT_ID_FIRST + (int)known);
 	t_check(define(fd, def("small", 0)) == TSCT_ID_FIRST + (int)(known + nr));
 	t_check(walk(h) == known + nr + 1);
-	while (define(fd, def(name, 0)) >= 0)
-		sprintf(name, "tiny_%u", nr++);
-	t_check(errno == ENOSPC, "%m");
-	t_check(h->defs_size - h->defs_used < TSCT_EVENT_DEF_SIZE(0));
-	walk(h);
+	try_fill_rest(fd, h);
+}
+
+/* A channel with more room for definitions: 1000 events of 5 fields */
+static void try_size(void)
+{
+	struct tsct_channel_create arg = dev_request("large");
+	unsigned int nr = 0;
+	struct dev_maps m;
+	char name[32];
+	int fd;
+
+	arg.defs_size = 80 * TSCT_PAGE_SIZE;
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	t_check(m.header->defs_size == arg.defs_size, "%llu", m.header->defs_size);
+	for (; nr < 1000; nr++) {
+		sprintf(name, "event_%u", nr);
+		if (!t_check(define(fd, def(name, 5)) == TSCT_ID_FIRST + (int)nr, "%u: %m", nr))
+			break;
+	}
+	t_check(walk(m.header) == nr);
+	try_fill_rest(fd, m.header);
+	dev_unmap(&m);
+	close(fd);
+	fd = dev_open();
+	arg = dev_request("wrong");
+	arg.defs_size = TSCT_PAGE_SIZE / 2;
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EINVAL);
+	arg.defs_size = TSCT_DEFS_SIZE_MAX + TSCT_PAGE_SIZE;
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EINVAL);
+	close(fd);
 }
 
 int main(void)
@@ -137,5 +177,6 @@ int main(void)
 	try_bad(fd);
 	t_check(walk(m.header) == 5);
 	try_fill(fd, m.header);
+	try_size();
 	return t_status();
 }

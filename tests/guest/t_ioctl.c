@@ -313,6 +313,7 @@ static const struct field {
 	size_t at, len;
 	const char *name;
 } reserved[] = {
+	FIELD(CHANNEL_CREATE, tsct_channel_create, reserved0),
 	FIELD(CHANNEL_CREATE, tsct_channel_create, reserved),
 	FIELD(CHANNEL_ATTACH, tsct_channel_attach, reserved0),
 	FIELD(CHANNEL_ATTACH, tsct_channel_attach, reserved),
@@ -357,6 +358,16 @@ static void try_reserved(const struct field *field)
 		argument[field->at + i] = 1;
 		t_check(send_sized(r, size) == EINVAL, "%s byte %zu", field->name, i);
 	}
+}
+
+/* Without reserved memory, no clock is read. */
+static void try_clock_store(int fd)
+{
+	struct tsct_clock_store store = {
+		.copy = 8, .cpus = 8, .nr_cpus = dev_info(fd).nr_cpus,
+	};
+
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_STORE, &store), ENOENT);
 }
 
 static void try_flags_of_previous(int fd)
@@ -406,5 +417,6 @@ int main(void)
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
 		try_reserved(&reserved[i]);
 	try_flags_of_previous(bound);
+	try_clock_store(bound);
 	return t_status();
 }

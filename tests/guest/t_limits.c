@@ -92,6 +92,23 @@ static void try_nested(void)
 	t_errno(try_create("nested", 256), EDQUOT);
 }
 
+/* Users have the numbers that they have in the caller's user namespace. */
+static void try_uid(uid_t id)
+{
+	struct tsct_channel_attach attach = { .name = "uid", .uid = id };
+	struct tsct_channel_info info = { 0 };
+	int fd = dev_new("uid"), other = dev_open();
+	struct dev_maps m = dev_map(fd);
+
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(info.uid == id, "%u, not %u", info.uid, id);
+	t_check(m.header->uid == id, "%u, not %u", m.header->uid, id);
+	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "%m");
+	dev_unmap(&m);
+	close(fd);
+	close(other);
+}
+
 /* User 1000 makes channels with each of the ids of a user namespace. @pipes: of this process and
  * the parent */
 static void use_ids(int pipes[2])
@@ -106,6 +123,8 @@ static void use_ids(int pipes[2])
 		t_die("setresuid");
 	for (uid_t id = 0; id < NR_IDS; id++) {
 		t_check(!seteuid(id), "%m");
+		if (!id)
+			try_uid(id);
 		if (try_create("a", 256) >= 0)
 			nr++;
 		else

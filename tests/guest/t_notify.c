@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Members of the netlink groups get each disruption of the clock once, immediately, and the
- * ids of channels that are made and removed, also as
- * an unprivileged user, and nothing else about them.
+ * ids of channels that are made and removed or lose events of the kernel, also as an unprivileged
+ * user, and nothing else about them.
  * guest-test: timeout=90 rt=yes
  */
 #include "clock.h"
+#include "modules.h"
 #include "netlink.h"
 
 static int sock;
@@ -150,6 +151,39 @@ static void try_channels(void)
 	close(listener);
 }
 
+/* A channel that loses events is news: at once, then once a second. */
+static void try_losses(void)
+{
+	struct nl_message m = { 0 };
+	int listener = nl_open(), fd;
+	struct tsct_channel_info info = { 0 };
+	unsigned int nr = 1;
+	double begin;
+
+	mod_load("/lib/modules/tsct-fuzz.ko", "");
+	fd = mod_channel(TSCT_POLICY_DISCARD);
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(!nl_join(listener, nl_group_channels), "%m");
+	mod_emit(10);
+	t_check(!nl_receive(listener, &m, 300), "news without a loss");
+	begin = t_now();
+	while (mod_fuzz(FZ_KERNEL_EMIT, 0, 3, 255))
+		;
+	t_check(errno == ENOSPC, "%m");
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_LOST, info.id);
+	for (int i = 0; i < 100; i++) {
+		mod_fuzz(FZ_KERNEL_EMIT, 0, 3, 255);
+		usleep(20000);
+		while (nl_receive(listener, &m, 0))
+			nr++;
+	}
+	t_check(nr >= 2 && nr <= 1 + (unsigned int)(t_now() - begin), "%u in %.1f s", nr,
+		t_now() - begin);
+	close(fd);
+	close(listener);
+	t_check(!mod_unload("tsct_fuzz"), "%m");
+}
+
 int main(void)
 {
 	sock = nl_open();
@@ -158,5 +192,6 @@ int main(void)
 	try_slow_listener();
 	try_channels();
 	try_listener_of_user();
+	try_losses();
 	return t_status();
 }

@@ -168,4 +168,4 @@ refused() {	# PROBE WORDS
 refused 'kprobe:*' ': [0-9]* functions match, at most 64 can be recorded'
 refused 'kprobe:nosuch_*' 'nosuch_\*: this kernel has no matching function'
 # The kernel forbids to probe the path of events.
-refused kprobe:tsct_emit_by_handle 'tsct_emit_by_handle'
+refused kprobe:tsct_bpf_emit 'tsct_bpf_emit'

@@ -103,7 +103,7 @@ static void stop_daemon(void)
 		"%m");
 }
 
-/* No time is known until the daemon goes on. A new clock does not use the daemon's file. */
+/* No time is known until the daemon goes on, by a clock that was opened meanwhile, either. */
 static void try_disruption(unsigned int i, const struct tsct_disruption_page *page)
 {
 	struct tsct_clock_state state;
@@ -127,16 +127,34 @@ static void try_disruption(unsigned int i, const struct tsct_disruption_page *pa
 		"%s", disruptions[i].name);
 	t_check(!tsct_clock_snapshot(clk, &state) && state.status == TSCT_STATUS_DISRUPTED);
 	t_check(!tsct_clock_open(&new));
-	t_check(!strcmp(tsct_clock_origin(new), "in-process") &&
-		strstr(tsct_clock_reason(new), "from before a disruption"), "%s: %s",
-		disruptions[i].name, tsct_clock_reason(new));
-	tsct_clock_close(new);
+	t_check(!strcmp(tsct_clock_origin(new), "daemon"), "%s: %s", disruptions[i].name,
+		tsct_clock_reason(new));
+	t_check(tsct_clock_now(new, &time) || time.status == TSCT_STATUS_DISRUPTED,
+		"%s: status %u", disruptions[i].name, time.status);
 	/* Cycles that the last sample has covered keep their time. */
 	t_check(!tsct_clock_cycles_to_time(clk, past, &time) &&
 		time.status != TSCT_STATUS_DISRUPTED, "%s: status %u of the past",
 		disruptions[i].name, time.status);
 	kill(daemon_pid, SIGCONT);
 	t_until(lib_is_synchronized(clk));
+	t_until(lib_is_synchronized(new));
+	tsct_clock_close(new);
+}
+
+/* Nobody will renew the params: a new clock calibrates by itself. */
+static void try_dead_daemon(void)
+{
+	struct tsct_clock *own;
+
+	t_until(lib_is_synchronized(clk));
+	kill(daemon_pid, SIGKILL);
+	waitpid(daemon_pid, NULL, 0);
+	step();
+	t_check(!tsct_clock_open(&own));
+	t_check(!strcmp(tsct_clock_origin(own), "in-process") &&
+		strstr(tsct_clock_reason(own), "from before a disruption"), "%s",
+		tsct_clock_reason(own));
+	tsct_clock_close(own);
 }
 
 /* ---- processes without the page -------------------------------------------- */
@@ -189,7 +207,7 @@ int main(void)
 		pthread_join(threads[i], NULL);
 	t_check(!wrong, "%lu of %lu readings", wrong, readings);
 	printf("%lu readings, %lu with a bound, %lu wrong\n", readings, valid, wrong);
-	lib_stop_daemon(daemon_pid);
+	try_dead_daemon();
 	tsct_clock_close(clk);
 	munmap((void *)page, TSCT_PAGE_SIZE);
 	t_check(!mod_unload("tsctrace"), "%m");

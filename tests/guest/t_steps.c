@@ -4,10 +4,13 @@
  * counts it before the call that does it returns, so that no reader converts by params of
  * before. A changed offset of TAI, a slew by NTP and time itself change nothing. After a
  * change of the clocksource, the module's next check of the CPUs chooses the source of
- * channels created later; existing channels keep their source. poll() reports each change
- * once. The page can be mapped for reading by every user, and in no other way.
+ * channels created later; existing channels keep their source. poll() and epoll
+ * report changes until the count is read. The page can be mapped for reading by every user,
+ * and in no other way.
  * guest-test: timeout=60 rt=yes
  */
+#include <sys/epoll.h>
+
 #include "clock.h"
 
 #define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -65,6 +68,34 @@ static bool is_changed(int poller, int timeout_ms)
 	return p.revents;
 }
 
+static void read_count(int poller)
+{
+	uint64_t count = 0;
+
+	t_check(read(poller, &count, sizeof(count)) == sizeof(count), "%m");
+	t_check(count == clk_count(page), "%#llx", (unsigned long long)count);
+}
+
+/* epoll asks when a descriptor is added and changed, and reports what it is told later only. */
+static void try_epoll(void)
+{
+	struct epoll_event want = { .events = EPOLLIN }, got;
+	int poller = clk_open(), ep = epoll_create1(EPOLL_CLOEXEC);
+
+	clk_step(1000);
+	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, poller, &want), "%m");
+	t_check(epoll_wait(ep, &got, 1, 0) == 1, "a change before EPOLL_CTL_ADD");
+	read_count(poller);
+	t_check(epoll_wait(ep, &got, 1, 0) == 0);
+	clk_step(1000);
+	t_check(!epoll_ctl(ep, EPOLL_CTL_MOD, poller, &want), "%m");
+	t_check(epoll_wait(ep, &got, 1, 0) == 1, "a change before EPOLL_CTL_MOD");
+	clk_step(-2000);
+	t_check(epoll_wait(ep, &got, 1, 0) == 1);
+	close(ep);
+	close(poller);
+}
+
 /* A child waits while this process sets the clock. */
 static void try_poll(void)
 {
@@ -74,10 +105,16 @@ static void try_poll(void)
 
 	t_check(!is_changed(poller, 0));
 	clk_step(1000);
-	t_check(is_changed(poller, 0) && !is_changed(poller, 0));
+	t_check(is_changed(poller, 0) && is_changed(poller, 0));
+	read_count(poller);
+	t_check(!is_changed(poller, 0));
 	clk_step(1000);
 	clk_step(1000);
-	t_check(is_changed(poller, 0) && !is_changed(poller, 0));
+	t_check(is_changed(poller, 0));
+	read_count(poller);
+	t_check(!is_changed(poller, 0));
+	t_errno((int)read(poller, &byte, 1), EINVAL);
+	t_errno((int)read(poller, (void *)page, 8), EFAULT);	/* mapped for reading */
 	t_check(!pipe(ends));
 	pid = t_fork();
 	if (!pid) {
@@ -188,6 +225,7 @@ int main(void)
 	try_step(900000);
 	try_step(-900000);
 	try_poll();
+	try_epoll();
 	try_clocksource();
 	set_tai(0);
 	return t_status();

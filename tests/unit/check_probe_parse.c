@@ -3,41 +3,35 @@
 /* Texts of probes: all forms, their parts, names of events, and what is refused */
 #include "tools/bpf/probe_set.h"
 #include "tools/wings/probes/probe_parse.c"
+#include "reason.h"
 #include "suite.h"
 
 #define FILE_PATH	"/bin/sh"
 
 static char asked[256];		/* fields or tracepoints that were asked for */
-static char why[256];
 static struct probe *probes;
 static char real_path[4096];
 
-int probe_fields_by_text(struct probe *probe, const char *text, char *to, size_t size)
+int probe_fields_by_text(struct probe *probe, const char *text)
 {
 	(void)probe;
 	snprintf(asked, sizeof(asked), "%s", text);
 	if (strcmp(text, "bad"))
 		return 0;
-	snprintf(to, size, "bad fields");
-	return -EINVAL;
+	return bpf_errors_fail(-EINVAL, "bad fields");
 }
 
-int probe_fields_by_default(struct probe *probe, char *to, size_t size)
+int probe_fields_by_default(struct probe *probe)
 {
 	(void)probe;
-	(void)to;
-	(void)size;
 	snprintf(asked, sizeof(asked), "default");
 	return 0;
 }
 
-int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
-		     char *to, size_t size)
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes)
 {
 	static const char *const names[] = { "a-b", "2b", "c" };
 
-	(void)to;
-	(void)size;
 	snprintf(asked, sizeof(asked), "%s %s", system, name);
 	*ret_probes = calloc(3, sizeof(**ret_probes));
 	ck_assert_ptr_nonnull(*ret_probes);
@@ -46,12 +40,10 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 	return 3;
 }
 
-int probe_functions_find(const char *pattern, struct probe **ret_probes, char *to, size_t size)
+int probe_functions_find(const char *pattern, struct probe **ret_probes)
 {
-	if (!strcmp(pattern, "vfs_*")) {
-		snprintf(to, size, "80 functions match");
-		return -E2BIG;
-	}
+	if (!strcmp(pattern, "vfs_*"))
+		return bpf_errors_fail(-E2BIG, "80 functions match");
 	*ret_probes = calloc(2, sizeof(**ret_probes));
 	ck_assert_ptr_nonnull(*ret_probes);
 	strcpy((*ret_probes)[0].name, "a.isra.0");
@@ -60,11 +52,9 @@ int probe_functions_find(const char *pattern, struct probe **ret_probes, char *t
 }
 
 /* A file with all names that have no parentheses, and with one that has */
-int program_open(const char *path, struct program_file **ret, char *to, size_t size)
+int program_open(const char *path, struct program_file **ret)
 {
 	(void)path;
-	(void)to;
-	(void)size;
 	*ret = NULL;
 	return 0;
 }
@@ -80,12 +70,9 @@ bool program_has(const struct program_file *file, const char *text)
 	return !strchr(text, '(') || !strcmp(text, "main.(*T).F");
 }
 
-int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset,
-		 char *to, size_t size)
+int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset)
 {
 	(void)file;
-	(void)to;
-	(void)size;
 	*ret_offset = strlen(text);
 	return 0;
 }
@@ -102,10 +89,8 @@ size_t program_path_len(const char *text)
 }
 
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
-			void *context, char *to, size_t size)
+			void *context)
 {
-	(void)to;
-	(void)size;
 	if (!strstr(pattern, "absent"))
 		print(context, pattern);
 	return 0;
@@ -115,7 +100,8 @@ static void before(void)
 {
 	ck_assert_ptr_nonnull(realpath(FILE_PATH, real_path));
 	probes = NULL;
-	asked[0] = why[0] = '\0';
+	asked[0] = '\0';
+	reason[0] = '\0';
 }
 
 static void after(void)
@@ -128,7 +114,7 @@ static const struct probe *parse(const char *text, enum probe_type type, const c
 {
 	free(probes);
 	probes = NULL;
-	ck_assert_msg(probe_parse(text, &probes, why, sizeof(why)) == 1, "%s: %s", text, why);
+	ck_assert_msg(probe_parse(text, &probes) == 1, "%s: %s", text, reason);
 	ck_assert_int_eq(probes->type, type);
 	ck_assert_str_eq(probes->name, name);
 	ck_assert_str_eq(probes->event, event);
@@ -177,13 +163,12 @@ TEST(test_programs)
 	ck_assert_str_eq(probe->path, real_path);
 	after();
 	probes = NULL;
-	ck_assert_int_eq(probe_parse("usdt:" FILE_PATH ":libc:absent", &probes, why, sizeof(why)),
-			 -ENOENT);
+	ck_assert_int_eq(probe_parse("usdt:" FILE_PATH ":libc:absent", &probes), -ENOENT);
 }
 
 TEST(test_tracepoints)
 {
-	ck_assert_int_eq(probe_parse("block:block_*", &probes, why, sizeof(why)), 3);
+	ck_assert_int_eq(probe_parse("block:block_*", &probes), 3);
 	ck_assert_str_eq(asked, "block block_*");
 	ck_assert_str_eq(probes[0].event, "a_b");
 	ck_assert_str_eq(probes[1].event, "_b");
@@ -194,23 +179,23 @@ TEST(test_tracepoints)
 /* Patterns of the kernel's functions */
 TEST(test_patterns)
 {
-	ck_assert_int_eq(probe_parse("kretprobe:?*", &probes, why, sizeof(why)), 2);
+	ck_assert_int_eq(probe_parse("kretprobe:?*", &probes), 2);
 	ck_assert_int_eq(probes[0].type, PROBE_KRETPROBE);
 	ck_assert_str_eq(probes[0].event, "a_isra_0_return");
 	ck_assert_str_eq(probes[1].event, "b_return");
 	ck_assert_str_eq(asked, "default");
 	after();
-	ck_assert_int_eq(probe_parse("fentry:*(x=arg1)", &probes, why, sizeof(why)), 2);
+	ck_assert_int_eq(probe_parse("fentry:*(x=arg1)", &probes), 2);
 	ck_assert_int_eq(probes[1].type, PROBE_FENTRY);
 	ck_assert_str_eq(probes[1].name, "b");
 	ck_assert_str_eq(asked, "x=arg1");
 	after();
 	probes = NULL;
-	ck_assert_int_eq(probe_parse("kprobe:*(bad)", &probes, why, sizeof(why)), -EINVAL);
-	ck_assert_str_eq(why, "bad fields");
+	ck_assert_int_eq(probe_parse("kprobe:*(bad)", &probes), -EINVAL);
+	ck_assert_str_eq(reason, "bad fields");
 	probes = NULL;
-	ck_assert_int_eq(probe_parse("kprobe:vfs_*", &probes, why, sizeof(why)), -E2BIG);
-	ck_assert_str_eq(why, "80 functions match");
+	ck_assert_int_eq(probe_parse("kprobe:vfs_*", &probes), -E2BIG);
+	ck_assert_str_eq(reason, "80 functions match");
 	probes = NULL;
 	/* Functions of programs have no patterns. */
 	parse("uprobe:" FILE_PATH ":*", PROBE_UPROBE, "*", "_");
@@ -227,10 +212,9 @@ static const char *const malformed[] = {
 
 LOOP_TEST(test_malformed, 0, ROWS(malformed))
 {
-	why[0] = '\0';
-	ck_assert_msg(probe_parse(malformed[_i], &probes, why, sizeof(why)) == -EINVAL, "%s",
-		      malformed[_i]);
-	ck_assert_msg(*why, "%s", malformed[_i]);
+	reason[0] = '\0';
+	ck_assert_msg(probe_parse(malformed[_i], &probes) == -EINVAL, "%s", malformed[_i]);
+	ck_assert_msg(*reason, "%s", malformed[_i]);
 }
 
 /* Parts of the largest size are taken, larger ones refused. */
@@ -241,10 +225,10 @@ TEST(test_sizes)
 	const size_t start = strlen(text);
 
 	memset(text + start, 'f', room - 1);
-	ck_assert_int_eq(probe_parse(text, &probes, why, sizeof(why)), 1);
+	ck_assert_int_eq(probe_parse(text, &probes), 1);
 	ck_assert_uint_eq(strlen(probes->name), room - 1);
 	ck_assert_uint_eq(strlen(probes->event), sizeof(probes->event) - 1);
 	ck_assert_str_eq(strrchr(probes->event, '_'), "_return");
 	text[start + room - 1] = 'f';
-	ck_assert_int_eq(probe_parse(text, &probes, why, sizeof(why)), -EINVAL);
+	ck_assert_int_eq(probe_parse(text, &probes), -EINVAL);
 }

@@ -4,8 +4,11 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
+#include "lib/base/cpus.h"
+#include "lib/client/channel.h"
 #include "lib/core/event_def.h"
 #include "seed.h"
 #include "serve.h"
@@ -45,6 +48,20 @@ static void expect_service(void)
 }
 
 CASE("served", serve_start, serve_stop);
+
+/* The rings have memory before the first event. */
+TEST(test_client_allocates)
+{
+	struct tsct_channel *t = serve_open(NULL);
+	const struct tsct_channel_header *h = tsct_channel_info(t);
+	cpu_set_t cpus;
+	struct stat stat;
+
+	tsct_cpus_usable(true, &cpus);
+	ck_assert_int_eq(fstat(t->map_fd, &stat), 0);
+	ck_assert_uint_ge(stat.st_blocks * 512ULL, CPU_COUNT(&cpus) * h->ring_stride);
+	tsct_channel_close(t);
+}
 
 LOOP_TEST(test_random_messages, 0, 3)
 {

@@ -37,7 +37,10 @@ TEST(test_create_permissions)
 	REFUSE(EINVAL, arg.blocks = 2; arg.policy = TSCT_POLICY_OVERWRITE);
 	REFUSE(EINVAL, arg.roles = 0);
 	REFUSE(EINVAL, arg.roles = 4);
-	REFUSE(EINVAL, arg.reserved[3] = 1);
+	REFUSE(EINVAL, arg.reserved[2] = 1);
+	REFUSE(EINVAL, arg.reserved0 = 1);
+	REFUSE(EINVAL, arg.defs_size = 1);
+	REFUSE(EINVAL, arg.defs_size = TSCT_DEFS_SIZE_MAX + TSCT_PAGE_SIZE);
 	REFUSE(EOPNOTSUPP, arg.flags = TSCT_CHANNEL_KERNEL);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CREATE, &sound), 0);
 	ck_assert_uint_eq(sound.id, 1);
@@ -76,17 +79,22 @@ TEST(test_attach_permissions)
 	ck_assert_uint_eq(store.nr_channels, 0);
 }
 
-/* The memory of a channel is freed even if a client keeps the memfd open. */
+/* The server allocates no more of the rings than it reads itself. The memory of a channel is freed
+ * even if a client keeps the memfd open. */
 TEST(test_memory_is_freed)
 {
+	const struct tsct_channel_header *h;
 	struct stat stat;
 	int kept;
 
 	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
 	kept = dup(fd);
 	ck_assert_int_ge(kept, 0);
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_gt(stat.st_blocks, 0);
+	ck_assert_uint_le(stat.st_blocks * 512ULL, h->defs_offset + TSCT_DEFS_SIZE +
+			  h->ring_offset - h->consumer_offset + h->nr_cpus * 2 * TSCT_PAGE_SIZE);
 	tsct_store_release(&store, &anna, true);
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);

@@ -5,28 +5,28 @@
 #include "tools/bpf/where.c"
 #include "tools/common/near_name.c"
 #include "seed.h"
+#include "reason.h"
 #include "suite.h"
 
 static struct where_list list;
-static char why[256];
 
 static void before(void)
 {
 	memset(&list, 0, sizeof(list));
-	why[0] = '\0';
+	reason[0] = '\0';
 }
 
 static struct where *parse(const char *text)
 {
-	ck_assert_msg(!where_parse(text, &list, why, sizeof(why)), "%s: %s", text, why);
+	ck_assert_msg(!where_parse(text, &list), "%s: %s", text, reason);
 	return &list.where[list.nr - 1];
 }
 
 static void refuse(const char *text)
 {
 	before();
-	ck_assert_msg(where_parse(text, &list, why, sizeof(why)) == -EINVAL, "%s", text);
-	ck_assert(*why);
+	ck_assert_msg(where_parse(text, &list) == -EINVAL, "%s", text);
+	ck_assert(*reason);
 }
 
 CASE("text", before, NULL);
@@ -82,7 +82,7 @@ TEST(test_disjunction)
 	parse("a == 1 && a == 2");
 	ck_assert(!list.where[5].or_next);
 	refuse("a == 1 || b == 2");
-	ck_assert_ptr_nonnull(strstr(why, "|| joins conditions on one field"));
+	ck_assert_ptr_nonnull(strstr(reason, "|| joins conditions on one field"));
 	refuse("x:a == 1 || y:a == 2");
 	refuse("a == 1 || a == 2 && a != 3");
 	refuse("a == 1 && a == 2 || a == 3");
@@ -133,7 +133,7 @@ TEST(test_malformed)
 	for (size_t i = 0; i < ROWS(bad); i++)
 		refuse(bad[i]);
 	refuse("a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1");
-	ck_assert_ptr_nonnull(strstr(why, "more than 8"));
+	ck_assert_ptr_nonnull(strstr(reason, "more than 8"));
 }
 
 /* Any bytes are read to their end, or refused with a reason. */
@@ -149,8 +149,8 @@ TEST(test_random_text)
 			text[j] = bytes[any(sizeof(bytes) - 1)];
 		text[j] = '\0';
 		before();
-		if (where_parse(text, &list, why, sizeof(why)))
-			ck_assert(*why);
+		if (where_parse(text, &list))
+			ck_assert(*reason);
 		else
 			ck_assert(list.nr && list.nr <= WHERE_MAX);
 	}
@@ -167,7 +167,7 @@ static int apply(const char *text, struct where_condition *c)
 	before();
 	parse(text);
 	ck_assert(!tsct_event_def_parse("event_a", TSCT_KIND_INSTANT, FIELDS, &def, NULL));
-	return where_apply(&list.where[0], "sys", &def, c, why, sizeof(why));
+	return where_apply(&list.where[0], "sys", &def, c);
 }
 
 CASE("events", before, NULL);
@@ -184,12 +184,12 @@ TEST(test_events)
 	struct where_condition c;
 
 	for (size_t i = 0; i < ROWS(match); i++) {
-		ck_assert_msg(apply(match[i], &c) == 1, "%s: %s", match[i], why);
-		ck_assert(!where_check_used(&list, why, sizeof(why)));
+		ck_assert_msg(apply(match[i], &c) == 1, "%s: %s", match[i], reason);
+		ck_assert(!where_check_used(&list));
 	}
 	for (size_t i = 0; i < ROWS(other); i++) {
 		ck_assert_msg(apply(other[i], &c) == 0, "%s", other[i]);
-		ck_assert_int_eq(where_check_used(&list, why, sizeof(why)), -EINVAL);
+		ck_assert_int_eq(where_check_used(&list), -EINVAL);
 	}
 }
 
@@ -233,10 +233,10 @@ TEST(test_types)
 
 	for (size_t i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(apply(bad[i], &c) == -EINVAL, "%s", bad[i]);
-		ck_assert_ptr_nonnull(strstr(why, "event_a:"));
+		ck_assert_ptr_nonnull(strstr(reason, "event_a:"));
 	}
 	for (size_t i = 0; i < ROWS(good); i++)
-		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], why);
+		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], reason);
 }
 
 TEST(test_unknown)
@@ -244,15 +244,15 @@ TEST(test_unknown)
 	struct where_condition c;
 
 	apply("event_a:u8 == 1", &c);
-	where_check_used(&list, why, sizeof(why));
-	ck_assert_ptr_nonnull(strstr(why, "there are u8a, s16a, u64a, name, f, raw, text"));
-	ck_assert_ptr_nonnull(strstr(why, "did you mean 'u8a'?"));
+	where_check_used(&list);
+	ck_assert_ptr_nonnull(strstr(reason, "there are u8a, s16a, u64a, name, f, raw, text"));
+	ck_assert_ptr_nonnull(strstr(reason, "did you mean 'u8a'?"));
 	apply("nothing == 1", &c);
-	where_check_used(&list, why, sizeof(why));
-	ck_assert_ptr_nonnull(strstr(why, "have no such field; there are u8a, s16a, u64a, "));
+	where_check_used(&list);
+	ck_assert_ptr_nonnull(strstr(reason, "have no such field; there are u8a, s16a, u64a, "));
 	apply("event_b:u8a == 1", &c);
-	where_check_used(&list, why, sizeof(why));
-	ck_assert_ptr_nonnull(strstr(why, "no event of -e is named 'event_b'"));
+	where_check_used(&list);
+	ck_assert_ptr_nonnull(strstr(reason, "no event of -e is named 'event_b'"));
 }
 
 TEST(test_rate)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reasons of errors of libbpf, from its log */
+/* Reasons of errors, those of libbpf from its log */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -66,13 +66,22 @@ void bpf_errors_end(void)
 	libbpf_set_print(print_before);
 }
 
-int bpf_errors_fail(int error, char *why, size_t size, const char *format, ...)
+static char why[1024];
+
+const char *bpf_errors_why(void)
 {
+	return why;
+}
+
+int bpf_errors_fail(int error, const char *format, ...)
+{
+	char text[sizeof(why)];		/* an argument may be the reason before */
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(why, size, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	strcpy(why, text);
 	return error;
 }
 
@@ -145,39 +154,34 @@ static const char *old_release(void)
 		(major < 6 || (major == 6 && !minor)) ? name.release : NULL;
 }
 
-int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
+int bpf_errors_fail_step(int error, const char *step)
 {
 	if (error == -EPERM) {
 		if (geteuid())
-			return bpf_errors_fail(-EPERM, why, size,
-				    "no permission to %s BPF programs; run as "
-				    "root (CAP_BPF, CAP_PERFMON and "
-				    "CAP_SYS_ADMIN)", step);
+			return bpf_errors_fail(-EPERM, "no permission to %s BPF programs; run"
+					       " as root (CAP_BPF, CAP_PERFMON and"
+					       " CAP_SYS_ADMIN)", step);
 		if (!strcmp(step, "load") && is_loaded(BPF_TRACE_RAW_TP, "sched_switch") &&
 		    !is_loaded(BPF_TRACE_FENTRY, "vfs_read"))
-			return bpf_errors_fail(error, why, size,
+			return bpf_errors_fail(error,
 				    "this kernel refuses programs of fentry and fexit, also of "
 				    "root (%s), but not those of tracepoints; record other events "
 				    "than net, fentry: and fexit:", strerror(-error));
-		return bpf_errors_fail(error, why, size,
-			    "the kernel does not permit root to %s BPF programs: "
-			    "%s; check if this is a container, and see "
-			    "/sys/kernel/security/lockdown", step,
-			    last_log_reason(error));
+		return bpf_errors_fail(error, "the kernel does not permit root to %s BPF"
+				       " programs: %s; check if this is a container, and see"
+				       " /sys/kernel/security/lockdown", step,
+				       last_log_reason(error));
 	}
 	if (error == -EMFILE)
-		return bpf_errors_fail(error, why, size, "cannot %s BPF programs: too many "
+		return bpf_errors_fail(error, "cannot %s BPF programs: too many "
 			    "open files; raise the limit (ulimit -Hn), or name fewer events "
 			    "with -e", step);
 	if (error == -ENOMEM)
-		return bpf_errors_fail(error, why, size,
-			    "cannot %s BPF programs: out of memory", step);
+		return bpf_errors_fail(error, "cannot %s BPF programs: out of memory", step);
 	if (old_release())
-		return bpf_errors_fail(error, why, size,
-			    "cannot %s BPF programs (%s): kernel events need Linux 6.1 or newer, "
-			    "and this is %s; record events of programs only", step,
-			    strerror(-error), old_release());
-	return bpf_errors_fail(error, why, size,
-		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
-		    step, strerror(-error), last_log_reason(error));
+		return bpf_errors_fail(error, "cannot %s BPF programs (%s): kernel events need"
+				       " Linux 6.1 or newer, and this is %s; record events of"
+				       " programs only", step, strerror(-error), old_release());
+	return bpf_errors_fail(error, "cannot %s BPF programs (%s): %s; use -v for the whole"
+			       " log", step, strerror(-error), last_log_reason(error));
 }

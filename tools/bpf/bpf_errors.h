@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reasons of errors of libbpf and of the kernel's verifier. Not thread-safe, because
- * libbpf's log is process-wide. */
+/* Reasons of errors in kernel events, of libbpf and of the kernel's verifier. Not thread-safe,
+ * because libbpf's log is process-wide. */
 #ifndef TSCT_TOOLS_BPF_ERRORS_H
 #define TSCT_TOOLS_BPF_ERRORS_H
-
-#include <stddef.h>
 
 /* bpf_errors_begin() empties the log, and starts to collect in it what libbpf would
  * print. bpf_errors_end() lets libbpf print again. */
@@ -14,12 +12,14 @@ void bpf_errors_end(void);
 /* Returns the last lines of the log, or "". Valid until the next bpf_errors_begin(). */
 const char *bpf_errors_log(void);
 
-/* Writes the reason of an error to @why. Returns @error. */
-int bpf_errors_fail(int error, char *why, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+/* Returns the reason of the last error in a function of kernel events that returned -errno, with
+ * the fix; "" if there was none. */
+const char *bpf_errors_why(void);
 
-/* Writes to @why the reason why a step ("open", "load", "run" or "attach") failed.
- * Returns @error. */
-int bpf_errors_fail_step(int error, const char *step, char *why, size_t size);
+/* Sets the reason of an error. Returns @error. */
+int bpf_errors_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Sets the reason why a step ("open", "load", "run" or "attach") failed. Returns @error. */
+int bpf_errors_fail_step(int error, const char *step);
 
 #endif /* TSCT_TOOLS_BPF_ERRORS_H */

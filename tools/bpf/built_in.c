@@ -77,7 +77,7 @@ bool built_in_has_stack(const char *patterns, const char *name, const char *othe
 }
 
 int built_in_where(struct where_list *list, int first, int last, const int *ids,
-		   struct where_condition *conditions, char *why, size_t size)
+		   struct where_condition *conditions)
 {
 	struct tsct_event_def def;
 	int i, nr = 0, more;
@@ -86,8 +86,7 @@ int built_in_where(struct where_list *list, int first, int last, const int *ids,
 		if (!ids[i] || tsct_event_def_parse(built_ins[i].name, built_ins[i].kind,
 						    built_ins[i].fields, &def, NULL))
 			continue;
-		more = where_apply_all(list, built_ins[i].group, &def, conditions + nr, why,
-				       size);
+		more = where_apply_all(list, built_ins[i].group, &def, conditions + nr);
 		if (more < 0)
 			return more;
 		for (; more; more--)

@@ -40,9 +40,9 @@ bool built_in_has_stack(const char *patterns, const char *name, const char *othe
 
 /*
  * Makes the conditions of @list on the built-in events from @first to @last, if they have
- * an ID in @ids. Returns the number of conditions, or -errno with the reason in @why.
+ * an ID in @ids. Returns the number of conditions, or -errno.
  */
 int built_in_where(struct where_list *list, int first, int last, const int *ids,
-		   struct where_condition *conditions, char *why, size_t size);
+		   struct where_condition *conditions);
 
 #endif /* TSCT_TOOLS_BUILT_IN_H */

@@ -30,34 +30,32 @@ static inline bool probe_is_probe(const char *text)
  * @set: *set is NULL before the first probe, with which the set is made
  * @ret_built_in: mask; gets those built-in events added that record one of the probes faster
  *
- * A probe that the set has is not added again. Returns 0, or -errno with the reason in @why.
+ * A probe that the set has is not added again. Returns 0, or -errno.
  */
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
-			    unsigned int *ret_built_in, char *why, size_t size);
+			    unsigned int *ret_built_in);
 
 /* Checks that no process that runs already has another file than that of a probe under its path:
- * no event would be recorded of it. Returns 0, or -errno with the reason in @why. */
+ * no event would be recorded of it. Returns 0, or -errno. */
 TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
-					unsigned int nr, char *why, size_t size);
+					unsigned int nr);
 
 /* Returns true if a probe is selected by @patterns, see `stacks` of struct kernel_select. */
 TSCT_WING bool probe_set_matches(const struct probe_set *set, const char *patterns);
 
-/* Makes the conditions of @list on the probes. Returns 0, or -errno with the reason in @why. */
-TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list, char *why,
-			      size_t size);
+/* Makes the conditions of @list on the probes. Returns 0, or -errno. */
+TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list);
 
 /*
  * probe_set_attach - define the event of the next probe, and load and attach its program
  * @stacks: see struct kernel_select
  *
- * Returns the number of probes that are left, or -errno with the reason in @why.
+ * Returns the number of probes that are left, or -errno.
  */
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
-			       const struct bpf_shared *shared, const char *stacks, char *why,
-			       size_t size);
+			       const struct bpf_shared *shared, const char *stacks);
 
-/* Like kernel_source_missed(), _counts_missed() and _limited(), for probes only */
+/* Like the figures of a kernel source with these names, and kernel_source_limited() */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,

@@ -9,6 +9,7 @@
 
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
+#include "tools/bpf/bpf_errors.h"
 #include "tools/common/near_name.h"
 #include "where.h"
 
@@ -27,12 +28,11 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t\n");
 }
 
-static int fail_syntax(const char *at, char *why, size_t size)
+static int fail_syntax(const char *at)
 {
-	snprintf(why, size, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
+	return bpf_errors_fail(-EINVAL, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
 		 "&&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', "
 		 "'sys_openat:flags & O_CREAT'", at);
-	return -EINVAL;
 }
 
 /* Reads [EVENT:]FIELD into @where. Returns false if it is malformed. */
@@ -145,25 +145,23 @@ static bool is_same_field(const struct where *a, const struct where *b)
 	return !strcmp(a->event, b->event) && !strcmp(a->field, b->field);
 }
 
-int where_parse(const char *text, struct where_list *list, char *why, size_t size)
+int where_parse(const char *text, struct where_list *list)
 {
 	const char *at = text, *end, *joint = NULL;
 	struct where *where;
 
 	for (;;) {
 		if (list->nr == WHERE_MAX) {
-			snprintf(why, size, "'%s': more than %d conditions", at, WHERE_MAX);
-			return -EINVAL;
+			return bpf_errors_fail(-EINVAL, "'%s': more than %d conditions", at, WHERE_MAX);
 		}
 		where = &list->where[list->nr];
 		end = read_condition(at, where);
 		if (!end || (*end && strncmp(end, "&&", 2) && strncmp(end, "||", 2)))
-			return fail_syntax(at, why, size);
+			return fail_syntax(at);
 		if ((joint && *end && *joint != *end) ||
 		    (joint && *joint == '|' && !is_same_field(&where[-1], where))) {
-			snprintf(why, size, "'%s': || joins conditions on one field; give --where "
+			return bpf_errors_fail(-EINVAL, "'%s': || joins conditions on one field; give --where "
 				 "several times for conditions that must all hold", text);
-			return -EINVAL;
 		}
 		list->nr++;
 		where->or_next = *end == '|';
@@ -229,16 +227,14 @@ static bool fits_field(const struct where *where, unsigned int size, bool is_sig
 }
 
 static int fail_type(const struct where *where, const struct tsct_event_def *def,
-		     const char *type, const char *reason, char *why, size_t size)
+		     const char *type, const char *reason)
 {
-	snprintf(why, size, "%s:%s %s %s: the field is %s%s", def->name, where->field,
+	return bpf_errors_fail(-EINVAL, "%s:%s %s %s: the field is %s%s", def->name, where->field,
 		 ops[where->op], where->text, type, reason);
-	return -EINVAL;
 }
 
 static int apply_number(const struct where *where, const struct tsct_event_def *def,
-			const struct tsct_field *field, struct where_condition *c,
-			char *why, size_t size)
+			const struct tsct_field *field, struct where_condition *c)
 {
 	const struct tsct_field_type *type = &tsct_field_types[field->type];
 
@@ -248,26 +244,24 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 		return fail_type(where, def, type->name, tsct_syscall_constant ?
 				 ", an integer, but the value is a text" : ", an integer, but the "
 				 "value is a text; for names of constants, "
-				 TSCT_WING_MISSING("strace"), why, size);
+				 TSCT_WING_MISSING("strace"));
 	/* A condition on many events is not checked: the field may be wider in other events. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))
-		return fail_type(where, def, type->name, ", which cannot have this value",
-				 why, size);
+		return fail_type(where, def, type->name, ", which cannot have this value");
 	return 1;
 }
 
 static int apply_text(const struct where *where, const struct tsct_event_def *def,
-		      const struct tsct_field *field, struct where_condition *c,
-		      char *why, size_t size)
+		      const struct tsct_field *field, struct where_condition *c)
 {
 	if (where->op != WHERE_EQUAL && where->op != WHERE_NOT_EQUAL)
-		return fail_type(where, def, "text", "; use == or !=", why, size);
+		return fail_type(where, def, "text", "; use == or !=");
 	if (field->type != TSCT_TYPE_CHARS || c->len <= field->count)
 		return 1;
 	/* A text that fills its field is recorded without a NUL. */
 	if (c->text[c->len - 1] || c->len - 1 > field->count)
-		return fail_type(where, def, "text", ", and shorter than the value", why, size);
+		return fail_type(where, def, "text", ", and shorter than the value");
 	c->len = (u8)field->count;
 	return 1;
 }
@@ -287,7 +281,7 @@ void where_value(const struct where *where, struct where_condition *c)
 }
 
 int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
-		struct where_condition *c, char *why, size_t size)
+		struct where_condition *c)
 {
 	const struct tsct_field *field = NULL;
 	unsigned int offset = 0, i;
@@ -310,25 +304,24 @@ int where_apply(struct where *where, const char *system, const struct tsct_event
 	c->field = (u16)i;
 	c->offset = (u16)offset;
 	if (field->type <= TSCT_TYPE_S64)
-		ret = apply_number(where, def, field, c, why, size);
+		ret = apply_number(where, def, field, c);
 	else if (field->type == TSCT_TYPE_STRING || field->type == TSCT_TYPE_CHARS)
-		ret = apply_text(where, def, field, c, why, size);
+		ret = apply_text(where, def, field, c);
 	else
 		ret = fail_type(where, def, tsct_field_types[field->type].name,
-				", which cannot be compared", why, size);
+				", which cannot be compared");
 	where->is_used |= ret > 0;
 	return ret;
 }
 
 int where_apply_all(struct where_list *list, const char *system,
-		    const struct tsct_event_def *def, struct where_condition *conditions,
-		    char *why, size_t size)
+		    const struct tsct_event_def *def, struct where_condition *conditions)
 {
 	int nr = 0, ret;
 	unsigned int i;
 
 	for (i = 0; i < list->nr; i++) {
-		ret = where_apply(&list->where[i], system, def, &conditions[nr], why, size);
+		ret = where_apply(&list->where[i], system, def, &conditions[nr]);
 		if (ret < 0)
 			return ret;
 		nr += ret;
@@ -336,7 +329,7 @@ int where_apply_all(struct where_list *list, const char *system,
 	return nr;
 }
 
-int where_check_used(const struct where_list *list, char *why, size_t size)
+int where_check_used(const struct where_list *list)
 {
 	const struct where *where;
 
@@ -344,16 +337,14 @@ int where_check_used(const struct where_list *list, char *why, size_t size)
 		if (where->is_used)
 			continue;
 		if (!where->is_event_known)
-			snprintf(why, size, "%s:%s: no event of -e is named '%s'",
-				 where->event, where->field, where->event);
-		else
-			snprintf(why, size, "%s%s%s: %s no such field%s%s%s%s%s",
+			return bpf_errors_fail(-EINVAL, "%s:%s: no event of -e is named '%s'",
+					       where->event, where->field, where->event);
+		return bpf_errors_fail(-EINVAL, "%s%s%s: %s no such field%s%s%s%s%s",
 				 where->event, *where->event ? ":" : "", where->field,
 				 *where->event ? "there is" : "the events of -e have",
 				 *where->fields ? "; there are " : "", where->fields,
 				 *where->near ? "; did you mean '" : "", where->near,
 				 *where->near ? "'?" : "");
-		return -EINVAL;
 	}
 	return 0;
 }

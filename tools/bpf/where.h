@@ -46,9 +46,9 @@ struct where_list {
 /*
  * where_parse - add the conditions of a text
  *
- * Returns 0, or -EINVAL with the reason and the fix in @why.
+ * Returns 0, or -EINVAL.
  */
-int where_parse(const char *text, struct where_list *list, char *why, size_t size);
+int where_parse(const char *text, struct where_list *list);
 
 /* Sets the value of a condition: operator, number and text. */
 void where_value(const struct where *where, struct where_condition *ret_condition);
@@ -58,20 +58,19 @@ void where_value(const struct where *where, struct where_condition *ret_conditio
  * @system: system of a tracepoint, group of a built-in event; "": none
  *
  * Returns 1: made; 0: the condition does not apply to these events; -EINVAL: the value
- * does not fit the field's type, with the reason in @why.
+ * does not fit the field's type.
  */
 int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
-		struct where_condition *ret_condition, char *why, size_t size);
+		struct where_condition *ret_condition);
 
 /* Makes all conditions that apply to the events of @def. @conditions: array of WHERE_MAX.
- * Returns the number of conditions, or -EINVAL with the reason in @why. */
+ * Returns the number of conditions, or -EINVAL. */
 int where_apply_all(struct where_list *list, const char *system,
-		    const struct tsct_event_def *def, struct where_condition *conditions,
-		    char *why, size_t size);
+		    const struct tsct_event_def *def, struct where_condition *conditions);
 
 /* Checks that each condition applied to an event. Returns 0, or -EINVAL with the reason,
- * and the fields that exist, in @why. */
-int where_check_used(const struct where_list *list, char *why, size_t size);
+ * and the fields that exist, in bpf_errors_why(). */
+int where_check_used(const struct where_list *list);
 
 /*
  * where_rate - read a rate limit, "N" or "N/s"

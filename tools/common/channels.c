@@ -206,9 +206,8 @@ int channel_list_read(struct channel_list *all)
 		memset(&info, 0, sizeof(info));
 		err = all->providers[i].answers ? 0 : -ENODEV;
 		while (!err) {
-			err = tsct_channels_next(all->providers[i].channel, &info);
-			if (!err)
-				err = append_channel(all, i, &info);
+			err = tsct_channels_next(all->providers[i].channel, &info) ?:
+				append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
 			continue;	/* all channels of this provider are listed, or

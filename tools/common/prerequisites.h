@@ -4,19 +4,13 @@
 #ifndef TSCT_TOOLS_PREREQUISITES_H
 #define TSCT_TOOLS_PREREQUISITES_H
 
-#include <stddef.h>
-
 #include "lib/base/wing.h"
 
-/*
- * Checks that the kernel supports kernel events, and that the caller may use BPF. Returns
- * 0, or -errno with the reason and the fix in @why.
- */
-TSCT_WING int prerequisites_check(char *why, size_t size);
+/* Checks that the kernel supports kernel events, and that the caller may use BPF. Returns NULL,
+ * or the reason why not, with the fix; valid until the next call. */
+TSCT_WING const char *prerequisites_check(void);
 
-/* Checks that the BPF programs of the events can call the module. Returns 0, or -errno
- * with the reason and the fix in @why. */
-TSCT_WING int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
-					 size_t size);
+/* The same for BPF programs of the events that call the module */
+TSCT_WING const char *prerequisites_check_module(const char *const *events, unsigned int nr);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

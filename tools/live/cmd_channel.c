@@ -226,7 +226,7 @@ static int create_channel(struct channel_list *all, const struct channel_options
 	struct tsct_channel_create arg = {
 		.policy = w->policy, .flags = w->flags | TSCT_CHANNEL_KEEP,
 		.block_size = w->block_size, .blocks = w->blocks,
-		.roles = TSCT_ROLE_WRITE,
+		.roles = TSCT_ROLE_WRITE, .defs_size = TSCT_CHANNEL_DEFS_SIZE,
 	};
 	struct listed_channel made = { 0 };
 	struct provider_connection *p;

@@ -25,9 +25,8 @@ struct status_report {
 	char chosen_why[256];		/* reason why no provider is usable, or "" */
 	/* name of the time stamps' source, and why it is used */
 	char source_why[256];
-	char kernel_why[512];		/* why kernel events are unavailable, or "" */
-	/* why kernel events are recorded without the module, or "" */
-	char module_why[512];
+	/* why kernel events are unavailable, or are recorded without the module; NULL: neither */
+	const char *kernel_why, *module_why;
 	/* socket of a recorder with kernel events of a flight recorder, or "" */
 	char recorder[512];
 	const char *clock_origin;
@@ -98,9 +97,9 @@ static void print_text(struct status_report *s)
 	       *s->chosen_why ? ": " : "", s->chosen_why);
 	printf("%-14s %s\n", "time stamps", s->source_why);
 	print_clock(s);
-	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " :
-	       *s->module_why ? "yes, without the module: " : "yes, by the module",
-	       *s->kernel_why ? s->kernel_why : s->module_why);
+	printf("%-14s %s%s\n", "kernel events", s->kernel_why ? "no: " :
+	       s->module_why ? "yes, without the module: " : "yes, by the module",
+	       s->kernel_why ?: s->module_why ?: "");
 	if (*s->recorder)
 		printf("%-14s has kernel events, in rings of its own at %s; 'trace-ctl snapshot'"
 		       " copies them\n", "record -f", s->recorder);
@@ -163,8 +162,8 @@ static json_t *make_json(struct status_report *s)
 		"programs_use_why", ctl_json_text(s->chosen_why),
 		"stamps", ctl_json_text(s->source_why),
 		"clock", json_clock(s),
-		"kernel_events", "available", !*s->kernel_why,
-			"why", *s->kernel_why ? s->kernel_why : s->module_why,
+		"kernel_events", "available", !s->kernel_why,
+			"why", s->kernel_why ?: s->module_why ?: "",
 			"recorder", *s->recorder ? ctl_json_text(s->recorder) : json_null(),
 		"channels", channel_view_list(&s->channels, true));
 }
@@ -180,11 +179,8 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_read(&s->channels);
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	channel_find_recorders(s->recorder, sizeof(s->recorder));
-	if (!prerequisites_check)
-		strcpy(s->kernel_why, TSCT_WING_MISSING("kernel"));
-	else if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
-		prerequisites_check_module(NULL, 0, s->module_why,
-					   sizeof(s->module_why));
+	s->kernel_why = prerequisites_check ? prerequisites_check() : TSCT_WING_MISSING("kernel");
+	s->module_why = s->kernel_why ? NULL : prerequisites_check_module(NULL, 0);
 	s->clock_origin = tsct_clock_origin(clock);
 	s->clock_why = tsct_clock_reason(clock);
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);

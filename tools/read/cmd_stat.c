@@ -428,9 +428,7 @@ static int cmd_stat(int argc, char **argv)
 		return EXIT_FAILED;
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
-	err = count_init(&s);
-	if (!err)
-		err = count_events(&s);
+	err = count_init(&s) ?: count_events(&s);
 	if (!err && tsct_recording_has_samples(s.rec) &&
 	    sync_samples_open(s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */

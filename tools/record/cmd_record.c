@@ -214,8 +214,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
  * first error. *ret_path: the command's file, malloc'ed. Returns the exit status. */
 static int check_prerequisites(struct record_options *o, char **ret_path)
 {
-	const char *only = getenv("TSCTRACE_PROVIDER");
-	char why[512];
+	const char *only = getenv("TSCTRACE_PROVIDER"), *why;
 
 	if (o->command) {
 		*ret_path = record_child_find(o->command[0]);
@@ -228,12 +227,10 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 		return ctl_fail(EXIT_FAILED, "--stack: " TSCT_WING_MISSING("stacks"));
 	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
-	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
-			     (only && !strcmp(only, "module") &&
-			      prerequisites_check_module(o->events, o->nr_events,
-							 why, sizeof(why)))))
-		return ctl_fail(EXIT_FAILED, "kernel events: %s", why);
-	return EXIT_DONE;
+	why = o->nr_events ? prerequisites_check() : NULL;
+	if (o->nr_events && !why && only && !strcmp(only, "module"))
+		why = prerequisites_check_module(o->events, o->nr_events);
+	return why ? ctl_fail(EXIT_FAILED, "kernel events: %s", why) : EXIT_DONE;
 }
 
 static int finish_recording(struct record_session *s, struct record_child *child,

@@ -5,6 +5,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 

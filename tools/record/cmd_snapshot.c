@@ -361,13 +361,10 @@ static int open_previous(struct record_session *s)
 	close(fd);
 	if (err)
 		return ctl_fail(err, "%s", explain_previous(err));
-	err = add_channels(s, &boot);
-	if (!err)
-		err = open_clock(s, &boot);
-	if (!err)
-		err = record_session_prepare(s);
-	if (!err)
-		err = describe_boot(s, &boot);
+	err = add_channels(s, &boot) ?:
+		open_clock(s, &boot) ?:
+		record_session_prepare(s) ?:
+		describe_boot(s, &boot);
 	tsct_previous_boot_free(&boot);
 	return err;
 }

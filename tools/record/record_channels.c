@@ -15,6 +15,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "lib/base/cpus.h"
 #include "lib/provider/ring_size.h"
 #include "record_statedump.h"
 #include "tools/common/prerequisites.h"
@@ -255,7 +256,7 @@ static int open_program(struct record_session *s, unsigned int i)
  * module, or $TSCTRACE_PROVIDER names another provider, creates it in the embedded server. */
 static int open_kernel(struct record_session *s)
 {
-	char name[TSCT_NAME_MAX], why[512] = "$TSCTRACE_PROVIDER";
+	char name[TSCT_NAME_MAX];
 	struct tsct_channel_options options = {
 		.name = name,
 		.policy = record_policy(s->o),
@@ -265,16 +266,13 @@ static int open_kernel(struct record_session *s)
 		.channel_flags = TSCT_CHANNEL_KERNEL,
 	};
 	struct tsct_channel **t = &s->channels[s->nr_programs];
-	const char *only = getenv("TSCTRACE_PROVIDER");
-	int err = 0;
+	const char *only = getenv("TSCTRACE_PROVIDER"), *why;
+	int err;
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
-	if (!only || !*only || !strcmp(only, "module"))
-		err = prerequisites_check_module(s->o->events, s->o->nr_events, why,
-						 sizeof(why));
-	else
-		err = -ENODEV;
-	if (!err) {
+	why = only && *only && strcmp(only, "module") ? "$TSCTRACE_PROVIDER" :
+		prerequisites_check_module(s->o->events, s->o->nr_events);
+	if (!why) {
 		err = choose_size(s, false, &options) ?: tsct_channel_open_at(NULL, &options, t);
 	} else {
 		if (s->o->verbose)

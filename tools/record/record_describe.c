@@ -220,13 +220,10 @@ static int describe_recording(struct record_session *s)
 		header = tsct_channel_info(s->channels[i]);
 		nr_cpus = header->nr_cpus > nr_cpus ? header->nr_cpus : nr_cpus;
 	}
-	err = tsct_recording_random_uuid(rec->uuid);
-	if (!err)
-		err = tsct_recording_make(rec, 1);
-	if (!err)
-		err = tsct_recording_locate(rec, nr_cpus);
-	if (!err)
-		err = describe_node(s, &rec->nodes[0]);
+	err = tsct_recording_random_uuid(rec->uuid) ?:
+		tsct_recording_make(rec, 1) ?:
+		tsct_recording_locate(rec, nr_cpus) ?:
+		describe_node(s, &rec->nodes[0]);
 	if (err)
 		return err;
 	rec->clock_origin = strdup(tsct_clock_origin(s->clock));

@@ -48,9 +48,7 @@ int record_session_open(struct record_session *s,
 			 o->nr_channels ? o->channels[i] : first);
 	/* Do not use the channels of an outer recorder, which sets TSCTRACE_SOCKET. */
 	unsetenv("TSCTRACE_SOCKET");
-	err = record_channels_open(s);
-	if (!err)
-		err = record_session_prepare(s);
+	err = record_channels_open(s) ?: record_session_prepare(s);
 	if (err)
 		return err;
 	/* Set the environment of the command to record. */

@@ -333,9 +333,7 @@ static int fetch_samples(struct record_session *s)
 
 	do {
 		begin_samples_request(s);
-		err = await_answer(s);
-		if (!err)
-			err = add_answer_text(s, sync->call.answer);
+		err = await_answer(s) ?: add_answer_text(s, sync->call.answer);
 		tsct_control_call_end(&sync->call);
 	} while (!err && sync->more);
 	write_samples(s);

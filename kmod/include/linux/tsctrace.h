@@ -30,7 +30,7 @@ struct tsct_kchannel;
  * @policy: what happens when a ring is full: TSCT_POLICY_DISCARD: new events are lost
  *	until a reader frees space; TSCT_POLICY_OVERWRITE: the oldest events are overwritten
  * @block_size: bytes of a block, a power of two from 4096 to 65536; the largest payload
- *	is TSCT_PAYLOAD_MAX(@block_size)
+ *	is TSCT_PAYLOAD_MAX(@block_size), at most TSCT_KERNEL_PAYLOAD_MAX
  * @blocks: blocks per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
  *
  * Each CPU present gets a ring of @block_size * @blocks bytes now. CPUs that are added
@@ -81,7 +81,8 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name,
  * @channel: result of tsct_channel_open()
  * @id: event id, from tsct_event_define()
  * @payload: @len bytes in the defined layout; may be NULL if @len is 0
- * @len: bytes of @payload, at most TSCT_PAYLOAD_MAX() of the channel's block size
+ * @len: bytes of @payload, at most TSCT_PAYLOAD_MAX() of the channel's block size, and
+ *	TSCT_KERNEL_PAYLOAD_MAX
  *
  * Reads the counter and writes the event to the ring of this CPU, with the
  * thread id of the current task. It takes no lock and never waits; up to 64

@@ -167,7 +167,11 @@ struct tsct_channel_create {
 	__u32 blocks;			/* number of blocks per CPU, a power of two */
 	__u32 roles;			/* TSCT_ROLE_* of the descriptor */
 	__u32 id;			/* out: id of the channel */
-	__u64 reserved[4];
+	__u32 defs_size;		/* bytes for definitions, a multiple of TSCT_PAGE_SIZE,
+					 * at most TSCT_DEFS_SIZE_MAX; 0: TSCT_DEFS_SIZE. A
+					 * server does not need it, as its area grows */
+	__u32 reserved0;
+	__u64 reserved[3];
 };
 
 /*
@@ -181,8 +185,8 @@ struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
 	__u32 id;			/* in: id of the channel, or 0: find the channel
 					 * by name; out: id of the channel */
-	__u32 uid;			/* user id of the owner; TSCT_UID_SELF: the
-					 * caller */
+	__u32 uid;			/* user id of the owner, in the caller's user
+					 * namespace; TSCT_UID_SELF: the caller */
 	__u32 roles;			/* TSCT_ROLE_* of the descriptor; 0 (module
 					 * only): no role */
 	__u32 reserved0;
@@ -214,7 +218,7 @@ struct tsct_channel_adopt {
 struct tsct_channel_info {
 	__u32 id;			/* in: id of the previous channel; out: id
 					 * found */
-	__u32 uid;
+	__u32 uid;			/* owner, as in struct tsct_channel_attach */
 	char name[TSCT_NAME_MAX];
 	__u32 policy;
 	__u32 flags;
@@ -336,9 +340,7 @@ struct tsct_clock_snapshot {
 	__u64 cycles;
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
-	__u32 set_seq;			/* kernel's clock_was_set_seq: changes at least
-					 * whenever CLOCK_REALTIME is set */
-	__u32 source_seq;		/* kernel's count of clocksource changes */
+	__u64 reserved;
 	__u64 restore_seq;		/* restores of the virtual machine that VM
 					 * Generation ID reported since the module was
 					 * loaded */

@@ -122,8 +122,10 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
-/* bytes of definitions in a channel of the module; a server's channel may have more */
+/* bytes of definitions in a channel of the module that was made without a size of its own; a
+ * server's channel grows */
 #define TSCT_DEFS_SIZE		65536
+#define TSCT_DEFS_SIZE_MAX	(4U << 20)
 
 /* Values of struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
@@ -160,7 +162,7 @@ struct tsct_channel_header {
 	__u32 size;		/* bytes of this struct */
 	__u32 id;		/* channel id from 1; not reused for a long time */
 	char name[TSCT_NAME_MAX];
-	__u32 uid;		/* user id of the owner */
+	__u32 uid;		/* user id of the owner, in the creator's user namespace */
 	__u32 policy;		/* policy of the channel, TSCT_POLICY_* */
 	__u32 flags;		/* flags of the channel, TSCT_CHANNEL_* */
 	__u32 source;		/* source of all cycles in the channel,
@@ -238,10 +240,15 @@ struct tsct_block {
 	((block_size) - TSCT_BLOCK_HEADER - TSCT_RECORD_ALIGN - \
 	 (__u32)sizeof(struct tsct_record))
 
+/* The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
+ * with interrupts off. A smaller block has less room. */
+#define TSCT_KERNEL_PAYLOAD_MAX	8192
+
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX */
+#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX; in
+				 * a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3

@@ -110,8 +110,9 @@
 
 #define TSCT_CLOCK_MAGIC	0x326b636c63747374ULL	/* magic number, "tstclck2" */
 
-/* Read-only device for every user. It can be mapped at offset 0, one page, and polled:
- * poll() reports POLLIN and POLLPRI once after each change of the count. */
+/* Read-only device for every user. It can be mapped at offset 0, one page. read() copies the
+ * count, 8 bytes, and never waits; poll() reports POLLIN and POLLPRI while the count is another
+ * one than at the last read(), or at open(). */
 #define TSCT_DISRUPTIONS_PATH	"/dev/tsctrace-clock"
 #define TSCT_DISRUPTIONS_MAGIC	0x7072736974637374ULL	/* magic number, "tsctisrp" */
 

@@ -23,6 +23,8 @@
 #define TSCT_GENL_CMD_DISRUPTED		1	/* the clock was disrupted */
 #define TSCT_GENL_CMD_CHANNEL_MADE	9	/* a channel was made */
 #define TSCT_GENL_CMD_CHANNEL_REMOVED	10	/* a channel ceased to exist */
+/* the kernel could not write events to a channel: at most one message a second for each */
+#define TSCT_GENL_CMD_CHANNEL_LOST	11
 
 /* Attributes of a disruption of the clock */
 #define TSCT_GENL_CLOCK_CAUSE		2

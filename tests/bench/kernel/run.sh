@@ -31,6 +31,7 @@ build_module() {	# KERNEL_DIR RELEASE
 
 	[ -e "$1/build/Module.symvers" ] ||
 		symvers="$1/build/vmlinux.symvers $symvers"
+	rm -rf "$src"	# Kbuild does not notice another Module.symvers
 	mkdir -p "$src"
 	ln -sfn "$here/Kbuild" "$here/tsct-bench.c" "$src"
 	quietly module.log make -C "$1/build" M="$src" TSCTRACE="$top" W=1 \

@@ -27,7 +27,7 @@ static struct {
 } slots[SLOTS];
 static DEFINE_TSCT_KEVENT(event_a);
 static DEFINE_TSCT_KEVENT(event_b);
-static u8 payload[4096];
+static u8 payload[16384];
 
 static void close_slot(unsigned int slot)
 {
@@ -86,8 +86,11 @@ static int define(unsigned int slot, const u8 *sel)
 /* sel[2]: id; [3]: length; [4]: number of events */
 static int emit(unsigned int slot, const u8 *sel, bool kevent)
 {
-	static const u32 lens[] = { 8, 0, 1, 16, 64, 100, 1000, 4000, 4096, 65536 };
-	const u32 len = lens[sel[3] % 10];
+	static const u32 lens[] = {
+		8, 0, 1, 16, 64, 100, 1000, 4000, 4096, 65536, TSCT_KERNEL_PAYLOAD_MAX,
+		TSCT_KERNEL_PAYLOAD_MAX + 1,
+	};
+	const u32 len = lens[sel[3] % 12];
 	unsigned int i, id = slots[slot].id ?: TSCT_ID_FIRST;
 	int err = 0;
 

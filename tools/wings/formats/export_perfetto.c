@@ -31,9 +31,12 @@
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
-typedef TsctPerfetto__TracePacket packet;
-typedef TsctPerfetto__DebugAnnotation annotation;
-typedef TsctPerfetto__InternedName name;
+/* Sets an optional field of a message. */
+#define SET(message, field, value)	((message)->has_##field = 1, (message)->field = (value))
+
+typedef Pft__TracePacket packet;
+typedef Pft__DebugAnnotation annotation;
+typedef Pft__InternedName name;
 
 struct perfetto {
 	__u8 *out;
@@ -54,10 +57,10 @@ struct perfetto {
 };
 
 /* Short names for Perfetto's types of track events */
-#define SLICE_BEGIN	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
-#define SLICE_END	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END
-#define INSTANT		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT
-#define COUNTER		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER
+#define SLICE_BEGIN	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
+#define SLICE_END	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_END
+#define INSTANT		PFT__TRACK_EVENT__TYPE__TYPE_INSTANT
+#define COUNTER		PFT__TRACK_EVENT__TYPE__TYPE_COUNTER
 
 static __u64 field_name(__u32 def, __u32 field)
 {
@@ -85,75 +88,63 @@ static __u64 kind_name(const struct tsct_export *x)
 
 static void set_time(packet *one, __s64 ns)
 {
-	one->has_timestamp = 1;
-	one->timestamp = ns;
-	one->has_sequence_flags = 1;
-	one->sequence_flags = STATE_NEEDED;
+	SET(one, timestamp, ns);
+	SET(one, sequence_flags, STATE_NEEDED);
 }
 
 static void set_name(name *n, __u64 iid, const char *text)
 {
-	tsct_perfetto__interned_name__init(n);
-	n->has_iid = 1;
-	n->iid = iid;
+	pft__interned_name__init(n);
+	SET(n, iid, iid);
 	n->name = (char *)text;
 }
 
 /* Writes a packet. Returns 0 or -ENOMEM. */
 static int put_packet(struct tsct_export *x, packet *one)
 {
-	TsctPerfetto__Trace trace = TSCT_PERFETTO__TRACE__INIT;
+	Pft__Trace trace = PFT__TRACE__INIT;
 	struct perfetto *p = x->own;
 	size_t size;
 
-	one->has_trusted_packet_sequence_id = 1;
-	one->trusted_packet_sequence_id = SEQUENCE;
+	SET(one, trusted_packet_sequence_id, SEQUENCE);
 	trace.n_packet = 1;
 	trace.packet = &one;
-	size = tsct_perfetto__trace__get_packed_size(&trace);
+	size = pft__trace__get_packed_size(&trace);
 	if (tsct_array_reserve(&p->out, &p->room, size, 1))
 		return -ENOMEM;
-	tsct_perfetto__trace__pack(&trace, p->out);
+	pft__trace__pack(&trace, p->out);
 	fwrite(p->out, 1, size, x->file);
 	return 0;
 }
 
 /* Writes a packet with names, stacks or frames. Later packets refer to these by ID. */
-static int put_interned(struct tsct_export *x, TsctPerfetto__InternedData *interned)
+static int put_interned(struct tsct_export *x, Pft__InternedData *interned)
 {
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 
 	one.interned_data = interned;
-	one.has_sequence_flags = 1;
-	one.sequence_flags = STATE_NEEDED;
+	SET(&one, sequence_flags, STATE_NEEDED);
 	return put_packet(x, &one);
 }
 
 /* Writes the first packet, which clears the interned data and defines the clock. */
 static int put_clock(struct tsct_export *x)
 {
-	TsctPerfetto__ClockSnapshot__Clock real =
-		TSCT_PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks = &real;
-	TsctPerfetto__ClockSnapshot snapshot =
-		TSCT_PERFETTO__CLOCK_SNAPSHOT__INIT;
-	TsctPerfetto__TracePacketDefaults defaults =
-		TSCT_PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	Pft__ClockSnapshot__Clock real = PFT__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks = &real;
+	Pft__ClockSnapshot snapshot = PFT__CLOCK_SNAPSHOT__INIT;
+	Pft__TracePacketDefaults defaults = PFT__TRACE_PACKET_DEFAULTS__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 
-	real.has_clock_id = real.has_timestamp = 1;
-	real.clock_id = CLOCK_REAL;
-	real.timestamp = x->begin_ns;
+	SET(&real, clock_id, CLOCK_REAL);
+	SET(&real, timestamp, x->begin_ns);
 	snapshot.n_clocks = 1;
 	snapshot.clocks = &clocks;
-	snapshot.has_primary_trace_clock = 1;
-	snapshot.primary_trace_clock = CLOCK_REAL;
-	defaults.has_timestamp_clock_id = 1;
-	defaults.timestamp_clock_id = CLOCK_REAL;
+	SET(&snapshot, primary_trace_clock, CLOCK_REAL);
+	SET(&defaults, timestamp_clock_id, CLOCK_REAL);
 	one.clock_snapshot = &snapshot;
 	one.trace_packet_defaults = &defaults;
-	one.has_sequence_flags = one.has_first_packet_on_sequence = 1;
-	one.sequence_flags = STATE_CLEARED;
-	one.first_packet_on_sequence = 1;
+	SET(&one, sequence_flags, STATE_CLEARED);
+	SET(&one, first_packet_on_sequence, 1);
 	return put_packet(x, &one);
 }
 
@@ -175,12 +166,11 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 }
 
 static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
-		     TsctPerfetto__TrackDescriptor *track)
+		     Pft__TrackDescriptor *track)
 {
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 
-	track->has_uuid = 1;
-	track->uuid = uuid;
+	SET(track, uuid, uuid);
 	track->has_parent_uuid = !!parent;
 	track->parent_uuid = parent;
 	one.track_descriptor = track;
@@ -221,10 +211,8 @@ static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
 
 static int put_process(struct tsct_export *x, struct tsct_thread *p)
 {
-	TsctPerfetto__TrackDescriptor track =
-		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	TsctPerfetto__ProcessDescriptor process =
-		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
+	Pft__ProcessDescriptor process = PFT__PROCESS_DESCRIPTOR__INIT;
 	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
 
 	if (p->own && !p->renamed)
@@ -233,8 +221,7 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 	p->renamed = false;
 	tsct_thread_label(p, title);
 	tsct_utf8_clean(tidy, title, strlen(title));
-	process.has_pid = 1;
-	process.pid = pid_of(x, p->node, p->tid);
+	SET(&process, pid, pid_of(x, p->node, p->tid));
 	process.process_name = tidy;
 	track.process = &process;
 	return put_track(x, TRACK_PROCESS | p->index, 0, &track);
@@ -242,16 +229,13 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 
 static int put_node(struct tsct_export *x, __u32 node, char *label)
 {
-	TsctPerfetto__TrackDescriptor track =
-		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	TsctPerfetto__ProcessDescriptor process =
-		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
+	Pft__ProcessDescriptor process = PFT__PROCESS_DESCRIPTOR__INIT;
 	int err;
 
 	process.n_process_labels = 1;
 	process.process_labels = &label;
-	process.has_pid = 1;
-	process.pid = pid_of(x, node, 0);
+	SET(&process, pid, pid_of(x, node, 0));
 	process.process_name = clean_text(x->nodes[node], strlen(x->nodes[node]));
 	if (!process.process_name)
 		return -ENOMEM;
@@ -265,10 +249,8 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
  * have the same id, which Perfetto does not accept. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
-	TsctPerfetto__TrackDescriptor track =
-		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	TsctPerfetto__ThreadDescriptor thread =
-		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
+	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
+	Pft__ThreadDescriptor thread = PFT__THREAD_DESCRIPTOR__INIT;
 	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
 	struct tsct_thread *process;
 	__u64 parent = TRACK_NODE | t->node;
@@ -288,9 +270,8 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 	tsct_thread_label(t, title);
 	tsct_utf8_clean(tidy, title, strlen(title));
 	if (t->tid) {
-		thread.has_pid = thread.has_tid = 1;
-		thread.pid = pid_of(x, t->node, t->tgid);
-		thread.tid = t->tid;
+		SET(&thread, pid, pid_of(x, t->node, t->tgid));
+		SET(&thread, tid, t->tid);
 		thread.thread_name = tidy;
 		track.thread = &thread;
 	} else {
@@ -302,10 +283,8 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 static int put_counter_track(struct tsct_export *x, const struct tsct_export_event *ev,
 			     __u32 field, bool only)
 {
-	TsctPerfetto__TrackDescriptor track =
-		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	TsctPerfetto__CounterDescriptor counter =
-		TSCT_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
+	Pft__CounterDescriptor counter = PFT__COUNTER_DESCRIPTOR__INIT;
 	const struct tsct_event_def *def = ev->e->def;
 	char title[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
 	char *category = x->rec->streams[ev->e->stream].name;
@@ -340,11 +319,10 @@ static int put_nodes(struct tsct_export *x)
  * of its own. Perfetto joins equal mappings, and frames are few in comparison with samples. */
 static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 {
-	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
-	TsctPerfetto__Mapping mapping = TSCT_PERFETTO__MAPPING__INIT, *mappings = &mapping;
-	TsctPerfetto__Frame frame = TSCT_PERFETTO__FRAME__INIT, *frames = &frame;
-	TsctPerfetto__InternedBytes build_id = TSCT_PERFETTO__INTERNED_BYTES__INIT;
-	TsctPerfetto__InternedBytes *build_ids = &build_id;
+	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
+	Pft__Mapping mapping = PFT__MAPPING__INIT, *mappings = &mapping;
+	Pft__Frame frame = PFT__FRAME__INIT, *frames = &frame;
+	Pft__InternedBytes build_id = PFT__INTERNED_BYTES__INIT, *build_ids = &build_id;
 	name function, path, *functions = &function, *paths = &path;
 	__u8 id[TSCT_BUILD_ID_MAX];
 	struct perfetto *p = x->own;
@@ -356,17 +334,17 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 
 	set_name(&function, iid, tidy);
 	set_name(&path, iid, file);
-	build_id.has_iid = build_id.has_str = true;
-	build_id.iid = iid;
+	SET(&build_id, iid, iid);
+	build_id.has_str = 1;
 	build_id.str = (ProtobufCBinaryData) { tsct_build_id_bytes(f->build_id, id), id };
-	mapping.has_iid = mapping.has_build_id = true;
-	mapping.iid = mapping.build_id = iid;
+	SET(&mapping, iid, iid);
+	SET(&mapping, build_id, iid);
 	mapping.n_path_string_ids = 1;
 	mapping.path_string_ids = &iid;
-	frame.has_iid = frame.has_function_name_id = frame.has_mapping_id = true;
-	frame.iid = frame.function_name_id = frame.mapping_id = iid;
-	frame.has_rel_pc = true;
-	frame.rel_pc = f->address;
+	SET(&frame, iid, iid);
+	SET(&frame, function_name_id, iid);
+	SET(&frame, mapping_id, iid);
+	SET(&frame, rel_pc, f->address);
 	interned.n_function_names = interned.n_mapping_paths = interned.n_build_ids = 1;
 	interned.function_names = &functions;
 	interned.mapping_paths = &paths;
@@ -385,9 +363,8 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 /* Writes a stack, unless it was written before. */
 static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 {
-	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
-	TsctPerfetto__Callstack callstack = TSCT_PERFETTO__CALLSTACK__INIT;
-	TsctPerfetto__Callstack *callstacks = &callstack;
+	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
+	Pft__Callstack callstack = PFT__CALLSTACK__INIT, *callstacks = &callstack;
 	struct perfetto *p = x->own;
 	uint64_t *ids;
 	int err = 0;
@@ -404,8 +381,7 @@ static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 		if (!p->frame_named[stack->frames[i]->index])
 			err = put_frame(x, stack->frames[i]);
 	}
-	callstack.has_iid = 1;
-	callstack.iid = (uint64_t)stack->index + 1;
+	SET(&callstack, iid, (uint64_t)stack->index + 1);
 	callstack.n_frame_ids = stack->nr;
 	callstack.frame_ids = ids;
 	interned.n_callstacks = 1;
@@ -418,8 +394,8 @@ static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 /* Writes the stack of an event as a sample of its thread, as Perfetto's profilers do. */
 static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	TsctPerfetto__PerfSample sample = TSCT_PERFETTO__PERF_SAMPLE__INIT;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	Pft__PerfSample sample = PFT__PERF_SAMPLE__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	const struct tsct_stack *stack = tsct_stacks_of(p->stacks, x->rec, ev->e);
 	int err;
@@ -430,13 +406,11 @@ static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (err)
 		return err;
 	set_time(&one, ev->ns);
-	sample.has_cpu = sample.has_pid = sample.has_tid = true;
-	sample.cpu = ev->e->cpu;
-	sample.pid = pid_of(x, ev->thread->node, ev->thread->tgid);
-	sample.tid = ev->thread->tid;
-	sample.has_callstack_iid = sample.has_cpu_mode = true;
-	sample.callstack_iid = (uint64_t)stack->index + 1;
-	sample.cpu_mode = stack->nr_kernel ? 1 : 2;
+	SET(&sample, cpu, ev->e->cpu);
+	SET(&sample, pid, pid_of(x, ev->thread->node, ev->thread->tgid));
+	SET(&sample, tid, ev->thread->tid);
+	SET(&sample, callstack_iid, (uint64_t)stack->index + 1);
+	SET(&sample, cpu_mode, stack->nr_kernel ? 1 : 2);
 	one.perf_sample = &sample;
 	return put_packet(x, &one);
 }
@@ -447,9 +421,8 @@ static annotation *add_note(struct perfetto *p, __u64 name_iid)
 {
 	annotation *note = &p->notes[p->nr_notes];
 
-	tsct_perfetto__debug_annotation__init(note);
-	note->has_name_iid = 1;
-	note->name_iid = name_iid;
+	pft__debug_annotation__init(note);
+	SET(note, name_iid, name_iid);
 	p->note[p->nr_notes] = note;
 	p->texts[p->nr_notes++] = NULL;
 	return note;
@@ -491,15 +464,12 @@ static int set_integer(struct perfetto *p, annotation *note,
 	if (call)
 		return set_text(p, note, strdup(call));
 	if (v->field->type > TSCT_TYPE_U64) {
-		note->has_int_value = 1;
-		note->int_value = value;
+		SET(note, int_value, value);
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
 		/* Perfetto shows pointers in hexadecimal. */
-		note->has_pointer_value = 1;
-		note->pointer_value = value;
+		SET(note, pointer_value, value);
 	} else {
-		note->has_uint_value = 1;
-		note->uint_value = value;
+		SET(note, uint_value, value);
 	}
 	return 0;
 }
@@ -514,8 +484,7 @@ static int set_value(struct perfetto *p, annotation *note,
 						    tsct_value_text_len(v)));
 	if (!tsct_value_is_float(v))
 		return set_bytes(p, note, v);
-	note->has_double_value = 1;
-	note->double_value = tsct_value_double(v);
+	SET(note, double_value, tsct_value_double(v));
 	return 0;
 }
 
@@ -531,8 +500,7 @@ static int note_fields(struct tsct_export *x,
 	int err = 0;
 
 	note = add_note(p, cpu_name(x));
-	note->has_uint_value = 1;
-	note->uint_value = ev->e->cpu;
+	SET(note, uint_value, ev->e->cpu);
 	if (ev->act == TSCT_ACT_ORPHAN)
 		err = set_text(p, add_note(p, kind_name(x)),
 			       strdup(tsct_kind_names[ev->e->def->kind]));
@@ -548,11 +516,11 @@ static int note_fields(struct tsct_export *x,
 
 /* Writes an event with definition @def on the thread's track, with all annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
-		     __u32 def, TsctPerfetto__TrackEvent *event)
+		     __u32 def, Pft__TrackEvent *event)
 {
-	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
 	const struct tsct_event_def *d = x->defs[def].def;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	uint64_t category = x->defs[def].stream + 1;
 	name *event_name = &p->names[TSCT_FIELDS_MAX];
@@ -575,8 +543,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		interned.debug_annotation_names = p->field_names;
 		one.interned_data = &interned;
 	}
-	event->has_type = event->has_track_uuid = event->has_name_iid = 1;
-	event->name_iid = def + 1;
+	SET(event, name_iid, def + 1);
 	event->n_category_iids = 1;
 	event->category_iids = &category;
 	event->n_debug_annotations = p->nr_notes;
@@ -587,15 +554,14 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	return err;
 }
 
-static int put_on_thread(struct tsct_export *x,
-			 const struct tsct_export_event *ev, __u32 def,
-			 TsctPerfetto__TrackEvent__Type type)
+static int put_on_thread(struct tsct_export *x, const struct tsct_export_event *ev, __u32 def,
+			 Pft__TrackEvent__Type type)
 {
-	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
+	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
 	uint64_t message = ev->message;
 
-	event.type = type;
-	event.track_uuid = TRACK_THREAD | ev->thread->index;
+	SET(&event, type, type);
+	SET(&event, track_uuid, TRACK_THREAD | ev->thread->index);
 	if (message && ev->act == TSCT_ACT_SEND) {
 		event.n_flow_ids = 1;
 		event.flow_ids = &message;
@@ -629,17 +595,15 @@ static bool is_number(const struct tsct_value *v)
 static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 field, const struct tsct_value *v)
 {
-	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
+	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
 
-	event.type = COUNTER;
-	event.track_uuid = counter_track(ev->thread->node, ev->def, field);
+	SET(&event, type, COUNTER);
+	SET(&event, track_uuid, counter_track(ev->thread->node, ev->def, field));
 	if (tsct_value_is_float(v) || tsct_value_exceeds_s64(v)) {
-		event.has_double_counter_value = 1;
-		event.double_counter_value = tsct_value_is_float(v) ?
-			tsct_value_double(v) : (double)(__u64)tsct_value_integer(v);
+		SET(&event, double_counter_value, tsct_value_is_float(v) ?
+			tsct_value_double(v) : (double)(__u64)tsct_value_integer(v));
 	} else {
-		event.has_counter_value = 1;
-		event.counter_value = tsct_value_integer(v);
+		SET(&event, counter_value, tsct_value_integer(v));
 	}
 	return put_event(x, ev, ev->def, &event);
 }
@@ -679,7 +643,7 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 /* Writes the names of channels, and of the exporter's own annotations. */
 static int put_names(struct tsct_export *x)
 {
-	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
 	name names[TSCT_STREAMS_MAX + 2], *categories[TSCT_STREAMS_MAX];
 	name *ours[] = { &names[TSCT_STREAMS_MAX], &names[TSCT_STREAMS_MAX + 1] };
 	__u32 i;
@@ -718,15 +682,13 @@ static int begin_perfetto(struct tsct_export *x)
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
 					" which this format cannot represent");
-	err = put_clock(x);
-	if (!err)
-		err = put_names(x);
+	err = put_clock(x) ?: put_names(x);
 	return err ? err : put_nodes(x);
 }
 
 static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	TsctPerfetto__TrackEvent__Type type = INSTANT;
+	Pft__TrackEvent__Type type = INSTANT;
 	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
 
 	if (err)
@@ -744,10 +706,9 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 /* Writes an event at the end that states the losses: the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
-	TsctPerfetto__TrackDescriptor track =
-		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
-	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
+	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
 	char title[96];
 	int err;
 
@@ -759,9 +720,8 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	if (err)
 		return err;
 	set_time(&one, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
-	event.has_type = event.has_track_uuid = 1;
-	event.type = INSTANT;
-	event.track_uuid = TRACK_LOST;
+	SET(&event, type, INSTANT);
+	SET(&event, track_uuid, TRACK_LOST);
 	event.name = title;
 	one.track_event = &event;
 	return put_packet(x, &one);

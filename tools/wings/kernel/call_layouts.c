@@ -13,7 +13,7 @@
 
 /* Sets the masks of conditions on a system call. Returns 0 or -errno. */
 static int select_call(struct where_list *list, const struct tsct_syscall *call,
-		       __u64 nr, struct call_layout *layout, char *why, size_t size)
+		       __u64 nr, struct call_layout *layout)
 {
 	struct where_condition condition;
 	struct tsct_event_def def;
@@ -26,7 +26,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 		if (def.fields[i].type >= TSCT_TYPE_S8 && def.fields[i].type <= TSCT_TYPE_S64)
 			layout->is_signed |= 1u << (i < call->nr_args ? i : CALL_RESULT);
 	for (i = 0; list && i < list->nr; i++) {
-		ret = where_apply(&list->where[i], "syscalls", &def, &condition, why, size);
+		ret = where_apply(&list->where[i], "syscalls", &def, &condition);
 		if (ret < 0)
 			return ret;
 		if (ret > 0)
@@ -40,8 +40,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 }
 
 /* Sets the layout of the system call with number @nr, if there is such a call. */
-static int set_call(int map, struct where_list *where, const char *stacks, __u64 nr,
-		    char *why, size_t size)
+static int set_call(int map, struct where_list *where, const char *stacks, __u64 nr)
 {
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
@@ -60,23 +59,21 @@ static int set_call(int map, struct where_list *where, const char *stacks, __u64
 	layout.nr_args = call->nr_args;
 	for (i = 0; i < call->nr_args; i++)
 		layout.sizes[i] = tsct_syscall_arg_size(&call->args[i]) % STRING_MAX;
-	error = select_call(where, call, nr, &layout, why, size);
+	error = select_call(where, call, nr, &layout);
 	if (!error && bpf_map_update_elem(map, &key, &layout, BPF_ANY))
-		error = bpf_errors_fail(-errno, why, size, "system calls: %s",
-					strerror(errno));
+		error = bpf_errors_fail(-errno, "system calls: %s", strerror(errno));
 	return error;
 }
 
-int call_layouts_set(int map, struct where_list *where, const char *stacks, char *why,
-		     size_t size)
+int call_layouts_set(int map, struct where_list *where, const char *stacks)
 {
 	int error = 0;
 	__u32 nr;
 
 	for (nr = 0; !error && nr < tsct_syscalls_limit(); nr++)
-		error = set_call(map, where, stacks, nr, why, size);
+		error = set_call(map, where, stacks, nr);
 	for (nr = 0; !error && nr < tsct_syscalls_compat_limit(); nr++)
-		error = set_call(map, where, stacks, nr | TSCT_SYSCALL_COMPAT, why, size);
+		error = set_call(map, where, stacks, nr | TSCT_SYSCALL_COMPAT);
 	return error;
 }
 

@@ -9,6 +9,7 @@
 #include "tools/bpf/built_in.h"
 #include "kernel_source.h"
 #include "tools/common/cmd.h"
+#include "tools/bpf/bpf_errors.h"
 #include "tools/common/error.h"
 #include "tools/record/cmd_record.h"
 
@@ -33,14 +34,12 @@ static void add_event(struct argp_state *state, struct record_options *o, const 
 /* Adds the conditions in @text, an argument of --where. */
 static void add_where(struct argp_state *state, struct record_options *o, const char *text)
 {
-	char why[256];
-
 	if (!o->where)
 		o->where = calloc(1, sizeof(*o->where));
 	if (!o->where)
 		argp_failure(state, EXIT_FAILED, ENOMEM, "--where");
-	if (where_parse(text, o->where, why, sizeof(why)))
-		argp_error(state, "--where: %s", why);
+	if (where_parse(text, o->where))
+		argp_error(state, "--where: %s", bpf_errors_why());
 	record_options_request(state, TSCT_REQUEST_WHERE, text);
 }
 

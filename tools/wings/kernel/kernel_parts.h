@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of a kernel source: ring buffers, and the BPF objects besides `kernel`. Functions
- * that open a part return 0 or -errno, with the reason in @why if they have it. Functions
+ * that open a part return 0 or -errno; not all set bpf_errors_why(). Functions
  * that close a part accept NULL. */
 #ifndef TSCT_TOOLS_KERNEL_PARTS_H
 #define TSCT_TOOLS_KERNEL_PARTS_H
@@ -79,8 +79,7 @@ unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned i
 
 /* Sets the layouts of the events of all system calls in the map `calls`, with the conditions
  * of @where, NULL: none. @stacks: as in struct kernel_select */
-int call_layouts_set(int map, struct where_list *where, const char *stacks, char *why,
-		     size_t size);
+int call_layouts_set(int map, struct where_list *where, const char *stacks);
 
 /* Calls @take with the name of each system call's event that the rate limit dropped. */
 void call_layouts_limited(int map, take_dropped *take, void *context);
@@ -100,8 +99,7 @@ int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter 
  * later changes, for the statedump. The caller destroys *ret_tasks, also after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
-		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why,
-		     size_t size);
+		     unsigned int nr_roots, struct tasks_bpf **ret_tasks);
 
 /* ---- network: net_source.c ----------------------------------------------------- */
 
@@ -115,12 +113,10 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
  * @ret_bpf: unchanged if no network event is selected; destroy it also after an error
  */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
-		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
-		    size_t size);
+		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);
 
 /* Like the functions of a kernel source with these names, for network events only */
-unsigned long net_source_missed(const struct net_bpf *bpf);
-void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret);
+void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret);
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
 
 #endif /* TSCT_TOOLS_KERNEL_PARTS_H */

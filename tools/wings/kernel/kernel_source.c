@@ -53,8 +53,7 @@ int kernel_source_known(const char *event)
 
 /* Adds the events with a name: built-in events to *set, probes to the source. Returns 0
  * or -errno. */
-static int select_one(struct kernel_source *source, const char *name, unsigned int *set,
-		      char *why, size_t size)
+static int select_one(struct kernel_source *source, const char *name, unsigned int *set)
 {
 	unsigned int events;
 
@@ -64,12 +63,11 @@ static int select_one(struct kernel_source *source, const char *name, unsigned i
 	if (events)
 		return 0;
 	if (!probe_is_probe(name))
-		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; -e list "
+		return bpf_errors_fail(-EINVAL, "%s: no such kernel event; -e list "
 			    "prints all", name);
 	if (!probe_set_add)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: "
-				       TSCT_WING_MISSING("probes"), name);
-	return probe_set_add(&source->probes, name, set, why, size);
+		return bpf_errors_fail(-EOPNOTSUPP, "%s: " TSCT_WING_MISSING("probes"), name);
+	return probe_set_add(&source->probes, name, set);
 }
 
 /* ---- stacks ------------------------------------------------------------- */
@@ -97,8 +95,7 @@ static bool is_event_with_stack(const struct kernel_source *source, unsigned int
 }
 
 /* Checks that each pattern of --stack selects an event that can have a stack. */
-static int check_stacks(const struct kernel_source *source, unsigned int set, char *why,
-			size_t size)
+static int check_stacks(const struct kernel_source *source, unsigned int set)
 {
 	const char *at = source->stacks;
 	char one[512];
@@ -109,7 +106,7 @@ static int check_stacks(const struct kernel_source *source, unsigned int set, ch
 		snprintf(one, sizeof(one), "%.*s", (int)len, at);
 		if (is_event_with_stack(source, set, one))
 			continue;
-		return bpf_errors_fail(-EINVAL, why, size, "--stack=%s: %s", one,
+		return bpf_errors_fail(-EINVAL, "--stack=%s: %s", one,
 			built_in_matches(one, "net_receive", "net_receive") ?
 			"packets are received in interrupts, whose stacks do not show the "
 			"receiver" :
@@ -120,7 +117,7 @@ static int check_stacks(const struct kernel_source *source, unsigned int set, ch
 }
 
 static int define_events(const struct kernel_source *source, struct tsct_channel *channel,
-			 unsigned int set, int *ids, char *why, size_t size)
+			 unsigned int set, int *ids)
 {
 	char fields[512];
 	unsigned int i;
@@ -138,7 +135,7 @@ static int define_events(const struct kernel_source *source, struct tsct_channel
 		ids[i] = tsct_event_define(channel, built_ins[i].name,
 				     built_ins[i].kind, fields);
 		if (ids[i] < 0)
-			return bpf_errors_fail(ids[i], why, size, "%s: cannot define event: %s",
+			return bpf_errors_fail(ids[i], "%s: cannot define event: %s",
 				    built_ins[i].name, strerror(-ids[i]));
 	}
 	return 0;
@@ -165,14 +162,13 @@ static void make_filter(struct kernel_source *source, const struct kernel_select
 		snprintf((char *)filter->name, sizeof(filter->name), "%s", select->name);
 }
 
-static int set_cgroup(const struct kernel_source *source, const char *path, char *why,
-		      size_t size)
+static int set_cgroup(const struct kernel_source *source, const char *path)
 {
 	const __u32 zero = 0;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = 0;
 
 	if (fd < 0 || bpf_map_update_elem(source->shared.cgroup, &zero, &fd, BPF_ANY))
-		error = bpf_errors_fail(-errno, why, size, "%s: %s; name the directory of a "
+		error = bpf_errors_fail(-errno, "%s: %s; name the directory of a "
 					"cgroup of version 2, below /sys/fs/cgroup", path,
 					strerror(errno));
 	if (fd >= 0)
@@ -180,20 +176,19 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 	return error;
 }
 
-/* Makes the maps `buffers` and `stacks`. Returns 0, or -errno with the reason in @why. */
-static int make_maps(struct kernel_source *source, char *why, size_t size)
+/* Makes the maps `buffers` and `stacks`. Returns 0, or -errno. */
+static int make_maps(struct kernel_source *source)
 {
 	source->shared.buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers",
 						sizeof(__u32), sizeof(struct buffer),
 						BUFFERS_PER_CPU * libbpf_num_possible_cpus(),
 						NULL);
 	if (source->shared.buffers < 0)
-		return bpf_errors_fail_step(-errno, "make buffers for", why, size);
+		return bpf_errors_fail_step(-errno, "make buffers for");
 	source->shared.stacks = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "tsct_stacks",
 					       sizeof(__u64), sizeof(__u8),
 					       source->stacks ? STACKS_SENT : 64, NULL);
-	return source->shared.stacks < 0 ? bpf_errors_fail_step(-errno, "make stacks for",
-								why, size) : 0;
+	return source->shared.stacks < 0 ? bpf_errors_fail_step(-errno, "make stacks for") : 0;
 }
 
 /*
@@ -211,9 +206,8 @@ static int wait_for_programs(const struct kernel_source *source)
 		-errno : 0;
 }
 
-/* Makes the map that wait_for_programs() updates. Returns 0, or -errno with the reason in
- * @why. */
-static int make_wait_map(struct kernel_source *source, char *why, size_t size)
+/* Makes the map that wait_for_programs() updates. Returns 0, or -errno. */
+static int make_wait_map(struct kernel_source *source)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options);
 
@@ -223,7 +217,7 @@ static int make_wait_map(struct kernel_source *source, char *why, size_t size)
 	if (source->wait_inner >= 0)
 		source->wait_map = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tsct_wait",
 						  sizeof(__u32), sizeof(__u32), 1, &options);
-	return source->wait_map < 0 ? bpf_errors_fail_step(-errno, "make a map for", why, size) : 0;
+	return source->wait_map < 0 ? bpf_errors_fail_step(-errno, "make a map for") : 0;
 }
 
 /* Returns the largest number that a thread can have. */
@@ -271,13 +265,12 @@ static int select_second(struct kernel_bpf *bpf)
 }
 
 /* Sets the constants and maps of the built-in programs, and which of them are loaded. */
-static int configure(struct kernel_source *source, unsigned int set, const int *ids,
-		     char *why, size_t size)
+static int configure(struct kernel_source *source, unsigned int set, const int *ids)
 {
 	struct kernel_bpf *bpf = source->bpf;
 	const bool follow = !source->shared.filter.all_processes;
 	const int nr = built_in_where(source->where, SCHED_SWITCH, SYS_EXIT, ids,
-				      (void *)bpf->rodata->where, why, size);
+				      (void *)bpf->rodata->where);
 	unsigned int i;
 
 	if (nr < 0)
@@ -303,120 +296,114 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf->rodata->sched_switch_stacks = built_in_has_stack(source->stacks, "sched_switch",
 							      "sched");
 	bpf->rodata->syscall_stacks = source->stacks != NULL;
-	return make_maps(source, why, size) ?:
+	return make_maps(source) ?:
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers) ?:
 		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }
 
-static int check_prerequisites(struct tsct_channel *channel, char *why, size_t size)
+static int check_prerequisites(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
-	int error;
+	const char *why;
 
 	if (!header)
-		return bpf_errors_fail(-ENODEV, why, size, "no channel: %s",
-			    tsct_channel_error(channel));
+		return bpf_errors_fail(-ENODEV, "no channel: %s", tsct_channel_error(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
-		return bpf_errors_fail(-EINVAL, why, size,
-			    "channel %.32s is for programs; use one created "
-			    "with TSCT_CHANNEL_KERNEL", header->name);
-	error = prerequisites_check(why, size);
-	if (!error && tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE)
-		error = prerequisites_check_module(NULL, 0, why, size);
-	return error;
+		return bpf_errors_fail(-EINVAL, "channel %.32s is for programs; use one created"
+				       " with TSCT_CHANNEL_KERNEL", header->name);
+	why = prerequisites_check();
+	if (!why && tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE)
+		why = prerequisites_check_module(NULL, 0);
+	return why ? bpf_errors_fail(-EOPNOTSUPP, "%s", why) : 0;
 }
 
 /* ---- interface --------------------------------------------------------- */
 
 /* Selects the events, and makes the filter and the conditions of all programs. */
 static int select_events(struct kernel_source *source, const char *const *events,
-			 unsigned int nr, const struct kernel_select *select,
-			 unsigned int *set, char *why, size_t size)
+			 unsigned int nr, const struct kernel_select *select, unsigned int *set)
 {
 	unsigned int i;
 	int error = 0;
 
 	for (i = 0; !error && i < nr; i++)
-		error = select_one(source, events[i], set, why, size);
+		error = select_one(source, events[i], set);
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
 	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
-		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots,
-						  why, size);
-	return error ?: check_stacks(source, *set, why, size);
+		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots);
+	return error ?: check_stacks(source, *set);
 }
 
 /* Makes the secret of the stacks' hashes, and the ring buffers. */
 static int make_shared(struct kernel_source *source, struct tsct_channel *channel,
-		       const struct tsct_clock *clock, const struct kernel_select *select,
-		       char *why, size_t size)
+		       const struct tsct_clock *clock, const struct kernel_select *select)
 {
 	struct bpf_shared *shared = &source->shared;
 	int error;
 
 	if (getrandom(&shared->hash_secret, sizeof(shared->hash_secret), 0) < 0)
-		return bpf_errors_fail_step(-errno, "make a hash for", why, size);
+		return bpf_errors_fail_step(-errno, "make a hash for");
 	shared->hash_secret |= 1;
 	error = tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE ? 0 :
 		bpf_rings_open(channel, clock, select->ring_cpus, shared, &source->rings);
 	if (error)
-		return bpf_errors_fail_step(error, "make ring buffers for", why, size);
+		return bpf_errors_fail_step(error, "make ring buffers for");
 	error = statedump_ring_open(clock, select->short_of_memory ? STATEDUMP_BYTES_LEAST :
 				    STATEDUMP_BYTES, shared, &source->statedump);
-	return error ? bpf_errors_fail_step(error, "make a ring buffer for", why, size) : 0;
+	return error ? bpf_errors_fail_step(error, "make a ring buffer for") : 0;
 }
 
 /* Opens, loads and attaches the object `kernel`, whose maps the other objects share. */
 static int open_kernel(struct kernel_source *source, const struct kernel_select *select,
-		       unsigned int set, const int *ids, char *why, size_t size)
+		       unsigned int set, const int *ids)
 {
 	int error = task_source_find_self(&source->shared, &source->shared.filter);
 
 	if (error)
-		return bpf_errors_fail_step(error, "run", why, size);
+		return bpf_errors_fail_step(error, "run");
 	error = kernel_open(&source->shared, &source->bpf);
 	if (error)
-		return bpf_errors_fail_step(error, "open", why, size);
-	error = configure(source, set, ids, why, size) ?:
+		return bpf_errors_fail_step(error, "open");
+	error = configure(source, set, ids) ?:
 		(source->probes && source->where ?
-		 probe_set_where(source->probes, source->where, why, size) : 0);
+		 probe_set_where(source->probes, source->where) : 0);
 	if (error)
 		return error;
 	error = kernel_bpf__load(source->bpf);
 	if (error)
-		return bpf_errors_fail_step(error, "load", why, size);
+		return bpf_errors_fail_step(error, "load");
 	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
 		error = call_layouts_set(bpf_map__fd(source->bpf->maps.calls),
-					 source->where, source->stacks, why, size);
+					 source->where, source->stacks);
 	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
 	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	if (!error && select->cgroup)
-		error = set_cgroup(source, select->cgroup, why, size);
+		error = set_cgroup(source, select->cgroup);
 	if (error)
 		return error;
 	error = select_second(source->bpf);
 	if (error)
-		return bpf_errors_fail_step(error, "run", why, size);
+		return bpf_errors_fail_step(error, "run");
 	error = kernel_bpf__attach(source->bpf);
-	return error ? bpf_errors_fail_step(error, "attach", why, size) : 0;
+	return error ? bpf_errors_fail_step(error, "attach") : 0;
 }
 
 /* A step runs only if all steps before it succeeded. kernel_source_close() also frees a
  * source of which only some steps ran. */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
-		       const struct kernel_select *select, struct kernel_source **ret,
-		       char *why, size_t size)
+		       const struct kernel_select *select, struct kernel_source **ret)
 {
 	struct kernel_source *source = calloc(1, sizeof(*source));
 	int ids[NR_BUILT_IN], error;
 	unsigned int set = 0;
 
 	if (!source)
-		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+		return bpf_errors_fail(-ENOMEM, "out of memory");
 	bpf_errors_begin();
 	source->channel = channel;
 	source->wait_map = source->wait_inner = -1;
@@ -426,17 +413,17 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
-	error = select_events(source, events, nr, select, &set, why, size) ?:
-		check_prerequisites(channel, why, size) ?:
-		define_events(source, channel, set, ids, why, size) ?:
-		make_shared(source, channel, clock, select, why, size) ?:
-		make_wait_map(source, why, size) ?:
-		open_kernel(source, select, set, ids, why, size) ?:
+	error = select_events(source, events, nr, select, &set) ?:
+		check_prerequisites(channel) ?:
+		define_events(source, channel, set, ids) ?:
+		make_shared(source, channel, clock, select) ?:
+		make_wait_map(source) ?:
+		open_kernel(source, select, set, ids) ?:
 		task_source_open(&source->shared, select->roots, select->nr_roots,
-				 &source->tasks, why, size) ?:
+				 &source->tasks) ?:
 		net_source_open(&source->shared, source->where, source->stacks, ids,
-				&source->net, why, size) ?:
-		(source->where ? where_check_used(source->where, why, size) : 0);
+				&source->net) ?:
+		(source->where ? where_check_used(source->where) : 0);
 	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);
@@ -445,7 +432,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	return error;
 }
 
-int kernel_source_attach(struct kernel_source *source, char *why, size_t size)
+int kernel_source_attach(struct kernel_source *source)
 {
 	int left;
 
@@ -453,7 +440,7 @@ int kernel_source_attach(struct kernel_source *source, char *why, size_t size)
 		return 0;
 	bpf_errors_begin();
 	left = probe_set_attach(source->probes, source->channel, &source->shared,
-				source->stacks, why, size);
+				source->stacks);
 	bpf_errors_end();
 	return left;
 }
@@ -482,32 +469,6 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
 	return statedump_ring_pump(source->statedump, take, context);
 }
 
-unsigned long kernel_source_statedump_count(const struct kernel_source *source,
-					    unsigned int count)
-{
-	return statedump_ring_count(source->statedump, count);
-}
-
-unsigned long kernel_source_missing(const struct kernel_source *source)
-{
-	return source->rings ? bpf_rings_missing(source->rings) : 0;
-}
-
-unsigned long kernel_source_refused(const struct kernel_source *source)
-{
-	return source->rings ? bpf_rings_refused(source->rings) : 0;
-}
-
-unsigned long kernel_source_untracked(const struct kernel_source *source)
-{
-	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
-}
-
-void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret)
-{
-	net_source_unknown(source->net, ret);
-}
-
 /*
  * Returns an upper bound of the number of system calls' starts, or ends, that neither program
  * recorded. @recorded: number of those that the second recorded because the first missed them
@@ -528,23 +489,28 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 	return left < of_second ? left : of_second;
 }
 
-unsigned long kernel_source_missed(const struct kernel_source *source)
+void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret)
 {
 	const struct kernel_bpf *bpf = source->bpf;
-	unsigned long missed = READ_ONCE(bpf->bss->missed) +
-		bpf_program_missed(bpf->progs.on_sched_switch) +
-		calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
-			     &bpf->bss->second_runs.enter) +
-		calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
-			     &bpf->bss->second_runs.exit) +
-		net_source_missed(source->net);
 
-	return missed + (source->probes ? probe_set_missed(source->probes) : 0);
-}
-
-bool kernel_source_counts_missed(const struct kernel_source *source)
-{
-	return !source->probes || probe_set_counts_missed(source->probes);
+	*ret = (struct kernel_figures) {
+		.missed = READ_ONCE(bpf->bss->missed) +
+			bpf_program_missed(bpf->progs.on_sched_switch) +
+			calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
+				     &bpf->bss->second_runs.enter) +
+			calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
+				     &bpf->bss->second_runs.exit) +
+			(source->probes ? probe_set_missed(source->probes) : 0),
+		.counts_missed = !source->probes || probe_set_counts_missed(source->probes),
+		.untracked = READ_ONCE(bpf->bss->untracked),
+		.statedump_lost = statedump_ring_count(source->statedump, STATEDUMP_LOST),
+		.stacks_refused = statedump_ring_count(source->statedump, STATEDUMP_REFUSED),
+	};
+	if (source->rings) {
+		ret->missing = bpf_rings_missing(source->rings);
+		ret->refused = bpf_rings_refused(source->rings);
+	}
+	net_source_figures(source->net, ret);
 }
 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,

@@ -49,17 +49,16 @@ int kernel_source_known(const char *event);
  * @select: selects threads, and events by conditions and rate
  *
  * Loads and attaches the BPF programs, except those of probes: kernel_source_attach() does
- * that. Returns 0 or -errno, with the reason and the fix in @why. Not thread-safe, because
+ * that. Returns 0 or -errno. Not thread-safe, because
  * libbpf's log is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
-		       const struct kernel_select *select, struct kernel_source **ret,
-		       char *why, size_t why_size);
+		       const struct kernel_select *select, struct kernel_source **ret);
 
 /* Loads and attaches the program of the next probe, as kernel_source_open() does. Returns the
  * number of probes that are left; 0: all programs are attached; or -errno. */
-int kernel_source_attach(struct kernel_source *source, char *why, size_t why_size);
+int kernel_source_attach(struct kernel_source *source);
 
 /* Begins the recording at @begin, in cycles. Without the module, earlier events, and those
  * lost before the last call of kernel_source_pump(), are left out. */
@@ -88,21 +87,9 @@ int kernel_source_flush(struct kernel_source *source, uint64_t end);
 typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
 			   const void *payload, size_t size);
 
-/*
- * Calls @take with each record that BPF programs have sent for the statedump since the
- * last call, in the order of arrival. To be called before and after kernel_source_stop().
- * Returns 0 or -errno. kernel_source_statedump_count() returns a number that the programs
- * count; @count: enum statedump_count.
- */
-int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
-			    void *context);
-unsigned long kernel_source_statedump_count(const struct kernel_source *source,
-					    unsigned int count);
-
-/* Returns the number of events in ring buffers of BPF that were not moved into the channel. */
-unsigned long kernel_source_missing(const struct kernel_source *source);
-/* Returns the number of events that were not recorded because they cannot have their times. */
-unsigned long kernel_source_refused(const struct kernel_source *source);
+/* Calls @take with each record that BPF programs have sent for the statedump since the last call,
+ * in the order of arrival. To be called before and after kernel_source_stop(). Returns 0 or -errno. */
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take, void *context);
 
 /*
  * Calls @take with the name of each event that the rate limit dropped, and the number of
@@ -111,28 +98,25 @@ unsigned long kernel_source_refused(const struct kernel_source *source);
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* Parts of network events that are unknown where the kernel hides its addresses */
-struct kernel_unknown {
-	unsigned long messages;	/* number of events with the message number 0: unknown */
+/* What is not recorded, so far */
+struct kernel_figures {
+	/* upper bound of the number of events that were missed: if an event occurs while a BPF
+	 * program runs on the same CPU, the kernel does not run the program again */
+	unsigned long missed;
+	bool counts_missed;	/* false: the kernel does not count what some probes missed */
+	unsigned long untracked;	/* processes for which the map of processes had no room */
+	unsigned long missing;	/* events in ring buffers of BPF, not moved into the channel */
+	unsigned long refused;	/* events that cannot have their times */
+	/* reports for the statedump, and stacks of which the kernel refused a part */
+	unsigned long statedump_lost, stacks_refused;
+	/* network events, where the kernel hides its addresses: */
+	unsigned long unnumbered;	/* events with the message number 0: unknown */
 	bool fragments;		/* no number if a datagram's first bytes are in fragments */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
 	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
 };
 
-/* Sets *ret to what is unknown, so far. */
-void kernel_source_unknown(const struct kernel_source *source, struct kernel_unknown *ret);
-
-/* Returns the number of processes that are not recorded: the map of processes was full. */
-unsigned long kernel_source_untracked(const struct kernel_source *source);
-
-/*
- * Returns an upper bound of the number of kernel events that were not recorded: if an event
- * occurs while a BPF program runs on the same CPU, the kernel does not run the program again.
- */
-unsigned long kernel_source_missed(const struct kernel_source *source);
-
-/* Returns false if there are probes whose missed events the kernel does not count. */
-bool kernel_source_counts_missed(const struct kernel_source *source);
+void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret);
 
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);

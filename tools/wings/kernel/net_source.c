@@ -27,13 +27,13 @@ static void load_pair(struct bpf_program *process, struct bpf_program *interrupt
 
 /* Sets the constants and maps of the programs, and which of them are loaded. */
 static int configure(const struct bpf_shared *shared, struct where_list *list,
-		     const int *ids, struct net_bpf *bpf, char *why, size_t size)
+		     const int *ids, struct net_bpf *bpf)
 {
 	/* The programs of IPv6 attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = !access("/proc/net/if_inet6", F_OK);
 	const bool send = ids[NET_SEND];
 	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids,
-				      (void *)bpf->rodata->where, why, size);
+				      (void *)bpf->rodata->where);
 
 	if (nr < 0)
 		return nr;
@@ -52,8 +52,7 @@ static int configure(const struct bpf_shared *shared, struct where_list *list,
 }
 
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
-		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
-		    size_t size)
+		    const char *stacks, const int *ids, struct net_bpf **ret_bpf)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	struct net_bpf *bpf;
@@ -63,32 +62,27 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		return 0;
 	error = net_open(shared, ret_bpf);
 	if (error)
-		return bpf_errors_fail_step(error, "open", why, size);
+		return bpf_errors_fail_step(error, "open");
 	bpf = *ret_bpf;
 	bpf->rodata->send_stacks = built_in_has_stack(stacks, "net_send", "net");
-	error = configure(shared, list, ids, bpf, why, size);
+	error = configure(shared, list, ids, bpf);
 	if (error)
 		return error;
 	error = net_bpf__load(bpf);
 	if (error)
-		return bpf_errors_fail_step(error, "load", why, size);
+		return bpf_errors_fail_step(error, "load");
 	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory), &options))
-		return bpf_errors_fail_step(-errno, "run", why, size);
+		return bpf_errors_fail_step(-errno, "run");
 	error = net_bpf__attach(bpf);
-	return error ? bpf_errors_fail_step(error, "attach", why, size) : 0;
+	return error ? bpf_errors_fail_step(error, "attach") : 0;
 }
 
-unsigned long net_source_missed(const struct net_bpf *bpf)
+void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret)
 {
-	return bpf ? bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed) : 0;
-}
-
-void net_source_unknown(const struct net_bpf *bpf, struct kernel_unknown *ret)
-{
-	memset(ret, 0, sizeof(*ret));
 	if (!bpf)
 		return;
-	ret->messages = READ_ONCE(bpf->bss->unknown.messages);
+	ret->missed += bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed);
+	ret->unnumbered = READ_ONCE(bpf->bss->unknown.messages);
 	ret->fragments = bpf->bss->unknown.memory;
 	ret->interrupts = bpf->bss->unknown.interrupts;
 	ret->hidden = bpf->bss->unknown.error == -EPERM;

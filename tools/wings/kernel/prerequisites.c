@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Checks what kernel events need of the kernel, the module and the user's rights */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #include <linux/capability.h>
 
-#include "tools/bpf/bpf_errors.h"
 #include "tools/common/prerequisites.h"
 #include "tools/bpf/probe_set.h"
 #include "tools/bpf/progs/bpf_open.h"
@@ -44,49 +42,39 @@ static bool is_confidential(void)
 	return strstr(text, "[confidentiality]");
 }
 
-int prerequisites_check(char *why, size_t size)
+const char *prerequisites_check(void)
 {
 	if (access(KERNEL_BTF, F_OK))
-		return bpf_errors_fail(-EOPNOTSUPP, why, size,
-			    "this kernel has no type information (%s is "
-			    "missing); boot one built with "
-			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
-	if (!is_capable(CAP_SYS_ADMIN) && !(is_capable(CAP_BPF) &&
-					    is_capable(CAP_PERFMON)))
-		return bpf_errors_fail(-EPERM, why, size,
-			    "no permission to use BPF; run as root, or with "
-			    "CAP_BPF and CAP_PERFMON (events of programs need "
-			    "neither)");
+		return "this kernel has no type information (" KERNEL_BTF " is missing); boot one"
+			" built with CONFIG_DEBUG_INFO_BTF=y";
+	if (!is_capable(CAP_SYS_ADMIN) && !(is_capable(CAP_BPF) && is_capable(CAP_PERFMON)))
+		return "no permission to use BPF; run as root, or with CAP_BPF and CAP_PERFMON"
+			" (events of programs need neither)";
 	if (is_confidential())
-		return bpf_errors_fail(-EPERM, why, size,
-			    "the kernel is locked down against reading its memory "
-			    "(" LOCKDOWN "); boot with lockdown=integrity, or "
-			    "record events of programs only");
-	return 0;
+		return "the kernel is locked down against reading its memory (" LOCKDOWN "); boot"
+			" with lockdown=integrity, or record events of programs only";
+	return NULL;
 }
 
-int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
-			       size_t size)
+const char *prerequisites_check_module(const char *const *events, unsigned int nr)
 {
+	static char text[512];
 	unsigned int i;
 
 	/* Before Linux 6.12, only programs of raw tracepoints and of fentry may call modules. */
 	for (i = 0; i < nr; i++)
-		if (probe_is_probe(events[i]) && !bpf_kernel_since(6, 12))
-			return bpf_errors_fail(-EOPNOTSUPP, why, size,
-				    "%s: before Linux 6.12, probes cannot call the module; without "
-				    "TSCTRACE_PROVIDER=module, ring buffers of BPF are used",
-				    events[i]);
+		if (probe_is_probe(events[i]) && !bpf_kernel_since(6, 12)) {
+			snprintf(text, sizeof(text), "%s: before Linux 6.12, probes cannot call the"
+				 " module; without TSCTRACE_PROVIDER=module, ring buffers of BPF are"
+				 " used", events[i]);
+			return text;
+		}
 	if (access("/sys/module/tsctrace", F_OK))
-		return bpf_errors_fail(-ENODEV, why, size,
-			    "the kernel module is not loaded; run insmod "
-			    "tsctrace.ko (or modprobe tsctrace)");
+		return "the kernel module is not loaded; run insmod tsctrace.ko (or modprobe"
+			" tsctrace)";
 	if (access(MODULE_BTF, F_OK))
-		return bpf_errors_fail(-EOPNOTSUPP, why, size,
-			    "the loaded tsctrace.ko was built without BTF, so "
-			    "BPF programs cannot call it; install the packages "
-			    "dwarves (pahole) and linux-kbuild-6.12 or newer "
-			    "(resolve_btfids), run make module, and load it "
-			    "again");
-	return 0;
+		return "the loaded tsctrace.ko was built without BTF, so BPF programs cannot call"
+			" it; install the packages dwarves (pahole) and linux-kbuild-6.12 or newer"
+			" (resolve_btfids), run make module, and load it again";
+	return NULL;
 }

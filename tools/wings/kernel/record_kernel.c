@@ -39,9 +39,9 @@ static void raise_limit(void)
 /* Prints once what network events will not show, and how to get it. */
 static void print_unknown(const struct record_session *s)
 {
-	struct kernel_unknown unknown;
+	struct kernel_figures unknown;
 
-	kernel_source_unknown(s->source, &unknown);
+	kernel_source_figures(s->source, &unknown);
 	if (s->o->quiet || (!unknown.fragments && !unknown.interrupts))
 		return;
 	ctl_error("-e net: addresses of the kernel are %s:%s%s%s; %s",
@@ -72,18 +72,18 @@ static int discard_events(const struct record_session *s)
 	return 0;
 }
 
-/* Attaches the programs of all probes. Returns 0, or -errno with the reason in @why. */
-static int attach_probes(struct record_session *s, char *why, size_t size)
+/* Attaches the programs of all probes. Returns 0, or -errno. */
+static int attach_probes(struct record_session *s)
 {
 	__s64 shown = tsct_monotonic_ns(), now;
 	unsigned int nr = 0;
 	char line[64];
 	int left, err = 0;
 
-	while (!err && (left = kernel_source_attach(s->source, why, size)) > 0) {
+	while (!err && (left = kernel_source_attach(s->source)) > 0) {
 		nr = nr ? nr : (unsigned int)left + 1;
 		if (stop_signals)
-			return bpf_errors_fail(-EINTR, why, size, "interrupted before all events"
+			return bpf_errors_fail(-EINTR, "interrupted before all events"
 					       " were attached");
 		/* record_stacks_open(), without which stacks are not taken, needs the names of
 		 * all programs. */
@@ -100,7 +100,7 @@ static int attach_probes(struct record_session *s, char *why, size_t size)
 	}
 	if (nr)
 		record_print_progress(s->o, "");
-	return err ? bpf_errors_fail(err, why, size, "reading the rings failed: %s",
+	return err ? bpf_errors_fail(err, "reading the rings failed: %s",
 				     strerror(-err)) : left;
 }
 
@@ -120,7 +120,6 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		.rate_early_ns = s->o->rate_early_ns,
 		.stacks = s->o->stacks,
 	};
-	char why[1024] = "";
 	pid_t *roots = NULL;
 	int err;
 
@@ -137,12 +136,12 @@ int record_kernel_open(struct record_session *s, pid_t root)
 	raise_limit();
 	attach->begin_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
-				 s->o->nr_events, &select, &s->source, why, sizeof(why));
+				 s->o->nr_events, &select, &s->source);
 	free(roots);
 	if (!err)
-		err = attach_probes(s, why, sizeof(why));
+		err = attach_probes(s);
 	if (err) {
-		ctl_error("kernel events: %s", why);
+		ctl_error("kernel events: %s", bpf_errors_why());
 		if (s->o->verbose)
 			fputs(bpf_errors_log(), stderr);
 		return err;
@@ -248,44 +247,39 @@ static void store_limited(struct record_session *s)
 
 void record_kernel_begin(struct record_session *s)
 {
-	struct kernel_unknown unknown;
+	struct kernel_figures before;
 
 	kernel_source_begin(s->source, s->started);
-	kernel_source_unknown(s->source, &unknown);
-	s->unnumbered = unknown.messages;
-	s->missed = kernel_source_missed(s->source);
+	kernel_source_figures(s->source, &before);
+	s->unnumbered = before.unnumbered;
+	s->missed = before.missed;
 	kernel_source_limited(s->source, add_limited, s);
 }
 
 void record_kernel_stop(struct record_session *s)
 {
-	struct kernel_unknown unknown;
-	unsigned long missed;
-	int err;
+	struct kernel_figures now;
+	int err = kernel_source_stop(s->source);
 
-	err = kernel_source_stop(s->source);
 	if (err)
 		ctl_error("kernel events: cannot wait for BPF programs that still run: %s; their"
 			  " last events may be missing", strerror(-err));
 	s->unmoved = err;
-	kernel_source_unknown(s->source, &unknown);
-	s->unnumbered = unknown.messages - s->unnumbered;
-	s->untracked = kernel_source_untracked(s->source);
-	missed = kernel_source_missed(s->source);
-	s->missed = missed > s->missed ? missed - s->missed : 0;
-	s->missed_uncounted = !kernel_source_counts_missed(s->source);
+	kernel_source_figures(s->source, &now);
+	s->unnumbered = now.unnumbered - s->unnumbered;
+	s->untracked = now.untracked;
+	s->missed = now.missed > s->missed ? now.missed - s->missed : 0;
+	s->missed_uncounted = !now.counts_missed;
 	kernel_source_limited(s->source, add_limited, s);
 	store_limited(s);
 }
 
 void record_kernel_flush(struct record_session *s)
 {
-	unsigned long missing, refused;
+	struct kernel_figures now;
 	__u64 taken;
 	int moved;
 
-	s->rec.nodes[0].statedump_lost += kernel_source_statedump_count(s->source, STATEDUMP_LOST);
-	s->refused = kernel_source_statedump_count(s->source, STATEDUMP_REFUSED);
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
 		/* Drain only the kernel channel, and only up to the recording's end: later
@@ -293,17 +287,18 @@ void record_kernel_flush(struct record_session *s)
 		if (!s->o->flight)
 			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
 	} while (moved > 0);
-	missing = kernel_source_missing(s->source);
-	if (moved < 0 || missing)
-		ctl_error("%lu kernel events could not be moved to the recording%s%s", missing,
+	kernel_source_figures(s->source, &now);
+	s->rec.nodes[0].statedump_lost += now.statedump_lost;
+	s->refused = now.stacks_refused;
+	if (moved < 0 || now.missing)
+		ctl_error("%lu kernel events could not be moved to the recording%s%s", now.missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
-	s->unmoved = s->unmoved || moved < 0 || missing;
-	refused = kernel_source_refused(s->source);
-	if (refused)
+	s->unmoved = s->unmoved || moved < 0 || now.missing;
+	if (now.refused)
 		ctl_error("%lu kernel event%s not recorded: their times are before the recording"
 			  " or in the future, as in a time namespace (time_namespaces(7)) whose"
 			  " /proc/self/timens_offsets cannot be read; mount /proc, or run"
-			  " trace-ctl outside", refused, view_plural(refused));
+			  " trace-ctl outside", now.refused, view_plural(now.refused));
 	record_kernel_close(s);
 }
 

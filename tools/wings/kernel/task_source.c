@@ -78,37 +78,36 @@ int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter 
  * program follow_fork is attached already, so no later descendant is missed.
  */
 static int track_processes(const struct tasks_bpf *tasks, const pid_t *roots,
-			   unsigned int nr_roots, char *why, size_t size)
+			   unsigned int nr_roots)
 {
 	unsigned int i;
 	int error = 0;
 
 	for (i = 0; !error && i < nr_roots; i++) {
 		if (kill(roots[i], 0) && errno == ESRCH)
-			return bpf_errors_fail(-ESRCH, why, size, "there is no process %d",
-					       roots[i]);
+			return bpf_errors_fail(-ESRCH, "there is no process %d", roots[i]);
 		error = run_iterator(tasks->progs.track_root, roots[i]);
 	}
 	while (!error && tasks->bss->nr_added) {
 		tasks->bss->nr_added = 0;
 		error = run_iterator(tasks->progs.track_children, 0);
 	}
-	return error ? bpf_errors_fail(error, why, size, "cannot find processes and their "
+	return error ? bpf_errors_fail(error, "cannot find processes and their "
 				       "children: %s", strerror(-error)) : 0;
 }
 
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
-		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why, size_t size)
+		     unsigned int nr_roots, struct tasks_bpf **ret_tasks)
 {
 	int error = tasks_open(shared, ret_tasks);
 	struct bpf_program *program;
 
 	if (error)
-		return bpf_errors_fail_step(error, "open", why, size);
+		return bpf_errors_fail_step(error, "open");
 	error = tasks_bpf__load(*ret_tasks);
 	if (error)
-		return bpf_errors_fail_step(error, "load", why, size);
-	error = track_processes(*ret_tasks, roots, nr_roots, why, size);
+		return bpf_errors_fail_step(error, "load");
+	error = track_processes(*ret_tasks, roots, nr_roots);
 	if (error)
 		return error;
 	bpf_object__for_each_program(program, (*ret_tasks)->obj)
@@ -116,7 +115,7 @@ int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 			bpf_program__set_autoattach(program, false);
 	error = tasks_bpf__attach(*ret_tasks);
 	if (error)
-		return bpf_errors_fail_step(error, "attach", why, size);
+		return bpf_errors_fail_step(error, "attach");
 	error = run_iterator((*ret_tasks)->progs.report_all, 0);
-	return error ? bpf_errors_fail_step(error, "run", why, size) : 0;
+	return error ? bpf_errors_fail_step(error, "run") : 0;
 }

@@ -286,9 +286,8 @@ int merge_use_mpi(struct tsct_merge *m)
 	int err;
 
 	m->mpi = calloc(m->nr + 1, sizeof(*m->mpi));
-	err = merge_agree(m, m->mpi ? 0 : merge_fail_errno(m, -ENOMEM));
-	if (!err)
-		err = merge_do(m, &read);
+	err = merge_agree(m, m->mpi ? 0 : merge_fail_errno(m, -ENOMEM)) ?:
+		merge_do(m, &read);
 	if (!err && find_common(m))
 		err = merge_do(m, &take) ?: 1;
 	for (i = 0; m->mpi && i < m->nr; i++) {

@@ -467,9 +467,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 		return ctl_fail(-ENOMEM, "--ranks: out of memory");
 	r->nr_others = place.size - 1;
 	r->listener = -1;
-	err = leave_launcher(&r->early, &o->group);
-	if (!err)
-		err = ranks_listen(r, o->dir);
+	err = leave_launcher(&r->early, &o->group) ?: ranks_listen(r, o->dir);
 	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
 		err = -errno;
 	if (!err && uname(&host))

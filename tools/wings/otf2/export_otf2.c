@@ -534,9 +534,7 @@ static int end_otf2(struct tsct_export *x)
 	for (i = 0; i < o->nr_locations && !err; i++)
 		err = close_location(x, &o->locations[i]) ?: tsct_otf2_poll(x);
 	if (!err)
-		err = tsct_otf2_events_end(o->writer);
-	if (!err)
-		err = tsct_otf2_define(x);
+		err = tsct_otf2_events_end(o->writer) ?: tsct_otf2_define(x);
 	if (!err) {
 		err = tsct_otf2_writer_finish(o->writer);
 		o->writer = NULL;

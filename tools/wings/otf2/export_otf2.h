@@ -118,6 +118,7 @@ struct otf2_peer {
 struct otf2_strings {
 	FILE *spool;		/* file of all strings, each with its NUL */
 	__u32 nr;
+	const char *last;	/* text of the string that was added last */
 	struct tsct_index recent;	/* pointers to struct otf2_string, by hash of the text */
 	size_t bytes;			/* total size of the strings in `recent`, bytes */
 };

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of an OTF2 export, written after all events. Readers need strings before the
- * definitions that use them. So there are two passes: the first collects the strings, the
- * second writes the definitions.
+ * Definitions of an OTF2 export, written after all events. Readers need a string before the
+ * definitions that use it: first come the strings of the events, then each new string right
+ * before the definition that uses it first.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "lib/base/array.h"
 #include "export_otf2.h"
 #include "lib/core/port.h"
 
@@ -20,11 +19,7 @@ struct defining {
 	struct tsct_export *x;
 	struct otf2 *o;
 	OTF2_GlobalDefWriter *to;
-	bool collecting;
-	__u32 *refs;	/* ids of strings (OTF2_StringRef), in the order in which the
-			 * definitions use the strings */
-	__u32 nr_refs, next;
-	int err;		/* first error; after an error nothing is written */
+	int err;		/* first error */
 };
 
 static void check_code(struct defining *d, OTF2_ErrorCode code)
@@ -33,21 +28,17 @@ static void check_code(struct defining *d, OTF2_ErrorCode code)
 		d->err = tsct_otf2_export_fail(d->x, tsct_otf2_errno(code));
 }
 
-static bool is_writing(const struct defining *d)
-{
-	return !d->collecting && !d->err;
-}
-
+/* Returns the id of a string, which it defines if it is new. */
 static __u32 add_string(struct defining *d, const char *text)
 {
+	struct otf2_strings *strings = &d->o->strings;
+	const __u32 nr = strings->nr;
 	__u32 ref = 0;
 	int err;
 
-	if (!d->collecting)
-		return d->refs[d->next++];
-	err = tsct_otf2_string(&d->o->strings, text, strlen(text), &ref);
-	if (!err)
-		err = tsct_array_add(&d->refs, &d->nr_refs, &ref, sizeof(ref));
+	err = tsct_otf2_string(strings, text, strlen(text), &ref);
+	if (!err && ref == nr)
+		check_code(d, OTF2_GlobalDefWriter_WriteString(d->to, ref, strings->last));
 	if (!d->err)
 		d->err = err;
 	return ref;
@@ -94,8 +85,6 @@ static void define_node(struct defining *d, __u32 node)
 {
 	__u32 name = add_string(d, d->x->nodes[node]), class = add_string(d, "node");
 
-	if (!is_writing(d))
-		return;
 	check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, node + 1, name,
 							       class, 0));
 	check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(d->to, node + 1,
@@ -106,9 +95,8 @@ static void define_nodes(struct defining *d)
 {
 	__u32 i, name = add_string(d, "tsctrace"), class = add_string(d, "machine");
 
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
-				class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+	check_code(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
+			class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 	for (i = 0; i < d->x->nr_nodes; i++)
 		if (!d->x->rec->nodes[i].same)
 			define_node(d, i);
@@ -152,10 +140,9 @@ static __u32 group_of(const struct defining *d, const struct otf2_location *l)
 
 static void define_group(struct defining *d, __u32 number, __u32 node, __u32 name)
 {
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, number, name,
-				OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
-				OTF2_UNDEFINED_LOCATION_GROUP));
+	check_code(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, number, name,
+			OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
+			OTF2_UNDEFINED_LOCATION_GROUP));
 }
 
 static void define_groups(struct defining *d)
@@ -185,10 +172,9 @@ static void define_location(struct defining *d, __u32 number)
 	const struct otf2_location *l = &d->o->locations[number];
 	const __u32 name = title_string(d, l->thread);
 
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, name,
-				OTF2_LOCATION_TYPE_CPU_THREAD, l->nr_events,
-				group_of(d, l)));
+	check_code(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, name,
+			OTF2_LOCATION_TYPE_CPU_THREAD, l->nr_events,
+			group_of(d, l)));
 }
 
 static void define_region(struct defining *d, __u32 slice)
@@ -207,10 +193,9 @@ static void define_region(struct defining *d, __u32 slice)
 		if (d->x->defs[i].def && d->x->defs[i].slice == slice &&
 		    d->x->defs[i].def->kind == TSCT_KIND_BEGIN)
 			role = tsct_otf2_mpi_region(d->x->defs[i].def);
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name, name, what,
-				role, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
-				OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING, 0, 0));
+	check_code(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name, name, what,
+			role, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
+			OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING, 0, 0));
 }
 
 static void define_attribute(struct defining *d, __u32 number, const char *name,
@@ -218,9 +203,8 @@ static void define_attribute(struct defining *d, __u32 number, const char *name,
 {
 	__u32 name_ref = add_string(d, name), what_ref = add_string(d, what);
 
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteAttribute(d->to, number,
-				name_ref, what_ref, type));
+	check_code(d, OTF2_GlobalDefWriter_WriteAttribute(d->to, number,
+			name_ref, what_ref, type));
 }
 
 static void define_attributes(struct defining *d)
@@ -252,12 +236,11 @@ static void define_member(struct defining *d, __u32 number,
 
 	snprintf(name, sizeof(name), "%s.%s", def->name, f->name);
 	ref = add_string(d, name);
-	if (is_writing(d))
-		check_code(d, OTF2_GlobalDefWriter_WriteMetricMember(d->to, number,
-				ref, none, OTF2_METRIC_TYPE_USER,
-				OTF2_METRIC_ABSOLUTE_NEXT,
-				tsct_otf2_metric_type(f), OTF2_BASE_DECIMAL, 0,
-				none));
+	check_code(d, OTF2_GlobalDefWriter_WriteMetricMember(d->to, number,
+			ref, none, OTF2_METRIC_TYPE_USER,
+			OTF2_METRIC_ABSOLUTE_NEXT,
+			tsct_otf2_metric_type(f), OTF2_BASE_DECIMAL, 0,
+			none));
 }
 
 static void define_metric(struct defining *d, __u32 number)
@@ -274,7 +257,7 @@ static void define_metric(struct defining *d, __u32 number)
 		members[nr] = first->member + nr;
 		define_member(d, members[nr++], def, &def->fields[f]);
 	}
-	if (nr && is_writing(d))
+	if (nr)
 		check_code(d, OTF2_GlobalDefWriter_WriteMetricClass(d->to,
 				first->metric, nr, members,
 				OTF2_METRIC_ASYNCHRONOUS,
@@ -328,8 +311,6 @@ static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index
 	const __u32 parent = tsct_otf2_mpi_ref_of(mpi, comm->parent);
 	uint64_t *members;
 
-	if (!is_writing(d))
-		return;
 	members = calloc(comm->size, sizeof(*members));
 	if (!members) {
 		d->err = -ENOMEM;
@@ -374,7 +355,7 @@ static void define_comm(struct defining *d)
 
 	if (!members)
 		d->err = -ENOMEM;
-	if (members && is_writing(d))
+	if (members)
 		define_all_threads(d, paradigm, all, name, members, index);
 	for (i = 0; members && i < d->o->mpi.nr_refs; i++)
 		define_mpi_comm(d, i + 1, index);
@@ -433,20 +414,10 @@ static int define_offsets(struct tsct_export *x, __u64 location)
 {
 	const struct otf2 *o = x->own;
 	const __u64 error = tsct_export_error_ns(x);
-	OTF2_DefWriter *to;
-	OTF2_ErrorCode code;
-	int err;
+	const uint64_t times[] = { o->first_ns, o->last_ns };
 
-	err = tsct_otf2_local_begin(o->writer, location, &to);
-	if (err)
-		return err;
-	code = error == UINT64_MAX ? OTF2_SUCCESS :
-		OTF2_DefWriter_WriteClockOffset(to, o->first_ns, 0, error);
-	if (!code && error != UINT64_MAX && o->last_ns > o->first_ns)
-		code = OTF2_DefWriter_WriteClockOffset(to, o->last_ns, 0, error);
-	if (code)
-		return tsct_otf2_errno(code);
-	return tsct_otf2_local_end(o->writer, to);
+	return tsct_otf2_local_write(o->writer, location, times, error == UINT64_MAX ? 0 :
+				     o->last_ns > o->first_ns ? 2 : 1, error);
 }
 
 /* ---- properties of the archive, and writing of all definitions ---------- */
@@ -518,7 +489,7 @@ static void describe_archive(struct defining *d)
 int tsct_otf2_define(struct tsct_export *x)
 {
 	struct otf2 *o = x->own;
-	struct defining d = { .x = x, .o = o, .collecting = true };
+	struct defining d = { .x = x, .o = o };
 	__u32 i;
 
 	for (i = 0; i < o->nr_locations && !d.err; i++)
@@ -526,16 +497,12 @@ int tsct_otf2_define(struct tsct_export *x)
 	if (!d.err)
 		describe_archive(&d);
 	if (!d.err)
-		define_all(&d);
-	if (!d.err)
 		d.err = tsct_otf2_defs_begin(o->writer, &d.to);
-	d.collecting = false;
 	if (!d.err)
 		define_clock(&d);
 	if (!d.err)
 		define_strings(&d);
 	if (!d.err)
 		define_all(&d);
-	free(d.refs);
 	return d.err;
 }

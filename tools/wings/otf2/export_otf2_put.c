@@ -248,9 +248,8 @@ int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
 		if (n < (ssize_t)e->len)
 			err = n < 0 ? (int)n : -EIO;
 		if (!err)
-			err = replay_events(x, l->events, text, e->len);
-		if (!err)
-			err = tsct_otf2_poll(x);
+			err = replay_events(x, l->events, text, e->len) ?:
+				tsct_otf2_poll(x);
 	}
 	if (!err)
 		err = replay_events(x, l->events, w->text, w->len);
@@ -360,6 +359,7 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		return -ENOMEM;
 	}
 	new->ref = *ret_ref = s->nr++;
+	s->last = new->text;
 	s->bytes += len + 1;
 	if (fwrite(new->text, 1, len + 1, s->spool) == len + 1)
 		return 0;

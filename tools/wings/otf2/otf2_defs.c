@@ -399,10 +399,9 @@ OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void)
 
 	if (!c)
 		return NULL;
-	code = OTF2_GlobalDefReaderCallbacks_SetUnknownCallback(c, unknown);
-	if (!code)
-		code = OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(
-			c, clock_properties);
+	code = OTF2_GlobalDefReaderCallbacks_SetUnknownCallback(c, unknown) ?:
+		OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(c,
+									 clock_properties);
 #define SET(name, ...)							\
 	if (!code)							\
 		code = OTF2_GlobalDefReaderCallbacks_Set##name##Callback(	\

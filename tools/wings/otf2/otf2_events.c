@@ -353,10 +353,9 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 
 	if (!callbacks)
 		return NULL;
-	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, copy_unknown);
-	if (!code)
-		code = OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
-							copy_program_begin);
+	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, copy_unknown) ?:
+		OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
+								copy_program_begin);
 #define SET(name, ...)							\
 	if (!code)							\
 		code = OTF2_EvtReaderCallbacks_Set##name##Callback(	\
@@ -454,10 +453,8 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 	/* Disables libotf2's correction of times by clock offsets. That correction uses
 	 * floating point; tsctrace's own correction is exact. */
 	if (!code)
-		code = OTF2_EvtReader_ApplyClockOffsets(reader, false);
-	if (!code)
-		code = OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr,
-						   &read);
+		code = OTF2_EvtReader_ApplyClockOffsets(reader, false) ?:
+			OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr, &read);
 	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
 		err = tsct_otf2_output_fail(r->w->m->status, copy->err);
 	} else if (copy->err) {
@@ -535,9 +532,7 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 			       r->in->status->file);
 	tsct_otf2_input_local(r->in, l->old, ".evt");
 	copy->nr = copy->held = 0;
-	err = count_events(r, l->nr_events, &nr);
-	if (!err)
-		err = write_location(r, l, nr);
+	err = count_events(r, l->nr_events, &nr) ?: write_location(r, l, nr);
 	free(copy->offsets.at);
 	return err;
 }

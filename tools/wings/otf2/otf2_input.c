@@ -102,12 +102,9 @@ static int open_anchor(struct tsct_otf2_input *in)
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
 		return fail_input(in, OTF2_SUCCESS, "cannot be opened");
-	code = OTF2_Reader_SetSerialCollectiveCallbacks(in->reader);
-	if (!code)
-		code = OTF2_Reader_GetChunkSize(in->reader, &events, &defs);
-	if (!code)
-		code = OTF2_Reader_GetNumberOfGlobalDefinitions(in->reader,
-								&in->nr_defs);
+	code = OTF2_Reader_SetSerialCollectiveCallbacks(in->reader) ?:
+		OTF2_Reader_GetChunkSize(in->reader, &events, &defs) ?:
+		OTF2_Reader_GetNumberOfGlobalDefinitions(in->reader, &in->nr_defs);
 	if (code)
 		return fail_input(in, code, "cannot be read");
 	in->event_chunk = events;
@@ -190,11 +187,9 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 		OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
 		return fail_input(in, OTF2_SUCCESS, "cannot be read");
 	}
-	code = OTF2_Reader_RegisterGlobalDefCallbacks(in->reader, reader,
-						      callbacks, defs);
-	if (!code)
-		code = OTF2_Reader_ReadAllGlobalDefinitions(in->reader, reader,
-							    &nr);
+	code = OTF2_Reader_RegisterGlobalDefCallbacks(in->reader, reader, callbacks,
+						      defs) ?:
+		OTF2_Reader_ReadAllGlobalDefinitions(in->reader, reader, &nr);
 	if (!defs->err && code)
 		fail_input(in, code, "definitions cannot be read");
 	OTF2_Reader_CloseGlobalDefReader(in->reader, reader);
@@ -232,9 +227,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 	defs->beat = &in->status->beat;
 	tsct_otf2_error_clear();
 	name_file(in, ".def");
-	err = check_defs(in, in->nr_defs);
-	if (!err)
-		err = read_defs(in, defs);
+	err = check_defs(in, in->nr_defs) ?: read_defs(in, defs);
 	return err ? err : check_clock(in, defs);
 }
 
@@ -297,11 +290,9 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 							add_offset) :
 		OTF2_ERROR_MEM_ALLOC_FAILED;
 	if (!code)
-		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
-							callbacks, &o);
-	if (!code)
-		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
-							   &nr);
+		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader, callbacks,
+							&o) ?:
+			OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader, &nr);
 	if (code && !o.err)
 		o.err = fail_input(in, code, "definitions cannot be read");
 	OTF2_DefReaderCallbacks_Delete(callbacks);

@@ -108,12 +108,10 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 								       define_marker);
 	if (!code)
 		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
-								    copy_marker);
-	if (!code)
-		code = OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader,
-							   callbacks, k);
-	if (!code)
-		code = OTF2_Reader_ReadMarkers(in->reader, reader, wanted, &nr);
+								    copy_marker) ?:
+			OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader, callbacks,
+							    k) ?:
+			OTF2_Reader_ReadMarkers(in->reader, reader, wanted, &nr);
 	OTF2_MarkerReaderCallbacks_Delete(callbacks);
 	if (k->code)
 		return tsct_otf2_output_fail(k->w->m->status, tsct_otf2_errno(k->code));

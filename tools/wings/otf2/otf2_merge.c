@@ -70,9 +70,7 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 	size_t l;
 	int err;
 
-	err = tsct_otf2_input_open(in, w->m->path[i], w->m->status);
-	if (!err)
-		err = check_input(w, i);
+	err = tsct_otf2_input_open(in, w->m->path[i], w->m->status) ?: check_input(w, i);
 	if (err)
 		return err;
 	err = tsct_otf2_input_defs(in, &defs);
@@ -291,18 +289,14 @@ static int create_output(struct tsct_otf2_merging *w)
 /* Writes a file of definitions for each location. The file is empty, but readers require it. */
 static int write_locals(struct tsct_otf2_merging *w)
 {
-	OTF2_DefWriter *defs;
 	uint32_t i;
 	size_t l;
 	int err = tsct_otf2_events_end(w->writer);
 
 	for (i = 0; i < w->m->nr; i++) {
 		for (l = 0; l < w->maps[i].nr_locations && !err; l++) {
-			err = tsct_otf2_local_begin(w->writer,
-						    w->maps[i].location[l].new,
-						    &defs);
-			if (!err)
-				err = tsct_otf2_local_end(w->writer, defs);
+			err = tsct_otf2_local_write(w->writer, w->maps[i].location[l].new, NULL, 0,
+						    0);
 			w->m->status->beat++;
 		}
 	}
@@ -320,11 +314,9 @@ static int write_defs(struct tsct_otf2_merging *w)
 	if (err)
 		return err;
 	code = OTF2_GlobalDefWriter_WriteClockProperties(defs, clock->resolution,
-							 clock->offset,
-							 clock->length,
-							 clock->real_ns);
-	if (!code)
-		code = tsct_otf2_unified_write(&w->all, defs);
+							 clock->offset, clock->length,
+							 clock->real_ns) ?:
+		tsct_otf2_unified_write(&w->all, defs);
 	w->m->status->definitions = w->all.defs.nr + 1;
 	return tsct_otf2_errno(code);
 }
@@ -338,9 +330,7 @@ static int finish_output(struct tsct_otf2_merging *w)
 	if (err)
 		return err;
 	w->m->status->file[0] = '\0';
-	err = write_locals(w);
-	if (!err)
-		err = write_defs(w);
+	err = write_locals(w) ?: write_defs(w);
 	if (!err) {
 		err = tsct_otf2_writer_finish(w->writer);
 		w->writer = NULL;

@@ -452,9 +452,7 @@ static int identify_comm(struct work *work, struct tsct_otf2_def *def)
 		err = all_ranks(work, old[i], &new[i]);
 	}
 	if (!err)
-		err = note_shift(work, def);
-	if (!err)
-		err = new_number(work, def->kind, &def->mapped);
+		err = note_shift(work, def) ?: new_number(work, def->kind, &def->mapped);
 	if (err)
 		return err;
 	if (fill_content(work, def) < 0)
@@ -837,11 +835,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 	int err;
 
 	all->inputs++;
-	err = number(&work);
-	if (!err)
-		err = own_parts(&work);
-	if (!err)
-		err = find_ranks(&work);
+	err = number(&work) ?: own_parts(&work) ?: find_ranks(&work);
 	/* Visits the lists of locations first, because groups of ranks depend on them. */
 	for (i = 0; i < input->nr && !err; i++) {
 		def = &input->def[i];

@@ -193,25 +193,17 @@ static const OTF2_FlushCallbacks flushes = { flush_chunk, NULL };
 static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, const char *dir,
 				   uint64_t events, uint64_t defs)
 {
-	OTF2_ErrorCode code;
-
 	w->archive = OTF2_Archive_Open(dir, TSCT_OTF2_NAME,
 				       OTF2_FILEMODE_WRITE, events, defs,
 				       OTF2_SUBSTRATE_POSIX,
 				       OTF2_COMPRESSION_NONE);
 	if (!w->archive)
 		return OTF2_ERROR_EIO;
-	code = OTF2_Archive_SetFlushCallbacks(w->archive, &flushes, NULL);
-	if (!code)
-		code = OTF2_Archive_SetMemoryCallbacks(w->archive, &memory, w);
-	if (!code)
-		code = OTF2_Archive_SetSerialCollectiveCallbacks(w->archive);
-	if (!code)
-		code = OTF2_Archive_SetCreator(w->archive,
-					       "tsctrace " TSCT_VERSION);
-	if (!code)
-		code = OTF2_Archive_OpenEvtFiles(w->archive);
-	return code;
+	return OTF2_Archive_SetFlushCallbacks(w->archive, &flushes, NULL) ?:
+		OTF2_Archive_SetMemoryCallbacks(w->archive, &memory, w) ?:
+		OTF2_Archive_SetSerialCollectiveCallbacks(w->archive) ?:
+		OTF2_Archive_SetCreator(w->archive, "tsctrace " TSCT_VERSION) ?:
+		OTF2_Archive_OpenEvtFiles(w->archive);
 }
 
 /* Returns the -errno of @code. If @code is success, returns the -errno of the error that
@@ -259,35 +251,31 @@ int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 			   OTF2_EvtWriter *events, uint64_t *ret_nr_events)
 {
-	OTF2_ErrorCode code;
-
 	tsct_otf2_error_clear();
-	code = OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events);
-	if (!code)
-		code = OTF2_Archive_CloseEvtWriter(writer->archive, events);
-	return result_errno(code);
+	return result_errno(OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events) ?:
+			    OTF2_Archive_CloseEvtWriter(writer->archive, events));
 }
 
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
 {
-	OTF2_ErrorCode code;
-
 	tsct_otf2_error_clear();
-	code = OTF2_Archive_CloseEvtFiles(writer->archive);
-	if (!code)
-		code = OTF2_Archive_OpenDefFiles(writer->archive);
-	return result_errno(code);
+	return result_errno(OTF2_Archive_CloseEvtFiles(writer->archive) ?:
+			    OTF2_Archive_OpenDefFiles(writer->archive));
 }
 
-int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
-			  OTF2_DefWriter **ret_defs)
+int tsct_otf2_local_write(struct tsct_otf2_writer *writer, uint64_t location,
+			  const uint64_t *times, unsigned int nr, uint64_t error)
 {
-	*ret_defs = OTF2_Archive_GetDefWriter(writer->archive, location);
-	return *ret_defs ? 0 : -EIO;
-}
+	OTF2_DefWriter *defs = OTF2_Archive_GetDefWriter(writer->archive, location);
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+	unsigned int i;
 
-int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
-{
+	if (!defs)
+		return -EIO;
+	for (i = 0; i < nr && !code; i++)
+		code = OTF2_DefWriter_WriteClockOffset(defs, times[i], 0, error);
+	if (code)
+		return tsct_otf2_errno(code);
 	tsct_otf2_error_clear();
 	return result_errno(OTF2_Archive_CloseDefWriter(writer->archive, defs));
 }
@@ -295,12 +283,10 @@ int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
 int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs)
 {
-	OTF2_ErrorCode code;
 	int err;
 
 	tsct_otf2_error_clear();
-	code = OTF2_Archive_CloseDefFiles(writer->archive);
-	err = result_errno(code);
+	err = result_errno(OTF2_Archive_CloseDefFiles(writer->archive));
 	if (err)
 		return err;
 	writer->defs = OTF2_Archive_GetGlobalDefWriter(writer->archive);

@@ -5,7 +5,7 @@
  *	tsct_otf2_writer_create()
  *	for each location: location_begin(), OTF2_EvtWriter_*(), location_end()
  *	tsct_otf2_events_end()
- *	for each location: local_begin(), OTF2_DefWriter_*() or nothing, local_end()
+ *	for each location: tsct_otf2_local_write()
  *	tsct_otf2_defs_begin(), OTF2_GlobalDefWriter_*()
  *	tsct_otf2_writer_finish()
  *
@@ -58,12 +58,11 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
 /*
- * Begins the definitions of a location (its clock offsets). Call this for each location,
- * even without definitions, because readers require the file.
+ * Writes the definitions of a location: clock offsets of 0 at @nr times, with their error.
+ * Call this for each location, even with no offset, because readers require the file.
  */
-int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
-			  OTF2_DefWriter **ret_defs);
-int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs);
+int tsct_otf2_local_write(struct tsct_otf2_writer *writer, uint64_t location,
+			  const uint64_t *times, unsigned int nr, uint64_t error);
 
 int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);

@@ -45,7 +45,7 @@ static void print_name(void *context, const char *name)
 }
 
 /* Prints the tracepoints that match o->pattern. Returns 0 or -errno. */
-static int list_tracepoints(struct list_options *o, char *why, size_t size)
+static int list_tracepoints(struct list_options *o)
 {
 	const char *colon = o->pattern ? strchr(o->pattern, ':') : NULL;
 	char system[64] = "*";
@@ -60,7 +60,7 @@ static int list_tracepoints(struct list_options *o, char *why, size_t size)
 	} else if (o->pattern) {
 		name = o->pattern;
 	}
-	nr = tracepoints_find(system, name, &probes, why, size);
+	nr = tracepoints_find(system, name, &probes);
 	for (i = 0; i < nr; i++)
 		print_probe(o, &probes[i]);
 	if (nr > 0)
@@ -101,24 +101,23 @@ static const struct argp argp = {
 static int cmd_list(int argc, char **argv)
 {
 	struct list_options o = { 0 };
-	char why[512] = "";
 	int err;
 
 	options_parse(&argp, argc, argv, 0, &o);
 	built_in_each(print_built_in, &o);
 	if (o.pattern && (!strncmp(o.pattern, "uprobe:", 7) ||
 			  !strncmp(o.pattern, "usdt:", 5)))
-		err = program_probes_each(o.pattern, print_name, &o, why, sizeof(why));
+		err = program_probes_each(o.pattern, print_name, &o);
 	else if (o.pattern && (!strncmp(o.pattern, "kprobe:", 7) ||
 			       !strncmp(o.pattern, "fentry:", 7)))
-		err = (*o.pattern == 'k' ? probe_functions_check(why, sizeof(why)) : 0) ?:
-			probe_functions_each(o.pattern, print_probe, &o, why, sizeof(why));
+		err = (*o.pattern == 'k' ? probe_functions_check() : 0) ?:
+			probe_functions_each(o.pattern, print_probe, &o);
 	else
-		err = list_tracepoints(&o, why, sizeof(why));
+		err = list_tracepoints(&o);
 	if (o.found)
 		return EXIT_DONE;
-	ctl_error("%s", err || *why ? why : "no event matches");
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED, "%s", err || *bpf_errors_why() ? bpf_errors_why() :
+			"no event matches");
 }
 
 COMMAND(130, list, "print the kernel's events that record can name");

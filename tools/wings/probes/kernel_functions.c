@@ -56,43 +56,37 @@ static void keep_unique(struct names *names)
 	names->nr = kept;
 }
 
-static int find_names(const char *pattern, struct names *names, char *why, size_t size)
+static int find_names(const char *pattern, struct names *names)
 {
 	char *path = tracefs_get_tracing_file("available_filter_functions");
 	FILE *file = path ? fopen(path, "re") : NULL;
 	int err;
 
 	tracefs_put_tracing_file(path);
-	if (!file) {
-		snprintf(why, size, "%s: cannot read the kernel's functions: %s; run as root, "
-			 "with tracefs mounted, or name one function", pattern,
-			 strerror(errno));
-		return -EACCES;
-	}
+	if (!file)
+		return bpf_errors_fail(-EACCES, "%s: cannot read the kernel's functions: %s; run as"
+				       " root, with tracefs mounted, or name one function", pattern,
+				       strerror(errno));
 	err = read_names(file, pattern, names);
 	fclose(file);
-	if (err) {
-		snprintf(why, size, "out of memory");
-		return err;
-	}
+	if (err)
+		return bpf_errors_fail(err, "out of memory");
 	keep_unique(names);
 	if (names->nr && names->nr <= PROBE_FUNCTIONS_MAX)
 		return 0;
 	if (names->nr)
-		snprintf(why, size, "%s: %u functions match, at most %d can be recorded; use a "
-			 "narrower pattern", pattern, names->nr, PROBE_FUNCTIONS_MAX);
-	else
-		snprintf(why, size, "%s: this kernel has no matching function that can be probed",
-			 pattern);
-	return names->nr ? -E2BIG : -ENOENT;
+		return bpf_errors_fail(-E2BIG, "%s: %u functions match, at most %d can be recorded;"
+				       " use a narrower pattern", pattern, names->nr,
+				       PROBE_FUNCTIONS_MAX);
+	return bpf_errors_fail(-ENOENT, "%s: this kernel has no matching function that can be probed",
+			       pattern);
 }
 
-int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
-			 size_t size)
+int probe_functions_find(const char *pattern, struct probe **ret_probes)
 {
 	struct names names = { .nr = 0 };
 	struct probe *probes = NULL;
-	int ret = find_names(pattern, &names, why, size);
+	int ret = find_names(pattern, &names);
 	unsigned int i;
 
 	if (!ret) {
@@ -106,7 +100,7 @@ int probe_functions_find(const char *pattern, struct probe **ret_probes, char *w
 	return ret;
 }
 
-int probe_functions_check(char *why, size_t size)
+int probe_functions_check(void)
 {
 	char *path = tracefs_get_tracing_file("kprobe_events");
 	const bool usable = !access("/sys/bus/event_source/devices/kprobe", F_OK) ||
@@ -115,7 +109,6 @@ int probe_functions_check(char *why, size_t size)
 	tracefs_put_tracing_file(path);
 	if (usable)
 		return 0;
-	snprintf(why, size, "this kernel has no kprobes; boot one built with CONFIG_KPROBES=y and "
+	return bpf_errors_fail(-EOPNOTSUPP, "this kernel has no kprobes; boot one built with CONFIG_KPROBES=y and "
 		 "CONFIG_KPROBE_EVENTS=y, or record tracepoints");
-	return -EOPNOTSUPP;
 }

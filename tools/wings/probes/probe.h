@@ -23,6 +23,7 @@
 
 #include <tsctrace/abi.h>
 
+#include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"
 #include "probe_steps.h"
 
@@ -64,10 +65,10 @@ struct probe {
  * probe_parse - make probes of a text
  * @ret_probes: array, malloc'ed: several probes for a pattern
  *
- * Returns the number of probes, or -errno with the reason and the fix in @why: -EINVAL:
+ * Returns the number of probes, or -errno. -EINVAL:
  * the text is malformed; -ENOENT: there is no such tracepoint or function.
  */
-int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size);
+int probe_parse(const char *text, struct probe **ret_probes);
 
 /* Writes a probe as text, without fields, as probe_parse() reads it. */
 void probe_place(const struct probe *probe, char *text, size_t size);
@@ -77,19 +78,19 @@ void probe_place(const struct probe *probe, char *text, size_t size);
 /*
  * Set the fields of a probe that is no tracepoint: by the user's text in parentheses, or,
  * without that, by the kernel's types of a function's parameters or result. Return 0, or
- * -errno with the reason in @why.
+ * -errno.
  */
-int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_t size);
-int probe_fields_by_default(struct probe *probe, char *why, size_t size);
+int probe_fields_by_text(struct probe *probe, const char *text);
+int probe_fields_by_default(struct probe *probe);
 
 /*
  * Calls @print for each of the kernel's functions that matches "kprobe:PATTERN" or
  * "fentry:PATTERN", with a probe of this type whose fields are the function's parameters.
- * Returns 0, or -errno with the reason in @why.
+ * Returns 0, or -errno.
  */
 int probe_functions_each(const char *pattern,
 			 void (*print)(void *context, const struct probe *probe),
-			 void *context, char *why, size_t size);
+			 void *context);
 
 /* Appends a field, whose bytes @step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
 int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
@@ -136,11 +137,10 @@ unsigned long probe_missed(const struct probe_program *program);
 
 /* Finds the kernel's functions that match @pattern and can be probed, and sets only the
  * names of the probes. Returns the number of functions, or -errno; -E2BIG: too many match. */
-int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
-			 size_t size);
+int probe_functions_find(const char *pattern, struct probe **ret_probes);
 
-/* Checks that the kernel has kprobes. Returns 0, or -EOPNOTSUPP with the reason in @why. */
-int probe_functions_check(char *why, size_t size);
+/* Checks that the kernel has kprobes. Returns 0, or -EOPNOTSUPP. */
+int probe_functions_check(void);
 
 /* ---- functions of programs: program_functions.c --------------------------- */
 
@@ -159,8 +159,8 @@ struct program_symbol {
 size_t program_path_len(const char *text);
 
 /* Reads the symbols of a file; *ret is to be closed, also after an error. @path must remain.
- * Returns 0, or -errno with the reason in @why. */
-int program_open(const char *path, struct program_file **ret, char *why, size_t size);
+ * Returns 0, or -errno. */
+int program_open(const char *path, struct program_file **ret);
 void program_close(struct program_file *file);
 
 /* Returns the file for libelf. */
@@ -179,9 +179,8 @@ bool program_place(const struct program_file *file, const struct program_symbol 
 bool program_has(const struct program_file *file, const char *text);
 
 /* Finds the start of the function that such a text means, as an offset in the file. Returns 0,
- * or -errno with the reason and the remedy in @why. */
-int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset,
-		 char *why, size_t size);
+ * or -errno. */
+int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset);
 
 /* Returns true for a Go program, which dies of a return address that was changed. */
 bool program_is_go(const struct program_file *file);
@@ -189,24 +188,22 @@ bool program_is_go(const struct program_file *file);
 /* ---- programs that run: program_process.c ----------------------------------- */
 
 /* Checks that a process which has a file of this path mapped has the one that is there now.
- * Returns 0, or -ENOENT with the reason and the path of the process's file in @why. */
-int program_check_process(const char *path, pid_t pid, char *why, size_t size);
+ * Returns 0, or -ENOENT; the reason has the path of the process's file. */
+int program_check_process(const char *path, pid_t pid);
 
 /* ---- functions and USDT probes of programs: program_probes.c -------------- */
 
 /*
  * Calls @print with the name of each function of "uprobe:FILE:PATTERN", or of each probe
  * of "usdt:FILE:PATTERN" and its arguments, as probe_parse() reads them. "FILE" alone:
- * all of the file. Returns 0 or -errno; sets @why to the reason, also if nothing matches.
+ * all of the file. Returns 0 or -errno; sets bpf_errors_why(), also if nothing matches.
  */
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
-			void *context, char *why, size_t size);
+			void *context);
 
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */
 
-/* Finds tracepoints by shell patterns. Returns their number, or -errno with the reason in
- * @why. */
-int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
-		     char *why, size_t size);
+/* Finds tracepoints by shell patterns. Returns their number, or -errno. */
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes);
 
 #endif /* TSCT_TOOLS_PROBE_H */

@@ -118,8 +118,8 @@ static bool read_place(const struct probe *probe, const char *place,
 	return offset >= 0;
 }
 
-/* Adds a field from NAME=PLACE[:TYPE]. Returns 0 or -EINVAL, with the reason in @why. */
-static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
+/* Adds a field from NAME=PLACE[:TYPE]. Returns 0 or -EINVAL. */
+static int add_by_text(struct probe *probe, char *text)
 {
 	const bool in_kernel = probe->type < PROBE_UPROBE;
 	struct probe_step step = { .kind = PROBE_COPY };
@@ -133,36 +133,33 @@ static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
 	if (equal)
 		*equal = '\0';
 	if (!equal || !read_place(probe, equal + 1, &step)) {
-		snprintf(why, size, "'%s': not a field; use NAME=PLACE:TYPE, such as "
+		return bpf_errors_fail(-EINVAL, "'%s': not a field; use NAME=PLACE:TYPE, such as "
 			 "count=%%dx:u64; trace-ctl-record(1) lists the places", text);
-		return -EINVAL;
 	}
 	len = read_type(colon ? colon + 1 : "u64", type, sizeof(type), &user);
 	if (len < 0 || (!len && step.kind == PROBE_COPY_USER) ||
 	    (in_kernel && step.kind == PROBE_COPY_USER)) {
-		snprintf(why, size, "%s: '%s' is not a type here; use u8 to u64, s8 to s64, "
+		return bpf_errors_fail(-EINVAL, "%s: '%s' is not a type here; use u8 to u64, s8 to s64, "
 			 "x8 to x64%s", text, colon ? colon + 1 : "u64",
 			 in_kernel ? ", string or ustring" : " or string");
-		return -EINVAL;
 	}
 	step.len = (u16)len;
 	if (!len)
 		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
 	if (!probe_fields_add(&probe->fields, text, type, &step))
 		return 0;
-	snprintf(why, size, "%s: too many or too large fields; use at most %d fields", text,
+	return bpf_errors_fail(-EINVAL, "%s: too many or too large fields; use at most %d fields", text,
 		 PROBE_STEPS_MAX);
-	return -EINVAL;
 }
 
-int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_t size)
+int probe_fields_by_text(struct probe *probe, const char *text)
 {
 	char *copy = strdup(text), *next, *save = NULL;
 	int err = copy ? 0 : -ENOMEM;
 
 	for (next = copy ? strtok_r(copy, ", ", &save) : NULL; next && !err;
 	     next = strtok_r(NULL, ", ", &save))
-		err = add_by_text(probe, next, why, size);
+		err = add_by_text(probe, next);
 	free(copy);
 	return err;
 }
@@ -255,8 +252,7 @@ static void add_function(struct probe *probe, const struct btf *btf,
 }
 
 int probe_functions_each(const char *pattern,
-			 void (*print)(void *context, const struct probe *probe),
-			 void *context, char *why, size_t size)
+			 void (*print)(void *context, const struct probe *probe), void *context)
 {
 	const char *name = strchr(pattern, ':') + 1, *function;
 	const struct btf *btf = kernel_types();
@@ -264,12 +260,10 @@ int probe_functions_each(const char *pattern,
 	struct probe probe;
 	__u32 id;
 
-	if (!btf) {
-		snprintf(why, size, "this kernel has no type information; boot one built "
-			 "with CONFIG_DEBUG_INFO_BTF=y");
-		return -EOPNOTSUPP;
-	}
-	snprintf(why, size, "%s: the kernel has no such function", name);
+	if (!btf)
+		return bpf_errors_fail(-EOPNOTSUPP, "this kernel has no type information; boot one"
+				       " built with CONFIG_DEBUG_INFO_BTF=y");
+	bpf_errors_fail(0, "%s: the kernel has no such function", name);
 	for (id = 1; id < btf__type_cnt(btf); id++) {
 		type = btf__type_by_id(btf, id);
 		if (!btf_is_func(type))
@@ -287,7 +281,7 @@ int probe_functions_each(const char *pattern,
 	return 0;
 }
 
-int probe_fields_by_default(struct probe *probe, char *why, size_t size)
+int probe_fields_by_default(struct probe *probe)
 {
 	const struct probe_step result = {
 		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
@@ -309,7 +303,6 @@ int probe_fields_by_default(struct probe *probe, char *why, size_t size)
 	/* A kprobe needs no type of the function: without it, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
-	snprintf(why, size, "%s: the kernel has no type of such a function; 'trace-ctl list "
+	return bpf_errors_fail(-ENOENT, "%s: the kernel has no type of such a function; 'trace-ctl list "
 		 "fentry:*' prints the functions that have one; or use kprobe:", probe->name);
-	return -ENOENT;
 }

@@ -55,10 +55,9 @@ static void name_event(struct probe *probe, const char *suffix)
 		probe->event[0] = '_';
 }
 
-static int fail_syntax(const char *text, const char *syntax, char *why, size_t size)
+static int fail_syntax(const char *text, const char *syntax)
 {
-	snprintf(why, size, "'%s': not a probe; use %s", text, syntax);
-	return -EINVAL;
+	return bpf_errors_fail(-EINVAL, "'%s': not a probe; use %s", text, syntax);
 }
 
 /* Copies a part of a text; returns false if it is empty or too long. */
@@ -97,19 +96,18 @@ static void set_path(struct probe *probe, const char *path)
 }
 
 /* Reads "FILE:" into @path, and sets the probe's path. Returns what follows, or NULL. */
-static const char *read_file(struct probe *probe, const char *at, char *path, char *why,
-			     size_t size)
+static const char *read_file(struct probe *probe, const char *at, char *path)
 {
 	const size_t found = program_path_len(at), len = found ?: strcspn(at, ":");
 	struct stat st;
 
 	if (at[len] != ':' || !copy_part(path, sizeof(probe->path) - 2, at, len)) {
-		snprintf(why, size, "'%s': the file is missing; put FILE: before the name", at);
+		bpf_errors_fail(0, "'%s': the file is missing; put FILE: before the name", at);
 		return NULL;
 	}
 	if (!found) {
-		snprintf(why, size, "%s: %s; name the file with its path", path,
-			 stat(path, &st) ? strerror(errno) : "not a regular file");
+		bpf_errors_fail(0, "%s: %s; name the file with its path", path,
+				stat(path, &st) ? strerror(errno) : "not a regular file");
 		return NULL;
 	}
 	set_path(probe, path);
@@ -132,23 +130,22 @@ static const char *find_name_end(const struct program_file *file, struct probe *
 
 /* Reads the function of a program, and finds its place in the file. Returns 0 or -errno. */
 static int read_function(struct probe *probe, const char *path, const char *at,
-			 const char **ret_open, char *why, size_t size)
+			 const char **ret_open)
 {
 	struct program_file *file;
-	int err = program_open(path, &file, why, size);
+	int err = program_open(path, &file);
 
-	if (!err && probe->type == PROBE_URETPROBE && program_is_go(file)) {
-		snprintf(why, size, "%s: a Go program, which a uretprobe would end: Go finds a "
-			 "changed return address on the stack; use uprobe:FILE:SYMBOL+OFFSET at the "
-			 "function's return instructions", path);
-		err = -EOPNOTSUPP;
-	}
+	if (!err && probe->type == PROBE_URETPROBE && program_is_go(file))
+		err = bpf_errors_fail(-EOPNOTSUPP, "%s: a Go program, which a uretprobe would end:"
+				      " Go finds a changed return address on the stack; use"
+				      " uprobe:FILE:SYMBOL+OFFSET at the function's return"
+				      " instructions", path);
 	if (!err) {
 		*ret_open = find_name_end(file, probe, at);
 		probe->offset = 0;
 		copy_part(probe->name, sizeof(probe->name), at, (size_t)(*ret_open - at));
 		read_offset(probe);
-		err = program_find(file, probe->name, &probe->start, why, size);
+		err = program_find(file, probe->name, &probe->start);
 	}
 	program_close(file);
 	return err;
@@ -161,7 +158,7 @@ static void note_found(void *context, const char *name)
 }
 
 /* Checks that a file has a USDT probe. Returns 0 or -errno. */
-static int check_usdt(const struct probe *probe, const char *path, char *why, size_t size)
+static int check_usdt(const struct probe *probe, const char *path)
 {
 	bool found = false;
 	char *text;
@@ -169,36 +166,35 @@ static int check_usdt(const struct probe *probe, const char *path, char *why, si
 
 	if (asprintf(&text, "usdt:%s:%s:%s", path, probe->group, probe->name) < 0)
 		return -ENOMEM;
-	err = program_probes_each(text, note_found, &found, why, size);
+	err = program_probes_each(text, note_found, &found);
 	free(text);
 	if (err || found)
 		return err;
-	snprintf(why, size, "%s: no USDT probe '%s:%s'; 'trace-ctl list usdt:FILE' prints all",
+	return bpf_errors_fail(-ENOENT, "%s: no USDT probe '%s:%s'; 'trace-ctl list usdt:FILE' prints all",
 		 path, probe->group, probe->name);
-	return -ENOENT;
 }
 
 /* Sets the event's name and the fields. @fields: the user's text, NULL: none */
-static int complete_probe(struct probe *probe, const char *fields, char *why, size_t size)
+static int complete_probe(struct probe *probe, const char *fields)
 {
 	const bool is_return = probe->type == PROBE_KRETPROBE ||
 		probe->type == PROBE_FEXIT || probe->type == PROBE_URETPROBE;
 
 	name_event(probe, is_return ? "_return" : "");
-	return fields ? probe_fields_by_text(probe, fields, why, size) :
-		probe_fields_by_default(probe, why, size);
+	return fields ? probe_fields_by_text(probe, fields) :
+		probe_fields_by_default(probe);
 }
 
 /* Makes the probes of the kernel's functions that match a pattern. Returns their number
  * or -errno. */
 static int read_pattern(const struct probe *pattern, const char *fields,
-			struct probe **ret_probes, char *why, size_t size)
+			struct probe **ret_probes)
 {
-	int nr = probe_functions_find(pattern->name, ret_probes, why, size), i, err = 0;
+	int nr = probe_functions_find(pattern->name, ret_probes), i, err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
 		(*ret_probes)[i].type = pattern->type;
-		err = complete_probe(&(*ret_probes)[i], fields, why, size);
+		err = complete_probe(&(*ret_probes)[i], fields);
 	}
 	if (!err)
 		return nr;
@@ -210,7 +206,7 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 /* Reads a probe that is no tracepoint, or a pattern of such probes. @at: the text after
  * "TYPE:". Returns the number of probes or -errno. */
 static int read_probe(struct probe *probe, const char *text, const char *at,
-		      const char *syntax, struct probe **ret_probes, char *why, size_t size)
+		      const char *syntax, struct probe **ret_probes)
 {
 	char fields[sizeof(probe->fields.text)], path[sizeof(probe->path) - 2];
 	const char *open, *colon, *close;
@@ -218,7 +214,7 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 	int err = 0;
 
 	if (probe->type >= PROBE_UPROBE) {
-		at = read_file(probe, at, path, why, size);
+		at = read_file(probe, at, path);
 		if (!at)
 			return -EINVAL;
 	}
@@ -226,27 +222,27 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 		colon = strchr(at, ':');
 		if (!colon || !copy_part(probe->group, sizeof(probe->group), at,
 					 (size_t)(colon - at)))
-			return fail_syntax(text, syntax, why, size);
+			return fail_syntax(text, syntax);
 		at = colon + 1;
 	}
 	open = strchrnul(at, '(');
 	if (!copy_part(probe->name, sizeof(probe->name), at, (size_t)(open - at)) ||
 	    !read_offset(probe))
-		return fail_syntax(text, syntax, why, size);
+		return fail_syntax(text, syntax);
 	if (probe->type == PROBE_USDT)
-		err = check_usdt(probe, path, why, size);
+		err = check_usdt(probe, path);
 	else if (probe->type >= PROBE_UPROBE)
-		err = read_function(probe, path, at, &open, why, size);
+		err = read_function(probe, path, at, &open);
 	if (err)
 		return err;
 	has_fields = *open;
 	close = strrchr(open, ')');
 	if (has_fields && (!close || close[1] ||
 	    !copy_part(fields, sizeof(fields), open + 1, (size_t)(close - open - 1))))
-		return fail_syntax(text, syntax, why, size);
+		return fail_syntax(text, syntax);
 	if (probe->type < PROBE_UPROBE && strpbrk(probe->name, "*?["))
-		return read_pattern(probe, has_fields ? fields : NULL, ret_probes, why, size);
-	err = complete_probe(probe, has_fields ? fields : NULL, why, size);
+		return read_pattern(probe, has_fields ? fields : NULL, ret_probes);
+	err = complete_probe(probe, has_fields ? fields : NULL);
 	if (err)
 		return err;
 	*ret_probes = malloc(sizeof(*probe));
@@ -256,8 +252,7 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 	return 1;
 }
 
-static int read_tracepoint(const char *text, struct probe **ret_probes, char *why,
-			   size_t size)
+static int read_tracepoint(const char *text, struct probe **ret_probes)
 {
 	char system[64];
 	const char *colon = strchr(text, ':');
@@ -266,14 +261,14 @@ static int read_tracepoint(const char *text, struct probe **ret_probes, char *wh
 	if (!copy_part(system, sizeof(system), text, (size_t)(colon - text)) ||
 	    !colon[1] || strchr(colon + 1, ':'))
 		return fail_syntax(text, "SYSTEM:EVENT, or kprobe:, kretprobe:, fentry:, "
-				   "fexit:, uprobe:, uretprobe: or usdt:", why, size);
-	nr = tracepoints_find(system, colon + 1, ret_probes, why, size);
+				   "fexit:, uprobe:, uretprobe: or usdt:");
+	nr = tracepoints_find(system, colon + 1, ret_probes);
 	for (i = 0; i < nr; i++)
 		name_event(&(*ret_probes)[i], "");
 	return nr;
 }
 
-int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size)
+int probe_parse(const char *text, struct probe **ret_probes)
 {
 	const size_t len = strcspn(text, ":");
 	struct probe *probe;
@@ -284,12 +279,12 @@ int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t s
 		if (strlen(types[i].name) == len && !strncmp(types[i].name, text, len))
 			break;
 	if (i == NR_TYPES)
-		return read_tracepoint(text, ret_probes, why, size);
+		return read_tracepoint(text, ret_probes);
 	probe = calloc(1, sizeof(*probe));
 	if (!probe)
 		return -ENOMEM;
 	probe->type = types[i].type;
-	ret = read_probe(probe, text, text + len + 1, types[i].syntax, ret_probes, why, size);
+	ret = read_probe(probe, text, text + len + 1, types[i].syntax, ret_probes);
 	free(probe);
 	return ret;
 }

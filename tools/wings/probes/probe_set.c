@@ -9,7 +9,6 @@
 #include "lib/base/array.h"
 #include "lib/core/event_def.h"
 #include "probe.h"
-#include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/built_in.h"
 #include "tools/bpf/probe_set.h"
 #include "tools/bpf/progs/bpf_open.h"
@@ -92,34 +91,32 @@ static int add_probes(struct probe_set *set, const struct probe *probes, int nr,
 	return 0;
 }
 
-int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_built_in,
-		  char *why, size_t size)
+int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_built_in)
 {
 	struct probe *probes;
 	int nr, error = 0;
 
 	if (!strncmp(text, "kprobe:", 7) || !strncmp(text, "kretprobe:", 10))
-		error = probe_functions_check(why, size);
-	nr = error ?: probe_parse(text, &probes, why, size);
+		error = probe_functions_check();
+	nr = error ?: probe_parse(text, &probes);
 	if (nr < 0)
 		return nr;
 	if (!*set)
 		*set = calloc(1, sizeof(**set));
 	if (!*set || add_probes(*set, probes, nr, ret_built_in))
-		error = bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+		error = bpf_errors_fail(-ENOMEM, "out of memory");
 	free(probes);
 	return error;
 }
 
-int probe_set_check_processes(const struct probe_set *set, const pid_t *pids, unsigned int nr,
-			      char *why, size_t size)
+int probe_set_check_processes(const struct probe_set *set, const pid_t *pids, unsigned int nr)
 {
 	unsigned int i, j;
 	int error = 0;
 
 	for (i = 0; i < set->nr; i++)
 		for (j = 0; !error && set->probes[i].type >= PROBE_UPROBE && j < nr; j++)
-			error = program_check_process(set->probes[i].path, pids[j], why, size);
+			error = program_check_process(set->probes[i].path, pids[j]);
 	return error;
 }
 
@@ -142,7 +139,7 @@ bool probe_set_matches(const struct probe_set *set, const char *patterns)
 	return false;
 }
 
-int probe_set_where(struct probe_set *set, struct where_list *list, char *why, size_t size)
+int probe_set_where(struct probe_set *set, struct where_list *list)
 {
 	struct tsct_event_def def;
 	struct probe *probe;
@@ -152,7 +149,7 @@ int probe_set_where(struct probe_set *set, struct where_list *list, char *why, s
 		if (tsct_event_def_parse(probe->event, probe->kind, probe->fields.text, &def,
 					 NULL))
 			continue;	/* tsct_event_define() reports the error */
-		nr = where_apply_all(list, probe->group, &def, probe->where, why, size);
+		nr = where_apply_all(list, probe->group, &def, probe->where);
 		if (nr < 0)
 			return nr;
 		probe->nr_where = nr;
@@ -164,31 +161,29 @@ int probe_set_where(struct probe_set *set, struct where_list *list, char *why, s
 
 static int attach_probe(struct probe *probe, struct tsct_channel *channel,
 			const struct bpf_shared *shared, const char *stacks,
-			struct probe_program *program, char *why, size_t size)
+			struct probe_program *program)
 {
-	char reason[768];
 	const char *step;
 	int error, id;
 
 	probe->has_stack = is_matched(stacks, probe);
 	if (probe->has_stack && probe_fields_add_stack(&probe->fields))
-		return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the field `stack`; "
+		return bpf_errors_fail(-ENOSPC, "%s: no room for the field `stack`; "
 				       "leave the event out of --stack", probe->event);
 	id = tsct_event_define(channel, probe->event, probe->kind, probe->fields.text);
 	if (id < 0)
-		return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
+		return bpf_errors_fail(id, "%s: cannot define event: %s",
 				       probe->event, strerror(-id));
 	error = probe_attach(probe, shared, id, program, &step);
 	if (!error)
 		return 0;
-	bpf_errors_fail_step(error, step, reason, sizeof(reason));
-	return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
-			       *probe->group ? ":" : "", probe->name, reason);
+	bpf_errors_fail_step(error, step);
+	return bpf_errors_fail(error, "%s%s%s: %s", probe->group,
+			       *probe->group ? ":" : "", probe->name, bpf_errors_why());
 }
 
 int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
-		     const struct bpf_shared *shared, const char *stacks, char *why,
-		     size_t size)
+		     const struct bpf_shared *shared, const char *stacks)
 {
 	const unsigned int i = set->nr_attached;
 
@@ -197,10 +192,9 @@ int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 	if (!set->programs)
 		set->programs = calloc(set->nr, sizeof(*set->programs));
 	if (!set->programs)
-		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+		return bpf_errors_fail(-ENOMEM, "out of memory");
 	set->nr_attached++;
-	return attach_probe(&set->probes[i], channel, shared, stacks, &set->programs[i], why,
-			    size) ?: (int)(set->nr - set->nr_attached);
+	return attach_probe(&set->probes[i], channel, shared, stacks, &set->programs[i]) ?: (int)(set->nr - set->nr_attached);
 }
 
 unsigned long probe_set_missed(const struct probe_set *set)

@@ -14,7 +14,6 @@
 
 #include "lib/base/array.h"
 #include "probe.h"
-#include "tools/bpf/bpf_errors.h"
 #include "tools/common/near_name.h"
 
 #define VERSION_HIDDEN	0x8000	/* in .gnu.version: not the default version of its name */
@@ -141,7 +140,7 @@ static void sort_symbols(struct program_file *file)
 	file->nr = (size_t)(kept - file->symbols);
 }
 
-int program_open(const char *path, struct program_file **ret, char *why, size_t size)
+int program_open(const char *path, struct program_file **ret)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
 	GElf_Shdr header, versions_header;
@@ -150,15 +149,15 @@ int program_open(const char *path, struct program_file **ret, char *why, size_t 
 
 	*ret = file;
 	if (!file)
-		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+		return bpf_errors_fail(-ENOMEM, "out of memory");
 	elf_version(EV_CURRENT);
 	file->path = path;
 	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd < 0)
-		return bpf_errors_fail(-errno, why, size, "%s: %s", path, strerror(errno));
+		return bpf_errors_fail(-errno, "%s: %s", path, strerror(errno));
 	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
-		return bpf_errors_fail(-ENOEXEC, why, size, "%s: not a program or library", path);
+		return bpf_errors_fail(-ENOEXEC, "%s: not a program or library", path);
 	data = find_section(file->elf, SHT_SYMTAB, &header);
 	file->has_symtab = data;
 	if (data)
@@ -168,7 +167,7 @@ int program_open(const char *path, struct program_file **ret, char *why, size_t 
 	if (data && !err)
 		err = read_symbols(file, data, &header, versions);
 	sort_symbols(file);
-	return err ? bpf_errors_fail(err, why, size, "out of memory") : 0;
+	return err ? bpf_errors_fail(err, "out of memory") : 0;
 }
 
 void program_close(struct program_file *file)
@@ -327,8 +326,7 @@ static void append(char *list, size_t size, unsigned int *nr, const char *name, 
 }
 
 /* Explains why no function has a name. Returns -ENOENT. */
-static int explain_missing(const struct program_file *file, const char *name, char *why,
-			   size_t size)
+static int explain_missing(const struct program_file *file, const char *name)
 {
 	const struct program_symbol *symbol, *near = NULL, *exact = NULL;
 	const size_t len = strlen(name);
@@ -345,27 +343,27 @@ static int explain_missing(const struct program_file *file, const char *name, ch
 			near = symbol;
 	}
 	if (exact)
-		return bpf_errors_fail(-ENOENT, why, size, exact->is_defined ?
+		return bpf_errors_fail(-ENOENT, exact->is_defined ?
 			    "%s: '%s' is data, not a function" : "%s: '%s' is only called here; "
 			    "name the library that defines it", file->path, name);
 	if (nr)
-		return bpf_errors_fail(-ENOENT, why, size, "%s: no function '%s': the compiler made %s of "
+		return bpf_errors_fail(-ENOENT, "%s: no function '%s': the compiler made %s of "
 			    "it; use that name", file->path, name, made);
 	if (near)
-		return bpf_errors_fail(-ENOENT, why, size, "%s: no function '%s'; did you mean '%s'?",
+		return bpf_errors_fail(-ENOENT, "%s: no function '%s'; did you mean '%s'?",
 			    file->path, name, near->name);
 	if (!file->has_symtab)
-		return bpf_errors_fail(-ENOENT, why, size, "%s: no function '%s' can be found: the file is "
+		return bpf_errors_fail(-ENOENT, "%s: no function '%s' can be found: the file is "
 			    "stripped, so only its %zu exported functions have names; use a file "
 			    "that is not stripped, or uprobe:FILE:0xADDRESS", file->path, name,
 			    file->nr_functions);
-	return bpf_errors_fail(-ENOENT, why, size, "%s: no function '%s'; 'trace-ctl list uprobe:FILE' "
+	return bpf_errors_fail(-ENOENT, "%s: no function '%s'; 'trace-ctl list uprobe:FILE' "
 		    "prints all", file->path, name);
 }
 
 /* Finds the function with a name, and, unless it is 0, an address. */
 static int find_symbol(const struct program_file *file, const char *name, uint64_t address,
-		       const struct program_symbol **ret, char *why, size_t size)
+		       const struct program_symbol **ret)
 {
 	const struct program_symbol *symbol;
 	size_t at = find_first(file, name);
@@ -382,16 +380,15 @@ static int find_symbol(const struct program_file *file, const char *name, uint64
 			*ret = symbol;
 	}
 	if (nr > 1)
-		return bpf_errors_fail(-EINVAL, why, size, "%s: %u functions are named '%s'; use one of %s",
+		return bpf_errors_fail(-EINVAL, "%s: %u functions are named '%s'; use one of %s",
 			    file->path, nr, name, list);
 	if (!nr && address)
-		return bpf_errors_fail(-ENOENT, why, size, "%s: no function '%s' is at %#lx; 'trace-ctl list "
+		return bpf_errors_fail(-ENOENT, "%s: no function '%s' is at %#lx; 'trace-ctl list "
 			    "uprobe:FILE' prints all", file->path, name, (unsigned long)address);
-	return nr ? 0 : explain_missing(file, name, why, size);
+	return nr ? 0 : explain_missing(file, name);
 }
 
-int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset,
-		 char *why, size_t size)
+int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset)
 {
 	const struct program_symbol *symbol;
 	char *name = strdup(text);
@@ -400,12 +397,12 @@ int program_find(const struct program_file *file, const char *text, uint64_t *re
 
 	if (name && split_address(name, &address) && !strncmp(name, "0x", 2)) {
 		if (!address_to_offset(file, address, ret_offset))
-			err = bpf_errors_fail(-EINVAL, why, size, "%s: no instruction is at the address %s; "
+			err = bpf_errors_fail(-EINVAL, "%s: no instruction is at the address %s; "
 				   "use one as nm and objdump print it", file->path, name);
 	} else if (name) {
-		err = find_symbol(file, name, address, &symbol, why, size);
+		err = find_symbol(file, name, address, &symbol);
 		if (!err && !program_place(file, symbol, ret_offset))
-			err = bpf_errors_fail(-EOPNOTSUPP, why, size, symbol->type == STT_GNU_IFUNC ?
+			err = bpf_errors_fail(-EOPNOTSUPP, symbol->type == STT_GNU_IFUNC ?
 				   "%s: '%s' is an IFUNC: each process that has the file chooses "
 				   "one of several functions for it; name that function, or use "
 				   "uprobe:FILE:0xADDRESS" : "%s: '%s' has no instructions in the "

@@ -145,7 +145,7 @@ static void print_lines(struct listing *l, void (*print)(void *context, const ch
 }
 
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
-			void *context, char *why, size_t size)
+			void *context)
 {
 	const char *file = strchr(pattern, ':') + 1;
 	const size_t found = program_path_len(file), len = found ?: strcspn(file, ":");
@@ -161,14 +161,14 @@ int program_probes_each(const char *pattern, void (*print)(void *context, const 
 	l.prefix = prefix;
 	if (file[len] && file[len + 1])
 		l.pattern = file + len + 1;
-	err = program_open(path, &l.file, why, size);
+	err = program_open(path, &l.file);
 	if (!err) {
 		if (usdt)
 			list_usdt(&l);
 		else
 			list_functions(&l);
 		print_lines(&l, print, context);
-		snprintf(why, size, l.no_memory ? "out of memory" : "%s: nothing matches", path);
+		bpf_errors_fail(0, l.no_memory ? "out of memory" : "%s: nothing matches", path);
 	}
 	program_close(l.file);
 	free(prefix);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "probe.h"
-#include "tools/bpf/bpf_errors.h"
 
 static bool is_same_file(const char *a, const char *b)
 {
@@ -31,8 +30,7 @@ static bool is_exe(const char *exe, const char *path)
 		!strcmp(target + strlen(path), " (deleted)");
 }
 
-static int check_mapping(const char *path, pid_t pid, const char *range, const char *name,
-			 char *why, size_t size)
+static int check_mapping(const char *path, pid_t pid, const char *range, const char *name)
 {
 	const size_t len = strlen(path);
 	char found[sizeof(((struct probe *)0)->path) + 64];
@@ -48,12 +46,12 @@ static int check_mapping(const char *path, pid_t pid, const char *range, const c
 		if (name[len] || is_same_file(found, path))
 			return 0;
 	}
-	return bpf_errors_fail(-ENOENT, why, size, "%s: process %d runs another %s of this path, "
+	return bpf_errors_fail(-ENOENT, "%s: process %d runs another %s of this path, "
 			       "whose events would not be recorded; use FILE=%s", path, pid,
 			       name[len] ? "(deleted) file" : "file, of its mount namespace,", found);
 }
 
-int program_check_process(const char *path, pid_t pid, char *why, size_t size)
+int program_check_process(const char *path, pid_t pid)
 {
 	char maps[64], range[64], *line = NULL;
 	size_t room = 0;
@@ -66,7 +64,7 @@ int program_check_process(const char *path, pid_t pid, char *why, size_t size)
 		line[strcspn(line, "\n")] = '\0';
 		at = 0;
 		if (sscanf(line, "%63s %*s %*s %*s %*s %n", range, &at) == 1 && at)
-			err = check_mapping(path, pid, range, line + at, why, size);
+			err = check_mapping(path, pid, range, line + at);
 	}
 	free(line);
 	if (file)

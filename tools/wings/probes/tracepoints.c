@@ -123,28 +123,25 @@ static bool find_near(char **systems, const char *system, const char *name, char
 	return found;
 }
 
-int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
-		     char *why, size_t size)
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes)
 {
 	char **systems = tracefs_event_systems(NULL), **at, near[128];
 	int nr = 0;
 
 	*ret_probes = NULL;
-	if (!systems) {
-		snprintf(why, size, "cannot read the kernel's tracepoints: %s; run as root, "
-			 "with tracefs mounted (mount -t tracefs none /sys/kernel/tracing)",
-			 strerror(errno));
-		return -EACCES;
-	}
+	if (!systems)
+		return bpf_errors_fail(-EACCES, "cannot read the kernel's tracepoints: %s; run as root,"
+				       " with tracefs mounted (mount -t tracefs none"
+				       " /sys/kernel/tracing)", strerror(errno));
 	for (at = systems; *at; at++)
 		if (!fnmatch(system, *at, 0))
 			nr = find_in_system(*at, name, ret_probes, nr);
 	if (!nr && find_near(systems, system, name, near, sizeof(near)))
-		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; did you mean "
-			 "'%s'?", system, name, near);
+		nr = bpf_errors_fail(-ENOENT, "%s:%s: this kernel has no such tracepoint; did you"
+				     " mean '%s'?", system, name, near);
 	else if (!nr)
-		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; "
-			 "'trace-ctl list' prints all", system, name);
+		nr = bpf_errors_fail(-ENOENT, "%s:%s: this kernel has no such tracepoint;"
+				     " 'trace-ctl list' prints all", system, name);
 	tracefs_list_free(systems);
-	return nr ? nr : -ENOENT;
+	return nr;
 }

@@ -283,9 +283,8 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	if (!ev->thread->process || ev->thread->renamed)
 		tsct_export_process(x, ev->thread);
 	ev->thread->renamed = false;
-	err = report_flame_note(r, ev);
-	if (!err)
-		err = spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
+	err = report_flame_note(r, ev) ?:
+		spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
 	note_message(r, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
@@ -329,15 +328,11 @@ int report_take(struct report *r)
 	if (!r->tracker)
 		err = -ENOMEM;
 	if (!err)
-		err = tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks);
-	if (!err)
-		err = begin_messages(r);
-	if (!err)
-		err = tsct_export_run(&r->x);
-	if (!err)
-		err = spans_finish(r->tracker, r->end_ns);
-	if (!err)
-		err = take_gaps(r);
+		err = tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:
+			begin_messages(r) ?:
+			tsct_export_run(&r->x) ?:
+			spans_finish(r->tracker, r->end_ns) ?:
+			take_gaps(r);
 	if (!err && (r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
 	spans_free(r->tracker);

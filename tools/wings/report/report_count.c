@@ -112,9 +112,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->nodes[ev->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	err = count_in(&seen->rate, bin);
-	if (!err)
-		err = count_in(&r->nodes[ev->node].rate, bin);
+	err = count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin);
 	return err ? err : spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev,
 				      &taken);
 }

@@ -159,11 +159,7 @@ static int put_page(struct job *j)
 	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
 	      "</section>\n", to);
 	report_tables(r, to);
-	err = report_flame_put(r, to);
-	if (!err)
-		err = report_sync_part(r, to);
-	if (!err)
-		err = report_data(r, to);
+	err = report_flame_put(r, to) ?: report_sync_part(r, to) ?: report_data(r, to);
 	report_end(to, true);
 	if (!err && (fflush(to) || ferror(to)))
 		err = errno ? -errno : -EIO;

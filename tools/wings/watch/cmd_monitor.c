@@ -32,6 +32,7 @@ enum news_type {
 	NEWS_DISRUPTED,
 	NEWS_MADE,
 	NEWS_REMOVED,
+	NEWS_LOST,		/* the kernel could not write events to a channel */
 	NEWS_OVERFLOW,		/* the receive queue was full: news were lost */
 	NEWS_UNLOADED,		/* the module was unloaded; no more news */
 };
@@ -57,6 +58,7 @@ static const char *const names[] = {
 	[NEWS_DISRUPTED] = "clock_disrupted",
 	[NEWS_MADE] = "channel_made",
 	[NEWS_REMOVED] = "channel_removed",
+	[NEWS_LOST] = "channel_lost",
 	[NEWS_OVERFLOW] = "overflow",
 	[NEWS_UNLOADED] = "module_unloaded",
 };
@@ -86,7 +88,7 @@ static void print_channel(enum news_type type, const json_t *news)
 	char owner[64];
 
 	printf("channel %.0f %s", ctl_json_number(news, "id"),
-	       type == NEWS_MADE ? "made" : "removed");
+	       type == NEWS_MADE ? "made" : type == NEWS_LOST ? "has lost events" : "removed");
 	if (*ctl_json_string(news, "name")) {
 		channel_view_policy(news, &policy);
 		printf(": %s, %s, %.*s", ctl_json_string(news, "name"),
@@ -106,6 +108,7 @@ static void print_text(enum news_type type, const json_t *news, __s64 time_ns)
 		break;
 	case NEWS_MADE:
 	case NEWS_REMOVED:
+	case NEWS_LOST:
 		print_channel(type, news);
 		break;
 	case NEWS_OVERFLOW:
@@ -278,6 +281,7 @@ static int on_news(struct nl_msg *message, void *arg)
 	case TSCT_GENL_CMD_DISRUPTED: on_disruption(m, header); break;
 	case TSCT_GENL_CMD_CHANNEL_MADE: on_channel_news(m, header, NEWS_MADE); break;
 	case TSCT_GENL_CMD_CHANNEL_REMOVED: on_channel_news(m, header, NEWS_REMOVED); break;
+	case TSCT_GENL_CMD_CHANNEL_LOST: on_channel_news(m, header, NEWS_LOST); break;
 	}
 	return NL_OK;
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/* The CPUs of the machine, and those that this process may use */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cpus.h"
+
+#define CPU_DIR		"/sys/devices/system/cpu/"
+
+/* Reads a list of CPUs. Returns false if there is none. */
+static bool read_list(const char *name, char *list, size_t size)
+{
+	char path[64];
+	FILE *file;
+	bool read;
+
+	snprintf(path, sizeof(path), CPU_DIR "%s", name);
+	file = fopen(path, "re");
+	read = file && fgets(list, (int)size, file);
+	if (file)
+		fclose(file);
+	return read;
+}
+
+/* Removes one range from the front of a CPU list. Returns false at the list's end. */
+static bool next_range(char **list, unsigned long *first, unsigned long *last)
+{
+	char *end;
+
+	*first = *last = strtoul(*list, &end, 10);
+	if (end == *list)
+		return false;
+	if (*end == '-')
+		*last = strtoul(end + 1, &end, 10);
+	*list = *end == ',' ? end + 1 : end;
+	return true;
+}
+
+__u32 tsct_cpus_possible(void)
+{
+	unsigned long first, last = 0, highest = 0;
+	char list[4096], *at = list;
+
+	if (!read_list("possible", list, sizeof(list)))
+		return sysconf(_SC_NPROCESSORS_CONF);
+	while (next_range(&at, &first, &last))
+		if (last > highest)
+			highest = last;
+	return highest + 1;
+}
+
+void tsct_cpus_usable(bool by_process, cpu_set_t *ret_cpus)
+{
+	unsigned long first, last;
+	char list[4096], *at = list;
+	cpu_set_t own;
+
+	CPU_ZERO(ret_cpus);
+	if (!read_list("online", list, sizeof(list)))
+		snprintf(list, sizeof(list), "0-%d", CPU_SETSIZE - 1);
+	while (next_range(&at, &first, &last))
+		for (; first <= last && first < CPU_SETSIZE; first++)
+			CPU_SET(first, ret_cpus);
+	if (by_process && !sched_getaffinity(0, sizeof(own), &own))
+		CPU_AND(ret_cpus, ret_cpus, &own);
+}
