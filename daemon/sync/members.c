@@ -9,7 +9,6 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define EXPIRE_NS	(60 * NS_PER_S)
 #define SLOT_US		500	/* time reserved per exchange of a session, us */
 
 void members_close(struct peers *p)
@@ -65,7 +64,7 @@ static bool store_member(struct peers *p, const struct peer_member *member, char
 		snprintf(name, CONFIG_NAME_MAX, "%s", member->child->name);
 	else
 		tsct_address_print(&member->address, name, CONFIG_NAME_MAX);
-	at = tsct_schedule_member(m->schedule, member->node, name,
+	at = tsct_schedule_member(m->schedule, member->node, name, member->poll,
 				  (__u64)member->seen_ns / 1000);
 	is_new = at >= 0 && m->table[at].node != member->node;
 	/* If the member's name was changed, frees its entry under the previous name. */
@@ -84,6 +83,7 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 		.node = request->request.node, .address = *request->from,
 		.ours = p->members.packet->to, .key = request->key_id,
 		.seen_ns = now_ns, .child = child,
+		.poll = child || request->key_id ? request->poll : 0,
 	};
 	char name[CONFIG_NAME_MAX], key[32] = "";
 
@@ -196,7 +196,8 @@ void members_request_poll(struct peers *p)
 		const struct peer_member *member = &m->table[i];
 		struct net_socket *socket = socket_from(&p->service, &member->ours);
 
-		if (!member->node || now_ns - member->seen_ns >= EXPIRE_NS || !socket)
+		if (!member->node || !socket || now_ns - member->seen_ns >=
+		    (__s64)tsct_member_timeout_us(member->poll) * 1000)
 			continue;
 		len = tsct_responder_request_poll(timeline, p->config->keys,
 						  member->key, bytes);

@@ -161,6 +161,7 @@ struct peer_member {
 	struct tsct_address ours;	/* destination address of the last request */
 	__u32 key;			/* key id of the last request; 0: no key */
 	__s64 seen_ns;			/* time of the member's last request */
+	int poll;			/* see tsct_member_timeout_us() */
 	const struct config_child *child;	/* configured child; NULL: unknown
 						 * node */
 };

@@ -248,6 +248,7 @@ static void explain_quota(struct tsct_channel *channel,
 	struct tsct_info info = { 0 };
 	__u64 need, mine = 0;
 	__u32 my_channels = 0;
+	cpu_set_t cpus;
 	const char *raise = channel->provider == TSCT_PROVIDER_MODULE ?
 		", or raise /sys/module/tsctrace/parameters/" : "";
 
@@ -262,7 +263,8 @@ static void explain_quota(struct tsct_channel *channel,
 	else if (geteuid())
 		info.bytes_max -= info.bytes_reserved;
 	/* Approximate size of the requested channel's file, bytes */
-	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
+	tsct_cpus_usable(false, &cpus);
+	need = CPU_COUNT(&cpus) * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
 			       2 * TSCT_PAGE_SIZE) + TSCT_CHANNEL_DEFS_SIZE +
 		2 * TSCT_PAGE_SIZE;
 	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)

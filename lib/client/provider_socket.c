@@ -299,7 +299,7 @@ static const struct tsct_reason reasons[] = {
 	{ -EMFILE, 0, TSCT_NO_DESCRIPTOR, NULL },
 	{ -ENAMETOOLONG, 0, "path too long for a socket; use a shorter one", NULL },
 	{ -ECONNRESET, 0, "connection closed without an answer; close channels if this "
-		"user has very many, else restart ", "" },
+		"user has very many, raise the server's 'ulimit -n', or restart ", "" },
 	{ -ETIMEDOUT, 0, "no answer within " TSCT_TEXT_(REPLY_TIMEOUT_S) " s; restart ", "" },
 	{ 0 },
 };

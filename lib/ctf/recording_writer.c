@@ -147,6 +147,8 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	/* The metadata that defines an event is written before the event. */
 	if (w->touched)
 		err = write_metadata(w);
+	if (err && !tsct_stream_writer_unwritten(sw))
+		err = 0;	/* a packet without events needs no definitions */
 	if (!err)
 		err = end(sw, discarded);
 	w->written.bytes += sw->size - size;
@@ -535,8 +537,9 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 			if (err && !w->error)
 				w->error = err;
 		}
+	/* If writing fails, the previous metadata stays, and is still valid. */
 	if (w->touched && !w->error)
-		w->error = write_metadata(w);
+		write_metadata(w);
 	if (!w->error)
 		publish_progress(w);
 	return w->error;

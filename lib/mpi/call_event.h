@@ -52,6 +52,7 @@ struct tsct_mpi {
 	pthread_mutex_t lock;	/* protects all communicators and requests */
 	__u64 job;		/* random number, equal in all processes of MPI_COMM_WORLD */
 	__s32 rank, size;	/* rank and size in MPI_COMM_WORLD */
+	__s32 tag_max;		/* largest tag that MPI accepts */
 	/* flag: not all ranks have this library, so it may make no collective call */
 	bool partial;
 	__u64 requests;		/* number of nonblocking sends and receives so far */

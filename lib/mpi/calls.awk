@@ -9,7 +9,8 @@
 #
 # A wrapper has two names. MPI_X is what programs call. PMPI_X is what the Fortran library
 # of Open MPI calls, and tools that were loaded before; where MPI itself calls it inside
-# of another call, it is not recorded.
+# of another call, it is not recorded. That library calls PMPI_Comm_size before calls such as
+# PMPI_Gatherv, too.
 
 function argument(parameter) {
 	sub(/(\[[0-9]*\])+$/, "", parameter)
@@ -50,7 +51,8 @@ function wrapper(result, name, parameters, meaning,	args, kind, tail) {
 	declared_as = name == "MPI_Pcontrol" ? parameters ", ..." : parameters
 	printf "%s %s(%s)\n{\n\treturn traced_%s(%s);\n}\n\n", result, name, declared_as,
 		name, args
-	printf "%s P%s(%s)\n{\n\tif (!tsct_mpi_depth)\n", result, name, declared_as
+	printf "%s P%s(%s)\n{\n\tif (!tsct_mpi_depth%s)\n", result, name, declared_as,
+		name == "MPI_Comm_size" ? " &&\n\t    !is_of_binding(__builtin_return_address(0))" : ""
 	printf "\t\treturn traced_%s(%s);\n\tif (!%s_real)\n", name, args, name
 	printf "\t\t%s_real = dlsym(RTLD_NEXT, \"P%s\");\n", name, name
 	printf "\treturn %s_real(%s);\n}\n", name, args

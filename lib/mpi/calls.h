@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/hash.h"
 #include "call_event.h"
@@ -38,6 +39,29 @@ static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 	comm = tsct_mpi_comm(handle);
 	tsct_mpi_unlock();
 	return comm;
+}
+
+/* Returns true if @caller, the return address of PMPI_Comm_size(), is in a function of MPI other
+ * than that which means this call: then the program did not call it. */
+static inline bool is_of_binding(const void *caller)
+{
+	static uintptr_t known[16];	/* addresses * 2 + result; 0: a free entry */
+	uintptr_t found, is_own;
+	Dl_info info;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		found = __atomic_load_n(&known[i], __ATOMIC_RELAXED);
+		if (found >> 1 == (uintptr_t)caller)
+			return found & 1;
+		if (!found)
+			break;
+	}
+	is_own = dladdr(caller, &info) && info.dli_sname &&
+		strcasestr(info.dli_sname, "mpi_") && !strcasestr(info.dli_sname, "comm_size");
+	if (i < sizeof(known) / sizeof(*known))
+		__atomic_store_n(&known[i], (uintptr_t)caller << 1 | is_own, __ATOMIC_RELAXED);
+	return is_own;
 }
 
 static inline void begin_on(const struct tsct_mpi_call *call, MPI_Comm handle)
@@ -424,6 +448,12 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
+/* Returns the length of a message that is sent, bytes; UINT64_MAX: MPI refuses the arguments */
+static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
+{
+	return count < 0 || type == MPI_DATATYPE_NULL ? UINT64_MAX : bytes(count, type);
+}
+
 /* Size of several buffers, bytes. @counts: int, or MPI_Count in calls with large counts */
 #define nsum(nr, counts, type)						\
 ({									\
@@ -515,7 +545,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 
 #define SHAPES_send	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_send_of(blocking)					\
-	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, bytes(count, datatype)); \
+	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, sent_bytes(count, datatype)); \
 	const __u64 number_ = begin_send(call_, comm, &peer_, blocking);
 #define BEFORE_send()	BEFORE_send_of(true)
 #define AFTER_send()							\

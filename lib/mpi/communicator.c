@@ -158,7 +158,8 @@ __u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __
 {
 	__u64 number;
 
-	if (!comm->id || dest < 0 || dest >= comm->remote_size || tag < 0)
+	if (!comm->id || dest < 0 || dest >= comm->remote_size || tag < 0 ||
+	    tag > tsct_mpi.tag_max || bytes == UINT64_MAX)
 		return UINT64_MAX;
 	number = tsct_message_sending(&comm->order, dest, tag);
 	mpi_send_emit(message_number(comm, comm->side, comm->rank, dest, tag, number),

@@ -261,10 +261,14 @@ static void describe_rank(int thread_level)
 void tsct_mpi_begin(int thread_level)
 {
 	MPI_Comm parent;
+	int *tag_max;
+	int has;
 
 	tsct_mpi.threaded = thread_level == MPI_THREAD_MULTIPLE;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &tsct_mpi.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &tsct_mpi.size);
+	PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &has);
+	tsct_mpi.tag_max = has ? *tag_max : INT32_MAX;
 	agree_on_job();
 	describe_rank(thread_level);
 	tsct_mpi_comm_begin();

@@ -37,6 +37,8 @@
 /* size of the definitions' area of a new channel, bytes. Its first TSCT_DEFS_SIZE bytes have
  * memory; more gets memory as definitions are added. */
 #define DEFS_SIZE		(512ULL * TSCT_DEFS_SIZE)
+/* bytes of each ring that the server allocates: the counters, and the first block's header */
+#define RING_HEAD_SIZE		(2ULL * TSCT_PAGE_SIZE)
 /* largest id of a definition of kernel events; tools/bpf uses the ids above for system calls */
 #define KERNEL_ID_MAX		0x7fff
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
@@ -70,10 +72,18 @@ static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
 }
 
-/* Returns the memory of a channel, bytes, if @defs_room bytes of its definitions have memory. */
-static __u64 memory_of(const struct tsct_channel_header *h, __u64 defs_room)
+/* Returns the memory of a channel, bytes, if @defs_room bytes of its definitions have memory, and
+ * the rings of the CPUs that are online. */
+static __u64 memory_of(const struct tsct_store *store, const struct tsct_channel_header *h,
+		       __u64 defs_room)
 {
-	return h->file_size - h->defs_size + defs_room;
+	cpu_set_t cpus;
+	__u64 whole;
+
+	tsct_cpus_usable(is_embedded(store), &cpus);
+	whole = (__u64)CPU_COUNT(&cpus) < h->nr_cpus ? (__u64)CPU_COUNT(&cpus) : h->nr_cpus;
+	return h->ring_offset - h->defs_size + defs_room + whole * h->ring_stride +
+		(h->nr_cpus - whole) * RING_HEAD_SIZE;
 }
 
 /* Returns the memory of a new channel, bytes. */
@@ -83,7 +93,7 @@ static __u64 channel_size(const struct tsct_store *store,
 	struct tsct_channel_header h;
 
 	set_layout(&h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
-	return memory_of(&h, TSCT_DEFS_SIZE);
+	return memory_of(store, &h, TSCT_DEFS_SIZE);
 }
 
 static int allocate_range(int fd, __u64 offset, __u64 len)
@@ -111,7 +121,7 @@ static int allocate_head(const struct tsct_store_channel *channel)
 			       h->ring_offset - h->consumer_offset);
 	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
 		err = allocate_range(channel->memfd, h->ring_offset + cpu * h->ring_stride,
-				     2 * TSCT_PAGE_SIZE);
+				     RING_HEAD_SIZE);
 	return err;
 }
 
@@ -203,7 +213,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && h->file_size > limit.rlim_cur)
 		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
 			   TSCT_DEFS_SIZE);
-	channel->bytes = memory_of(h, channel->defs_room);
+	channel->bytes = memory_of(store, h, channel->defs_room);
 	err = make_memfd(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
@@ -323,7 +333,7 @@ static int adopt_memory(const struct tsct_store *store, int memfd,
 		return -ENOMEM;
 	h = &channel->header;
 	*h = *header;
-	channel->bytes = memory_of(h, channel->defs_room);
+	channel->bytes = memory_of(store, h, channel->defs_room);
 	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
 	err = channel->memfd < 0 ? -errno : allocate_head(channel);
 	if (!err)
@@ -511,14 +521,32 @@ static int check_bytes(const struct tsct_store *store, uid_t uid, uid_t payer, _
 		user_bytes + bytes > store->bytes_user_max ? -EDQUOT : 0;
 }
 
-static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
+/* Counts memory that a client took by writing to parts of the file that have none yet, such as the
+ * definitions' area. */
+static void count_written(struct tsct_store *store, struct tsct_store_channel *channel)
 {
-	const struct tsct_store_channel *channel;
+	struct stat st;
+	__u64 bytes;
+
+	bytes = fstat(channel->memfd, &st) ? 0 : (__u64)st.st_blocks * 512;
+	if (bytes <= channel->bytes)
+		return;
+	store->bytes += bytes - channel->bytes;
+	channel->bytes = bytes;
+}
+
+static int check_limits(struct tsct_store *store, uid_t uid, __u64 bytes)
+{
+	struct tsct_store_channel *channel;
 	const uid_t payer = tsct_payer(uid);
 	__u32 nr = 0;
 
-	TAILQ_FOREACH(channel, &store->channels, list)
-		nr += channel->payer == payer;
+	TAILQ_FOREACH(channel, &store->channels, list) {
+		if (channel->payer != payer)
+			continue;
+		nr++;
+		count_written(store, channel);
+	}
 	if (store->nr_channels >= limit_for(store, uid, store->channels_max) ||
 	    nr >= store->channels_user_max)
 		return -EDQUOT;
@@ -645,7 +673,7 @@ int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
 		return -EEXIST;
 	err = peek_header(memfd, &h);
 	if (!err)
-		err = check_limits(store, uid, memory_of(&h, room_for_defs(&h)));
+		err = check_limits(store, uid, memory_of(store, &h, room_for_defs(&h)));
 	h.id = id;
 	h.uid = uid;
 	h.flags = TSCT_CHANNEL_KEEP;
@@ -689,7 +717,7 @@ static int take_memory(struct tsct_store *store, const struct tsct_store_peer *p
 		return -EPROTO;
 	if (find_by_name(store, peer->uid, h.name))
 		return -EEXIST;
-	err = check_limits(store, peer->uid, memory_of(&h, room_for_defs(&h)));
+	err = check_limits(store, peer->uid, memory_of(store, &h, room_for_defs(&h)));
 	/* The channel gets its former id again, but not a high one, which the client may have
 	 * invented: as later ids are higher, ids would run out. */
 	if (h.id > FORMER_ID_MAX || find_by_id(store, h.id))

@@ -11,6 +11,10 @@
  * only, or with receive events only */
 #define POOL_OTHERS	1
 
+/* Bit of the key of a message of MPI: no other message has its number. A send that failed has that
+ * of the next one. */
+#define KEY_UNIQUE	(1ULL << 63)
+
 /* An open message: only its send or only its receive was seen, or the match of both is
  * not final yet (list `late`). Links are indices + 1; 0: no element */
 struct open_message {
@@ -158,13 +162,15 @@ __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_eve
 	return tsct_message_pool(def->name, known ? (unsigned int)*known : 0);
 }
 
-/* The key is a hash, so that keys are evenly spread for any numbering of messages. */
+/* The key is a hash, so that keys are evenly spread for any numbering of messages. Of n open
+ * messages, two have one key with a probability of n^2 / 2^64: 6e-8 for 2^20 of them. */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 {
 	struct tsct_value number;
 	unsigned int nr = 0;
 	size_t pos = 0;
 	__u64 value, key;
+	bool is_unique = false;
 	__s64 bytes;
 
 	if (!tsct_message_has_key(event->def) ||
@@ -175,9 +181,12 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 		       !strcmp(event->def->name, "net_receive")))
 		return 0;	/* unknown */
 	if (!strcmp(event->def->name, "mpi_message") &&
-	    tsct_value_find_integer(event, "bytes", &bytes))
+	    tsct_value_find_integer(event, "bytes", &bytes)) {
 		value = tsct_hash(value, &bytes, sizeof(bytes));
+		is_unique = true;
+	}
 	key = tsct_hash(pool, &value, sizeof(value));
+	key = is_unique ? key | KEY_UNIQUE : key & ~KEY_UNIQUE;
 	return key ? key : 1;
 }
 
@@ -438,6 +447,13 @@ void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 	m->counts->stats.sends++;
 	if (k)
 		settle_expired(m, k, end->tick);
+	if (k && key & KEY_UNIQUE && !k->early && k->waiting.first) {
+		at = list_pop(m, &k->waiting);		/* that send has failed */
+		m->counts->stats.unmatched_sends++;
+		m->open[at - 1].send = *end;
+		list_push(m, &k->waiting, at);
+		return;
+	}
 	if (!k || !k->early || !k->waiting.first) {
 		add_waiting(m, link, key, false, end);
 		return;

@@ -23,6 +23,7 @@ struct schedule_member {
 	bool present;		/* true: the member has sent a request */
 	__u64 last_us;		/* time of the member's last request, us; valid if the
 				 * field `present` is true */
+	__u64 timeout_us;	/* see tsct_member_timeout_us() */
 	/* true: the open session waits for turns of this member */
 	bool counted;
 	bool invited;		/* the last session begun is for this member */
@@ -119,7 +120,7 @@ static bool is_present(const struct schedule_member *member, __u64 now_us)
 	/* If the time has stepped backwards, the member counts as present. */
 	return member->present &&
 		(now_us < member->last_us ||
-		 now_us - member->last_us <= TSCT_MEMBER_TIMEOUT_US);
+		 now_us - member->last_us <= member->timeout_us);
 }
 
 static struct schedule_member *find_member(struct tsct_schedule *schedule,
@@ -230,7 +231,7 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 }
 
 int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
-			 const char *name, __u64 now_us)
+			 const char *name, int poll, __u64 now_us)
 {
 	struct schedule_member *was = find_member(schedule, node);
 	struct schedule_member *member = find_expected(schedule, name);
@@ -250,6 +251,7 @@ int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
 	}
 	member->present = true;
 	member->last_us = now_us;
+	member->timeout_us = tsct_member_timeout_us(poll);
 	return (int)(member - schedule->members);
 }
 

@@ -27,8 +27,17 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* A member is present until this time after the member's last request, us. */
+/* Least time after its last request until which a member is present, us */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
+
+/* Returns the time after its last request until which a member is present, us: two of the poll
+ * intervals that it announces, 2^poll s each. @poll: 0 for a member that is not trusted */
+static inline __u64 tsct_member_timeout_us(int poll)
+{
+	const __u64 polls_us = 2000000ULL << (poll < 0 ? 0 : poll > 17 ? 17 : poll);
+
+	return polls_us > TSCT_MEMBER_TIMEOUT_US ? polls_us : TSCT_MEMBER_TIMEOUT_US;
+}
 
 struct tsct_schedule_options {
 	__u32 max_messages;	/* exchanges per child in a session; 0: 100 */
@@ -57,8 +66,9 @@ void tsct_schedule_configure(struct tsct_schedule *schedule,
  * @node: node id of the member, not 0
  * @name: name of the member, for lists of missing members. A configured member is
  *	recognised by its name, whatever its node id is. NULL or "": the node id in hex
+ * @poll: see tsct_member_timeout_us()
  * Returns the member's index, less than TSCT_MEMBERS_MAX; -EINVAL; -E2BIG: too many
- * members, and no member has been silent for TSCT_MEMBER_TIMEOUT_US.
+ * members, and all are present.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
  *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL
@@ -68,7 +78,7 @@ void tsct_schedule_configure(struct tsct_schedule *schedule,
  *	wait for it
  */
 int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
-			 const char *name, __u64 now_us);
+			 const char *name, int poll, __u64 now_us);
 int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
 void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 

@@ -5,7 +5,7 @@ program mpi_fortran
 	use mpi
 	implicit none
 	integer :: err, rank, size, i, requests(2), statuses(MPI_STATUS_SIZE, 2)
-	integer :: status(MPI_STATUS_SIZE), room(64), values(64), total
+	integer :: status(MPI_STATUS_SIZE), room(64), values(64), counts(64), total
 
 	values = 1
 	call MPI_Init(err)
@@ -21,6 +21,9 @@ program mpi_fortran
 			room, 64, MPI_INTEGER, mod(rank + size - 1, size), 2, &
 			MPI_COMM_WORLD, status, err)
 	end do
+	counts = 1
+	call MPI_Allgatherv(values, 1, MPI_INTEGER, room, counts, [(i, i = 0, 63)], MPI_INTEGER, &
+		MPI_COMM_WORLD, err)
 	call MPI_Allreduce(rank, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, err)
 	call MPI_Finalize(err)
 end program

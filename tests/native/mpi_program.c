@@ -604,9 +604,20 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "sharing")) {
 		threads(sharing);
 	} else if (!strcmp(mode, "error")) {
+		MPI_Request request;
+
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 		check(MPI_Send(out, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
 		      "no error");
+		/* Sends that fail, each before one of the same length that does not */
+		check(MPI_Send(out, -1, MPI_INT, right, 1, MPI_COMM_WORLD) != MPI_SUCCESS &&
+		      MPI_Isend(out, 1, MPI_DATATYPE_NULL, right, 1, MPI_COMM_WORLD,
+				&request) != MPI_SUCCESS &&
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, -1, MPI_INT, left, 1,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS, "no error");
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, ROOM, MPI_INT, left, 1,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	} else if (!strcmp(mode, "status")) {
 		check(has_isendrecv_status(), "another status");
 	} else if (!strcmp(mode, "four")) {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # System calls whose end cannot come or has no begin: threads that end, are killed, or execute a
-# program; calls that seccomp refuses; calls that are unknown, or of 32-bit programs.
+# program; calls that seccomp refuses, or a tracer answers; calls that are unknown, or of 32-bit
+# programs.
 # test-fast: yes
 # test-wing: kernel
 . "$(dirname "$0")/record.sh"
@@ -50,6 +51,69 @@ def refused():			# mkdirat() gives EPERM
     assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
     for i in range(3):
         assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
+
+def killed():			# mkdirat() kills the process
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 258), (6, 0, 0, 0x80000000), (6, 0, 0, 0x7fff0000)]
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    prog = struct.pack("HP", len(code), ctypes.addressof(filters))
+    if os.fork() == 0:
+        assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
+        libc.mkdirat(-100, b"killed", 0o700)
+    assert os.WTERMSIG(os.wait()[1]) == signal.SIGSYS
+    time.sleep(SLEEP)
+
+def emulated():			# a tracer answers mkdirat() and call 1000 (PTRACE_SYSEMU)
+    ptrace = lambda *args: libc.ptrace(*(ctypes.c_long(a) for a in args))
+    child = os.fork()
+    if child == 0:
+        ptrace(0, 0, 0, 0)
+        signal.raise_signal(signal.SIGSTOP)
+        os._exit(libc.mkdirat(-100, b"emulated", 0o700) + libc.syscall(1000, 5))
+    os.waitpid(child, 0)
+    ptrace(0x4200, child, 0, 1)			# PTRACE_SETOPTIONS, PTRACE_O_TRACESYSGOOD
+    while True:
+        ptrace(31, child, 0, 0)
+        status = os.waitpid(child, 0)[1]
+        if os.WSTOPSIG(status) != signal.SIGTRAP | 0x80:
+            continue				# a signal is not delivered
+        nr = ptrace_peek(child, 15 * 8)		# orig_rax
+        if nr == 231:				# exit_group() is the kernel's
+            break
+        ptrace(6, child, 10 * 8, 7 if nr in (258, 1000) else 0)	# PTRACE_POKEUSER, rax
+    ptrace(7, child, 0, 0)			# PTRACE_CONT
+    os.kill(child, signal.SIGKILL)
+    os.wait()
+
+def attached():			# a tracer leaves, and comes again in a call
+    ptrace = lambda *args: libc.ptrace(*(ctypes.c_long(a) for a in args))
+    out, to = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for i in range(4):
+            os.read(out, 1)
+        os._exit(0)
+
+    def reads():
+        while not open(f"/proc/{child}/syscall").read().startswith("0 "):
+            time.sleep(.001)
+
+    reads()
+    ptrace(0x4206, child, 0, 0)		# PTRACE_SEIZE
+    os.write(to, b"1")
+    reads()
+    ptrace(0x4207, child, 0, 0)		# PTRACE_INTERRUPT
+    os.waitpid(child, 0)
+    ptrace(17, child, 0, 0)		# PTRACE_DETACH
+    os.write(to, b"2")
+    reads()
+    ptrace(0x4206, child, 0, 0)
+    os.write(to, b"34")
+    assert os.waitpid(child, 0)[1] == 0
+
+def ptrace_peek(child, at):
+    to = ctypes.c_long()
+    libc.syscall(101, 3, child, ctypes.c_long(at), ctypes.byref(to))
+    return to.value
 
 def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
     libc.syscall(1000, 7, 8)
@@ -142,6 +206,26 @@ for dir in refused refused-where; do
 done
 ! has_wing strace || run_shows 0 ' prctl(PR_SET_SECCOMP, .*) = 0 <' dump --strace refused
 
+record killed
+check killed
+if has_wing strace; then
+	run 0 dump --strace --event sys_mkdirat killed
+	grep -q ' mkdirat(AT_FDCWD, "killed", 0700 <unfinished' out && ! grep ' = 258' out ||
+		fail "a call that kills has a result"
+fi
+
+record emulated
+record emulated-where --where 'sys_mkdirat:ret == 7'
+for dir in emulated emulated-where; do
+	! has_wing strace || run_shows 0 ' mkdirat(AT_FDCWD, "emulated", 0700) = 7$' dump --strace "$dir"
+	run_shows 0 '^mkdirat  *1  *0  ' stat -a "$dir"
+done
+run_shows 0 '^syscall_0x3e8  *1  *0  ' stat -a emulated
+record attached
+run_shows 0 ' sys_read  *end ' stat -a attached
+! grep ' sys_read  *instant ' out || fail "a call whose begin is recorded counts as answered"
+! has_wing strace || run_shows 0 ' syscall_0x3e8(0x5, .*) = 7 <' dump --strace emulated
+
 # --- unknown calls, calls of 32-bit programs --------------------------------------
 
 record unknown
@@ -155,3 +239,17 @@ fi
 run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
 shows '^syscall_0xffffffff  *1  *1 '
 shows '^getpid (32-bit)  *1  *0 '
+# Ends alone
+run 0 record -q -e sys_exit -o alone -- "$python" ends.py unknown
+run_shows 0 'sys_exit  *id=-1 ret=-38$' dump alone
+total=$("$ctl" dump alone | grep -c 'sys_.*/end ')
+failed=$("$ctl" dump alone | grep -c 'sys_.*/end .*ret=-')
+run 0 record -q -e sys_exit --where 'ret < 0' -o failed -- "$python" ends.py unknown
+[ "$("$ctl" dump failed | grep -c 'sys_.*/end .*ret=-')" = "$failed" ] || fail "ends with an error"
+! "$ctl" dump failed | grep 'sys_.*/end .*ret=[0-9]' || fail "ends without an error"
+run 0 record -e sys_exit --rate-limit 1 -o few -- "$python" ends.py unknown
+few=$("$ctl" dump few | grep -c 'sys_.*/end ')
+[ "$few" -lt "$((total / 2))" ] || fail "$few of $total ends with a limit of 1/s"
+says "rate limit: .* dropped: .*sys_read/end"
+run_says 1 'no such field' record -e sys_exit --where 'sys_openat:dfd == 3' -o none -- true
+run_says 1 'no such field' record -e sys_enter --where 'ret < 0' -o none -- true

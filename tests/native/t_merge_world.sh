@@ -52,6 +52,22 @@ done
 [ "$(babeltrace_events "$work/mauto")" = "$(sed -n 's/^events //p' "$work/found")" ] ||
 	fail "babeltrace2 finds another number of events"
 
+# Rates of counters in stat: positive, as in peers, for one that is fast. Own and merged times of a
+# node's first and last event say the same.
+"$ctl" dump --json "$work/mauto" >"$work/merged.json"
+for node in b c; do
+	run 0 stat --json "$work/w/$node"
+	"$ctl" dump --json "$work/w/$node" >"$work/own.json"
+	python3 - "$work/out" "$work/own.json" "$work/merged.json" node-$node <<'END' || fail "drift_ppm of $node"
+import json, sys
+stated, own, merged = (open(f) for f in sys.argv[1:4])
+span = lambda lines: int(json.loads(lines[-1])["time_ns"]) - int(json.loads(lines[0])["time_ns"])
+drift = json.load(stated)["sync"]["sources"][0]["fit"]["drift_ppm"]
+want = span(list(own)) / span([l for l in merged if f'"{sys.argv[4]}"' in l]) * 1e6 - 1e6
+assert abs(drift - want) < .1, (drift, want)
+END
+done
+
 # In this world, a path's delay is asymmetric by more than a message's delay: the fit
 # has an error of that size, and messages reveal it.
 make_world 13

@@ -184,6 +184,19 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	"$ctl" dump "$work/rec" >"$work/text"
 	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 4 ] ||
 		fail "$mpi: $(grep mpi_error "$work/text")"
+	# A send that fails is no message, or at least not that of the receive.
+	python3 - "$work/text" <<'END' || fail "$mpi: sends that failed: $(grep mpi_message "$work/text")"
+import re, sys
+sends = [l for l in open(sys.argv[1]) if re.search(r"mpi_message/send .*tag=1 ", l)]
+assert len(sends) == 8, len(sends)		# 4 of MPI_Sendrecv whose receive was refused
+END
+	run 0 merge --json -o "$work/failed" "$work/rec"
+	python3 - "$work/out" <<'END' || fail "$mpi: messages of sends that failed"
+import json, sys
+m = json.load(open(sys.argv[1]))["messages"]
+assert (m["matched"], m["unmatched_sends"], m["unmatched_receives"]) == (4, 4, 0), m
+END
+	rm -rf "$work/failed"
 
 	# A process that is spawned without the library, and communicates with those that have it
 	if timeout 60 mpirun.$mpi -n 4 "$work/program" spawn 2>"$work/err"; then
@@ -216,7 +229,9 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 		mpif90.$mpi -o "$work/program" "$here/mpi_fortran.f90"
 		record_program
 		check_program
-		counts "messages 40" "received 40" "MPI_Waitall 20" "MPI_Allreduce 4"
+		# The binding of MPI_Allgatherv calls PMPI_Comm_size.
+		counts "messages 40" "received 40" "MPI_Waitall 20" "MPI_Allreduce 4" \
+			"MPI_Allgatherv 4" "MPI_Comm_size 4"
 	fi
 	echo "$mpi: all calls and messages"
 done

@@ -27,6 +27,15 @@ PATH=$work exits 1 "$ctl" record -o x -- plain 2>err
 says 'record: plain: Permission denied'
 nothing
 
+# Each limit of open files up to one that suffices is named, and how to raise it.
+status=1
+for ((n = 5; status; n++)); do
+	status=0
+	(ulimit -n $n && exec "$ctl" record -q -o x -- touch ran) 2>err || status=$?
+	[ $status = 0 ] || grep -q "raise .*'ulimit -n'" err || fail "ulimit -n $n: $(cat err)"
+	rm -rf x ran
+done
+
 refused 1 'record: x/y: directory x does not exist; create it' -o x/y -- touch ran
 refused 1 'plain: not a directory' -o plain -- touch ran
 mkdir full && touch full/file

@@ -178,7 +178,7 @@ build_programs() {	# [PROGRAM]
 perf_start() {
 	rm -f control ack
 	mkfifo control ack
-	perf record -q -a -m 8M -k CLOCK_MONOTONIC -o perf.data -D -1 --control fifo:control,ack \
+	perf record -q -a -m 32M -k CLOCK_MONOTONIC -o perf.data -D -1 --control fifo:control,ack \
 		-e raw_syscalls:sys_enter,raw_syscalls:sys_exit,sched:sched_switch \
 		--cgroup "$name,$name," 2>perf.err & track perf
 	exec 6>control
@@ -191,7 +191,6 @@ perf_stop() {
 	wait $perf || true
 	perf script --ns -i perf.data --show-lost-events -F comm,pid,tid,time,event,trace >perf.text \
 		2>perf.err || fail "perf script: $(tail -n 3 perf.err)"
-	! grep -q LOST perf.text || fail "perf lost events"
 }
 verbs() {	# DIR
 	local i
@@ -205,6 +204,7 @@ verbs() {	# DIR
 	run 0 report -q -o page.html "$1"
 	run 0 stat "$1"
 }
+tries=0
 # SELECTION: pid, cgroup or all, of a recorder on the host; inside: pid, of one in the container
 case_of() {	# PROGRAM SELECTION SETTING...
 	local program=$1 selection=$2 status=0 arguments all=- recorder kills pids enter=()
@@ -243,10 +243,17 @@ case_of() {	# PROGRAM SELECTION SETTING...
 	[ $status = 0 ] || fail "$program: record: exit status $status: $(cat err)"
 	"$ctl" dump --json r >dump 2>err.dump || fail "dump: $(cat err.dump)"
 	"$ctl" stat --json r >stat 2>err.stat || fail "stat: $(cat err.stat)"
+	# On a busy machine perf may lose events, and says nothing then: once more.
+	if grep -q LOST perf.text; then
+		[ $((++tries)) -lt 5 ] || fail "perf lost events in each of 5 runs"
+		case_of "$program" "$selection" "$@"
+		return
+	fi
 	python3 "$programs/compare.py" dump stat json perf.text $all >counts ||
 		{ cat counts; [ -z "${KEEP:-}" ] || { rm -rf "$KEEP"; mkdir "$KEEP"; cp -a r dump stat json perf.text counts err "$KEEP"; }; fail "$program $selection $*: $(cat program.err)"; }
 	[ -z "${KEEP:-}" ] || cp -a r dump stat json perf.text err "$KEEP"
 	verbs r
+	tries=0
 	ok "$program $selection $*: $(cat counts)"
 }
 begun() { grep -q 'recording: ' err || has_ended $recorder; }

@@ -97,7 +97,7 @@ static void served_request(void *ctx, const struct tsct_responder_request *req)
 					node_count(served->world, served->node), req->poll);
 	if (!schedule)
 		return;
-	tsct_schedule_member(schedule, req->request.node, NULL, served_us(ctx));
+	tsct_schedule_member(schedule, req->request.node, NULL, 0, served_us(ctx));
 	tsct_schedule_request(schedule, &req->request, req->reply, served_us(ctx));
 }
 

@@ -193,6 +193,15 @@ TEST(test_missing_first_send)
 	ck_assert_int_eq(r->all.least_ns, 10);
 }
 
+/* Of two sends of one message of MPI, the first has failed. */
+TEST(test_failed_send)
+{
+	sent(1ULL << 63 | 1, 100, 0, 0, 0);
+	sent(1ULL << 63 | 1, 150, 0, 0, 0);
+	received(1ULL << 63 | 1, 160, 0, 0, 1);
+	ck_assert_int_eq(finish(1, 1, 0)->all.least_ns, 10);
+}
+
 TEST(test_sent_twice)
 {
 	sent(1, 100, 0, 0, 0);

@@ -461,6 +461,27 @@ TEST(test_full_disk)
 	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
 }
 
+/* Metadata that cannot be written loses nothing, unless it must precede an event. */
+TEST(test_metadata_that_fails)
+{
+	unsigned int i;
+
+	begin();
+	for (i = 1; i <= 20; i++) {
+		ck_assert_int_eq(send_one(rec.begin + i * 10000), 0);
+		if (i != 10)
+			continue;
+		ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+		ck_assert_int_eq(mkdirat(dirfd_, ".metadata.tmp", 0700), 0);
+		tsct_recording_writer_touch(writer);
+		rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 1;
+		ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+		ck_assert_int_eq(unlinkat(dirfd_, ".metadata.tmp", AT_REMOVEDIR), 0);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_uint_eq(read_all(true), 20);
+}
+
 /* Losses after the last event are recorded in packets without events. */
 TEST(test_losses_after_last_event)
 {

@@ -37,12 +37,12 @@ static void teardown(void)
 
 static void member(__u64 node, const char *name, __u64 now_us)
 {
-	const int at = tsct_schedule_member(r, node, name, now_us);
+	const int at = tsct_schedule_member(r, node, name, 0, now_us);
 
 	ck_assert_int_ge(at, 0);
 	ck_assert_int_lt(at, TSCT_MEMBERS_MAX);
 	/* The member keeps its index. */
-	ck_assert_int_eq(tsct_schedule_member(r, node, name, now_us), at);
+	ck_assert_int_eq(tsct_schedule_member(r, node, name, 0, now_us), at);
 }
 
 static void send_request(__u64 node, __u16 flags, __u32 session, __u32 barrier,
@@ -305,22 +305,38 @@ TEST(test_session_numbers_wrap)
 
 /* ---- members ------------------------------------------------------------- */
 
+/* A member that polls rarely stays present for two of its poll intervals. */
+TEST(test_rare_polls)
+{
+	unsigned int at = 0;
+	const char *name;
+	__u32 exchanges;
+
+	ck_assert_int_ge(tsct_schedule_member(r, 1, "rare", 8, 0), 0);
+	ck_assert_int_ge(tsct_schedule_member(r, 2, "unknown", 0, 0), 0);
+	tsct_schedule_begin(r, 500000000);
+	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_str_eq(name, "rare");
+	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	ck_assert_uint_eq(tsct_member_timeout_us(200), 2000000ULL << 17);
+}
+
 TEST(test_members)
 {
-	ck_assert_int_eq(tsct_schedule_member(r, 0, "zero", 0), -EINVAL);
+	ck_assert_int_eq(tsct_schedule_member(r, 0, "zero", 0, 0), -EINVAL);
 	ck_assert_int_eq(tsct_schedule_expect(r, ""), -EINVAL);
 	ck_assert_int_eq(tsct_schedule_expect(r, NULL), -EINVAL);
 	for (__u64 i = 1; i <= TSCT_MEMBERS_MAX; i++)
 		member(i, NULL, i);
 	member(7, "seven", 2000);
-	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 3000), -E2BIG);
+	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 0, 3000), -E2BIG);
 	ck_assert_int_eq(tsct_schedule_expect(r, "much loved"), -E2BIG);
 	/*
 	 * Members that sent nothing for a minute are replaced, the longest silent
 	 * first.
 	 */
-	ck_assert_int_ge(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
-	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 60000002), -E2BIG);
+	ck_assert_int_ge(tsct_schedule_member(r, 5000, NULL, 0, 60000002), 0);
+	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 0, 60000002), -E2BIG);
 	send_request(1, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 1 + 1024);
 	tsct_schedule_begin(r, 60000002);
@@ -643,7 +659,7 @@ LOOP_TEST(test_random_input, 0, 10)
 		snprintf(name, sizeof(name), "n%u", any(4));
 		switch (any(8)) {
 		case 0:
-			tsct_schedule_member(r, node, any(2) ? name : NULL, now);
+			tsct_schedule_member(r, node, any(2) ? name : NULL, 0, now);
 			break;
 		case 1:
 			ck_assert_uint_ne(tsct_schedule_begin(r, now), 0);

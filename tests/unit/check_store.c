@@ -108,6 +108,14 @@ TEST(test_memory_is_freed)
 	close(kept);
 }
 
+/* CPUs that are only possible cost no rings. */
+TEST(test_possible_cpus)
+{
+	store.nr_cpus = 255;
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_uint_lt(store.bytes, 255 * anna.channel->header.ring_stride);
+}
+
 static int create_kept(struct tsct_store_peer *peer, const char *name)
 {
 	struct tsct_channel_create arg = a_channel(name);
@@ -303,6 +311,25 @@ TEST(test_limits)
 	store.bytes_max = store.bytes * 3 / 2;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&root, "b"), 0);
+}
+
+/* Memory that a client takes by writing where there are no definitions yet is the client's. */
+TEST(test_memory_beyond_definitions)
+{
+	const struct tsct_channel_header *h;
+	__u64 bytes;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
+	bytes = store.bytes;
+	ck_assert_uint_lt(2 * bytes, h->defs_size - 2 * TSCT_DEFS_SIZE);
+	memset(anna.channel->map + h->defs_offset + 2 * TSCT_DEFS_SIZE, 1, 2 * bytes);
+	store.bytes_user_max = 3 * bytes - 1;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	ck_assert_uint_ge(store.bytes, 3 * bytes);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_uint_eq(store.bytes, bytes);
 }
 
 /* On a machine with 512 CPUs, a user may have three channels of the default size. */

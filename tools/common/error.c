@@ -10,12 +10,14 @@
  * processes do not mix. */
 static void print_line(FILE *to, const char *text)
 {
+	const char *fix = text && strstr(text, strerror(EMFILE)) && !strstr(text, "ulimit") ?
+		"; raise 'ulimit -n'" : "";
 	const size_t len = text ? strlen(text) : 0;
 	char *escaped = text ? malloc(TSCT_TEXT_ESCAPED(len) + 1) : NULL;
 
 	if (escaped)
 		*tsct_text_escape(escaped, text, len, "\\") = '\0';
-	fprintf(to, "%s: %s\n", program_invocation_name, escaped ? escaped : "out of memory");
+	fprintf(to, "%s: %s%s\n", program_invocation_name, escaped ? escaped : "out of memory", fix);
 	free(escaped);
 }
 

@@ -23,6 +23,8 @@ const char *output_error_advice(int err)
 		return "; free some space, or write to another directory with -o";
 	case -EFBIG:
 		return "; raise 'ulimit -f', or write to another directory with -o";
+	case -EMFILE:
+		return "; raise 'ulimit -n'";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:

@@ -116,8 +116,8 @@ void sync_samples_figures(const struct sync_samples *r, unsigned int i,
 	if (ret->err)
 		return;
 	ret->kept = ret->fit.nr_kept;
-	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
-			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
+	ret->drift_ppm = (1e9 / (tsct_fit_rate(&ret->fit, ret->fit.at) *
+				 tsct_series_ns(s) * hz) - 1) * 1e6;
 	for (k = 0; k <= BOUND_INTERVALS; k++) {
 		at = from + (to - from) / BOUND_INTERVALS * k;
 		ret->err = tsct_series_near(s, kind, hz, at, &fit);

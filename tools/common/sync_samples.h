@@ -40,8 +40,8 @@ struct sync_figures {
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
 	double bound_ns;		/* largest error bound while the series is used, ns */
-	/* rate of cluster time by this node's nominal rate, ppm: negative if this node's
-	 * counter is fast */
+	/* rate of this node's counter by the source's time, relative to its nominal rate, ppm:
+	 * positive if the counter is fast */
 	double drift_ppm;
 };
 

@@ -185,6 +185,26 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	int exit_state;
@@ -195,12 +215,15 @@ struct task_struct {
 	u64 start_boottime;
 	char comm[16];
 	unsigned int flags;
+	unsigned int ptrace;	/* flags of a tracer; 0: none */
 	struct mm_struct *mm;
 	struct pid *thread_pid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct css_set *cgroups;
 	struct seccomp seccomp;
+	struct sighand_struct *sighand;
+	struct sigpending pending;
 };
 
 struct linux_binprm {

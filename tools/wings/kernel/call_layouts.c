@@ -11,28 +11,34 @@
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 
-/* Sets the masks of conditions on a system call. Returns 0 or -errno. */
-static int select_call(struct where_list *list, const struct tsct_syscall *call,
-		       __u64 nr, struct call_layout *layout)
+/* Sets the masks of conditions on a system call. Returns 0 or -errno. @kind: TSCT_KIND_INSTANT, or
+ * BEGIN or END if only starts or ends are recorded: fields that conditions can have */
+static int select_call(struct where_list *list, const struct tsct_syscall *call, __u64 nr,
+		       __u32 kind, struct call_layout *layout)
 {
+	const unsigned int nr_args = kind == TSCT_KIND_END ? 0 : call->nr_args;
 	struct where_condition condition;
 	struct tsct_event_def def;
 	unsigned int i;
 	int ret;
 
-	if (!tsct_syscall_event_def(tsct_syscall_event_id(nr, TSCT_KIND_INSTANT), &def))
-		return -EINVAL;
+	if (!tsct_syscall_event_def(tsct_syscall_event_id(nr, kind), &def))
+		return kind == TSCT_KIND_END ? 0 : -EINVAL;	/* some calls do not return */
 	for (i = 0; i < def.nr_fields; i++)
 		if (def.fields[i].type >= TSCT_TYPE_S8 && def.fields[i].type <= TSCT_TYPE_S64)
-			layout->is_signed |= 1u << (i < call->nr_args ? i : CALL_RESULT);
+			layout->is_signed |= 1u << (i < nr_args ? i : CALL_RESULT);
 	for (i = 0; list && i < list->nr; i++) {
 		ret = where_apply(&list->where[i], "syscalls", &def, &condition);
 		if (ret < 0)
 			return ret;
 		if (ret > 0)
-			layout->where[condition.field < call->nr_args ? condition.field :
+			layout->where[condition.field < nr_args ? condition.field :
 				      CALL_RESULT] |= 1u << i;
 	}
+	if (kind == TSCT_KIND_END)
+		layout->enter_id = layout->exit_id;	/* of what a rate limit drops */
+	if (kind != TSCT_KIND_INSTANT)
+		return 0;
 	layout->whole_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);
 	if (layout->where[CALL_RESULT])
 		layout->exit_id = layout->whole_id;
@@ -40,7 +46,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 }
 
 /* Sets the layout of the system call with number @nr, if there is such a call. */
-static int set_call(int map, struct where_list *where, const char *stacks, __u64 nr)
+static int set_call(int map, struct where_list *where, const char *stacks, __u64 nr, __u32 kind)
 {
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
@@ -59,21 +65,21 @@ static int set_call(int map, struct where_list *where, const char *stacks, __u64
 	layout.nr_args = call->nr_args;
 	for (i = 0; i < call->nr_args; i++)
 		layout.sizes[i] = tsct_syscall_arg_size(&call->args[i]) % STRING_MAX;
-	error = select_call(where, call, nr, &layout);
+	error = select_call(where, call, nr, kind, &layout);
 	if (!error && bpf_map_update_elem(map, &key, &layout, BPF_ANY))
 		error = bpf_errors_fail(-errno, "system calls: %s", strerror(errno));
 	return error;
 }
 
-int call_layouts_set(int map, struct where_list *where, const char *stacks)
+int call_layouts_set(int map, struct where_list *where, const char *stacks, __u32 kind)
 {
 	int error = 0;
 	__u32 nr;
 
 	for (nr = 0; !error && nr < tsct_syscalls_limit(); nr++)
-		error = set_call(map, where, stacks, nr);
+		error = set_call(map, where, stacks, nr, kind);
 	for (nr = 0; !error && nr < tsct_syscalls_compat_limit(); nr++)
-		error = set_call(map, where, stacks, nr | TSCT_SYSCALL_COMPAT);
+		error = set_call(map, where, stacks, nr | TSCT_SYSCALL_COMPAT, kind);
 	return error;
 }
 

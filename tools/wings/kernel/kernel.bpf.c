@@ -28,6 +28,8 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 #define NR_EXECVEAT	322
 #define NR_RT_SIGRETURN_COMPAT 173
 
+#define SIGSYS		31
+
 /* Constants that the loader sets before it loads the program */
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
@@ -421,21 +423,28 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* Returns the present call of a thread with a filter of seccomp; NULL: the thread has none. */
-static __always_inline struct held_call *call_under_seccomp(void)
+/* A thread had a tracer. It may get another one later, in a call whose start must be known then. */
+bool any_traced;
+
+/* Returns the present call of a thread that has a filter of seccomp, or has or had a tracer, which
+ * may answer the call in place of the kernel (PTRACE_SYSEMU); NULL: another thread. */
+static __always_inline struct held_call *answerable_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	const bool filtered = bpf_core_field_exists(task->seccomp.mode) && task->seccomp.mode;
 
-	if (!bpf_core_field_exists(task->seccomp.mode) || !task->seccomp.mode)
-		return NULL;
+	if (task->ptrace)
+		any_traced = true;
+	else if (!filtered)
+		return any_traced ? bpf_task_storage_get(&held_calls, task, NULL, 0) : NULL;
 	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Returns the present call at its end if seccomp has refused it, or has answered it: then
+/* Returns the present call at its end if seccomp or a tracer has refused or answered it: then
  * there was no sys_enter, and the registers still have the arguments. NULL: another call */
 static __always_inline struct held_call *refused_call(const struct pt_regs *regs, long ret)
 {
-	struct held_call *held = has_sys_enter ? call_under_seccomp() : NULL;
+	struct held_call *held = has_sys_enter ? answerable_call() : NULL;
 	bool refused;
 
 	if (!held)
@@ -447,6 +456,15 @@ static __always_inline struct held_call *refused_call(const struct pt_regs *regs
 	held->followed = 1;
 	held->begun = 0;
 	return refused ? held : NULL;
+}
+
+/* Returns true if seccomp kills the current thread for the call, which then has no result. */
+static __always_inline bool is_killed(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->pending.signal.sig[0] & 1UL << (SIGSYS - 1) &&
+		!task->sighand->action[SIGSYS - 1].sa.sa_handler;
 }
 
 /* Note that the current thread begins a call with the number NR_NONE. */
@@ -472,11 +490,13 @@ static __always_inline bool end_none(void)
 }
 
 /* Records a call as one event at its end, with the result and the arguments of its start.
- * @has_args: the arguments were taken at the start; false: they are still in the registers */
+ * @has_args: the arguments were taken at the start; false: they are still in the registers.
+ * @killed: there is no result: record the start alone */
 static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
-					long ret, bool compat, bool has_args)
+					long ret, bool compat, bool has_args, bool killed)
 {
+	const u32 id = killed ? call->enter_id : call->whole_id;
 	u64 size;
 
 	if (!has_args || (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret)))
@@ -487,15 +507,16 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
 		return;
-	size += append_integer(held->payload + size, ret, call->ret_size);
+	if (!killed)
+		size += append_integer(held->payload + size, ret, call->ret_size);
 	opaque(size);
 	if (size > CALL_ARGS_MAX + 8 || !within_rate(&call->limit))
 		return;
-	if (syscall_stacks && call->whole_id & SYSCALL_ID_STACK)
+	if (syscall_stacks && id & SYSCALL_ID_STACK)
 		size += append_integer(held->payload + size, take_stack(context, false), 8);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX + 16)
-		emit(call->whole_id, &held->record, size);
+		emit(id, &held->record, size);
 }
 
 /* Returns true if the end of a call is to be recorded as an event of its own. Records a call
@@ -504,9 +525,12 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call,
 				       const struct pt_regs *regs, long ret, bool compat,
 				       struct held_call *refused)
 {
+	const bool killed = refused && is_killed();
 	struct held_call *held = refused;
 	__u32 state = CALL_RECORDED;
 
+	if (!has_sys_enter)
+		return arg_wanted(call, CALL_RESULT, ret, NULL) && within_rate(&call->limit);
 	if (!refused && !CALLS_SELECTED)
 		return true;
 	if (!held)
@@ -514,8 +538,9 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call,
 	if (held) {
 		state = refused ? CALL_HELD : held->state;
 		held->state = CALL_RECORDED;
-		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
-			record_held(context, call, regs, held, ret, compat, !refused);
+		if (state == CALL_HELD && (killed ? !call->where[CALL_RESULT] :
+					   arg_wanted(call, CALL_RESULT, ret, NULL)))
+			record_held(context, call, regs, held, ret, compat, !refused, killed);
 	}
 	if (state == CALL_LIMITED)
 		__sync_fetch_and_add(&call->dropped_ends, 1);
@@ -557,6 +582,21 @@ static __always_inline bool end_has_strings(const struct pt_regs *regs, long ret
 						     NULL, 0), regs, ret);
 }
 
+/* Records the start of a call that has no layout. */
+static __always_inline void record_unknown(const struct pt_regs *regs, long id, bool compat)
+{
+	struct { struct record record; struct sys_enter e; } all;
+
+	if (compat)
+		all.e = (struct sys_enter) { (u32)id + SYSCALL_COMPAT, regs->bx,
+			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
+	else
+		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
+			regs->r10, regs->r8, regs->r9 };
+	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
+		emit(sys_enter_id, &all.record, sizeof(all.e));
+}
+
 static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
 {
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
@@ -580,6 +620,8 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return;
 	}
+	if (refused)
+		record_unknown(regs, all.e.id, compat);
 	if (compat)
 		all.e.id = (u32)all.e.id + SYSCALL_COMPAT;
 	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
@@ -588,8 +630,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 
 static __always_inline void record_enter(void *context, const struct pt_regs *regs, long id)
 {
-	struct { struct record record; struct sys_enter e; } all;
-	struct held_call *held = call_under_seccomp();
+	struct held_call *held = answerable_call();
 	struct call_layout *call;
 	bool compat;
 
@@ -603,14 +644,16 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 		record_call(context, call, regs, compat);
 		return;
 	}
-	if (compat)
-		all.e = (struct sys_enter) { (u32)id + SYSCALL_COMPAT, regs->bx,
-			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
-	else
-		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
-			regs->r10, regs->r8, regs->r9 };
-	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
-		emit(sys_enter_id, &all.record, sizeof(all.e));
+	record_unknown(regs, id, compat);
+}
+
+/* If only ends are recorded, starts tell calls with the number NR_NONE from rt_sigreturn. */
+static __always_inline void at_enter(void *context, const struct pt_regs *regs, long id)
+{
+	if (!has_sys_enter && id == NR_NONE)
+		begin_none();
+	else if (has_sys_enter && wanted_current())
+		record_enter(context, regs, id);
 }
 
 /* From Linux 6.13 on, programs of system calls can be preempted. While a program is
@@ -704,16 +747,15 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	first_run(FIRST_ENTER);
-	if (wanted_current())
-		record_enter(ctx, regs, id);
+	at_enter(ctx, regs, id);
 	return 0;
 }
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter_second, struct pt_regs *regs, long id)
 {
-	if (second_run(FIRST_ENTER, &second_runs.enter) && wanted_current())
-		record_enter(ctx, regs, id);
+	if (second_run(FIRST_ENTER, &second_runs.enter))
+		at_enter(ctx, regs, id);
 	return 0;
 }
 

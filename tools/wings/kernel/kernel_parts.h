@@ -78,8 +78,9 @@ unsigned long statedump_ring_count(const struct statedump_ring *ring, unsigned i
 /* ---- system calls: call_layouts.c --------------------------------------------- */
 
 /* Sets the layouts of the events of all system calls in the map `calls`, with the conditions
- * of @where, NULL: none. @stacks: as in struct kernel_select */
-int call_layouts_set(int map, struct where_list *where, const char *stacks);
+ * of @where, NULL: none. @stacks: as in struct kernel_select. @kind: TSCT_KIND_INSTANT, or
+ * BEGIN or END if only starts or ends are recorded */
+int call_layouts_set(int map, struct where_list *where, const char *stacks, __u32 kind);
 
 /* Calls @take with the name of each system call's event that the rate limit dropped. */
 void call_layouts_limited(int map, take_dropped *take, void *context);

@@ -240,8 +240,7 @@ static void configure_second(struct kernel_bpf *bpf, unsigned int set)
 		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
 
 	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted);
-	bpf_program__set_autoload(bpf->progs.on_sys_enter_second,
-				  may_be_preempted && set & 1u << SYS_ENTER);
+	bpf_program__set_autoload(bpf->progs.on_sys_enter_second, may_be_preempted);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
 				  may_be_preempted && set & 1u << SYS_EXIT);
 	if (may_be_preempted)
@@ -286,7 +285,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.on_sched_switch,
 				  set & 1u << SCHED_SWITCH);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
-				  set & 1u << SYS_ENTER);
+				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
 	configure_second(bpf, set);
 	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
@@ -378,7 +377,10 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 		return bpf_errors_fail_step(error, "load");
 	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
 		error = call_layouts_set(bpf_map__fd(source->bpf->maps.calls),
-					 source->where, source->stacks);
+					 source->where, source->stacks,
+					 !(set & 1u << SYS_EXIT) ? TSCT_KIND_BEGIN :
+					 set & 1u << SYS_ENTER ? TSCT_KIND_INSTANT :
+					 TSCT_KIND_END);
 	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
 	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	if (!error && select->cgroup)
@@ -496,8 +498,10 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 	*ret = (struct kernel_figures) {
 		.missed = READ_ONCE(bpf->bss->missed) +
 			bpf_program_missed(bpf->progs.on_sched_switch) +
-			calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
-				     &bpf->bss->second_runs.enter) +
+			(!bpf->rodata->has_sys_enter ? 0 :
+			 calls_missed(bpf, bpf->progs.on_sys_enter,
+				      bpf->progs.on_sys_enter_second,
+				      &bpf->bss->second_runs.enter)) +
 			calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
 				     &bpf->bss->second_runs.exit) +
 			(source->probes ? probe_set_missed(source->probes) : 0),
