@@ -137,8 +137,7 @@ static void try_disruption(unsigned int i, const struct tsct_disruption_page *pa
 		disruptions[i].name, time.status);
 	kill(daemon_pid, SIGCONT);
 	t_until(lib_is_synchronized(clk));
-	t_check(!tsct_clock_now(new, &time) && time.status == TSCT_STATUS_SYNCHRONIZED,
-		"%s: status %u", disruptions[i].name, time.status);
+	t_until(lib_is_synchronized(new));
 	tsct_clock_close(new);
 }
 

@@ -4,11 +4,13 @@
  * counts it before the call that does it returns, so that no reader converts by params of
  * before. A changed offset of TAI, a slew by NTP and time itself change nothing. After a
  * change of the clocksource, the module's next check of the CPUs chooses the source of
- * channels created later; existing channels keep their source. poll() and epoll report changes
- * until the count is read. The page can be mapped for reading by every user, and in no other
- * way.
+ * channels created later; existing channels keep their source. poll() and epoll
+ * report changes until the count is read. The page can be mapped for reading by every user,
+ * and in no other way.
  * guest-test: timeout=60 rt=yes
  */
+#include <sys/epoll.h>
+
 #include "clock.h"
 
 #define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
