@@ -752,7 +752,8 @@ int tsct_export_run(struct tsct_export *x)
 	int err;
 
 	err = x->format->begin(x);
-	x->ended = x->format->cut ? cut_slices : NULL;
+	if (x->format->cut)
+		x->ended = cut_slices;
 	if (!err)
 		err = tsct_export_walk(x, x->trace, &x->threads, format_event);
 	errno = 0;

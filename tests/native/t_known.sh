@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Made recordings in which it is unknown how long a call or a slice was: no verb states it. hidden.c
 # makes them, and says what happens in each.
-# test-wing: formats strace threads
+# test-wing: formats report strace threads
 . "$(dirname "$0")/lib.sh"
 
 make() {	# CASE
@@ -34,6 +34,15 @@ unfinished() {	# STATUS ARGUMENT...
 	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
 }
 
+# Fails unless a page has the slices and calls WANTED: (thread, begin, end), seconds.
+on_page() {	# STATUS WANTED ARGUMENT...
+	run "$1" report -q -o "$work/page.html" "${@:3}"
+	python3 -c 'import sys; sys.path.insert(0, sys.argv[1])
+from unknowncheck import slices_of_page
+print(*sorted(slices_of_page(open(sys.argv[2]).read())))' "$here" "$work/page.html" >"$work/got"
+	[ "$(cat "$work/got")" = "$2" ] || fail "${*:3}: on the page are $(cat "$work/got")"
+}
+
 for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
 	make $case
 done
@@ -41,12 +50,14 @@ done
 # --- events of another CPU are lost ---------------------------------------------------------------
 open_in_export 3 1 "$work/lost"
 timed 3 lost read '2 0'
+on_page 3 '(1, 1, 2) (9, 2, 2)' "$work/lost"
 unfinished 3 "$work/lost"
 
 # --- the file of another CPU is cut off ---------------------------------------------------------
 truncate -s -1 "$work/cut/kernel_1"
 open_in_export 3 1 "$work/cut"
 timed 3 cut read '1 0'
+on_page 3 '(1, 1, 1) (9, 1, 1)' "$work/cut"
 unfinished 3 "$work/cut"
 
 # --- only one CPU is recorded ---------------------------------------------------------------------
@@ -75,5 +86,6 @@ done
 # --- a call whose end has the name of another one -----------------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
 timed 0 sigreturn uretprobe '1 1'
+on_page 0 '(1, 1, 4)' --event sys_uretprobe "$work/sigreturn"
 run 0 export -q -f json -o - "$work/sigreturn"
 shows '"ph":"E".*"name":"sys_uretprobe".*"args"'

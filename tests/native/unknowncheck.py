@@ -48,6 +48,23 @@ def runs_of(page):
     return runs, origin + d["span"]
 
 
+# The slices and calls of a page: [(tid, from, to)], seconds after its begin
+def slices_of_page(page):
+    d = json.loads(element(page, "data"))
+    r, t, slices = Bytes(element(page, "spans")), 0, []
+    for _ in range(d["spans"]):
+        kind, row, _ = r.varint(), r.varint(), r.varint()
+        t += r.zigzag()
+        length, _ = r.varint(), r.zigzag()
+        if not kind & 4:
+            r.edge(d["cut"])
+        if not kind & 8 and kind & 3 != 2:
+            r.edge(d["cut"])
+        if kind & 3 != 2:
+            slices.append((d["threads"][row][1], (t - length) // 10 ** 9, t // 10 ** 9))
+    return slices
+
+
 # The slices of an export: [(tid, name, from, to)]; to: None: it does not end
 def slices_of(path):
     slices, stacks = [], collections.defaultdict(list)

@@ -288,7 +288,8 @@ static int prepare(struct report *r)
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	__s64 last = r->end_ns;
+	/* An event that the filter leaves out may end a slice after the last one that is shown. */
+	__s64 last = x->now_ns > r->end_ns ? x->now_ns : r->end_ns;
 
 	if (!r->has_origin) {
 		r->origin_ns = last = x->begin_ns;
