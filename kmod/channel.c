@@ -449,7 +449,6 @@ unlock:
 
 static void channel_free(struct tsct_kchannel *channel)
 {
-	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
 	 * tsct_bpf_emit() uses channels without a reference. It may still be writing
 	 * to a channel with a handle, whose memory is freed after a grace period. Of a
@@ -463,6 +462,9 @@ static void channel_free(struct tsct_kchannel *channel)
 	 */
 	irq_work_sync(&channel->notify);
 	cancel_delayed_work_sync(&channel->watch);
+	if (channel->lost_news)
+		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
 	mem_cgroup_put(channel->memcg);
@@ -540,19 +542,19 @@ int tsct_channel_remove(u32 id)
 	return err;
 }
 
+/* Pages that channel_oom_work has freed, and no call of the OOM killer has reported */
+static atomic_long_t channel_oom_pages;
+
 /*
- * Called before the OOM killer chooses a process: frees the largest channel that no process
- * holds, since the death of none would free it. Not one of CAP_SYS_RESOURCE: other users could
- * remove root's flight recordings by taking all memory. Its memory is free before its account is,
- * whose lock a task may hold that waits for memory.
+ * Frees the largest channel that no process holds, since the death of none would free it. Not
+ * one of CAP_SYS_RESOURCE: other users could remove root's flight recordings by taking all memory.
  */
-static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
+static void channel_oom_fn(struct work_struct *work)
 {
 	struct tsct_kchannel *channel, *largest = NULL;
-	unsigned long id;
+	unsigned long id, pages;
 
-	if (!mutex_trylock(&tsct_channel_lock))
-		return NOTIFY_DONE;
+	mutex_lock(&tsct_channel_lock);
 	xa_for_each(&channel_table, id, channel)
 		if (!channel->holders && !channel->pins && !channel->privileged &&
 		    !channel->reserved && (!largest || channel->bytes > largest->bytes))
@@ -561,11 +563,34 @@ static int channel_free_on_oom(struct notifier_block *block, unsigned long unuse
 		channel_table_remove(largest);
 	mutex_unlock(&tsct_channel_lock);
 	if (!largest)
-		return NOTIFY_DONE;
+		return;
 	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
 		largest->id, largest->name);
-	*(unsigned long *)freed += largest->bytes >> PAGE_SHIFT;
+	pages = largest->bytes >> PAGE_SHIFT;
 	channel_free(largest);
+	atomic_long_add(pages, &channel_oom_pages);
+}
+
+static DECLARE_WORK(channel_oom_work, channel_oom_fn);
+
+/* Longest wait for channel_oom_work, ticks */
+#define OOM_WAIT	100
+
+/*
+ * Called before the OOM killer chooses a process, by tasks that may hold any lock of a file
+ * system: so a work item frees, and the wait for it is limited. Not if memory is short for a
+ * memory policy or a cpuset only, which a user may choose.
+ */
+static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
+{
+	int i;
+
+	if (si_mem_available() > (long)(totalram_pages() / 16))
+		return NOTIFY_DONE;
+	queue_work(system_unbound_wq, &channel_oom_work);
+	for (i = 0; i < OOM_WAIT && work_busy(&channel_oom_work); i++)
+		schedule_timeout_uninterruptible(1);
+	*(unsigned long *)freed += atomic_long_xchg(&channel_oom_pages, 0);
 	return NOTIFY_OK;
 }
 
@@ -608,6 +633,7 @@ void tsct_channels_exit(void)
 	unsigned long id;
 
 	unregister_oom_notifier(&channel_oom_block);
+	cancel_work_sync(&channel_oom_work);
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)

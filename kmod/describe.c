@@ -34,11 +34,13 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 	mutex_lock(&channel->defs_lock);
 	/* Only the module writes the definition area, so its content is valid. */
 	while ((known = tsct_event_def_next(channel->defs, channel->defs_used,
-					    pos, &pos, &err)))
+					    pos, &pos, &err))) {
 		if (tsct_event_def_equal(known, def)) {
 			def->id = known->id;
 			goto unlock;
 		}
+		cond_resched();
+	}
 	id = TSCT_ID_FIRST + channel->defs_nr;
 	if (def->size > channel->defs_size - channel->defs_used || id > TSCT_ID_MAX) {
 		err = -ENOSPC;

@@ -11,9 +11,6 @@
 
 #include "netlink.h"
 
-/* Fails where memory has run out: channel_free_on_oom() cannot wait for the OOM killer. */
-#define NETLINK_GFP	(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
-
 enum netlink_group {
 	NETLINK_GROUP_CLOCK,
 	NETLINK_GROUP_CHANNELS,
@@ -68,7 +65,7 @@ static void netlink_multicast(enum netlink_group group, u8 cmd,
 	if (!READ_ONCE(netlink_registered) ||
 	    !genl_has_listeners(&netlink_family, &init_net, group))
 		return;
-	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, NETLINK_GFP);
+	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return;
 	header = genlmsg_put(skb, 0, 0, &netlink_family, 0, cmd);
@@ -78,7 +75,7 @@ static void netlink_multicast(enum netlink_group group, u8 cmd,
 	}
 	genlmsg_end(skb, header);
 	/* Ignores errors: a listener that reads too slowly gets ENOBUFS from its socket. */
-	genlmsg_multicast(&netlink_family, skb, 0, group, NETLINK_GFP);
+	genlmsg_multicast(&netlink_family, skb, 0, group, GFP_KERNEL);
 }
 
 void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source)

@@ -24,9 +24,9 @@ struct tsct_ring {
 				 * watch.c on any CPU may set it to 0 */
 	u8 *next;		/* address of the next record in data */
 	u64 head;		/* trusted copy of tsct_producer.head */
+	/* Members used for kernel channels and user channels */
 	u64 last_cycles;	/* cycles of the last record; unused if
 				 * the source is the TSC */
-	/* Members used for kernel channels and user channels */
 	struct tsct_kchannel *channel;
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;

@@ -227,8 +227,6 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	u64 sum;
 
 	WRITE_ONCE(channel->watch_at, jiffies);
-	if (xchg(&channel->lost_news, false))
-		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
 	mutex_lock(&channel->watch_lock);
 	sum = channel_head_sum(channel);
 	if (sum != channel->watch_sum)
@@ -243,6 +241,8 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	mutex_unlock(&channel->watch_lock);
 	if (ready)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
+	if (xchg(&channel->lost_news, false))
+		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
 	/*
 	 * The barrier in wq_has_sleeper() pairs with the one in queue_delayed_work():
 	 * either this function sees the sleeping task, or that task finds this work not

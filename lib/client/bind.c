@@ -379,6 +379,9 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 	return err;
 }
 
+/* Bytes that are allocated by one call: on a signal, tmpfs gives back what it has allocated */
+#define ALLOCATED_AT_ONCE	(256ULL << 10)
+
 /*
  * Allocates the rings of a new channel of a server, of the CPUs that are online; with an embedded
  * server, of those on which this process may run, as its programs are children of the server.
@@ -388,6 +391,7 @@ static int allocate_rings(const struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 	cpu_set_t cpus;
+	__u64 at, end;
 	__u32 cpu;
 	int result;
 
@@ -395,12 +399,13 @@ static int allocate_rings(const struct tsct_channel *channel)
 	for (cpu = 0; cpu < h->nr_cpus && cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &cpus))
 			continue;
-		do
-			result = fallocate(channel->map_fd, 0, (off_t)(h->ring_offset + cpu *
-					   h->ring_stride), (off_t)h->ring_stride);
-		while (result && errno == EINTR);
-		if (result && (errno == ENOMEM || errno == ENOSPC))
-			return -ENOMEM;
+		end = h->ring_offset + (cpu + 1ULL) * h->ring_stride;
+		for (at = end - h->ring_stride; at < end; at += ALLOCATED_AT_ONCE) {
+			result = TEMP_FAILURE_RETRY(fallocate(channel->map_fd, 0, (off_t)at,
+				(off_t)min(end - at, ALLOCATED_AT_ONCE)));
+			if (result && (errno == ENOMEM || errno == ENOSPC))
+				return -ENOMEM;
+		}
 	}
 	return 0;
 }

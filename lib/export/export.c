@@ -612,6 +612,8 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	if (!ev->thread)	/* it has no open slice */
 		return 0;
 	if (def->def->kind == TSCT_KIND_BEGIN) {
+		if (!tsct_known_end(&x->known, e))
+			return 0;
 		err = open_slice(x, ev, true);
 		return err == -ENOSPC ? 0 : err;
 	}

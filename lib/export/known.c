@@ -47,11 +47,19 @@ static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
+/* Returns true for sys_enter and sys_exit of all calls. */
+static bool is_raw_call(const struct tsct_recording *rec, __u32 stream,
+			const struct tsct_event_def *def)
+{
+	const enum tsct_kernel_event event = tsct_kernel_event(rec, stream, def);
+
+	return event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT;
+}
+
 static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
 	const struct tsct_event_def *def;
-	enum tsct_kernel_event event;
 	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
 	__u32 i, id;
 
@@ -62,12 +70,11 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			event = def ? tsct_kernel_event(k->rec, i, def) : TSCT_KERNEL_OTHER;
 			/* Readers match the events sys_enter and sys_exit that their filter selects. */
-			if ((event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT) && k->filter &&
+			if (def && k->filter && is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
-				hidden |= TSCT_HIDDEN_RAW_ENDS;
-			if (event != TSCT_KERNEL_SWITCH)
+				hidden |= TSCT_HIDDEN_RAW_CALLS;
+			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
 				continue;
 			k->switches[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -148,7 +155,8 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
-		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] & TSCT_HIDDEN_RAW_ENDS;
+		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] &
+			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
 	return find_renamed(k) ?:
 		(trace ? tsct_trace_loss_times(trace, &k->losses, &k->nr_losses) : 0);
@@ -219,9 +227,11 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
+	const __u8 hidden = k->hidden[e->node];
 
-	if ((k->hidden[e->node] & TSCT_HIDDEN_RAW_ENDS) && k->rec->streams[e->stream].kernel &&
-	    !tsct_syscall_of(k->rec, e->stream, e->def))
+	if ((hidden & (TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS)) &&
+	    k->rec->streams[e->stream].kernel && !tsct_syscall_of(k->rec, e->stream, e->def) &&
+	    (hidden & TSCT_HIDDEN_RAW_ENDS || is_raw_call(k->rec, e->stream, e->def)))
 		return false;
 	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
 		return false;
@@ -362,7 +372,7 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	__u32 i;
 
 	for (i = 0; i < k->nr_losses; i++)
-		if (k->switches[k->losses[i].stream] &&
+		if (k->losses[i].events && k->switches[k->losses[i].stream] &&
 		    tsct_known_node(k, k->losses[i].location) == node)
 			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])

@@ -24,6 +24,7 @@ enum {
 	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden for itself, while
 	 * a call of the table is hidden or recorded as a whole */
 	TSCT_HIDDEN_RAW_ENDS = 4,
+	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
 };
 
 /* The thread that is known to run on a CPU */

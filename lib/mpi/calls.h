@@ -87,12 +87,14 @@ static inline void begin_peer(const struct tsct_mpi_call *call, MPI_Comm handle,
 static inline __u64 begin_send(const struct tsct_mpi_call *call, MPI_Comm handle,
 			       struct tsct_mpi_peer_fields *peer, bool blocking)
 {
+	const __u64 bytes = peer->bytes;
 	__u64 number;
 
+	if (bytes == UINT64_MAX)	/* see sent_bytes() */
+		peer->bytes = 0;
 	begin_peer(call, handle, peer);
 	tsct_mpi_lock();
-	number = tsct_mpi_sending(tsct_mpi_comm(handle), blocking, peer->peer, peer->tag,
-				  peer->bytes);
+	number = tsct_mpi_sending(tsct_mpi_comm(handle), blocking, peer->peer, peer->tag, bytes);
 	tsct_mpi_unlock();
 	return number;
 }
@@ -141,6 +143,8 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	};
 	struct posted posted;
 
+	if (to->bytes == UINT64_MAX)	/* see sent_bytes() */
+		fields.send.bytes = 0;
 	tsct_mpi_lock();
 	posted.comm = tsct_mpi_comm(handle);
 	fields.send.comm = posted.comm->id;

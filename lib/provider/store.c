@@ -423,9 +423,8 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /*
  * Channels of all users together may take a quarter of the memory that the process may use, of
  * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256
- * CPUs: 4 MiB per CPU). The limit of a user also bounds the time of one request, in which the
- * kernel zeroes the memory. In an embedded server, channels may take half: the recorder has
- * chosen their sizes, or checked them.
+ * CPUs: 4 MiB per CPU). In an embedded server, channels may take half: the recorder has chosen
+ * their sizes, or checked them.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {

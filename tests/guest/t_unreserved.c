@@ -9,6 +9,7 @@
  */
 #include <sys/utsname.h>
 
+#include "clock.h"
 #include "modules.h"
 
 static bool has_reserve_mem(void)
@@ -80,6 +81,7 @@ int main(void)
 	uint32_t flags;
 	int fd;
 
+	t_until(clk_has_settled());	/* as t_ioctl wants it */
 	mod_load("/lib/modules/tsctrace.ko", "");
 	fd = dev_open();
 	flags = keep_channel(fd);

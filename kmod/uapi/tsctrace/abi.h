@@ -157,7 +157,8 @@ struct tsct_info {
  *
  * A channel is held by the descriptors that are bound to it and by maps of such
  * descriptors, and is freed with the last of them. With TSCT_CHANNEL_KEEP, a channel
- * stays, and counts against its creator's limits, until it is removed.
+ * stays, and counts against its creator's limits, until it is removed. When memory runs out,
+ * the module removes one that no descriptor holds, unless its creator had CAP_SYS_RESOURCE.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
