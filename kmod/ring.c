@@ -25,9 +25,9 @@
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
- * Losses of the next second are no further news.
+ * Losses of the next second are no further news. Not inline: the fast path would use the stack.
  */
-static notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
+static noinline notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
 {
 	atomic64_inc((atomic64_t *)lost);
 	if (!time_after(jiffies, READ_ONCE(channel->lost_at) + HZ))
