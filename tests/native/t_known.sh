@@ -38,7 +38,7 @@ for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
 	make $case
 done
 
-# --- events of another CPU are lost ---------------------------------------------------------------
+# --- events of another CPU are lost -------------------------------------------------------------
 open_in_export 3 1 "$work/lost"
 timed 3 lost read '2 0'
 unfinished 3 "$work/lost"
@@ -49,30 +49,30 @@ open_in_export 3 1 "$work/cut"
 timed 3 cut read '1 0'
 unfinished 3 "$work/cut"
 
-# --- only one CPU is recorded ---------------------------------------------------------------------
+# --- only one CPU is recorded -------------------------------------------------------------------
 open_in_export 0 0 "$work/cpu"
 timed 0 cpu read '1 0'
 unfinished 0 "$work/cpu"
 run 0 stat "$work/cpu_many"
 
-# --- the call's end is on a CPU that the reader's filter leaves out -----------------------------------
+# --- the call's end is on a CPU that the reader's filter leaves out -----------------------------
 unfinished 0 --cpu 0 "$work/moved"
 open_in_export 0 1 --cpu 0 "$work/moved"
 run 0 export -q -f perfetto -o "$work/moved.pftrace" --cpu 0 "$work/moved"
 timed 0 moved read '2 2'
 
-# --- another thread has the number --------------------------------------------------------------------
+# --- another thread has the number --------------------------------------------------------------
 unfinished 0 "$work/reused"
 timed 0 reused clone3 ''
 
-# --- each event of a pair may have been hidden --------------------------------------------------------
+# --- each event of a pair may have been hidden --------------------------------------------------
 for case in limit where; do
 	open_in_export 0 0 "$work/$case"
 	unfinished 0 "$work/$case"
 	timed 0 $case read '1 0'
 done
 
-# --- a call whose end has the name of another one -----------------------------------------------------
+# --- a call whose end has the name of another one -----------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
 timed 0 sigreturn uretprobe '1 1'
 run 0 export -q -f json -o - "$work/sigreturn"
