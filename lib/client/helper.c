@@ -371,12 +371,18 @@ static void wake_up(void)
 	close(fd);
 }
 
-static void close_listener(void)
+/* Returns false if the program has closed the socket, even if its number was used again. */
+static bool has_listener(void)
 {
 	struct stat st;
 
-	if (helper.listener >= 0 && !fstat(helper.listener, &st) &&
-	    st.st_ino == helper.inode)
+	return helper.listener >= 0 && !fstat(helper.listener, &st) &&
+		st.st_ino == helper.inode;
+}
+
+static void close_listener(void)
+{
+	if (has_listener())
 		close(helper.listener);
 	helper.listener = -1;
 }
@@ -433,7 +439,11 @@ static void stop_thread(void)
 	if (!helper.pid || helper.pid != getpid())
 		return;
 	__atomic_store_n(&helper.stop, true, __ATOMIC_RELAXED);
-	wake_up();
+	/* A program that may open no more descriptors cannot connect: this wakes the thread, too. */
+	if (has_listener())
+		shutdown(helper.listener, SHUT_RDWR);
+	else
+		wake_up();
 	pthread_join(helper.thread, NULL);
 	helper.pid = 0;
 	close_listener();
