@@ -20,6 +20,15 @@ libc = ctypes.CDLL(None)
 real = os.path.realpath(sys.executable)
 SLEEP = 1
 
+def ptrace(*args):
+    return libc.ptrace(*(ctypes.c_long(a) for a in args))
+
+def seccomp(nr, action):	# what happens at call nr; all others are allowed
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (6, 0, 0, action), (6, 0, 0, 0x7fff0000)]
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    prog = struct.pack("HP", len(code), ctypes.addressof(filters))
+    assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
+
 def ends():			# a thread ends, and the process goes on
     t = threading.Thread(target=lambda: None)
     t.start()
@@ -45,25 +54,19 @@ def fd():			# by fexecve()
     os.execve(os.open("/bin/sleep", os.O_RDONLY), ["sleep", "0"], {})
 
 def refused():			# mkdirat() gives EPERM
-    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 258), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
-    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
-    prog = struct.pack("HP", len(code), ctypes.addressof(filters))
-    assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
+    seccomp(258, 0x50001)
     for i in range(3):
         assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
 
-def killed():			# mkdirat() kills the process
-    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 258), (6, 0, 0, 0x80000000), (6, 0, 0, 0x7fff0000)]
-    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
-    prog = struct.pack("HP", len(code), ctypes.addressof(filters))
-    if os.fork() == 0:
-        assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, prog)
-        libc.mkdirat(-100, b"killed", 0o700)
-    assert os.WTERMSIG(os.wait()[1]) == signal.SIGSYS
+def killed():			# mkdirat() and call 1000 kill the process
+    for nr in (258, 1000):
+        if os.fork() == 0:
+            seccomp(nr, 0x80000000)
+            libc.syscall(nr, -100, b"killed", 0o700)
+        assert os.WTERMSIG(os.wait()[1]) == signal.SIGSYS
     time.sleep(SLEEP)
 
 def emulated():			# a tracer answers mkdirat() and call 1000 (PTRACE_SYSEMU)
-    ptrace = lambda *args: libc.ptrace(*(ctypes.c_long(a) for a in args))
     child = os.fork()
     if child == 0:
         ptrace(0, 0, 0, 0)
@@ -76,7 +79,7 @@ def emulated():			# a tracer answers mkdirat() and call 1000 (PTRACE_SYSEMU)
         status = os.waitpid(child, 0)[1]
         if os.WSTOPSIG(status) != signal.SIGTRAP | 0x80:
             continue				# a signal is not delivered
-        nr = ptrace_peek(child, 15 * 8)		# orig_rax
+        nr = ptrace(3, child, 15 * 8, 0)	# PTRACE_PEEKUSER, orig_rax
         if nr == 231:				# exit_group() is the kernel's
             break
         ptrace(6, child, 10 * 8, 7 if nr in (258, 1000) else 0)	# PTRACE_POKEUSER, rax
@@ -85,7 +88,6 @@ def emulated():			# a tracer answers mkdirat() and call 1000 (PTRACE_SYSEMU)
     os.wait()
 
 def attached():			# a tracer leaves, and comes again in a call
-    ptrace = lambda *args: libc.ptrace(*(ctypes.c_long(a) for a in args))
     out, to = os.pipe()
     child = os.fork()
     if child == 0:
@@ -109,11 +111,6 @@ def attached():			# a tracer leaves, and comes again in a call
     ptrace(0x4206, child, 0, 0)
     os.write(to, b"34")
     assert os.waitpid(child, 0)[1] == 0
-
-def ptrace_peek(child, at):
-    to = ctypes.c_long()
-    libc.syscall(101, 3, child, ctypes.c_long(at), ctypes.byref(to))
-    return to.value
 
 def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
     libc.syscall(1000, 7, 8)
@@ -213,6 +210,9 @@ if has_wing strace; then
 	grep -q ' mkdirat(AT_FDCWD, "killed", 0700 <unfinished' out && ! grep ' = 258' out ||
 		fail "a call that kills has a result"
 fi
+run 0 dump --event 'sys_e*' killed
+[ "$(grep -c 'sys_enter .*id=1000 ' out)" = 1 ] || { cat out; fail "the call 1000 that kills"; }
+! grep -E 'sys_exit .*(id=1000|ret=1000)' out || fail "the call 1000 that kills has a result"
 
 record emulated
 record emulated-where --where 'sys_mkdirat:ret == 7'

@@ -433,9 +433,9 @@ static __always_inline struct held_call *answerable_call(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const bool filtered = bpf_core_field_exists(task->seccomp.mode) && task->seccomp.mode;
 
-	if (task->ptrace)
+	if (task->ptrace && !any_traced)	/* no store at each call: all CPUs read it */
 		any_traced = true;
-	else if (!filtered)
+	if (!task->ptrace && !filtered)
 		return any_traced ? bpf_task_storage_get(&held_calls, task, NULL, 0) : NULL;
 	return bpf_task_storage_get(&held_calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
@@ -620,8 +620,11 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return;
 	}
-	if (refused)
+	if (refused) {
 		record_unknown(regs, all.e.id, compat);
+		if (is_killed())
+			return;
+	}
 	if (compat)
 		all.e.id = (u32)all.e.id + SYSCALL_COMPAT;
 	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
