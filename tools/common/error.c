@@ -10,14 +10,17 @@
  * processes do not mix. */
 static void print_line(FILE *to, const char *text)
 {
-	const char *fix = text && strstr(text, strerror(EMFILE)) && !strstr(text, "ulimit") ?
+	/* The text of ENFILE, the limit of the whole system, begins with that of EMFILE. */
+	const char *fix = text && strstr(text, strerror(EMFILE)) &&
+		!strstr(text, strerror(ENFILE)) && !strstr(text, "ulimit") ?
 		"; raise 'ulimit -n'" : "";
 	const size_t len = text ? strlen(text) : 0;
 	char *escaped = text ? malloc(TSCT_TEXT_ESCAPED(len) + 1) : NULL;
 
 	if (escaped)
 		*tsct_text_escape(escaped, text, len, "\\") = '\0';
-	fprintf(to, "%s: %s%s\n", program_invocation_name, escaped ? escaped : "out of memory", fix);
+	fprintf(to, "%s: %s%s\n", program_invocation_name,
+		escaped ? escaped : "out of memory", fix);
 	free(escaped);
 }
 
