@@ -47,15 +47,6 @@ static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
-/* Returns true for sys_enter and sys_exit of all calls. */
-static bool is_raw_call(const struct tsct_recording *rec, __u32 stream,
-			const struct tsct_event_def *def)
-{
-	const enum tsct_kernel_event event = tsct_kernel_event(rec, stream, def);
-
-	return event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT;
-}
-
 static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
@@ -70,8 +61,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			/* Readers match the events sys_enter and sys_exit that their filter selects. */
-			if (def && k->filter && is_raw_call(k->rec, i, def) &&
+			/* Readers match those of these events that their filter selects. */
+			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
 				hidden |= TSCT_HIDDEN_RAW_CALLS;
 			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
@@ -107,12 +98,14 @@ static int by_tick(const void *a, const void *b)
 /* Returns true if a recorder of a node selects threads by the name @name. */
 static bool selects_name(const struct tsct_recording *rec, __u32 node, const char *name)
 {
+	const char *comm;
 	__u32 i;
 
-	for (i = 0; i < rec->nr_nodes; i++)
-		if (tsct_recording_node_of(rec, i) == node && rec->nodes[i].requests[TSCT_REQUEST_COMM] &&
-		    !strcmp(rec->nodes[i].requests[TSCT_REQUEST_COMM], name))
+	for (i = 0; i < rec->nr_nodes; i++) {
+		comm = rec->nodes[i].requests[TSCT_REQUEST_COMM];
+		if (tsct_recording_node_of(rec, i) == node && comm && !strcmp(comm, name))
 			return true;
+	}
 	return false;
 }
 
@@ -231,7 +224,7 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 
 	if ((hidden & (TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS)) &&
 	    k->rec->streams[e->stream].kernel && !tsct_syscall_of(k->rec, e->stream, e->def) &&
-	    (hidden & TSCT_HIDDEN_RAW_ENDS || is_raw_call(k->rec, e->stream, e->def)))
+	    (hidden & TSCT_HIDDEN_RAW_ENDS || tsct_kernel_is_raw_call(k->rec, e->stream, e->def)))
 		return false;
 	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
 		return false;

@@ -21,4 +21,13 @@ enum tsct_kernel_event {
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
 					 const struct tsct_event_def *def);
 
+/* Returns true for sys_enter and sys_exit, which are begins and ends of calls of any number. */
+static inline bool tsct_kernel_is_raw_call(const struct tsct_recording *rec, __u32 stream,
+					   const struct tsct_event_def *def)
+{
+	const enum tsct_kernel_event event = tsct_kernel_event(rec, stream, def);
+
+	return event == TSCT_KERNEL_ENTER || event == TSCT_KERNEL_EXIT;
+}
+
 #endif /* TSCT_SYSCALL_VALUE_H */

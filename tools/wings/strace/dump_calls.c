@@ -258,34 +258,27 @@ static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		tsct_event_text_put(&d->lines, text, len) ?: put_end(d, call, e, NULL);
 }
 
-/* Returns true for the events sys_enter and sys_exit. */
-static bool is_raw(const struct dump *d, const struct tsct_trace_event *e)
-{
-	const enum tsct_kernel_event kernel = tsct_kernel_event(d->rec, e->stream, e->def);
-
-	return kernel == TSCT_KERNEL_ENTER || kernel == TSCT_KERNEL_EXIT;
-}
-
 int dump_calls_start(struct dump *d)
 {
 	struct dump_calls *c = d->calls ?: calloc(1, sizeof(*c));
-	__u32 before, i;
+	size_t before;
+	__u32 i;
 	int err;
 
 	d->calls = c;
 	if (!c)
 		return -ENOMEM;
-	before = c->known.begun;
+	before = c->known.begun + c->known.passed;
 	tsct_known_free(&c->known);
 	c->known = (struct tsct_known) { .rec = d->rec, .identity = &d->identity };
 	c->open.size = sizeof(struct open_call);
 	c->open.closed = call_closed;
 	c->open.arg = d;
 	err = tsct_known_init(&c->known, d->trace);
-	while (!err && tsct_known_pass(&c->known, d->last))
+	while (!err && (tsct_known_pass(&c->known, d->last) || tsct_known_hide(&c->known, d->last)))
 		;
-	/* Losses have become known before the events that were read last. */
-	for (i = 0; i < c->threads.nr && !err && c->known.begun > before; i++)
+	/* Losses and renames have become known before the events that were read last. */
+	for (i = 0; i < c->threads.nr && !err && c->known.begun + c->known.passed > before; i++)
 		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
 	return err;
 }
@@ -306,7 +299,8 @@ int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown
 	int err = tsct_known_calls(&c->known, &c->open, &c->threads, e,
 		tsct_kernel_event(d->rec, e->stream, e->def) == TSCT_KERNEL_SWITCH);
 
-	if (err || shown || (!is_raw(d, e) && !tsct_syscall_of(d->rec, e->stream, e->def)))
+	if (err || shown || (!tsct_kernel_is_raw_call(d->rec, e->stream, e->def) &&
+			     !tsct_syscall_of(d->rec, e->stream, e->def)))
 		return err;
 	/* The thread has ended its call, or is in another one, which is not shown. */
 	t = thread_of(d, e);
@@ -323,7 +317,7 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *known,
 	bool is_known;
 	int err = 0;
 
-	if (!known && !is_raw(d, e))
+	if (!known && !tsct_kernel_is_raw_call(d->rec, e->stream, e->def))
 		return 1;
 	is_known = tsct_known_end(&d->calls->known, e);
 	t = thread_of(d, e);
