@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 
 /* Indicators of disruptions, sampled together. An indicator that cannot be read keeps
  * its previous value. */

@@ -11,7 +11,7 @@
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
 #include "lib/base/text.h"
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/clockpage/clock_params.h"
 #include "platform_linux.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "log.h"
 #include "run_dir.h"
 #include "state_file.h"

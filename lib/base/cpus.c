@@ -4,24 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/core/port.h"
 #include "cpus.h"
+#include "sysfs_read.h"
 
 #define CPU_DIR		"/sys/devices/system/cpu/"
-
-/* Reads a list of CPUs. Returns false if there is none. */
-static bool read_list(const char *name, char *list, size_t size)
-{
-	char path[64];
-	FILE *file;
-	bool read;
-
-	snprintf(path, sizeof(path), CPU_DIR "%s", name);
-	file = fopen(path, "re");
-	read = file && fgets(list, (int)size, file);
-	if (file)
-		fclose(file);
-	return read;
-}
 
 /* Removes one range from the front of a CPU list. Returns false at the list's end. */
 static bool next_range(char **list, unsigned long *first, unsigned long *last)
@@ -42,11 +29,10 @@ __u32 tsct_cpus_possible(void)
 	unsigned long first, last = 0, highest = 0;
 	char list[4096], *at = list;
 
-	if (!read_list("possible", list, sizeof(list)))
+	if (tsct_sysfs_read_line(CPU_DIR "possible", list, sizeof(list)) <= 0)
 		return sysconf(_SC_NPROCESSORS_CONF);
 	while (next_range(&at, &first, &last))
-		if (last > highest)
-			highest = last;
+		highest = max(highest, last);
 	return highest + 1;
 }
 
@@ -57,7 +43,7 @@ void tsct_cpus_usable(bool by_process, cpu_set_t *ret_cpus)
 	cpu_set_t own;
 
 	CPU_ZERO(ret_cpus);
-	if (!read_list("online", list, sizeof(list)))
+	if (tsct_sysfs_read_line(CPU_DIR "online", list, sizeof(list)) <= 0)
 		snprintf(list, sizeof(list), "0-%d", CPU_SETSIZE - 1);
 	while (next_range(&at, &first, &last))
 		for (; first <= last && first < CPU_SETSIZE; first++)

@@ -4,12 +4,6 @@
 
 /* Each function below that gets @text advances *text over the characters that it accepts. */
 
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-		(c >= '0' && c <= '9');
-}
-
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
@@ -28,7 +22,7 @@ static size_t word_length(const char *const *text)
 {
 	size_t len = 0;
 
-	while (is_word((*text)[len]))
+	while (tsct_is_word((*text)[len]))
 		len++;
 	return len;
 }
@@ -119,9 +113,8 @@ int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 			err = -EINVAL;
 			break;
 		}
-		err = parse_field(&text, &ret_def->fields[ret_def->nr_fields++]);
-		if (!err)
-			err = parse_separator(&text, false);
+		err = parse_field(&text, &ret_def->fields[ret_def->nr_fields++]) ?:
+			parse_separator(&text, false);
 	}
 	ret_def->size = TSCT_EVENT_DEF_SIZE(ret_def->nr_fields);
 	if (!err)

@@ -241,8 +241,8 @@ static bool daemon_runs(void)
 /*
  * Uses the daemon's clock. Params that were made with the module's count of disruptions
  * are not used by a process that cannot see that count: it could not tell that they have
- * become wrong. Params from before a disruption are used if a daemon runs, which is about to replace
- * them. Returns 0 or -errno, with the reason added.
+ * become wrong. Params from before a disruption are used if a daemon runs, which is about to
+ * replace them. Returns 0 or -errno, with the reason added.
  */
 static int use_daemon(struct tsct_clock_full *clock)
 {

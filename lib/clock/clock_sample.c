@@ -2,7 +2,7 @@
 /* Takes narrow brackets of the system's clocks, and calibrates the counter's rate. */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
-#include "sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 
 #include <string.h>
 #include <x86intrin.h>

@@ -11,7 +11,7 @@
 #include "lib/client/gettime.h"
 #include "lib/core/tsc_trust.h"
 #include "clock_source.h"
-#include "sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 

@@ -22,24 +22,14 @@ const char *const tsct_kind_names[TSCT_KIND_NR] = {
 };
 #endif
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_word(char c)
-{
-	return is_letter(c) || (c >= '0' && c <= '9');
-}
-
 static bool is_identifier(const char *name, size_t room)
 {
 	size_t i;
 
-	if (!is_letter(name[0]))
+	if (!tsct_is_word(name[0]) || (name[0] >= '0' && name[0] <= '9'))
 		return false;
 	for (i = 1; i < room && name[i]; i++)
-		if (!is_word(name[i]))
+		if (!tsct_is_word(name[i]))
 			return false;
 	return i < room;
 }

@@ -21,6 +21,13 @@ extern const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR];
 /* Names of event kinds; the index is TSCT_KIND_* */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 
+/* Returns true for the characters of names: letters, digits and _. */
+static inline bool tsct_is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		(c >= '0' && c <= '9');
+}
+
 /* Returns the id of an event, up to TSCT_ID_WIDE_MAX. */
 static inline __u32 tsct_event_def_id(const struct tsct_event_def *def)
 {

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/core/port.h"
 #include "ring_size.h"
 

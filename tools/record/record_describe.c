@@ -12,7 +12,7 @@
 #include "lib/base/text.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/clock/utc.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"

@@ -26,7 +26,7 @@
 #include "cluster_run.h"
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "live/live.h"
 #include "process.h"
 #include "send_files.h"

@@ -14,7 +14,7 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 #include "lib/client/programs.h"
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"

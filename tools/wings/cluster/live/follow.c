@@ -2,7 +2,6 @@
 /* The node's part of a live view: reads the recording while it is being written, and sends
  * its events, up to a limit per second */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/sysfs_read.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/trace_reader.h"
