@@ -12,7 +12,8 @@
 # With CONFIG_TSCTRACE_RESERVED=n, the module is tsctrace-unreserved.ko, built beside the usual
 # one. With COVER=1, a kernel with KCOV records which code of the module ran.
 #
-# Environment: KDIR, O, CONFIG_TSCTRACE_RESERVED, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+# Environment: KDIR, O, CONFIG_TSCTRACE_RESERVED, COVER, WERROR, V, BASE_BTF, RESOLVE_BTFIDS,
+# INSTALL_MOD_PATH.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)

@@ -362,7 +362,7 @@ static long device_put(const void *result, size_t known, void __user *uarg,
 	size_t len = min(known, size);
 
 	return copy_to_user(uarg, result, len) ||
-			clear_user(uarg + len, size - len) ? -EFAULT : 0;
+		clear_user(uarg + len, size - len) ? -EFAULT : 0;
 }
 
 /*

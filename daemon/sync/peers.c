@@ -75,7 +75,6 @@ static void set_sources(struct peers *p)
  * previous configuration; NULL: none */
 static int open_network(struct peers *p, const struct config *old)
 {
-
 	if (!config_has_network(p->config))
 		return 0;
 	/* Members are updated last: after an error, the previous configuration finds them

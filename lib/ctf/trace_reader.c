@@ -627,7 +627,7 @@ static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader 
 		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
 		if (!t->rec.complete && !time.events)
 			tsct_trace_progress(t->file.dirfd, &written);
-		time.from = written > last ? written : last;
+		time.from = max(written, last);
 	}
 	time.until = UINT64_MAX;
 	if (err || (!time.events && !lacks_end(t, s, packets)))

@@ -548,6 +548,13 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	return err;
 }
 
+/* Ends an open slice of ev->thread in the output, unless it is not drawn. */
+static int cut_at(struct tsct_export *x, const struct tsct_export_event *ev, __u32 at)
+{
+	return tsct_export_is_hidden(x, ev->thread, at) ? 0 :
+		x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, at), false);
+}
+
 int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
 {
@@ -559,8 +566,7 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 
 	again.act = TSCT_ACT_OPEN;
 	for (i = nr - 1; i > ev->frame && !err; i--)
-		if (!tsct_export_is_hidden(x, ev->thread, i))
-			err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
+		err = cut_at(x, ev, i);
 	if (!err)
 		err = end(x, ev);
 	for (i = ev->frame + 1; i < nr && !err; i++) {
@@ -576,7 +582,7 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 
 static int cut_slice(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	return x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, ev->frame), false);
+	return cut_at(x, ev, ev->frame);
 }
 
 /* Callback of formats: ends the open slices of a thread, or one of them. */
@@ -588,9 +594,7 @@ static int cut_slices(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (ev->act == TSCT_ACT_CLOSE)
 		return tsct_export_close(x, ev, cut_slice);
 	for (i = tsct_spans_open(&x->slices, ev->thread->index); i > 0 && !err; i--)
-		if (!tsct_export_is_hidden(x, ev->thread, i - 1))
-			err = x->format->cut(x, ev, tsct_export_open_slice(x, ev->thread, i - 1),
-					     false);
+		err = cut_at(x, ev, i - 1);
 	return err;
 }
 

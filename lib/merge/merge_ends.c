@@ -136,7 +136,8 @@ static int write_run(struct merge_ends *e)
 	if (err)
 		return err;
 	run->from = e->size;
-	run->to = e->size += size;
+	e->size += size;
+	run->to = e->size;
 	e->nr = 0;
 	return 0;
 }

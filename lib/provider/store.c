@@ -81,7 +81,7 @@ static __u64 memory_of(const struct tsct_store *store, const struct tsct_channel
 	__u64 whole;
 
 	tsct_cpus_usable(is_embedded(store), &cpus);
-	whole = (__u64)CPU_COUNT(&cpus) < h->nr_cpus ? (__u64)CPU_COUNT(&cpus) : h->nr_cpus;
+	whole = min((__u64)CPU_COUNT(&cpus), h->nr_cpus);
 	return h->ring_offset - h->defs_size + defs_room + whole * h->ring_stride +
 		(h->nr_cpus - whole) * RING_HEAD_SIZE;
 }

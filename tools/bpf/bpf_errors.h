@@ -13,7 +13,7 @@ void bpf_errors_end(void);
 const char *bpf_errors_log(void);
 
 /* Returns the reason of the last error in a function of kernel events that returned -errno, with
- * the fix; "" if there was none. */
+ * the fix; "" if there was none. To be asked only after an error, or if a list is empty. */
 const char *bpf_errors_why(void);
 
 /* Sets the reason of an error. Returns @error. */

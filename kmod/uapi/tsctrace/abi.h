@@ -319,7 +319,8 @@ struct tsct_write {
 /*
  * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, unread, so that it
  * outlives a panic. Needs CAP_SYS_TIME (EPERM). ENOENT: no memory is reserved, it has
- * channels of a previous boot, or the module was built without reserved memory. EINVAL: nr_cpus is not the module's number of CPUs.
+ * channels of a previous boot, or the module was built without reserved memory. EINVAL:
+ * nr_cpus is not the module's number of CPUs.
  */
 struct tsct_clock_store {
 	__u64 copy;			/* address of the clock, const struct tsct_clock_copy * */

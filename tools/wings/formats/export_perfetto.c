@@ -681,8 +681,7 @@ static int begin_perfetto(struct tsct_export *x)
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
 					" which this format cannot represent");
-	err = put_clock(x) ?: put_names(x);
-	return err ? err : put_nodes(x);
+	return put_clock(x) ?: put_names(x) ?: put_nodes(x);
 }
 
 static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)

@@ -116,8 +116,9 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);
 
-/* Like the functions of a kernel source with these names, for network events only */
+/* Adds the figures of network events to those of *ret. NULL: no network events */
 void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret);
+/* As kernel_source_limited(), of network events */
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context);
 
 #endif /* TSCT_TOOLS_KERNEL_PARTS_H */

@@ -98,7 +98,7 @@ int kernel_source_statedump(struct kernel_source *source, statedump_take *take, 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context);
 
-/* What is not recorded, so far */
+/* Counts of events and reports that are not recorded so far */
 struct kernel_figures {
 	/* upper bound of the number of events that were missed: if an event occurs while a BPF
 	 * program runs on the same CPU, the kernel does not run the program again */

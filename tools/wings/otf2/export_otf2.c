@@ -5,7 +5,6 @@
  * any other event: a region without duration. Fields become attributes.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>

@@ -218,14 +218,11 @@ static int check_clock(struct tsct_otf2_input *in,
 
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 {
-	int err;
-
 	memset(defs, 0, sizeof(*defs));
 	defs->beat = &in->status->beat;
 	tsct_otf2_error_clear();
 	name_file(in, ".def");
-	err = check_defs(in, in->nr_defs) ?: read_defs(in, defs);
-	return err ? err : check_clock(in, defs);
+	return check_defs(in, in->nr_defs) ?: read_defs(in, defs) ?: check_clock(in, defs);
 }
 
 /* ---- a location's definitions -------------------------------------------- */

@@ -91,7 +91,6 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	struct edge edge;
 	bool taken;
 	__u32 bin;
-	int err;
 
 	if (!r->has_origin) {
 		r->has_origin = true;
@@ -112,9 +111,8 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->nodes[ev->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	err = count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin);
-	return err ? err : spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev,
-				      &taken);
+	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin) ?:
+		spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
 }
 
 /* ---- choice of events drawn individually --------------------------------- */

@@ -2,7 +2,6 @@
 /* Section "Time" of the page: nodes' error bounds, corrections, messages, sync
  * samples */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

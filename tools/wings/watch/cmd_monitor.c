@@ -414,7 +414,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse, NULL,
 	"Print the module's news as they arrive: disruptions of the clock,"
-	" and channels that are created and removed."
+	" and channels that are created, removed, or lose events of the kernel."
 	"\vNames of other users' channels are shown to root only, those of own channels to"
 	" users of the device. Exit status: 0: ended"
 	" by a signal, --count or --duration; 1: the module is not loaded, or was"
