@@ -21,13 +21,12 @@ files=$(git ls-files 2>/dev/null || true)
 # FILE|LICENCE, of the first or the second line, or FILE|
 found=$(echo "$files" |
 	grep -Ev '^LICENSES?(/|$)|^\.reuse/dep5$|/copyright$|\.gitignore$|\.(xz|bin|expected)$' |
-	xargs -d '\n' awk 'FNR == 1 { name[++n] = FILENAME }
-		FNR > 2 { nextfile }
-		sub(/.*SPDX-License-Identifie[r]: /, "") && !(n in got) {
+	xargs -d '\n' awk 'FNR > 2 { nextfile }
+		sub(/.*SPDX-License-Identifie[r]: /, "") && !(FILENAME in got) {
 			sub(/ *(\*\/|-->)$/, "")
-			got[n] = $0
+			got[FILENAME] = $0
 		}
-		END { for (i = 1; i <= n; i++) print name[i] "|" got[i] }')
+		END { for (i = 1; i < ARGC; i++) print ARGV[i] "|" got[ARGV[i]] }')
 while IFS='|' read -r f got; do
 	case "|$(want "$f")|" in
 	*"|$got|"*) ;;

@@ -3,8 +3,21 @@
 #ifndef TSCT_TEST_MODULES_H
 #define TSCT_TEST_MODULES_H
 
+#include <sys/utsname.h>
+
 #include "device.h"
 #include "modules/fuzz_call.h"
+
+/* Returns true if the kernel can reserve memory for the module (reserve_mem=). */
+T_FN bool mod_can_reserve(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 12);
+}
 
 /* Loads a module. Returns 0 or an errno. */
 T_FN int mod_try_load(const char *path, const char *parameters)

@@ -96,11 +96,11 @@ static void try_nested(void)
 static void try_uid(uid_t id)
 {
 	struct tsct_channel_attach attach = { .name = "uid", .uid = id };
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	int fd = dev_new("uid"), other = dev_open();
 	struct dev_maps m = dev_map(fd);
 
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(info.uid == id, "%u, not %u", info.uid, id);
 	t_check(m.header->uid == id, "%u, not %u", m.header->uid, id);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "%m");

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The guest fulfils the assumptions of other tests; tsct-ring.ko finds no fault in lib/core and
-# in the ring writer; the module loads without BTF; and it loads and unloads $TSCT_LOADS times (50; all:
-# 200) and leaves nothing behind: no vmalloc area, and no more kernel memory than after the
-# first 20 times, except for 512 bytes each time.
+# in the ring writer; the module loads without BTF; and it loads and unloads $TSCT_LOADS times
+# (50; all: 200) and leaves nothing behind: no vmalloc area, and no more kernel memory than
+# after the first 20 times, except for 512 bytes each time.
 # guest-test: timeout=240 boot=default,unstable module=no rt=yes
 # guest-test: files=tests/guest/lib.sh
 set -eu

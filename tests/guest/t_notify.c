@@ -156,13 +156,13 @@ static void try_losses(void)
 {
 	struct nl_message m = { 0 };
 	int listener = nl_open(), fd;
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	unsigned int nr = 1;
 	double begin;
 
 	mod_load("/lib/modules/tsct-fuzz.ko", "");
 	fd = mod_channel(TSCT_POLICY_DISCARD);
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(!nl_join(listener, nl_group_channels), "%m");
 	mod_emit(10);
 	t_check(!nl_receive(listener, &m, 300), "news without a loss");

@@ -7,8 +7,6 @@
  */
 #include "modules.h"
 
-#define PARAM	"/sys/module/tsctrace/parameters/"
-
 /* Returns the sum of the numbers in the lines of a file that begin with @name. */
 static unsigned long sum_of(const char *path, const char *name)
 {
@@ -78,7 +76,7 @@ static void keep(void *name)
 
 int main(void)
 {
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	int fd, status;
 	pid_t pid;
 
@@ -98,7 +96,7 @@ int main(void)
 	t_check(!status, "the process was killed: status %#x", status);
 	fd = dev_open();
 	t_check(dev_info(fd).channels == 1, "the user's channel stays, or root's does not");
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info) && !strcmp(info.name, "root"), "%s",
-		info.name);
+	info = dev_next(fd, 0);
+	t_check(!strcmp(info.name, "root"), "%s", info.name);
 	return t_status();
 }

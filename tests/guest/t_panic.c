@@ -13,7 +13,6 @@
  * guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced
  */
 #include <sys/uio.h>
-#include <sys/utsname.h>
 
 #include <tsctrace/trace.h>
 
@@ -484,16 +483,6 @@ static void finish(void)
 	       shared->seed, checked);
 }
 
-static bool can_reserve(void)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	uname(&name);
-	sscanf(name.release, "%d.%d", &major, &minor);
-	return major > 6 || (major == 6 && minor >= 12);
-}
-
 static void get_boot_id(uint8_t *id)
 {
 	char text[64] = "", *at = text;
@@ -511,7 +500,7 @@ static void get_boot_id(uint8_t *id)
 int main(void)
 {
 	mod_load(KO, "");
-	if (!can_reserve()) {
+	if (!mod_can_reserve()) {
 		make_box();
 		check_reserved("box", false);
 		t_check(!mod_unload("tsctrace"), "%m");

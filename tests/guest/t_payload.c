@@ -11,7 +11,7 @@
 
 int main(void)
 {
-	struct tsct_channel_info info = { 0 };
+	struct tsct_channel_info info;
 	int fd = dev_open();
 
 	mod_load("/lib/modules/tsct-fuzz.ko", "");
@@ -19,7 +19,7 @@ int main(void)
 	t_check(mod_fuzz(FZ_KERNEL_OPEN, 0, 1, 3), "%m");
 	t_check(mod_fuzz(FZ_KERNEL_EMIT, 0, LARGEST, 0), "%m");
 	t_check(!mod_fuzz(FZ_KERNEL_EMIT, 0, TOO_LARGE, 0) && errno == EMSGSIZE, "%m");
-	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	info = dev_next(fd, 0);
 	t_check(info.block_size == 65536 && info.events == 1, "%u bytes, %llu events",
 		info.block_size, (unsigned long long)info.events);
 	t_check(info.lost[TSCT_LOST_TOO_BIG] == 1, "%llu",

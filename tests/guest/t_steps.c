@@ -9,8 +9,6 @@
  * and in no other way.
  * guest-test: timeout=60 rt=yes
  */
-#include <sys/epoll.h>
-
 #include "clock.h"
 
 #define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"

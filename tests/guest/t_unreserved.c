@@ -7,19 +7,7 @@
  *
  * guest-test: boot=reserved timeout=120 module=no rt=yes
  */
-#include <sys/utsname.h>
-
 #include "modules.h"
-
-static bool has_reserve_mem(void)
-{
-	struct utsname name;
-	int major, minor;
-
-	uname(&name);
-	return sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-		(major > 6 || (major == 6 && minor >= 12));
-}
 
 /* Makes a kept overwrite channel, and writes an event. Returns the flags in its header. */
 static uint32_t keep_channel(int fd)
@@ -83,7 +71,7 @@ int main(void)
 	mod_load("/lib/modules/tsctrace.ko", "");
 	fd = dev_open();
 	flags = keep_channel(fd);
-	t_check(!(flags & TSCT_CHANNEL_RESERVED) == !has_reserve_mem(), "flags %#x", flags);
+	t_check(!(flags & TSCT_CHANNEL_RESERVED) == !mod_can_reserve(), "flags %#x", flags);
 	close(fd);
 	t_check(!mod_unload("tsctrace"), "%m");
 

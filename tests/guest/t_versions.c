@@ -30,14 +30,9 @@ static bool log_has(const char *part)
 
 static bool has_clock(void)
 {
-	struct tsct_clock *clock;
-	struct tsct_time now;
-	bool has;
+	struct tsct_clock *clock = NULL;
+	const bool has = lib_open_clock(&clock) && lib_is_synchronized(clock);
 
-	if (tsct_clock_open(&clock))
-		return false;
-	has = !strcmp(tsct_clock_origin(clock), "daemon") && !tsct_clock_now(clock, &now) &&
-		now.status == TSCT_STATUS_SYNCHRONIZED;
 	tsct_clock_close(clock);
 	return has;
 }

@@ -129,7 +129,7 @@ static void write_sigreturn(void)
 static const struct {
 	const char *name;
 	void (*write)(void);
-	enum tsct_requested which;	/* what was requested of the recorder, if text is not NULL */
+	enum tsct_requested which;	/* what the recorder was asked for, if there is a text */
 	const char *text;
 	__u64 limited;
 } cases[] = {

@@ -63,7 +63,7 @@ shows '^[0-9:]*  3 nodes, 0 events/s, '
 
 # --- rates: the counter rises by the rate; a node that dies is named, others go on ------
 for i in alpha beta; do
-	TSCTRACE_CHANNEL=kept in_dir $i "$emit" 100000 1 2000 >/dev/null &
+	TSCTRACE_CHANNEL=kept TSCTRACE_RUN_DIR=$work/$i "$emit" 100000 1 2000 >/dev/null &
 done
 : >"$work/lines"
 "$ctl" cluster top "${nodes[@]}" --json >"$work/lines" 2>"$work/err" & track run

@@ -20,7 +20,9 @@ ends() { exits "$3" wait "$2"; }	# NAME PROCESS STATUS
 	until [ -e '$work/go' ]; do sleep 0.1; done; '$flood' 1 500 2" \
 	>/dev/null 2>&1 & track slow
 "$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 & track fast
-"$ctl" record -q -o "$work/killed" -- sleep 60 >/dev/null 2>&1 & track killed
+# shellcheck disable=SC2016
+"$ctl" record -q -o "$work/killed" -- sh -c 'echo $$ >"$1"; exec sleep 60' sh "$work/sleeping" \
+	>/dev/null 2>&1 & track killed
 declare -A recorders=([slow]=$slow [fast]=$fast) followers
 # Recordings with --timestamps: their ticks are not TSC cycles
 for ticks in system off tsc/256; do
@@ -67,7 +69,7 @@ now=$(switches)
 [ $((now - before)) -le $((2 * (SECONDS - begin) + 3)) ] || fail "idle, it woke up $((now - before)) times"
 
 # The follower ends when the recorder is killed.
-kill -9 "$killed"
+kill -9 "$killed" "$(cat "$work/sleeping")"
 ends killed "$follower" 3
 grep -q 'its recorder was killed' "$work/killed.err" ||
 	fail "the kill of the recorder is not reported"
@@ -90,7 +92,9 @@ wait "$later_follower" || [ $? = 3 ] || fail "an event that is never defined"
 [ ! -s "$work/later.out" ] || fail "events are shown that were not selected"
 
 # Ctrl-C ends the follower, not the recorder; the last line is complete.
-"$ctl" record -q -o "$work/c" -- "$emit" 1000000 1 2000 >/dev/null 2>&1 & track recorder
+# shellcheck disable=SC2016
+"$ctl" record -q -o "$work/c" -- sh -c 'echo $$ >"$1"; exec "$2" 1000000 1 2000' \
+	sh "$work/emitting" "$emit" >/dev/null 2>&1 & track recorder
 until_made "$work/c"
 follow c --json "$work/c"
 until_in "$work/c.out" '"tick"'
@@ -107,7 +111,7 @@ mv "$work/c/other" "$work/c/metadata"
 ends c "$follower" 1
 grep -q 'c: replaced by another recording' "$work/c.err" ||
 	fail "the replaced recording is not reported"
-kill -9 "$recorder"
+kill -9 "$recorder" "$(cat "$work/emitting")"
 
 # --follow does not wait on a recording that is complete, or whose recorder was killed.
 run 0 dump --raw "$work/slow"

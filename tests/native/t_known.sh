@@ -17,14 +17,10 @@ open_in_export() {	# STATUS NUMBER ARGUMENT...
 	! grep -q '"ph":"E".*"args"' "$work/out" || fail "${*:3}: a slice has an end"
 }
 
-# Fails unless stat has WANTED "CALLS TIMED" of a system call.
+# Fails unless stat has WANTED "(CALLS, TIMED)" of a system call.
 timed() {	# STATUS CASE CALL WANTED
 	run "$1" stat --json "$work/$2"
-	python3 -c 'import json, sys
-calls = json.load(open(sys.argv[1]))["system_calls"]
-print(*[n for c in calls if c["name"] == sys.argv[2] for n in (c["calls"], c["timed"])])' \
-		"$work/out" "$3" >"$work/got"
-	[ "$(cat "$work/got")" = "$4" ] || fail "$2: $3: $(cat "$work/got")"
+	holds "$work/out" "[(c['calls'], c['timed']) for c in j['system_calls'] if c['name'] == '$3'] == [$4]"
 }
 
 # Fails unless the first call of thread 1 has no end in lines of dump --strace.
@@ -47,45 +43,45 @@ for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
 	make $case
 done
 
-# --- events of another CPU are lost ---------------------------------------------------------------
+# --- events of another CPU are lost -----------------------------------------------------------
 open_in_export 3 1 "$work/lost"
-timed 3 lost read '2 0'
+timed 3 lost read '(2, 0)'
 on_page 3 '(1, 1, 2) (9, 2, 2)' "$work/lost"
 unfinished 3 "$work/lost"
 
-# --- the file of another CPU is cut off ---------------------------------------------------------
+# --- the file of another CPU is cut off -------------------------------------------------------
 truncate -s -1 "$work/cut/kernel_1"
 open_in_export 3 1 "$work/cut"
-timed 3 cut read '1 0'
+timed 3 cut read '(1, 0)'
 on_page 3 '(1, 1, 1) (9, 1, 1)' "$work/cut"
 unfinished 3 "$work/cut"
 
-# --- only one CPU is recorded ---------------------------------------------------------------------
+# --- only one CPU is recorded -----------------------------------------------------------------
 open_in_export 0 0 "$work/cpu"
-timed 0 cpu read '1 0'
+timed 0 cpu read '(1, 0)'
 unfinished 0 "$work/cpu"
 run 0 stat "$work/cpu_many"
 
-# --- the call's end is on a CPU that the reader's filter leaves out -----------------------------------
+# --- the call's end is on a CPU that the reader's filter leaves out ---------------------------
 unfinished 0 --cpu 0 "$work/moved"
 open_in_export 0 1 --cpu 0 "$work/moved"
 run 0 export -q -f perfetto -o "$work/moved.pftrace" --cpu 0 "$work/moved"
-timed 0 moved read '2 2'
+timed 0 moved read '(2, 2)'
 
-# --- another thread has the number --------------------------------------------------------------------
+# --- another thread has the number ------------------------------------------------------------
 unfinished 0 "$work/reused"
 timed 0 reused clone3 ''
 
-# --- each event of a pair may have been hidden --------------------------------------------------------
+# --- each event of a pair may have been hidden ------------------------------------------------
 for case in limit where; do
 	open_in_export 0 0 "$work/$case"
 	unfinished 0 "$work/$case"
-	timed 0 $case read '1 0'
+	timed 0 $case read '(1, 0)'
 done
 
-# --- a call whose end has the name of another one -----------------------------------------------------
+# --- a call whose end has the name of another one ---------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
-timed 0 sigreturn uretprobe '1 1'
+timed 0 sigreturn uretprobe '(1, 1)'
 on_page 0 '(1, 1, 4)' --event sys_uretprobe "$work/sigreturn"
 run 0 export -q -f json -o - "$work/sigreturn"
 shows '"ph":"E".*"name":"sys_uretprobe".*"args"'

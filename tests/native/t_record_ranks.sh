@@ -17,13 +17,16 @@ rank() {	# LAUNCHER LOCAL-RANK SIZE ARGUMENT...
 	env "${vars[@]}" timeout 300 "$ctl" record --ranks "${@:4}" >"$work/out.$2" 2>"$work/err.$2" &
 	ranks[$2]=$!
 }
+wait_rank() {	# NUMBER
+	local got=0
+	wait "${ranks[$1]}" || got=$?
+	cp "$work/err.$1" "$work/err"
+	return $got
+}
 # Waits for all ranks. Each must exit with the status at its place.
 ended() {	# STATUS...
 	local i=0 want
-	for want; do
-		cp "$work/err.$i" "$work/err"
-		exits "$want" wait "${ranks[i++]}"
-	done
+	for want; do exits "$want" wait_rank $((i++)); done
 }
 ranks=()
 is_complete() { "$ctl" stat --json "$1" 2>/dev/null | grep -q '"complete": true'; }

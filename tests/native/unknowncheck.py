@@ -30,10 +30,10 @@ def element(page, name):
     return re.search(f'id="{name}">(.*?)</script>', page, re.S)[1]
 
 
-# The times of threads on CPUs: [(CPU, tid, from, to, has an end)]
-def runs_of(page):
+# The spans of a page: (kind, row, name, begin, end), ns from the page's origin on
+def spans_of(page):
     d = json.loads(element(page, "data"))
-    r, t, origin, runs = Bytes(element(page, "spans")), 0, int(d["origin"]), []
+    r, t = Bytes(element(page, "spans")), 0
     for _ in range(d["spans"]):
         kind, row, _ = r.varint(), r.varint(), r.varint()
         t += r.zigzag()
@@ -42,27 +42,23 @@ def runs_of(page):
             r.edge(d["cut"])
         if not kind & 8 and kind & 3 != 2:
             r.edge(d["cut"])
-        if kind & 3 == 2:
-            runs.append((d["cpus"][row][1], d["threads"][name][1], origin + t - length,
-                         origin + t, not kind & 8))
-    return runs, origin + d["span"]
+        yield kind, row, name, t - length, t
+
+
+# The times of threads on CPUs: [(CPU, tid, from, to, has an end)]
+def runs_of(page):
+    d = json.loads(element(page, "data"))
+    origin = int(d["origin"])
+    return [(d["cpus"][row][1], d["threads"][name][1], origin + begin, origin + end,
+             not kind & 8) for kind, row, name, begin, end in spans_of(page)
+            if kind & 3 == 2], origin + d["span"]
 
 
 # The slices and calls of a page: [(tid, from, to)], seconds after its begin
 def slices_of_page(page):
-    d = json.loads(element(page, "data"))
-    r, t, slices = Bytes(element(page, "spans")), 0, []
-    for _ in range(d["spans"]):
-        kind, row, _ = r.varint(), r.varint(), r.varint()
-        t += r.zigzag()
-        length, _ = r.varint(), r.zigzag()
-        if not kind & 4:
-            r.edge(d["cut"])
-        if not kind & 8 and kind & 3 != 2:
-            r.edge(d["cut"])
-        if kind & 3 != 2:
-            slices.append((d["threads"][row][1], (t - length) // 10 ** 9, t // 10 ** 9))
-    return slices
+    threads = json.loads(element(page, "data"))["threads"]
+    return [(threads[row][1], begin // 10 ** 9, end // 10 ** 9)
+            for kind, row, _, begin, end in spans_of(page) if kind & 3 != 2]
 
 
 # The slices of an export: [(tid, name, from, to)]; to: None: it does not end

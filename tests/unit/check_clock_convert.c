@@ -55,8 +55,8 @@ TEST(test_live)
 
 static struct tsct_disruption_page *module_page;
 
-/* Opens the clock before the module is loaded; then params come with its count. */
-static void open_counted_clock(void)
+/* The module is loaded after the clock was opened; then params come with its count. */
+static void load_module(void)
 {
 	CHANGE(s->cluster = s->real; s->cluster_status = TSCT_STATUS_SYNCHRONIZED);
 	module_page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -100,7 +100,7 @@ TEST(test_counter_disrupted)
 {
 	int64_t ns;
 
-	open_counted_clock();
+	load_module();
 	ck_assert(!interval_flags());
 	for (unsigned int i = 0; i < 2; i++) {
 		module_page->disruptions += i ? TSCT_DISRUPTIONS_PENDING :
@@ -122,7 +122,7 @@ TEST(test_step_counted)
 {
 	int64_t ns;
 
-	open_counted_clock();
+	load_module();
 	module_page->disruptions += TSCT_DISRUPTIONS_STEP;
 	check_disrupted();
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(opened, zero + 1, &ns), 0);
@@ -133,7 +133,7 @@ TEST(test_step_counted)
 /* A counter that starts again at 0 repeats cycles of the past: none has a time. */
 TEST(test_counter_restarted)
 {
-	open_counted_clock();
+	load_module();
 	CHANGE_FILE(s->real.as_of_cycles += 4 * SECOND);
 	module_page->disruptions += TSCT_DISRUPTIONS_COUNTER;
 	check_time(-SECOND, -SECOND, 61, DISRUPTED, 4);
@@ -142,7 +142,7 @@ TEST(test_counter_restarted)
 /* A daemon without the module: its params need no page, also in a program that has it. */
 TEST(test_module_leaves)
 {
-	open_counted_clock();
+	load_module();
 	CHANGE_FILE(s->disruptions = 0);
 	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
 	ck_assert_uint_eq(*opened->disruptions, 0);
@@ -306,7 +306,7 @@ TEST(test_segments)
 
 /*
  * Checks the straight function from cycles to time that a recording contains
- * (@rec->real): its error bound covers its distance from @clock and @clock's own bound.
+ * (@rec->real): its error bound covers its distance from the clock and the clock's own bound.
  */
 static void check_pairing(struct tsct_recording *rec, int64_t begin, int64_t end)
 {

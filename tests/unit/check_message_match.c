@@ -332,7 +332,7 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len, __u64 po
 	return key_of_name("x", fields, payload, len, pool);
 }
 
-CASE("limits", begin, end);
+CASE("keys", begin, end);
 
 TEST(test_keys)
 {

@@ -168,6 +168,9 @@ TEST(test_room)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	const struct tsct_geometry over = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 
+	ck_assert_uint_eq(tsct_ring_oldest(&over, 2 * 4096 + 100), 0);
+	ck_assert_uint_eq(tsct_ring_oldest(&over, 3 * 4096 + 32), 4096);
+	ck_assert_uint_eq(tsct_ring_oldest(&over, 100 * 4096), 98 * 4096);
 	for (int i = 0; i < 50000; i++) {
 		const uint64_t tail = starts[any(4)] + (any(2) ? 8 : 4096) * any(9);
 		const uint64_t used = any(4) ? any(2) * 8192 + any(80) - 40ULL : any64() >> 16;
