@@ -378,8 +378,6 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	u32 known;
 
 	err = tsct_request_find(cmd, &known);
-	if (!err && known == TSCT_IOC_CHANNEL_ADOPT)	/* a request of sockets */
-		err = -ENOTTY;
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
 		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
 			     TSCT_VERSION, current->comm);

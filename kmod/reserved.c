@@ -128,7 +128,7 @@ long tsct_reserved_store(const struct tsct_clock_store *arg)
 	memcpy(clock->boot_id, arg->boot_id, sizeof(clock->boot_id));
 	if (copy_from_user(&clock->copy, u64_to_user_ptr(arg->copy), sizeof(clock->copy)) ||
 	    copy_from_user(clock->cpus, u64_to_user_ptr(arg->cpus),
-			   nr_cpu_ids * sizeof(clock->cpus[0])))
+			   nr_cpu_ids * TSCT_RESERVED_CPU_SIZE))
 		err = -EFAULT;
 	else
 		err = reserved_store(clock);

@@ -12,7 +12,6 @@
 #include "platform_linux.h"
 #include "lib/clock/clock_page.h"
 #include "lib/clockpage/latch.h"
-#include "lib/core/tsc_trust.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/clockpage/clock_segments.h"
 #include "daemon/config/log.h"

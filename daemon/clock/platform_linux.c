@@ -16,6 +16,7 @@
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
+#include "lib/clockpage/latch.h"
 #include "lib/core/tsc_trust.h"
 #include "lib/base/cpus.h"
 #include "platform_linux.h"

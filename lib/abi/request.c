@@ -34,7 +34,9 @@ static const struct {
 	{ TSCT_IOC_CHANNEL_CPU, 112 },
 	{ TSCT_IOC_WATERMARK, 8 },
 	{ TSCT_IOC_EVENT_SWITCH, 8 },
+#ifndef __KERNEL__		/* a request of sockets */
 	{ TSCT_IOC_CHANNEL_ADOPT, 8 },
+#endif
 	{ TSCT_IOC_PREVIOUS, 32 },
 	{ TSCT_IOC_PREVIOUS_READ, 24 },
 };

@@ -16,7 +16,6 @@
 #include "clock_sample.h"
 #include "lib/clockpage/latch.h"
 #include "lib/clockpage/clock_params.h"
-#include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
 
 #define PPT		1000000000000ULL

@@ -12,7 +12,6 @@
  */
 #include "latch.h"
 #include "clock_params.h"
-#include "lib/core/tsc_trust.h"
 
 #define LATCH_TRIES	1000
 
@@ -125,6 +124,27 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	WRITE_ONCE(entry->error_cycles, TSCT_SKEW_UNKNOWN);
 	smp_store_release(&entry->skew_cycles, skew_cycles);
 	smp_store_release(&entry->error_cycles, error_cycles);
+}
+
+__u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr)
+{
+	__u64 ahead = 0, behind = 0, error, magnitude;
+	__s64 skew;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < nr; cpu++) {
+		error = READ_ONCE(cpus[cpu].error_cycles);
+		skew = READ_ONCE(cpus[cpu].skew_cycles);
+		magnitude = skew < 0 ? 0 - (__u64)skew : (__u64)skew;
+		if (error == TSCT_SKEW_UNKNOWN || magnitude <= error)
+			continue;
+		magnitude = tsct_add_saturating(magnitude, error);
+		if (skew > 0 && magnitude > ahead)
+			ahead = magnitude;
+		if (skew < 0 && magnitude > behind)
+			behind = magnitude;
+	}
+	return tsct_add_saturating(ahead, behind);
 }
 
 /* Repeats an int expression @read, which reads @copy, until no writer interferes. */

@@ -8,6 +8,9 @@
 
 #include "clock_segments.h"
 
+/* struct tsct_clock_cpu.error_cycles of a CPU whose skew was not measured */
+#define TSCT_SKEW_UNKNOWN	(~0ULL)
+
 /*
  * tsct_latch_init - initialize an area of TSCT_CLOCK_SIZE(nr_cpus) bytes: magic,
  * size, boot id, status UNKNOWN, the skew of all CPUs unknown. Call it only while there
@@ -49,6 +52,16 @@ void tsct_latch_write(struct tsct_clock_page *page,
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles);
+
+/*
+ * tsct_skew_span - bound of the distance between the counters of any two CPUs, cycles
+ * @cpus: skews of @nr CPUs; another thread may be writing the table
+ *
+ * A CPU counts as in step with the reference CPU if the measured interval of its skew
+ * contains 0, or if its skew was not measured. Any other CPU counts with the end of its
+ * interval that is further from 0. Returns 0 if all CPUs are in step; saturates.
+ */
+__u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
 
 /*
  * tsct_latch_read - read a consistent copy of the published state

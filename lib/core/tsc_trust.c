@@ -36,27 +36,6 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 	return 0;
 }
 
-__u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr)
-{
-	__u64 ahead = 0, behind = 0, error, magnitude;
-	__s64 skew;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < nr; cpu++) {
-		error = READ_ONCE(cpus[cpu].error_cycles);
-		skew = READ_ONCE(cpus[cpu].skew_cycles);
-		magnitude = skew < 0 ? 0 - (__u64)skew : (__u64)skew;
-		if (error == TSCT_SKEW_UNKNOWN || magnitude <= error)
-			continue;
-		magnitude = tsct_add_saturating(magnitude, error);
-		if (skew > 0 && magnitude > ahead)
-			ahead = magnitude;
-		if (skew < 0 && magnitude > behind)
-			behind = magnitude;
-	}
-	return tsct_add_saturating(ahead, behind);
-}
-
 bool tsct_tsc_trusted(__u32 flags, bool in_step)
 {
 	if (!(flags & TSCT_CHECK_RDTSCP) || flags & TSCT_CHECK_UNSTABLE)

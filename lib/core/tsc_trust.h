@@ -46,19 +46,6 @@ static inline __u32 tsct_aux_value(__u32 cpu, __u32 node)
 	return node << 12 | cpu;
 }
 
-/* struct tsct_clock_cpu.error_cycles of a CPU whose skew was not measured */
-#define TSCT_SKEW_UNKNOWN	(~0ULL)
-
-/*
- * tsct_skew_span - bound of the distance between the counters of any two CPUs, cycles
- * @cpus: skews of @nr CPUs; another thread may be writing the table
- *
- * A CPU counts as in step with the reference CPU if the measured interval of its skew
- * contains 0, or if its skew was not measured. Any other CPU counts with the end of its
- * interval that is further from 0. Returns 0 if all CPUs are in step; saturates.
- */
-__u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
-
 /*
  * tsct_tsc_trusted - decide whether the TSC may be a source
  * @flags: TSCT_CHECK_*, results of the CPU check

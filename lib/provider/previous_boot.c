@@ -315,6 +315,7 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 				  struct tsct_clock **ret_clock)
 {
 	const struct tsct_reserved_clock *from = find_clock(boot);
+	const struct tsct_clock_copy *copy = from ? (const void *)from->copy : NULL;
 	static const struct tsct_reserved_panic none;
 	struct tsct_reserved_panic panic = boot->header.panic;
 	struct event_range range = { .oldest = UINT64_MAX };
@@ -327,8 +328,8 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 	unsigned int i;
 	int err;
 
-	if (from ? tsct_segments_valid(&from->copy) ||
-	    from->copy.state.source >= TSCT_SOURCE_NR : !has_no_clock(boot))
+	if (copy ? tsct_segments_valid(copy) || copy->state.source >= TSCT_SOURCE_NR :
+	    !has_no_clock(boot))
 		return -ENODATA;
 	if (panic.checksum != tsct_reserved_panic_sum(&panic) || panic.source >= TSCT_SOURCE_NR)
 		panic = none;
@@ -337,10 +338,10 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 		return err;
 	page = (void *)area;
 	tsct_previous_boot_id(boot, boot_id);
-	tsct_latch_init(page, boot_id, from ? from->copy.state.source : panic.source, nr_cpus);
-	if (from) {
-		page->copy[0] = from->copy;
-		memcpy(page + 1, from->cpus, nr_cpus * sizeof(*from->cpus));
+	tsct_latch_init(page, boot_id, copy ? copy->state.source : panic.source, nr_cpus);
+	if (copy) {
+		page->copy[0] = *copy;
+		memcpy(page + 1, from->cpus, nr_cpus * TSCT_RESERVED_CPU_SIZE);
 	}
 	state = &page->copy[0].state;
 	/* Times after void_after_cycles cannot be converted. */

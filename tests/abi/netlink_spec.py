@@ -116,7 +116,7 @@ def main():
     header = read_defines("abi_netlink.h")
     for name in sorted(mine.keys() | header.keys()):
         expect(name, header.get(name), mine.get(name))
-    check_enums(spec, read_defines("abi.h", "abi_channel.h", "abi_clock.h"))
+    check_enums(spec, read_defines("abi.h", "abi_channel.h", "abi_disruption.h"))
     check_types(spec, source)
     check_operations(spec, source)
     print(f"{len(mine)} constants, {len(spec['definitions'])} enums, {len(FAULTS)} faults")

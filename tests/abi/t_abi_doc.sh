@@ -7,14 +7,15 @@
 set -eu
 cd "$(dirname "$0")/../.."
 header=kmod/uapi/tsctrace
+library=lib/include/tsctrace
 page=Documentation/abi.rst
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 # The text of the ABI's headers, without abi_netlink.h, which t_netlink_spec.sh compares
 # with its specification
-cat "$header/abi_channel.h" "$header/abi_clock.h" "$header/abi_reserved.h" \
-	"$header/abi.h" >"$tmp/text"
+cat "$header/abi_channel.h" "$header/abi_disruption.h" "$header/abi_reserved.h" \
+	"$header/abi.h" "$library/abi_clock.h" "$library/abi_socket.h" >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"
 sed -n 's/^#define[ \t]*\(TSCT_[A-Z0-9_]*\)[ \t].*/\1/p' "$tmp/text" >"$tmp/constants"
 
@@ -53,7 +54,7 @@ END
 		sed 's/.*/first_size("&", &);/'
 	echo 'return 0; }'
 } >"$tmp/show.c"
-${CC:-cc} -std=gnu11 -w -I. -Ikmod/uapi -o "$tmp/show" "$tmp/show.c"
+${CC:-cc} -std=gnu11 -w -I. -Ikmod/uapi -Ilib/include -o "$tmp/show" "$tmp/show.c"
 "$tmp/show" | sort >"$tmp/have"
 
 # Reads the tables of structures and numbers in Documentation/abi.rst: NAME VALUE ...

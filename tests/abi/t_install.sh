@@ -23,8 +23,8 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		lib/libtsctrace.so.0 lib/pkgconfig/tsctrace.pc \
 		include/tsctrace/tsctrace.h include/tsctrace/abi.h \
 		include/tsctrace/abi_channel.h include/tsctrace/abi_clock.h \
-		include/tsctrace/abi_netlink.h \
-		include/tsctrace/abi_reserved.h \
+		include/tsctrace/abi_disruption.h include/tsctrace/abi_netlink.h \
+		include/tsctrace/abi_reserved.h include/tsctrace/abi_socket.h \
 		include/tsctrace/clock.h include/tsctrace/clock.hpp \
 		include/tsctrace/event.h include/tsctrace/fields.h \
 		include/tsctrace/section.h include/tsctrace/stamp.h \

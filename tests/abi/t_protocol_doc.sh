@@ -87,7 +87,7 @@ int main(void)
 	return 0;
 }
 END
-${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -I. -o "$tmp/show" "$tmp/show.c" \
+${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -Ilib/include -I. -o "$tmp/show" "$tmp/show.c" \
 	lib/ntp/ntp_packet.c
 "$tmp/show" >"$tmp/have"
 grep ': ' "$tmp/drawn" >"$tmp/said"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "lib/clockpage/clock_params.h"
-#include "lib/core/tsc_trust.h"
+#include "lib/clockpage/latch.h"
 #include "sim.h"
 
 #define TRIES		50

@@ -59,8 +59,8 @@ static void store_clock(__u64 n, __u64 seq)
 	clock->seq = seq;
 	clock->nr_cpus = CPUS;
 	memcpy(clock->boot_id, boot_id, 16);
-	clock->copy = page->copy[1];
-	memcpy(clock->cpus, page + 1, CPUS * sizeof(clock->cpus[0]));
+	memcpy(clock->copy, &page->copy[1], sizeof(clock->copy));
+	memcpy(clock->cpus, page + 1, CPUS * TSCT_RESERVED_CPU_SIZE);
 	clock->checksum = tsct_reserved_clock_sum(clock, CPUS);
 	free(page);
 }
@@ -303,7 +303,7 @@ TEST(test_torn_clock)
 	struct tsct_clock_state state;
 	struct tsct_clock *clock;
 
-	clock_at(0)->copy.state.real.base_ns++;
+	clock_at(0)->copy[offsetof(struct tsct_clock_copy, state.real.base_ns)]++;
 	parse();
 	ck_assert_int_eq(tsct_previous_boot_open_clock(&boot, NULL, 0, &clock), 0);
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);

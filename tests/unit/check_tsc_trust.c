@@ -153,30 +153,3 @@ TEST(test_rounds_saturate)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1, 2, 3), 0);
 	ck_assert_uint_eq(skew.rounds, UINT32_MAX);
 }
-
-/* ---- distance between the counters of any two CPUs ----------------------- */
-
-static __u64 span(__s64 skew_1, __u64 error_1, __s64 skew_2, __u64 error_2)
-{
-	const struct tsct_clock_cpu cpus[] = {
-		{ 0, 0 }, { skew_1, error_1 }, { 0, TSCT_SKEW_UNKNOWN }, { skew_2, error_2 },
-	};
-
-	ck_assert_uint_eq(tsct_skew_span(cpus, 1), 0);
-	return tsct_skew_span(cpus, 4);
-}
-
-TEST(test_span)
-{
-	/* In step: each interval contains 0, however wide, or was not measured. */
-	ck_assert_uint_eq(span(0, 0, 0, 0), 0);
-	ck_assert_uint_eq(span(-26, 182, 26, 26), 0);
-	ck_assert_uint_eq(span(5, 1000000, INT64_MIN, TSCT_SKEW_UNKNOWN), 0);
-	/* An interval without 0 counts with its further end. */
-	ck_assert_uint_eq(span(27, 26, 0, 500), 53);
-	ck_assert_uint_eq(span(-900, 50, 3, 4), 950);
-	ck_assert_uint_eq(span(200, 10, 300, 0), 300);
-	/* One CPU is ahead of the reference CPU, another one is behind it. */
-	ck_assert_uint_eq(span(200, 10, -300, 20), 530);
-	ck_assert_uint_eq(span(INT64_MAX, 5, INT64_MIN, 5), UINT64_MAX);
-}

@@ -5,7 +5,8 @@
  * This header and its parts specify every binary interface inside tsctrace:
  * between module and programs, daemon and programs, writers and readers. The
  * kernel module, the library, the daemon and the tests include this file and no
- * copy of it.
+ * copy of it. Sections 4 and 9 are of daemon and library only, whose headers
+ * have them: the module includes neither.
  *
  * 1. Three providers, one layout
  * ------------------------------
@@ -25,6 +26,8 @@
  * 4. The clock area: abi_clock.h
  * 5. Reserved memory: abi_reserved.h
  * 6. Generic netlink: abi_netlink.h
+ * 8. Disruptions of the clock: abi_disruption.h
+ * 9. Sockets: abi_socket.h
  *
  * Rules of all sections
  * ---------------------
@@ -35,28 +38,10 @@
  * 7. Growth
  * ---------
  * The interface has no version number. Programs work with older and newer
- * providers, and so do providers with programs, because it grows only in these
- * ways:
- *
- *   requests   A new request has a new number.
- *   arguments  An argument grows at its end, and 0 in a new field means what
- *              happened before the field existed. A request is found by type,
- *              direction and number; the size in its number is the caller's
- *              size of the argument. Bytes that an older caller does not pass
- *              are 0 for the provider. Bytes of a newer caller that the provider
- *              does not know must be 0, else E2BIG. An argument shorter than in
- *              the first version of its request gives ENOTTY, one longer than
- *              TSCT_ARG_MAX E2BIG. A result fills the caller's argument up to
- *              its size; what the provider does not know is 0. A request that
- *              has no input (_IOR) is not read.
- *   values     A new flag, kind, type or cause has a value that older versions
- *              rejected with EINVAL or never wrote.
- *   memory     Structures in maps, and entries of arrays, keep their size and
- *              the offsets of their fields: new fields take the place of
- *              reserved ones, which readers ignore.
- *   losses     A new cause takes the next index of lost[]; unused ones are 0.
- *
- * The number of values of each kind is not part of the interface.
+ * providers, and so do providers with programs: arguments of requests grow at
+ * their ends, and a request is found by type, direction and number, as the size in
+ * its number is the caller's size of the argument. Structures in maps keep their
+ * size. "Growth" in Documentation/abi.rst has all rules.
  */
 #ifndef TSCTRACE_ABI_H
 #define TSCTRACE_ABI_H
@@ -69,7 +54,7 @@
 #define TSCT_ARG_MAX		4096	/* maximum bytes of a request's argument */
 
 #include <tsctrace/abi_channel.h>
-#include <tsctrace/abi_clock.h>
+#include <tsctrace/abi_disruption.h>
 #include <tsctrace/abi_netlink.h>
 #include <tsctrace/abi_reserved.h>
 
@@ -197,21 +182,6 @@ struct tsct_channel_attach {
 #define TSCT_UID_SELF		0xffffffffU
 
 /*
- * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with
- * the request, in SCM_RIGHTS. A server that was restarted takes back channels in this
- * way, from programs that still map them; name and geometry are those of the channel's
- * header. Sockets only. EACCES: another user's channel. EEXIST: the caller's user has
- * another channel of that name. EPROTO: not a channel's memory. EBUSY and EDQUOT: as
- * for TSCT_IOC_CHANNEL_CREATE.
- */
-struct tsct_channel_adopt {
-	__u32 roles;			/* TSCT_ROLE_* of the connection */
-	__u32 id;			/* out: id of the channel: its former id, unless
-					 * another channel has that id */
-	__u64 reserved[4];
-};
-
-/*
  * TSCT_IOC_CHANNEL_NEXT: statistics of the channel with the lowest id greater
  * than `id`; ENOENT: there is none. A caller sees the channels of its own user, or
  * all channels if it has CAP_SYS_ADMIN.
@@ -323,9 +293,11 @@ struct tsct_write {
  * nr_cpus is not the module's number of CPUs.
  */
 struct tsct_clock_store {
-	__u64 copy;			/* address of the clock, const struct tsct_clock_copy * */
-	__u64 cpus;			/* address of the table of skews,
-					 * const struct tsct_clock_cpu *, nr_cpus entries */
+	__u64 copy;			/* address of the clock, TSCT_RESERVED_COPY_SIZE bytes:
+					 * const struct tsct_clock_copy * */
+	__u64 cpus;			/* address of the table of skews, nr_cpus entries of
+					 * TSCT_RESERVED_CPU_SIZE bytes:
+					 * const struct tsct_clock_cpu * */
 	__u32 nr_cpus;
 	__u32 reserved0;
 	__u8 boot_id[16];		/* id of this boot */
@@ -417,24 +389,13 @@ struct tsct_previous_read {
 #define TSCT_IOC_CHANNEL_CPU	_IOWR(TSCT_IOC_MAGIC, 0x16, struct tsct_channel_cpu)
 #define TSCT_IOC_WATERMARK	_IOW(TSCT_IOC_MAGIC, 0x17, struct tsct_watermark)
 #define TSCT_IOC_EVENT_SWITCH	_IOWR(TSCT_IOC_MAGIC, 0x18, struct tsct_event_switch)
-#define TSCT_IOC_CHANNEL_ADOPT	_IOWR(TSCT_IOC_MAGIC, 0x19, struct tsct_channel_adopt)
+/* 0x19 is TSCT_IOC_CHANNEL_ADOPT of abi_socket.h */
 #define TSCT_IOC_PREVIOUS	_IOWR(TSCT_IOC_MAGIC, 0x20, struct tsct_previous)
 #define TSCT_IOC_PREVIOUS_READ	_IOWR(TSCT_IOC_MAGIC, 0x21, struct tsct_previous_read)
 
-/*
- * The socket of the daemon and of `trace-ctl record`: one seqpacket message
- * each way. INFO, CHANNEL_*, DEFINE and THREAD are supported; other requests give
- * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT
- * bind the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
- */
-struct tsct_request {
-	__u32 cmd;			/* number of the request, TSCT_IOC_* */
-	__u32 size;			/* bytes of the argument that follows */
-};
-
-struct tsct_reply {
-	__s32 result;			/* result of the request: 0 or -errno */
-	__u32 size;			/* bytes of the argument that follows */
-};
+#ifndef __KERNEL__
+#include <tsctrace/abi_clock.h>
+#include <tsctrace/abi_socket.h>
+#endif
 
 #endif /* TSCTRACE_ABI_H */

@@ -32,7 +32,6 @@
 #include <linux/types.h>
 
 #include <tsctrace/abi_channel.h>
-#include <tsctrace/abi_clock.h>
 
 /* name of the memory in reserve_mem= */
 #define TSCT_RESERVED_NAME	"tsctrace"
@@ -41,6 +40,10 @@
 #define TSCT_RESERVED_VERSION	2	/* version of the layout */
 #define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
 #define TSCT_RESERVED_CLOCKS	2	/* number of places for copies of the clock */
+/* bytes of struct tsct_clock_copy and struct tsct_clock_cpu (section 4), which the module
+ * copies unread */
+#define TSCT_RESERVED_COPY_SIZE	8192
+#define TSCT_RESERVED_CPU_SIZE	16
 
 /* The moment of a panic; all zero: there was no panic, or its moment could not be written */
 struct tsct_reserved_panic {
@@ -78,15 +81,15 @@ struct tsct_reserved_clock {
 	__u32 reserved0;
 	__u8 boot_id[16];	/* id of the boot that wrote the memory */
 	__u64 reserved[3];
-	struct tsct_clock_copy copy;
+	__u8 copy[TSCT_RESERVED_COPY_SIZE];	/* struct tsct_clock_copy */
 #ifndef __cplusplus		/* C++ has no flexible arrays */
-	struct tsct_clock_cpu cpus[];
+	__u8 cpus[];		/* struct tsct_clock_cpu of nr_cpus CPUs */
 #endif
 };
 
 #define TSCT_RESERVED_CLOCK_SIZE(nr_cpus) \
 	((__u64)sizeof(struct tsct_reserved_clock) + \
-	 (__u64)(nr_cpus) * sizeof(struct tsct_clock_cpu))
+	 (__u64)(nr_cpus) * TSCT_RESERVED_CPU_SIZE)
 
 /* Channel in reserved memory; constant while tsct_reserved_header.channels has its offset */
 struct tsct_reserved_channel {

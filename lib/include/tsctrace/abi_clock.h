@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * Section 4 of the binary interface. Part of abi.h: include that.
  *
@@ -91,13 +91,12 @@
  * If that flag is not set, all error bounds include the skews that were measured, and
  * cycles of any CPU are converted as they are.
  *
- * The area is the daemon's. The module keeps no clock: it counts what ends the validity of
- * params, in the page `struct tsct_disruption_page` of TSCT_DISRUPTIONS_PATH, which every
- * user may map. A state has in `disruptions` the count that was read before the samples
- * were taken on which its params rest; 0: no module was loaded then, and readers need no
- * page. A reader reads the counter first, then the page's count. If the page's count
- * differs from that of the state, the params do not hold for that reading: the time of
- * cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's time,
+ * The area is the daemon's. Params hold only while nothing has disrupted the clock, which the
+ * module counts: see section 8, abi_disruption.h. A state has in `disruptions` the count that
+ * was read before the samples were taken on which its params rest; 0: no module was loaded
+ * then, and readers need no page. A reader reads the counter first, then the page's count. If
+ * the page's count differs from that of the state, the params do not hold for that reading: the
+ * time of cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's time,
  * only the upper half of the count matters. Documentation/clock-model.rst has the order of
  * all loads and stores.
  */
@@ -106,33 +105,11 @@
 
 #include <linux/types.h>
 
+#include <tsctrace/abi_disruption.h>
+
 /* ---- 4. clock area ---------------------------------------------------- */
 
 #define TSCT_CLOCK_MAGIC	0x326b636c63747374ULL	/* magic number, "tstclck2" */
-
-/* Read-only device for every user. It can be mapped at offset 0, one page. read() copies the
- * count, 8 bytes, and never waits; poll() reports POLLIN and POLLPRI while the count is another
- * one than at the last read(), or at open(). */
-#define TSCT_DISRUPTIONS_PATH	"/dev/tsctrace-clock"
-#define TSCT_DISRUPTIONS_MAGIC	0x7072736974637374ULL	/* magic number, "tsctisrp" */
-
-/* Units of tsct_disruption_page.disruptions */
-#define TSCT_DISRUPTIONS_STEP	1ULL		/* CLOCK_REALTIME was set */
-#define TSCT_DISRUPTIONS_PENDING (1ULL << 32)	/* flag: suspend or resume under way */
-#define TSCT_DISRUPTIONS_COUNTER (1ULL << 33)	/* the counter was disrupted */
-
-/* The page of TSCT_DISRUPTIONS_PATH. Writer: the module, at any moment. */
-struct tsct_disruption_page {
-	__u64 magic;
-	__u64 disruptions;	/* the count; its first value is random. Bits 0-31: plus 1
-				 * with each setting of CLOCK_REALTIME. Bit 32: PENDING.
-				 * Bits 33-63: plus 1 with each disruption of the counter.
-				 * While PENDING is set, no params are valid: no state has
-				 * this bit in its count */
-	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
-	__u32 reserved0;
-	__u64 reserved[5];
-};
 
 #define TSCT_CLOCK_SHIFT	56
 #define TSCT_FAST_CYCLES_MAX	(1ULL << 55)
@@ -147,21 +124,6 @@ struct tsct_disruption_page {
 #define TSCT_STATUS_HOLDOVER	3
 /* the clock has no valid time, because of a step, a suspend or another disruption */
 #define TSCT_STATUS_DISRUPTED	4
-
-/* Cause of an epoch */
-#define TSCT_CAUSE_NONE		0	/* no disruption: the clock's first epoch */
-#define TSCT_CAUSE_STEP		1	/* CLOCK_REALTIME was set */
-#define TSCT_CAUSE_SUSPEND	2	/* suspend or hibernation */
-#define TSCT_CAUSE_CLOCKSOURCE	3	/* the kernel's clocksource changed */
-#define TSCT_CAUSE_UNSTABLE	4	/* the kernel marked the TSC unstable */
-#define TSCT_CAUSE_JUMP		5	/* the counter or its rate jumped */
-#define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
-/* the counter of a CPU that came up contradicts the CPU's skew as measured before */
-#define TSCT_CAUSE_HOTPLUG	7
-/* a new timekeeper cannot continue the time that the previous one published */
-#define TSCT_CAUSE_RESTART	8
-#define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
-					 * was not disrupted */
 
 /* Growth of the error bound before the oldest segment, ppb of the distance from it */
 #define TSCT_BEFORE_PPB		15000
