@@ -37,8 +37,7 @@ MODULE_PARM_DESC(bytes_max,
 static ulong account_bytes_user_max;
 module_param_named(bytes_user_max, account_bytes_user_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_user_max,
-		 "limit on the ring memory of one user without CAP_SYS_RESOURCE, in bytes "
-		 "(0: 4 MiB per CPU, at least 256 MiB)");
+		 "limit on the ring memory of one user without CAP_SYS_RESOURCE, in bytes (0: 4 MiB per CPU, at least 256 MiB)");
 
 static uint account_channels_user_max = 64;
 module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
@@ -53,8 +52,10 @@ static u64 account_limit(void)
 	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
-/* Returns the part of @limit, in bytes, that only users with CAP_SYS_RESOURCE can take, so
- * that root can always record. */
+/*
+ * Returns the part of @limit, in bytes, that only users with CAP_SYS_RESOURCE can take, so
+ * that root can always record.
+ */
 static u64 account_reserve(u64 limit)
 {
 	return limit / 8;

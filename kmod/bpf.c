@@ -41,8 +41,10 @@ static int kfuncs_register(void)
 	/* In a kernel without BTF, kfunc registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	/* Registers KPROBE, which older kernels reject, before TRACING: when the kernel
-	 * rejects a kfunc set, it also frees the sets that the module registered before. */
+	/*
+	 * Registers KPROBE, which older kernels reject, before TRACING: when the kernel
+	 * rejects a kfunc set, it also frees the sets that the module registered before.
+	 */
 	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }

@@ -30,6 +30,7 @@
 #include "netlink.h"
 #include "reserved.h"
 
+/* See channel.h. */
 DEFINE_MUTEX(tsct_channel_lock);
 
 /* Table of channels by id. Changed under tsct_channel_lock; read under that lock or RCU. */
@@ -66,6 +67,7 @@ notrace struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
 	channel = xa_load(&channel_table, (u32)handle);
 	return channel && channel->bpf_handle == handle ? channel : NULL;
 }
+
 NOKPROBE_SYMBOL(tsct_channel_find_by_handle);
 
 struct tsct_kchannel *tsct_channel_find_after(u32 id)
@@ -225,8 +227,10 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name))
 		return -EEXIST;
-	/* Reserves an id, with NULL as entry: lookups shall not find the channel before its
-	 * header, which has the id, is complete. */
+	/*
+	 * Reserves an id, with NULL as entry: lookups shall not find the channel before its
+	 * header, which has the id, is complete.
+	 */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
@@ -300,8 +304,10 @@ warn:
 			    channel->id, cpu, err);
 }
 
-/* Publishes the channel while no CPU comes up. A CPU that was added and came up since
- * channel_add_rings() gets its ring here. */
+/*
+ * Publishes the channel while no CPU comes up. A CPU that was added and came up since
+ * channel_add_rings() gets its ring here.
+ */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;

@@ -32,7 +32,8 @@ struct tsct_kchannel {
 	u32 blocks;
 	u32 nr_cpus;
 	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
-					 * 0: BPF programs cannot write the channel */
+					 * 0: BPF programs cannot write the channel
+					 */
 	kuid_t uid;
 	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
 	char name[TSCT_NAME_MAX];
@@ -43,15 +44,17 @@ struct tsct_kchannel {
 	u32 defs_size;			/* bytes of the area of definitions */
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
-	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
-					 * header and definitions precede them */
+	/* file offset of the consumer pages, bytes; header and definitions precede them */
+	u64 consumer_offset;
 	u64 ring_offset;
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
 	u32 nr_charged;			/* number of rings charged at the channel's creation */
-	/* the channel's part of reserved memory, written by the module only; NULL: the
-	 * channel has pages of its own */
+	/*
+	 * the channel's part of reserved memory, written by the module only; NULL: the
+	 * channel has pages of its own
+	 */
 	struct tsct_reserved_channel *reserved;
 	int reserved_slot;
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
@@ -61,10 +64,10 @@ struct tsct_kchannel {
 	u32 consumers;
 	u32 pins;			/* number of pins: tsct_channel_pin() */
 	bool listed;			/* true: in the table of channels */
-	bool kept;			/* true: the channel continues to exist when
-					 * `holders` becomes 0 */
-	bool removed;			/* true: removed by request; another channel may
-					 * take the name */
+	/* true: the channel continues to exist when `holders` becomes 0 */
+	bool kept;
+	/* true: removed by request; another channel may take the name */
+	bool removed;
 	u64 bytes;			/* bytes of memory charged to `account` */
 	bool privileged;		/* true: the limits per user do not apply */
 
@@ -72,8 +75,8 @@ struct tsct_kchannel {
 	u32 defs_used;			/* bytes of definitions in defs */
 	u32 defs_nr;			/* number of definitions in defs */
 	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside */
-	struct list_head kevents;	/* struct tsct_kevent of the module that opened
-					 * the channel */
+	/* struct tsct_kevent of the module that opened the channel */
+	struct list_head kevents;
 
 	wait_queue_head_t wait;
 	struct mutex watch_lock;	/* lock of the list of watchers */
@@ -82,12 +85,13 @@ struct tsct_kchannel {
 	struct irq_work notify;		/* queues `watch`, from any context */
 	bool lost_news;			/* true: `watch` has to send news of lost events */
 	unsigned long lost_at;		/* jiffies of the last loss that was news */
-	bool notify_armed;		/* true: slow paths of emits queue `notify` from
-					 * their rings' notify_at on */
+	/* true: slow paths of emits queue `notify` from their rings' notify_at on */
+	bool notify_armed;
 	unsigned long armed_at;		/* grace period that channel_arm() began */
 	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */
 	u64 watch_sum;			/* bytes ever written to all rings when
-					 * tsct_channel_watch_fn() last woke sleepers */
+					 * tsct_channel_watch_fn() last woke sleepers
+					 */
 	struct rcu_head rcu;
 
 	/* rings by CPU; NULL for a CPU that was not present yet, then constant */
@@ -194,12 +198,13 @@ struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
-	/* reported_sum and offered_sum are used for overwrite channels only. */
-	u64 reported_sum;		/* bytes ever written to all rings, when data
-					 * was last reported to user space */
-	u64 offered_sum;		/* bytes ever written to all rings, counted by
-					 * the last tsct_watcher_ready() if that call
-					 * had @waits and returned true; else 0 */
+	/*
+	 * Overwrite channels only: bytes ever written to all rings, when data was last
+	 * reported to user space
+	 */
+	u64 reported_sum;
+	/* the same at the last tsct_watcher_ready(), if it had @waits and returned true; else 0 */
+	u64 offered_sum;
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
@@ -215,8 +220,10 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Makes emits of a kernel channel wake the tasks that wait for it. @ready: there are data to
- * read already */
+/*
+ * Makes emits of a kernel channel wake the tasks that wait for it. @ready: there are data to
+ * read already
+ */
 void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);
@@ -229,11 +236,23 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
+/* Returns the ring of the first CPU from *cpu on that has one, and sets *cpu to it; or NULL. */
+static inline struct tsct_ring *tsct_channel_next_ring(struct tsct_kchannel *channel,
+						       u32 *cpu)
+{
+	struct tsct_ring *ring = NULL;
+
+	for (; *cpu < channel->nr_cpus; (*cpu)++) {
+		ring = tsct_channel_ring(channel, *cpu);
+		if (ring)
+			break;
+	}
+	return ring;
+}
+
 /* Runs the statement that follows for each ring of a channel. */
 #define tsct_for_each_ring(ring, cpu, channel)				\
-	for ((cpu) = 0; (cpu) < (channel)->nr_cpus; (cpu)++)		\
-		if (!((ring) = tsct_channel_ring(channel, cpu))) {	\
-		} else
+	for ((cpu) = 0; ((ring) = tsct_channel_next_ring(channel, &(cpu))); (cpu)++)
 
 /* memory.c: layout and pages of a channel */
 

@@ -10,22 +10,26 @@
 #include <linux/clocksource_ids.h>
 #include <linux/mm.h>
 #include <linux/sched/isolation.h>
-#include <linux/version.h>
 
-/* vm_flags_mod() exists from 6.3 on, where vm_flags is read-only. */
+/*
+ * vm_flags_mod() exists from 6.3 on, where vm_flags is read-only. kmod/Kbuild defines
+ * TSCT_VM_FLAGS_MOD if linux/mm.h has it.
+ */
 static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 				     unsigned long set, unsigned long clear)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#ifdef TSCT_VM_FLAGS_MOD
 	vm_flags_mod(vma, set, clear);
 #else
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 #endif
 }
 
-/* From Linux 7.2 on, ktime_get_snapshot_id() reads MONOTONIC_RAW and one clock of the
+/*
+ * From Linux 7.2 on, ktime_get_snapshot_id() reads MONOTONIC_RAW and one clock of the
  * caller's choice, in place of ktime_get_snapshot(), which reads several clocks.
- * kmod/Kbuild defines TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h has the new function. */
+ * kmod/Kbuild defines TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h has the new function.
+ */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })
@@ -37,16 +41,20 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/* From 6.10 on, a snapshot has the clocksource's id. kmod/Kbuild defines TSCT_CSID_TSC if
- * linux/clocksource_ids.h has the TSC's id. */
+/*
+ * From 6.10 on, a snapshot has the clocksource's id. kmod/Kbuild defines TSCT_CSID_TSC if
+ * linux/clocksource_ids.h has the TSC's id.
+ */
 #ifdef TSCT_CSID_TSC
 #define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
 #else
 #define tsct_snapshot_other_source(s)	false
 #endif
 
-/* cpu_is_isolated() exists from 6.4 on, and in later releases of 6.1. kmod/Kbuild defines
- * TSCT_CPU_IS_ISOLATED if linux/sched/isolation.h has it. */
+/*
+ * cpu_is_isolated() exists from 6.4 on, and in later releases of 6.1. kmod/Kbuild defines
+ * TSCT_CPU_IS_ISOLATED if linux/sched/isolation.h has it.
+ */
 static inline bool tsct_cpu_is_isolated(int cpu)
 {
 #ifdef TSCT_CPU_IS_ISOLATED
@@ -68,8 +76,10 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 #define __bpf_kfunc		__used noinline
 #endif
 
-/* reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h
- * has reserve_mem_find_by_name(). */
+/*
+ * reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h
+ * has reserve_mem_find_by_name().
+ */
 #ifdef TSCT_RESERVE_MEM
 #define tsct_reserve_mem_find(name, start, size)			\
 	reserve_mem_find_by_name(name, start, size)

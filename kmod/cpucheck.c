@@ -34,25 +34,23 @@
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "Largest TSC skew between CPUs that is tolerated, in ns; above it, "
-		 "converting a counter reading needs the number of its CPU, and the "
-		 "TSC is used only if it is the kernel's clocksource");
+		 "Largest TSC skew between CPUs that is tolerated, in ns; above it, converting a counter reading needs the number of its CPU, and the TSC is used only if it is the kernel's clocksource");
 
 /* Time after which a check measures no further CPU, ms */
 #define CPUCHECK_LIMIT_MS	5000
 
-static DEFINE_MUTEX(cpucheck_lock);	/* held during a check, for some seconds; lock of
-					 * the variables below and of those in
-					 * tsc_skew.c */
-static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU
-						 * id */
+/* held during a check, for some seconds; lock of the variables below and in tsc_skew.c */
+static DEFINE_MUTEX(cpucheck_lock);
+static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 static bool cpucheck_contradicted;	/* a skew contradicts the one of the check before */
 
-/* Result of the last complete check: its readers do not wait for a check that is under
- * way. cpucheck_shown_lock nests inside cpucheck_lock. */
+/*
+ * Result of the last complete check: its readers do not wait for a check that is under
+ * way. cpucheck_shown_lock nests inside cpucheck_lock.
+ */
 static DEFINE_MUTEX(cpucheck_shown_lock);
 static struct {
 	struct tsct_cpu_check *table;
@@ -63,9 +61,8 @@ static struct {
 
 static void cpucheck_work_fn(struct work_struct *work);
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
-/* Requests to cpucheck_work */
-static atomic_t cpucheck_all_pending;	/* check all CPUs, not only those in
-					 * cpucheck_changed_cpus */
+/* Request to cpucheck_work: check all CPUs, not only those in cpucheck_changed_cpus */
+static atomic_t cpucheck_all_pending;
 static struct cpumask cpucheck_changed_cpus; /* CPUs that came up since their check */
 static int cpucheck_hotplug_state;
 
@@ -342,8 +339,10 @@ void tsct_cpucheck_schedule(void)
 	schedule_work(&cpucheck_work);
 }
 
-/* Hotplug callback. Schedules a work item for the check of the CPUs, as the check takes
- * a lock that the kernel holds during this callback. */
+/*
+ * Hotplug callback. Schedules a work item for the check of the CPUs, as the check takes
+ * a lock that the kernel holds during this callback.
+ */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	if (cpu_online(cpu))

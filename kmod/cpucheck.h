@@ -7,8 +7,10 @@
 
 #include "../lib/core/tsc_trust.h"
 
-/* Checks on all CPUs whether the TSC can be the source of cycles, and chooses the
- * source. Returns 0, -ENOMEM or -EINTR. */
+/*
+ * Checks on all CPUs whether the TSC can be the source of cycles, and chooses the
+ * source. Returns 0, -ENOMEM or -EINTR.
+ */
 int tsct_cpucheck_init(void);
 int tsct_cpucheck_start(void);		/* Checks CPUs after hotplug from now on. */
 void tsct_cpucheck_stop(void);

@@ -126,8 +126,10 @@ static void channel_describe_locked(const struct tsct_kchannel *channel,
 	info->bytes = channel->bytes;
 }
 
-/* Sums up the statistics of all rings. The caller does not hold tsct_channel_lock: with
- * thousands of CPUs this takes a while, and a CPU that comes up waits for that lock. */
+/*
+ * Sums up the statistics of all rings. The caller does not hold tsct_channel_lock: with
+ * thousands of CPUs this takes a while, and a CPU that comes up waits for that lock.
+ */
 static void channel_describe_rings(struct tsct_kchannel *channel,
 				   struct tsct_channel_info *info)
 {

@@ -43,8 +43,8 @@
 /* An open file of the device. It is bound to at most one channel in its life. */
 struct tsct_file {
 	struct mutex bind_lock;		/* serializes binding the file to a channel */
-	struct tsct_kchannel *channel;	/* channel of the file; NULL: the file is not
-					 * bound. Stored last, by release */
+	/* channel of the file; NULL: the file is not bound. Stored last, by release */
+	struct tsct_kchannel *channel;
 	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
 	struct tsct_watcher watcher;	/* poll() state, if device_has_watcher() */
 };
@@ -111,8 +111,8 @@ static long ioctl_check(struct tsct_check *check, bool run)
 static long ioctl_clock_snapshot(struct tsct_clock_snapshot *ret)
 {
 	*ret = (struct tsct_clock_snapshot) { .cycles = 0 };
-	/* The count is read first: a disruption during the read of the clocks changes it. */
 	tsct_disruption_read(ret);
+	/* The count is read first: a disruption during the read of the clocks changes it. */
 	smp_rmb();
 	return tsct_cpucheck_snapshot(ret) ? 0 : -EOPNOTSUPP;
 }
@@ -175,8 +175,10 @@ static long ioctl_create(struct file *file, const struct tsct_channel_create *ar
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg->roles, uid);
-		/* With TSCT_CHANNEL_KEEP, the new channel would stay although the caller
-		 * gets an error. */
+		/*
+		 * With TSCT_CHANNEL_KEEP, the new channel would stay although the caller
+		 * gets an error.
+		 */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -221,8 +223,10 @@ static long ioctl_event_switch(struct file *file, struct tsct_event_switch *arg)
 
 	if (!channel)
 		return -ENOTCONN;
-	/* Reading rights are not enough: a switch patches the kernel's code, which
-	 * interrupts every CPU. */
+	/*
+	 * Reading rights are not enough: a switch patches the kernel's code, which
+	 * interrupts every CPU.
+	 */
 	if (arg->state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return tsct_kevent_switch(channel, arg);
@@ -237,8 +241,10 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 
 	if (!channel)
 		return -ENOTCONN;
-	/* A kernel channel has no descriptor with the WRITE role: its reader defines the
-	 * events that BPF programs write. */
+	/*
+	 * A kernel channel has no descriptor with the WRITE role: its reader defines the
+	 * events that BPF programs write.
+	 */
 	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
@@ -294,8 +300,10 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 
 /* ---- requests ---------------------------------------------------------- */
 
-/* Serves a request whose argument is in *arg, with a copy of what the caller passed; what is
- * returned there is copied to the caller. @uarg: address of the caller's argument */
+/*
+ * Serves a request whose argument is in *arg, with a copy of what the caller passed; what is
+ * returned there is copied to the caller. @uarg: address of the caller's argument
+ */
 static long device_serve(struct file *file, u32 request, union device_arg *arg,
 			 void __user *uarg)
 {
@@ -392,8 +400,10 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (err)
 		return err;
 	err = device_serve(file, known, &copy, uarg);
-	/* A snapshot with EOPNOTSUPP has a part of the result. Creation and attachment have
-	 * stored their result, the id, before the file was bound. */
+	/*
+	 * A snapshot with EOPNOTSUPP has a part of the result. Creation and attachment have
+	 * stored their result, the id, before the file was bound.
+	 */
 	if (_IOC_DIR(known) & _IOC_READ && (!err || known == TSCT_IOC_CLOCK_SNAPSHOT) &&
 	    known != TSCT_IOC_CHANNEL_CREATE && known != TSCT_IOC_CHANNEL_ATTACH)
 		fault = device_put(&copy, _IOC_SIZE(known), uarg, size);
@@ -436,17 +446,16 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	 * because a sum of bytes may overflow; the system call has checked the sum of
 	 * pages.
 	 */
-	if (!channel || end > channel->file_size >> PAGE_SHIFT) {
+	if (!channel || end > channel->file_size >> PAGE_SHIFT)
 		return -EINVAL;
-	} else if (first >= channel->ring_offset >> PAGE_SHIFT) {
+	if (first >= channel->ring_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_WRITE;
-	} else if (end > channel->ring_offset >> PAGE_SHIFT) {
+	else if (end > channel->ring_offset >> PAGE_SHIFT)
 		return -EINVAL;
-	} else if (first >= channel->consumer_offset >> PAGE_SHIFT) {
+	else if (first >= channel->consumer_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_READ;
-	} else if (end > channel->consumer_offset >> PAGE_SHIFT) {
+	else if (end > channel->consumer_offset >> PAGE_SHIFT)
 		return -EINVAL;
-	}
 	if (!writable) {
 		if (vma->vm_flags & VM_WRITE)
 			return -EACCES;
@@ -471,8 +480,10 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !device_has_watcher(f, channel))
 		return EPOLLERR;
-	/* poll_wait() must precede tsct_channel_watch(), whose work item looks for
-	 * sleeping tasks: see tsct_channel_watch_fn(). */
+	/*
+	 * poll_wait() must precede tsct_channel_watch(), whose work item looks for
+	 * sleeping tasks: see tsct_channel_watch_fn().
+	 */
 	poll_wait(file, &channel->wait, table);
 	ready = tsct_watcher_ready(&f->watcher, waits);
 	/* A task that sleeps in epoll_wait() does not call again with @waits. */
@@ -528,8 +539,10 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* The ioctl structs have no longs, and pointers are __u64 fields, so 32-bit
-	 * programs use the same layout. */
+	/*
+	 * The ioctl structs have no longs, and pointers are __u64 fields, so 32-bit
+	 * programs use the same layout.
+	 */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

@@ -124,8 +124,10 @@ static int disruption_power_event(struct notifier_block *nb, unsigned long event
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		/* Where PENDING is set, the sum carries: PENDING is 0, and one more counts. It is
-		 * not set if the module was loaded meanwhile. */
+		/*
+		 * Where PENDING is set, the sum carries: PENDING is 0, and one more counts. It is
+		 * not set if the module was loaded meanwhile.
+		 */
 		disruption_add(1, atomic_read(disruption_half(1)) & PENDING ? PENDING : COUNTER,
 			       TSCT_CAUSE_SUSPEND);
 		tsct_cpucheck_schedule();
@@ -140,8 +142,10 @@ static struct notifier_block disruption_power = {
 
 /* ---- CLOCK_REALTIME and the kernel's clocksource -------------------------- */
 
-/* As in the last update of the kernel's timekeeping. Only the notifier uses these
- * variables, under the timekeeping lock. */
+/*
+ * As in the last update of the kernel's timekeeping. Only the notifier uses these
+ * variables, under the timekeeping lock.
+ */
 static struct timespec64 disruption_wall_to_monotonic;
 static u8 disruption_source_seq;
 static ktime_t disruption_offs_boot;
@@ -228,8 +232,10 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/* file->private_data is the count that was last read from the file: a u64 fits, as the module
- * is for x86-64 only. */
+/*
+ * file->private_data is the count that was last read from the file: a u64 fits, as the module
+ * is for x86-64 only.
+ */
 static int disruption_open(struct inode *inode, struct file *file)
 {
 	file->private_data = (void *)disruption_count();

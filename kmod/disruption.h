@@ -5,8 +5,10 @@
 #include <linux/types.h>
 #include <tsctrace/abi.h>
 
-/* disruption.c: counts what ends the validity of clock params. tsct_disruption_init() makes
- * the page; start() follows the kernel's events, device_init() lets programs map the page. */
+/*
+ * disruption.c: counts what ends the validity of clock params. tsct_disruption_init() makes
+ * the page; start() follows the kernel's events, device_init() lets programs map the page.
+ */
 int tsct_disruption_init(void);
 int tsct_disruption_start(void);
 void tsct_disruption_device_init(void);
@@ -14,8 +16,10 @@ void tsct_disruption_device_exit(void);
 void tsct_disruption_stop(void);
 void tsct_disruption_exit(void);
 
-/* Counts a disruption of the counter by @cause, TSCT_CAUSE_*. Callable in any context but
- * NMIs. */
+/*
+ * Counts a disruption of the counter by @cause, TSCT_CAUSE_*. Callable in any context but
+ * NMIs.
+ */
 void tsct_disrupt(u32 cause);
 
 /* Sets ret->disruptions, ret->cause, ret->restore_seq and ret->since_restore_ns. */

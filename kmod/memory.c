@@ -8,6 +8,7 @@
  * their reference counts: a pin of a page (get_user_pages()) that outlives the channel would
  * show the next channel's events. So user space gets VM_PFNMAP maps, which allow no pins.
  */
+#include <linux/bits.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/gfp.h>
@@ -23,7 +24,7 @@
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
 /* 32-bit programs reach all offsets, too: mmap2() takes those below 2^44. */
-#define FILE_SIZE_MAX	(1ULL << 43)
+#define FILE_SIZE_MAX	BIT_ULL(43)
 
 /* Allocation of a large ring fails with ENOMEM instead of invoking the OOM killer. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)

@@ -6,8 +6,10 @@
 
 struct tsct_clock_snapshot;
 
-/* netlink.c: the generic netlink family. News sent before tsct_netlink_init(), or after
- * tsct_netlink_exit(), are dropped. */
+/*
+ * netlink.c: the generic netlink family. News sent before tsct_netlink_init(), or after
+ * tsct_netlink_exit(), are dropped.
+ */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

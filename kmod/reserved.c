@@ -32,8 +32,8 @@
 #include "reserved.h"
 #include "ring.h"
 
-static DEFINE_MUTEX(reserved_lock);	/* lock of the variables below and of the table of
-					 * channels in the header */
+/* lock of the variables below and of the table of channels in the header */
+static DEFINE_MUTEX(reserved_lock);
 static void *reserved_memory;		/* NULL: no memory is reserved */
 static phys_addr_t reserved_start;
 static u64 reserved_size;
@@ -59,8 +59,9 @@ static int reserved_format(void)
 	int err;
 
 	lockdep_assert_held(&reserved_lock);
-	/* Invalidates the former content: readers ignore all without a valid checksum. */
+	/* release: readers ignore all without a valid checksum, whatever was stored before */
 	smp_store_release(&header->checksum, 0);
+	/* The former content is invalid before any of it changes. */
 	smp_mb();
 	memset(header, 0, PAGE_SIZE);
 	header->nr_cpus = nr_cpu_ids;
@@ -73,6 +74,7 @@ static int reserved_format(void)
 	strscpy(header->kernel, init_utsname()->release, sizeof(header->kernel));
 	memset(reserved_memory + header->clock_offset, 0,
 	       header->data_offset - header->clock_offset);
+	/* release: the layout is complete before it is valid for the next boot */
 	smp_store_release(&header->checksum, tsct_reserved_header_sum(header));
 	reserved_previous = false;
 	reserved_ready = true;
@@ -95,12 +97,13 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
 		to = reserved_memory + header->clock_offset +
 			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
-		/* Invalidates the old copy: hardly any content has the checksum 0, and zeros
-		 * do not. */
+		/* release: the copy before is complete. Hardly any content has the checksum 0. */
 		smp_store_release(&to->checksum, 0);
+		/* The old copy is invalid before any of it changes. */
 		smp_mb();
 		memcpy((void *)to + sizeof(to->checksum), (void *)clock + sizeof(to->checksum),
 		       bytes - sizeof(to->checksum));
+		/* release: the copy is complete before it is valid */
 		smp_store_release(&to->checksum, clock->checksum);
 		err = 0;
 	}
@@ -108,8 +111,10 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/* Copies through a buffer: the lock of reserved memory is not held during page faults of
- * the caller's memory, which may take long. */
+/*
+ * Copies through a buffer: the lock of reserved memory is not held during page faults of
+ * the caller's memory, which may take long.
+ */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;
@@ -170,8 +175,10 @@ static u64 reserved_unprivileged(void)
 	return bytes;
 }
 
-/* Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of it together.
- * Returns the index of the part, or -ENOSPC. */
+/*
+ * Takes a part of the memory; users without CAP_SYS_RESOURCE may take half of it together.
+ * Returns the index of the part, or -ENOSPC.
+ */
 static int reserved_take(u64 bytes, bool privileged)
 {
 	u64 offset;
@@ -201,8 +208,10 @@ static void reserved_clear(void *start, u64 bytes)
 	}
 }
 
-/* Takes memory for the rings that were charged: a CPU that is added to the machine later
- * gets a ring in other memory. */
+/*
+ * Takes memory for the rings that were charged: a CPU that is added to the machine later
+ * gets a ring in other memory.
+ */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
 	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
@@ -421,7 +430,8 @@ void tsct_reserved_exit(void)
 	mutex_lock(&reserved_lock);
 	if (reserved_ready)
 		WRITE_ONCE(reserved_header()->checksum, 0);
-	reserved_ready = reserved_previous = false;
+	reserved_ready = false;
+	reserved_previous = false;
 	mutex_unlock(&reserved_lock);
 	memunmap(reserved_memory);
 	reserved_memory = NULL;

@@ -13,19 +13,25 @@
 
 void tsct_reserved_init(void);
 void tsct_reserved_exit(void);
-/* Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
- * and there is room. The channel is charged already, and not in the table yet. */
+/*
+ * Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
+ * and there is room. The channel is charged already, and not in the table yet.
+ */
 void tsct_reserved_alloc(struct tsct_kchannel *channel);
 /* Enters a channel, with a complete header, in the table that the next boot reads. */
 void tsct_reserved_publish(struct tsct_kchannel *channel);
 void tsct_reserved_free(struct tsct_kchannel *channel);
-/* Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
- * channel in reserved memory. */
+/*
+ * Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
+ * channel in reserved memory.
+ */
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);
-/* Serve requests of the device: TSCT_IOC_CLOCK_STORE, _PREVIOUS and _PREVIOUS_READ. Flags and
- * reserved fields of *arg are checked already; addresses in it are those of the caller. */
+/*
+ * Serve requests of the device: TSCT_IOC_CLOCK_STORE, _PREVIOUS and _PREVIOUS_READ. Flags and
+ * reserved fields of *arg are checked already; addresses in it are those of the caller.
+ */
 long tsct_reserved_store(const struct tsct_clock_store *arg);
 long tsct_reserved_previous(struct tsct_previous *arg);
 long tsct_reserved_read(struct tsct_previous_read *arg);
@@ -42,6 +48,7 @@ static inline void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 
 {
 	return NULL;
 }
+
 static inline unsigned long tsct_reserved_pfn(const void *addr) { return 0; }
 static inline long tsct_reserved_store(const struct tsct_clock_store *arg) { return -ENOENT; }
 static inline long tsct_reserved_previous(struct tsct_previous *arg) { return -ENOENT; }

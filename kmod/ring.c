@@ -71,8 +71,8 @@ static __always_inline void record_fill_header(struct tsct_record *record,
  * count is used only to compute the count in the next header.
  */
 static notrace void ring_begin_block(struct tsct_ring *ring,
-			     const struct tsct_ring_slot *slot, u64 head,
-			     u64 cycles)
+				     const struct tsct_ring_slot *slot, u64 head,
+				     u64 cycles)
 {
 	u64 mask = ring->geo.data_size - 1;
 	struct tsct_block last, next;
@@ -113,7 +113,7 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 	const u64 mask = ring->geo.data_size - 1;
 	struct tsct_ring_slot slot;
 	struct tsct_record *record;
-	u64 cycles;
+	u64 cycles, tail;
 
 	if (len > max) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
@@ -121,11 +121,11 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 	}
 	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
 	/*
-	 * Acquire, pairs with the reader's release of tail: the reader has
-	 * finished with the bytes before they are overwritten.
+	 * acquire: pairs with the reader's release of tail: the reader has finished with
+	 * the bytes before they are overwritten
 	 */
-	if (!tsct_ring_fits(&ring->geo, slot.head,
-			    smp_load_acquire(&ring->consumer->tail))) {
+	tail = smp_load_acquire(&ring->consumer->tail);
+	if (!tsct_ring_fits(&ring->geo, slot.head, tail)) {
 		ring_count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
@@ -187,7 +187,7 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 }
 
 static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
-				   const void *payload, u32 len)
+					   const void *payload, u32 len)
 {
 	int err = ring_put_record(ring, ring->head, ring_kernel_payload_max(ring),
 				  current->pid, id, payload, len, &ring->head);
@@ -211,6 +211,7 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 		irq_work_queue(&ring->channel->notify);
 	return err;
 }
+
 NOKPROBE_SYMBOL(ring_emit_slow);
 
 #define SMALL_MAX	64
@@ -288,6 +289,7 @@ static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 	ring_set_busy(ring, false);
 	return err;
 }
+
 NOKPROBE_SYMBOL(ring_emit_any);
 
 static __always_inline bool event_id_is_valid(u32 id)
@@ -331,7 +333,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 
 /* tsct_emit() is documented in include/linux/tsctrace.h. */
 notrace int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
-	      const void *payload, u32 len)
+		      const void *payload, u32 len)
 {
 	unsigned long flags;
 	int err;
@@ -368,6 +370,7 @@ __bpf_kfunc notrace int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u
 	local_irq_restore(flags);
 	return err;
 }
+
 NOKPROBE_SYMBOL(tsct_bpf_emit);
 
 /* ---- user channels ---------------------------------------------------- */

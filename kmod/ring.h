@@ -21,12 +21,12 @@ struct tsct_ring {
 	bool busy;		/* a writer is storing a record in the ring */
 	u32 left;		/* bytes from `next` on that records may take without
 				 * checks for a full ring or the end of the block;
-				 * watch.c on any CPU may set it to 0 */
+				 * watch.c on any CPU may set it to 0
+				 */
 	u8 *next;		/* address of the next record in data */
 	u64 head;		/* trusted copy of tsct_producer.head */
 	/* Members used for kernel channels and user channels */
-	u64 last_cycles;	/* cycles of the last record; unused if
-				 * the source is the TSC */
+	u64 last_cycles;	/* cycles of the last record; unused if the source is the TSC */
 	struct tsct_kchannel *channel;
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
@@ -35,8 +35,10 @@ struct tsct_ring {
 	u8 *data;
 	struct page **pages;
 	u32 nr_pages;
-	/* Member for kernel channels only, written by watch.c: position from which on the slow
-	 * path queues the channel's `notify`, if notify_armed is set */
+	/*
+	 * Member for kernel channels only, written by watch.c: position from which on the slow
+	 * path queues the channel's `notify`, if notify_armed is set
+	 */
 	u64 notify_at;
 } ____cacheline_aligned;
 

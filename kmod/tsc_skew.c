@@ -31,8 +31,10 @@
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
 #define STRETCH_MAX	32	/* time limit in a virtual machine, multiples of BURST_US */
-/* A measurement ends after ROUNDS_ENOUGH rounds of ping and pong, once the bounds are at most
- * WIDTH_ENOUGH_US apart or NARROW_MS have passed. */
+/*
+ * A measurement ends after ROUNDS_ENOUGH rounds of ping and pong, once the bounds are at most
+ * WIDTH_ENOUGH_US apart or NARROW_MS have passed.
+ */
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
 #define NARROW_MS	15
@@ -79,8 +81,10 @@ static void skew_ping_burst(void)
 
 	for (nr = 1; nr <= ROUNDS_ENOUGH; nr++) {
 		t0 = rdtsc_ordered();
-		/* The other CPU cannot see this ping before t0: a store becomes visible
-		 * only after the counter read that precedes it in program order. */
+		/*
+		 * The other CPU cannot see this ping before t0: a store becomes visible
+		 * only after the counter read that precedes it in program order.
+		 */
 		smp_store_release(&skew_session.ping, nr);
 		if (skew_await(&skew_session.pong, nr - 1, since) != nr)
 			break;
@@ -89,6 +93,7 @@ static void skew_ping_burst(void)
 					   skew_session.pong_cycles, t1))
 			skew_session.jumped = true;
 	}
+	/* release: as for a ping. The other CPU leaves its interrupt. */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
@@ -186,8 +191,10 @@ bool tsct_cpu_check_possible(u32 cpu)
 {
 	bool isolated;
 
-	/* Newer kernels replace the mask of isolated CPUs at run time, by RCU, and count
-	 * nohz_full CPUs separately. */
+	/*
+	 * Newer kernels replace the mask of isolated CPUs at run time, by RCU, and count
+	 * nohz_full CPUs separately.
+	 */
 	rcu_read_lock();
 	isolated = tsct_cpu_is_isolated(cpu);
 	rcu_read_unlock();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. Sends
- * news of lost events, too. */
+/*
+ * Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. Sends
+ * news of lost events, too.
+ */
 #include <linux/compiler.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -31,8 +33,10 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/* Returns the unread bytes of all rings; U64_MAX: one ring is half full and may soon lose
- * events. */
+/*
+ * Returns the unread bytes of all rings; U64_MAX: one ring is half full and may soon lose
+ * events.
+ */
 static u64 channel_unread(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -150,12 +154,14 @@ static void channel_arm(struct tsct_kchannel *channel)
 
 	lockdep_assert_held(&channel->watch_lock);
 	WRITE_ONCE(channel->notify_armed, false);
-	/* Shares begin at these heads, so what is written from here on counts twice if at all:
-	 * as part of a share, and as bytes that are not missing. */
 	tsct_for_each_ring(ring, cpu, channel) {
 		WRITE_ONCE(ring->notify_at, READ_ONCE(ring->producer->head));
 		nr++;
 	}
+	/*
+	 * Shares begin at these heads, so what is written from here on counts twice if at all:
+	 * as part of a share, and as bytes that are not missing.
+	 */
 	smp_rmb();
 	sum = channel_head_sum(channel);
 	list_for_each_entry(watcher, &channel->watchers, list)
@@ -168,10 +174,13 @@ static void channel_arm(struct tsct_kchannel *channel)
 		WRITE_ONCE(ring->notify_at, ring->notify_at +
 			   min(share, max(1ULL, half - min(half, unread))));
 	}
-	/* A writer that reads 0 in `left` also reads true and the new notify_at, as x86 keeps
-	 * the order of stores and the order of loads. */
+	/*
+	 * A writer that reads 0 in `left` also reads true and the new notify_at, as x86 keeps
+	 * the order of stores and the order of loads.
+	 */
 	smp_wmb();
 	WRITE_ONCE(channel->notify_armed, true);
+	/* and before `left` */
 	smp_wmb();
 	tsct_for_each_ring(ring, cpu, channel)
 		WRITE_ONCE(ring->left, 0);
@@ -189,8 +198,8 @@ static bool channel_is_armed(struct tsct_kchannel *channel)
 	if (!READ_ONCE(channel->notify_armed) || !poll_state_synchronize_rcu(channel->armed_at))
 		return false;
 	tsct_for_each_ring(ring, cpu, channel) {
-		/* Loads the head before `left`: a later `left` is lower, or that of a slow path. */
 		rest = tsct_ring_notify_rest(ring, READ_ONCE(ring->producer->head));
+		/* Loads the head before `left`: a later `left` is lower, or that of a slow path. */
 		smp_rmb();
 		if (!rest || READ_ONCE(ring->left) >= rest)
 			return false;
@@ -236,6 +245,7 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		channel->watch_sum = sum;
 	else
 		rest = channel_is_armed(channel);
+	/* A task that this does not see yet arms by itself: tsct_channel_watch(). */
 	if (!ready && !rest && waitqueue_active(&channel->wait))
 		channel_arm(channel);
 	mutex_unlock(&channel->watch_lock);

@@ -48,7 +48,7 @@ struct tsct_kchannel;
  * parameter bytes_max; -ENOMEM.
  */
 struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
-				       u32 block_size, u32 blocks);
+					u32 block_size, u32 blocks);
 
 /**
  * tsct_channel_close - release a channel

@@ -68,7 +68,8 @@
 #define TSCT_CPU_ISOLATED	0x10	/* isolated (isolcpus, nohz_full): not checked */
 #define TSCT_CPU_HYPERVISOR	0x20	/* a hypervisor uses this CPU: tsc_aux, which the
 					 * module reads in the kernel, may be that of a
-					 * virtual machine */
+					 * virtual machine
+					 */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
 struct tsct_cpu_check {
@@ -89,8 +90,7 @@ struct tsct_cpu_check {
 #define TSCT_CHECK_NONSTOP	0x04	/* the TSC goes on in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
-#define TSCT_CHECK_AUX_MATCH	0x20	/* AUX_MATCH is set for every CPU that was
-					 * checked */
+#define TSCT_CHECK_AUX_MATCH	0x20	/* AUX_MATCH is set for every CPU that was checked */
 #define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: it is the source of cycles */
 
 /*
@@ -103,10 +103,10 @@ struct tsct_check {
 	__u64 table;		/* struct tsct_cpu_check * */
 	__u32 nr;
 	__u32 flags;		/* out: TSCT_CHECK_* flags */
-	__u32 tsc_khz;		/* out: the kernel's value of the TSC frequency,
-				 * kHz; 0: unknown */
-	__u32 source;		/* out: counter that new channels use for cycles,
-				 * TSCT_SOURCE_* */
+	/* out: the kernel's value of the TSC frequency, kHz; 0: unknown */
+	__u32 tsc_khz;
+	/* out: counter that new channels use for cycles, TSCT_SOURCE_* */
+	__u32 source;
 	__u64 when_cycles;	/* out: counter value when the table was measured */
 	char clocksource[32];	/* out: the kernel's clocksource; "": unknown */
 	__u64 reserved[4];
@@ -116,12 +116,10 @@ struct tsct_check {
 
 /* TSCT_IOC_INFO: describes the provider, its limits and its present use of memory. */
 struct tsct_info {
-	char provider[16];	/* kind of the provider: "module", "daemon" or
-				 * "embedded" */
+	char provider[16];	/* kind of the provider: "module", "daemon" or "embedded" */
 	char version[32];
 	__u32 nr_cpus;		/* highest possible CPU id plus one */
-	__u32 source;		/* counter that new channels use for cycles,
-				 * TSCT_SOURCE_* */
+	__u32 source;		/* counter that new channels use for cycles, TSCT_SOURCE_* */
 	__u64 channels;		/* number of channels */
 	__u64 bytes;		/* bytes of ring memory in use */
 	__u64 bytes_max;	/* limit of `bytes`, all users together */
@@ -155,7 +153,8 @@ struct tsct_channel_create {
 	__u32 id;			/* out: id of the channel */
 	__u32 defs_size;		/* bytes for definitions, a multiple of TSCT_PAGE_SIZE,
 					 * at most TSCT_DEFS_SIZE_MAX; 0: TSCT_DEFS_SIZE. A
-					 * server does not need it, as its area grows */
+					 * server does not need it, as its area grows
+					 */
 	__u32 reserved0;
 	__u64 reserved[3];
 };
@@ -169,12 +168,13 @@ struct tsct_channel_create {
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
-	__u32 id;			/* in: id of the channel, or 0: find the channel
-					 * by name; out: id of the channel */
+	/* in: id of the channel, or 0: find the channel by name; out: id of the channel */
+	__u32 id;
 	__u32 uid;			/* user id of the owner, in the caller's user
-					 * namespace; TSCT_UID_SELF: the caller */
-	__u32 roles;			/* TSCT_ROLE_* of the descriptor; 0 (module
-					 * only): no role */
+					 * namespace; TSCT_UID_SELF: the caller
+					 */
+	/* TSCT_ROLE_* of the descriptor; 0 (module only): no role */
+	__u32 roles;
 	__u32 reserved0;
 	__u64 reserved[4];
 };
@@ -187,8 +187,7 @@ struct tsct_channel_attach {
  * all channels if it has CAP_SYS_ADMIN.
  */
 struct tsct_channel_info {
-	__u32 id;			/* in: id of the previous channel; out: id
-					 * found */
+	__u32 id;			/* in: id of the previous channel; out: id found */
 	__u32 uid;			/* owner, as in struct tsct_channel_attach */
 	char name[TSCT_NAME_MAX];
 	__u32 policy;
@@ -263,8 +262,8 @@ struct tsct_watermark {
  */
 struct tsct_event_switch {
 	__u32 id;			/* event id */
-	__u32 state;			/* in: TSCT_EVENT_*; out: the state now,
-					 * ENABLED or DISABLED */
+	/* in: TSCT_EVENT_*; out: the state now, ENABLED or DISABLED */
+	__u32 state;
 	__u64 reserved[3];
 };
 
@@ -294,10 +293,12 @@ struct tsct_write {
  */
 struct tsct_clock_store {
 	__u64 copy;			/* address of the clock, TSCT_RESERVED_COPY_SIZE bytes:
-					 * const struct tsct_clock_copy * */
+					 * const struct tsct_clock_copy *
+					 */
 	__u64 cpus;			/* address of the table of skews, nr_cpus entries of
 					 * TSCT_RESERVED_CPU_SIZE bytes:
-					 * const struct tsct_clock_cpu * */
+					 * const struct tsct_clock_cpu *
+					 */
 	__u32 nr_cpus;
 	__u32 reserved0;
 	__u8 boot_id[16];		/* id of this boot */
@@ -317,11 +318,12 @@ struct tsct_clock_snapshot {
 	__u64 reserved;
 	__u64 restore_seq;		/* restores of the virtual machine that VM
 					 * Generation ID reported since the module was
-					 * loaded */
-	__u64 since_restore_ns;		/* time since the last restore, by
-					 * CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
-	__u64 disruptions;		/* tsct_disruption_page.disruptions before the clocks
-					 * were read */
+					 * loaded
+					 */
+	/* time since the last restore, by CLOCK_MONOTONIC_COARSE, ns; 0: no restore */
+	__u64 since_restore_ns;
+	/* tsct_disruption_page.disruptions before the clocks were read */
+	__u64 disruptions;
 	__u32 cause;			/* tsct_disruption_page.cause */
 	__u32 reserved0;
 };
@@ -365,7 +367,8 @@ struct tsct_previous_read {
 	__u64 data;			/* in: address of the copy, void * */
 	__u32 len;			/* in: bytes of the part; out: bytes copied, at
 					 * most TSCT_PREVIOUS_READ_MAX; 0: `offset` is at
-					 * the memory's end or behind it */
+					 * the memory's end or behind it
+					 */
 	__u32 reserved0;
 	__u64 reserved[3];
 };

@@ -122,22 +122,26 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
-/* bytes of definitions in a channel of the module that was made without a size of its own; a
- * server's channel grows */
+/*
+ * bytes of definitions in a channel of the module that was made without a size of its own; a
+ * server's channel grows
+ */
 #define TSCT_DEFS_SIZE		65536
 #define TSCT_DEFS_SIZE_MAX	(4U << 20)
 
 /* Values of struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
-#define TSCT_POLICY_OVERWRITE	1	/* if the ring is full, its oldest block is
-					 * overwritten */
+/* if the ring is full, its oldest block is overwritten */
+#define TSCT_POLICY_OVERWRITE	1
 
 /* Flags in struct tsct_channel_create.flags */
 #define TSCT_CHANNEL_KERNEL	0x1	/* only the kernel writes the channel */
 /* the channel stays without holders, until TSCT_IOC_CHANNEL_REMOVE */
 #define TSCT_CHANNEL_KEEP	0x2
-/* the channel lies in reserved memory (section 5): the module sets this flag, which is
- * invalid in a request */
+/*
+ * the channel lies in reserved memory (section 5): the module sets this flag, which is
+ * invalid in a request
+ */
 #define TSCT_CHANNEL_RESERVED	0x4
 
 /* Roles of a descriptor: flags */
@@ -165,8 +169,7 @@ struct tsct_channel_header {
 	__u32 uid;		/* user id of the owner, in the creator's user namespace */
 	__u32 policy;		/* policy of the channel, TSCT_POLICY_* */
 	__u32 flags;		/* flags of the channel, TSCT_CHANNEL_* */
-	__u32 source;		/* source of all cycles in the channel,
-				 * TSCT_SOURCE_* */
+	__u32 source;		/* source of all cycles in the channel, TSCT_SOURCE_* */
 	__u32 nr_cpus;
 	__u32 block_size;	/* bytes of a block, a power of two */
 	__u32 blocks;		/* number of blocks per CPU, a power of two */
@@ -176,7 +179,8 @@ struct tsct_channel_header {
 	__u64 defs_offset;
 	__u64 defs_size;
 	__u64 defs_used;	/* bytes of definitions; a store-release raises it after
-				 * each definition is complete */
+				 * each definition is complete
+				 */
 	__u64 consumer_offset;
 	__u64 ring_offset;
 	__u64 ring_stride;
@@ -184,7 +188,8 @@ struct tsct_channel_header {
 	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
 	__u64 bpf_handle;	/* secret that a BPF program passes to tsct_bpf_emit() to
 				 * write to this channel; 0: a channel of user programs
-				 * or of a kernel module, which BPF cannot write */
+				 * or of a kernel module, which BPF cannot write
+				 */
 	__u64 reserved[7];
 };
 
@@ -202,8 +207,8 @@ struct tsct_channel_header {
 #define TSCT_ID_NONE		0
 #define TSCT_ID_PAD		1
 #define TSCT_ID_BLOCK		2
-#define TSCT_ID_WIDE		3	/* the event's id, above TSCT_ID_MAX, is the first 8
-					 * bytes of the payload */
+/* the event's id, above TSCT_ID_MAX, is the first 8 bytes of the payload */
+#define TSCT_ID_WIDE		3
 #define TSCT_ID_FIRST		16
 #define TSCT_ID_MAX		65535
 #define TSCT_ID_WIDE_MAX	0xfffff	/* last id of an event in a server's channel */
@@ -214,9 +219,11 @@ struct tsct_record {
 	__u16 id;
 	__u32 tid;		/* thread id in the initial pid namespace if the module
 				 * holds the channel; else in the server's namespace,
-				 * or in the writer's if the server cannot see that one */
+				 * or in the writer's if the server cannot see that one
+				 */
 	__u64 cycles;		/* counter value at the event; the channel's header
-				 * names the counter, in `source` */
+				 * names the counter, in `source`
+				 */
 #ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows */
 	__u8 payload[];
 #endif
@@ -228,7 +235,8 @@ struct tsct_block {
 	__u16 id;
 	__u32 reserved;
 	__u64 cycles;		/* value of the channel's source when the writer began
-				 * the block; 0 in the first block */
+				 * the block; 0 in the first block
+				 */
 	__u64 pos;		/* position of this header, all 64 bits */
 	__u64 events;		/* events published in this ring before the block */
 };
@@ -240,15 +248,17 @@ struct tsct_block {
 	((block_size) - TSCT_BLOCK_HEADER - TSCT_RECORD_ALIGN - \
 	 (__u32)sizeof(struct tsct_record))
 
-/* The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
- * with interrupts off. A smaller block has less room. */
+/*
+ * The largest payload of an event of the kernel (tsct_emit(), BPF programs), bytes: it is copied
+ * with interrupts off. A smaller block has less room.
+ */
 #define TSCT_KERNEL_PAYLOAD_MAX	8192
 
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX; in
-				 * a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
+/* payload larger than TSCT_PAYLOAD_MAX; in a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
+#define TSCT_LOST_TOO_BIG	1
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
@@ -259,7 +269,8 @@ struct tsct_block {
 /* First page of a ring. Only writers of the ring write it. */
 struct tsct_producer {
 	__u64 head;		/* position behind the last record, and number of
-				 * events; see section 3 at the top of this file */
+				 * events; see section 3 at the top of this file
+				 */
 	__u64 reserved0[7];
 	__u64 lost[TSCT_LOST_MAX];	/* number of lost events, by cause */
 };
@@ -267,7 +278,8 @@ struct tsct_producer {
 /* Consumer page of a CPU. Only the channel's consumer writes it. */
 struct tsct_consumer {
 	__u64 tail;		/* position up to which records are consumed; see
-				 * section 3 at the top of this file */
+				 * section 3 at the top of this file
+				 */
 	__u64 reserved[7];
 };
 
@@ -325,11 +337,11 @@ struct tsct_field {
  * take `size` and `id_high` for one number, and so a definition with such an id for invalid.
  */
 struct tsct_event_def {
-	__u16 size;		/* bytes of the definition,
-				 * TSCT_EVENT_DEF_SIZE(nr_fields) */
+	__u16 size;		/* bytes of the definition, TSCT_EVENT_DEF_SIZE(nr_fields) */
 	__u16 id_high;		/* bits 16 and up of the id */
 	__u16 id;		/* id of the event; 0 in a request. TSCT_ID_WIDE in a reply:
-				 * size and id_high are the id's low and high 16 bits */
+				 * size and id_high are the id's low and high 16 bits
+				 */
 	__u8 kind;		/* kind of the event, TSCT_KIND_* */
 	__u8 nr_fields;
 	char name[TSCT_EVENT_NAME_MAX];

@@ -30,7 +30,8 @@ struct tsct_disruption_page {
 				 * with each setting of CLOCK_REALTIME. Bit 32: PENDING.
 				 * Bits 33-63: plus 1 with each disruption of the counter.
 				 * While PENDING is set, no params are valid: no state has
-				 * this bit in its count */
+				 * this bit in its count
+				 */
 	__u32 cause;		/* cause of the last disruption, TSCT_CAUSE_* */
 	__u32 reserved0;
 	__u64 reserved[5];
@@ -48,7 +49,7 @@ struct tsct_disruption_page {
 #define TSCT_CAUSE_HOTPLUG	7
 /* a new timekeeper cannot continue the time that the previous one published */
 #define TSCT_CAUSE_RESTART	8
-#define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
-					 * was not disrupted */
+/* a user requested the new epoch; time was not disrupted */
+#define TSCT_CAUSE_FAKE		9
 
 #endif /* TSCTRACE_ABI_DISRUPTION_H */
