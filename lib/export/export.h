@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "lib/base/wing.h"
+#include "closed_span.h"
 #include "known.h"
 #include "spans.h"
 #include "lib/syscalls/syscall_value.h"
@@ -47,6 +48,7 @@ struct tsct_export_event {
 	 * afterwards, with tsct_export_close().
 	 */
 	__u32 frame;
+	bool in_span;		/* the event begins or ends a span of x->closed() */
 	/* For SEND and RECEIVE: key of the message, equal at both ends; 0: unknown */
 	__u64 message;
 };
@@ -99,12 +101,18 @@ struct tsct_export_def {
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
 #define TSCT_SPAN_ID	"tsct_span"
 
-/* An open slice, if the format has a callback cut() */
+/* An open slice, or an open system call of events sys_enter and sys_exit, if the format has a
+ * callback cut(), or x->closed is set */
 struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
-	struct tsct_trace_event begin;
-	__u8 *payload;		/* malloc'ed copy */
+	__u32 depth;		/* number of the thread's spans around it */
+	bool ambiguous;		/* its end event may be that of another slice */
+	bool end_hidden;	/* the filter leaves out its end event */
+	struct tsct_thread *thread;
+	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
+	__u8 *payload;		/* malloc'ed copy; NULL: it is in `kept` */
+	__u8 kept[48];
 };
 
 struct tsct_export {
@@ -122,6 +130,9 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
+	/* called for each span that closes; may be NULL; to be set before tsct_export_prepare().
+	 * A format with cut() must not have it. */
+	tsct_span_closed *closed;
 	/*
 	 * Called when a thread ends that has had events, and when events of a node were lost:
 	 * slices of the thread that are still open in x->slices end, or may end, from then on.
@@ -161,6 +172,8 @@ struct tsct_export {
 	/* open slices, also hidden ones: rows are threads by index, names are numbers of slices
 	 * | id << 32; the caller may set `size` if the format has no cut() */
 	struct tsct_spans slices;
+	/* open calls of events sys_enter and sys_exit, for x->closed(); names are numbers of calls */
+	struct tsct_spans calls;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
@@ -192,8 +205,8 @@ void tsct_export_free(struct tsct_export *x);
 
 /*
  * tsct_export_walk - read the newly opened @trace, for the export or before it.
- * Calls @event for each event that is to be exported, until @event returns a value other
- * than 0.
+ * Calls @event, unless it is NULL, for each event that is to be exported, and x->closed() for
+ * each span, until one returns a value other than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,
@@ -215,6 +228,20 @@ static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
 	const struct tsct_span *slice = tsct_span_at(&x->slices, thread->index, at);
 
 	return (__u32)slice->name;
+}
+
+/* Returns the index in x->defs of an event's definition. */
+static inline __u32 tsct_export_def_of(const struct tsct_export *x,
+				       const struct tsct_trace_event *e)
+{
+	return x->first_def[e->stream] + tsct_event_def_id(e->def) - TSCT_ID_FIRST;
+}
+
+/* Returns the begin event of an open slice, whose place in memory is that of @slice. */
+static inline const struct tsct_trace_event *tsct_export_begin_of(struct tsct_export_slice *slice)
+{
+	slice->begin.payload = slice->payload ?: slice->kept;
+	return &slice->begin;
 }
 
 /* Returns true if the filter leaves out the begin of an open slice: it is not drawn. */
