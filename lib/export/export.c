@@ -50,11 +50,6 @@ static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 	return tsct_clock_params_ns(&x->rec->real, stamp);
 }
 
-__u64 tsct_export_last_tick(const struct tsct_export *x)
-{
-	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
-}
-
 /* Returns the largest error bound of events before rec->begin, which only a modified recording
  * has, ns; 0: there are no such events. */
 static __u64 early_error_ns(const struct tsct_export *x)

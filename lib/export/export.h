@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "lib/base/wing.h"
-#include "closed_span.h"
 #include "known.h"
 #include "spans.h"
 #include "lib/syscalls/syscall_value.h"
@@ -115,6 +114,34 @@ struct tsct_export_slice {
 	__u8 kept[48];
 };
 
+/*
+ * The stream of closed spans: tsct_export_walk() passes each slice and system call to x->closed()
+ * when it closes. A span whose end, or begin, is not known is passed, too, with the reason: only a
+ * span with the reason TSCT_SPAN_ENDED has a length.
+ */
+/* A slice or system call. It and all that it points to are valid during the callback. */
+struct tsct_closed_span {
+	const char *name;		/* name of the events; of a system call: of the call */
+	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
+						 * the table of system calls lacks */
+	bool is_call;
+	enum tsct_span_why why;
+	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
+	__u32 node;		/* node of the begin event, or of the end event if that is all */
+	struct tsct_thread *thread;	/* thread of that event */
+	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
+	 * the end; of one without an end event, `end` is the last at which it is known to be open */
+	__u64 begin, end;
+	__s64 begin_ns, end_ns;
+	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
+	const struct tsct_trace_event *begin_event, *end_event;
+};
+
+typedef int tsct_span_closed(struct tsct_export *x, const struct tsct_closed_span *span);
+
+/* Texts of the reasons, in the order of enum tsct_span_why */
+extern const char *const tsct_span_why_names[TSCT_SPAN_WHYS];
+
 struct tsct_export {
 	/* Fields set by the caller: */
 	const struct tsct_export_format *format;
@@ -201,6 +228,23 @@ int tsct_export_run(struct tsct_export *x);
 
 void tsct_export_free(struct tsct_export *x);
 
+/* ---- closed_span.c, for export.c --------------------------------------- */
+
+/* Makes x->slices and x->calls keep the begin events of open spans. */
+void tsct_closed_span_init(struct tsct_export *x);
+
+/* Keeps the begin event of a span that is the last in its row. @is_call: in x->calls. Returns 0
+ * or -ENOMEM. */
+int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
+			  const struct tsct_export_event *ev, bool is_call);
+
+/* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
+int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
+			   enum tsct_span_why why);
+
+/* Processes an event sys_enter or sys_exit. */
+int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
+
 /* ---- for formats ------------------------------------------------------ */
 
 /*
@@ -273,7 +317,10 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
 /* Returns the last tick up to which bounds are stated: the recording's end, or the last
  * event so far if that is later, as in a recording whose recorder was killed. */
-__u64 tsct_export_last_tick(const struct tsct_export *x);
+static inline __u64 tsct_export_last_tick(const struct tsct_export *x)
+{
+	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
+}
 
 /* Returns the largest error bound of all times so far, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);

@@ -19,7 +19,7 @@ enum tsct_span_why {
 	 * threads, or the end event of the closed span is not in the recording */
 	TSCT_SPAN_REPLACED,
 	TSCT_SPAN_OPEN,		/* end of the recording or of the thread: the span has not ended */
-	/* Only in the stream of closed_span.h: */
+	/* Only in the stream of closed spans, export.h: */
 	/* the span may have ended, from a time on at which events were lost or are hidden, or its
 	 * begin is nested too deeply */
 	TSCT_SPAN_UNKNOWN,
