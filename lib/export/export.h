@@ -335,8 +335,8 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 __attribute__((format(printf, 3, 4)))
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
 
-extern const struct tsct_export_format tsct_export_ctf, tsct_export_perfetto, tsct_export_json,
-	tsct_export_text, tsct_export_csv, tsct_export_folded;
+extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
+	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;
 /* Defined by the wing `otf2`; NULL if the wing is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
