@@ -52,10 +52,7 @@ static u64 account_limit(void)
 	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
-/*
- * Returns the part of @limit, in bytes, that only users with CAP_SYS_RESOURCE can take, so
- * that root can always record.
- */
+/* Returns the part of @limit that only CAP_SYS_RESOURCE can take: root can always record. */
 static u64 account_reserve(u64 limit)
 {
 	return limit / 8;

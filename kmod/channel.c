@@ -227,10 +227,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name))
 		return -EEXIST;
-	/*
-	 * Reserves an id, with NULL as entry: lookups shall not find the channel before its
-	 * header, which has the id, is complete.
-	 */
+	/* Lookups find NULL for this id until the header, which has it, is complete. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
@@ -304,10 +301,7 @@ warn:
 			    channel->id, cpu, err);
 }
 
-/*
- * Publishes the channel while no CPU comes up. A CPU that was added and came up since
- * channel_add_rings() gets its ring here.
- */
+/* Publishes while no CPU comes up. One that came up since channel_add_rings() gets its ring. */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;

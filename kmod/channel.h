@@ -51,10 +51,7 @@ struct tsct_kchannel {
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
 	u32 nr_charged;			/* number of rings charged at the channel's creation */
-	/*
-	 * the channel's part of reserved memory, written by the module only; NULL: the
-	 * channel has pages of its own
-	 */
+	/* its part of reserved memory, written by the module; NULL: pages of its own */
 	struct tsct_reserved_channel *reserved;
 	int reserved_slot;
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
@@ -198,10 +195,7 @@ struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
-	/*
-	 * Overwrite channels only: bytes ever written to all rings, when data was last
-	 * reported to user space
-	 */
+	/* overwrite: bytes ever written to all rings at the last report to user space */
 	u64 reported_sum;
 	/* the same at the last tsct_watcher_ready(), if it had @waits and returned true; else 0 */
 	u64 offered_sum;
@@ -220,10 +214,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/*
- * Makes emits of a kernel channel wake the tasks that wait for it. @ready: there are data to
- * read already
- */
+/* Makes emits wake the tasks that wait. @ready: there are data to read already */
 void tsct_channel_watch(struct tsct_kchannel *channel, bool ready);
 void tsct_channel_watch_fn(struct work_struct *work);
 void tsct_channel_notify_fn(struct irq_work *work);

@@ -11,10 +11,7 @@
 #include <linux/mm.h>
 #include <linux/sched/isolation.h>
 
-/*
- * vm_flags_mod() exists from 6.3 on, where vm_flags is read-only. kmod/Kbuild defines
- * TSCT_VM_FLAGS_MOD if linux/mm.h has it.
- */
+/* vm_flags_mod() exists from 6.3 on, where vm_flags is read-only: linux/mm.h */
 static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 				     unsigned long set, unsigned long clear)
 {
@@ -41,20 +38,14 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/*
- * From 6.10 on, a snapshot has the clocksource's id. kmod/Kbuild defines TSCT_CSID_TSC if
- * linux/clocksource_ids.h has the TSC's id.
- */
+/* Snapshots have the clocksource's id from 6.10 on: linux/clocksource_ids.h has the TSC's. */
 #ifdef TSCT_CSID_TSC
 #define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
 #else
 #define tsct_snapshot_other_source(s)	false
 #endif
 
-/*
- * cpu_is_isolated() exists from 6.4 on, and in later releases of 6.1. kmod/Kbuild defines
- * TSCT_CPU_IS_ISOLATED if linux/sched/isolation.h has it.
- */
+/* cpu_is_isolated() exists from 6.4 on, and in later 6.1: linux/sched/isolation.h */
 static inline bool tsct_cpu_is_isolated(int cpu)
 {
 #ifdef TSCT_CPU_IS_ISOLATED
@@ -76,10 +67,7 @@ static inline bool tsct_cpu_is_isolated(int cpu)
 #define __bpf_kfunc		__used noinline
 #endif
 
-/*
- * reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h
- * has reserve_mem_find_by_name().
- */
+/* reserve_mem= exists from 6.12 on: linux/mm.h has reserve_mem_find_by_name(). */
 #ifdef TSCT_RESERVE_MEM
 #define tsct_reserve_mem_find(name, start, size)			\
 	reserve_mem_find_by_name(name, start, size)

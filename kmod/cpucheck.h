@@ -7,10 +7,7 @@
 
 #include "../lib/core/tsc_trust.h"
 
-/*
- * Checks on all CPUs whether the TSC can be the source of cycles, and chooses the
- * source. Returns 0, -ENOMEM or -EINTR.
- */
+/* Checks all CPUs, and chooses the source of cycles. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
 int tsct_cpucheck_start(void);		/* Checks CPUs after hotplug from now on. */
 void tsct_cpucheck_stop(void);
@@ -28,10 +25,7 @@ int tsct_cpucheck_run(void);
 /* Schedules a work item that checks every online CPU again. */
 void tsct_cpucheck_schedule(void);
 
-/*
- * Reads the kernel's clocks at one value of the TSC. Returns false if the kernel's
- * clocksource is not the TSC.
- */
+/* Reads the kernel's clocks at one TSC value. Returns false if its clocksource is another. */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*

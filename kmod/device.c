@@ -175,10 +175,7 @@ static long ioctl_create(struct file *file, const struct tsct_channel_create *ar
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg->roles, uid);
-		/*
-		 * With TSCT_CHANNEL_KEEP, the new channel would stay although the caller
-		 * gets an error.
-		 */
+		/* With TSCT_CHANNEL_KEEP, the channel would stay although this fails. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -223,10 +220,7 @@ static long ioctl_event_switch(struct file *file, struct tsct_event_switch *arg)
 
 	if (!channel)
 		return -ENOTCONN;
-	/*
-	 * Reading rights are not enough: a switch patches the kernel's code, which
-	 * interrupts every CPU.
-	 */
+	/* Not for readers: a switch patches the kernel's code, which interrupts every CPU. */
 	if (arg->state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return tsct_kevent_switch(channel, arg);
@@ -241,10 +235,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 
 	if (!channel)
 		return -ENOTCONN;
-	/*
-	 * A kernel channel has no descriptor with the WRITE role: its reader defines the
-	 * events that BPF programs write.
-	 */
+	/* A kernel channel has no WRITE role: its reader defines the events of BPF programs. */
 	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
@@ -373,10 +364,7 @@ static long device_put(const void *result, size_t known, void __user *uarg,
 		clear_user(uarg + len, size - len) ? -EFAULT : 0;
 }
 
-/*
- * Programs may be older or newer than the module, so that their arguments are shorter or
- * longer: see "7. Growth" in tsctrace/abi.h.
- */
+/* Arguments may be shorter or longer than the module's: "7. Growth" in tsctrace/abi.h */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *uarg = (void __user *)arg;
@@ -480,10 +468,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !device_has_watcher(f, channel))
 		return EPOLLERR;
-	/*
-	 * poll_wait() must precede tsct_channel_watch(), whose work item looks for
-	 * sleeping tasks: see tsct_channel_watch_fn().
-	 */
+	/* Before tsct_channel_watch(): tsct_channel_watch_fn() looks for sleeping tasks. */
 	poll_wait(file, &channel->wait, table);
 	ready = tsct_watcher_ready(&f->watcher, waits);
 	/* A task that sleeps in epoll_wait() does not call again with @waits. */
@@ -539,10 +524,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/*
-	 * The ioctl structs have no longs, and pointers are __u64 fields, so 32-bit
-	 * programs use the same layout.
-	 */
+	/* Without longs, and with pointers as __u64, 32-bit programs have the same layout. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

@@ -142,10 +142,7 @@ static struct notifier_block disruption_power = {
 
 /* ---- CLOCK_REALTIME and the kernel's clocksource -------------------------- */
 
-/*
- * As in the last update of the kernel's timekeeping. Only the notifier uses these
- * variables, under the timekeeping lock.
- */
+/* As of the last update; used by the notifier only, under the timekeeping lock */
 static struct timespec64 disruption_wall_to_monotonic;
 static u8 disruption_source_seq;
 static ktime_t disruption_offs_boot;
@@ -232,10 +229,7 @@ void tsct_disruption_read(struct tsct_clock_snapshot *ret)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/*
- * file->private_data is the count that was last read from the file: a u64 fits, as the module
- * is for x86-64 only.
- */
+/* file->private_data: the count that was last read from the file, a u64 as on any x86-64 */
 static int disruption_open(struct inode *inode, struct file *file)
 {
 	file->private_data = (void *)disruption_count();

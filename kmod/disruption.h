@@ -16,10 +16,7 @@ void tsct_disruption_device_exit(void);
 void tsct_disruption_stop(void);
 void tsct_disruption_exit(void);
 
-/*
- * Counts a disruption of the counter by @cause, TSCT_CAUSE_*. Callable in any context but
- * NMIs.
- */
+/* Counts a disruption of the counter by @cause, TSCT_CAUSE_*. Not in NMIs. */
 void tsct_disrupt(u32 cause);
 
 /* Sets ret->disruptions, ret->cause, ret->restore_seq and ret->since_restore_ns. */

@@ -35,10 +35,7 @@ static int __init tsctrace_init(void)
 	err = tsct_netlink_init();
 	if (err)
 		goto exit_channels;
-	/*
-	 * Programs can open a device from its registration on, and hold on to the module: so
-	 * nothing that fails may come after the first device.
-	 */
+	/* Programs can hold the module from here on: nothing that fails may follow. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_netlink;

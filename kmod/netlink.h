@@ -6,10 +6,7 @@
 
 struct tsct_clock_snapshot;
 
-/*
- * netlink.c: the generic netlink family. News sent before tsct_netlink_init(), or after
- * tsct_netlink_exit(), are dropped.
- */
+/* The generic netlink family. News before _init() or after _exit() are dropped. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

@@ -111,10 +111,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/*
- * Copies through a buffer: the lock of reserved memory is not held during page faults of
- * the caller's memory, which may take long.
- */
+/* Copies through a buffer: page faults, which may take long, come without the lock. */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;
@@ -208,10 +205,7 @@ static void reserved_clear(void *start, u64 bytes)
 	}
 }
 
-/*
- * Takes memory for the rings that were charged: a CPU that is added to the machine later
- * gets a ring in other memory.
- */
+/* Takes memory for the rings that were charged, not for those of CPUs that are added later. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
 	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));

@@ -21,10 +21,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel);
 /* Enters a channel, with a complete header, in the table that the next boot reads. */
 void tsct_reserved_publish(struct tsct_kchannel *channel);
 void tsct_reserved_free(struct tsct_kchannel *channel);
-/*
- * Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
- * channel in reserved memory.
- */
+/* Return the channel's header, and a CPU's ring; NULL: it has pages of its own. */
 void *tsct_reserved_head(const struct tsct_kchannel *channel);
 void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
 unsigned long tsct_reserved_pfn(const void *addr);

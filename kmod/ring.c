@@ -120,10 +120,7 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 		return -EMSGSIZE;
 	}
 	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
-	/*
-	 * acquire: pairs with the reader's release of tail: the reader has finished with
-	 * the bytes before they are overwritten
-	 */
+	/* acquire: pairs with the release of tail, behind the reader's last loads */
 	tail = smp_load_acquire(&ring->consumer->tail);
 	if (!tsct_ring_fits(&ring->geo, slot.head, tail)) {
 		ring_count_lost(ring, TSCT_LOST_FULL);

@@ -33,10 +33,7 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/*
- * Returns the unread bytes of all rings; U64_MAX: one ring is half full and may soon lose
- * events.
- */
+/* Returns the unread bytes of all rings; U64_MAX: one ring is half full. */
 static u64 channel_unread(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -44,10 +41,7 @@ static u64 channel_unread(struct tsct_kchannel *channel)
 	u32 cpu;
 
 	tsct_for_each_ring(ring, cpu, channel) {
-		/*
-		 * Loads the tail before the head: in the other order, the tail could be
-		 * ahead of the head, and the ring would be taken for full.
-		 */
+		/* Loads the tail first: a tail ahead of the head looks like a full ring. */
 		tail = smp_load_acquire(&ring->consumer->tail);
 		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));

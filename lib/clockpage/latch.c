@@ -85,20 +85,10 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
-void tsct_latch_show(struct tsct_clock_page *page)
-{
-	store_seq(page, READ_ONCE(page->seq) + 1);	/* makes seq even */
-}
-
-void tsct_latch_settle(struct tsct_clock_page *page)
-{
-	store_copy(&page->copy[1], &page->copy[0]);
-}
-
 void tsct_latch_commit(struct tsct_clock_page *page)
 {
-	tsct_latch_show(page);
-	tsct_latch_settle(page);
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* makes seq even */
+	store_copy(&page->copy[1], &page->copy[0]);
 }
 
 void tsct_latch_write(struct tsct_clock_page *page,

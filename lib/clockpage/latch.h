@@ -31,15 +31,10 @@ void tsct_latch_repair(struct tsct_clock_page *page);
  * tsct_latch_stage - prepare the next state in copy 0, while readers use copy 1: copy
  * copy 1 to copy 0, then make @next the state of copy 0, see tsct_segments_succeed().
  * May be repeated with another state.
- * tsct_latch_show - publish copy 0. Short, for callers with interrupts disabled.
- * tsct_latch_settle - copy copy 0 to copy 1; must follow each tsct_latch_show(),
- * immediately or later
- * tsct_latch_commit - tsct_latch_show(), then tsct_latch_settle()
+ * tsct_latch_commit - publish copy 0, and copy it to copy 1
  */
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next);
-void tsct_latch_show(struct tsct_clock_page *page);
-void tsct_latch_settle(struct tsct_clock_page *page);
 void tsct_latch_commit(struct tsct_clock_page *page);
 
 /* Publishes a state: stages and commits it. */

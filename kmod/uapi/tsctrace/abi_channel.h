@@ -122,10 +122,7 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
-/*
- * bytes of definitions in a channel of the module that was made without a size of its own; a
- * server's channel grows
- */
+/* bytes of definitions in a channel of the module without a size of its own; servers' grow */
 #define TSCT_DEFS_SIZE		65536
 #define TSCT_DEFS_SIZE_MAX	(4U << 20)
 
@@ -138,10 +135,7 @@
 #define TSCT_CHANNEL_KERNEL	0x1	/* only the kernel writes the channel */
 /* the channel stays without holders, until TSCT_IOC_CHANNEL_REMOVE */
 #define TSCT_CHANNEL_KEEP	0x2
-/*
- * the channel lies in reserved memory (section 5): the module sets this flag, which is
- * invalid in a request
- */
+/* set by the module, invalid in requests: the channel lies in reserved memory (section 5) */
 #define TSCT_CHANNEL_RESERVED	0x4
 
 /* Roles of a descriptor: flags */

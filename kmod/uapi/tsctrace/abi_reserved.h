@@ -40,10 +40,7 @@
 #define TSCT_RESERVED_VERSION	2	/* version of the layout */
 #define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
 #define TSCT_RESERVED_CLOCKS	2	/* number of places for copies of the clock */
-/*
- * bytes of struct tsct_clock_copy and struct tsct_clock_cpu (section 4), which the module
- * copies unread
- */
+/* bytes of struct tsct_clock_copy and tsct_clock_cpu (section 4), copied unread */
 #define TSCT_RESERVED_COPY_SIZE	8192
 #define TSCT_RESERVED_CPU_SIZE	16
 
@@ -103,10 +100,7 @@ struct tsct_reserved_channel {
 	__u8 id[16];		/* tsct_reserved_header.id */
 	/* copy of the channel's header, without defs_used and lost_no_ring */
 	struct tsct_channel_header header;
-	/*
-	 * offsets of the rings of header.nr_cpus CPUs; 0: the CPU has no ring, or one
-	 * outside of the reserved memory
-	 */
+	/* offsets of the CPUs' rings; 0: there is none, or it is in other memory */
 #ifndef __cplusplus
 	__u64 rings[];
 #endif
