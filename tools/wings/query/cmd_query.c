@@ -336,7 +336,8 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 	__u32 i;
 	int err;
 
-	if (!types)
+	/* SQLite keeps such names for itself. */
+	if (!types || !strncasecmp(name, "sqlite_", 7))
 		return 0;
 	err = query_columns_make(&columns, types, nr);
 	tsct_text_print(&sql, "CREATE VIEW \"%s\" AS SELECT time_ns, rel_ns, tick, error_ns, node, cpu,"
@@ -460,9 +461,10 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 static int by_name(const void *a, const void *b)
 {
 	const struct query_type *x = a, *y = b;
-	const int order = strcasecmp(x->def->name, y->def->name);
+	const __u32 p = tsct_event_def_id(x->def), q = tsct_event_def_id(y->def);
 
-	return order ? order : (x->def->kind > y->def->kind) - (x->def->kind < y->def->kind);
+	return strcasecmp(x->def->name, y->def->name) ?: (int)x->def->kind - y->def->kind ?:
+		(int)x->class - (int)y->class ?: (p > q) - (p < q);
 }
 
 static int open_recording(struct query *q)

@@ -78,7 +78,7 @@ const struct tsct_identity *query_identity(struct query *q);
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
 
-/* A column of a field. Several definitions of one name may have the column. */
+/* A column: all fields of one name, in the definitions of a table */
 struct query_column {
 	const struct tsct_field *field;	/* of the first definition that has it */
 	char *name;			/* unique in the table */

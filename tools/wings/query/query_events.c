@@ -80,39 +80,36 @@ static bool is_leading(const char *name)
 	return false;
 }
 
-static bool has_column(const struct query_layout *layout, __u32 nr, __u32 column)
+/* Returns true if SQLite would take @name for a leading column or another field: it ignores case. */
+static bool is_taken(const struct query_columns *c, const char *name)
 {
-	while (nr--)
-		if (layout->column[nr] == column)
-			return true;
-	return false;
-}
-
-/* Finds or adds the column of field @f. A name that a leading column or, in other case, an
- * earlier field of the event has, gets underscores. */
-static int add_column(struct query_columns *c, struct query_layout *layout,
-		      const struct tsct_field *field, __u32 f)
-{
-	char name[sizeof(field->name) + TSCT_FIELDS_MAX + 2];
-	struct query_column new = { .field = field };
 	__u32 i;
 
-	strcpy(name, field->name);
-	for (;; strcat(name, "_")) {
-		if (is_leading(name))
-			continue;
-		for (i = 0; i < c->nr && strcasecmp(c->all[i].name, name); i++)
-			;
-		if (i == c->nr || !has_column(layout, f, i))
-			break;
-	}
-	layout->column[f] = (__u16)i;
-	if (i < c->nr)
-		return 0;
-	if (i == COLUMNS_MAX)
+	for (i = 0; i < c->nr; i++)
+		if (!strcasecmp(name, c->all[i].name))
+			return true;
+	return is_leading(name);
+}
+
+/* Finds or adds the column of a field: *ret_column. A name that is taken gets underscores. */
+static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
+{
+	struct query_column new = { .field = field };
+	char *name = "";
+
+	for (*ret_column = 0; *ret_column < c->nr; ++*ret_column)
+		if (!strcmp(c->all[*ret_column].field->name, field->name))
+			return 0;
+	if (c->nr == COLUMNS_MAX)
 		return -E2BIG;
-	new.name = strdup(name);
-	if (new.name && !tsct_array_add(&c->all, &c->nr, &new, sizeof(new)))
+	new.name = strdup(field->name);
+	while (new.name && is_taken(c, new.name)) {
+		name = realloc(new.name, strlen(new.name) + 2);
+		if (!name)
+			break;
+		new.name = strcat(name, "_");
+	}
+	if (new.name && name && !tsct_array_add(&c->all, &c->nr, &new, sizeof(new)))
 		return 0;
 	free(new.name);
 	return -ENOMEM;
@@ -133,7 +130,7 @@ int query_columns_make(struct query_columns *c, const struct query_type *types, 
 		def = types[i].def;
 		layout = &c->layouts[i];
 		for (offset = f = 0; f < def->nr_fields; f++) {
-			err = add_column(c, layout, &def->fields[f], f);
+			err = add_column(c, &def->fields[f], &layout->column[f]);
 			if (err)
 				return err;
 			layout->offset[f] = offset;
@@ -482,7 +479,7 @@ static void put_real(sqlite3_context *to, double value)
 {
 	/* SQLite would make NULL of NaN, and NULL is unknown. */
 	if (isnan(value))
-		sqlite3_result_text(to, "NaN", 3, SQLITE_STATIC);
+		sqlite3_result_text(to, "nan", 3, SQLITE_STATIC);
 	else
 		sqlite3_result_double(to, value);
 }
