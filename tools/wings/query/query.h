@@ -62,9 +62,6 @@ int query_table_use(struct query *q, const char *name);
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
-/* Returns the threads of the recording, which it reads in the first call. */
-const struct tsct_identity *query_identity(struct query *q);
-
 /* ---- tables of events: query_events.c ---------------------------------------------- */
 
 /* Columns of all tables of events; the table `events` has one more, `fields` */
@@ -141,6 +138,9 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want);
 
 /* Goes to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */
 int query_scan_next(struct query_scan *scan);
+
+/* Returns the threads of the recording, which it reads in the first call. */
+const struct tsct_identity *query_identity(struct query *q);
 
 /* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: none */
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);

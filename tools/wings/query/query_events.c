@@ -32,7 +32,7 @@ struct events_table {
 };
 
 /* The thread with a tid from tick `from` to `until` */
-struct known_thread {
+struct thread_at {
 	__u64 from, until;
 	__u32 node, tid;
 	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
@@ -45,7 +45,7 @@ struct events_cursor {
 	sqlite3_int64 row;
 	struct tsct_error_cursor error_at;
 	struct tsct_text text;		/* of a value, before SQLite has copied it */
-	struct known_thread threads[THREADS_KEPT];	/* by the low bits of the tid */
+	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
 };
 
 static const char *const leading[] = {
@@ -558,17 +558,17 @@ static void put_fields(sqlite3_context *to, struct events_cursor *c)
 }
 
 /* Finds the event's thread and its process. */
-static const struct known_thread *find_thread(struct events_cursor *c)
+static const struct thread_at *find_thread(struct events_cursor *c)
 {
 	const struct tsct_trace_event *e = &c->scan.s->event;
 	const struct tsct_identity *all = query_identity(c->scan.q);
-	struct known_thread *k = &c->threads[e->tid % THREADS_KEPT];
+	struct thread_at *k = &c->threads[e->tid % THREADS_KEPT];
 	const __u64 tick = e->tick;
 	__u64 until;
 
 	if (k->tid == e->tid && k->node == e->node && tick >= k->from && tick <= k->until)
 		return k;
-	*k = (struct known_thread) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
+	*k = (struct thread_at) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
 	if (!e->tid)
 		return k;
 	k->thread = tsct_identity_find(all, e->node, e->tid, tick);
@@ -583,7 +583,7 @@ static const struct known_thread *find_thread(struct events_cursor *c)
 
 static void put_who(sqlite3_context *to, struct events_cursor *c, int column)
 {
-	const struct known_thread *k = find_thread(c);
+	const struct thread_at *k = find_thread(c);
 	const struct tsct_identity_thread *of = column == PROCESS ? k->process : k->thread;
 
 	if (column == PID) {

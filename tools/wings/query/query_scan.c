@@ -35,6 +35,15 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 	return low;
 }
 
+const struct tsct_identity *query_identity(struct query *q)
+{
+	/* Without the statedump, threads are unknown. view_open() has reported damage. */
+	if (!q->has_identity)
+		tsct_identity_read(q->dir, &q->identity);
+	q->has_identity = true;
+	return &q->identity;
+}
+
 static void report(void *arg, const char *sentence)
 {
 	struct query *q = arg;

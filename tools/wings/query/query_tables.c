@@ -97,15 +97,6 @@ static bool is_wanted_time(const struct query *q, __u64 from, __u64 until)
 		 tsct_clock_params_ns(&q->rec->real, until) >= q->selection.from_ns);
 }
 
-const struct tsct_identity *query_identity(struct query *q)
-{
-	/* Without the statedump, threads are unknown. view_open() has reported damage. */
-	if (!q->has_identity)
-		tsct_identity_read(q->dir, &q->identity);
-	q->has_identity = true;
-	return &q->identity;
-}
-
 /* ---- threads and processes ------------------------------------------------------------------ */
 
 /* A state of a thread, until the thread's next state */
