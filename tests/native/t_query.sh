@@ -140,6 +140,7 @@ all=$(reads 'select count(*) from events')
 late=$(reads "select count(*) from events where tick >= $last")
 [ "$(tail -n 1 "$work/out" | tr -d " ")" = 1 ] || fail "the last event"
 [ "$late" -lt $((all / 4)) ] || fail "for the last event, $late of $all bytes were read"
+run 0 query "$work/long" "select count(*) from events where tick >= $last"	# none is missed
 ok "order and packets"
 
 # --- damage, a cut-off file, a killed recorder: what is there, and status 3 ------------------------------
