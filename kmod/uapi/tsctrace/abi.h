@@ -112,7 +112,7 @@ struct tsct_check {
 	__u64 reserved[4];
 };
 
-/* ---- requests --------------------------------------------------------- */
+/* ---- requests: "Requests and their errors" in Documentation/abi.rst has the errors ---- */
 
 /* TSCT_IOC_INFO: describes the provider, its limits and its present use of memory. */
 struct tsct_info {
@@ -132,11 +132,8 @@ struct tsct_info {
 #define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
 
 /*
- * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
- * EEXIST: the caller's user already has a channel of that name, in the module in the
- * caller's pid namespace (attach to it).
- * EBUSY: the descriptor is bound already. EDQUOT: over a limit of the user or of
- * all users together, on channels or bytes.
+ * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it. Names are
+ * unique among the channels of a user, in the module of a user and a pid namespace.
  *
  * A channel is held by the descriptors that are bound to it and by maps of such
  * descriptors, and is freed with the last of them. With TSCT_CHANNEL_KEEP, a channel
@@ -161,10 +158,9 @@ struct tsct_channel_create {
 
 /*
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
- * or, if id is 0, by name among the channels of `uid`. Own channels only
- * (EACCES), unless the caller has CAP_SYS_ADMIN: in the module, those that the caller's
- * user made in its pid namespace or in one below. ENOENT: no such channel. EBUSY:
- * the READ role was requested for a discard channel that has a consumer already.
+ * or, if id is 0, by name among the channels of `uid`. Own channels only, unless the
+ * caller has CAP_SYS_ADMIN: in the module, those that the caller's user made in its pid
+ * namespace or in one below. A discard channel has one consumer at a time.
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
@@ -183,7 +179,7 @@ struct tsct_channel_attach {
 
 /*
  * TSCT_IOC_CHANNEL_NEXT: statistics of the channel with the lowest id greater
- * than `id`; ENOENT: there is none. A caller sees the channels of its own user, or
+ * than `id`. A caller sees the channels of its own user, or
  * all channels if it has CAP_SYS_ADMIN.
  */
 struct tsct_channel_info {
@@ -209,10 +205,8 @@ struct tsct_channel_info {
 
 /*
  * TSCT_IOC_CHANNEL_REMOVE: removes a channel that was created with
- * TSCT_CHANNEL_KEEP (EINVAL: created without that flag). The channel's name is free
- * from now on. The channel is freed when its last holder closes it, or now if it has
- * no holder. Own channels only (EACCES), unless the caller has CAP_SYS_ADMIN.
- * ENOENT: no such channel, or removed already.
+ * TSCT_CHANNEL_KEEP. Its name is free from now on; it is freed when its last holder closes
+ * it, or now if it has no holder. Own channels only, unless the caller has CAP_SYS_ADMIN.
  */
 struct tsct_channel_remove {
 	__u32 id;
@@ -221,9 +215,8 @@ struct tsct_channel_remove {
 };
 
 /*
- * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel. ENOENT: no
- * such channel, or a channel of another user and no CAP_SYS_ADMIN. EINVAL: no
- * such CPU. All figures are 0 if the CPU is in the state ABSENT.
+ * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel that TSCT_IOC_CHANNEL_NEXT
+ * shows the caller. All figures are 0 if the CPU is in the state ABSENT.
  */
 struct tsct_channel_cpu {
 	__u32 id;			/* in: id of the channel */
@@ -244,10 +237,9 @@ struct tsct_channel_cpu {
  * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
  * Discard channel: when `bytes` are unread in all rings together, or one ring is half
  * full. Overwrite channel: when `bytes`, or half a ring if that is less, were written since
- * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
- * EACCES: the descriptor has no READ role. EOPNOTSUPP: the channel is no kernel channel:
- * nothing runs in the kernel when a program publishes an event, so its readers check the rings
- * at intervals, and poll() reports POLLERR.
+ * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data. Of other
+ * channels, poll() reports POLLERR: nothing runs in the kernel when a program publishes an
+ * event, so their readers check the rings at intervals.
  */
 struct tsct_watermark {
 	__u64 bytes;
@@ -257,8 +249,7 @@ struct tsct_watermark {
 /*
  * TSCT_IOC_EVENT_SWITCH: enables or disables an event of a kernel module, or reads its
  * state. The descriptor is bound to the channel of that kernel module, in any role. To
- * change the state, that descriptor must be open for writing (EACCES). ENOENT: the channel has no
- * event of this id with a switch. EINVAL: invalid state.
+ * change the state, that descriptor must be open for writing.
  */
 struct tsct_event_switch {
 	__u32 id;			/* event id */
@@ -274,9 +265,7 @@ struct tsct_event_switch {
 /*
  * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
  * runs on. Used by programs without rseq, and after repeated aborts of the
- * critical section. ENOSPC: the ring is full; EMSGSIZE: the payload is too big; both
- * are counted as lost events. EINVAL: the id is below 16, or flags is not 0. EACCES:
- * the descriptor has no WRITE role.
+ * critical section. An event that finds no room, or is too big, is counted as lost.
  */
 struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
@@ -287,9 +276,7 @@ struct tsct_write {
 
 /*
  * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, unread, so that it
- * outlives a panic. Needs CAP_SYS_TIME (EPERM). ENOENT: no memory is reserved, it has
- * channels of a previous boot, or the module was built without reserved memory. EINVAL:
- * nr_cpus is not the module's number of CPUs.
+ * outlives a panic. Needs CAP_SYS_TIME.
  */
 struct tsct_clock_store {
 	__u64 copy;			/* address of the clock, TSCT_RESERVED_COPY_SIZE bytes:
@@ -343,9 +330,8 @@ struct tsct_thread_info {
 };
 
 /*
- * TSCT_IOC_PREVIOUS: describes the reserved memory (section 5) that a previous boot wrote.
- * ENOENT: there is no such memory, or it was discarded. EINVAL: unknown flags. Needs
- * CAP_SYS_ADMIN (EPERM): the memory has events of all users, and of the kernel.
+ * TSCT_IOC_PREVIOUS: describes the reserved memory (section 5) that a previous boot wrote. Needs
+ * CAP_SYS_ADMIN: the memory has events of all users, and of the kernel.
  */
 struct tsct_previous {
 	__u64 size;			/* out: bytes of the memory */
@@ -358,10 +344,7 @@ struct tsct_previous {
 /* flag: free the memory, so that channels that are created from now on may lie in it */
 #define TSCT_PREVIOUS_DISCARD	0x1
 
-/*
- * TSCT_IOC_PREVIOUS_READ: copies to `data` a part of the reserved memory that a previous
- * boot wrote. Errors: as for TSCT_IOC_PREVIOUS.
- */
+/* TSCT_IOC_PREVIOUS_READ: copies to `data` a part of the memory of TSCT_IOC_PREVIOUS. */
 struct tsct_previous_read {
 	__u64 offset;			/* in: offset of the part in the memory, bytes */
 	__u64 data;			/* in: address of the copy, void * */

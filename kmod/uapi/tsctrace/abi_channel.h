@@ -22,9 +22,8 @@
  * CPUs have the kernel's numbers, 0 <= c < nr_cpus, where nr_cpus is the highest
  * possible id plus one. A CPU that never came up has no pages: its state is
  * TSCT_CPU_ABSENT, and an access to its consumer page or ring raises SIGBUS. A
- * state only ever changes from ABSENT to READY. mmap() fails for private maps
- * (EPERM), for executable maps and maps with more rights than the role has
- * (EACCES), and for ranges that are not within one region (EINVAL).
+ * state only ever changes from ABSENT to READY. Maps are shared, not executable, within
+ * one region, and have no more rights than the role: "mmap" in Documentation/abi.rst.
  *
  * 3. The ring
  * -----------

@@ -6,9 +6,7 @@
  * ---------------------------
  * The module keeps no clock: it counts what ends the validity of the daemon's clock params
  * (section 4), in the page `struct tsct_disruption_page` of TSCT_DISRUPTIONS_PATH, a read-only
- * device for every user. It can be mapped at offset 0, one page. read() copies the count,
- * 8 bytes, and never waits; poll() reports POLLIN and POLLPRI while the count is another one
- * than at the last read(), or at open().
+ * device for every user: "Disruptions" in Documentation/abi.rst has mmap(), read() and poll().
  */
 #ifndef TSCTRACE_ABI_DISRUPTION_H
 #define TSCTRACE_ABI_DISRUPTION_H
