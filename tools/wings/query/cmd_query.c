@@ -71,8 +71,8 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
-	" an event, threads, processes, nodes, cpus, losses, filters, clock. Without QUERY, print"
-	" the tables and their columns. An event must pass all filters."
+	" an event, spans, calls, messages, threads, processes, nodes, cpus, losses, filters, clock."
+	" Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
 	" 3 if events are missing from DIR.", children, NULL, NULL
 };
@@ -273,8 +273,10 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 	const char *tail = "";
 	int err;
 
-	if (use_tables(j))
-		return ctl_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
+	err = use_tables(j);
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir,
+				err == -EINTR ? "interrupted" : strerror(-err));
 	sqlite3_set_authorizer(j->q.db, authorize, &j->q);
 	err = sqlite3_prepare_v2(j->q.db, j->sql, -1, ret, &tail);
 	if (err == SQLITE_NOMEM)
@@ -372,8 +374,9 @@ static int store_table(void *arg, const char *name, const struct query_type *typ
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s%s", name,
 		 strcmp(name, "events") ? "" : " ORDER BY time_ns");
-	if (query_table_use(&s->job->q, name))
-		return SQLITE_NOMEM;
+	err = query_table_use(&s->job->q, name);
+	if (err)
+		return err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
 	err = sqlite3_prepare_v2(s->job->q.db, sql, -1, &stmt, NULL);
 	if (!err)
 		err = query_store(stmt, s->to, name, &s->failed);
@@ -419,7 +422,6 @@ static int store(struct query_job *j, sqlite3_stmt *stmt)
 	long long rows = 0;
 	int ret = EXIT_FAILED;
 
-	output_catch_signals(false);
 	if (output_file_open(&j->to, j->output, false))
 		goto discard;
 	if (!j->to.temporary) {
@@ -448,7 +450,6 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 {
 	int err;
 
-	output_catch_signals(true);
 	err = query_print(stmt, j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
 			  &j->q.progress);
 	if (fflush(stdout) || ferror(stdout))
@@ -547,6 +548,7 @@ static int run(struct query_job *j)
 	ret = open_recording(&j->q) ?: open_sqlite(&j->q);
 	if (ret)
 		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir, strerror(-ret));
+	output_catch_signals(!j->output);
 	progress_begin(&j->q.progress, j->quiet);
 	if (!j->sql && !j->output)
 		j->sql = "SELECT * FROM tables";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
- * read the stream files in place (query_events.c, by query_scan.c). All other tables describe
- * the recording: they are small, and filled in memory when a query names them
- * (query_tables.c).
+ * read the stream files in place (query_events.c, by query_scan.c). All other tables are
+ * temporary tables of SQLite, filled when a query names them: descriptions of the recording
+ * (query_tables.c), spans and messages (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -62,6 +62,37 @@ int query_table_use(struct query *q, const char *name);
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
+/* ---- rows of tables in memory or, if large, in a temporary file: query_rows.c --------- */
+
+struct query_rows {
+	struct query *q;
+	sqlite3_stmt *insert;
+	int at;			/* number of values in the present row */
+	int err;		/* first -errno */
+};
+
+/*
+ * Each function puts the next value of a row.
+ * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
+ */
+void query_put_null(struct query_rows *r);
+void query_put_text(struct query_rows *r, const char *text);
+void query_put_number(struct query_rows *r, __s64 value);
+void query_put_unsigned(struct query_rows *r, __u64 value);
+void query_put_known(struct query_rows *r, __u64 value, __u64 unknown);
+void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown);	/* its time, ns */
+void query_put_node(struct query_rows *r, __u32 node);
+
+/* Adds the row to the table. Returns 0 or -errno. */
+int query_end_row(struct query_rows *r);
+
+/* ---- spans, calls and messages: query_spans.c ----------------------------------------- */
+
+/* Fill the tables. Return 0 or -errno. */
+int query_fill_spans(struct query_rows *r);
+int query_fill_calls(struct query_rows *r);
+int query_fill_messages(struct query_rows *r);
+
 /* ---- tables of events: query_events.c ---------------------------------------------- */
 
 /* Columns of all tables of events; the table `events` has one more, `fields` */
@@ -74,6 +105,10 @@ int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
  * -ENOMEM. */
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
+
+/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length; 0:
+ * out of memory. */
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
@@ -128,6 +163,9 @@ struct query_scan {
 	__u64 passed_bytes;	/* bytes of files that were read to their end */
 	bool first;			/* the first scan of the query, which shows the progress */
 };
+
+/* Callback for damage; @arg: struct query. Prints each sentence once. */
+void query_report(void *arg, const char *sentence);
 
 /* @numbers: as in struct query_scan, kept by the caller */
 void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);

@@ -533,28 +533,25 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 	put_value(to, &c->text, &v);
 }
 
-static void put_fields(sqlite3_context *to, struct events_cursor *c)
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
 {
-	const struct tsct_trace_event *e = &c->scan.s->event;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 	char *at;
 
-	c->text.len = 0;
-	at = tsct_text_reserve(&c->text, 2 + TSCT_JSON_TEXT(e->len) + e->def->nr_fields *
+	text->len = 0;
+	at = tsct_text_reserve(text, 3 + TSCT_JSON_TEXT(e->len) + e->def->nr_fields *
 			       (TSCT_VALUE_ROOM + sizeof(v.field->name) + 4));
-	if (!at) {
-		sqlite3_result_error_nomem(to);
-		return;
-	}
+	if (!at)
+		return 0;
 	*at++ = '{';
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
 		at = tsct_value_put_json(at, &v);
 	}
-	*at++ = '}';
-	sqlite3_result_text(to, c->text.at, (int)(at - c->text.at), SQLITE_TRANSIENT);
+	strcpy(at, "}");
+	return (size_t)(at + 1 - text->at);
 }
 
 /* Finds the event's thread and its process. */
@@ -601,6 +598,7 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	const struct tsct_trace_event *e = &c->scan.s->event;
 	const struct tsct_recording *rec = t->q->rec;
 	__u64 error;
+	size_t len;
 
 	switch (column) {
 	case TIME_NS:
@@ -626,8 +624,11 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	case NAME: put_name(to, &c->text, e->def->name); break;
 	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
 	default:
-		if (t->all)
-			put_fields(to, c);
+		len = t->all ? query_fields(&c->text, e) : 0;
+		if (len)
+			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
+		else if (t->all)
+			sqlite3_result_error_nomem(to);
 		else
 			put_field(to, c, &t->columns.layouts[t->numbers[e->stream]
 				  [c->scan.s->id - TSCT_ID_FIRST] - 1], (__u32)column - FIELDS);

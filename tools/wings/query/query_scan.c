@@ -44,7 +44,7 @@ const struct tsct_identity *query_identity(struct query *q)
 	return &q->identity;
 }
 
-static void report(void *arg, const char *sentence)
+void query_report(void *arg, const char *sentence)
 {
 	struct query *q = arg;
 	const __u64 hash = tsct_hash(0, sentence, strlen(sentence));
@@ -61,7 +61,7 @@ void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers)
 {
 	*scan = (struct query_scan) {
 		.q = q, .numbers = numbers,
-		.dir = { .dirfd = q->dirfd, .rec = q->rec, .report = report, .arg = q },
+		.dir = { .dirfd = q->dirfd, .rec = q->rec, .report = query_report, .arg = q },
 	};
 }
 
