@@ -28,7 +28,7 @@ struct query_job {
 	struct output_file to;
 };
 
-/* ---- options -------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------- */
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_FLAG(struct query_job, json), NULL, 0, "print one JSON object per row", 0 },
@@ -77,7 +77,7 @@ static const struct argp argp = {
 	" 3 if events are missing from DIR.", children, NULL, NULL
 };
 
-/* ---- words of a query ------------------------------------------------------------------- */
+/* ---- words of a query -------------------------------------------------- */
 
 /* Returns the address behind blanks and comments. */
 static const char *skip_blanks(const char *at)
@@ -127,7 +127,7 @@ static const char *next_word(const char **at, char word[WORD_MAX])
 	return NULL;
 }
 
-/* ---- errors --------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 /* Prints the line of the query with a mark below the wrong place. */
 static void show_place(const char *sql, const char *place)
@@ -226,7 +226,7 @@ static int print_sql_error(struct query_job *j)
 	return EXIT_USAGE;
 }
 
-/* ---- the statement -------------------------------------------------------------------------- */
+/* ---- the statement ----------------------------------------------------- */
 
 /* Permits what reads. */
 static int authorize(void *arg, int action, const char *a, const char *b, const char *c,
@@ -309,7 +309,7 @@ static int print_failure(struct query_job *j, int err)
 			err == SQLITE_NOMEM ? strerror(ENOMEM) : sqlite3_errmsg(j->q.db));
 }
 
-/* ---- a database with all tables ---------------------------------------------------------------- */
+/* ---- a database with all tables ---------------------------------------- */
 
 /* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts. */
 static void add_view_column(struct tsct_text *sql, const struct query_column *column)
@@ -457,7 +457,7 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 	return err == SQLITE_DONE ? EXIT_DONE : print_failure(j, err);
 }
 
-/* ---- the recording ------------------------------------------------------------------------------ */
+/* ---- the recording ----------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

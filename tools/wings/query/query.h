@@ -51,7 +51,7 @@ struct query {
 	__u64 total_bytes;		/* size of all stream files */
 };
 
-/* ---- names: query_tables.c --------------------------------------------------------- */
+/* ---- names: query_tables.c --------------------------------------------- */
 
 /* Makes the table @name if the recording has it, and the query does not name it for the first
  * time. Returns 0; -ENOENT: there is no such table; or -errno. */
@@ -62,7 +62,7 @@ int query_table_use(struct query *q, const char *name);
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
-/* ---- rows of tables in memory or, if large, in a temporary file: query_rows.c --------- */
+/* ---- rows of tables in memory or, if large, in a temporary file: query_rows.c  */
 
 struct query_rows {
 	struct query *q;
@@ -86,14 +86,14 @@ void query_put_node(struct query_rows *r, __u32 node);
 /* Adds the row to the table. Returns 0 or -errno. */
 int query_end_row(struct query_rows *r);
 
-/* ---- spans, calls and messages: query_spans.c ----------------------------------------- */
+/* ---- spans, calls and messages: query_spans.c -------------------------- */
 
 /* Fill the tables. Return 0 or -errno. */
 int query_fill_spans(struct query_rows *r);
 int query_fill_calls(struct query_rows *r);
 int query_fill_messages(struct query_rows *r);
 
-/* ---- tables of events: query_events.c ---------------------------------------------- */
+/* ---- tables of events: query_events.c ---------------------------------- */
 
 /* Columns of all tables of events; the table `events` has one more, `fields` */
 #define QUERY_LEADING \
@@ -133,7 +133,7 @@ int query_columns_make(struct query_columns *columns, const struct query_type *t
 void query_columns_free(struct query_columns *columns);
 const char *query_column_type(const struct tsct_field *field);
 
-/* ---- reading events: query_scan.c --------------------------------------------------- */
+/* ---- reading events: query_scan.c -------------------------------------- */
 
 /* Events that a scan returns */
 struct query_want {
@@ -183,11 +183,12 @@ const struct tsct_identity *query_identity(struct query *q);
 /* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: none */
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 
-/* ---- results: query_output.c ---------------------------------------------------------- */
+/* ---- results: query_output.c ------------------------------------------- */
 
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
 
-/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE, or the error of a step. */
+/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
+ * or the error of a step. */
 int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
 
 /* Writes all rows of @stmt to the table @table of the database @to. Returns SQLITE_DONE, or the

@@ -54,7 +54,7 @@ static const char *const leading[] = {
 };
 _Static_assert(sizeof(leading) / sizeof(*leading) == FIELDS, "a leading column has no name");
 
-/* ---- columns of fields -------------------------------------------------------------- */
+/* ---- columns of fields ------------------------------------------------- */
 
 const char *query_column_type(const struct tsct_field *field)
 {
@@ -80,7 +80,7 @@ static bool is_leading(const char *name)
 	return false;
 }
 
-/* Returns true if SQLite would take @name for a leading column or another field: it ignores case. */
+/* Returns true if SQLite, which ignores case, would take @name for another column. */
 static bool is_taken(const struct query_columns *c, const char *name)
 {
 	__u32 i;
@@ -152,7 +152,7 @@ void query_columns_free(struct query_columns *c)
 	*c = (struct query_columns) { .nr = 0 };
 }
 
-/* ---- tables ---------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------ */
 
 /* Registered name of a table */
 struct source {
@@ -247,7 +247,7 @@ static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *a
 	return err;
 }
 
-/* ---- plans ------------------------------------------------------------------------------ */
+/* ---- plans ------------------------------------------------------------- */
 
 /* Returns true if a constraint can narrow a scan. @ret_exact: SQLite need not check it again. */
 static bool is_usable(sqlite3_index_info *info, int i, bool *ret_exact)
@@ -369,7 +369,7 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 	}
 }
 
-/* ---- cursors ------------------------------------------------------------------------------ */
+/* ---- cursors ----------------------------------------------------------- */
 
 static int events_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 {
@@ -435,7 +435,7 @@ static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------ */
 
 static void put_unsigned(sqlite3_context *to, __u64 value)
 {

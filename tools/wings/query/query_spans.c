@@ -14,7 +14,7 @@
 #define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
 #define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
-struct walk {
+struct span_walk {
 	struct tsct_export x;		/* first: callbacks get its address */
 	struct query_rows *rows;
 	bool calls;			/* system calls, not slices */
@@ -26,14 +26,14 @@ struct walk {
 
 static int poll_walk(struct tsct_export *x)
 {
-	struct query *q = ((struct walk *)x)->rows->q;
+	struct query *q = ((struct span_walk *)x)->rows->q;
 
 	progress_show(&q->progress, (double)x->done_bytes / (double)(x->all_bytes + 1), x->read,
 		      "events");
 	return output_interrupted() ? -EINTR : 0;
 }
 
-static void put_fields(struct walk *w, const struct tsct_trace_event *e)
+static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 {
 	if (e && query_fields(&w->text, e))
 		query_put_text(w->rows, w->text.at);
@@ -42,7 +42,7 @@ static void put_fields(struct walk *w, const struct tsct_trace_event *e)
 }
 
 /* Puts name, process and process name of a thread at a tick. */
-static void put_who(struct walk *w, __u32 node, __u32 tid, __u64 tick)
+static void put_who(struct span_walk *w, __u32 node, __u32 tid, __u64 tick)
 {
 	const struct tsct_identity *all = query_identity(w->rows->q);
 	const struct tsct_identity_thread *who = tid ? tsct_identity_find(all, node, tid, tick) : NULL;
@@ -56,7 +56,7 @@ static void put_who(struct walk *w, __u32 node, __u32 tid, __u64 tick)
 
 static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 {
-	struct walk *w = (struct walk *)x;
+	struct span_walk *w = (struct span_walk *)x;
 	const bool ended = s->why == TSCT_SPAN_ENDED;
 	struct query_rows *r = w->rows;
 
@@ -77,9 +77,9 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 	return query_end_row(r);
 }
 
-/* ---- messages ---------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------- */
 
-static int put_message(struct walk *w, const struct tsct_message_end *send,
+static int put_message(struct span_walk *w, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive)
 {
 	const struct tsct_recording *rec = w->x.rec;
@@ -107,7 +107,7 @@ static int put_message(struct walk *w, const struct tsct_message_end *send,
  * time on the common axis. */
 static int take_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	struct walk *w = (struct walk *)x;
+	struct span_walk *w = (struct span_walk *)x;
 	struct tsct_message_end end = {
 		.tick = ev->e->tick, .own_ns = ev->ns, .node = ev->node, .row = ev->e->tid,
 		.bytes = ev->def,
@@ -137,7 +137,7 @@ static int take_message(struct tsct_export *x, const struct tsct_export_event *e
 	return 0;
 }
 
-static int begin_messages(struct walk *w)
+static int begin_messages(struct span_walk *w)
 {
 	struct tsct_messages_options options = { .room = MESSAGES_OPEN, .sends_only = true };
 
@@ -147,9 +147,9 @@ static int begin_messages(struct walk *w)
 		tsct_message_matcher_new(&options, &w->early);
 }
 
-/* ---- walks ----------------------------------------------------------------------------------- */
+/* ---- walks ------------------------------------------------------------- */
 
-static int walk(struct walk *w, bool messages)
+static int walk(struct span_walk *w, bool messages)
 {
 	struct query *q = w->rows->q;
 	char why[256] = "";
@@ -175,15 +175,15 @@ static int walk(struct walk *w, bool messages)
 
 int query_fill_spans(struct query_rows *r)
 {
-	return walk(&(struct walk) { .rows = r }, false);
+	return walk(&(struct span_walk) { .rows = r }, false);
 }
 
 int query_fill_calls(struct query_rows *r)
 {
-	return walk(&(struct walk) { .rows = r, .calls = true }, false);
+	return walk(&(struct span_walk) { .rows = r, .calls = true }, false);
 }
 
 int query_fill_messages(struct query_rows *r)
 {
-	return walk(&(struct walk) { .rows = r }, true);
+	return walk(&(struct span_walk) { .rows = r }, true);
 }

@@ -7,7 +7,7 @@
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
 
-/* ---- what the options select ------------------------------------------------------------ */
+/* ---- what the options select ------------------------------------------- */
 
 static bool is_wanted_node(const struct query *q, __u32 node)
 {
@@ -31,7 +31,7 @@ static bool is_wanted_time(const struct query *q, __u64 from, __u64 until)
 		 tsct_clock_params_ns(&q->rec->real, until) >= q->selection.from_ns);
 }
 
-/* ---- threads and processes ------------------------------------------------------------------ */
+/* ---- threads and processes --------------------------------------------- */
 
 /* A state of a thread, until the thread's next state */
 static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
@@ -95,7 +95,7 @@ static void fill_processes(struct query_rows *r)
 	fill_states(r, true);
 }
 
-/* ---- nodes, CPUs, clocks ---------------------------------------------------------------------- */
+/* ---- nodes, CPUs, clocks ----------------------------------------------- */
 
 static void fill_nodes(struct query_rows *r)
 {
@@ -178,7 +178,7 @@ static void fill_clock(struct query_rows *r)
 	}
 }
 
-/* ---- losses, filters ------------------------------------------------------------------------------ */
+/* ---- losses, filters --------------------------------------------------- */
 
 static void fill_losses(struct query_rows *r)
 {
@@ -221,7 +221,7 @@ static void fill_filters(struct query_rows *r)
 		}
 }
 
-/* ---- the tables, and their columns ------------------------------------------------------------------ */
+/* ---- the tables, and their columns ------------------------------------- */
 
 static void fill_spans(struct query_rows *r)
 {
