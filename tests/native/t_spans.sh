@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Lengths of spans and system calls, by name, field and thread: compared with those that a Python
+# program computes from dump --json.
+# test-fast: yes
+# test-wing: spans
+. "$(dirname "$0")/record.sh"
+
+compare() {	# DIR [BY [OPTION...]]
+	local dir=$1 by=${2:-}
+	shift
+	run 0 dump --json "$dir" "${@:2}"
+	mv "$work/out" "$work/events"
+	run 0 stat --spans --calls --json ${by:+--by "$by"} "$dir" "${@:2}"
+	python3 "$here/spans.py" "$work/events" "$work/out" ${by:+"$by"} ||
+		fail "stat --spans${by:+ --by $by} ${*:2}: other figures than those of the events"
+}
+
+for seed in 1 2 3; do
+	mkdir "$work/$seed"
+	"$helpers/spans" "$work/$seed" 20000 "$seed"
+	compare "$work/$seed"
+done
+compare "$work/1" kind
+compare "$work/1" status
+compare "$work/1" thread
+compare "$work/2" '' --to +0.1
+compare "$work/2" '' --tid 103,107
+compare "$work/2" '' --event job
+
+run_shows 0 'job  "slow": the slowest, and all 476' stat -a --spans --by kind "$work/1"
+run_says 1 "--by knd: no selected span has such a field; did you mean 'kind'?" \
+	stat --spans --by knd "$work/1"
+run_says 2 'add one of them' stat --by kind "$work/1"
