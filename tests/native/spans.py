@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-spans.py DUMP STAT [BY]: compares the figures of `stat --spans --calls --json` with those that are
-computed here from `dump --json`. BY: the field, or "thread", that --by named. Percentiles are the
+spans.py DUMP STAT BY [no-pairs]: compares the figures of `stat --spans --calls --json`, with the two pairs of
+t_spans.sh, with those that are computed here from `dump --json`. BY: the field, or "thread", that --by named, or empty. Percentiles are the
 length of rank ceil(share * count), or larger by less than 1/128.
 """
 import collections
@@ -12,10 +12,8 @@ import sys
 
 events = [json.loads(line) for line in open(sys.argv[1])]
 stat = json.load(open(sys.argv[2]))
-by = sys.argv[3] if len(sys.argv) > 3 else None
-PAIRS = {"query_start": ("query", True), "query_done": ("query", False),
-         "stage_in": ("stage", True), "stage_out": ("stage", False)}
-
+by = sys.argv[3] or None
+with_pairs = len(sys.argv) < 5
 groups = collections.defaultdict(lambda: collections.defaultdict(list))
 opened = collections.defaultdict(list)
 
@@ -70,6 +68,11 @@ for e in events:
         edge(e, name, (name, tid, f["tsct_span"]), e["kind"] == "begin")
     elif name == "loop":
         edge(e, name, (name, tid), e["kind"] == "begin")
+    elif with_pairs and name.startswith("query"):
+        edge(e, "query_start:query_done:id", ("query_start:query_done:id", f["id"]),
+             name == "query_start")
+    elif with_pairs and name.startswith("stage"):
+        edge(e, "stage_in:stage_out", ("stage_in:stage_out", tid), name == "stage_in")
 for key, begins in opened.items():
     for begin in begins:
         if key[0] == "call":

@@ -13,7 +13,7 @@
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_SPANS = 512, KEY_CALLS, KEY_BY };
+enum { KEY_SPANS = 512, KEY_CALLS, KEY_PAIR, KEY_BY };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Lengths of spans, in place of the other figures:", 2 },
@@ -21,6 +21,9 @@ static const struct argp_option options[] = {
 	  " many there are, their total, mean, percentiles and maximum, and how many have no known"
 	  " length; and of the first spans the slowest and a histogram", 2 },
 	{ "calls", KEY_CALLS, NULL, 0, "print the same for each system call", 2 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind as"
+	  " the begin and end of a span, in a thread, or in any threads if their fields KEY are"
+	  " equal; may be repeated", 2 },
 	{ "by", KEY_BY, "FIELD|thread|node", 0, "with --spans or --calls: print figures for each"
 	  " value of a field, each thread or each node", 2 },
 	{ 0 }
@@ -39,6 +42,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_SPANS: (*s)->spans = true; break;
 	case KEY_CALLS: (*s)->calls = true; break;
 	case KEY_BY: (*s)->by = arg; break;
+	case KEY_PAIR:
+		(*s)->spans = true;
+		if (tsct_export_pair_add(&(*s)->x, arg))
+			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
+				   " two events and of a field of both, or there are more than"
+				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+		break;
 	case ARGP_KEY_END:
 		if (*s && !(*s)->spans && !(*s)->calls)
 			argp_error(state, "--by applies to --spans and --calls; add one of them");
@@ -58,11 +68,11 @@ const struct argp stat_spans_argp = {
 /* Returns true if a definition's events begin or end a span that is counted. */
 static bool is_counted(const struct stat_spans *s, const struct tsct_export_def *d)
 {
-	const bool is_call = d->call || d->kernel == TSCT_KERNEL_ENTER ||
-		d->kernel == TSCT_KERNEL_EXIT;
+	const bool is_call = !d->pair && (d->call || d->kernel == TSCT_KERNEL_ENTER ||
+		d->kernel == TSCT_KERNEL_EXIT);
 
 	return d->def && d->wanted && (is_call ? s->calls : s->spans &&
-		(d->def->kind == TSCT_KIND_BEGIN || d->def->kind == TSCT_KIND_END));
+		(d->kind == TSCT_KIND_BEGIN || d->kind == TSCT_KIND_END));
 }
 
 /* Checks that spans have the field of --by. Returns 0, or prints an error. */
