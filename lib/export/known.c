@@ -63,14 +63,16 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			def = k->rec->streams[i].defs[id];
 			/* Readers match those of these events that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
-			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
+			    (k->filter->cpus.nr || k->filter->nr_wheres ||
+			     !tsct_filter_wants(k->filter, def)))
 				hidden |= TSCT_HIDDEN_RAW_CALLS;
 			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
 				continue;
 			k->switches[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
 			    limit_hides(k->rec, node, "sched_switch ") ||
-			    (k->filter && !tsct_filter_wants(k->filter, def)))
+			    (k->filter && (k->filter->nr_wheres ||
+					   !tsct_filter_wants(k->filter, def))))
 				hidden |= TSCT_HIDDEN_SWITCHES;
 		}
 	return hidden;

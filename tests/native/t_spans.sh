@@ -45,3 +45,57 @@ for pair in '' : a: :b a:b: a:b:c:d a:a; do
 	run_says 2 "--pair: '$pair' is not BEGIN:END or BEGIN:END:KEY" stat --pair "$pair" "$work/1"
 done
 run_says 2 'add one of them' stat --by kind "$work/1"
+
+# --where, in each command: the events and spans that Python finds, with the same condition
+cat >"$work/conditions" <<'END'
+n >= 100 && kind == "slow"|f.get("n", -1) >= 100 and f.get("kind") == "slow"
+job:status < 0|e["event"] == "job" and f.get("status", 0) < 0
+rows == 1 OR rows == 3|f.get("rows") in (1, 3)
+kind == sl*|f.get("kind", "").startswith("sl")
+size & 3|f.get("size", 0) & 3
+j?b:n != 5|e["event"] == "job" and f["n"] != 5
+END
+run 0 dump --json "$work/1"
+mv "$work/out" "$work/events"
+while IFS='|' read -r condition python; do
+	condition=${condition/OR/||}
+	run 0 dump --json --where "$condition" "$work/1"
+	python3 - "$work/events" "$work/out" "$python" <<'END' || fail "--where '$condition'"
+import json
+import sys
+wanted = []
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    f = e["fields"]
+    if eval(sys.argv[3]):
+        wanted.append(line)
+assert wanted and wanted == open(sys.argv[2]).readlines(), len(wanted)
+END
+	nr=$(wc -l <"$work/out")
+	run_says 0 "$nr events of" export -f csv -o "$work/csv" --where "$condition" "$work/1"
+	run_shows 0 "^selected   $nr events" stat --where "$condition" "$work/1"
+done <"$work/conditions"
+# A condition on a span may be one on its begin or its end.
+run 0 stat --spans --json --by status --where 'kind == slow && status < 0' "$work/1"
+python3 - "$work/events" "$work/out" <<'END' || fail "stat --spans --where: other spans"
+import json
+import sys
+begins, wanted = {}, 0
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    if e["event"] == "job":
+        begin = begins.pop(e["fields"]["n"], None)
+        if e["kind"] == "begin":
+            begins[e["fields"]["n"]] = e
+        else:
+            wanted += bool(begin) and begin["fields"]["kind"] == "slow" and e["fields"]["status"] < 0
+rows = json.load(open(sys.argv[2]))["spans"]
+assert wanted and [(r["by"], r["count"]) for r in rows] == [("-1", wanted)], (rows, wanted)
+END
+for command in dump 'export -f csv -o -' stat 'stat --spans' "report -o $work/page.html"; do
+	# shellcheck disable=SC2086
+	run_says 1 "statsu: no selected event has this field; there are .*; did you mean 'status'?" \
+		$command "$work/1" --where 'statsu == 1'
+	# shellcheck disable=SC2086
+	run_says 2 "'status': not a condition" $command "$work/1" --where status
+done

@@ -68,20 +68,6 @@ struct last_event {
 	bool any;		/* whether any event was read */
 };
 
-/* Resolves the filter. Returns 0, or prints an error. */
-static int select_events(struct stat_figures *s)
-{
-	const struct tsct_filter *f = &s->filter;
-	char why[256];
-
-	s->rec = tsct_trace_recording(s->trace);
-	s->filtered = f->from || f->to || f->cpus.nr || f->threads.nr || f->nr_nodes || f->nr_events;
-	if (tsct_selection_make(&s->selection, f, s->rec, TSCT_TRACE_EVENTS, false, why,
-				sizeof(why)))
-		return ctl_fail(-EINVAL, "%s", why);
-	return 0;
-}
-
 static bool is_selected(const struct stat_figures *s, const struct tsct_trace_event *e)
 {
 	__s64 ns;
@@ -445,6 +431,7 @@ static int cmd_stat(int argc, char **argv)
 {
 	struct stat_figures s = { 0 };
 	int ret = EXIT_FAILED, err;
+	char why[256];
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
@@ -454,8 +441,13 @@ static int cmd_stat(int argc, char **argv)
 		ret = stat_spans(&s);
 		goto close_trace;
 	}
-	if (select_events(&s))
+	s.rec = tsct_trace_recording(s.trace);
+	s.filtered = tsct_filter_selects(&s.filter);
+	if (tsct_selection_make(&s.selection, &s.filter, s.rec, TSCT_TRACE_EVENTS, false, why,
+				sizeof(why))) {
+		ctl_error("%s", why);
 		goto free_selection;
+	}
 	err = count_init(&s) ?: count_events(&s);
 	ret = err ? EXIT_FAILED : EXIT_DONE;
 	if (!err && tsct_recording_has_samples(s.rec) &&

@@ -131,7 +131,9 @@ int span_figures_add(struct tsct_export *x, const struct tsct_closed_span *span)
 	struct span_group *g;
 	__u64 ns;
 
-	if (!(span->is_call ? s->calls : s->spans))
+	if (!(span->is_call ? s->calls : s->spans) ||
+	    (s->selection.where && !tsct_where_matches(s->selection.where, span->begin_event,
+						       span->end_event)))
 		return 0;
 	g = find_group(s, span);
 	if (!g)

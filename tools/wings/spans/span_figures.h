@@ -34,6 +34,9 @@ struct span_group {
 struct stat_spans {
 	struct tsct_export x;	/* first member: callbacks cast its address */
 	bool spans, calls;	/* flags: --spans, --calls */
+	/* --where, of which a condition may hold for the begin or the end event of a span */
+	struct tsct_filter where;
+	struct tsct_selection selection;
 	const char *by;		/* --by: a field, "thread" or "node"; NULL: none */
 	struct span_group *groups;
 	__u32 nr_groups;

@@ -125,9 +125,16 @@ int stat_spans(struct stat_figures *f)
 	x->recording = f->dir;
 	x->trace = f->trace;
 	x->filter = f->filter;
+	x->filter.wheres = NULL;
+	x->filter.nr_wheres = 0;
+	s->where = (struct tsct_filter) {
+		.wheres = f->filter.wheres, .nr_wheres = f->filter.nr_wheres,
+	};
 	x->closed = span_figures_add;
 	f->rec = tsct_trace_recording(f->trace);
 	err = tsct_export_prepare(x);
+	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, TSCT_TRACE_EVENTS, false,
+					 x->why, sizeof(x->why));
 	if (!err && check_by(s))
 		goto free_spans;
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
@@ -142,6 +149,8 @@ int stat_spans(struct stat_figures *f)
 		ret = view_print_missing(x->trace);
 free_spans:
 	span_figures_free(s);
+	tsct_selection_free(&s->selection);
+	tsct_filter_free(&s->where);
 	tsct_export_free(x);
 	free(s);
 	return ret;
