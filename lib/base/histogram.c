@@ -1,27 +1,61 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+
+#include "array.h"
 #include "histogram.h"
 
-/* Returns the largest number of a bin. */
-static __u64 bin_max(unsigned int bin)
-{
-	const unsigned int log = (bin >> TSCT_HISTOGRAM_BITS) - 1;
-	const __u64 low = bin & ((1U << TSCT_HISTOGRAM_BITS) - 1);
+#define BITS	TSCT_HISTOGRAM_BITS	/* of a value behind its highest bit, that tell its bin */
 
-	if (bin < 1U << TSCT_HISTOGRAM_BITS)
-		return bin;
-	return (((1ULL << TSCT_HISTOGRAM_BITS) + low + 1) << log) - 1;
+static size_t bin_of(__u64 value)
+{
+	const int up = value >> BITS ? 63 - __builtin_clzll(value) - BITS : 0;
+
+	return ((size_t)up << BITS) + (size_t)(value >> up);
 }
 
-__u64 tsct_histogram_quantile(const struct tsct_histogram *h, double share)
+/* Returns the largest value of a bin. */
+static __u64 top_of(size_t bin)
 {
-	__u64 below = 0, number;
-	unsigned int i;
+	const int up = bin >> BITS > 1 ? (int)(bin >> BITS) - 1 : 0;
+	const __u64 low = bin - ((size_t)up << BITS);
 
-	for (i = 0; i < TSCT_HISTOGRAM_BINS; i++) {
-		below += h->bins[i];
-		if ((double)below >= (double)h->nr * share)
+	return (low << up) + ((1ULL << up) - 1);
+}
+
+int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
+{
+	const size_t bin = bin_of(value);
+
+	if (bin >= h->room && tsct_array_extend(&h->bins, &h->room, bin + 1, sizeof(*h->bins)))
+		return -ENOMEM;
+	h->bins[bin]++;
+	h->sum += value;
+	if (!h->nr++ || value < h->min)
+		h->min = value;
+	if (value > h->max)
+		h->max = value;
+	return 0;
+}
+
+__u64 tsct_histogram_quantile(const struct tsct_histogram *h, unsigned int per_mille)
+{
+	const __u64 whole = h->nr / 1000 * per_mille;
+	const __u64 rank = whole + (h->nr % 1000 * per_mille + 999) / 1000;
+	__u64 count = 0, top;
+	size_t i;
+
+	for (i = 0; i + 1 < h->room; i++) {
+		count += h->bins[i];
+		if (count >= rank && count)
 			break;
 	}
-	number = i < TSCT_HISTOGRAM_BINS ? bin_max(i) : h->max;
-	return number < h->max ? number : h->max;
+	top = top_of(i);
+	return top < h->max ? top : h->max;
+}
+
+void tsct_histogram_free(struct tsct_histogram *h)
+{
+	free(h->bins);
+	*h = (struct tsct_histogram) { .bins = NULL };
 }

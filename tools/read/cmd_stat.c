@@ -25,6 +25,8 @@ static const struct argp_option options[] = {
 	  " events that do not occur", 0 },
 	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
+	{ "threads", OPTION_FLAG(struct stat_figures, by_thread), NULL, 0, "print how long each"
+	  " thread ran, was runnable and was blocked, and its scheduling latency", 0 },
 	{ "json", OPTION_FLAG(struct stat_figures, json), NULL, 0,
 	  "print JSON, with all lists in full", 0 },
 	{ 0 }
@@ -101,10 +103,10 @@ static int count_init(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	s->errors.bins = calloc(TSCT_HISTOGRAM_BINS, sizeof(*s->errors.bins));
-	if (!s->errors.bins || (stat_mpi_open && stat_mpi_open(s)))
+	if ((stat_mpi_open && stat_mpi_open(s)) ||
+	    (stat_threads_open && stat_threads_open(s)))
 		return -ENOMEM;
-	return stat_threads_open ? stat_threads_open(s) : 0;
+	return s->by_thread ? stat_states_open(s) : 0;
 }
 
 static int count_events(struct stat_figures *s)
@@ -114,14 +116,16 @@ static int count_events(struct stat_figures *s)
 	struct tsct_trace_event e;
 	__u64 bytes, error_ns;
 	__u32 i, node;
-	int ret;
+	int ret, err;
 
 	lasts = calloc((size_t)s->rec->nr_streams * s->rec->nr_locations + 1,
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
 	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
-		if (s->filtered && !is_selected(s, &e))
+		/* No filter applies to the states of threads. */
+		err = s->states ? stat_states_note(s, &e) : 0;
+		if (!err && s->filtered && !is_selected(s, &e))
 			continue;
 		bytes = tsct_trace_event_bytes(s->trace);
 		s->events++;
@@ -133,11 +137,9 @@ static int count_events(struct stat_figures *s)
 		if (s->threads)
 			stat_threads_note(s, &e, bytes);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
-		if (error_ns == UINT64_MAX)
-			s->nr_unbound++;
-		else
-			tsct_histogram_add(&s->errors, error_ns);
-		if (s->waits && stat_mpi_add(s, &e, error_ns)) {
+		s->nr_unbound += error_ns == UINT64_MAX;
+		if (err || (error_ns != UINT64_MAX && tsct_histogram_add(&s->errors, error_ns)) ||
+		    (s->waits && stat_mpi_add(s, &e, error_ns))) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -157,6 +159,8 @@ static int count_events(struct stat_figures *s)
 	}
 	if (s->threads)
 		stat_threads_finish(s);
+	if (!ret && s->states)
+		ret = stat_states_finish(s);
 	return ret;
 }
 
@@ -170,7 +174,9 @@ static void count_free(struct stat_figures *s)
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);
-	free(s->errors.bins);
+	tsct_histogram_free(&s->errors);
+	if (s->states)
+		stat_states_free(s);
 	if (s->threads)
 		stat_threads_free(s);
 	if (s->waits)
@@ -269,7 +275,7 @@ static void print_errors(const struct stat_figures *s)
 		return;
 	printf("           events within %" PRIu64 " to %" PRIu64 " ns, half of them within %"
 	       PRIu64 " ns", (uint64_t)errors->min, (uint64_t)errors->max,
-	       (uint64_t)tsct_histogram_quantile(errors, 0.5));
+	       (uint64_t)tsct_histogram_quantile(errors, 500));
 	if (s->nr_unbound)
 		printf("; %" PRIu64 " event%s without a bound", (uint64_t)s->nr_unbound,
 		       view_plural(s->nr_unbound));
@@ -435,6 +441,10 @@ static int cmd_stat(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
+	if (s.by_thread && !stat_states_open) {
+		ctl_error("--threads: " TSCT_WING_MISSING("threads"));
+		return EXIT_FAILED;
+	}
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
 	if (s.spans) {

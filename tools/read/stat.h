@@ -43,6 +43,7 @@ struct stat_figures {
 	struct tsct_selection selection;
 	bool filtered;		/* flag: `filter` may leave out events */
 	struct stat_spans *spans;	/* NULL: neither --spans nor --calls */
+	bool by_thread;		/* flag: count the states of threads */
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -58,6 +59,7 @@ struct stat_figures {
 	struct tsct_histogram errors;	/* bounds of the events that have one, ns */
 	__u64 nr_unbound;		/* number of the other events */
 	struct stat_threads *threads;	/* NULL: no wing threads */
+	struct stat_states *states;	/* NULL: not asked for */
 	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
 	struct tsct_mpi_waits *waits;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
@@ -163,6 +165,18 @@ TSCT_WING void stat_io_uring_print(const struct stat_figures *s);
 
 /* Prints the tables of the system calls and the threads in @all, of stat_json(). */
 TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *all);
+
+/* Makes s->states, after stat_threads_open(). Returns 0 or -ENOMEM. The functions below need
+ * s->states. */
+TSCT_WING int stat_states_open(struct stat_figures *s);
+TSCT_WING void stat_states_free(struct stat_figures *s);
+
+/* Add an event to the states of threads; end the last states. Return 0 or -ENOMEM. */
+TSCT_WING int stat_states_note(struct stat_figures *s, const struct tsct_trace_event *e);
+TSCT_WING int stat_states_finish(struct stat_figures *s);
+
+TSCT_WING json_t *stat_states_json(const struct stat_figures *s);
+TSCT_WING void stat_states_print(const struct stat_figures *s, const json_t *all);
 
 /* ---- wait states of a program with MPI: the wing `mpi` ------------------- */
 

@@ -78,11 +78,8 @@ static struct span_group *find_group(struct stat_spans *s, const struct tsct_clo
 	if (!tsct_array_next(&s->groups, s->nr_groups, sizeof(group)))
 		return NULL;
 	group.name = strdup(name);
-	group.lengths.bins = calloc(TSCT_HISTOGRAM_BINS, sizeof(*group.lengths.bins));
-	if (!group.name || !group.lengths.bins ||
-	    tsct_index_add(&s->index, key[0], key[1]) == TSCT_INDEX_NONE) {
+	if (!group.name || tsct_index_add(&s->index, key[0], key[1]) == TSCT_INDEX_NONE) {
 		free(group.name);
-		free(group.lengths.bins);
 		return NULL;
 	}
 	s->groups[s->nr_groups] = group;
@@ -144,8 +141,7 @@ int span_figures_add(struct tsct_export *x, const struct tsct_closed_span *span)
 	/* On two nodes, an end may have an earlier time than its begin. */
 	ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
 	note_slow(s, g, span, ns);
-	tsct_histogram_add(&g->lengths, ns);
-	return 0;
+	return tsct_histogram_add(&g->lengths, ns);
 }
 
 static int by_total(const void *a, const void *b)
@@ -171,7 +167,7 @@ void span_figures_free(struct stat_spans *s)
 
 	for (i = 0; i < s->nr_groups; i++) {
 		free(s->groups[i].name);
-		free(s->groups[i].lengths.bins);
+		tsct_histogram_free(&s->groups[i].lengths);
 	}
 	free(s->groups);
 	tsct_index_free(&s->index);

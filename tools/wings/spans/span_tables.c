@@ -9,7 +9,7 @@
 #include "tools/common/json.h"
 
 #define DETAILS		3	/* groups whose longest spans and histogram are printed by default */
-#define POWERS		(TSCT_HISTOGRAM_BINS >> TSCT_HISTOGRAM_BITS)
+#define POWERS		(64 - TSCT_HISTOGRAM_BITS + 1)	/* lines of a histogram */
 #define BAR_MAX		50	/* width of a histogram's longest bar, characters */
 
 /* Lines of a histogram: lengths below 2^7 ns, and from each further power of two on */
@@ -22,9 +22,9 @@ static double power_ns(unsigned int power)
 static __u64 count_power(const struct tsct_histogram *h, unsigned int power)
 {
 	__u64 sum = 0;
-	unsigned int bin = power << TSCT_HISTOGRAM_BITS;
+	size_t bin = (size_t)power << TSCT_HISTOGRAM_BITS;
 
-	for (; bin < (power + 1) << TSCT_HISTOGRAM_BITS; bin++)
+	for (; bin < (power + 1UL) << TSCT_HISTOGRAM_BITS && bin < h->room; bin++)
 		sum += h->bins[bin];
 	return sum;
 }
@@ -73,8 +73,8 @@ static json_t *json_length(const struct tsct_histogram *h, __u64 ns)
 
 static json_t *json_group(const struct stat_spans *s, const struct span_group *g)
 {
-	static const struct { const char *name; double share; } shares[] = {
-		{ "p50_ns", 0.5 }, { "p90_ns", 0.9 }, { "p99_ns", 0.99 }, { "p99_9_ns", 0.999 },
+	static const struct { const char *name; unsigned int per_mille; } shares[] = {
+		{ "p50_ns", 500 }, { "p90_ns", 900 }, { "p99_ns", 990 }, { "p99_9_ns", 999 },
 	};
 	const struct tsct_histogram *h = &g->lengths;
 	json_t *json = json_pack("{so sb so sI so so so so sI sI sI sI so so}",
@@ -92,7 +92,7 @@ static json_t *json_group(const struct stat_spans *s, const struct span_group *g
 
 	for (i = 0; i < sizeof(shares) / sizeof(*shares); i++)
 		json_object_set_new(json, shares[i].name, json_length(h, h->nr ?
-			tsct_histogram_quantile(h, shares[i].share) : 0));
+			tsct_histogram_quantile(h, shares[i].per_mille) : 0));
 	return json;
 }
 
