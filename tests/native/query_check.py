@@ -4,8 +4,9 @@
 query_check.py TRACE-CTL DIR SEED
 
 Compares what query answers from a recording with what dump prints of it: each value of each
-event in `events` and in the tables of events; random conditions that narrow what is read; and
-the database that --output writes. Prints how many events and conditions were compared.
+event in `events` and in the tables of events; random conditions that narrow what is read; spans
+and messages, whose ends are events; and the database that --output writes. Prints how many events,
+conditions and messages were compared.
 """
 import collections
 import json
@@ -145,6 +146,49 @@ for options, test in (
     want = [e["tick"] for e in truth if test(e)]
     assert got == [{"n": len(want), "d": len(set(want))}], (options, got, len(want))
 
+# --- spans and messages: each end is an event, of one row at most; lengths only where known ------
+NO_END = "sys_exit", "sys_exit_group", "sys_rt_sigreturn"    # they do not return
+
+
+def ends(kinds):
+    return collections.Counter(
+        (e["node"], e["tid"], e["name"], e["time_ns"], json.dumps(e["fields"]))
+        for e in truth if e["kind"] in kinds and e["name"] not in NO_END)
+
+
+left = {"begin": ends({"begin"}), "end": ends({"end"})}
+spans = query("select '' as before, * from spans union all select 'sys_', * from calls")
+for span in spans:
+    for end in "begin", "end":
+        if span[f"{end}_fields"] is None:
+            continue
+        key = (span["node"], span["tid"], span["before"] + span["name"], number(span[f"{end}_ns"]),
+               json.dumps(json.loads(span[f"{end}_fields"])))
+        assert key in left[end] or span["before"], (end, key)    # sys_enter and sys_exit begin none
+        left[end][key] -= key in left[end]
+    ended = span["state"] == "ended"
+    assert (span["duration_ns"] is not None) == ended, span
+    assert (span["end_ns"] is not None) == (ended or span["state"] == "not begun"), span
+    if ended:
+        assert number(span["end_ns"]) - number(span["begin_ns"]) == span["duration_ns"] >= 0
+    else:
+        assert (span["open_until_ns"] is None) == (span["begin_ns"] is None), span
+for end, counts in left.items():
+    wrong = [(key, count) for key, count in counts.items() if count]
+    assert not wrong, (end, len(wrong), wrong[:3])
+
+left = {"send": ends({"send"}), "receive": ends({"receive"})}
+messages = query("select * from messages")
+for message in messages:
+    times = {}
+    for end in left:
+        times[end] = number(message[f"{end}_ns"])
+        who = message[f"{end}_node"], message[f"{end}_tid"], message[f"{end}_name"], times[end]
+        key = next(key for key in +left[end] if key[:4] == who and
+                   next(iter(json.loads(key[4]).values())) == message["number"])
+        left[end][key] -= 1
+    assert times["receive"] - times["send"] == message["latency_ns"], message
+
 # --- the database ------------------------------------------------------------------------------
 with tempfile.TemporaryDirectory() as folder:
     run("query", "-q", "-o", f"{folder}/all.sqlite", recording)
@@ -165,4 +209,4 @@ with tempfile.TemporaryDirectory() as folder:
                 beyond = isinstance(value, int) and abs(value) > 1 << 53
                 value = str(value) if beyond and not isinstance(row[key], int) else value
                 assert equal(row[key], value), (name, key, value, row)
-print(compared, "events,", conditions, "conditions")
+print(compared, "events,", conditions, "conditions,", len(messages), "messages")

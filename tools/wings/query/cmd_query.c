@@ -28,7 +28,7 @@ struct query_job {
 	struct output_file to;
 };
 
-/* ---- options -------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------- */
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_FLAG(struct query_job, json), NULL, 0, "print one JSON object per row", 0 },
@@ -71,13 +71,13 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
-	" an event, threads, processes, nodes, cpus, losses, filters, clock. Without QUERY, print"
-	" the tables and their columns. An event must pass all filters."
+	" an event, spans, calls, messages, threads, processes, nodes, cpus, losses, filters, clock."
+	" Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
 	" 3 if events are missing from DIR.", children, NULL, NULL
 };
 
-/* ---- words of a query ------------------------------------------------------------------- */
+/* ---- words of a query -------------------------------------------------- */
 
 /* Returns the address behind blanks and comments. */
 static const char *skip_blanks(const char *at)
@@ -127,7 +127,7 @@ static const char *next_word(const char **at, char word[WORD_MAX])
 	return NULL;
 }
 
-/* ---- errors --------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 /* Prints the line of the query with a mark below the wrong place. */
 static void show_place(const char *sql, const char *place)
@@ -226,7 +226,7 @@ static int print_sql_error(struct query_job *j)
 	return EXIT_USAGE;
 }
 
-/* ---- the statement -------------------------------------------------------------------------- */
+/* ---- the statement ----------------------------------------------------- */
 
 /* Permits what reads. */
 static int authorize(void *arg, int action, const char *a, const char *b, const char *c,
@@ -273,8 +273,10 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 	const char *tail = "";
 	int err;
 
-	if (use_tables(j))
-		return ctl_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
+	err = use_tables(j);
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir,
+				err == -EINTR ? "interrupted" : strerror(-err));
 	sqlite3_set_authorizer(j->q.db, authorize, &j->q);
 	err = sqlite3_prepare_v2(j->q.db, j->sql, -1, ret, &tail);
 	if (err == SQLITE_NOMEM)
@@ -307,7 +309,7 @@ static int print_failure(struct query_job *j, int err)
 			err == SQLITE_NOMEM ? strerror(ENOMEM) : sqlite3_errmsg(j->q.db));
 }
 
-/* ---- a database with all tables ---------------------------------------------------------------- */
+/* ---- a database with all tables ---------------------------------------- */
 
 /* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts. */
 static void add_view_column(struct tsct_text *sql, const struct query_column *column)
@@ -372,8 +374,9 @@ static int store_table(void *arg, const char *name, const struct query_type *typ
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s%s", name,
 		 strcmp(name, "events") ? "" : " ORDER BY time_ns");
-	if (query_table_use(&s->job->q, name))
-		return SQLITE_NOMEM;
+	err = query_table_use(&s->job->q, name);
+	if (err)
+		return err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
 	err = sqlite3_prepare_v2(s->job->q.db, sql, -1, &stmt, NULL);
 	if (!err)
 		err = query_store(stmt, s->to, name, &s->failed);
@@ -419,7 +422,6 @@ static int store(struct query_job *j, sqlite3_stmt *stmt)
 	long long rows = 0;
 	int ret = EXIT_FAILED;
 
-	output_catch_signals(false);
 	if (output_file_open(&j->to, j->output, false))
 		goto discard;
 	if (!j->to.temporary) {
@@ -448,7 +450,6 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 {
 	int err;
 
-	output_catch_signals(true);
 	err = query_print(stmt, j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
 			  &j->q.progress);
 	if (fflush(stdout) || ferror(stdout))
@@ -456,7 +457,7 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 	return err == SQLITE_DONE ? EXIT_DONE : print_failure(j, err);
 }
 
-/* ---- the recording ------------------------------------------------------------------------------ */
+/* ---- the recording ----------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -547,6 +548,7 @@ static int run(struct query_job *j)
 	ret = open_recording(&j->q) ?: open_sqlite(&j->q);
 	if (ret)
 		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir, strerror(-ret));
+	output_catch_signals(!j->output);
 	progress_begin(&j->q.progress, j->quiet);
 	if (!j->sql && !j->output)
 		j->sql = "SELECT * FROM tables";

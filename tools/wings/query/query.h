@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
- * read the stream files in place (query_events.c, by query_scan.c). All other tables describe
- * the recording: they are small, and filled in memory when a query names them
- * (query_tables.c).
+ * read the stream files in place (query_events.c, by query_scan.c). All other tables are
+ * temporary tables of SQLite, filled when a query names them: descriptions of the recording
+ * (query_tables.c), spans and messages (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -51,7 +51,7 @@ struct query {
 	__u64 total_bytes;		/* size of all stream files */
 };
 
-/* ---- names: query_tables.c --------------------------------------------------------- */
+/* ---- names: query_tables.c --------------------------------------------- */
 
 /* Makes the table @name if the recording has it, and the query does not name it for the first
  * time. Returns 0; -ENOENT: there is no such table; or -errno. */
@@ -62,7 +62,38 @@ int query_table_use(struct query *q, const char *name);
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
-/* ---- tables of events: query_events.c ---------------------------------------------- */
+/* ---- rows of tables in memory or, if large, in a temporary file: query_rows.c  */
+
+struct query_rows {
+	struct query *q;
+	sqlite3_stmt *insert;
+	int at;			/* number of values in the present row */
+	int err;		/* first -errno */
+};
+
+/*
+ * Each function puts the next value of a row.
+ * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
+ */
+void query_put_null(struct query_rows *r);
+void query_put_text(struct query_rows *r, const char *text);
+void query_put_number(struct query_rows *r, __s64 value);
+void query_put_unsigned(struct query_rows *r, __u64 value);
+void query_put_known(struct query_rows *r, __u64 value, __u64 unknown);
+void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown);	/* its time, ns */
+void query_put_node(struct query_rows *r, __u32 node);
+
+/* Adds the row to the table. Returns 0 or -errno. */
+int query_end_row(struct query_rows *r);
+
+/* ---- spans, calls and messages: query_spans.c -------------------------- */
+
+/* Fill the tables. Return 0 or -errno. */
+int query_fill_spans(struct query_rows *r);
+int query_fill_calls(struct query_rows *r);
+int query_fill_messages(struct query_rows *r);
+
+/* ---- tables of events: query_events.c ---------------------------------- */
 
 /* Columns of all tables of events; the table `events` has one more, `fields` */
 #define QUERY_LEADING \
@@ -74,6 +105,10 @@ int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
  * -ENOMEM. */
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
+
+/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length; 0:
+ * out of memory. */
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
@@ -98,7 +133,7 @@ int query_columns_make(struct query_columns *columns, const struct query_type *t
 void query_columns_free(struct query_columns *columns);
 const char *query_column_type(const struct tsct_field *field);
 
-/* ---- reading events: query_scan.c --------------------------------------------------- */
+/* ---- reading events: query_scan.c -------------------------------------- */
 
 /* Events that a scan returns */
 struct query_want {
@@ -129,6 +164,9 @@ struct query_scan {
 	bool first;			/* the first scan of the query, which shows the progress */
 };
 
+/* Callback for damage; @arg: struct query. Prints each sentence once. */
+void query_report(void *arg, const char *sentence);
+
 /* @numbers: as in struct query_scan, kept by the caller */
 void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);
 void query_scan_free(struct query_scan *scan);
@@ -145,11 +183,12 @@ const struct tsct_identity *query_identity(struct query *q);
 /* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: none */
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 
-/* ---- results: query_output.c ---------------------------------------------------------- */
+/* ---- results: query_output.c ------------------------------------------- */
 
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
 
-/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE, or the error of a step. */
+/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
+ * or the error of a step. */
 int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
 
 /* Writes all rows of @stmt to the table @table of the database @to. Returns SQLITE_DONE, or the

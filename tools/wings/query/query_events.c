@@ -54,7 +54,7 @@ static const char *const leading[] = {
 };
 _Static_assert(sizeof(leading) / sizeof(*leading) == FIELDS, "a leading column has no name");
 
-/* ---- columns of fields -------------------------------------------------------------- */
+/* ---- columns of fields ------------------------------------------------- */
 
 const char *query_column_type(const struct tsct_field *field)
 {
@@ -80,7 +80,7 @@ static bool is_leading(const char *name)
 	return false;
 }
 
-/* Returns true if SQLite would take @name for a leading column or another field: it ignores case. */
+/* Returns true if SQLite, which ignores case, would take @name for another column. */
 static bool is_taken(const struct query_columns *c, const char *name)
 {
 	__u32 i;
@@ -152,7 +152,7 @@ void query_columns_free(struct query_columns *c)
 	*c = (struct query_columns) { .nr = 0 };
 }
 
-/* ---- tables ---------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------ */
 
 /* Registered name of a table */
 struct source {
@@ -247,7 +247,7 @@ static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *a
 	return err;
 }
 
-/* ---- plans ------------------------------------------------------------------------------ */
+/* ---- plans ------------------------------------------------------------- */
 
 /* Returns true if a constraint can narrow a scan. @ret_exact: SQLite need not check it again. */
 static bool is_usable(sqlite3_index_info *info, int i, bool *ret_exact)
@@ -369,7 +369,7 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 	}
 }
 
-/* ---- cursors ------------------------------------------------------------------------------ */
+/* ---- cursors ----------------------------------------------------------- */
 
 static int events_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 {
@@ -435,7 +435,7 @@ static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------ */
 
 static void put_unsigned(sqlite3_context *to, __u64 value)
 {
@@ -533,28 +533,25 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 	put_value(to, &c->text, &v);
 }
 
-static void put_fields(sqlite3_context *to, struct events_cursor *c)
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
 {
-	const struct tsct_trace_event *e = &c->scan.s->event;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 	char *at;
 
-	c->text.len = 0;
-	at = tsct_text_reserve(&c->text, 2 + TSCT_JSON_TEXT(e->len) + e->def->nr_fields *
+	text->len = 0;
+	at = tsct_text_reserve(text, 3 + TSCT_JSON_TEXT(e->len) + e->def->nr_fields *
 			       (TSCT_VALUE_ROOM + sizeof(v.field->name) + 4));
-	if (!at) {
-		sqlite3_result_error_nomem(to);
-		return;
-	}
+	if (!at)
+		return 0;
 	*at++ = '{';
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
 		at = tsct_value_put_json(at, &v);
 	}
-	*at++ = '}';
-	sqlite3_result_text(to, c->text.at, (int)(at - c->text.at), SQLITE_TRANSIENT);
+	strcpy(at, "}");
+	return (size_t)(at + 1 - text->at);
 }
 
 /* Finds the event's thread and its process. */
@@ -601,6 +598,7 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	const struct tsct_trace_event *e = &c->scan.s->event;
 	const struct tsct_recording *rec = t->q->rec;
 	__u64 error;
+	size_t len;
 
 	switch (column) {
 	case TIME_NS:
@@ -626,8 +624,11 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	case NAME: put_name(to, &c->text, e->def->name); break;
 	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
 	default:
-		if (t->all)
-			put_fields(to, c);
+		len = t->all ? query_fields(&c->text, e) : 0;
+		if (len)
+			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
+		else if (t->all)
+			sqlite3_result_error_nomem(to);
 		else
 			put_field(to, c, &t->columns.layouts[t->numbers[e->stream]
 				  [c->scan.s->id - TSCT_ID_FIRST] - 1], (__u32)column - FIELDS);

@@ -12,7 +12,7 @@
 #define MEASURED_ROWS	256	/* rows of a table whose cells determine the widths */
 #define WIDTH_MAX	60	/* longer cells do not widen a column */
 
-/* ---- names of columns ------------------------------------------------------------------- */
+/* ---- names of columns -------------------------------------------------- */
 
 /*
  * Returns the names of a statement's columns, malloc'ed; NULL: out of memory. The second column
@@ -46,7 +46,7 @@ static void free_names(char **names, int nr)
 	free(names);
 }
 
-/* ---- values ------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------ */
 
 /* Appends a value as text; blobs are hexadecimal. @escape: for a terminal */
 static void add_value(struct tsct_text *to, sqlite3_stmt *stmt, int i, bool escape)
@@ -105,7 +105,7 @@ static void add_json(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 	}
 }
 
-/* ---- forms ---------------------------------------------------------------------------------- */
+/* ---- forms ------------------------------------------------------------- */
 
 static void add_json_row(struct tsct_text *to, sqlite3_stmt *stmt, char **names)
 {
@@ -279,7 +279,7 @@ int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progr
 	return ret;
 }
 
-/* ---- a database ------------------------------------------------------------------------------ */
+/* ---- a database -------------------------------------------------------- */
 
 /* Returns the statement that inserts a row, after the table was made; NULL: an error of @to. */
 static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *table, char **names)

@@ -44,7 +44,7 @@ const struct tsct_identity *query_identity(struct query *q)
 	return &q->identity;
 }
 
-static void report(void *arg, const char *sentence)
+void query_report(void *arg, const char *sentence)
 {
 	struct query *q = arg;
 	const __u64 hash = tsct_hash(0, sentence, strlen(sentence));
@@ -61,7 +61,7 @@ void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers)
 {
 	*scan = (struct query_scan) {
 		.q = q, .numbers = numbers,
-		.dir = { .dirfd = q->dirfd, .rec = q->rec, .report = report, .arg = q },
+		.dir = { .dirfd = q->dirfd, .rec = q->rec, .report = query_report, .arg = q },
 	};
 }
 
@@ -94,7 +94,7 @@ void query_scan_free(struct query_scan *scan)
 	free_wanted(scan);
 }
 
-/* ---- what is wanted ------------------------------------------------------------------- */
+/* ---- what is wanted ---------------------------------------------------- */
 
 static bool is_wanted_file(const struct query_scan *scan, __u32 location)
 {
@@ -142,7 +142,7 @@ static int want_types(struct query_scan *scan)
 	return scan->wanted ? 0 : -ENOMEM;
 }
 
-/* ---- files ---------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------- */
 
 /*
  * Passes over the packets that end before the wanted time, by their headers. The events in
@@ -221,7 +221,7 @@ static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 	}
 }
 
-/* ---- scans ---------------------------------------------------------------------------- */
+/* ---- scans ------------------------------------------------------------- */
 
 static int begin_ordered(struct query_scan *scan)
 {

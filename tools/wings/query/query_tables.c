@@ -7,73 +7,7 @@
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
 
-/* ---- rows ----------------------------------------------------------------------------- */
-
-struct rows {
-	struct query *q;
-	sqlite3_stmt *insert;
-	int at;			/* number of values in the present row */
-	int err;		/* of SQLite */
-};
-
-static void put_null(struct rows *r)
-{
-	r->at++;
-}
-
-/* @text: NULL: unknown */
-static void put_text(struct rows *r, const char *text)
-{
-	const size_t len = text ? strlen(text) : 0;
-	char *clean = text ? malloc(3 * len + 1) : NULL;
-
-	if (text && !clean)
-		r->err = SQLITE_NOMEM;
-	if (clean)
-		sqlite3_bind_text(r->insert, r->at + 1, clean, (int)tsct_utf8_clean(clean, text, len),
-				  free);
-	r->at++;
-}
-
-static void put_number(struct rows *r, __s64 value)
-{
-	sqlite3_bind_int64(r->insert, ++r->at, value);
-}
-
-/* @value: @unknown: unknown */
-static void put_known(struct rows *r, __u64 value, __u64 unknown)
-{
-	if (value == unknown || value > INT64_MAX)
-		put_null(r);
-	else
-		put_number(r, (__s64)value);
-}
-
-/* Puts the time of a tick; @unknown: a tick whose time is unknown. */
-static void put_tick(struct rows *r, __u64 tick, __u64 unknown)
-{
-	if (tick == unknown)
-		put_null(r);
-	else
-		put_number(r, tsct_clock_params_ns(&r->q->rec->real, tick));
-}
-
-static void put_node(struct rows *r, __u32 node)
-{
-	put_text(r, tsct_recording_node_name(r->q->rec, tsct_recording_node_of(r->q->rec, node)));
-}
-
-static void end_row(struct rows *r)
-{
-	int err = sqlite3_step(r->insert) == SQLITE_DONE ? SQLITE_OK : SQLITE_NOMEM;
-
-	sqlite3_reset(r->insert);
-	sqlite3_clear_bindings(r->insert);
-	r->err = r->err ?: err;
-	r->at = 0;
-}
-
-/* ---- what the options select ------------------------------------------------------------ */
+/* ---- what the options select ------------------------------------------- */
 
 static bool is_wanted_node(const struct query *q, __u32 node)
 {
@@ -97,10 +31,10 @@ static bool is_wanted_time(const struct query *q, __u64 from, __u64 until)
 		 tsct_clock_params_ns(&q->rec->real, until) >= q->selection.from_ns);
 }
 
-/* ---- threads and processes ------------------------------------------------------------------ */
+/* ---- threads and processes --------------------------------------------- */
 
 /* A state of a thread, until the thread's next state */
-static void put_state(struct rows *r, const struct tsct_identity_thread *s, __u64 from,
+static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
 		      __u64 until, bool process)
 {
 	const struct tsct_identity *all = query_identity(r->q);
@@ -110,25 +44,25 @@ static void put_state(struct rows *r, const struct tsct_identity_thread *s, __u6
 	if (!tsct_filter_in(&r->q->filter.threads, s->state.tid) ||
 	    !is_wanted_node(r->q, s->node) || !is_wanted_time(r->q, from, until))
 		return;
-	put_node(r, s->node);
+	query_put_node(r, s->node);
 	if (!process)
-		put_number(r, s->state.tid);
-	put_known(r, s->state.tgid, 0);
-	put_text(r, *s->name ? s->name : NULL);
+		query_put_number(r, s->state.tid);
+	query_put_known(r, s->state.tgid, 0);
+	query_put_text(r, *s->name ? s->name : NULL);
 	if (!process)
-		put_text(r, of && *of->name ? of->name : NULL);
-	put_tick(r, from, 0);
-	put_tick(r, until, UINT64_MAX);
-	put_known(r, s->state.start_ns, 0);
+		query_put_text(r, of && *of->name ? of->name : NULL);
+	query_put_tick(r, from, 0);
+	query_put_tick(r, until, UINT64_MAX);
+	query_put_known(r, s->state.start_ns, 0);
 	if (!process)
-		put_known(r, s->state.ns_tid, 0);
-	put_known(r, s->state.ns_tgid, 0);
-	put_known(r, s->state.pid_ns, 0);
-	put_text(r, tsct_identity_cgroup(all, s->node, s->state.cgroup));
-	end_row(r);
+		query_put_known(r, s->state.ns_tid, 0);
+	query_put_known(r, s->state.ns_tgid, 0);
+	query_put_known(r, s->state.pid_ns, 0);
+	query_put_text(r, tsct_identity_cgroup(all, s->node, s->state.cgroup));
+	query_end_row(r);
 }
 
-static void fill_states(struct rows *r, bool processes)
+static void fill_states(struct query_rows *r, bool processes)
 {
 	const struct tsct_identity *all = query_identity(r->q);
 	const struct tsct_identity_thread *s = all->threads, *end = s + all->nr_threads, *next;
@@ -151,19 +85,19 @@ static void fill_states(struct rows *r, bool processes)
 	}
 }
 
-static void fill_threads(struct rows *r)
+static void fill_threads(struct query_rows *r)
 {
 	fill_states(r, false);
 }
 
-static void fill_processes(struct rows *r)
+static void fill_processes(struct query_rows *r)
 {
 	fill_states(r, true);
 }
 
-/* ---- nodes, CPUs, clocks ---------------------------------------------------------------------- */
+/* ---- nodes, CPUs, clocks ----------------------------------------------- */
 
-static void fill_nodes(struct rows *r)
+static void fill_nodes(struct query_rows *r)
 {
 	const struct tsct_recording *rec = r->q->rec;
 	const struct tsct_recorded_node *n;
@@ -174,18 +108,18 @@ static void fill_nodes(struct rows *r)
 		n = &rec->nodes[i];
 		if (!is_wanted_node(r->q, i))
 			continue;
-		put_number(r, i);
-		put_text(r, tsct_recording_node_name(rec, i));
-		put_known(r, n->same ? n->same - 1 : ~0ULL, ~0ULL);
-		put_text(r, n->host);
-		put_text(r, n->kernel);
-		put_text(r, n->cpu_model);
-		put_text(r, n->command);
-		put_text(r, n->provider);
+		query_put_number(r, i);
+		query_put_text(r, tsct_recording_node_name(rec, i));
+		query_put_known(r, n->same ? n->same - 1 : ~0ULL, ~0ULL);
+		query_put_text(r, n->host);
+		query_put_text(r, n->kernel);
+		query_put_text(r, n->cpu_model);
+		query_put_text(r, n->command);
+		query_put_text(r, n->provider);
 		*tsct_digits_bytes(boot_id, n->boot_id, 16) = '\0';
-		put_text(r, boot_id);
-		put_number(r, rec->complete && !n->cut_off);
-		end_row(r);
+		query_put_text(r, boot_id);
+		query_put_number(r, rec->complete && !n->cut_off);
+		query_end_row(r);
 	}
 }
 
@@ -199,7 +133,7 @@ static const struct tsct_recorded_cpu *find_cpu(const struct tsct_recorded_node 
 	return NULL;
 }
 
-static void fill_cpus(struct rows *r)
+static void fill_cpus(struct query_rows *r)
 {
 	const struct tsct_recording *rec = r->q->rec;
 	const struct tsct_recorded_cpu *cpu;
@@ -209,16 +143,16 @@ static void fill_cpus(struct rows *r)
 		if (tsct_recording_cpu_of(rec, i) != i || !r->q->selection.locations[i])
 			continue;
 		cpu = find_cpu(&rec->nodes[rec->locations[i].node], rec->locations[i].cpu);
-		put_node(r, rec->locations[i].node);
-		put_number(r, rec->locations[i].cpu);
-		put_known(r, cpu ? cpu->package : ~0ULL, ~0ULL);
-		put_known(r, cpu ? cpu->core : ~0ULL, ~0ULL);
-		put_known(r, cpu ? cpu->memory_node : ~0ULL, ~0ULL);
-		end_row(r);
+		query_put_node(r, rec->locations[i].node);
+		query_put_number(r, rec->locations[i].cpu);
+		query_put_known(r, cpu ? cpu->package : ~0ULL, ~0ULL);
+		query_put_known(r, cpu ? cpu->core : ~0ULL, ~0ULL);
+		query_put_known(r, cpu ? cpu->memory_node : ~0ULL, ~0ULL);
+		query_end_row(r);
 	}
 }
 
-static void fill_clock(struct rows *r)
+static void fill_clock(struct query_rows *r)
 {
 	const struct tsct_recording *rec = r->q->rec;
 	const struct tsct_recorded_node *n;
@@ -230,46 +164,46 @@ static void fill_clock(struct rows *r)
 		if (!is_wanted_node(r->q, i))
 			continue;
 		utc = tsct_recording_worst_utc_ns(n, &source);
-		put_text(r, tsct_recording_node_name(rec, i));
-		put_tick(r, rec->begin, UINT64_MAX);
-		put_tick(r, rec->end, UINT64_MAX);
-		put_text(r, rec->merged ? NULL : tsct_ctf_sources[rec->source]);
-		put_text(r, tsct_timestamps_names[rec->timestamps]);
-		put_text(r, n->sync.on ? tsct_sync_role_names[n->sync.role] : NULL);
-		put_known(r, tsct_recording_node_worst_ns(rec, i, rec->begin, rec->end), UINT64_MAX);
-		put_known(r, tsct_recording_node_clock_ns(rec, i, rec->end), UINT64_MAX);
-		put_known(r, utc, UINT64_MAX);
-		put_text(r, source == TSCT_UTC_UNKNOWN ? NULL : tsct_utc_source_name(source));
-		end_row(r);
+		query_put_text(r, tsct_recording_node_name(rec, i));
+		query_put_tick(r, rec->begin, UINT64_MAX);
+		query_put_tick(r, rec->end, UINT64_MAX);
+		query_put_text(r, rec->merged ? NULL : tsct_ctf_sources[rec->source]);
+		query_put_text(r, tsct_timestamps_names[rec->timestamps]);
+		query_put_text(r, n->sync.on ? tsct_sync_role_names[n->sync.role] : NULL);
+		query_put_known(r, tsct_recording_node_worst_ns(rec, i, rec->begin, rec->end), UINT64_MAX);
+		query_put_known(r, tsct_recording_node_clock_ns(rec, i, rec->end), UINT64_MAX);
+		query_put_known(r, utc, UINT64_MAX);
+		query_put_text(r, source == TSCT_UTC_UNKNOWN ? NULL : tsct_utc_source_name(source));
+		query_end_row(r);
 	}
 }
 
-/* ---- losses, filters ------------------------------------------------------------------------------ */
+/* ---- losses, filters --------------------------------------------------- */
 
-static void fill_losses(struct rows *r)
+static void fill_losses(struct query_rows *r)
 {
 	const struct tsct_recording *rec = r->q->rec;
 	struct tsct_loss_time *times;
 	__u32 nr, i;
 
 	if (tsct_trace_loss_times(r->q->trace, &times, &nr))
-		r->err = SQLITE_NOMEM;
+		r->err = -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		if (!r->q->selection.locations[times[i].location] ||
 		    !is_wanted_time(r->q, times[i].from, times[i].until))
 			continue;
-		put_tick(r, times[i].from, UINT64_MAX);
-		put_tick(r, times[i].until, UINT64_MAX);
-		put_node(r, rec->locations[times[i].location].node);
-		put_number(r, rec->locations[times[i].location].cpu);
-		put_text(r, rec->streams[times[i].stream].name);
-		put_known(r, times[i].events, 0);
-		end_row(r);
+		query_put_tick(r, times[i].from, UINT64_MAX);
+		query_put_tick(r, times[i].until, UINT64_MAX);
+		query_put_node(r, rec->locations[times[i].location].node);
+		query_put_number(r, rec->locations[times[i].location].cpu);
+		query_put_text(r, rec->streams[times[i].stream].name);
+		query_put_known(r, times[i].events, 0);
+		query_end_row(r);
 	}
 	free(times);
 }
 
-static void fill_filters(struct rows *r)
+static void fill_filters(struct query_rows *r)
 {
 	const struct tsct_recording *rec = r->q->rec;
 	__u32 i, option;
@@ -278,22 +212,45 @@ static void fill_filters(struct rows *r)
 		for (option = 0; option < TSCT_REQUEST_NR; option++) {
 			if (!rec->nodes[i].requests[option] || !is_wanted_node(r->q, i))
 				continue;
-			put_text(r, tsct_recording_node_name(rec, i));
-			put_text(r, tsct_request_names[option]);
-			put_text(r, rec->nodes[i].requests[option]);
-			put_known(r, option == TSCT_REQUEST_RATE_LIMIT ?
+			query_put_text(r, tsct_recording_node_name(rec, i));
+			query_put_text(r, tsct_request_names[option]);
+			query_put_text(r, rec->nodes[i].requests[option]);
+			query_put_known(r, option == TSCT_REQUEST_RATE_LIMIT ?
 				  tsct_recording_limited(rec, i) : UINT64_MAX, UINT64_MAX);
-			end_row(r);
+			query_end_row(r);
 		}
 }
 
-/* ---- the tables, and their columns ------------------------------------------------------------------ */
+/* ---- the tables, and their columns ------------------------------------- */
 
-static void fill_tables(struct rows *r);
+static void fill_spans(struct query_rows *r)
+{
+	r->err = query_fill_spans(r) ?: r->err;
+}
+
+static void fill_calls(struct query_rows *r)
+{
+	r->err = query_fill_calls(r) ?: r->err;
+}
+
+static void fill_messages(struct query_rows *r)
+{
+	r->err = query_fill_messages(r) ?: r->err;
+}
+
+static void fill_tables(struct query_rows *r);
+
+#define SPANS	"node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, name TEXT," \
+	" begin_ns INTEGER, end_ns INTEGER, duration_ns INTEGER, state TEXT, open_until_ns INTEGER," \
+	" depth INTEGER, begin_fields TEXT, end_fields TEXT"
+/* Columns of one end of a message */
+#define END_COLUMNS(end) \
+	" " end "_name TEXT, " end "_node TEXT, " end "_tid INTEGER, " end "_thread TEXT, " end \
+	"_pid INTEGER, " end "_process TEXT, " end "_ns INTEGER"
 
 static const struct described {
 	const char *name, *columns;
-	void (*fill)(struct rows *r);	/* NULL: the virtual table `events` */
+	void (*fill)(struct query_rows *r);	/* NULL: the virtual table `events` */
 } described[] = {
 	{ "events", QUERY_LEADING ", fields TEXT", NULL },
 	{ "threads", "node TEXT, tid INTEGER, pid INTEGER, name TEXT, process TEXT,"
@@ -312,6 +269,10 @@ static const struct described {
 	{ "clock", "node TEXT, begin_ns INTEGER, end_ns INTEGER, source TEXT, timestamps TEXT,"
 	  " role TEXT, error_ns INTEGER, clock_error_ns INTEGER, utc_error_ns INTEGER,"
 	  " utc_source TEXT", fill_clock },
+	{ "spans", SPANS, fill_spans },
+	{ "calls", SPANS, fill_calls },
+	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
+	  ", latency_ns INTEGER, error_ns INTEGER", fill_messages },
 	{ "tables", "name TEXT, columns TEXT", fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))
@@ -348,7 +309,7 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 {
 	struct query_columns columns = { .nr = 0 };
 	struct tsct_text text = { .at = NULL };
-	struct rows *r = arg;
+	struct query_rows *r = arg;
 	__u32 i;
 
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
@@ -360,16 +321,16 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 				query_column_type(columns.all[i].field));
 	tsct_text_add(&text, "", 1);
 	if (text.failed)
-		r->err = SQLITE_NOMEM;
-	put_text(r, name);
-	put_text(r, text.failed ? NULL : text.at);
-	end_row(r);
+		r->err = -ENOMEM;
+	query_put_text(r, name);
+	query_put_text(r, text.failed ? NULL : text.at);
+	query_end_row(r);
 	query_columns_free(&columns);
 	free(text.at);
 	return r->err;
 }
 
-static void fill_tables(struct rows *r)
+static void fill_tables(struct query_rows *r)
 {
 	query_table_each(r->q, fill_table, r);
 }
@@ -384,26 +345,29 @@ static void note_columns(struct query *q, const char *columns)
 	}
 }
 
+/* Makes a temporary table, which SQLite keeps in memory, or in a file if it is large. */
 static int fill_described(struct query *q, const struct described *d)
 {
-	struct rows rows = { .q = q };
-	char *sql = sqlite3_mprintf("CREATE TABLE %s(%s)", d->name, d->columns);
+	struct query_rows rows = { .q = q };
+	char *sql = sqlite3_mprintf("CREATE TEMP TABLE %s(%s); BEGIN", d->name, d->columns);
 	const char *at;
+	int err = sql ? sqlite3_exec(q->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
-	rows.err = sql ? sqlite3_exec(q->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
 	sql = sqlite3_mprintf("INSERT INTO %s VALUES(?", d->name);
 	for (at = d->columns; sql && (at = strchr(at, ',')); at++)
 		sql = sqlite3_mprintf("%z,?", sql);
 	sql = sql ? sqlite3_mprintf("%z)", sql) : NULL;
-	if (!rows.err)
-		rows.err = sql ? sqlite3_prepare_v2(q->db, sql, -1, &rows.insert, NULL) : SQLITE_NOMEM;
+	if (!err)
+		err = sql ? sqlite3_prepare_v2(q->db, sql, -1, &rows.insert, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
-	if (!rows.err)
+	if (!err)
 		d->fill(&rows);
 	sqlite3_finalize(rows.insert);
+	if (!err && !rows.err)
+		err = sqlite3_exec(q->db, "COMMIT", NULL, NULL, NULL);
 	note_columns(q, d->columns);
-	return rows.err ? -ENOMEM : 0;
+	return rows.err ? rows.err : err ? -ENOMEM : 0;
 }
 
 /* Finds the events of a table NAME or NAME/KIND. Returns their number. */
