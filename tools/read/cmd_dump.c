@@ -308,8 +308,7 @@ static void report_no_match(const struct dump *d)
 	if (d->filter.threads.nr)
 		ctl_error("--tid: no selected event has such a"
 		      " thread; 'trace-ctl stat -a' lists all threads");
-	else if (d->filter.nr_events || d->filter.nr_nodes || d->filter.cpus.nr ||
-		 d->filter.from || d->filter.to)
+	else if (tsct_filter_selects(&d->filter))
 		ctl_error("no event matches the filter");
 }
 

@@ -77,6 +77,11 @@ TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, 
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
+/* Writes, as a member of JSON, the fields of a call whose values have another text than a number,
+ * such as the names of flags. Returns the end of the text. */
+TSCT_WING char *dump_call_json(char *at, const struct tsct_syscall *call,
+			       const struct tsct_trace_event *e);
+
 /* Adds the lines of calls that have not ended. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_finish(struct dump *d);
 TSCT_WING void dump_calls_free(struct dump *d);
