@@ -227,7 +227,7 @@ def record(r, work, env):
                 wait_for("a snapshot", lambda: recorder.ended() or snapshot(f"{work}/r", env) or
                          all(p.poll() is not None for p in loads))
             for p in loads:
-                p.wait(WAIT_S)
+                need(p.wait(WAIT_S) in (0, -signal.SIGKILL), "the load has status", p.returncode)
             if way != "killed":
                 recorder.end()
     finally:
@@ -477,6 +477,7 @@ def main():
             print(f"{turns} turns, {good} without a fault, {lossy} with losses", flush=True)
     print(f"{good} of {turns} turns without a fault; {sum_claims} spans; beside {whole} whole"
           f" recordings of everything; {lossy} with losses")
+    need(sum_claims, "nothing is drawn, printed or exported")
     return good != turns
 
 
