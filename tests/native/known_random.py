@@ -195,6 +195,9 @@ def record(r, work, env):
     # All calls of all threads are many on a busy machine.
     if way in ("all", "killed", "flight") and "--comm" not in words:
         words += ["--comm", "spans"]
+    # A flight recorder needs more blocks.
+    if way == "flight" and "--blocks" in words:
+        words[words.index("--blocks") + 1] = "4"
     truth = Recorder(f"{work}/truth", ["-a", "-e", "sched", "-e", "syscalls"], env)
     second = Recorder(f"{work}/s", ["-a", "--comm", "spans", "-e", "sched", "-e", "syscalls"],
                       env) if r.random() < 0.3 else None
