@@ -93,7 +93,7 @@ with_threads = len(sys.argv) > 2
 assert with_threads == (s["threads"] is not None), s["threads"]
 assert not with_threads or \
     [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]] == [
-    (1, "", None, 4, .4, 1, 3.003), (0, "", 0, 3, .3, 3, 6), (2, "", None, 2, .2, 2, 4),
+    (1, "", None, 4, .4, 1, 3.003), (0, "", None, 3, .3, 3, 6), (2, "", None, 2, .2, 2, 4),
     (3, "", None, 1, .1, 0, 0), (4, "", None, 1, .1, 5, 5),
     (12, "two\a", None, 0, 0, None, None), (11, "one", None, 0, 0, None, None)], s["threads"]
 assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [
