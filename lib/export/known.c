@@ -358,6 +358,27 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
 }
 
+static bool is_same(const struct tsct_identity_thread *a, const struct tsct_identity_thread *b)
+{
+	return a->node == b->node && a->state.tid == b->state.tid &&
+		a->generation == b->generation;
+}
+
+/* Returns true if a thread has had the name @name in all its states. @who: one of them */
+static bool is_always(const struct tsct_identity *identity, const struct tsct_identity_thread *who,
+		      const char *name)
+{
+	const struct tsct_identity_thread *const end = identity->threads + identity->nr_threads;
+	const struct tsct_identity_thread *t = who;
+
+	while (t > identity->threads && is_same(t - 1, who))
+		t--;
+	for (; t < end && is_same(t, who); t++)
+		if (strcmp(t->name, name))
+			return false;
+	return true;
+}
+
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
@@ -372,7 +393,8 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 		return true;
 	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&
 		!requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
-		(!requests[TSCT_REQUEST_COMM] || !strcmp(who->name, requests[TSCT_REQUEST_COMM]));
+		(!requests[TSCT_REQUEST_COMM] ||
+		 is_always(k->identity, who, requests[TSCT_REQUEST_COMM]));
 }
 
 bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)

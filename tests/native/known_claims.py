@@ -15,18 +15,18 @@ import subprocess
 import sys
 
 from page_bytes import Bytes
-from unknowncheck import element
 
 Claim = collections.namedtuple("Claim", "tid name begin end n m last")
 
 
 def of_page(path):
-    """Returns the slices and calls of a page, and the times of threads on CPUs:
-    [(CPU, tid, from, to, has an end)]"""
+    """Returns the slices and calls of a page; the times of threads on CPUs: [(CPU, tid, from, to,
+    has an end)]; the times of losses: [(channel, CPU, from, to)]; and the page's end."""
     with open(path, encoding="utf-8") as file:
         page = file.read()
-    d = json.loads(element(page, "data"))
-    r, t, origin = Bytes(element(page, "spans")), 0, int(d["origin"])
+    element = lambda name: re.search(f'id="{name}">(.*?)</script>', page, re.S)[1]
+    d = json.loads(element("data"))
+    r, t, origin = Bytes(element("spans")), 0, int(d["origin"])
     claims, runs, defs, threads = [], [], d["defs"], d["threads"]
     number = lambda edge: int.from_bytes(edge[3][:8], "little") if edge else None
     for _ in range(d["spans"]):
@@ -43,7 +43,9 @@ def of_page(path):
         own = label in ("outer", "inner", "work")
         claims.append(Claim(threads[row][1], label, start, stop, number(begin) if own else None,
                             number(end) if own else None, not end))
-    return claims, runs, origin + d["span"]
+    gaps = [(channel, d["cpus"][row][1], origin + since, origin + to)
+            for row, channel, since, to, _ in d["gaps"]]
+    return claims, runs, gaps, origin + d["span"]
 
 
 class Stacks:
