@@ -309,14 +309,17 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
+/* Returns false if the last events may be missing, as the recorder runs or was killed. */
+static bool is_whole(const struct tsct_recording *rec, __u32 location)
+{
+	return rec->complete && !rec->nodes[rec->locations[location].node].cut_off;
+}
+
 __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 {
 	const struct tsct_known_run *run = &k->runs[location];
-	const __u32 node = k->rec->locations[location].node;
 
-	/* The last events of a recorder that was killed may be missing. */
-	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
-		run->seen : UINT64_MAX;
+	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
 /* Leaves the calls of the threads of a node. @tid: of those with this number; NULL: of all */
@@ -386,8 +389,9 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	__u32 i;
 
 	for (i = 0; i < k->nr_losses; i++)
-		if (k->losses[i].events && k->switches[k->losses[i].stream] &&
-		    tsct_known_node(k, k->losses[i].location) == node)
+		if (k->switches[k->losses[i].stream] &&
+		    tsct_known_node(k, k->losses[i].location) == node &&
+		    (k->losses[i].events || is_whole(k->rec, k->losses[i].location)))
 			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;

@@ -124,7 +124,8 @@ int tsct_known_calls(struct tsct_known *known, struct tsct_spans *calls,
  * is known to run; UINT64_MAX: the end of the recording */
 __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
 
-/* Returns true if each switch to a thread is recorded; false: their number is unknown.
+/* Returns true if each switch to a thread is recorded, as far as its recorder has written; false:
+ * their number is unknown.
  * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);

@@ -50,9 +50,9 @@ def need(true, *what):
         raise Wrong(" ".join(map(str, what)))
 
 
-def trace_ctl(*words, statuses=(0, 3)):
+def trace_ctl(*words, statuses=(0, 3), env=None):
     result = subprocess.run([CTL, *words], text=True, capture_output=True, timeout=WAIT_S,
-                            check=False, errors="surrogateescape")
+                            check=False, errors="surrogateescape", env=env)
     need(result.returncode in statuses, *words, "has status", result.returncode,
          result.stderr[-300:])
     return result.stdout
@@ -74,13 +74,12 @@ def end_all():
 
 
 def start_recorder(out, words, env):
-    """Starts a recorder, which is ready when this returns"""
-    flight = "-f" in words
-    end = [] if flight else ["--duration", str(WAIT_S)]
+    """Starts a recorder, which is ready when this returns."""
     with open(f"{out}.err", "wb") as errors:
-        process = start([CTL, "record", "-q", "-o", out, *end, *words], env, stderr=errors)
+        process = start([CTL, "record", "-q", "-o", out, "--duration", str(WAIT_S), *words], env,
+                        stderr=errors)
     wait_for("a recording", lambda: process.poll() is not None or
-             (snapshot(f"{out}0", env) if flight else os.path.exists(f"{out}/metadata")))
+             os.path.exists(f"{out}/metadata"))
     need(process.poll() is None, "no recording:", words, open(f"{out}.err").read())
     return process
 
@@ -89,14 +88,6 @@ def end(recorder, how=signal.SIGINT):
     recorder.send_signal(how)
     status = recorder.wait(WAIT_S)
     need(status in (0, 3, -signal.SIGKILL), "the recorder ended with", status)
-
-
-def snapshot(out, env):
-    """Copies the flight recorders. Returns true when they have the channel of kernel events."""
-    shutil.rmtree(out, ignore_errors=True)
-    result = subprocess.run([CTL, "snapshot", "-o", out], env=env, check=False, text=True,
-                            capture_output=True)
-    return result.returncode in (0, 3) and "channel record-" in result.stderr
 
 
 def options(r):
@@ -175,7 +166,8 @@ def record(r, work, env):
                                         contained(r, programs)], env)
             need(result.returncode in (0, 3), "record:", words, result.stderr)
         else:
-            record_running(r, work, env, words, way, programs, group)
+            how = record_flight if way == "flight" else record_running
+            how(r, work, env, words, way, programs, group)
     finally:
         if os.path.isdir(group):
             wait_for("an empty cgroup", lambda: not open(f"{group}/cgroup.procs").read())
@@ -199,23 +191,32 @@ def record_running(r, work, env, words, way, programs, group):
     loads = [start(["sh", "-c", shell + account.shell(p.argv())], env,
                    stderr=subprocess.DEVNULL) for p in programs]
     wait_for("early spans", lambda: all(p.started(2) for p in programs))
-    if way == "late" or (way == "flight" and r.random() < 0.5):
-        words += ["-p", ",".join(str(p.pid) for p in loads)]
-    else:
-        words += ["-a"]
-    words += ["-f"] * (way == "flight")
-    recorder = start_recorder(f"{work}/{'f' if way == 'flight' else 'r'}", words, env)
+    words += ["-p", ",".join(str(p.pid) for p in loads)] if way == "late" else ["-a"]
+    recorder = start_recorder(f"{work}/r", words, env)
     open(f"{work}/go", "w").close()
     if r.random() < 0.5:	# the recorder ends while programs run
         time.sleep(r.uniform(0, 0.3))
     else:
         for p in loads:
             p.wait(WAIT_S)
-    if way == "flight":
-        wait_for("a snapshot", lambda: snapshot(f"{work}/r", env) or recorder.poll() is not None)
     end(recorder, signal.SIGKILL if way == "killed" else signal.SIGINT)
     for p in loads:
         need(p.wait(WAIT_S) in (0, -signal.SIGKILL), "the load has status", p.returncode)
+
+
+def record_flight(r, work, env, words, _, programs, __):
+    """Copies a flight recorder, which has begun when its command runs."""
+    command = f"touch {work}/ready {work}/go; {contained(r, programs)}; touch {work}/ended; " \
+        f"while [ ! -e {work}/quit ]; do sleep 0.02; done"
+    words += ["-f"] + ["-a"] * (r.random() < 0.5)
+    recorder = start([CTL, "record", "-q", "-o", f"{work}/f", *words, "--", "sh", "-c", command],
+                     env, stderr=subprocess.DEVNULL)
+    part = f"{work}/" + r.choice(["ready", "ended"])
+    wait_for(part, lambda: recorder.poll() is not None or os.path.exists(part))
+    time.sleep(r.uniform(0, 0.1))
+    trace_ctl("snapshot", "-q", "-o", f"{work}/r", env=env)
+    open(f"{work}/quit", "w").close()
+    need(recorder.wait(WAIT_S) in (0, 3), "the flight recorder has status", recorder.returncode)
 
 
 # --- what is known ----------------------------------------------------------------------------
@@ -345,7 +346,8 @@ class Recording:
                 continue
             need(thread["tid"] and not (self.lost.get("sched_switch") and
                  any(self.lost["sched_switch"])), "stat: not all are recorded:", thread)
-            if self.truth.whole and not self.merged:
+            # What a recorder that was killed had not written is not counted.
+            if self.truth.whole and self.figures["complete"] and not self.merged:
                 self.truth.check_switches(thread, int(self.figures["begin_ns"]), self.end, self.near)
 
     def check_page(self, page, reader):
@@ -355,8 +357,9 @@ class Recording:
         if not reader and not self.merged and self.events:
             unknowncheck.check_runs(runs, until, self.events, self.losses, True)
             for channel, cpu, since, to in self.losses:
-                need(any(g[:2] == (channel, cpu) and g[2] <= since and g[3] >= min(to, until)
-                         for g in gaps), "no gap:", channel, cpu, since, to, gaps)
+                need(to == float("inf") or any(
+                    g[:2] == (channel, cpu) and g[2] <= since and g[3] >= min(to, until)
+                    for g in gaps), "no gap:", channel, cpu, since, to, gaps)
         done["spans"] += len(runs)
         return spans
 

@@ -17,6 +17,7 @@ import bisect
 import collections
 import glob
 import json
+import math
 import pathlib
 import re
 import struct
@@ -33,8 +34,11 @@ HEAD = struct.Struct("<I16sIQQQQQQII")
 def packets_of(directory):
     text = open(directory + "/metadata").read()
     clock = dict(re.findall(r"(\w+)=(\d+)", re.search(r'clock_real = "(.*?)"', text)[1]))
-    ns = lambda tick: int(clock["base_ns"]) + \
-        ((tick - int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
+    # Ticks are cycles, or have a power of two of them.
+    freq = int(re.search(r"freq = (\d+);", text)[1])
+    shift = round(math.log2(freq * int(clock["mult"]) / 2 ** 56 / 1e9))
+    ns = lambda tick: int(clock["base_ns"]) + ((tick * 2 ** max(-shift, 0) // 2 ** max(shift, 0) -
+                                                int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
     packets = []
     for path in glob.glob(directory + "/*_*"):
         channel, data = path.split("/")[-1].rsplit("_", 1)[0], open(path, "rb").read()

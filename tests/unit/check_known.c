@@ -333,6 +333,11 @@ TEST(test_lost_switches)
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	known.losses[0].stream = 1;
 	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	/* behind the end of a file */
+	known.losses[0].events = 0;
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	rec.complete = 0;
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 }
 
 /* With --cpu, a call ends elsewhere, unless its thread stays. */
