@@ -98,6 +98,16 @@ static void write_limit(void)
 	put(4, 0, 1, EXIT);
 }
 
+/* A snapshot of a flight recorder that had filters: the call that ends is another one. */
+static void write_snapshot(void)
+{
+	rec.snapshot = 1;
+	define(KERNEL, WORK_END + 1, "filtered", TSCT_KIND_INSTANT, "");
+	put(1, 0, 1, READ);
+	switch_to(3, 0, 9, 1);
+	put(4, 0, 1, READ_END);
+}
+
 /* The thread ends its call on CPU 1, and begins another one there. */
 static void write_moved(void)
 {
@@ -155,6 +165,7 @@ static const struct {
 	  .text = "1", .limited = 7 },
 	{ .name = "where", .write = write_limit, .which = TSCT_REQUEST_WHERE,
 	  .text = "id == 0" },
+	{ .name = "snapshot", .write = write_snapshot },
 	{ .name = "moved", .write = write_moved },
 	{ .name = "reused", .write = write_reused },
 	{ .name = "renamed", .write = write_renamed, .which = TSCT_REQUEST_COMM, .text = "x" },

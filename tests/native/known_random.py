@@ -211,11 +211,13 @@ def record_flight(r, work, env, words, _, programs, __):
     words += ["-f"] + ["-a"] * (r.random() < 0.5)
     recorder = start([CTL, "record", "-q", "-o", f"{work}/f", *words, "--", "sh", "-c", command],
                      env, stderr=subprocess.DEVNULL)
-    part = f"{work}/" + r.choice(["ready", "ended"])
-    wait_for(part, lambda: recorder.poll() is not None or os.path.exists(part))
-    time.sleep(r.uniform(0, 0.1))
-    trace_ctl("snapshot", "-q", "-o", f"{work}/r", env=env)
-    open(f"{work}/quit", "w").close()
+    try:
+        part = f"{work}/" + r.choice(["ready", "ended"])
+        wait_for(part, lambda: recorder.poll() is not None or os.path.exists(part))
+        time.sleep(r.uniform(0, 0.1))
+        trace_ctl("snapshot", "-q", "-o", f"{work}/r", env=env)
+    finally:
+        open(f"{work}/quit", "w").close()
     need(recorder.wait(WAIT_S) in (0, 3), "the flight recorder has status", recorder.returncode)
 
 
@@ -292,7 +294,7 @@ class Recording:
         self.directory, self.truth, self.merged, self.events = directory, truth, merged, events
         self.figures = json.loads(trace_ctl("stat", "--json", directory))
         self.near = truth.error_ns + (self.figures["clock"]["error_ns"] or 0)
-        self.requested = {} if merged else self.figures["nodes"][0]["requested"]
+        self.requested = (not merged and self.figures["nodes"][0]["requested"]) or {}
         self.limited = "rate_limit" in self.requested and (
             not self.figures["sum"] or self.figures["sum"]["dropped_by_rate_limit"])
         self.losses = [] if merged else unknowncheck.losses_of(directory)
@@ -358,7 +360,8 @@ class Recording:
             unknowncheck.check_runs(runs, until, self.events, self.losses, True)
             for channel, cpu, since, to in self.losses:
                 need(to == float("inf") or any(
-                    g[:2] == (channel, cpu) and g[2] <= since and g[3] >= min(to, until)
+                    g[:2] == (channel, cpu) and g[2] <= since + self.near and
+                    g[3] >= min(to, until) - self.near
                     for g in gaps), "no gap:", channel, cpu, since, to, gaps)
         done["spans"] += len(runs)
         return spans

@@ -40,7 +40,7 @@ print(*sorted((c.tid, c.begin // 10 ** 9 % 86400 - 10, c.end // 10 ** 9 % 86400 
 	[ "$(cat "$work/got")" = "$2" ] || fail "${*:3}: on the page are $(cat "$work/got")"
 }
 
-for case in lost cut cpu cpu_many moved reused renamed limit where sigreturn; do
+for case in lost cut cpu cpu_many moved reused renamed limit where snapshot sigreturn; do
 	make $case
 done
 
@@ -80,11 +80,14 @@ run 0 stat --json "$work/renamed"
 holds "$work/out" "[t['switched_in'] for t in j['threads'] if t['tid'] == 1] == [None]"
 
 # --- each event of a pair may have been hidden ------------------------------------------------
-for case in limit where; do
+for case in limit where snapshot; do
 	open_in_export 0 0 "$work/$case"
 	unfinished 0 "$work/$case"
 	timed 0 $case read '(1, 0)'
 done
+
+run 0 stat --json "$work/snapshot"
+holds "$work/out" "[t['switched_in'] for t in j['threads']] == [None] * len(j['threads'])"
 
 # --- a call whose end has the name of another one ---------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
