@@ -231,6 +231,11 @@ enum tsct_requested {
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
+/* Name of an event that a flight recorder defines in its channel of kernel events if it does not
+ * record all those of the selected processes: the first one, which never occurs. Snapshots copy
+ * it, as they do not know what was requested of the recorder. */
+#define TSCT_FILTERED_EVENT	"filtered"
+
 /* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: there were none, or
  * of an older version */
 struct tsct_recorded_attach {

@@ -47,6 +47,21 @@ static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
+/* Returns true if a node is a copy of a flight recorder that had filters, see
+ * TSCT_FILTERED_EVENT. */
+static bool is_filtered_copy(const struct tsct_recording *rec, __u32 node)
+{
+	const struct tsct_stream_class *c = rec->streams;
+	__u32 id;
+
+	for (; !rec->nodes[node].requests[TSCT_REQUEST_PROCESSES] && c < rec->streams + rec->nr_streams;
+	     c++)
+		for (id = 0; c->kernel && id < c->nr_defs; id++)
+			if (c->defs[id] && !strcmp(c->defs[id]->name, TSCT_FILTERED_EVENT))
+				return true;
+	return false;
+}
+
 static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
@@ -60,6 +75,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 		hidden |= TSCT_HIDDEN_RAW_ENDS;
 	if (is_mixed(k->rec, node))
 		hidden |= TSCT_HIDDEN_SWITCHES;
+	if (is_filtered_copy(k->rec, node))
+		hidden |= TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE;
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
@@ -329,14 +346,17 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
+/* Returns false if the last events may be missing, as the recorder runs or was killed. */
+static bool is_whole(const struct tsct_recording *rec, __u32 location)
+{
+	return rec->complete && !rec->nodes[rec->locations[location].node].cut_off;
+}
+
 __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 {
 	const struct tsct_known_run *run = &k->runs[location];
-	const __u32 node = k->rec->locations[location].node;
 
-	/* The last events of a recorder that was killed may be missing. */
-	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
-		run->seen : UINT64_MAX;
+	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
 bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
@@ -395,21 +415,46 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 	return thread ? tsct_spans_leave(calls, thread->index, TSCT_SPAN_REPLACED, e) : 0;
 }
 
+static bool is_same(const struct tsct_identity_thread *a, const struct tsct_identity_thread *b)
+{
+	return a->node == b->node && a->state.tid == b->state.tid &&
+		a->generation == b->generation;
+}
+
+/* Returns true if a thread has had the name @name in all its states. @who: one of them */
+static bool is_always(const struct tsct_identity *identity, const struct tsct_identity_thread *who,
+		      const char *name)
+{
+	const struct tsct_identity_thread *const end = identity->threads + identity->nr_threads;
+	const struct tsct_identity_thread *t = who;
+
+	while (t > identity->threads && is_same(t - 1, who))
+		t--;
+	for (; t < end && is_same(t, who); t++)
+		if (strcmp(t->name, name))
+			return false;
+	return true;
+}
+
 bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			 const struct tsct_identity_thread *who)
 {
 	char *const *requests = kernel_requests(k->rec, node);
 	__u32 i;
 
+	if (k->rec->snapshot)	/* older ones were overwritten, on each CPU until another time */
+		return false;
 	for (i = 0; i < k->nr_losses; i++)
-		if (k->losses[i].events && k->switches[k->losses[i].stream] &&
-		    tsct_known_node(k, k->losses[i].location) == node)
+		if (k->switches[k->losses[i].stream] &&
+		    tsct_known_node(k, k->losses[i].location) == node &&
+		    (k->losses[i].events || is_whole(k->rec, k->losses[i].location)))
 			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;
 	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&
 		!requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
-		(!requests[TSCT_REQUEST_COMM] || !strcmp(who->name, requests[TSCT_REQUEST_COMM]));
+		(!requests[TSCT_REQUEST_COMM] ||
+		 is_always(k->identity, who, requests[TSCT_REQUEST_COMM]));
 }
 
 bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)
@@ -420,5 +465,5 @@ bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)
 	return (processes && strcmp(processes, "all")) || requests[TSCT_REQUEST_COMM] ||
 		requests[TSCT_REQUEST_CGROUP] || requests[TSCT_REQUEST_CPUS] ||
 		requests[TSCT_REQUEST_WHERE] || requests[TSCT_REQUEST_USER_EVENTS] ||
-		limit_hides(rec, node, NULL);
+		limit_hides(rec, node, NULL) || is_filtered_copy(rec, node);
 }

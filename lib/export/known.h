@@ -137,7 +137,8 @@ bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_even
 /* Returns true if the wakings of a thread for which tsct_known_off() holds are recorded, too. */
 bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 
-/* Returns true if each switch to a thread is recorded; false: their number is unknown.
+/* Returns true if each switch to a thread is recorded, as far as its recorder has written; false:
+ * their number is unknown.
  * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */
 bool tsct_known_switches(const struct tsct_known *known, __u32 node,
 			 const struct tsct_identity_thread *who);

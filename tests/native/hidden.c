@@ -40,10 +40,10 @@ static void flush(void)
 		abort();
 }
 
-static void put_thread(unsigned int second, __u64 start_ns)
+static void put_thread(unsigned int second, __u64 start_ns, char name)
 {
 	struct tsct_statedump_thread t = {
-		.tid = 1, .tgid = 1, .start_ns = start_ns, .name = "x", .selected = 1,
+		.tid = 1, .tgid = 1, .start_ns = start_ns, .name = { name }, .selected = 1,
 	};
 
 	put_at((10 + second) * S, rec.statedump, 0, 0, TSCT_STATEDUMP_THREAD, &t, sizeof(t));
@@ -98,6 +98,16 @@ static void write_limit(void)
 	put(4, 0, 1, EXIT);
 }
 
+/* A snapshot of a flight recorder that had filters: the call that ends is another one. */
+static void write_snapshot(void)
+{
+	rec.snapshot = 1;
+	define(KERNEL, WORK_END + 1, "filtered", TSCT_KIND_INSTANT, "");
+	put(1, 0, 1, READ);
+	switch_to(3, 0, 9, 1);
+	put(4, 0, 1, READ_END);
+}
+
 /* The thread ends its call on CPU 1, and begins another one there. */
 static void write_moved(void)
 {
@@ -112,11 +122,23 @@ static void write_reused(void)
 {
 	const __u32 tid = 1;
 
-	put_thread(0, 5 * S);
+	put_thread(0, 5 * S, 'x');
 	put(1, 0, 1, CLONE);
 	put_at(12 * S, rec.statedump, 0, 0, TSCT_STATEDUMP_THREAD_END, &tid, sizeof(tid));
-	put_thread(3, 13 * S);
+	put_thread(3, 13 * S, 'x');
 	put(4, 0, 1, CLONE_END);
+}
+
+/* Only threads with the name x are recorded. The thread has another one for a while, from its
+ * last event on, as the end of the call is not. */
+static void write_renamed(void)
+{
+	rec.nodes[0].requests[TSCT_REQUEST_PROCESSES] = strdup("all");
+	put_thread(0, 5 * S, 'x');
+	switch_to(0, 0, 9, 1);
+	put(1, 0, 1, READ);
+	put_thread(2, 5 * S, 'y');
+	put_thread(3, 5 * S, 'x');
 }
 
 /* The kernel gives the end of uretprobe() the number of rt_sigreturn(). */
@@ -143,8 +165,10 @@ static const struct {
 	  .text = "1", .limited = 7 },
 	{ .name = "where", .write = write_limit, .which = TSCT_REQUEST_WHERE,
 	  .text = "id == 0" },
+	{ .name = "snapshot", .write = write_snapshot },
 	{ .name = "moved", .write = write_moved },
 	{ .name = "reused", .write = write_reused },
+	{ .name = "renamed", .write = write_renamed, .which = TSCT_REQUEST_COMM, .text = "x" },
 	{ .name = "sigreturn", .write = write_sigreturn },
 };
 

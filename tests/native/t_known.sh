@@ -34,12 +34,13 @@ unfinished() {	# STATUS ARGUMENT...
 on_page() {	# STATUS WANTED ARGUMENT...
 	run "$1" report -q -o "$work/page.html" "${@:3}"
 	python3 -c 'import sys; sys.path.insert(0, sys.argv[1])
-from unknowncheck import slices_of_page
-print(*sorted(slices_of_page(open(sys.argv[2]).read())))' "$here" "$work/page.html" >"$work/got"
+from known_claims import of_page
+print(*sorted((c.tid, c.begin // 10 ** 9 % 86400 - 10, c.end // 10 ** 9 % 86400 - 10)
+              for c in of_page(sys.argv[2])[0]))' "$here" "$work/page.html" >"$work/got"
 	[ "$(cat "$work/got")" = "$2" ] || fail "${*:3}: on the page are $(cat "$work/got")"
 }
 
-for case in lost cut cpu cpu_many moved reused limit where sigreturn; do
+for case in lost cut cpu cpu_many moved reused renamed limit where snapshot sigreturn; do
 	make $case
 done
 
@@ -72,12 +73,21 @@ timed 0 moved read '(2, 2)'
 unfinished 0 "$work/reused"
 timed 0 reused clone3 ''
 
+# --- the name that is recorded is another one for a while -------------------------------------
+on_page 0 '(1, 1, 2)' "$work/renamed"
+open_in_export 0 1 "$work/renamed"
+run 0 stat --json "$work/renamed"
+holds "$work/out" "[t['switched_in'] for t in j['threads'] if t['tid'] == 1] == [None]"
+
 # --- each event of a pair may have been hidden ------------------------------------------------
-for case in limit where; do
+for case in limit where snapshot; do
 	open_in_export 0 0 "$work/$case"
 	unfinished 0 "$work/$case"
 	timed 0 $case read '(1, 0)'
 done
+
+run 0 stat --json "$work/snapshot"
+holds "$work/out" "[t['switched_in'] for t in j['threads']] == [None] * len(j['threads'])"
 
 # --- a call whose end has the name of another one ---------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"

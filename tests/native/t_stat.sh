@@ -42,7 +42,7 @@ read                          2          0          4.000     2000.000     3000.
 
 thread           events        per s         first          last  switched in  name
 1                     4          0.4     +1.000000     +3.003000            -
-0                     3          0.3     +3.000000     +6.000000            0  (idle)
+0                     3          0.3     +3.000000     +6.000000            -  (idle)
 2                     2          0.2     +2.000000     +4.000000            -
 3                     1          0.1     +0.000000     +0.000000            -
 4                     1          0.1     +5.000000     +5.000000            -
@@ -93,7 +93,7 @@ with_threads = len(sys.argv) > 2
 assert with_threads == (s["threads"] is not None), s["threads"]
 assert not with_threads or \
     [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]] == [
-    (1, "", None, 4, .4, 1, 3.003), (0, "", 0, 3, .3, 3, 6), (2, "", None, 2, .2, 2, 4),
+    (1, "", None, 4, .4, 1, 3.003), (0, "", None, 3, .3, 3, 6), (2, "", None, 2, .2, 2, 4),
     (3, "", None, 1, .1, 0, 0), (4, "", None, 1, .1, 5, 5),
     (12, "two\a", None, 0, 0, None, None), (11, "one", None, 0, 0, None, None)], s["threads"]
 assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [

@@ -17,65 +17,16 @@ import bisect
 import collections
 import glob
 import json
+import math
+import pathlib
 import re
 import struct
 import sys
 
-from page_bytes import Bytes
+import known_claims as claims
 
+HERE = pathlib.Path(__file__).resolve().parent
 HEAD = struct.Struct("<I16sIQQQQQQII")
-
-
-def element(page, name):
-    return re.search(f'id="{name}">(.*?)</script>', page, re.S)[1]
-
-
-# The spans of a page: (kind, row, name, begin, end), ns from the page's origin on
-def spans_of(page):
-    d = json.loads(element(page, "data"))
-    r, t = Bytes(element(page, "spans")), 0
-    for _ in range(d["spans"]):
-        kind, row, _ = r.varint(), r.varint(), r.varint()
-        t += r.zigzag()
-        length, name = r.varint(), r.zigzag()
-        if not kind & 4:
-            r.edge(d["cut"])
-        if not kind & 8 and kind & 3 != 2:
-            r.edge(d["cut"])
-        yield kind, row, name, t - length, t
-
-
-# The times of threads on CPUs: [(CPU, tid, from, to, has an end)]
-def runs_of(page):
-    d = json.loads(element(page, "data"))
-    origin = int(d["origin"])
-    return [(d["cpus"][row][1], d["threads"][name][1], origin + begin, origin + end,
-             not kind & 8) for kind, row, name, begin, end in spans_of(page)
-            if kind & 3 == 2], origin + d["span"]
-
-
-# The slices and calls of a page: [(tid, from, to)], seconds after its begin
-def slices_of_page(page):
-    threads = json.loads(element(page, "data"))["threads"]
-    return [(threads[row][1], begin // 10 ** 9, end // 10 ** 9)
-            for kind, row, _, begin, end in spans_of(page) if kind & 3 != 2]
-
-
-# The slices of an export: [(tid, name, from, to)]; to: None: it does not end
-def slices_of(path):
-    slices, stacks = [], collections.defaultdict(list)
-    for e in json.load(open(path), parse_float=str)["traceEvents"]:
-        if e["ph"] not in "BE":
-            continue
-        whole, part = e["ts"].split(".")
-        ns, key = int(whole) * 1000 + int(part), e["tid"]
-        if e["ph"] == "B":
-            stacks[key].append((e["name"], ns))
-        else:
-            name, begin = stacks[key].pop()
-            assert name == e["name"], (name, e)
-            slices.append((key, name, begin, ns))
-    return slices + [(tid, name, ns, None) for tid, left in stacks.items() for name, ns in left]
 
 
 # The packets of all files by their headers: [(channel, CPU, begin, end, lost)]: ns since the epoch,
@@ -83,8 +34,11 @@ def slices_of(path):
 def packets_of(directory):
     text = open(directory + "/metadata").read()
     clock = dict(re.findall(r"(\w+)=(\d+)", re.search(r'clock_real = "(.*?)"', text)[1]))
-    ns = lambda tick: int(clock["base_ns"]) + \
-        ((tick - int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
+    # Ticks are cycles, or have a power of two of them.
+    freq = int(re.search(r"freq = (\d+);", text)[1])
+    shift = round(math.log2(freq * int(clock["mult"]) / 2 ** 56 / 1e9))
+    ns = lambda tick: int(clock["base_ns"]) + ((tick * 2 ** max(-shift, 0) // 2 ** max(shift, 0) -
+                                                int(clock["base_tsc"])) * int(clock["mult"]) >> 56)
     packets = []
     for path in glob.glob(directory + "/*_*"):
         channel, data = path.split("/")[-1].rsplit("_", 1)[0], open(path, "rb").read()
@@ -94,6 +48,8 @@ def packets_of(directory):
             at += bits // 8
             if at <= len(data):
                 packets.append((channel, cpu, ns(begin), ns(end), lost))
+            else:		# it is cut off: the rest is lost
+                packets.append((channel, cpu, 0, float("inf"), float("inf")))
     return packets
 
 
@@ -153,7 +109,7 @@ def check_slices(slices, events, losses):
             begins[e["tid"]].append(e["ns"])
         last[e["tid"]] = max(last[e["tid"]], e["ns"])
     lost = [sorted(x[2:] for x in losses if x[:2] == key) for key in {x[:2] for x in losses}]
-    for tid, name, begin, until in slices:
+    for tid, name, begin, until, *_ in slices:
         if until is None:
             assert last[tid] <= begin, ("it has ended", tid, name, begin, last[tid])
             continue
@@ -165,13 +121,12 @@ def check_slices(slices, events, losses):
 
 
 def main():
-    page = open(sys.argv[2], encoding="utf-8").read()
     events = [json.loads(line) for line in sys.stdin]
     for e in events:
         e["ns"] = int(e["time_ns"])
     losses = losses_of(sys.argv[1])
-    runs, end = runs_of(page)
-    slices = slices_of(sys.argv[3])
+    _, runs, _, end = claims.of_page(sys.argv[2])
+    slices = claims.of_json(sys.argv[3])
     check_runs(runs, end, events, losses, sys.argv[4:] == ["all"])
     check_slices(slices, events, losses)
     print(len(runs), len(slices))

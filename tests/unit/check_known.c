@@ -311,6 +311,17 @@ TEST(test_losses)
 	EXPECT_END(450, true);
 }
 
+/* With --comm, switches to a thread with another name are hidden, also if it has got its name back. */
+TEST(test_switches_of_renamed)
+{
+	request(TSCT_REQUEST_COMM, "ten");
+	start();
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+	ck_assert(!tsct_known_switches(&known, 0, &threads[1]));
+	ck_assert(!tsct_known_switches(&known, 0, &threads[2]));
+	ck_assert(!tsct_known_switches(&known, 0, &threads[3]));
+}
+
 /* A loss, or a file without its end, hides how often threads of its node were switched to. */
 TEST(test_lost_switches)
 {
@@ -322,6 +333,11 @@ TEST(test_lost_switches)
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	known.losses[0].stream = 1;
 	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	/* behind the end of a file */
+	known.losses[0].events = 0;
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	rec.complete = 0;
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 }
 
 /* With --cpu, a call ends elsewhere, unless its thread stays. */

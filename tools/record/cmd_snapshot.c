@@ -471,6 +471,17 @@ static int print_json(const struct record_session *s)
 /* ---- command ----------------------------------------------------------- */
 
 /* Copies the events into a recording. Returns the exit status. */
+/* Copies the first definition of channel @i if it is TSCT_FILTERED_EVENT: others are copied when
+ * their event occurs. */
+static int copy_filtered(struct record_session *s, unsigned int i)
+{
+	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
+							   TSCT_ID_FIRST);
+
+	return def && !strcmp(def->name, TSCT_FILTERED_EVENT) ?
+		tsct_recording_writer_define(s->writer, i, TSCT_ID_FIRST, def, true) : 0;
+}
+
 static int run_snapshot(struct record_session *s)
 {
 	struct tsct_balance b;
@@ -480,11 +491,16 @@ static int run_snapshot(struct record_session *s)
 	if (s->o->previous_boot ? open_previous(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
+	/* The channels have what was requested of others. */
+	free(s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS]);
+	s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS] = NULL;
 	if (record_session_begin(s, 0)) {
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
 	record_clock_follow(s);
+	for (i = 0; !err && i < s->nr_channels; i++)
+		err = copy_filtered(s, i);
 	if (s->ends_at_start)
 		usleep(SETTLE_US);
 	for (i = 0; !err && i < s->nr_channels; i++)

@@ -142,6 +142,13 @@ static int choose_size(struct record_session *s, bool is_own,
 	return 0;
 }
 
+/* Returns true if not all events of the selected processes are recorded. */
+static bool hides_events(const struct record_options *o)
+{
+	return o->comm || o->cgroup || o->rate_limit || o->requests[TSCT_REQUEST_CPUS].nr ||
+		o->requests[TSCT_REQUEST_WHERE].nr;
+}
+
 /* Starts an embedded server because opening channel 0 failed with @err. Returns 0 or -errno. */
 static int embed_server(struct record_session *s, int err)
 {
@@ -282,9 +289,11 @@ static int open_kernel(struct record_session *s)
 		if (!err)
 			err = tsct_channel_open_at(s->socket, &options, t);
 	}
-	if (err && *t)
+	if (!err && s->o->flight && hides_events(s->o))
+		err = tsct_event_define(*t, TSCT_FILTERED_EVENT, TSCT_KIND_INSTANT, "");
+	if (err < 0 && *t)
 		ctl_error("kernel events: %s", tsct_channel_error(*t));
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /* ---- the channels of -c -------------------------------------------------- */

@@ -301,7 +301,8 @@ static void set_end(struct report *r)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
 	/* The second pass leaves out events that are written after the first pass. */
-	r->x.to_ns = last < INT64_MAX ? last + 1 : last;
+	if (r->x.to_ns > r->end_ns)
+		r->x.to_ns = r->end_ns < INT64_MAX ? r->end_ns + 1 : r->end_ns;
 }
 
 int report_look(struct report *r, struct tsct_trace *trace)

@@ -250,7 +250,8 @@ static void threads_finish(struct threads *all)
 	tsct_spans_finish(&all->in_call);
 	for (i = 0; i < all->nr; i++) {
 		identify_thread(&all->table[i], all->identity);
-		all->table[i].some_switches = all->table[i].tid &&
+		/* Switches to idle threads are not counted. */
+		all->table[i].some_switches = !all->table[i].tid ||
 			!tsct_known_switches(&all->known, all->table[i].node, all->table[i].who);
 	}
 	if (all->nr_calls)
