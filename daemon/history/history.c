@@ -39,6 +39,7 @@ struct history {
 	unsigned int days;
 	struct tsct_history_writer writer;
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
+	bool was_reset;			/* the counter is another one than in earlier files */
 	int err;			/* of the last write or open; logged when it changes */
 };
 
@@ -113,6 +114,39 @@ static int write_record(struct history *h, const struct tsct_history_record *rec
 	return ftruncate(h->fd, h->size) ? -errno : -ENOSPC;
 }
 
+/*
+ * Lets the writer go on where file @nr of this boot, of a daemon before, ends: the clock's
+ * segments from before that are recorded already. Returns false if the file has no line.
+ */
+static bool resume(struct history *h, unsigned int nr)
+{
+	struct tsct_history_record record;
+	char path[sizeof(h->dir) + 64];
+	const off_t size = sizeof(record);
+	struct stat st;
+	off_t at = 0;
+	bool found = false;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, nr);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &record, (size_t)size, 0) == size &&
+	    tsct_history_valid(&record) && record.header.magic == TSCT_HISTORY_MAGIC &&
+	    record.header.version == TSCT_HISTORY_VERSION && record.header.source == h->source)
+		at = st.st_size / size * size;
+	while (!found && (at -= size) > 0)
+		found = pread(fd, &record, (size_t)size, at) == size &&
+			tsct_history_valid(&record) && record.kind == TSCT_HISTORY_REAL;
+	close(fd);
+	if (found) {
+		h->writer.real.done = record.segment.until_cycles;
+		h->writer.real.has_done = true;
+	}
+	return found;
+}
+
 /* Begins the next file of this boot. Returns 0 or -errno. */
 static int begin_file(struct history *h)
 {
@@ -140,6 +174,9 @@ static int begin_file(struct history *h)
 			nr = found > nr ? found : nr;
 		}
 	closedir(dir);
+	for (found = nr; found && !h->writer.real.has_done && !h->was_reset; found--)
+		if (resume(h, found))
+			break;
 	/* Another daemon may use the directory, too. */
 	for (tries = 0; tries < 10 && h->fd < 0 && nr < NUMBER_MAX; tries++) {
 		snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, ++nr);
@@ -201,6 +238,7 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 			 const struct tsct_clock_copy *copy, unsigned int days)
 {
 	const struct tsct_history_input input = { .copy = copy, .tie = measure(k) };
+	bool was_reset = false;
 	int err;
 
 	h->days = days;
@@ -210,12 +248,14 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 		return;
 	}
 	h->copy = *copy;
-	if (h->source != copy->state.source || !tsct_history_feed(&h->writer, &input)) {
+	was_reset = h->source == copy->state.source && !tsct_history_feed(&h->writer, &input);
+	if (h->source != copy->state.source || was_reset) {
 		if (h->fd >= 0)
 			tsct_history_flush(&h->writer, &h->copy);
 		close_file(h);
 		h->source = copy->state.source;
 		tsct_history_writer_init(&h->writer, put, h);
+		h->was_reset = was_reset;
 	}
 	if (h->fd >= 0 && h->size < FILE_BYTES)
 		return;

@@ -334,8 +334,10 @@ static int make_runs(struct tsct_history *h)
 
 	if (h->sorted)
 		return 0;
-	qsort(h->real, h->nr_real, sizeof(*h->real), compare_entries);
-	qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
+	if (h->nr_real)
+		qsort(h->real, h->nr_real, sizeof(*h->real), compare_entries);
+	if (h->nr_cluster)
+		qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
 	h->nr_real = cut_overlaps(h->real, h->nr_real);
 	h->nr_cluster = cut_overlaps(h->cluster, h->nr_cluster);
 	h->untied = h->nr_real;

@@ -10,6 +10,7 @@
 #include "daemon/clock/timekeeper.c"
 #include "daemon/history/history.c"
 #include "lib/base/array.h"
+#include "lib/history/history_read.c"
 
 /* ---- a history in memory -------------------------------------------------- */
 
@@ -19,10 +20,13 @@ static struct {
 } files[64];
 static unsigned int nr_files;
 static struct tsct_history_writer writer;
+static __u64 recorded;		/* the counter up to which lines are recorded; 0: none */
 
 static void keep(void *ctx, const struct tsct_history_record *record)
 {
 	(void)ctx;
+	if (record->kind == TSCT_HISTORY_REAL)
+		recorded = record->segment.until_cycles;
 	files[nr_files - 1].bytes = realloc(files[nr_files - 1].bytes,
 					    files[nr_files - 1].len + sizeof(*record));
 	memcpy(files[nr_files - 1].bytes + files[nr_files - 1].len, record, sizeof(*record));
@@ -43,6 +47,8 @@ static void new_file(void)
 	tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
 	keep(NULL, &header);
 	tsct_history_writer_init(&writer, keep, NULL);
+	writer.real.done = recorded;
+	writer.real.has_done = recorded;
 }
 
 /* The cluster's time is CLOCK_REALTIME here. */
@@ -63,8 +69,7 @@ static void feed(void)
 	struct tsct_clock_copy copy = published();
 	struct tsct_history_input input = { .copy = &copy, .tie = measure(&timekeeper) };
 
-	if (!tsct_history_feed(&writer, &input))
-		new_file();
+	ck_assert(tsct_history_feed(&writer, &input));
 }
 
 static struct tsct_history *load(void)
@@ -178,6 +183,7 @@ static void begin(int i)
 	memset(sums, 0, sizeof(sums));
 	nr_truths = life = 0;
 	boot_off = 0;
+	recorded = 0;
 	seed_with((unsigned int)i + 1);
 	sim.clocksource = "tsc";
 	sim.hz = 2.4e9;
@@ -197,7 +203,7 @@ static void event(void)
 		step(any(2) ? 3600000000000 : -1800000000000);
 		break;
 	case 1:
-		step(any(2) ? 2000000 : -2000000);
+		step(any(2) ? 2000000 : -20000000000);
 		break;
 	case 2:
 		doze(1000000000ULL * (1 + any(100)));
@@ -240,7 +246,7 @@ static void check_truths(struct tsct_history *h)
 						   (__u64)t->value[clock],
 						   (__u64)t->value[clock], found, &nr);
 			ck_assert(!err == !!nr);
-			ck_assert(err != -ENOENT && err != -ENOMEM);
+			ck_assert_int_ne(err, -ENOMEM);
 			sums[clock].asked++;
 			sums[clock].several += nr > 1;
 			for (n = 0; n < nr; n++) {
@@ -290,18 +296,24 @@ static void show_sums(void)
 		       (long long)(sums[clock].width / (sums[clock].known + 1)));
 }
 
-RANDOM_TEST(test_true_times, 24)
+/* Runs a daemon, with an event in one of @rare ticks. */
+static void run(int i, unsigned int ticks, unsigned int rare)
 {
-	struct tsct_history *h;
-	unsigned int i, clock;
-
-	begin(_i);
-	for (i = 0; i < 600; i++) {
-		if (!any(40))
+	begin(i);
+	while (ticks--) {
+		if (!any(rare))
 			event();
 		wait_tick();
 	}
-	tsct_history_flush(&writer, &(struct tsct_clock_copy){ .state.status = 0 });
+	tsct_history_flush(&writer, &world.file);
+}
+
+RANDOM_TEST(test_true_times, 24)
+{
+	struct tsct_history *h;
+	unsigned int clock;
+
+	run(_i, 600, 40);
 	h = load();
 	check_truths(h);
 	show_sums();
@@ -311,4 +323,290 @@ RANDOM_TEST(test_true_times, 24)
 		ck_assert_uint_gt(sums[clock].known, sums[clock].asked / 2);
 	}
 	tsct_history_free(h);
+}
+
+/* Files that are cut anywhere, and with bytes that are flipped: what is left is true. */
+RANDOM_TEST(test_damage, 60)
+{
+	struct tsct_history *h = tsct_history_new();
+	unsigned int damaged = 0, expected = 0, i;
+	size_t len, at, first;
+
+	run(_i, 200, 50);
+	for (i = 0; i < nr_files; i++) {
+		const size_t size = sizeof(struct tsct_history_record);
+
+		len = _i % 2 ? any((unsigned int)files[i].len + 1) : files[i].len;
+		if (len >= 2 * size && _i % 3) {
+			first = size + any((unsigned int)(len - size));
+			at = first / size;
+			files[i].bytes[first] = (char)(files[i].bytes[first] ^ (1 << any(8)));
+			/* A record that is cut is no damage: the daemon may be writing it. */
+			expected += (at + 1) * size <= len;
+		}
+		ck_assert_int_eq(tsct_history_add(h, files[i].bytes, len, NULL, &damaged),
+				 len < size ? -EINVAL : 0);
+	}
+	ck_assert_uint_eq(damaged, expected);
+	if (h->nr_real) {
+		check_truths(h);
+		for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+			ck_assert_uint_eq(sums[i].wrong, 0);
+	}
+	tsct_history_free(h);
+}
+
+/* A number that two times fit has both; a number of none has the reason. */
+TEST(test_ambiguous)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i;
+	__s64 real, begin_ns, mono;
+
+	begin(0);
+	begin_ns = sim_real(&sim);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	real = sim_real(&sim) - 25000000000;
+	mono = sim_real(&sim) - real_off;
+	step(-30000000000);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real, (__u64)real,
+					      found, &nr), 0);
+	ck_assert_uint_eq(nr, 2);
+	ck_assert_uint_eq(found[0].epoch, 1);
+	ck_assert_uint_eq(found[1].epoch, 2);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)begin_ns - NS_PER_S,
+					      (__u64)begin_ns - NS_PER_S, found, &nr), -ERANGE);
+	real = sim_real(&sim) + 2000000000000;
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real, (__u64)real,
+					      found, &nr), -EOVERFLOW);
+	/* The disruption itself: from the last sample before it to the first params after it */
+	mono += 500000;
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono, (__u64)mono,
+					      found, &nr), -ENODATA);
+	tsct_history_free(h);
+}
+
+/* After the last record: the params' bound, which grows, until they are void */
+TEST(test_extrapolation)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i, seconds;
+	__s64 before = 0, width;
+
+	begin(0);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	for (seconds = 0; seconds < 900; seconds += 10) {
+		__u64 cycles = sim_counter(&sim);
+
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles, cycles, found,
+						      &nr), 0);
+		ck_assert_uint_eq(nr, 1);
+		ck_assert(found->extrapolated);
+		ck_assert_int_le(found->real_lo_ns, sim_real(&sim));
+		ck_assert_int_ge(found->real_hi_ns, sim_real(&sim));
+		width = found->real_hi_ns - found->real_lo_ns;
+		ck_assert_int_gt(width, before);
+		before = width;
+		sim_advance(&sim, 10000000000);
+	}
+	tsct_history_free(h);
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+static char state_dir[64];
+
+static void make_dir(void)
+{
+	strcpy(state_dir, "/tmp/check_history.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(state_dir));
+	logged[0] = '\0';
+}
+
+static void remove_dir(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", state_dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static struct tsct_history *load_dir(struct history *h, struct tsct_history_found *found,
+				     int expected)
+{
+	struct tsct_history *history;
+	char why[256] = "";
+	int err = tsct_history_load(h->dir, h->boot_id, &history, found, why, sizeof(why));
+
+	ck_assert_msg(err == expected, "%d: %s", err, why);
+	return history;
+}
+
+static unsigned int count_files(const char *path, off_t *ret_bytes)
+{
+	struct dirent *entry;
+	unsigned int nr = 0;
+	struct stat st;
+	DIR *dir = opendir(path);
+
+	*ret_bytes = 0;
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0))
+			continue;
+		nr++;
+		*ret_bytes += st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+CASE("files", make_dir, remove_dir);
+
+/* Each start begins a file, and records nothing twice. `off` writes nothing. */
+TEST(test_starts)
+{
+	struct tsct_history_found found;
+	struct tsct_history *history;
+	struct history *h = NULL;
+	off_t bytes = 0, before;
+	unsigned int i, life_nr;
+
+	begin(0);
+	for (life_nr = 1; life_nr <= 3; life_nr++) {
+		h = history_open(state_dir);
+		ck_assert_ptr_nonnull(h);
+		for (i = 0; i < 40; i++) {
+			wait_tick();
+			history_feed(h, &timekeeper, &world.file, 1);
+		}
+		before = bytes;
+		/* Killed */
+		if (life_nr == 3)
+			break;
+		close_file(h);
+		free(h);
+	}
+	ck_assert_uint_eq(count_files(h->dir, &bytes), 3);
+	ck_assert_int_gt(bytes, before);
+	history = load_dir(h, &found, 0);
+	ck_assert_uint_eq(found.files, 3);
+	ck_assert_uint_eq(found.damaged_records + found.foreign_files, 0);
+	check_truths(history);
+	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+		if (i != TSCT_HISTORY_CLUSTER_TIME) {
+			ck_assert_uint_eq(sums[i].wrong, 0);
+			ck_assert_uint_gt(sums[i].known, sums[i].asked * 3 / 4);
+		}
+	tsct_history_free(history);
+	history_feed(h, &timekeeper, &world.file, 0);
+	ck_assert_int_eq(h->fd, -1);
+	history_close(h);
+	ck_assert_str_eq(logged + strlen(logged), "");
+}
+
+/* A day of four times as many records as are usual: the oldest files go. */
+TEST(test_size)
+{
+	struct history *h = history_open(state_dir);
+	struct tsct_history_record record = { .status = 1 };
+	unsigned int i, nr;
+	off_t bytes;
+
+	begin(0);
+	for (i = 0; i < 150000; i++) {
+		if (h->fd < 0 || h->size >= FILE_BYTES)
+			history_feed(h, &timekeeper, &world.file, 1);
+		tsct_history_seal(&record, TSCT_HISTORY_LIVE, i);
+		put(h, &record);
+	}
+	nr = count_files(h->dir, &bytes);
+	ck_assert_uint_le(nr, 4);
+	ck_assert_uint_ge(nr, 3);
+	ck_assert_int_le(bytes, TSCT_HISTORY_DAY_BYTES);
+	history_close(h);
+}
+
+/* What is no file of the daemon's is not read, and named. */
+TEST(test_foreign_files)
+{
+	static const char *const reasons[] = {
+		"another version", "not a history", "a symbolic link", "others can write",
+		"not a history",
+	};
+	struct history *h = history_open(state_dir);
+	struct tsct_history_found found;
+	struct tsct_history_record header;
+	char path[sizeof(h->dir) + 64];
+	unsigned int i;
+	int fd;
+
+	begin(0);
+	for (i = 0; i < 20; i++) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1);
+	}
+	history_close(h);
+	h = history_open(state_dir);
+	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, 1);
+	for (i = 0; i < ROWS(reasons); i++) {
+		fd = open(path, O_RDWR);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+		if (i == 0) {
+			header.header.version++;
+			tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
+			ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+		} else if (i == 1) {
+			header.header.version--;
+			header.header.magic ^= 4;
+			ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+		} else if (i == 2) {
+			ck_assert_int_eq(rename(path, "/tmp/check_history.moved"), 0);
+			ck_assert_int_eq(symlink("/tmp/check_history.moved", path), 0);
+		} else if (i == 3) {
+			unlink(path);
+			ck_assert_int_eq(rename("/tmp/check_history.moved", path), 0);
+			fchmod(fd, 0666);
+		} else {
+			fchmod(fd, 0644);
+			ck_assert_int_eq(ftruncate(fd, 50), 0);
+		}
+		close(fd);
+		load_dir(h, &found, -ENODATA);
+		ck_assert_uint_eq(found.foreign_files, 1);
+		ck_assert_msg(strstr(found.foreign, reasons[i]), "%s", found.foreign);
+	}
+	history_close(h);
+	h = NULL;
+}
+
+/* A directory that cannot be written: logged once, and once when it can be again. */
+TEST(test_unwritable)
+{
+	struct history *h = history_open(state_dir);
+	int fd;
+
+	begin(0);
+	fd = open(h->dir, O_WRONLY | O_CREAT, 0600);
+	ck_assert_int_ge(fd, 0);
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert(was_logged("cannot begin a file of the history"));
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert_str_eq(logged, "");
+	ck_assert_int_eq(unlink(h->dir), 0);
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert(was_logged("is written again"));
+	close(fd);
+	history_close(h);
 }
