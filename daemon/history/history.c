@@ -209,35 +209,35 @@ static void put(void *ctx, const struct tsct_history_record *record)
 /* ---- ticks ---------------------------------------------------------------- */
 
 /* Returns what the timekeeper's last tick measured of the clocks against each other. */
-static struct tsct_history_tie measure(const struct timekeeper *k)
+static struct tsct_history_pairing measure(const struct timekeeper *k)
 {
 	const struct tsct_rate_window *raw = &k->est.raw;
 	const struct tsct_clock_state *state = timekeeper_state(k);
 	const struct disruption *d = &k->disruption;
-	struct tsct_history_tie tie = {
+	struct tsct_history_pairing pairing = {
 		.real_min_ns = d->realtime_min_ns, .real_max_ns = d->realtime_max_ns,
 		.boot_min_ns = d->suspended_min_ns, .boot_max_ns = d->suspended_max_ns,
 		.utc_error_ns = ~0ULL,
 	};
 
 	if (raw->nr && state->rate_mult) {
-		tie.has_raw = 1;
-		tie.raw_before = raw->hist[raw->nr - 1].before;
-		tie.raw_after = raw->hist[raw->nr - 1].after;
-		tie.raw_ns = raw->hist[raw->nr - 1].ns;
-		tie.rate_mult = state->rate_mult;
-		tie.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
+		pairing.has_raw = 1;
+		pairing.raw_before = raw->hist[raw->nr - 1].before;
+		pairing.raw_after = raw->hist[raw->nr - 1].after;
+		pairing.raw_ns = raw->hist[raw->nr - 1].ns;
+		pairing.rate_mult = state->rate_mult;
+		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
 	/* Up to the next tick, 1.25 s later, and from the one before */
 	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
-		tie.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
-	return tie;
+		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
+	return pairing;
 }
 
 static void history_feed(struct history *h, const struct timekeeper *k,
 			 const struct tsct_clock_copy *copy, unsigned int days)
 {
-	const struct tsct_history_input input = { .copy = copy, .tie = measure(k) };
+	const struct tsct_history_input input = { .copy = copy, .pairing = measure(k) };
 	bool was_reset = false;
 	int err;
 

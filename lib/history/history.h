@@ -12,7 +12,7 @@
  *		the bound of its error there. A line replaces several of the clock's
  *		segments; its bound includes its distance from them
  *   CLUSTER...	the same for the cluster's time
- *   TIE	CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC, and
+ *   PAIRING	CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC, and
  *		CLOCK_MONOTONIC_RAW against the counter. It holds for all lines before it of
  *		its epoch: REALTIME - MONOTONIC and BOOTTIME - MONOTONIC are constants of an
  *		epoch, which ends with each setting of the clock and each suspend, and
@@ -41,7 +41,7 @@ enum tsct_history_kind {
 	TSCT_HISTORY_HEADER = 1,
 	TSCT_HISTORY_REAL,
 	TSCT_HISTORY_CLUSTER,
-	TSCT_HISTORY_TIE,
+	TSCT_HISTORY_PAIRING,
 	TSCT_HISTORY_OPEN,
 	TSCT_HISTORY_LIVE,
 };
@@ -55,8 +55,8 @@ struct tsct_history_header {
 	__u32 reserved0;
 };
 
-/* The clocks against each other, as measured from the last TIE of the epoch to this one. */
-struct tsct_history_tie {
+/* The clocks against each other, as measured from the last PAIRING of the epoch to this one. */
+struct tsct_history_pairing {
 	__u64 raw_before, raw_after;	/* counter before and after MONOTONIC_RAW was read */
 	__s64 raw_ns;
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
@@ -78,11 +78,11 @@ struct tsct_history_record {
 	__u64 checksum;		/* of all bytes behind it */
 	__u16 kind;		/* enum tsct_history_kind */
 	__u16 status;		/* LIVE: TSCT_STATUS_* of the params */
-	__u32 epoch;		/* of the clock, also in TIE and LIVE */
+	__u32 epoch;		/* of the clock, also in PAIRING and LIVE */
 	union {
 		struct tsct_history_header header;
 		struct tsct_clock_segment segment;
-		struct tsct_history_tie tie;
+		struct tsct_history_pairing pairing;
 		/* struct tsct_clock_params without its reserved fields */
 		__u64 params[13];
 	};
@@ -98,8 +98,8 @@ bool tsct_history_valid(const struct tsct_history_record *record);
 /* What one tick of the timekeeper adds */
 struct tsct_history_input {
 	const struct tsct_clock_copy *copy;	/* published state and segments */
-	/* measured in this epoch, at this tick: a tie of one moment, `changed` 0 */
-	struct tsct_history_tie tie;
+	/* measured in this epoch, at this tick: a pairing of one moment, `changed` 0 */
+	struct tsct_history_pairing pairing;
 };
 
 /* Segments of one clock that become one line */
@@ -119,11 +119,11 @@ struct tsct_history_writer {
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
 	__u32 cluster_epoch;
-	struct tsct_history_tie tie;	/* of tie_epoch, since the last group */
-	bool has_tie;
-	bool suspect;			/* the last tick's tie contradicts `tie`: the epoch ends,
-					 * or the tie is void */
-	__u32 tie_epoch;
+	struct tsct_history_pairing pairing;	/* of pairing_epoch, since the last group */
+	bool has_pairing;
+	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
+					 * or the pairing is void */
+	__u32 pairing_epoch;
 	double extra;			/* number of further lines that may be written early */
 	__u64 extra_cycles;		/* the counter when `extra` was computed */
 };

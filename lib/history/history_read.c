@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
- * lines of CLOCK_REALTIME and the ties that hold for them. Results are of all lines that allow
+ * lines of CLOCK_REALTIME and the pairings that hold for them. Results are of all lines that allow
  * the value. What touches in one epoch is one result; an interval that reaches beyond what lines
  * cover is none, because nothing is known there.
  */
@@ -24,26 +24,27 @@
 /* A line, or params */
 struct entry {
 	__u64 begin_cycles, until_cycles;	/* the counter for which the entry is used */
+	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
 	__u32 epoch, cause;
-	__u32 tie;		/* index + 1; 0: none */
+	__u32 pairing;		/* index + 1; 0: none */
 	bool live;		/* an open end: OPEN or LIVE */
 };
 
-/* Entries of one epoch in the order of the counter, each with or each without a tie, so that
+/* Entries of one epoch in the order of the counter, each with or each without a pairing, so that
  * the values of each clock are in order, too */
-struct run {
+struct history_run {
 	__u32 first, nr;
 };
 
 struct tsct_history {
 	struct entry *real, *cluster;
-	struct tsct_history_tie *ties;
-	struct run *runs;
-	__u32 nr_real, nr_cluster, nr_ties, nr_runs;
-	__u32 untied;		/* first line of REAL that waits for its tie */
-	__u32 last_tie_epoch;
+	struct tsct_history_pairing *pairings;
+	struct history_run *runs;
+	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
+	__u32 unpaired;		/* first line of REAL that waits for its pairing */
+	__u32 last_pairing_epoch;
 	__u32 source;
 	bool has_source;
 	struct entry *end;	/* open end of the present file, dropped where a line follows */
@@ -65,7 +66,7 @@ void tsct_history_free(struct tsct_history *h)
 	tsct_history_free(h->older);
 	free(h->real);
 	free(h->cluster);
-	free(h->ties);
+	free(h->pairings);
 	free(h->runs);
 	free(h->end);
 	free(h);
@@ -115,6 +116,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	case TSCT_HISTORY_OPEN:
 		entry = line_of(&record->segment);
 		entry.live = true;
+		entry.sampled_cycles = entry.begin_cycles;
 		return is_credible(&record->segment) ? add_end(h, &entry) : 0;
 	case TSCT_HISTORY_CLUSTER:
 		entry = line_of(&record->segment);
@@ -124,38 +126,39 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		entry = (struct entry) { .epoch = record->epoch, .live = true };
 		memcpy(&entry.params, record->params, sizeof(record->params));
 		entry.begin_cycles = entry.params.base_cycles;
+		entry.sampled_cycles = entry.params.as_of_cycles;
 		entry.until_cycles = entry.params.void_after_cycles;
 		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult)
 			return 0;
 		return add_end(h, &entry);
-	case TSCT_HISTORY_TIE:
-		for (i = h->untied; i < h->nr_real; i++)
+	case TSCT_HISTORY_PAIRING:
+		for (i = h->unpaired; i < h->nr_real; i++)
 			if (h->real[i].epoch == record->epoch)
-				h->real[i].tie = h->nr_ties + 1;
-		h->untied = h->nr_real;
-		h->last_tie_epoch = record->epoch;
-		return tsct_array_add(&h->ties, &h->nr_ties, &record->tie, sizeof(record->tie));
+				h->real[i].pairing = h->nr_pairings + 1;
+		h->unpaired = h->nr_real;
+		h->last_pairing_epoch = record->epoch;
+		return tsct_array_add(&h->pairings, &h->nr_pairings, &record->pairing, sizeof(record->pairing));
 	default:
 		return 0;
 	}
 }
 
-/* The last tie also holds for the open end of its epoch, and for lines whose own was lost. */
+/* The last pairing also holds for the open end of its epoch, and for lines whose own was lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
 	int err = 0;
 
-	for (i = h->untied; i < h->nr_real; i++)
-		if (h->nr_ties && h->real[i].epoch == h->last_tie_epoch)
-			h->real[i].tie = h->nr_ties;
+	for (i = h->unpaired; i < h->nr_real; i++)
+		if (h->nr_pairings && h->real[i].epoch == h->last_pairing_epoch)
+			h->real[i].pairing = h->nr_pairings;
 	for (i = 0; i < h->nr_end && !err; i++) {
-		if (h->nr_ties && h->end[i].epoch == h->last_tie_epoch)
-			h->end[i].tie = h->nr_ties;
+		if (h->nr_pairings && h->end[i].epoch == h->last_pairing_epoch)
+			h->end[i].pairing = h->nr_pairings;
 		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
 	}
 	h->nr_end = 0;
-	h->untied = h->nr_real;
+	h->unpaired = h->nr_real;
 	return err;
 }
 
@@ -294,7 +297,7 @@ static void end_before(struct entry *open, const struct entry *next)
 	open->until_cycles = min(open->until_cycles, next->begin_cycles);
 	if (open->epoch != next->epoch ||
 	    (__u64)(off < 0 ? -off : off) > bound_ps / 1000 + 2)
-		open->until_cycles = min(open->until_cycles, open->params.as_of_cycles);
+		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
 /* Makes each counter value belong to one entry: to a line before an open end, to a later open
@@ -329,7 +332,7 @@ static __s64 begin_ns(const struct entry *e)
 
 static int make_runs(struct tsct_history *h)
 {
-	struct run *run = NULL;
+	struct history_run *run = NULL;
 	__u32 i;
 
 	if (h->sorted)
@@ -340,11 +343,11 @@ static int make_runs(struct tsct_history *h)
 		qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
 	h->nr_real = cut_overlaps(h->real, h->nr_real);
 	h->nr_cluster = cut_overlaps(h->cluster, h->nr_cluster);
-	h->untied = h->nr_real;
+	h->unpaired = h->nr_real;
 	h->nr_runs = 0;
 	for (i = 0; i < h->nr_real; i++) {
 		if (run && h->real[i].epoch == h->real[i - 1].epoch &&
-		    !h->real[i].tie == !h->real[i - 1].tie &&
+		    !h->real[i].pairing == !h->real[i - 1].pairing &&
 		    begin_ns(&h->real[i]) >= begin_ns(&h->real[i - 1])) {
 			run->nr++;
 			continue;
@@ -352,7 +355,7 @@ static int make_runs(struct tsct_history *h)
 		run = tsct_array_next(&h->runs, h->nr_runs, sizeof(*run));
 		if (!run)
 			return -ENOMEM;
-		*run = (struct run) { i, 1 };
+		*run = (struct history_run) { i, 1 };
 		h->nr_runs++;
 	}
 	h->sorted = true;
@@ -422,7 +425,7 @@ static struct interval time_of_cycles(const struct entry *e, __u64 lo, __u64 hi)
 }
 
 /* Returns the counter while MONOTONIC_RAW was in @raw. */
-static void cycles_of_raw(const struct tsct_history_tie *t, struct interval raw, __u64 *ret_lo,
+static void cycles_of_raw(const struct tsct_history_pairing *t, struct interval raw, __u64 *ret_lo,
 			  __u64 *ret_hi)
 {
 	__s64 lo = cycles_of_ns(t->rate_mult, add_ns(raw.lo, -t->raw_ns - 1));
@@ -447,7 +450,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 			enum tsct_history_clock clock, struct interval value,
 			struct interval *ret)
 {
-	const struct tsct_history_tie *t = e->tie ? &h->ties[e->tie - 1] : NULL;
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
 	__u64 lo, hi;
 
 	*ret = value;
@@ -492,9 +495,9 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 	}
 	ret->real_lo_ns = real.lo;
 	ret->real_hi_ns = real.hi;
-	ret->utc_error_ns = e->tie ? h->ties[e->tie - 1].utc_error_ns : ~0ULL;
+	ret->utc_error_ns = e->pairing ? h->pairings[e->pairing - 1].utc_error_ns : ~0ULL;
 	ret->epoch = e->epoch;
-	ret->extrapolated = e->live && (__s64)(ret->hi_cycles - e->params.as_of_cycles) > 0;
+	ret->extrapolated = e->live && (__s64)(ret->hi_cycles - e->sampled_cycles) > 0;
 	return true;
 }
 
@@ -559,7 +562,7 @@ struct search {
 };
 
 /* Adds the time of a value by the entries of a run. */
-static void search_run(const struct tsct_history *h, const struct run *run,
+static void search_run(const struct tsct_history *h, const struct history_run *run,
 		       enum tsct_history_clock clock, struct interval value,
 		       struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {

@@ -3,7 +3,7 @@
  * Writes a history: joins the clock's segments, when nothing can change them any more, to lines
  * of up to 16 s, and measures the clocks against each other meanwhile.
  *
- * Size: a group is of REAL, TIE, OPEN, LIVE and CLUSTER, 120 bytes each, every 16 s: 37 bytes
+ * Size: a group is of REAL, PAIRING, OPEN, LIVE and CLUSTER, 120 bytes each, every 16 s: 37 bytes
  * per second, of the 46 that 4 MB a day are. The rest pays for shorter lines where CLOCK_REALTIME
  * is slewed: one more record in 14 s, of which up to EXTRA_MAX can be saved up.
  */
@@ -144,24 +144,24 @@ static void put_end(struct tsct_history_writer *w, const struct tsct_clock_copy 
 	w->put(w->ctx, &live);
 }
 
-static void put_tie(struct tsct_history_writer *w)
+static void put_pairing(struct tsct_history_writer *w)
 {
-	struct tsct_history_record record = { .tie = w->tie };
+	struct tsct_history_record record = { .pairing = w->pairing };
 
-	if (!w->has_tie)
+	if (!w->has_pairing)
 		return;
-	record.tie.changed |= w->suspect;
-	tsct_history_seal(&record, TSCT_HISTORY_TIE, w->tie_epoch);
+	record.pairing.changed |= w->suspect;
+	tsct_history_seal(&record, TSCT_HISTORY_PAIRING, w->pairing_epoch);
 	w->put(w->ctx, &record);
 	/* The next group needs a bound of UTC of its own, and has the rest from before. */
-	w->tie.utc_error_ns = 0;
+	w->pairing.utc_error_ns = 0;
 }
 
 static void put_group(struct tsct_history_writer *w)
 {
 	put_line(w, &w->real);
 	put_line(w, &w->cluster);
-	put_tie(w);
+	put_pairing(w);
 }
 
 void tsct_history_flush(struct tsct_history_writer *w, const struct tsct_clock_copy *copy)
@@ -276,28 +276,28 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 	take_segments(w, &w->cluster, &w->cluster_copy, false);
 }
 
-/* ---- ties ----------------------------------------------------------------- */
+/* ---- pairings ----------------------------------------------------------------- */
 
-static void take_tie(struct tsct_history_writer *w, const struct tsct_history_tie *tie)
+static void take_pairing(struct tsct_history_writer *w, const struct tsct_history_pairing *pairing)
 {
-	struct tsct_history_tie *all = &w->tie;
-	__s64 real_min = max(all->real_min_ns, tie->real_min_ns);
-	__s64 real_max = min(all->real_max_ns, tie->real_max_ns);
-	__s64 boot_min = max(all->boot_min_ns, tie->boot_min_ns);
-	__s64 boot_max = min(all->boot_max_ns, tie->boot_max_ns);
-	__u64 utc = max(all->utc_error_ns, tie->utc_error_ns);
+	struct tsct_history_pairing *all = &w->pairing;
+	__s64 real_min = max(all->real_min_ns, pairing->real_min_ns);
+	__s64 real_max = min(all->real_max_ns, pairing->real_max_ns);
+	__s64 boot_min = max(all->boot_min_ns, pairing->boot_min_ns);
+	__s64 boot_max = min(all->boot_max_ns, pairing->boot_max_ns);
+	__u64 utc = max(all->utc_error_ns, pairing->utc_error_ns);
 
-	if (!w->has_tie) {
-		*all = *tie;
-		w->has_tie = true;
+	if (!w->has_pairing) {
+		*all = *pairing;
+		w->has_pairing = true;
 		w->suspect = false;
 		return;
 	}
 	if (w->suspect) {
-		/* The epoch went on after a contradiction: the group's tie is void. */
+		/* The epoch went on after a contradiction: the group's pairing is void. */
 		all->changed = 1;
 		put_group(w);
-		*all = *tie;
+		*all = *pairing;
 		w->suspect = false;
 		return;
 	}
@@ -306,7 +306,7 @@ static void take_tie(struct tsct_history_writer *w, const struct tsct_history_ti
 	all->utc_error_ns = utc;
 	if (w->suspect)
 		return;
-	*all = *tie;
+	*all = *pairing;
 	all->utc_error_ns = utc;
 	all->real_min_ns = min(real_min, real_max);
 	all->real_max_ns = max(real_min, real_max);
@@ -346,22 +346,22 @@ bool tsct_history_feed(struct tsct_history_writer *w, const struct tsct_history_
 	if (is_public && w->real.has_done &&
 	    (__s64)(state->real.base_cycles - w->real.done) < 0)
 		return false;
-	if (w->has_tie && w->tie_epoch != state->epoch) {
-		/* A tie that contradicts the rest was measured after the end of its epoch. */
+	if (w->has_pairing && w->pairing_epoch != state->epoch) {
+		/* A pairing that contradicts the rest was measured after the end of its epoch. */
 		w->suspect = false;
 		take_segments(w, &w->real, copy, true);
 		put_group(w);
-		w->has_tie = false;
+		w->has_pairing = false;
 	}
 	if (!is_public)
 		return true;
 	pay(w, state);
 	follow_cluster(w, state);
 	take_segments(w, &w->real, copy, true);
-	if (!w->has_tie)
+	if (!w->has_pairing)
 		put_line(w, &w->real);
-	w->tie_epoch = state->epoch;
-	take_tie(w, &input->tie);
+	w->pairing_epoch = state->epoch;
+	take_pairing(w, &input->pairing);
 	take_segments(w, &w->real, copy, false);
 	if (is_long(&w->real) && !w->suspect) {
 		put_group(w);

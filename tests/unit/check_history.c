@@ -67,7 +67,7 @@ static struct tsct_clock_copy published(void)
 static void feed(void)
 {
 	struct tsct_clock_copy copy = published();
-	struct tsct_history_input input = { .copy = &copy, .tie = measure(&timekeeper) };
+	struct tsct_history_input input = { .copy = &copy, .pairing = measure(&timekeeper) };
 
 	ck_assert(tsct_history_feed(&writer, &input));
 }

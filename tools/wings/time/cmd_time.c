@@ -130,14 +130,14 @@ static const struct argp argp = {
 /* ---- numbers -------------------------------------------------------------- */
 
 /* Values of the clock that a text may stand for: it was rounded down. */
-struct span {
+struct number_span {
 	__u64 lo, hi;
 	int digits;		/* digits behind the point; -1: no point */
 };
 
 /* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
  * NULL: none */
-static const char *parse_number(const struct time_options *o, const char *text, struct span *ret)
+static const char *parse_number(const struct time_options *o, const char *text, struct number_span *ret)
 {
 	bool negative = *text == '-';
 	const char *at = text + negative;
@@ -402,7 +402,7 @@ static int convert_numbers(const struct time_options *o, struct tsct_history *hi
 
 	for (i = 0; i < o->nr; i++) {
 		const char *number = o->numbers[i], *end;
-		struct span span;
+		struct number_span span;
 
 		end = parse_number(o, number, &span);
 		if (!end || *end)
@@ -424,7 +424,7 @@ static int convert_numbers(const struct time_options *o, struct tsct_history *hi
 
 /* ---- a stream ------------------------------------------------------------- */
 
-struct stream {
+struct rewrite {
 	const struct time_options *o;
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
@@ -456,8 +456,8 @@ static bool find_column(const struct time_options *o, char *line, char **ret_beg
 }
 
 /* Converts a number of the stream. Returns the text in place of it; NULL: it stays. */
-static const char *convert_one(struct stream *s, const char *number, size_t len,
-			       const struct span *span, char text[48])
+static const char *convert_one(struct rewrite *s, const char *number, size_t len,
+			       const struct number_span *span, char text[48])
 {
 	struct tsct_history_time times[TSCT_HISTORY_TIMES];
 	struct middle m;
@@ -489,11 +489,11 @@ static const char *convert_one(struct stream *s, const char *number, size_t len,
 	return text;
 }
 
-static void rewrite_line(struct stream *s, char *line, size_t len)
+static void rewrite_line(struct rewrite *s, char *line, size_t len)
 {
 	char *begin, *end, text[48];
 	const char *number, *after, *made = NULL;
-	struct span span;
+	struct number_span span;
 
 	if (memchr(line, '\0', len) || !find_column(s->o, line, &begin, &end))
 		goto unchanged;
@@ -514,7 +514,7 @@ unchanged:
 
 static int rewrite_stream(const struct time_options *o, struct tsct_history *history)
 {
-	struct stream s = { .o = o, .history = history };
+	struct rewrite s = { .o = o, .history = history };
 	char *line = NULL, bound[VIEW_BOUND_TEXT_MAX];
 	size_t room = 0;
 	ssize_t len;
@@ -527,20 +527,22 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 	if (fflush(stdout) || ferror(stdout))
 		return ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno));
 	if (s.done && s.error_ns == ~0ULL)
-		ctl_error("%" PRIu64 " numbers converted; how far they are from UTC is unknown",
-			  (uint64_t)s.done);
+		ctl_error("%" PRIu64 " number%s converted; how far from UTC is unknown",
+			  (uint64_t)s.done, view_plural(s.done));
 	else if (s.done)
-		ctl_error("%" PRIu64 " numbers converted, %s", (uint64_t)s.done,
-			  view_bound_text(s.error_ns, bound));
+		ctl_error("%" PRIu64 " number%s converted, %s", (uint64_t)s.done,
+			  view_plural(s.done), view_bound_text(s.error_ns, bound));
 	if (s.extrapolated)
-		ctl_error("%" PRIu64 " of them are after the last sample of the clock: "
-			  "extrapolated", (uint64_t)s.extrapolated);
+		ctl_error("%" PRIu64 " of them extrapolated: after the last sample of the clock",
+			  (uint64_t)s.extrapolated);
 	if (s.ambiguous)
-		ctl_error("%" PRIu64 " numbers stand for several times and are left as they are, "
-			  "the first is %s", (uint64_t)s.ambiguous, s.first);
+		ctl_error("%" PRIu64 " number%s left as before: ambiguous, the clock had that value "
+			  "several times; the first: %s", (uint64_t)s.ambiguous,
+			  view_plural(s.ambiguous), s.first);
 	if (s.unknown)
-		ctl_error("%" PRIu64 " numbers are left as they are, the first is %s: %s",
-			  (uint64_t)s.unknown, s.first, reason(s.err ?: -ENODATA));
+		ctl_error("%" PRIu64 " number%s left as before; the first: %s: %s",
+			  (uint64_t)s.unknown, view_plural(s.unknown), s.first,
+			  reason(s.err ?: -ENODATA));
 	if (!s.done && !s.unknown && !s.ambiguous)
 		return ctl_fail(EXIT_FAILED, "no line has a number in column %u; give --column or "
 				"--csv", o->column ?: 1);
