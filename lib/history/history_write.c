@@ -202,37 +202,40 @@ static void add_part(struct tsct_history_writer *w, struct tsct_history_line *li
 	line->has_done = true;
 }
 
-/* Takes the final segments that were not taken before. @old: those of earlier epochs than the
- * present one; else those of the present one */
+/* Takes what was not taken before of a segment. */
+static void take_segment(struct tsct_history_writer *w, struct tsct_history_line *line,
+			 struct tsct_clock_segment segment)
+{
+	/* Empty segments end before they begin. */
+	if ((__s64)(segment.until_cycles - segment.base_cycles) <= 0)
+		return;
+	if (line->has_done && (__s64)(segment.until_cycles - line->done) <= 0)
+		return;
+	/* Segments that were joined since: the part behind what was taken */
+	if (line->has_done && (__s64)(segment.base_cycles - line->done) < 0) {
+		segment.base_ns = tsct_clock_segment_ns(&segment, line->done);
+		segment.base_cycles = line->done;
+	}
+	if (line == &w->cluster) {
+		segment.cause = w->cluster_epoch;
+		segment.reserved = w->cluster_master;
+	} else if (line->nr && line->part[0].epoch != segment.epoch) {
+		put_group(w);
+	}
+	add_part(w, line, &segment);
+}
+
+/* Takes the final segments. @old: those of earlier epochs than the present one; else those of the
+ * present one */
 static void take_segments(struct tsct_history_writer *w, struct tsct_history_line *line,
 			  const struct tsct_clock_copy *copy, bool old)
 {
-	struct tsct_clock_segment segment;
 	__u32 i;
 
-	for (i = 0; i < copy->nr_segments; i++) {
-		segment = copy->segments[i];
-		if (old != (segment.epoch != copy->state.epoch) ||
-		    !is_final(&copy->state, &segment) ||
-		    (__s64)(segment.until_cycles - segment.base_cycles) <= 0)
-			continue;
-		if (line->has_done) {
-			if ((__s64)(segment.until_cycles - line->done) <= 0)
-				continue;
-			/* Segments that were joined since: the part behind what was taken */
-			if ((__s64)(segment.base_cycles - line->done) < 0) {
-				segment.base_ns = tsct_clock_segment_ns(&segment, line->done);
-				segment.base_cycles = line->done;
-			}
-		}
-		if (line == &w->cluster) {
-			segment.cause = w->cluster_epoch;
-			segment.reserved = w->cluster_master;
-		}
-		if (line == &w->real && line->nr && line->part[0].epoch != segment.epoch)
-			put_group(w);
-		add_part(w, line, &segment);
-	}
+	for (i = 0; i < copy->nr_segments; i++)
+		if (old == (copy->segments[i].epoch != copy->state.epoch) &&
+		    is_final(&copy->state, &copy->segments[i]))
+			take_segment(w, line, copy->segments[i]);
 }
 
 /* ---- the cluster's time --------------------------------------------------- */
@@ -257,6 +260,9 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 		  from->cluster.base_ns !=
 		  tsct_clock_params_ns(&last->real, from->cluster.base_cycles)));
 
+	struct tsct_clock_segment part[2];
+	unsigned int nr, i;
+
 	if (!next.real.mult || !tsct_status_has_time(next.status)) {
 		w->cluster_epoch = from->cluster_epoch - 1;
 		return;
@@ -274,6 +280,11 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 	}
 	tsct_segments_succeed(&w->cluster_copy, &next);
 	take_segments(w, &w->cluster, &w->cluster_copy, false);
+	/* A master's params may be in force for days: what a sample has closed of them */
+	nr = tsct_clock_params_segments(&next, next.real.as_of_cycles, next.real.past_error_ps,
+					part);
+	for (i = 0; i < nr; i++)
+		take_segment(w, &w->cluster, part[i]);
 }
 
 /* ---- pairings ----------------------------------------------------------------- */

@@ -108,6 +108,8 @@ for ((cut = 0; cut <= size; cut += record)); do
 			2>"$work/err" || fail "cut at $((cut + more)): $(cat "$work/out" "$work/err")"
 	done
 done
+clocks check "$ctl" "$work/seen" --dir "$work/copy" --some | grep -q '^[1-9]' ||
+	fail "the copy knows no number"
 ok "cut at each record of $((size / record))"
 
 # --- a damaged record, a foreign version, no history at all ----------------------------------
