@@ -63,8 +63,8 @@ static const struct argp_option option_table[] = {
 	  "Directory for the clock file, sockets and lock (default: "
 	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
-	  "Directory in which the counter's rate and the node id are saved over "
-	  "restarts (default: " DRIFT_FILE_DIR ", or the run-time directory if that is "
+	  "Directory in which the counter's rate, the node id and the clock's history are "
+	  "saved over restarts (default: " DRIFT_FILE_DIR ", or the run-time directory if that is "
 	  "not " TSCT_RUN_DIR ")", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
 	  "Device in which the hypervisor reports migrations of this virtual "
@@ -209,9 +209,10 @@ static int check_config(const char *path, bool named)
 
 /* ---- from start to stop ------------------------------------------------- */
 
-static int serve(struct platform *platform, struct peers *peers,
+static int serve(struct platform *platform, struct peers *peers, const char *state_dir,
 		 const char *run_dir, int interval_ms)
 {
+	struct history *history = history_open ? history_open(state_dir) : NULL;
 	struct tsct_server *server = NULL;
 	struct kept_channels *kept = NULL;
 	struct timekeeper timekeeper;
@@ -220,7 +221,7 @@ static int serve(struct platform *platform, struct peers *peers,
 
 	err = timekeeper_start(&timekeeper, &platform->ops);
 	if (err)
-		return err;
+		goto close_history;
 	err = peers_start(peers, &timekeeper, platform);
 	if (err)
 		goto stop_timekeeper;
@@ -234,7 +235,7 @@ static int serve(struct platform *platform, struct peers *peers,
 		/* Programs that are running already connect when the loop serves the
 		 * socket. */
 		tsct_programs_notify();
-		err = loop_run(&timekeeper, platform, server, peers, run_dir,
+		err = loop_run(&timekeeper, platform, server, peers, history, run_dir,
 			       interval_ms);
 	}
 	tsct_server_stop(server);
@@ -242,6 +243,9 @@ static int serve(struct platform *platform, struct peers *peers,
 stop_timekeeper:
 	timekeeper_stop(&timekeeper);
 	peers_stop(peers);
+close_history:
+	if (history_close)
+		history_close(history);
 	return err;
 }
 
@@ -276,8 +280,8 @@ static int run_daemon(const struct options *options)
 	if (!err) {
 		err = platform_open(&platform, &platform_options);
 		if (!err) {
-			err = serve(&platform, peers, platform_options.run_dir,
-				    options->interval_ms);
+			err = serve(&platform, peers, net.state_dir,
+				    platform_options.run_dir, options->interval_ms);
 			platform_close(&platform);
 		}
 		peers_close(peers);

@@ -100,6 +100,11 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	return 0;
 }
 
+unsigned int peers_history_days(const struct peers *p)
+{
+	return p->config ? p->config->history_days : CONFIG_HISTORY_DAYS;
+}
+
 /* ---- updates after the timekeeper's ticks --------------------------------- */
 
 /* Polls all sources after a change of the network. A change within a second after such a
