@@ -3,8 +3,8 @@
  * The tables of events, for SQLite: `events` has all, and each name of an event is the name of
  * a table with a column per field. A table is registered when a query names it.
  *
- * Conditions on time, CPU, node, thread, name and kind narrow the scan. What SQLite compares
- * again need not be exact, but may never leave out an event.
+ * Conditions on time, CPU, node, thread, name and kind narrow the scan. A scan may return more
+ * events than SQLite requests, which then compares again, but never fewer.
  */
 #include <errno.h>
 #include <math.h>
