@@ -75,7 +75,6 @@ struct query_rows {
  * Each function puts the next value of a row.
  * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
  */
-void query_put_null(struct query_rows *r);
 void query_put_text(struct query_rows *r, const char *text);
 void query_put_number(struct query_rows *r, __s64 value);
 void query_put_unsigned(struct query_rows *r, __u64 value);
@@ -92,11 +91,11 @@ bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
 /* ---- spans, calls, messages, states: query_spans.c -------------------------- */
 
-/* Fill the tables. Return 0 or -errno. */
-int query_fill_spans(struct query_rows *r);
-int query_fill_calls(struct query_rows *r);
-int query_fill_messages(struct query_rows *r);
-int query_fill_states(struct query_rows *r);
+/* Fill the tables. An error is in r->err. */
+void query_fill_spans(struct query_rows *r);
+void query_fill_calls(struct query_rows *r);
+void query_fill_messages(struct query_rows *r);
+void query_fill_states(struct query_rows *r);
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 

@@ -7,11 +7,6 @@
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
 
-void query_put_null(struct query_rows *r)
-{
-	r->at++;
-}
-
 void query_put_text(struct query_rows *r, const char *text)
 {
 	const size_t len = text ? strlen(text) : 0;
@@ -45,7 +40,7 @@ void query_put_unsigned(struct query_rows *r, __u64 value)
 void query_put_known(struct query_rows *r, __u64 value, __u64 unknown)
 {
 	if (value == unknown || value > INT64_MAX)
-		query_put_null(r);
+		r->at++;
 	else
 		query_put_number(r, (__s64)value);
 }
@@ -53,7 +48,7 @@ void query_put_known(struct query_rows *r, __u64 value, __u64 unknown)
 void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown)
 {
 	if (tick == unknown)
-		query_put_null(r);
+		r->at++;
 	else
 		query_put_number(r, tsct_clock_params_ns(&r->q->rec->real, tick));
 }

@@ -152,7 +152,7 @@ static int begin_messages(struct span_walk *w)
 
 /* ---- walks ------------------------------------------------------------- */
 
-static int walk(struct span_walk *w, bool messages)
+static void walk(struct span_walk *w, bool messages)
 {
 	struct query *q = w->rows->q;
 	char why[256] = "";
@@ -173,22 +173,22 @@ static int walk(struct span_walk *w, bool messages)
 	tsct_message_matcher_free(w->sends);
 	tsct_message_matcher_free(w->early);
 	free(w->text.at);
-	return err;
+	w->rows->err = err;
 }
 
-int query_fill_spans(struct query_rows *r)
+void query_fill_spans(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r }, false);
+	walk(&(struct span_walk) { .rows = r }, false);
 }
 
-int query_fill_calls(struct query_rows *r)
+void query_fill_calls(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r, .calls = true }, false);
+	walk(&(struct span_walk) { .rows = r, .calls = true }, false);
 }
 
-int query_fill_messages(struct query_rows *r)
+void query_fill_messages(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r }, true);
+	walk(&(struct span_walk) { .rows = r }, true);
 }
 
 /* ---- states of threads --------------------------------------------------- */
@@ -237,7 +237,7 @@ static int put_state(void *arg, const struct tsct_state_time *time)
 	return query_end_row(r);
 }
 
-int query_fill_states(struct query_rows *r)
+void query_fill_states(struct query_rows *r)
 {
 	struct tsct_states states = { .closed = put_state, .arg = r };
 	const struct tsct_recording *rec = r->q->rec;
@@ -255,8 +255,7 @@ int query_fill_states(struct query_rows *r)
 		if (!(++nr % POLL_EVENTS) && output_interrupted())
 			err = -EINTR;
 	}
-	err = err ?: ret ?: tsct_states_finish(&states, last);
+	r->err = err ?: ret ?: tsct_states_finish(&states, last);
 	tsct_states_free(&states);
 	tsct_trace_close(trace);
-	return err;
 }

@@ -199,26 +199,6 @@ static void fill_filters(struct query_rows *r)
 
 /* ---- the tables, and their columns ------------------------------------- */
 
-static void fill_spans(struct query_rows *r)
-{
-	r->err = query_fill_spans(r) ?: r->err;
-}
-
-static void fill_calls(struct query_rows *r)
-{
-	r->err = query_fill_calls(r) ?: r->err;
-}
-
-static void fill_thread_states(struct query_rows *r)
-{
-	r->err = query_fill_states(r) ?: r->err;
-}
-
-static void fill_messages(struct query_rows *r)
-{
-	r->err = query_fill_messages(r) ?: r->err;
-}
-
 static void fill_tables(struct query_rows *r);
 
 #define SPANS	"node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, name TEXT," \
@@ -250,13 +230,13 @@ static const struct described {
 	{ "clock", "node TEXT, begin_ns INTEGER, end_ns INTEGER, source TEXT, timestamps TEXT,"
 	  " role TEXT, error_ns INTEGER, clock_error_ns INTEGER, utc_error_ns INTEGER,"
 	  " utc_source TEXT", fill_clock },
-	{ "spans", SPANS, fill_spans },
-	{ "calls", SPANS, fill_calls },
+	{ "spans", SPANS, query_fill_spans },
+	{ "calls", SPANS, query_fill_calls },
 	{ "states", "node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, state TEXT,"
 	  " from_ns INTEGER, until_ns INTEGER, duration_ns INTEGER, cpu INTEGER, waker_tid INTEGER,"
-	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", fill_thread_states },
+	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", query_fill_states },
 	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
-	  ", latency_ns INTEGER, error_ns INTEGER", fill_messages },
+	  ", latency_ns INTEGER, error_ns INTEGER", query_fill_messages },
 	{ "tables", "name TEXT, columns TEXT", fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))
