@@ -551,7 +551,8 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
 		at = tsct_value_put_json(at, &v);
 	}
 	strcpy(at, "}");
-	return (size_t)(at + 1 - text->at);
+	text->len = (size_t)(at + 1 - text->at);
+	return text->len;
 }
 
 /* Finds the event's thread and its process. */

@@ -38,10 +38,9 @@ static int poll_walk(struct tsct_export *x)
 
 static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 {
-	if (e && query_fields(&w->text, e))
-		query_put_text(w->rows, w->text.at);
-	else
-		query_put_text(w->rows, NULL);
+	if (e && !query_fields(&w->text, e))
+		w->rows->err = -ENOMEM;
+	query_put_text(w->rows, e && w->text.len ? w->text.at : NULL);
 }
 
 /* Puts name, process and process name of a thread at a tick. */
