@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # States of threads with known causes: states.c makes them, statecheck.py compares what stat
-# --threads says with the events.
-# test-wing: threads kernel
+# --threads says with the events, and with an export to Perfetto.
+# test-wing: threads formats kernel
 . "$(dirname "$0")/record.sh"
 need_root "kernel events"
 need_first_pid_namespace
@@ -11,7 +11,8 @@ needs_kernel_events
 check() {	# DIR
 	"$ctl" stat --threads --json "$work/$1" >"$work/$1.json"
 	"$ctl" dump --json "$work/$1" >"$work/$1.dump"
-	python3 "$here/statecheck.py" "$work/$1.json" "$work/$1.printed" <"$work/$1.dump" 2>"$work/err" ||
+	"$ctl" export -q -f perfetto -o "$work/$1.pftrace" "$work/$1"
+	python3 "$here/statecheck.py" "$work/$1.json" "$work/$1.pftrace" "$work/$1.printed" <"$work/$1.dump" 2>"$work/err" ||
 		fail "$1: $(tail -n 1 "$work/err")"
 }
 
