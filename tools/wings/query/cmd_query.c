@@ -55,6 +55,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!j->q.dir)
 			argp_error(state, "no recording; name its directory");
+		if (j->q.filter.nr_wheres)
+			argp_error(state, "--where: write the condition into the query, as WHERE of SQL");
 		if (j->json + j->csv + !!j->output > 1)
 			argp_error(state, "--json, --csv and --output exclude each other; use one");
 		if (j->output && (!*j->output || !strcmp(j->output, "-")))
