@@ -574,6 +574,16 @@ int tsct_selection_make(struct tsct_selection *sel,
 	return filter->nr_wheres ? tsct_where_make(sel, growing, err_text, err_size) : 0;
 }
 
+bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e)
+{
+	__s64 ns;
+
+	if (!tsct_selection_has(sel, e))
+		return false;
+	ns = tsct_clock_params_ns(&sel->rec->real, e->tick);
+	return ns >= sel->from_ns && ns < sel->to_ns;
+}
+
 void tsct_selection_free(struct tsct_selection *sel)
 {
 	__u32 i;

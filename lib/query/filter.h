@@ -132,4 +132,7 @@ static inline bool tsct_selection_has(const struct tsct_selection *sel,
 		(!sel->where || tsct_where_matches(sel->where, e, NULL));
 }
 
+/* tsct_selection_has_at - the same, and the event's time is selected */
+bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e);
+
 #endif /* TSCT_FILTER_H */

@@ -23,6 +23,10 @@ for seed in 1 2 3; do
 	"$helpers/spans" "$work/$seed" 20000 "$seed"
 	compare "$work/$seed"
 done
+mkdir "$work/nodes"
+"$helpers/spans" "$work/nodes" 20000 4 nodes
+compare "$work/nodes"
+run_shows 0 ' on one, within 7.10 us$' stat -a --pair query_start:query_done:id "$work/nodes"
 compare "$work/1" kind
 compare "$work/1" status
 compare "$work/1" thread
@@ -98,4 +102,21 @@ for command in dump 'export -f csv -o -' stat 'stat --spans' "report -o $work/pa
 		$command "$work/1" --where 'statsu == 1'
 	# shellcheck disable=SC2086
 	run_says 2 "'status': not a condition" $command "$work/1" --where status
+done
+
+# The last events, and times since the begin
+run 0 dump "$work/1"
+tail -n 7 "$work/out" >"$work/last"
+run 0 dump --tail 7 "$work/1"
+cmp "$work/last" "$work/out" || fail "--tail 7: other lines"
+run 0 dump --json --where 'n >= 100' "$work/1"
+tail -n 5 "$work/out" >"$work/last"
+run 0 dump --json --tail 5 --where 'n >= 100' "$work/1"
+cmp "$work/last" "$work/out" || fail "--tail 5 --where: other lines"
+run 0 dump --relative "$work/1"
+awk '{ sub(/^\+/, "", $1); sub(/\./, "", $1); print $1 + 0 }' "$work/out" >"$work/relative"
+grep -o '"rel_ns":[0-9]*' "$work/events" | cut -d: -f2 | cmp - "$work/relative" ||
+	fail "--relative: other times"
+for option in --strace --follow; do
+	run_says 2 '--tail: cannot be used with' dump --tail 3 $option "$work/1"
 done

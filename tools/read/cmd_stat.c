@@ -70,16 +70,6 @@ struct last_event {
 	bool any;		/* whether any event was read */
 };
 
-static bool is_selected(const struct stat_figures *s, const struct tsct_trace_event *e)
-{
-	__s64 ns;
-
-	if (!tsct_selection_has(&s->selection, e))
-		return false;
-	ns = tsct_clock_params_ns(&s->rec->real, e->tick);
-	return ns >= s->selection.from_ns && ns < s->selection.to_ns;
-}
-
 /* Allocates and fills the tables with an entry for each event definition of a stream. Returns
  * 0 or -ENOMEM. */
 static int init_stream(struct stat_figures *s, __u32 stream)
@@ -125,7 +115,7 @@ static int count_events(struct stat_figures *s)
 	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
 		/* No filter applies to the states of threads. */
 		err = s->states ? stat_states_note(s, &e) : 0;
-		if (!err && s->filtered && !is_selected(s, &e))
+		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, &e))
 			continue;
 		bytes = tsct_trace_event_bytes(s->trace);
 		s->events++;

@@ -21,6 +21,7 @@ struct dump {
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
+	__u64 tail, skip;	/* --tail; number of selected events that are not shown for it */
 
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -46,7 +47,7 @@ struct dump {
 /* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
-/* ---- stacks: tools/shared, which all wings link --------------------------- */
+/* ---- stacks, --tail: tools/shared, which all wings link --------------------------- */
 
 /* Reads the stacks of the recording. Returns 0 or -errno. */
 TSCT_WING int dump_stacks_read(struct dump *d);
@@ -61,6 +62,9 @@ TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
 TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
+
+/* Sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
+TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
