@@ -21,6 +21,9 @@
 /* Largest plausible frequency error of a source, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
+/* Frequency errors of most sources, relative to options->hz, are not larger, ppb. */
+#define TSCT_SYNC_SOURCE_USUAL_PPB	200000
+
 /* Largest change of the rate of an NTP server's disciplined clock against a crystal, ppb
  * per second; the default of fit.wander_ppb for NTP servers */
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100

@@ -172,8 +172,21 @@ static double remote_error_ns(const struct tsct_remote_params *params,
 	return ps * 1e-3;
 }
 
+/*
+ * Returns the rate within @error of @fitted that is nearest to the rates of most crystals.
+ * Few exchanges with long delays allow rates that no crystal has, and a time of such a rate
+ * would run away until the next exchange.
+ */
+static double plausible_rate(double fitted, double error, double nominal)
+{
+	double usual = TSCT_SYNC_SOURCE_USUAL_PPB * TSCT_PPB * nominal;
+	double rate = tsct_larger(nominal - usual, tsct_smaller(fitted, nominal + usual));
+
+	return tsct_larger(fitted - error, tsct_smaller(rate, fitted + error));
+}
+
 /* Sets the estimate to the tangent of the fit at the point where the fit's bound is
- * smallest. */
+ * smallest, with a plausible rate. */
 static void update_estimate(struct tsct_sync_source *source,
 			    const struct tsct_cluster_options *options)
 {
@@ -182,7 +195,7 @@ static void update_estimate(struct tsct_sync_source *source,
 	struct tsct_source_params *est = &source->est;
 	struct tsct_offset_interval *point = &est->time.point;
 	double nominal = 1e9 / options->hz, ns = remote_rate(source);
-	double rate, frac, error, off;
+	double rate, fitted, rate_error, frac, error, off;
 	__u64 remote;
 
 	source->has_est = false;
@@ -193,16 +206,18 @@ static void update_estimate(struct tsct_sync_source *source,
 	remote_time(params, remote, frac, point);
 	point->half_ns = error * ns + source->extra_error_ns +
 		remote_error_ns(params, remote);
-	rate = tsct_fit_rate(fit, fit->at) * ns;
+	fitted = tsct_fit_rate(fit, fit->at) * ns;
+	rate_error = fit->rate_error * ns;
+	rate = plausible_rate(fitted, rate_error, nominal);
 	est->time.rate = rate;
 	est->time.resolution_ns = 1 + rate;
 	est->sd_ns = fit->sd * ns;
-	est->growth = fit->rate_error * ns +
+	est->growth = rate_error + tsct_magnitude(rate - fitted) +
 		rate / ns * (double)params->growth * 0x1p-32 * 1e-3;
 	est->wander = fit->wander * ns;
 	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * rate;
-	off = (rate / nominal - 1) / TSCT_PPB;
-	if (!(tsct_magnitude(off) <= TSCT_SYNC_SOURCE_RATE_PPB)) {
+	if (!(tsct_magnitude(rate / nominal - 1) <= TSCT_SYNC_SOURCE_RATE_PPB * TSCT_PPB)) {
+		off = (fitted / nominal - 1) / TSCT_PPB;
 		snprintf(source->reason, sizeof(source->reason),
 			 "the source's time runs %.0f ppm %s, which is more than "
 			 "any crystal does", tsct_magnitude(off) / 1000,

@@ -3,7 +3,7 @@
 """exportcheck.py FORMAT EXPORT TRUTH [PROTO]
 
 Compares an export, event by event, with the output of `trace-ctl dump --json` (TRUTH).
-Readers: python's json and csv, libbabeltrace2, libotf2, protoc. Prints the numbers of
+Readers: python's json and csv, libbabeltrace2, ctf2.py, libotf2, protoc. Prints the numbers of
 events and of messages; exits with 1 at the first difference.
 """
 import csv
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import ctf2
 import exact
 
 IDLE = 1 << 22
@@ -246,20 +247,30 @@ def ctf_value(field, bt2):
     return field
 
 
-def check_ctf(path, truth):
+def read_ctf(path):
     bt2 = importlib.import_module("bt2")
-    n = 0
     order = []
     for msg in bt2.TraceCollectionMessageIterator(path):
         if type(msg) is not bt2._EventMessageConst:
             continue
         order.append(msg)
-        n += 1
         ev = msg.event
         ns = msg.default_clock_snapshot.ns_from_origin
         got = (ns, ev.packet.context_field["cpu_id"], ev.common_context_field["tid"],
                ev.name, {k: ctf_value(v, bt2) for k, v in ev.payload_field.items()})
         order[-1] = got
+    return order
+
+
+def check_ctf2(path, truth):
+    return check_ctf(path, truth, lambda path: [
+        (ns, packet["cpu_id"], common["tid"], name, payload)
+        for ns, packet, common, name, payload in ctf2.read(path)[0]])
+
+
+def check_ctf(path, truth, read=read_ctf):
+    order = read(path)
+    n = len(order)
     same("ctf: events", n, len(truth))
 
     def key(x):

@@ -49,7 +49,8 @@ struct node {
 };
 
 #define SLEW_MAX	1e-3	/* largest deviation of the rate of the cluster time
-				 * from 1: twice the fastest slew, 500 ppm */
+				 * from 1: a slew has 500 ppm, a rate that is not known
+				 * yet 200 ppm */
 #define ROUNDED_NS	5
 
 static struct node nodes[NODES_MAX];

@@ -25,7 +25,7 @@ check() {	# FORMAT EXPORT TRUTH
 # export must report.
 run 3 dump --json --error "$rec"
 cp "$work/out" "$work/truth"
-for format in ctf otf2 perfetto json csv; do
+for format in ctf ctf2 otf2 perfetto json csv; do
 	run 3 export -f "$format" -o "$work/a.$format" "$rec"
 	says '^trace-ctl export: .*: 609 events of 6 threads$'
 	says '5 events were lost while recording: full 5'
@@ -106,7 +106,7 @@ fi
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 dump --json --error "$work/b"
 cp "$work/out" "$work/b.truth"
-for format in ctf otf2 perfetto json csv; do
+for format in ctf ctf2 otf2 perfetto json csv; do
 	run 0 export -q -f "$format" -o "$work/b.$format" "$work/b"
 	[ ! -s "$work/err" ] || fail "-q prints something"
 	check "$format" "$work/b.$format" "$work/b.truth"
@@ -125,6 +125,16 @@ lost=$(lost_in "$work/lossy.ctf")
 [ "${lost% *}" -gt 0 ] || fail "nothing was lost: $lost"
 [ "$lost" = "$(lost_in "$work/lossy")" ] ||
 	fail "lost: $lost in the export, $(lost_in "$work/lossy") before"
+run 3 export -f ctf2 -o "$work/lossy.ctf2" "$work/lossy"
+ctf2_lost=$(cd "$here" && python3 -c 'import sys, ctf2; print(ctf2.read(sys.argv[1])[1])' \
+	"$work/lossy.ctf2")
+[ "$ctf2_lost" = "${lost% *}" ] || fail "lost: $ctf2_lost in CTF 2, ${lost% *} in CTF 1.8"
+# babeltrace2 reads CTF 2 from version 2.1 on.
+if babeltrace2 "$work/a.ctf2" >"$work/out" 2>"$work/err"; then
+	[ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace2: CTF 2"
+	[ "$(babeltrace_events "$work/b.ctf2")" = 4001 ] || fail "babeltrace2: CTF 2: events"
+	[ "$(lost_in "$work/lossy.ctf2")" = "$lost" ] || fail "babeltrace2: CTF 2: losses"
+fi
 
 # Compares the CSV export by each filter with a selection from the whole export.
 selected() {	# PYTHON-CONDITION OPTION...
@@ -157,7 +167,7 @@ selected "int(e['time_ns']) < 1763678962123500000" --to 2025-11-20T22:49:22.1235
 TZ=UTC selected "int(e['time_ns']) >= 1763678962123500000" --from 22:49:22.1235
 selected "e['cpu'] == 0 and e['tid'] == 100 and e['event'] == 'inner' and int(e['time_ns']) >= $begin + 40000" \
 	--cpu 0 --thread 100 --event inner --from +40us
-for format in ctf otf2 perfetto json; do
+for format in ctf ctf2 otf2 perfetto json; do
 	run 3 export -f $format -o "$work/c.$format" --event inner --event packet \
 		--cpu 0-1 --from +40us "$rec"
 	/usr/bin/python3 -c '
@@ -170,10 +180,11 @@ for line in open(sys.argv[1], errors="surrogateescape"):
 	check $format "$work/c.$format" "$work/part"
 done
 run_shows 3 '"ts":0.861,"ph":"i"' export -f json --relative -o - --to +1us "$rec"
+shows "\"baseTimeNanoseconds\":$begin,"
 run_shows 3 '^861,' export -f csv --relative -o - --to +1us "$rec"
 
 # An export without events is readable.
-for format in ctf otf2 perfetto json csv text; do
+for format in ctf ctf2 otf2 perfetto json csv text; do
 	run 3 export -f $format -o "$work/empty.$format" --to +0 "$rec"
 done
 otf2-print -Werror "$work/empty.otf2/traces.otf2" >/dev/null
@@ -212,7 +223,7 @@ run_says 2 'no output format; use --format' export "$rec"
 run_says 2 'missing recording' export -f json
 run_says 2 '--output: empty name' export -f json -o '' "$rec"
 run 2 export -f '' "$rec"
-run_says 2 'invalid format .xml.; use ctf, otf2' export -f xml "$rec"
+run_says 2 'invalid format .xml.; use ctf, ctf2, otf2' export -f xml "$rec"
 run 2 export -f json "$rec" "$rec"
 run_says 2 'otf2 is written to a directory' export -f otf2 -o - "$rec"
 run 2 export -f ctf --relative "$rec"
@@ -236,7 +247,7 @@ mkdir "$work/big"
 "$kinds" "$work/big" 6000
 mkdir "$work/room"
 before=
-for format in ctf otf2 perfetto json csv text; do
+for format in ctf ctf2 otf2 perfetto json csv text; do
 	run 1 export -f $format -o /dev/full "$work/big"
 	(
 		ulimit -f 100
@@ -284,7 +295,7 @@ truncate -s -100 "$work/cut/default_2"
 until=$(cd "$here" && python3 -c 'import sys, unknowncheck
 print(max(end for channel, cpu, _, end, _ in unknowncheck.packets_of(sys.argv[1])
           if (channel, cpu) == ("default", 2)) + 1)' "$work/cut")
-for format in ctf otf2 perfetto json csv; do
+for format in ctf ctf2 otf2 perfetto json csv; do
 	to=(--to "$until")
 	[[ $format != c* ]] || to=()
 	run 3 dump --json "${to[@]}" "$work/cut"

@@ -336,6 +336,33 @@ TEST(test_one_percent_fast)
 	printf("# %s\n", state_of(0, t).reason);
 }
 
+/* ---- few exchanges with long delays --------------------------------------- */
+
+/* Magnitude of the relative difference of a rate from that of the child's nominal counter */
+static double rate_from_nominal(__u64 mult)
+{
+	return fabs((double)mult * 0x1p-56 * child.crystal.hz * 1e-9 - 1);
+}
+
+/* The delays allow rates that no crystal has. The time runs at a plausible one, at most 200 ppm
+ * from nominal and 500 ppm more in a slew, and its bound holds. The source is not refused. */
+LOOP_TEST(test_plausible_rate, 0, 40)
+{
+	static const struct path busy = { .least_s = 50e-6, .mean_s = 500e-6 };
+	double t;
+
+	begin(100 + (unsigned int)_i, 1);
+	for (t = 2; t < 4; t += 0.0625) {
+		exchange(&child, 0, &master, &busy, t);
+		publish(&child, t + 0.01);
+		read_time(&child, &master, &master_params, t + 0.05);
+		ck_assert_str_eq(state_of(0, t).reason, "");
+		ck_assert(rate_from_nominal(child.state.cluster.mult) < 250e-6);
+		ck_assert(rate_from_nominal(child.state.cluster.slew_mult) < 750e-6);
+	}
+	ck_assert_uint_gt(child.readings, 25);
+}
+
 /* ---- random input -------------------------------------------------------- */
 
 static uint64_t random_value(void)

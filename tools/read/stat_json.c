@@ -35,14 +35,13 @@ json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct
 }
 
 /* Returns smallest, median and largest bound of the events; null if no event has a bound. */
-static json_t *json_event_errors(const struct stat_errors *errors)
+static json_t *json_event_errors(const struct stat_figures *s)
 {
-	if (!errors->nr)
+	if (!s->errors.nr)
 		return json_null();
-	return json_pack("{sI sI sI sI}", "min", (json_int_t)errors->min_ns,
-			 "median", (json_int_t)stat_errors_median_ns(errors),
-			 "max", (json_int_t)errors->max_ns,
-			 "unknown", (json_int_t)errors->nr_unknown);
+	return json_pack("{sI sI sI sI}", "min", (json_int_t)s->errors.min,
+			 "median", (json_int_t)tsct_histogram_quantile(&s->errors, 500),
+			 "max", (json_int_t)s->errors.max, "unknown", (json_int_t)s->nr_unbound);
 }
 
 /* Returns what was requested of the recorder; null: nothing is known. */
@@ -251,7 +250,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"clock_error_ns", ctl_json_error(errors.clock_ns),
 		"node_error_ns", ctl_json_error(errors.node_ns),
 		"utc_error_ns", ctl_json_error(errors.utc_ns),
-		"event_error_ns", json_event_errors(&s->errors),
+		"event_error_ns", json_event_errors(s),
 		"contradictory_lines", (int)rec->errors.nr_contradictory,
 		"compared", rec->merged ? tsct_compared_names[rec->compared] : "clock",
 		"disrupted", rec->epoch != rec->epoch_first);
@@ -267,7 +266,7 @@ json_t *stat_json(const struct stat_figures *s)
 		json_integer((json_int_t)s->max_per_tick));
 	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI so so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so so sI sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -287,6 +286,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", s->threads ? stat_calls_json(s) : json_null(),
 		"threads", s->threads ? stat_threads_json(s) : json_null(),
+		"thread_states", s->states ? stat_states_json(s) : json_null(),
 		"mpi_waits", stat_mpi_open ? stat_mpi_json(s) : json_null(),
 		"mpi_unfinished", stat_mpi_open ? stat_mpi_unfinished(s) : json_array(),
 		"stacks", s->threads ? stat_stacks_json(s) : json_null(),

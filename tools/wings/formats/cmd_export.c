@@ -34,10 +34,10 @@ static size_t trimmed_len(const char *path)
 /* ---- options ----------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "ctf|otf2|perfetto|json|text|csv|folded", 0, "write this "
+	{ "format", 'f', "ctf|ctf2|otf2|perfetto|json|text|csv|folded", 0, "write this "
 	  "format (default: the suffix of OUT)", 0 },
-	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
-	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
+	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf, ctf2 "
+	  "and otf2, else a file; '-': standard output (default: DIR.ctf, .ctf2, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
 	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
 	  "for json and csv: write times since the recording's beginning", 0 },
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 
 /* All export formats; an element is NULL if its part of the program was not built */
 static const struct tsct_export_format *const formats[] = {
-	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
+	&tsct_export_ctf, &tsct_export_ctf2, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
 	&tsct_export_text, &tsct_export_csv, &tsct_export_folded,
 };
 #define NR_FORMATS	(sizeof(formats) / sizeof(*formats))
@@ -98,7 +98,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--format=otf2: " TSCT_WING_MISSING("otf2"));
 		if (!j->x.format)
 			argp_error(state, "--format: invalid format '%s'; use ctf,"
-				   " otf2, perfetto, json, text, csv, folded",
+				   " ctf2, otf2, perfetto, json, text, csv, folded",
 				   *arg ? arg : "''");
 		break;
 	case 'o': j->output = arg; break;
@@ -115,7 +115,7 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Export a recording, or a part of it, to the format of another tool: ctf"
-	" (babeltrace2, Trace Compass), otf2 (Vampir), perfetto, json (Chrome's"
+	" (babeltrace2, Trace Compass), ctf2 (babeltrace2 from 2.1 on), otf2 (Vampir), perfetto, json (Chrome's"
 	" trace events), text, csv or folded (stacks, for flamegraph.pl). An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure (then there is no OUT), 2 for"
 	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL

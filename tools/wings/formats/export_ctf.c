@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports CTF 1.8 with times in ns: a file for each channel and CPU, written packet by
+ * Exports CTF 1.8 or CTF 2 with times in ns: a file for each channel and CPU, written packet by
  * packet. Only one packet of each file is in memory. Files are opened for each packet:
  * descriptors for every CPU and channel would exceed the usual limit of open files.
  */
@@ -12,6 +12,7 @@
 
 #include <tsctrace/version.h>
 
+#include "lib/base/json.h"
 #include "lib/export/export.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/recording.h"
@@ -19,6 +20,10 @@
 
 /* Size at which a packet is written, bytes; an event has less than 64 KiB */
 #define FULL	65536
+
+/* Name of the clock, and the character before each JSON text, in the metadata of CTF 2 */
+#define CLOCK		"realtime"
+#define SEPARATOR	0x1e
 
 struct ctf_packet {
 	__u32 magic;
@@ -137,7 +142,7 @@ static int write_ctf_event(struct tsct_export *x, const struct tsct_export_event
 	return 0;
 }
 
-/* ---- the metadata, in TSDL ------------------------------------------------ */
+/* ---- the metadata of CTF 1.8, in TSDL ------------------------------------------------ */
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {
@@ -215,6 +220,250 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 	return ferror(to) ? -EIO : 0;
 }
 
+/*
+ * ---- the metadata of CTF 2 ------------------------------------------------
+ *
+ * A sequence of fragments, JSON texts.
+ */
+
+/* Writes a fragment, and frees it. Returns 0 or -ENOMEM (also if @fragment is NULL). */
+static int put_fragment(FILE *to, json_t *fragment)
+{
+	char *text = tsct_json_format(fragment, TSCT_JSON_LINE);
+
+	json_decref(fragment);
+	if (!text)
+		return -ENOMEM;
+	fprintf(to, "%c%s\n", SEPARATOR, text);
+	free(text);
+	return 0;
+}
+
+/* Makes the class of a number. @role: role of the field; NULL: none */
+static json_t *number_class(__u8 type, const char *role)
+{
+	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
+	const char *name = type == TSCT_TYPE_F32 || type == TSCT_TYPE_F64 ?
+		"fixed-length-floating-point-number" :
+		t->is_signed ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer";
+	json_t *class = json_pack("{s:s, s:i, s:s}", "type", name, "length", 8 * t->size,
+				  "byte-order", "little-endian");
+
+	if (role && class)
+		json_object_set_new(class, "roles", json_pack("[s]", role));
+	return class;
+}
+
+/* Name of the class of the numbers of system calls, by the type of the field */
+static void name_syscalls(__u8 type, char name[16])
+{
+	snprintf(name, 16, "syscall_%s", tsct_ctf_types[type].name);
+}
+
+static json_t *field_class(const struct tsct_field *f)
+{
+	char name[16];
+	json_t *class;
+
+	switch (f->type) {
+	case TSCT_TYPE_STRING:
+		return json_pack("{s:s}", "type", "null-terminated-string");
+	case TSCT_TYPE_BYTES:
+		return json_pack("{s:s, s:i}", "type", "static-length-blob", "length", f->count);
+	case TSCT_TYPE_CHARS:
+		return json_pack("{s:s, s:i}", "type", "static-length-string", "length", f->count);
+	}
+	if (tsct_ctf_is_syscall(f)) {
+		name_syscalls(f->type, name);
+		return json_string(name);
+	}
+	class = number_class(f->type, NULL);
+	if (class && f->format == TSCT_FORMAT_HEX)
+		json_object_set_new(class, "preferred-display-base", json_integer(16));
+	return class;
+}
+
+static json_t *new_structure(void)
+{
+	return json_pack("{s:s, s:[]}", "type", "structure", "member-classes");
+}
+
+/* Adds a member to a structure; takes over @class. */
+static void add_member(json_t *structure, const char *name, json_t *class)
+{
+	json_array_append_new(json_object_get(structure, "member-classes"),
+			      json_pack("{s:s, s:o}", "name", name, "field-class", class));
+}
+
+static json_t *bytes_of(const __u8 uuid[16])
+{
+	json_t *bytes = json_array();
+	int i;
+
+	for (i = 0; i < 16; i++)
+		json_array_append_new(bytes, json_integer(uuid[i]));
+	return bytes;
+}
+
+static json_t *environment_of(const struct tsct_export *x)
+{
+	const struct tsct_recorded_node *first = &x->rec->nodes[0];
+	const char *const texts[][2] = {
+		{ "tracer_name", "tsctrace-export" }, { "tracer_version", TSCT_VERSION },
+		{ "hostname", first->host }, { "kernel_release", first->kernel },
+		{ "command", first->command },
+	};
+	__u64 errors[TSCT_EXPORT_ERRORS];
+	json_t *env = json_object();
+	char key[32];
+	__u32 i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (texts[i][1])
+			json_object_set_new(env, texts[i][0],
+					    tsct_json_text(texts[i][1], strlen(texts[i][1])));
+	for (i = 0; i < x->nr_nodes; i++) {
+		if (x->rec->nodes[i].same)
+			continue;
+		snprintf(key, sizeof(key), "node_%u", i);
+		json_object_set_new(env, key, tsct_json_text(x->nodes[i], strlen(x->nodes[i])));
+	}
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++)
+		if (errors[i] <= INT64_MAX)
+			json_object_set_new(env, tsct_export_error_names[i],
+					    tsct_json_count(errors[i]));
+	json_object_set_new(env, "complete", json_integer(tsct_recording_is_whole(x->rec)));
+	json_object_set_new(env, "lost_events", tsct_json_count(tsct_trace_lost(x->trace)));
+	json_object_set_new(env, "damaged_places",
+			    tsct_json_count(tsct_trace_corrupt_count(x->trace)));
+	return env;
+}
+
+static json_t *trace_of(const struct tsct_export *x)
+{
+	json_t *header = new_structure();
+
+	add_member(header, "magic", number_class(TSCT_TYPE_U32, "packet-magic-number"));
+	add_member(header, "uuid", json_pack("{s:s, s:i, s:[s]}", "type", "static-length-blob",
+					     "length", 16, "roles", "metadata-stream-uuid"));
+	add_member(header, "stream_id", number_class(TSCT_TYPE_U32, "data-stream-class-id"));
+	return json_pack("{s:s, s:o, s:o}", "type", "trace-class", "environment",
+			 environment_of(x), "packet-header-field-class", header);
+}
+
+/* `precision` is the largest error bound of all times, `accuracy` their distance from UTC. */
+static json_t *clock_of(const struct tsct_export *x, __s64 offset_s)
+{
+	const __u64 error = tsct_export_error_ns(x);
+	__u64 errors[TSCT_EXPORT_ERRORS];
+	json_t *clock = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:{s:I, s:i}}",
+				  "type", "clock-class", "id", CLOCK, "name", CLOCK,
+				  "description", "CLOCK_REALTIME by the recording's calibration",
+				  "frequency", (json_int_t)1000000000, "origin", "unix-epoch",
+				  "offset-from-origin", "seconds", (json_int_t)offset_s,
+				  "cycles", 0);
+
+	tsct_export_errors(x, errors);
+	if (clock && error <= TSCT_JSON_EXACT)
+		json_object_set_new(clock, "precision", tsct_json_count(error));
+	if (clock && errors[TSCT_EXPORT_ERRORS - 1] <= TSCT_JSON_EXACT)
+		json_object_set_new(clock, "accuracy",
+				    tsct_json_count(errors[TSCT_EXPORT_ERRORS - 1]));
+	return clock;
+}
+
+/* Defines the class of a field of type @type that has the number of a system call. */
+static json_t *syscalls_of(__u8 type)
+{
+	json_t *class = number_class(type, NULL), *mappings = json_object();
+	unsigned int nr;
+	char name[16];
+
+	for (nr = 0; nr < tsct_syscall_limit(); nr++)
+		if (tsct_syscall_name(nr))
+			json_object_set_new(mappings, tsct_syscall_name(nr),
+					    json_pack("[[i,i]]", nr, nr));
+	json_object_set_new(class, "mappings", mappings);
+	name_syscalls(type, name);
+	return json_pack("{s:s, s:s, s:o}", "type", "field-class-alias", "name", name,
+			 "field-class", class);
+}
+
+static json_t *stream_of(const struct tsct_export *x, __u32 stream)
+{
+	static const struct {
+		const char *name, *role;
+		bool is_long;
+	} members[] = {		/* of struct ctf_packet */
+		{ "timestamp_begin", "default-clock-timestamp", true },
+		{ "timestamp_end", "packet-end-default-clock-timestamp", true },
+		{ "content_size", "packet-content-length", true },
+		{ "packet_size", "packet-total-length", true },
+		{ "packet_seq_num", "packet-sequence-number", true },
+		{ "events_discarded", "discarded-event-record-counter-snapshot", true },
+		{ "cpu_id", NULL, false },
+		{ "node_id", NULL, false },
+	};
+	json_t *packet = new_structure(), *header = new_structure(), *context = new_structure();
+	size_t i;
+
+	for (i = 0; i < sizeof(members) / sizeof(*members); i++)
+		add_member(packet, members[i].name,
+			   number_class(members[i].is_long ? TSCT_TYPE_U64 : TSCT_TYPE_U32,
+					members[i].role));
+	add_member(header, "id", number_class(TSCT_TYPE_U32, "event-record-class-id"));
+	add_member(header, "timestamp", number_class(TSCT_TYPE_U64, "default-clock-timestamp"));
+	add_member(context, "tid", number_class(TSCT_TYPE_U32, NULL));
+	return json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:o}", "type", "data-stream-class",
+			 "id", stream, "name", x->rec->streams[stream].name,
+			 "default-clock-class-id", CLOCK, "packet-context-field-class", packet,
+			 "event-record-header-field-class", header,
+			 "event-record-common-context-field-class", context);
+}
+
+/* The event's kind has no place in CTF, so it is an attribute. */
+static json_t *event_of(const struct tsct_export_def *d)
+{
+	json_t *payload = new_structure();
+	__u32 f;
+
+	for (f = 0; f < d->def->nr_fields; f++)
+		add_member(payload, d->def->fields[f].name, field_class(&d->def->fields[f]));
+	return json_pack("{s:s, s:i, s:i, s:s, s:{s:{s:s}}, s:o}", "type", "event-record-class",
+			 "id", tsct_event_def_id(d->def), "data-stream-class-id", d->stream,
+			 "name", d->def->name, "attributes", "tsctrace", "kind",
+			 tsct_kind_names[d->def->kind], "payload-field-class", payload);
+}
+
+static int put_metadata_2(const struct tsct_export *x, const __u8 uuid[16], __s64 offset_s,
+			  FILE *to)
+{
+	__u32 i, types = 0;
+	int err;
+
+	err = put_fragment(to, json_pack("{s:s, s:i, s:o}", "type", "preamble", "version", 2,
+					 "uuid", bytes_of(uuid)));
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted)
+			types |= tsct_tsdl_syscall_types(x->defs[i].def);
+	for (i = 0; i < TSCT_TYPE_NR && !err; i++)
+		if (types & 1U << i)
+			err = put_fragment(to, syscalls_of((__u8)i));
+	if (!err)
+		err = put_fragment(to, trace_of(x));
+	if (!err)
+		err = put_fragment(to, clock_of(x, offset_s));
+	for (i = 0; i < x->rec->nr_streams && !err; i++)
+		err = put_fragment(to, stream_of(x, i));
+	for (i = 0; i < x->nr_defs && !err; i++)
+		if (x->defs[i].wanted)
+			err = put_fragment(to, event_of(&x->defs[i]));
+	if (!err && ferror(to))
+		err = -EIO;
+	return err;
+}
+
 /* ---- the trace ------------------------------------------------------------ */
 
 /* Writes the last packet of a stream. If events were lost after the last event of the
@@ -261,7 +510,9 @@ static int write_metadata(const struct tsct_export *x)
 		return -ENOMEM;
 	}
 	errno = 0;
-	err = put_metadata(x, c->uuid, c->offset_s, to);
+	err = x->format == &tsct_export_ctf2 ?
+		put_metadata_2(x, c->uuid, c->offset_s, to) :
+		put_metadata(x, c->uuid, c->offset_s, to);
 	if (fclose(to) && !err)
 		err = errno ? -errno : -EIO;
 	return err == -EIO && errno ? -errno : err;
@@ -324,5 +575,10 @@ static void free_ctf(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_ctf = {
 	.name = "ctf", .suffix = ".ctf", .directory = true,
+	.begin = begin_ctf, .event = write_ctf_event, .end = end_ctf, .free = free_ctf,
+};
+
+const struct tsct_export_format tsct_export_ctf2 = {
+	.name = "ctf2", .suffix = ".ctf2", .directory = true,
 	.begin = begin_ctf, .event = write_ctf_event, .end = end_ctf, .free = free_ctf,
 };

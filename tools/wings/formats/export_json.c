@@ -149,7 +149,11 @@ static int begin_json(struct tsct_export *x)
 	x->own = calloc(1, sizeof(struct json));
 	if (!x->own)
 		return -ENOMEM;
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->file);
+	fputs("{\"displayTimeUnit\":\"ns\",", x->file);
+	/* Readers of this member expect a number, although it exceeds 2^53. */
+	if (x->relative)
+		fprintf(x->file, "\"baseTimeNanoseconds\":%lld,", x->begin_ns);
+	fputs("\"traceEvents\":[", x->file);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
 			err = put_name(x, "process_name",

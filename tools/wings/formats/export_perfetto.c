@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/export/export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
@@ -37,6 +38,14 @@ typedef Pft__TracePacket packet;
 typedef Pft__DebugAnnotation annotation;
 typedef Pft__InternedName name;
 
+/* The thread that runs on a CPU, as the file says; of a location */
+struct cpu_thread {
+	bool any;		/* the file has a switch on this CPU */
+	__u32 tid;
+	char name[TSCT_THREAD_NAME_MAX];
+	__u64 blind;		/* end of the last loss of switches that the file has, tick */
+};
+
 struct perfetto {
 	__u8 *out;
 	size_t room;
@@ -46,6 +55,7 @@ struct perfetto {
 	struct tsct_stacks *stacks;
 	/* by index: this stack, this frame was written */
 	bool *stack_named, *frame_named;
+	struct cpu_thread *cpus;	/* by location; NULL: no scheduling is exported */
 	/* Parts of the packet that is being composed: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
@@ -82,6 +92,14 @@ static __u64 kind_name(const struct tsct_export *x)
 
 /* Perfetto's number of CLOCK_REALTIME, the clock of all times */
 #define CLOCK_REAL	1
+/* That of CLOCK_BOOTTIME, which events of the scheduler have: in our files it is equal */
+#define CLOCK_BOOT	6
+
+/* Stands on a CPU for the thread that runs while this is unknown. Linux has no such number. */
+#define NOT_RECORDED	(1U << 30)
+#define NOT_RECORDED_NAME "not recorded"
+/* State of a thread of which no more is known: Perfetto has no name for it. */
+#define STATE_UNKNOWN	0x1000
 
 /* ---- packets ----------------------------------------------------------- */
 
@@ -126,18 +144,22 @@ static int put_interned(struct tsct_export *x, Pft__InternedData *interned)
 	return put_packet(x, &one);
 }
 
-/* Writes the first packet, which clears the interned data and defines the clock. */
+/* Writes the first packet, which clears the interned data and defines the clocks. */
 static int put_clock(struct tsct_export *x)
 {
-	Pft__ClockSnapshot__Clock real = PFT__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks = &real;
+	Pft__ClockSnapshot__Clock real = PFT__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Pft__ClockSnapshot__Clock boot = PFT__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Pft__ClockSnapshot__Clock *clocks[] = { &real, &boot };
 	Pft__ClockSnapshot snapshot = PFT__CLOCK_SNAPSHOT__INIT;
 	Pft__TracePacketDefaults defaults = PFT__TRACE_PACKET_DEFAULTS__INIT;
 	packet one = PFT__TRACE_PACKET__INIT;
 
 	SET(&real, clock_id, CLOCK_REAL);
 	SET(&real, timestamp, x->begin_ns);
-	snapshot.n_clocks = 1;
-	snapshot.clocks = &clocks;
+	SET(&boot, clock_id, CLOCK_BOOT);
+	SET(&boot, timestamp, x->begin_ns);
+	snapshot.n_clocks = 2;
+	snapshot.clocks = clocks;
 	SET(&snapshot, primary_trace_clock, CLOCK_REAL);
 	SET(&defaults, timestamp_clock_id, CLOCK_REAL);
 	one.clock_snapshot = &snapshot;
@@ -637,6 +659,180 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
+/* ---- scheduling -------------------------------------------------------- */
+
+/*
+ * Perfetto makes its tables `sched` and `thread_state` from the events of the scheduler: a thread
+ * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each recorded
+ * switch, and where it is unknown who runs, a switch to and from the thread NOT_RECORDED.
+ *
+ * Perfetto tells threads by their numbers alone, which several nodes share: then there is none.
+ */
+
+static int put_ftrace(struct tsct_export *x, __u32 location, Pft__FtraceEvent *event, __s64 ns)
+{
+	Pft__FtraceEventBundle bundle = PFT__FTRACE_EVENT_BUNDLE__INIT;
+	struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
+	packet one = PFT__TRACE_PACKET__INIT;
+
+	SET(event, timestamp, ns);
+	SET(&bundle, cpu, x->rec->locations[location].cpu);
+	bundle.has_lost_events = bundle.lost_events =
+		x->known.blind_until[location] > cpu->blind;
+	cpu->blind = x->known.blind_until[location];
+	bundle.n_event = 1;
+	bundle.event = &event;
+	one.ftrace_events = &bundle;
+	return put_packet(x, &one);
+}
+
+/* Writes a switch to the thread @tid. @e: the recorded event; NULL: the thread that ran before is
+ * no more known to run, or this one is known to run already */
+static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
+		      const char *title, const struct tsct_trace_event *e)
+{
+	struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
+	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
+	Pft__SchedSwitch one = PFT__SCHED_SWITCH__INIT;
+	char prev[3 * TSCT_THREAD_NAME_MAX + 1], next[3 * TSCT_THREAD_NAME_MAX + 1];
+	const __u32 before = cpu->any ? cpu->tid : NOT_RECORDED;
+
+	tsct_utf8_clean(prev, cpu->any ? cpu->name : NOT_RECORDED_NAME,
+			strlen(cpu->any ? cpu->name : NOT_RECORDED_NAME));
+	tsct_utf8_clean(next, title, strnlen(title, TSCT_THREAD_NAME_MAX));
+	SET(&event, pid, before);
+	event.sched_switch = &one;
+	one.prev_comm = prev;
+	SET(&one, prev_pid, before);
+	SET(&one, prev_state, e ? tsct_value_integer_of(e, "prev_state") : STATE_UNKNOWN);
+	one.next_comm = next;
+	SET(&one, next_pid, tid);
+	if (e) {
+		SET(&one, prev_prio, tsct_value_integer_of(e, "prev_prio"));
+		SET(&one, next_prio, tsct_value_integer_of(e, "next_prio"));
+	}
+	cpu->any = true;
+	cpu->tid = tid;
+	snprintf(cpu->name, sizeof(cpu->name), "%.*s", TSCT_THREAD_NAME_MAX - 1, title);
+	return put_ftrace(x, location, &event, ns);
+}
+
+/* It is unknown which thread runs on a CPU from then on. */
+static int put_unknown(struct tsct_export *x, __u32 location, __s64 ns)
+{
+	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
+
+	return !cpu->any || cpu->tid == NOT_RECORDED ? 0 :
+		put_switch(x, location, ns, NOT_RECORDED, NOT_RECORDED_NAME, NULL);
+}
+
+static const char *name_of(const struct tsct_trace_event *e, const char *field)
+{
+	struct tsct_value v;
+
+	return tsct_value_find(e, field, &v) && tsct_value_is_text(&v) ? (const char *)v.at : "";
+}
+
+/* Writes a recorded switch. */
+static int put_recorded(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const __u32 prev = (__u32)tsct_value_integer_of(ev->e, "prev_tid");
+	const __u32 next = (__u32)tsct_value_integer_of(ev->e, "next_tid");
+	const __u32 at = ev->e->location;
+	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[at];
+	int err = 0;
+
+	if (!cpu->any || cpu->tid != prev)
+		err = put_switch(x, at, ev->ns, prev, name_of(ev->e, "prev_comm"), NULL);
+	err = err ?: put_switch(x, at, ev->ns, next, name_of(ev->e, "next_comm"), ev->e);
+	return err || x->run.began ? err : put_unknown(x, at, ev->ns);
+}
+
+static int put_waking(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
+	Pft__SchedWaking one = PFT__SCHED_WAKING__INIT;
+	char title[3 * TSCT_THREAD_NAME_MAX + 1];
+	const char *comm = name_of(ev->e, "comm");
+
+	tsct_utf8_clean(title, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
+	SET(&event, pid, ev->e->tid);
+	event.sched_waking = &one;
+	one.comm = title;
+	SET(&one, pid, tsct_value_integer_of(ev->e, "tid"));
+	SET(&one, prio, tsct_value_integer_of(ev->e, "prio"));
+	SET(&one, success, 1);
+	SET(&one, target_cpu, tsct_value_integer_of(ev->e, "target_cpu"));
+	return put_ftrace(x, ev->e->location, &event, ev->ns);
+}
+
+/* Returns true if another recorder of the node has recorded the switches of a location, too. */
+static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
+{
+	const struct tsct_location *l = x->rec->locations;
+	__u32 i;
+
+	for (i = 0; x->rec->merged && i < location; i++)
+		if (l[i].cpu == l[location].cpu && x->known.runs[i].has_switches &&
+		    tsct_known_node(&x->known, i) == tsct_known_node(&x->known, location))
+			return true;
+	return false;
+}
+
+/* Writes what an event tells of the scheduling. */
+static int put_scheduling(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const enum tsct_kernel_event kernel = x->defs[ev->def].kernel;
+	const __u32 at = ev->e->location;
+	int err = 0;
+
+	if (!((struct perfetto *)x->own)->cpus || !x->rec->streams[ev->e->stream].kernel ||
+	    is_recorded_twice(x, at))
+		return 0;
+	if (x->run.ended && !x->run.away)
+		err = put_unknown(x, at, tsct_clock_params_ns(&x->rec->real, x->run.until));
+	if (!err && kernel == TSCT_KERNEL_SWITCH)
+		err = put_recorded(x, ev);
+	else if (!err && x->run.began)
+		err = put_switch(x, at, ev->ns, ev->e->tid, ev->thread->name, NULL);
+	return err || kernel != TSCT_KERNEL_WAKING ? err : put_waking(x, ev);
+}
+
+/* Ends the runs whose ends are not recorded. */
+static int end_scheduling(struct tsct_export *x)
+{
+	const struct cpu_thread *cpus = ((struct perfetto *)x->own)->cpus;
+	__u64 end;
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; cpus && i < x->rec->nr_locations && !err; i++) {
+		end = x->known.runs[i].on ? tsct_known_run_end(&x->known, i) : UINT64_MAX;
+		if (end != UINT64_MAX)
+			err = put_unknown(x, i, tsct_clock_params_ns(&x->rec->real, end));
+	}
+	return err;
+}
+
+/* Writes the version of the kernel. */
+static int put_system(struct tsct_export *x)
+{
+	Pft__SystemInfo system = PFT__SYSTEM_INFO__INIT;
+	Pft__Utsname uts = PFT__UTSNAME__INIT;
+	packet one = PFT__TRACE_PACKET__INIT;
+	int err;
+
+	uts.sysname = (char *)"Linux";
+	uts.release = clean_text(x->rec->nodes[0].kernel, strlen(x->rec->nodes[0].kernel));
+	if (!uts.release)
+		return -ENOMEM;
+	system.utsname = &uts;
+	one.system_info = &system;
+	err = put_packet(x, &one);
+	free(uts.release);
+	return err;
+}
+
 /* ---- the format -------------------------------------------------------- */
 
 /* Writes the names of channels, and of the exporter's own annotations. */
@@ -681,13 +877,18 @@ static int begin_perfetto(struct tsct_export *x)
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
 					" which this format cannot represent");
-	return put_clock(x) ?: put_names(x) ?: put_nodes(x);
+	if (!x->several_nodes) {
+		p->cpus = calloc(x->rec->nr_locations + 1, sizeof(*p->cpus));
+		if (!p->cpus)
+			return -ENOMEM;
+	}
+	return put_clock(x) ?: put_system(x) ?: put_names(x) ?: put_nodes(x);
 }
 
 static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	Pft__TrackEvent__Type type = INSTANT;
-	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
+	int err = put_thread(x, ev->thread) ?: put_scheduling(x, ev) ?: put_sample(x, ev);
 
 	if (err)
 		return err;
@@ -728,7 +929,7 @@ static int end_perfetto(struct tsct_export *x)
 {
 	__u64 lost = tsct_trace_lost(x->trace);
 	__u32 i;
-	int err = 0;
+	int err = end_scheduling(x);
 
 	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
@@ -748,6 +949,7 @@ static void free_perfetto(struct tsct_export *x)
 	drop_notes(p);
 	free(p->named);
 	free(p->counted);
+	free(p->cpus);
 	free(p->stack_named);
 	free(p->frame_named);
 	tsct_stacks_free(p->stacks);

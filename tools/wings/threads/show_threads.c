@@ -157,9 +157,7 @@ static const struct stat_list calls = STAT_LIST(call_columns, "name", STAT_TOP);
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Adds a thread's name; its process, if the thread is not the process's first one; and its
- * cgroup, if it is not the root cgroup. */
-static void put_thread(const json_t *row, struct tsct_text *cell)
+void stat_put_thread(const json_t *row, struct tsct_text *cell)
 {
 	const __s64 tid = integer(row, "tid"), tgid = integer(row, "pid");
 	const char *name = ctl_json_string(row, "name");
@@ -181,9 +179,28 @@ static const struct tsct_column thread_columns[] = {
 	TSCT_COLUMN("thread", "tid", -10),
 	STAT_TALLY_COLUMNS,
 	TSCT_COLUMN("switched in", "switched_in", 12),
-	{ " name", .text = put_thread },
+	{ " name", .text = stat_put_thread },
 };
 static const struct stat_list threads = STAT_LIST(thread_columns, "tid", STAT_TOP);
+
+/* ---- io_uring --------------------------------------------------------------------------- */
+
+void stat_io_uring_print(const struct stat_figures *s)
+{
+	const struct tsct_stream_class *c;
+	__u32 i, j;
+
+	for (i = 0; i < s->rec->nr_streams; i++) {
+		c = &s->rec->streams[i];
+		for (j = 0; j < c->nr_defs; j++) {
+			if (!c->defs[j] || !s->by_event[i][j].events ||
+			    strncmp(c->defs[j]->name, "sys_io_uring_", 13))
+				continue;
+			printf("%-10s %s\n", "io_uring", TSCT_IO_URING_TEXT);
+			return;
+		}
+	}
+}
 
 /* ---- all tables ------------------------------------------------------------------------- */
 

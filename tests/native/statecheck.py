@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""statecheck.py STAT PFTRACE PRINTED <DUMP
+
+Compares `stat --threads --json` with the states of threads that follow from the events in `dump
+--json`, and from those of the scheduler in an export to Perfetto, to the nanosecond. Compared are
+the threads of which states.c printed NAME TID CPU-TIME: these began and ended in the recording.
+How long each other thread ran is compared with its slices in the export, too."""
+import json
+import sys
+
+NOT_RECORDED = 1 << 30	# thread that stands for an unknown one
+
+# ---- the export, read by this file alone
+
+def fields(data):
+    """Yields (number, value) of a message; of 64-bit and 32-bit ones the bytes."""
+    at = 0
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            size = {1: 8, 2: None, 5: 4}[key & 7]
+            size = varint() if size is None else size
+            yield key >> 3, data[at:at + size]
+            at += size
+
+def sched_events(path):
+    """Events of the scheduler in a file, in its order: (time, "switch", prev, prev_state, next, cpu)
+    and (time, "waking", tid, waker, cpu)."""
+    clocks = {}
+    for _, packet in fields(open(path, "rb").read()):
+        for number, message in fields(packet):
+            if number == 6:
+                for _, clock in fields(message):
+                    if isinstance(clock, bytes):
+                        clock = dict(fields(clock))
+                        clocks[clock[1]] = clock[2]
+            if number != 1:
+                continue
+            # Without another clock, these times are of CLOCK_BOOTTIME.
+            assert clocks[6] == clocks[1], clocks
+            bundle = list(fields(message))
+            cpu, = [v for n, v in bundle if n == 1]
+            for event in [dict(fields(v)) for n, v in bundle if n == 2]:
+                if 4 in event:
+                    f = dict(fields(event[4]))
+                    assert event[2] == f[2]
+                    yield event[1], "switch", f[2], f[4], f[6], cpu
+                else:
+                    yield event[1], "waking", dict(fields(event[20]))[2], event[2], cpu
+
+def slices(events, end):
+    """How long each thread ran, as Perfetto's table `sched` has it: from each switch to the next one
+    of the CPU, which must be from the same thread."""
+    sums, runs = {}, {}
+    events = sorted(events, key=lambda e: e[0])
+    for time, what, *e in events:
+        if what != "switch":
+            continue
+        prev, _, after, cpu = e
+        if cpu in runs:
+            since, tid = runs[cpu]
+            assert prev == tid, (time, cpu, prev, tid)
+            sums[tid] = sums.get(tid, 0) + time - since
+        runs[cpu] = time, after
+    for since, tid in runs.values():
+        sums[tid] = sums.get(tid, 0) + end - since
+    return sums
+
+# ---- states
+
+def close_to(value, wanted):
+    return wanted <= value <= wanted + wanted // 64
+
+def figures(moments, end):
+    """Figures of a thread that began in the recording, by its moments (time, "out", prev_state),
+    (time, "in"), (time, "wake"), and (time, "event"), which it wrote. None: switches to it are
+    missing; the kernel of a guest may hide those of the host's agent."""
+    sums = dict(running=0, runnable=0, blocked=0, off_cpu=0)
+    latencies, runs, wakings = [], 0, 0
+    state, since, woken = "unknown", 0, None
+    for time, what, *prev_state in moments:
+        if what == "wake":
+            if state in ("waits", "unknown") and woken is None:
+                woken = time
+        elif what == "event":
+            if state != "runs":
+                return None
+        elif what == "in":
+            if state == "runs" or (state == "unknown" and woken is None):
+                return None
+            if state == "waits" and woken is None:
+                sums["off_cpu"] += time - since
+            else:
+                begin = since if state == "ready" else woken
+                if state == "waits":
+                    sums["blocked"] += woken - since
+                wakings += state != "ready"
+                sums["runnable"] += time - begin
+                latencies.append(time - begin)
+            runs += 1
+            state, since, woken = "runs", time, None
+        else:
+            if state != "runs":
+                return None
+            sums["running"] += time - since
+            state = "dead" if prev_state[0] & 0x30 else "waits" if prev_state[0] & 0xff else "ready"
+            since, woken = time, None
+    # The last switch of a thread may come after the end of the recording.
+    assert state in ("runs", "ready", "dead"), state
+    if state != "dead":
+        sums["running" if state == "runs" else "runnable"] += end - since
+    return sums, sorted(latencies), runs, wakings
+
+def moments_of(events):
+    """Moments by tid, from (time, "switch", prev, prev_state, next), (time, "waking", tid) and
+    (time, "event", tid)."""
+    moments = {}
+    for time, what, *rest in events:
+        if what == "switch":
+            moments.setdefault(rest[0], []).append((time, "out", rest[1]))
+            moments.setdefault(rest[2], []).append((time, "in"))
+        else:
+            moments.setdefault(rest[0], []).append((time, "wake" if what == "waking" else what))
+    return moments
+
+def dumped(lines):
+    for e in map(json.loads, lines):
+        f, time = e["fields"], int(e["time_ns"])
+        if e["event"] == "sched_switch":
+            yield time, "switch", f["prev_tid"], f["prev_state"], f["next_tid"]
+        elif e["event"] in ("sched_waking", "sched_wakeup_new"):
+            yield time, "waking", f["tid"]
+        else:
+            yield time, "event", e["tid"]
+
+def compare(row, sums, latencies, runs, wakings):
+    for key, value in sums.items():
+        assert row[key + "_ns"] == value, (row, key, value)
+    assert (row["switched_in"], row["wakings"], row["latencies"]) == \
+        (runs, wakings, len(latencies)), (row, runs, wakings, len(latencies))
+    assert row["latency_min_ns"] == latencies[0] and row["latency_max_ns"] == latencies[-1], row
+    for key, part in (("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)):
+        wanted = latencies[max(0, (len(latencies) * part + 999) // 1000 - 1)]
+        assert close_to(row["latency_" + key + "_ns"], wanted), (row, key, wanted)
+
+def main():
+    stat = json.load(open(sys.argv[1]))
+    rows = {r["tid"]: r for r in stat["thread_states"]}
+    printed = [line.split() for line in open(sys.argv[3])]
+    assert len(printed) == 5
+    compared = {name for name, *_ in printed}
+    exported = list(sched_events(sys.argv[2]))
+    for moments in (moments_of(dumped(sys.stdin)),
+                    moments_of(sorted((e[:5] for e in exported), key=lambda e: e[0]))):
+        for name, tid, cpu_ns in printed:
+            found = figures(moments[int(tid)], int(stat["end_ns"]))
+            if not found:
+                assert rows[int(tid)]["unknown_ns"], rows[int(tid)]
+                compared.discard(name)
+            if name in compared:
+                compare(rows[int(tid)], *found)
+    sums = slices(exported, int(stat["end_ns"]))
+    for tid in {*sums, *rows} - {0, NOT_RECORDED}:
+        ran = sum(r["running_ns"] for r in stat["thread_states"] if r["tid"] == tid)
+        assert sums.get(tid, 0) == ran, (tid, sums.get(tid, 0), ran)
+    assert sums.get(NOT_RECORDED, 0) or sums.get(0, 0), "no CPU was idle"
+    for name, tid, cpu_ns in printed:
+        row = rows[int(tid)]
+        assert row["name"] == name, row
+        # The kernel's accounts of a thread that is switched often include parts of the switches.
+        assert name[:4] != "spin" or row["running_ns"] >= int(cpu_ns) * 0.9, (row, cpu_ns)
+    by_name = {name: rows[int(tid)] for name, tid, _ in printed}
+    sleeper, a, b = by_name["sleeper"], by_name["spin_a"], by_name["spin_b"]
+    assert "sleeper" not in compared or sleeper["blocked_ns"] + sleeper["runnable_ns"] + sleeper["off_cpu_ns"] >= 100e6, sleeper
+    # While one of them ran, the other one waited for the CPU.
+    assert not {"spin_a", "spin_b"} <= compared or a["runnable_ns"] + b["runnable_ns"] >= 50e6, (a, b)
+    assert compared and by_name["ping"]["wakings"] and by_name["pong"]["wakings"], by_name
+
+main()
