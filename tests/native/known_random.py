@@ -264,9 +264,9 @@ class Truth:
         need("begin" not in own[own.index("end"):] if "end" in own else True, "other calls:", claim,
              own[:9])
 
-    def check_run(self, run, near):
+    def check_run(self, run, until, near):
         """On the CPU there may be the switch to the thread, and then the one from it."""
-        cpu, tid, begin, until, _ = run
+        cpu, tid, begin = run[:3]
         # The recorder, whose switches are not recorded, runs in the time of the idle thread.
         inside = [(prev, next_) for _, prev, next_, own in
                   self.between(self.switches[cpu], begin + near, until - near) if tid or not own]
@@ -298,7 +298,7 @@ class Recording:
         self.limited = "rate_limit" in self.requested and (
             not self.figures["sum"] or self.figures["sum"]["dropped_by_rate_limit"])
         self.losses = [] if merged else unknowncheck.losses_of(directory)
-        self.end = int(self.figures["end_ns"])
+        self.end, self.limit = int(self.figures["end_ns"]), float("inf")
         self.is_raw = any(e["event"] == "sys_enter" for e in events)
         channels = collections.defaultdict(set)
         self.ends, self.away = collections.defaultdict(list), collections.defaultdict(list)
@@ -314,8 +314,8 @@ class Recording:
         done["with losses"] += bool(self.losses)
 
     def check(self, claim, reader):
-        until = min(self.end if claim.end is None else claim.end,
-                    int(reader[3]) if "--to" in reader else self.end)
+        until = min(claim.end or self.end, self.limit,
+                    int(reader[3]) if "--to" in reader else self.limit)
         need(None in (claim.n, claim.m) or claim.n == claim.m, "two spans:", claim)
         if claim.n is not None and claim.last:
             need(not any(claim.begin <= ns < until for ns in
@@ -355,7 +355,7 @@ class Recording:
     def check_page(self, page, reader):
         spans, runs, gaps, until = claims.of_page(page)
         for run in runs:
-            self.truth.check_run(run, self.near)
+            self.truth.check_run(run, min(run[3], self.limit), self.near)
         if not reader and not self.merged and self.events:
             unknowncheck.check_runs(runs, until, self.events, self.losses, True)
             for channel, cpu, since, to in self.losses:
@@ -421,8 +421,12 @@ def run_random(r, work, env):
         trace_ctl("merge", "-q", "--force", "--salvage", "-o", f"{work}/merged", f"{work}/r",
                   f"{work}/s")
         parts["merged"] = events_of(f"{work}/merged")
+    ends = []
     for part, events in parts.items():
         recording = Recording(f"{work}/{part}", truth, events, part == "merged")
+        ends.append(recording.end)
+        # A merged recording does not say when each recorder ended.
+        recording.limit = min(ends) if recording.merged else recording.limit
         for reader in ([], reader_options(r, events)):
             try:
                 recording.check_all(work, reader, run_random.pb)

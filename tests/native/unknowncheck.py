@@ -31,7 +31,8 @@ HEAD = struct.Struct("<I16sIQQQQQQII")
 
 # The packets of all files by their headers: [(channel, CPU, begin, end, lost)]: ns since the epoch,
 # and number of events that were lost until then
-def packets_of(directory):
+# @cut: add a packet without an end for one that is cut off
+def packets_of(directory, cut=False):
     text = open(directory + "/metadata").read()
     clock = dict(re.findall(r"(\w+)=(\d+)", re.search(r'clock_real = "(.*?)"', text)[1]))
     # Ticks are cycles, or have a power of two of them.
@@ -48,7 +49,7 @@ def packets_of(directory):
             at += bits // 8
             if at <= len(data):
                 packets.append((channel, cpu, ns(begin), ns(end), lost))
-            else:		# it is cut off: the rest is lost
+            elif cut:
                 packets.append((channel, cpu, 0, float("inf"), float("inf")))
     return packets
 
@@ -56,7 +57,7 @@ def packets_of(directory):
 # Times of losses by the packet headers: [(channel, CPU, from, to)], ns since the epoch
 def losses_of(directory):
     losses, before = [], {}
-    for channel, cpu, begin, end, lost in packets_of(directory):
+    for channel, cpu, begin, end, lost in packets_of(directory, True):
         last, count = before.get((channel, cpu), (begin, 0))
         if lost > count:
             losses.append((channel, cpu, last, end))
