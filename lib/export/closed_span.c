@@ -47,6 +47,11 @@ static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
 	}
 	if (span.call)
 		span.name = span.call->name;
+	if (def->pair) {
+		span.name = def->pair->name;
+		span.call = NULL;
+		span.is_call = false;
+	}
 	span.begin_ns = tsct_clock_params_ns(&x->rec->real, span.begin);
 	span.end_ns = tsct_clock_params_ns(&x->rec->real, span.end);
 	return x->closed(x, &span);
@@ -112,6 +117,12 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	const bool ended = why == TSCT_SPAN_ENDED;
 	int err = 0;
 
+	/* The end may be in a thread whose kernel events were not recorded. */
+	if (why == TSCT_SPAN_OPEN && !span->hidden && x->defs[slice->def].pair &&
+	    x->rec->streams[slice->begin.stream].kernel &&
+	    tsct_known_filtered(x->rec, slice->begin.node))
+		why = TSCT_SPAN_UNKNOWN;
+
 	(void)row;
 	/* Another call of the thread: nothing is known of the time since the begin. */
 	if (x->closed && !span->hidden)
@@ -126,9 +137,13 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 
 void tsct_closed_span_init(struct tsct_export *x)
 {
-	x->slices.size = x->calls.size = sizeof(struct tsct_export_slice);
-	x->slices.closed = x->calls.closed = span_closed;
-	x->slices.arg = x->calls.arg = x;
+	const struct tsct_spans spans = {
+		.size = sizeof(struct tsct_export_slice), .several = true, .closed = span_closed,
+		.arg = x,
+	};
+
+	x->slices = x->calls = x->keyed = spans;
+	x->calls.several = false;
 }
 
 /* A call's begin: it closes a call that is still open, whose end is not in the recording. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,16 +16,6 @@
 #include "lib/query/value_text.h"
 
 #define POLL_EVENTS	1024
-
-int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(x->why, sizeof(x->why), format, args);
-	va_end(args);
-	return err;
-}
 
 /* ---- the recording ----------------------------------------------------- */
 
@@ -111,6 +100,7 @@ static int list_defs(struct tsct_export *x)
 			if (!d->def)
 				continue;
 			d->call = tsct_syscall_of(x->rec, i, d->def);
+			d->kind = (__u8)d->def->kind;
 			d->wanted = tsct_filter_wants(&x->filter, d->def);
 			d->names_rank = !strcmp(d->def->name, "mpi_rank");
 			d->kernel = tsct_kernel_event(x->rec, i, d->def);
@@ -182,7 +172,7 @@ static int number_slices(struct tsct_export *x)
 	__u32 i, nr = 0, from = 0;
 
 	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
-	x->slice_defs = calloc(x->nr_defs + 1, sizeof(*x->slice_defs));
+	x->slice_defs = calloc(x->nr_defs + x->nr_pairs + 1, sizeof(*x->slice_defs));
 	if (!sorted || !x->slice_defs) {
 		free(sorted);
 		return -ENOMEM;
@@ -245,7 +235,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!err)
 		err = list_defs(x);
 	if (!err)
-		err = number_slices(x);
+		err = number_slices(x) ?: tsct_export_pairs_find(x);
 	if (err)
 		return err;
 	err = tsct_selection_make(&x->selection, &x->filter, x->rec,
@@ -264,8 +254,10 @@ static void drop_spans(struct tsct_export *x)
 	x->closed = NULL;
 	tsct_spans_finish(&x->slices);
 	tsct_spans_finish(&x->calls);
+	tsct_spans_finish(&x->keyed);
 	tsct_spans_free(&x->slices);
 	tsct_spans_free(&x->calls);
+	tsct_spans_free(&x->keyed);
 	x->closed = closed;
 }
 
@@ -455,7 +447,9 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 	__s64 frame;
 	int err;
 
-	switch (ev->e->def->kind) {
+	if (def->pair && def->pair->key)
+		return tsct_export_keyed(x, ev, key_of(def, ev->e), false);
+	switch (def->kind) {
 	case TSCT_KIND_BEGIN:
 		if (def->call && def->call->result == TSCT_RESULT_NONE) {
 			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
@@ -488,7 +482,7 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 		break;
 	case TSCT_KIND_SEND:
 	case TSCT_KIND_RECEIVE:
-		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
+		ev->act = def->kind == TSCT_KIND_SEND ?
 			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
 		ev->message = tsct_message_key(ev->e, def->pool);
 		break;
@@ -622,13 +616,16 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	__s64 frame;
 	int err = 0;
 
-	if (!is_edge(def->def) || !e->tid || (def->call && def->call->result == TSCT_RESULT_NONE))
+	if (def->pair && def->pair->key)
+		return tsct_export_keyed(x, ev, key_of(def, e), true);
+	if ((def->kind != TSCT_KIND_BEGIN && def->kind != TSCT_KIND_END) || !e->tid ||
+	    (def->call && def->call->result == TSCT_RESULT_NONE))
 		return 0;
 	who = tsct_identity_find(&x->identity, e->node, e->tid, e->tick);
 	ev->thread = tsct_threads_find(threads, e->node, e->tid, who ? who->generation : 0);
 	if (!ev->thread)	/* it has no open slice */
 		return 0;
-	if (def->def->kind == TSCT_KIND_BEGIN) {
+	if (def->kind == TSCT_KIND_BEGIN) {
 		if (!tsct_known_end(&x->known, e))
 			return 0;
 		err = open_slice(x, ev, true);
@@ -667,6 +664,18 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
+/* Ends all spans of pairs with a key, whose ends may be lost from @tick on. */
+static int end_keyed(struct tsct_export *x, __u64 tick)
+{
+	const struct tsct_trace_event e = { .tick = tick };
+	__u32 row;
+	int err = 0;
+
+	for (row = 0; row < x->nr_pairs && !err && time_of(x, tick) < x->to_ns; row++)
+		err = tsct_spans_leave(&x->keyed, row, TSCT_SPAN_UNKNOWN, &e);
+	return err;
+}
+
 /* Ends the slices of threads that ended before @tick, and those whose ends may be hidden or lost
  * from a time before @tick on. */
 static int end_until(struct tsct_export *x, const struct tsct_threads *threads, __u64 tick,
@@ -678,7 +687,7 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 	__u32 i;
 
 	while (!err && (loss = tsct_known_pass(&x->known, tick))) {
-		err = end_threads(x, threads, loss->from + 1, ended);
+		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss->from);
 		for (i = 0; i < threads->nr && !err; i++)
 			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
 				err = end_slices(x, threads->all[i], loss->from,
@@ -780,7 +789,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		err = tsct_states_finish(&x->states, last != UINT64_MAX ? last :
 					 tsct_export_last_tick(x));
 	if (!err && !ret && x->closed)
-		err = tsct_spans_finish(&x->calls) ?: tsct_spans_finish(&x->slices);
+		err = tsct_spans_finish(&x->calls) ?: tsct_spans_finish(&x->slices) ?:
+			tsct_spans_finish(&x->keyed);
 	return err ? err : ret;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TSCT_EXPORT_H
 #define TSCT_EXPORT_H
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "lib/base/wing.h"
@@ -82,9 +83,22 @@ struct tsct_export_format {
 	void (*free)(struct tsct_export *x);
 };
 
+#define TSCT_EXPORT_PAIRS	16	/* largest number of pairs */
+
+/* Two events that begin and end spans, whatever their kinds are */
+struct tsct_export_pair {
+	const char *name;		/* BEGIN:END[:KEY], as it was given */
+	char begin[TSCT_EVENT_NAME_MAX], end[TSCT_EVENT_NAME_MAX];
+	/* field of both events whose value pairs them in any threads; NULL: they are paired as
+	 * slices of a thread */
+	const char *key;
+};
+
 /* An event definition, with properties that all export formats use */
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
+	__u8 kind;		/* TSCT_KIND_*: that of the definition, or by `pair` */
+	const struct tsct_export_pair *pair;	/* NULL: none has these events */
 	__u32 stream;
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	enum tsct_kernel_event kernel;
@@ -149,6 +163,9 @@ struct tsct_export {
 	const char *recording;		/* directory of the recording */
 	struct tsct_trace *trace; /* reader of the recording, before the first event */
 	struct tsct_filter filter;
+	/* pairs, by tsct_export_pair_add(); a pair with a key is for x->closed() alone */
+	struct tsct_export_pair pairs[TSCT_EXPORT_PAIRS];
+	__u32 nr_pairs;
 	FILE *file;
 	const char *dir;
 	bool relative;
@@ -210,6 +227,7 @@ struct tsct_export {
 	struct tsct_spans slices;
 	/* open calls of events sys_enter and sys_exit, for x->closed(); names are numbers of calls */
 	struct tsct_spans calls;
+	struct tsct_spans keyed;	/* open spans of pairs with a key; rows are indexes in `pairs` */
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
@@ -221,6 +239,14 @@ struct tsct_export {
 	struct tsct_threads processes;
 	void *own;		/* state private to the format */
 };
+
+/*
+ * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
+ * @text: BEGIN:END[:KEY], names of two events and of a field of both; outlives @x
+ *
+ * To be called before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
+ */
+int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
 /*
  * tsct_export_prepare - examine the recording and resolve the filter.
@@ -251,6 +277,12 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 /* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
+
+/* pairs.c: gives the events of pairs their kinds and slices. Returns 0, or -errno with x->why. */
+int tsct_export_pairs_find(struct tsct_export *x);
+
+/* Processes an event of a pair with a key. @hidden: the filter leaves out the event */
+int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64 key, bool hidden);
 
 /* Processes an event sys_enter or sys_exit. */
 int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
@@ -350,7 +382,15 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 
 /* Sets the error text x->why; returns @err. */
 __attribute__((format(printf, 3, 4)))
-int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
+static inline int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(x->why, sizeof(x->why), format, args);
+	va_end(args);
+	return err;
+}
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
 	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;

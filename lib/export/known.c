@@ -65,7 +65,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			def = k->rec->streams[i].defs[id];
 			/* Readers match those of these events that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
-			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
+			    (k->filter->cpus.nr || k->filter->nr_wheres ||
+			     !tsct_filter_wants(k->filter, def)))
 				hidden |= TSCT_HIDDEN_RAW_CALLS;
 			event = def ? tsct_kernel_event(k->rec, i, def) : TSCT_KERNEL_OTHER;
 			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
@@ -77,7 +78,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
 			    limit_hides(k->rec, node, is_switch ? "sched_switch " :
 					"sched_waking ") ||
-			    (k->filter && !tsct_filter_wants(k->filter, def)))
+			    (k->filter && (k->filter->nr_wheres ||
+					   !tsct_filter_wants(k->filter, def))))
 				hidden |= is_switch ? TSCT_HIDDEN_SWITCHES : TSCT_HIDDEN_WAKINGS;
 		}
 	return hidden;

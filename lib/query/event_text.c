@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "event_text.h"
@@ -267,6 +268,10 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		at = stpcpy(at, text_colours[l->colour].time);
 		if (l->time == TSCT_EVENT_TEXT_RAW) {
 			at += sprintf(at, "%-*llu", (int)l->tick_width, e->tick);
+		} else if (l->time == TSCT_EVENT_TEXT_RELATIVE) {
+			ns -= tsct_clock_params_ns(&l->rec->real, l->rec->begin);
+			at += sprintf(at, "%c%llu.%09llu", ns < 0 ? '-' : '+',
+				      llabs(ns) / NS_PER_S, llabs(ns) % NS_PER_S);
 		} else if (l->time == TSCT_EVENT_TEXT_DELTA) {
 			/* The time since the previous event; 0 if times decrease, as
 			 * they may when a live recording's clock is updated. */

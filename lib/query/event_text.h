@@ -17,6 +17,7 @@ enum tsct_event_text_time {
 	TSCT_EVENT_TEXT_LOCAL,	/* local time of day */
 	TSCT_EVENT_TEXT_UTC,	/* date and time in UTC */
 	TSCT_EVENT_TEXT_RAW,	/* time as a number of ticks of the recording */
+	TSCT_EVENT_TEXT_RELATIVE,	/* seconds since the recording's begin */
 	TSCT_EVENT_TEXT_DELTA,	/* seconds since the event of the previous line */
 	TSCT_EVENT_TEXT_UNIQUE,	/* unique stamp of the event, and the stamp's time */
 };

@@ -110,6 +110,7 @@ void tsct_filter_free(struct tsct_filter *filter)
 	free(filter->threads.range);
 	free(filter->nodes);
 	free(filter->events);
+	free(filter->wheres);
 	memset(filter, 0, sizeof(*filter));
 }
 
@@ -568,7 +569,19 @@ int tsct_selection_make(struct tsct_selection *sel,
 			is_node_wanted(sel, l->node);
 	}
 	err = tsct_selection_learn(sel);
-	return err ? set_error(&to, err, "out of memory") : 0;
+	if (err)
+		return set_error(&to, err, "out of memory");
+	return filter->nr_wheres ? tsct_where_make(sel, growing, err_text, err_size) : 0;
+}
+
+bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e)
+{
+	__s64 ns;
+
+	if (!tsct_selection_has(sel, e))
+		return false;
+	ns = tsct_clock_params_ns(&sel->rec->real, e->tick);
+	return ns >= sel->from_ns && ns < sel->to_ns;
 }
 
 void tsct_selection_free(struct tsct_selection *sel)
@@ -579,5 +592,7 @@ void tsct_selection_free(struct tsct_selection *sel)
 		free(sel->by_id[i]);
 	free(sel->by_id);
 	free(sel->locations);
+	if (sel->where)
+		tsct_where_free(sel->where);
 	memset(sel, 0, sizeof(*sel));
 }

@@ -3,6 +3,7 @@
 #ifndef TSCT_FILTER_H
 #define TSCT_FILTER_H
 
+#include "lib/base/wing.h"
 #include "lib/core/event_def.h"
 #include "lib/ctf/trace_reader.h"
 
@@ -25,7 +26,16 @@ struct tsct_filter {
 	/* patterns of selected events, NAME or NAME/KIND, with wildcards */
 	const char **events;
 	__u32 nr_events;
+	const char **wheres;		/* conditions on fields, which all must hold */
+	__u32 nr_wheres;
 };
+
+/* Returns true if a filter may leave out events. */
+static inline bool tsct_filter_selects(const struct tsct_filter *f)
+{
+	return f->from || f->to || f->cpus.nr || f->threads.nr || f->nr_nodes || f->nr_events ||
+		f->nr_wheres;
+}
 
 /*
  * tsct_filter_time - parse a time
@@ -80,7 +90,18 @@ struct tsct_selection {
 	 * stream class are selected. The class of samples is the last. */
 	bool **by_id;
 	__u32 nr_classes;
+	struct tsct_where *where;	/* conditions on fields; NULL: none */
 };
+
+/* Conditions on fields: tools/bpf, which all wings link. Returns an error text, or NULL. */
+TSCT_WING const char *tsct_where_check(const char *text);
+/* Sets sel->where. Returns 0 or -errno with @err_text. */
+TSCT_WING int tsct_where_make(struct tsct_selection *sel, bool growing, char *err_text,
+			      size_t err_size);
+/* Returns true if each condition holds for @e or @end, the end of a span, which may be NULL. */
+TSCT_WING bool tsct_where_matches(const struct tsct_where *where, const struct tsct_trace_event *e,
+				  const struct tsct_trace_event *end);
+TSCT_WING void tsct_where_free(struct tsct_where *where);
 
 /*
  * tsct_selection_make - resolve the names and times of @filter in @rec
@@ -107,7 +128,11 @@ static inline bool tsct_selection_has(const struct tsct_selection *sel,
 	return sel->by_id[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST] &&
 		sel->locations[e->location] &&
 		(!sel->filter->threads.nr ||
-		 tsct_filter_in(&sel->filter->threads, e->tid));
+		 tsct_filter_in(&sel->filter->threads, e->tid)) &&
+		(!sel->where || tsct_where_matches(sel->where, e, NULL));
 }
+
+/* tsct_selection_has_at - the same, and the event's time is selected */
+bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e);
 
 #endif /* TSCT_FILTER_H */

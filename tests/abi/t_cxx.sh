@@ -61,6 +61,10 @@ for compiler in g++ clang++; do
 			tests/abi/clock.cc -L"$O/lib" -ltsctrace -pthread
 		LD_LIBRARY_PATH=$O/lib "$tmp/clock" ||
 			{ echo "FAILED: $compiler -std=$std"; exit 1; }
+		$compiler -std=$std -O2 $flags -Wpedantic -o "$tmp/scope" \
+			tests/abi/scope.cc -L"$O/lib" -ltsctrace -pthread
+		LD_LIBRARY_PATH=$O/lib "$tmp/scope" >"$tmp/emitted" ||
+			{ echo "FAILED: $compiler -std=$std:"; cat "$tmp/emitted"; exit 1; }
 		echo "$compiler -std=$std: passed"
 	done
 done

@@ -25,7 +25,7 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		include/tsctrace/abi_channel.h include/tsctrace/abi_clock.h \
 		include/tsctrace/abi_netlink.h \
 		include/tsctrace/abi_reserved.h \
-		include/tsctrace/clock.h include/tsctrace/clock.hpp \
+		include/tsctrace/clock.h include/tsctrace/clock.hpp include/tsctrace/scope.hpp \
 		include/tsctrace/event.h include/tsctrace/fields.h \
 		include/tsctrace/section.h include/tsctrace/stamp.h \
 		include/tsctrace/tsctrace.f90 \

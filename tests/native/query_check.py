@@ -3,10 +3,10 @@
 """
 query_check.py TRACE-CTL DIR SEED
 
-Compares what query answers from a recording with what dump prints of it: each value of each
-event in `events` and in the tables of events; random conditions that narrow what is read; spans
-and messages, whose ends are events; and the database that --output writes. Prints how many events,
-conditions and messages were compared.
+Compares the answers of query with the output of dump: each value of each event in `events` and
+in the tables of events; random conditions that narrow what is read; spans and messages, whose ends
+are events; and the database that --output writes. Prints how many events, conditions and messages
+were compared.
 """
 import collections
 import json

@@ -236,7 +236,7 @@ run 2 dump -n 99999999999999999999 "$work/a"
 says "n: '99999999999999999999' is not a number from 0 to 9223372036854775807"
 for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'; do
 	# shellcheck disable=SC2086
-	run_says 2 '--utc, --raw, --stamps and --delta exclude each other' dump $forms "$work/a"
+	run_says 2 '--utc, --raw, --relative, --stamps and --delta exclude each other' dump $forms "$work/a"
 done
 run 0 dump -n 1 --raw --raw "$work/a"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# query: what it answers is compared with dump by query_check.py, for generated recordings and a
+# query: query_check.py compares its answers with the output of dump, for generated recordings and a
 # real one; wrong queries, and those that would change something, are refused with their place;
 # many types of events; names that are words of SQL; damage; forms of output; interrupts.
 # test-wing: query

@@ -149,7 +149,7 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 /* ---- event filter -------------------------------------------------------- */
 
 /* Keys of the filter options, above the keys of commands, which begin at 256 */
-enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
+enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT, KEY_WHERE };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Event filter; an event must match all options:", 1 },
@@ -166,6 +166,8 @@ static const struct argp_option options[] = {
 	{ "thread", KEY_TID, NULL, OPTION_ALIAS, NULL, 1 },
 	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "select events by name (and "
 	  "kind); may be repeated", 1 },
+	{ "where", KEY_WHERE, "CONDITION", 0, "select events by fields, as with record; may be"
+	  " repeated", 1 },
 	{ 0 }
 };
 
@@ -239,6 +241,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_NODE:
 		add_name(state, "--node", arg, &f->nodes, &f->nr_nodes);
+		break;
+	case KEY_WHERE:
+		if (!tsct_where_check || tsct_where_check(arg))
+			argp_error(state, "--where: %s", tsct_where_check ? tsct_where_check(arg) :
+				   "this trace-ctl was built without wings");
+		check_memory(state, "--where", tsct_filter_add(&f->wheres, &f->nr_wheres, arg));
 		break;
 	case KEY_EVENT:
 		add_name(state, "--event", arg, &f->events, &f->nr_events);

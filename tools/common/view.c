@@ -321,41 +321,6 @@ void view_print_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
-const char *view_format_rate(double rate, char *text, size_t size)
-{
-	if (rate < 9999.5)
-		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f", rate);
-	else if (rate < 999500)
-		snprintf(text, size, "%.1fk", rate / 1e3);
-	else if (rate < 999.5e6)
-		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* a rate this high comes from corrupt counters only */
-		snprintf(text, size, "%.1e", rate);
-	return text;
-}
-
-const char *view_format_mb(double bytes, char *text, size_t size)
-{
-	snprintf(text, size, bytes < 999999e6 ? "%.1f" : "%.1e", bytes / 1e6);
-	return text;
-}
-
-const char *view_format_percent(double percent, char *text, size_t size)
-{
-	snprintf(text, size, "%.0f%%", percent);
-	return text;
-}
-
-const char *view_format_clock(char *text, size_t size)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
-		*text = '\0';
-	return text;
-}
-
 const char *view_format_ns(double ns, char *text, size_t size)
 {
 	double magnitude = fabs(ns);

@@ -36,15 +36,6 @@ static inline const char *view_plural(__u64 nr)
  * "1.50 us"; NaN: "-". Returns @text. */
 const char *view_format_ns(double ns, char *text, size_t size);
 
-/* Format a rate in up to seven columns: "123", "45.6k", "7.89M"; a number of bytes in MB; a
- * percentage. Return @text. */
-const char *view_format_rate(double rate, char *text, size_t size);
-const char *view_format_mb(double bytes, char *text, size_t size);
-const char *view_format_percent(double percent, char *text, size_t size);
-
-/* Formats the local time of day. Returns @text. */
-const char *view_format_clock(char *text, size_t size);
-
 #define VIEW_BOUND_TEXT_MAX	64
 
 /* Writes the bound of a recording's times, such as "within 34 ns of CLOCK_REALTIME"; for

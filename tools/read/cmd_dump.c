@@ -22,7 +22,7 @@
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_STAMPS };
+enum { KEY_UTC = 256, KEY_RAW, KEY_RELATIVE, KEY_DELTA, KEY_TAIL, KEY_ERROR, KEY_COLOUR, KEY_STAMPS };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
@@ -32,6 +32,7 @@ static const struct argp_option options[] = {
 	  " since the recording's begin twice: first the whole stamp times the nominal period, as"
 	  " legacy applications compute them, then an accurate value, computed from the tick alone",
 	  0 },
+	{ "relative", KEY_RELATIVE, NULL, 0, "print seconds since the recording's begin", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
 	{ "error", KEY_ERROR, "common|clock|utc", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
 	  " common (against the common time of all nodes; the default), clock (against"
@@ -39,6 +40,7 @@ static const struct argp_option options[] = {
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
+	{ "tail", KEY_TAIL, "N", 0, "print the last N selected events", 0 },
 	{ "sync", OPTION_FLAG(struct dump, sync), NULL, 0,
 	  "also print sync samples (exchanges with other nodes)", 0 },
 	{ "strace", OPTION_FLAG(struct dump, strace), NULL, 0,
@@ -56,7 +58,7 @@ static void set_time(struct argp_state *state, struct dump *d,
 		     enum tsct_event_text_time time)
 {
 	if (d->lines.time != TSCT_EVENT_TEXT_LOCAL && d->lines.time != time)
-		argp_error(state, "--utc, --raw, --stamps and --delta exclude each"
+		argp_error(state, "--utc, --raw, --relative, --stamps and --delta exclude each"
 			   " other; use one");
 	d->lines.time = time;
 }
@@ -74,6 +76,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		set_time(state, d, TSCT_EVENT_TEXT_UNIQUE);
 		d->stamps = true;
 		break;
+	case KEY_RELATIVE: set_time(state, d, TSCT_EVENT_TEXT_RELATIVE); break;
 	case KEY_DELTA: set_time(state, d, TSCT_EVENT_TEXT_DELTA); break;
 	case KEY_ERROR:
 		d->lines.error = true;
@@ -90,10 +93,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (d->strace && d->json)
 			argp_error(state, "--strace and --json exclude each other; use one");
+		if (d->tail && (d->strace || d->follow || !dump_tail_start))
+			argp_error(state, "--tail: cannot be used with --strace, with --follow, or"
+				   " in a build without wings");
 		if (d->follow && d->sync)
 			argp_error(state, "--follow: cannot be used with --sync, as samples"
 				   " are in order only in a complete recording");
 		break;
+	case KEY_TAIL: d->tail = option_number(state, "--tail", arg, 1, INT64_MAX); break;
 	case 'n': d->limit = option_number(state, "-n", arg, 0, INT64_MAX); break;
 	default:
 		return option_recording(key, arg, state, &d->dir);
@@ -197,7 +204,7 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 		wanted &= ns >= d->selection.from_ns;
 	}
 	err = d->strace ? dump_calls_pass(d, e, wanted) : 0;
-	if (err || !wanted)
+	if (err || !wanted || (d->skip && d->skip--))
 		return err ?: 1;
 	return show(d, e, ns) ?: d->shown < d->limit;
 }
@@ -308,8 +315,7 @@ static void report_no_match(const struct dump *d)
 	if (d->filter.threads.nr)
 		ctl_error("--tid: no selected event has such a"
 		      " thread; 'trace-ctl stat -a' lists all threads");
-	else if (d->filter.nr_events || d->filter.nr_nodes || d->filter.cpus.nr ||
-		 d->filter.from || d->filter.to)
+	else if (tsct_filter_selects(&d->filter))
 		ctl_error("no event matches the filter");
 }
 
@@ -368,6 +374,8 @@ static int dump_all(struct dump *d)
 		err = tsct_unique_stamps_init(&d->unique, d->rec);
 	if (!err && d->stamps)
 		print_stamps_header(d);
+	if (!err && d->tail)
+		err = dump_tail_start(d, items_of(d));
 	if (!err && d->follow)
 		err = start_follow(d);
 	if (!err)

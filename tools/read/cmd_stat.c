@@ -37,6 +37,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct stat_figures *s = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &s->filter;
+		state->child_inputs[1] = &s->spans;
+		break;
 	case 'a': s->all = true; break;
 	case 'n': s->top = option_number(state, "--top", arg, 1, INT32_MAX); break;
 	default:
@@ -45,12 +49,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &filter_argp, 0, NULL, 0 }, { &stat_spans_argp, 0, NULL, 0 }, { 0 }
+};
+
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Summarize a recording: events by node, CPU, kind and thread, losses, the"
 	" clock and its error bound, the busiest system calls."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", NULL, NULL, NULL
+	" 3 if events are missing from it.", children, NULL, NULL
 };
 
 /* ---- counting events --------------------------------------------------- */
@@ -76,7 +84,6 @@ static int count_init(struct stat_figures *s)
 {
 	__u32 i;
 
-	s->rec = tsct_trace_recording(s->trace);
 	s->by_location = calloc(s->rec->nr_locations, sizeof(*s->by_location));
 	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
 	s->lost_by_node = calloc(s->rec->nr_nodes, sizeof(*s->lost_by_node));
@@ -86,9 +93,8 @@ static int count_init(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	if (stat_errors_init(&s->errors) || (stat_mpi_open && stat_mpi_open(s)))
-		return -ENOMEM;
-	if (stat_threads_open && stat_threads_open(s))
+	if ((stat_mpi_open && stat_mpi_open(s)) ||
+	    (stat_threads_open && stat_threads_open(s)))
 		return -ENOMEM;
 	return s->by_thread ? stat_states_open(s) : 0;
 }
@@ -100,13 +106,17 @@ static int count_events(struct stat_figures *s)
 	struct tsct_trace_event e;
 	__u64 bytes, error_ns;
 	__u32 i, node;
-	int ret;
+	int ret, err;
 
 	lasts = calloc((size_t)s->rec->nr_streams * s->rec->nr_locations + 1,
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
 	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
+		/* No filter applies to the states of threads. */
+		err = s->states ? stat_states_note(s, &e) : 0;
+		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, &e))
+			continue;
 		bytes = tsct_trace_event_bytes(s->trace);
 		s->events++;
 		s->payload += e.len;
@@ -116,13 +126,10 @@ static int count_events(struct stat_figures *s)
 			    bytes);
 		if (s->threads)
 			stat_threads_note(s, &e, bytes);
-		if (s->states && stat_states_note(s, &e)) {
-			ret = -ENOMEM;
-			break;
-		}
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
-		stat_errors_add(&s->errors, error_ns);
-		if (s->waits && stat_mpi_add(s, &e, error_ns)) {
+		s->nr_unbound += error_ns == UINT64_MAX;
+		if (err || (error_ns != UINT64_MAX && tsct_histogram_add(&s->errors, error_ns)) ||
+		    (s->waits && stat_mpi_add(s, &e, error_ns))) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -157,7 +164,7 @@ static void count_free(struct stat_figures *s)
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);
-	free(s->errors.bins);
+	tsct_histogram_free(&s->errors);
 	if (s->states)
 		stat_states_free(s);
 	if (s->threads)
@@ -252,16 +259,16 @@ static void print_utc(const struct stat_figures *s)
  * bound. */
 static void print_errors(const struct stat_figures *s)
 {
-	const struct stat_errors *errors = &s->errors;
+	const struct tsct_histogram *errors = &s->errors;
 
-	if (!errors->nr || (errors->min_ns == errors->max_ns && !errors->nr_unknown))
+	if (!errors->nr || (errors->min == errors->max && !s->nr_unbound))
 		return;
 	printf("           events within %" PRIu64 " to %" PRIu64 " ns, half of them within %"
-	       PRIu64 " ns", (uint64_t)errors->min_ns, (uint64_t)errors->max_ns,
-	       (uint64_t)stat_errors_median_ns(errors));
-	if (errors->nr_unknown)
-		printf("; %" PRIu64 " event%s without a bound", (uint64_t)errors->nr_unknown,
-		       view_plural(errors->nr_unknown));
+	       PRIu64 " ns", (uint64_t)errors->min, (uint64_t)errors->max,
+	       (uint64_t)tsct_histogram_quantile(errors, 500));
+	if (s->nr_unbound)
+		printf("; %" PRIu64 " event%s without a bound", (uint64_t)s->nr_unbound,
+		       view_plural(s->nr_unbound));
 	putchar('\n');
 }
 
@@ -353,6 +360,9 @@ static void print_head(const struct stat_figures *s)
 	print_clock(s);
 	print_utc(s);
 	print_nodes(rec);
+	if (s->filtered)
+		printf("%-10s %" PRIu64 " events; the figures of events are of these\n",
+		       "selected", (uint64_t)s->events);
 }
 
 static void print_files(const struct stat_figures *s)
@@ -375,24 +385,6 @@ static void print_files(const struct stat_figures *s)
 		printf("up to %" PRIu64 " more event%s on the same tick as"
 		       " the first event of the tick\n", (uint64_t)s->max_per_tick,
 		       view_plural(s->max_per_tick));
-}
-
-/* Prints that operations of io_uring are not in the recording, if programs use it. */
-static void print_io_uring(const struct stat_figures *s)
-{
-	const struct tsct_stream_class *c;
-	__u32 i, j;
-
-	for (i = 0; i < s->rec->nr_streams; i++) {
-		c = &s->rec->streams[i];
-		for (j = 0; j < c->nr_defs; j++) {
-			if (!c->defs[j] || !s->by_event[i][j].events ||
-			    strncmp(c->defs[j]->name, "sys_io_uring_", 13))
-				continue;
-			printf("%-10s %s\n", "io_uring", TSCT_IO_URING_TEXT);
-			return;
-		}
-	}
 }
 
 static void print_sum(const struct stat_figures *s)
@@ -434,7 +426,8 @@ static void print_statedump(const struct stat_figures *s)
 static int cmd_stat(int argc, char **argv)
 {
 	struct stat_figures s = { 0 };
-	int ret = EXIT_DONE, err;
+	int ret = EXIT_FAILED, err;
+	char why[256];
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
@@ -444,7 +437,19 @@ static int cmd_stat(int argc, char **argv)
 	}
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
+	if (s.spans) {
+		ret = stat_spans(&s);
+		goto close_trace;
+	}
+	s.rec = tsct_trace_recording(s.trace);
+	s.filtered = tsct_filter_selects(&s.filter);
+	if (tsct_selection_make(&s.selection, &s.filter, s.rec, TSCT_TRACE_EVENTS, false, why,
+				sizeof(why))) {
+		ctl_error("%s", why);
+		goto free_selection;
+	}
 	err = count_init(&s) ?: count_events(&s);
+	ret = err ? EXIT_FAILED : EXIT_DONE;
 	if (!err && tsct_recording_has_samples(s.rec) &&
 	    sync_samples_open(s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */
@@ -457,7 +462,8 @@ static int cmd_stat(int argc, char **argv)
 		if (s.threads)
 			stat_stacks_print(&s);
 		print_sum(&s);
-		print_io_uring(&s);
+		if (s.threads)
+			stat_io_uring_print(&s);
 		stat_sync_print(&s);
 		err = stat_tables_print(&s);
 		view_print_messages(s.rec);
@@ -472,6 +478,10 @@ static int cmd_stat(int argc, char **argv)
 		ret = EXIT_LOST;
 	sync_samples_close(&s.sync);
 	count_free(&s);
+free_selection:
+	tsct_selection_free(&s.selection);
+	tsct_filter_free(&s.filter);
+close_trace:
 	tsct_trace_close(s.trace);
 	return ret;
 }

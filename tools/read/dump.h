@@ -21,6 +21,7 @@ struct dump {
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
+	__u64 tail, skip;	/* --tail; number of selected events that are not shown for it */
 
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -46,7 +47,7 @@ struct dump {
 /* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
-/* ---- stacks: tools/shared, which all wings link --------------------------- */
+/* ---- stacks, --tail: tools/shared, which all wings link --------------------------- */
 
 /* Reads the stacks of the recording. Returns 0 or -errno. */
 TSCT_WING int dump_stacks_read(struct dump *d);
@@ -62,6 +63,9 @@ TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
 TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
+/* Sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
+TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
+
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
 /* Starts the lines of calls. Also to be called when the description of a live recording, or what
@@ -76,6 +80,11 @@ TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, 
  * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is not one of a system call. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
+
+/* Writes, as a member of JSON, the fields of a call whose values have another text than a number,
+ * such as the names of flags. Returns the end of the text. */
+TSCT_WING char *dump_call_json(char *at, const struct tsct_syscall *call,
+			       const struct tsct_trace_event *e);
 
 /* Adds the lines of calls that have not ended. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_finish(struct dump *d);

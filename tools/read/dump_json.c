@@ -54,31 +54,6 @@ static char *put_fields(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
-/* Writes the fields of a system call whose values have another text than the number in
- * "fields", such as the names of flags. */
-static char *put_decoded(char *at, const struct tsct_syscall *call,
-			 const struct tsct_trace_event *e)
-{
-	const char *gap = ",\"decoded\":{\"";
-	char text[TSCT_SYSCALL_TEXT_MAX];
-	struct tsct_value v;
-	unsigned int nr = 0;
-	size_t pos = 0;
-	bool any = false;
-
-	while (tsct_value_next(e, &nr, &pos, &v)) {
-		if (!tsct_syscall_value(call, e, &v, text))
-			continue;
-		at = put(put(at, gap), v.field->name);
-		at = put_string(put(at, "\":"), text);
-		gap = ",\"";
-		any = true;
-	}
-	if (any)
-		*at++ = '}';
-	return at;
-}
-
 /* ---- lines --------------------------------------------------------------------- */
 
 static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
@@ -123,8 +98,8 @@ static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 	at = put_string(put(at, ",\"event\":"), e->def->name);
 	at = put_string(put(at, ",\"kind\":"), tsct_kind_names[e->def->kind]);
 	at = put_fields(put(at, ",\"fields\":"), e);
-	if (call)
-		at = put_decoded(at, call, e);
+	if (call && dump_call_json)
+		at = dump_call_json(at, call, e);
 	if (frames)
 		at = put(put(at, ",\"frames\":"), frames);
 	if (d->rec->merged)

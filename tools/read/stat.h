@@ -3,10 +3,13 @@
 #ifndef STAT_H
 #define STAT_H
 
+#include <argp.h>
 #include <jansson.h>
 
+#include "lib/base/histogram.h"
 #include "lib/base/table.h"
 #include "lib/base/wing.h"
+#include "lib/query/filter.h"
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
@@ -31,29 +34,15 @@ static inline void tally_event(struct tally *t, const struct tsct_trace_event *e
 /* Adds the counts in @t to @sum. */
 void tally_add(struct tally *sum, const struct tally *t);
 
-/* ---- stat_figures.c: the error bounds of all events ---------------------------- */
-
-struct stat_errors {
-	__u64 *bins;		/* number of events by bound: a logarithmic histogram */
-	__u64 nr;		/* number of events with a bound */
-	__u64 nr_unknown;	/* number of events without a bound */
-	__u64 min_ns, max_ns;	/* smallest and largest bound, ns */
-};
-
-/* Returns 0 or -ENOMEM. The caller frees errors->bins. */
-int stat_errors_init(struct stat_errors *errors);
-
-/* Counts the bound of one event; UINT64_MAX: none is known. */
-void stat_errors_add(struct stat_errors *errors, __u64 ns);
-
-/* Returns the median of the events' bounds, ns. At least one event must have a bound. */
-__u64 stat_errors_median_ns(const struct stat_errors *errors);
-
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 
 struct stat_figures {
 	const char *dir;
 	bool json, all;
+	struct tsct_filter filter;
+	struct tsct_selection selection;
+	bool filtered;		/* flag: `filter` may leave out events */
+	struct stat_spans *spans;	/* NULL: neither --spans nor --calls */
 	bool by_thread;		/* flag: count the states of threads */
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
@@ -67,7 +56,8 @@ struct stat_figures {
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
-	struct stat_errors errors;
+	struct tsct_histogram errors;	/* bounds of the events that have one, ns */
+	__u64 nr_unbound;		/* number of the other events */
 	struct stat_threads *threads;	/* NULL: no wing threads */
 	struct stat_states *states;	/* NULL: not asked for */
 	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
@@ -84,7 +74,7 @@ __u64 stat_error_ns(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
 
 /* Return the number of recorded events that cannot be read, at one location or at all
- * locations; 0 for an incomplete recording, where that number is unknown. */
+ * locations; 0 for an incomplete recording or with a filter, where that number is unknown. */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
 
@@ -170,6 +160,9 @@ TSCT_WING json_t *stat_calls_json(const struct stat_figures *s);
 TSCT_WING json_t *stat_stacks_json(const struct stat_figures *s);
 TSCT_WING void stat_stacks_print(const struct stat_figures *s);
 
+/* Prints that operations of io_uring are not in the recording, if programs use it. */
+TSCT_WING void stat_io_uring_print(const struct stat_figures *s);
+
 /* Prints the tables of the system calls and the threads in @all, of stat_json(). */
 TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *all);
 
@@ -206,6 +199,14 @@ TSCT_WING __u64 stat_mpi_mismatched(const struct stat_figures *s);
 /* These allow s->waits to be NULL. */
 TSCT_WING json_t *stat_mpi_json(const struct stat_figures *s);
 TSCT_WING json_t *stat_mpi_unfinished(const struct stat_figures *s);
+
+/* ---- lengths of spans: the wing `spans` ------------------------------------ */
+
+/* Options; the input is the address of s->spans */
+TSCT_WING extern const struct argp stat_spans_argp;
+
+/* Prints the figures of s->spans, and frees them and the filter. Returns the exit status. */
+TSCT_WING int stat_spans(struct stat_figures *s);
 
 /* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */
 

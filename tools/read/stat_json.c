@@ -35,14 +35,13 @@ json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct
 }
 
 /* Returns smallest, median and largest bound of the events; null if no event has a bound. */
-static json_t *json_event_errors(const struct stat_errors *errors)
+static json_t *json_event_errors(const struct stat_figures *s)
 {
-	if (!errors->nr)
+	if (!s->errors.nr)
 		return json_null();
-	return json_pack("{sI sI sI sI}", "min", (json_int_t)errors->min_ns,
-			 "median", (json_int_t)stat_errors_median_ns(errors),
-			 "max", (json_int_t)errors->max_ns,
-			 "unknown", (json_int_t)errors->nr_unknown);
+	return json_pack("{sI sI sI sI}", "min", (json_int_t)s->errors.min,
+			 "median", (json_int_t)tsct_histogram_quantile(&s->errors, 500),
+			 "max", (json_int_t)s->errors.max, "unknown", (json_int_t)s->nr_unbound);
 }
 
 /* Returns what was requested of the recorder; null: nothing is known. */
@@ -251,7 +250,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"clock_error_ns", ctl_json_error(errors.clock_ns),
 		"node_error_ns", ctl_json_error(errors.node_ns),
 		"utc_error_ns", ctl_json_error(errors.utc_ns),
-		"event_error_ns", json_event_errors(&s->errors),
+		"event_error_ns", json_event_errors(s),
 		"contradictory_lines", (int)rec->errors.nr_contradictory,
 		"compared", rec->merged ? tsct_compared_names[rec->compared] : "clock",
 		"disrupted", rec->epoch != rec->epoch_first);

@@ -80,4 +80,13 @@ void top_term_close(void);
  */
 int top_term_wait(__s64 until_ns);
 
+/* Format a rate in up to seven columns: "123", "45.6k", "7.89M"; a number of bytes in MB; a
+ * percentage. Return @text. */
+const char *top_format_rate(double rate, char *text, size_t size);
+const char *top_format_mb(double bytes, char *text, size_t size);
+const char *top_format_percent(double percent, char *text, size_t size);
+
+/* Formats the local time of day. Returns @text. */
+const char *top_format_clock(char *text, size_t size);
+
 #endif /* TOP_H */

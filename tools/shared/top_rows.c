@@ -7,6 +7,43 @@
 #include "tools/common/view.h"
 #include "top.h"
 
+/* ---- text ---------------------------------------------------------------- */
+
+const char *top_format_rate(double rate, char *text, size_t size)
+{
+	if (rate < 9999.5)
+		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f", rate);
+	else if (rate < 999500)
+		snprintf(text, size, "%.1fk", rate / 1e3);
+	else if (rate < 999.5e6)
+		snprintf(text, size, "%.2fM", rate / 1e6);
+	else	/* a rate this high comes from corrupt counters only */
+		snprintf(text, size, "%.1e", rate);
+	return text;
+}
+
+const char *top_format_mb(double bytes, char *text, size_t size)
+{
+	snprintf(text, size, bytes < 999999e6 ? "%.1f" : "%.1e", bytes / 1e6);
+	return text;
+}
+
+const char *top_format_percent(double percent, char *text, size_t size)
+{
+	snprintf(text, size, "%.0f%%", percent);
+	return text;
+}
+
+const char *top_format_clock(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
+		*text = '\0';
+	return text;
+}
+
 /* ---- sums ---------------------------------------------------------------- */
 
 double top_figure(const json_t *row, const char *key)
@@ -111,10 +148,10 @@ static void print_sums(const struct tsct_table *t, const json_t *rows, const cha
 	char clock[16], events[16], lost[16];
 
 	tsct_table_line(t, "%s  %s, %s events/s, %.1f MB/s, %s lost/s%s",
-			view_format_clock(clock, sizeof(clock)), what,
-			view_format_rate(top_figure(sums, "events_per_s"), events, sizeof(events)),
+			top_format_clock(clock, sizeof(clock)), what,
+			top_format_rate(top_figure(sums, "events_per_s"), events, sizeof(events)),
 			top_figure(sums, "bytes_per_s") / 1e6,
-			view_format_rate(top_figure(sums, "lost_per_s"), lost, sizeof(lost)), end);
+			top_format_rate(top_figure(sums, "lost_per_s"), lost, sizeof(lost)), end);
 	json_decref(sums);
 }
 

@@ -6,14 +6,23 @@
     tsctrace.event("job_queued", job=7, what="resize")
     with tsctrace.span("job", worker=3):
         ...
+    async with tsctrace.span("request", path=path) as span:
+        ...
+        span.set(status=200, size=len(reply))  # fields of the span's end
     tsctrace.counter("queue_length", 5)
+
+    @tsctrace.traced    # a span of each call; also of async functions and generators
+    def resize(image):
+        ...
 
 Events go to the channel $TSCTRACE_CHANNEL, or "default", and are on from the start if
 they match $TSCTRACE_EVENTS (default: all). Without a tracer they cost some tens of
 nanoseconds, and nothing else changes; a tracer that starts later is found. `trace-ctl
 events` lists and switches them in running programs.
 
-Names of events and fields are C identifiers, of up to 63 and 31 characters. Types of
+Names of fields are C identifiers of up to 31 characters. Those of events are, too, of up to 63:
+other characters become "_", so that "GET /x" is recorded as GET__x, and longer names are cut. Each
+name is a definition in the recording: what differs from call to call belongs in fields. Types of
 fields follow the values:
 
     bool    u8, 0 or 1
@@ -29,8 +38,38 @@ one thread; in a coroutine it also covers what else runs there meanwhile. A span
 in another thread has an end without a begin there, and goes on to the end of its own thread.
 """
 
+import functools
+import inspect
+
 from ._tsctrace import (counter, disable, dropped, enable, error, event, is_enabled,
                         provider, span)
 
 __all__ = ["counter", "disable", "dropped", "enable", "error", "event", "is_enabled",
-           "provider", "span"]
+           "provider", "span", "traced"]
+
+
+def traced(name=None, /, **fields):
+    """A decorator: each call of the function is a span, named `name`, or as the function.
+
+    @traced, @traced("name"), @traced("name", field=value), @traced(field=value)
+    """
+    if callable(name):
+        return traced()(name)
+
+    def decorate(function):
+        title = name or function.__qualname__
+
+        if inspect.iscoroutinefunction(function):
+            async def wrapper(*args, **kwargs):
+                with span(title, **fields):
+                    return await function(*args, **kwargs)
+        elif inspect.isgeneratorfunction(function):
+            def wrapper(*args, **kwargs):
+                with span(title, **fields):
+                    return (yield from function(*args, **kwargs))
+        else:
+            def wrapper(*args, **kwargs):
+                with span(title, **fields):
+                    return function(*args, **kwargs)
+        return functools.wraps(function)(wrapper)
+    return decorate

@@ -183,6 +183,18 @@ static int set_field(struct tsct_field *field, PyObject *key, char type)
 	return 0;
 }
 
+/* Makes a C identifier of a name: each byte that it may not have becomes '_'. */
+static void set_name(char name[TSCT_EVENT_NAME_MAX], const char *text)
+{
+	size_t len = 0;
+
+	if (!*text || Py_ISDIGIT(*text))
+		name[len++] = '_';
+	for (; *text && len < TSCT_EVENT_NAME_MAX - 1; text++)
+		name[len++] = Py_ISALNUM(*text) ? *text : '_';
+	name[len] = '\0';
+}
+
 /* Makes and registers an event. Returns NULL with an exception set. */
 static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *keywords,
 				   const char *types)
@@ -194,15 +206,10 @@ static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *
 
 	if (!text)
 		return NULL;
-	if (!PyUnicode_IsIdentifier(name) || !PyUnicode_IS_ASCII(name) ||
-	    strlen(text) >= sizeof(event->name))
-		return PyErr_Format(PyExc_ValueError, "invalid event name '%s': use a C "
-				    "identifier of up to %d characters", text,
-				    TSCT_EVENT_NAME_MAX - 1), NULL;
 	event = calloc(1, sizeof(*event));
 	if (!event)
 		return PyErr_NoMemory(), NULL;
-	strcpy(event->name, text);
+	set_name(event->name, text);
 	strcpy(event->types, types);
 	for (i = 0; i < nr; i++) {
 		if (keywords && !set_field(&event->fields[i], PyTuple_GET_ITEM(keywords, i),
@@ -313,6 +320,8 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 					     PyObject *const *values, PyObject *keywords,
 					     Py_ssize_t nr, struct payload *p, bool *ret_off)
 {
+	/* Events of spans may have one more, SPAN_ID. */
+	const int most = TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN || kind == TSCT_KIND_END);
 	struct site *site = site_of(name, kind, keywords);
 	char types[TSCT_FIELDS_MAX + 1];
 	struct py_event *event;
@@ -324,9 +333,8 @@ static inline struct py_event *prepare_event(unsigned int kind, PyObject *name,
 		*ret_off = true;
 		return NULL;
 	}
-	if (nr > TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN))
-		return PyErr_Format(PyExc_ValueError, "more than %d fields",
-				    TSCT_FIELDS_MAX - (kind == TSCT_KIND_BEGIN)), NULL;
+	if (nr > most)
+		return PyErr_Format(PyExc_ValueError, "more than %d fields", most), NULL;
 	for (i = 0; i < nr; i++) {
 		type = add_value(p, values[i]);
 		if (type < 0)
@@ -471,6 +479,9 @@ struct py_span {
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
 	uint32_t id;			/* 0: none */
 	uint32_t entered_again;		/* number of times, while it was open */
+	struct py_event *late;		/* end event with the fields of set(); NULL: none */
+	char *late_bytes;		/* its payload, and room for the id */
+	size_t late_len;
 	size_t len;
 	/* payload of the begin event, and room for the id: `room`, or allocated */
 	char *bytes;
@@ -494,7 +505,8 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 	span = PyObject_New(struct py_span, &span_type);
 	if (!span)
 		return NULL;
-	span->end = NULL;
+	span->end = span->late = NULL;
+	span->late_bytes = NULL;
 	span->entered_again = 0;
 	span->bytes = span->room;
 	span->name = Py_NewRef(args[0]);
@@ -526,6 +538,7 @@ static void span_dealloc(PyObject *self)
 
 	if (span->bytes != span->room)
 		PyMem_Free(span->bytes);
+	PyMem_Free(span->late_bytes);
 	Py_XDECREF(span->name);
 	PyObject_Free(self);
 }
@@ -587,15 +600,109 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 		--*span->slot;
 	else if (span->end && !span->id)	/* another thread, where it must end no other span */
 		span->id = UINT32_MAX;
-	if (span->end)
+	if (span->end && span->late)
+		emit_edge(span, span->late, span->late_bytes, span->late_len);
+	else if (span->end)
 		emit_edge(span, span->end, id, 0);
-	span->end = NULL;
+	span->end = span->late = NULL;
 	Py_RETURN_NONE;
+}
+
+static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t nr,
+			  PyObject *keywords)
+{
+	struct py_span *span = (struct py_span *)self;
+	struct py_event *event;
+	struct payload p;
+	char *bytes;
+	bool off;
+
+	if (nr || !keywords)
+		return PyErr_SetString(PyExc_TypeError, "set() takes fields by keyword"), NULL;
+	if (!span->end)
+		Py_RETURN_NONE;
+	payload_init(&p);
+	event = prepare_event(TSCT_KIND_END, span->name, args, keywords,
+			      PyTuple_GET_SIZE(keywords), &p, &off);
+	bytes = event ? PyMem_Realloc(span->late_bytes, p.len + sizeof(span->id)) : NULL;
+	if (bytes) {
+		memcpy(bytes, p.bytes, p.len);
+		span->late = event;
+		span->late_bytes = bytes;
+		span->late_len = p.len;
+	}
+	payload_free(&p);
+	if (event && !bytes)
+		return PyErr_NoMemory();
+	if (!event && !off)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* ---- async with: an awaitable whose result is there already ---------------- */
+
+struct py_done {
+	PyObject_HEAD
+	PyObject *result;		/* NULL: None */
+};
+
+static PyTypeObject done_type;
+
+static PyObject *done_new(PyObject *result)
+{
+	struct py_done *done = result ? PyObject_New(struct py_done, &done_type) : NULL;
+
+	if (!done) {
+		Py_XDECREF(result);
+		return NULL;
+	}
+	done->result = result;
+	return (PyObject *)done;
+}
+
+static PyObject *done_next(PyObject *self)
+{
+	PyErr_SetObject(PyExc_StopIteration, ((struct py_done *)self)->result);
+	return NULL;
+}
+
+static void done_dealloc(PyObject *self)
+{
+	Py_XDECREF(((struct py_done *)self)->result);
+	PyObject_Free(self);
+}
+
+static PyAsyncMethods done_async = { .am_await = PyObject_SelfIter };
+
+static PyTypeObject done_type = {
+	PyVarObject_HEAD_INIT(NULL, 0)
+	.tp_name = "tsctrace._done",
+	.tp_basicsize = sizeof(struct py_done),
+	.tp_flags = Py_TPFLAGS_DEFAULT,
+	.tp_dealloc = done_dealloc,
+	.tp_as_async = &done_async,
+	.tp_iter = PyObject_SelfIter,
+	.tp_iternext = done_next,
+};
+
+static PyObject *span_aenter(PyObject *self, PyObject *unused)
+{
+	return done_new(span_enter(self, unused));
+}
+
+static PyObject *span_aexit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
+{
+	return done_new(span_exit(self, args, nr));
 }
 
 static PyMethodDef span_methods[] = {
 	{ "__enter__", span_enter, METH_NOARGS, NULL },
 	{ "__exit__", (PyCFunction)(void *)span_exit, METH_FASTCALL, NULL },
+	{ "__aenter__", span_aenter, METH_NOARGS, NULL },
+	{ "__aexit__", (PyCFunction)(void *)span_aexit, METH_FASTCALL, NULL },
+	{ "set", (PyCFunction)(void *)span_set, METH_FASTCALL | METH_KEYWORDS,
+	  "set(**fields)\n\nSets the fields of the end event, such as a status or a size, while the "
+	  "span is open. The last call counts." },
 	{ 0 }
 };
 
@@ -606,7 +713,8 @@ static PyTypeObject span_type = {
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
 		"also by an exception. A span may be entered many times, one after the other; "
-		"while it is open, this has no effect: it ends when it is left as often.\n\n"
+		"while it is open, this has no effect: it ends when it is left as often. It may "
+		"be entered by async with, too; set(**fields) gives the end event fields.\n\n"
 		"If another span of the name is open in the thread, both events have a field "
 		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",
 	.tp_basicsize = sizeof(struct py_span),
@@ -655,7 +763,7 @@ PyMODINIT_FUNC PyInit__tsctrace(void)
 
 	events = PyDict_New();
 	value_keyword = Py_BuildValue("(s)", "value");
-	if (!events || !value_keyword || PyType_Ready(&span_type))
+	if (!events || !value_keyword || PyType_Ready(&span_type) || PyType_Ready(&done_type))
 		return NULL;
 	/* Another part of the process may have enabled events on a channel of its own: then
 	 * Python's events go to that channel, too. */

@@ -117,10 +117,10 @@ void top_table_print(const json_t *table, FILE *to, int width, int height)
 {
 	static const struct tsct_column columns[] = {
 		TSCT_COLUMN("node", "name", -16),
-		TSCT_COLUMN("events/s", "events_per_s", 8, .show = view_format_rate),
-		TSCT_COLUMN("MB/s", "bytes_per_s", 7, .show = view_format_mb),
-		TSCT_COLUMN("unread", "unread_percent", 6, .show = view_format_percent),
-		TSCT_COLUMN("lost/s", "lost_per_s", 7, .show = view_format_rate),
+		TSCT_COLUMN("events/s", "events_per_s", 8, .show = top_format_rate),
+		TSCT_COLUMN("MB/s", "bytes_per_s", 7, .show = top_format_mb),
+		TSCT_COLUMN("unread", "unread_percent", 6, .show = top_format_percent),
+		TSCT_COLUMN("lost/s", "lost_per_s", 7, .show = top_format_rate),
 		TSCT_COLUMN("lost", "lost", 9),
 		TSCT_COLUMN("offset", "offset_ns", 10, .show = view_format_ns),
 		TSCT_COLUMN("bound", "error_ns", 10, .show = view_format_ns),

@@ -55,6 +55,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!j->q.dir)
 			argp_error(state, "no recording; name its directory");
+		if (j->q.filter.nr_wheres)
+			argp_error(state, "--where: write the condition into the query, as WHERE of SQL");
 		if (j->json + j->csv + !!j->output > 1)
 			argp_error(state, "--json, --csv and --output exclude each other; use one");
 		if (j->output && (!*j->output || !strcmp(j->output, "-")))
@@ -71,8 +73,8 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
-	" an event, spans, calls, messages, threads, processes, nodes, cpus, losses, filters, clock."
-	" Without QUERY, print the tables and their columns. An event must pass all filters."
+	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
+	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
 	" 3 if events are missing from DIR.", children, NULL, NULL
 };
@@ -228,7 +230,7 @@ static int print_sql_error(struct query_job *j)
 
 /* ---- the statement ----------------------------------------------------- */
 
-/* Permits what reads. */
+/* Permits actions that only read. */
 static int authorize(void *arg, int action, const char *a, const char *b, const char *c,
 		     const char *d)
 {

@@ -3,7 +3,7 @@
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
  * read the stream files in place (query_events.c, by query_scan.c). All other tables are
  * temporary tables of SQLite, filled when a query names them: descriptions of the recording
- * (query_tables.c), spans and messages (query_spans.c).
+ * (query_tables.c), spans, messages and states (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -75,7 +75,6 @@ struct query_rows {
  * Each function puts the next value of a row.
  * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
  */
-void query_put_null(struct query_rows *r);
 void query_put_text(struct query_rows *r, const char *text);
 void query_put_number(struct query_rows *r, __s64 value);
 void query_put_unsigned(struct query_rows *r, __u64 value);
@@ -86,12 +85,17 @@ void query_put_node(struct query_rows *r, __u32 node);
 /* Adds the row to the table. Returns 0 or -errno. */
 int query_end_row(struct query_rows *r);
 
-/* ---- spans, calls and messages: query_spans.c -------------------------- */
+/* Return true if the options select a node, or a part of the time between two ticks. */
+bool query_wants_node(const struct query *q, __u32 node);
+bool query_wants_time(const struct query *q, __u64 from, __u64 until);
 
-/* Fill the tables. Return 0 or -errno. */
-int query_fill_spans(struct query_rows *r);
-int query_fill_calls(struct query_rows *r);
-int query_fill_messages(struct query_rows *r);
+/* ---- spans, calls, messages, states: query_spans.c -------------------------- */
+
+/* Fill the tables. An error is in r->err. */
+void query_fill_spans(struct query_rows *r);
+void query_fill_calls(struct query_rows *r);
+void query_fill_messages(struct query_rows *r);
+void query_fill_states(struct query_rows *r);
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 

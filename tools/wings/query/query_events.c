@@ -3,8 +3,8 @@
  * The tables of events, for SQLite: `events` has all, and each name of an event is the name of
  * a table with a column per field. A table is registered when a query names it.
  *
- * Conditions on time, CPU, node, thread, name and kind narrow the scan. What SQLite compares
- * again need not be exact, but may never leave out an event.
+ * Conditions on time, CPU, node, thread, name and kind narrow the scan. A scan may return more
+ * events than SQLite requests, which then compares again, but never fewer.
  */
 #include <errno.h>
 #include <math.h>
@@ -551,7 +551,8 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
 		at = tsct_value_put_json(at, &v);
 	}
 	strcpy(at, "}");
-	return (size_t)(at + 1 - text->at);
+	text->len = (size_t)(at + 1 - text->at);
+	return text->len;
 }
 
 /* Finds the event's thread and its process. */

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Rows of the tables that are filled when a query names them */
+/* Rows of the tables that are filled when a query names them, and which the options select */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
-
-void query_put_null(struct query_rows *r)
-{
-	r->at++;
-}
 
 void query_put_text(struct query_rows *r, const char *text)
 {
@@ -45,7 +40,7 @@ void query_put_unsigned(struct query_rows *r, __u64 value)
 void query_put_known(struct query_rows *r, __u64 value, __u64 unknown)
 {
 	if (value == unknown || value > INT64_MAX)
-		query_put_null(r);
+		r->at++;
 	else
 		query_put_number(r, (__s64)value);
 }
@@ -53,7 +48,7 @@ void query_put_known(struct query_rows *r, __u64 value, __u64 unknown)
 void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown)
 {
 	if (tick == unknown)
-		query_put_null(r);
+		r->at++;
 	else
 		query_put_number(r, tsct_clock_params_ns(&r->q->rec->real, tick));
 }
@@ -71,4 +66,25 @@ int query_end_row(struct query_rows *r)
 	sqlite3_clear_bindings(r->insert);
 	r->at = 0;
 	return r->err;
+}
+
+bool query_wants_node(const struct query *q, __u32 node)
+{
+	__u32 i;
+
+	if (!q->filter.nr_nodes)
+		return true;
+	for (i = 0; i < q->rec->nr_locations; i++)
+		if (q->selection.locations[i] &&
+		    tsct_recording_node_of(q->rec, q->rec->locations[i].node) ==
+		    tsct_recording_node_of(q->rec, node))
+			return true;
+	return false;
+}
+
+bool query_wants_time(const struct query *q, __u64 from, __u64 until)
+{
+	return tsct_clock_params_ns(&q->rec->real, from) < q->selection.to_ns &&
+		(until == UINT64_MAX ||
+		 tsct_clock_params_ns(&q->rec->real, until) >= q->selection.from_ns);
 }

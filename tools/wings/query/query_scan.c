@@ -94,7 +94,7 @@ void query_scan_free(struct query_scan *scan)
 	free_wanted(scan);
 }
 
-/* ---- what is wanted ---------------------------------------------------- */
+/* ---- wanted events ----------------------------------------------------- */
 
 static bool is_wanted_file(const struct query_scan *scan, __u32 location)
 {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* The tables of spans, system calls and messages: each is made by one walk over the events, which
- * pairs begins and ends as exports do. */
+/* The tables of spans, system calls, messages and states of threads: each is made by one walk over
+ * the events, as exports and stat do. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "lib/export/export.h"
+#include "lib/export/thread_state.h"
+#include "lib/clockpage/clock_params.h"
 #include "lib/query/message_match.h"
 #include "query.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
 #define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
+#define POLL_EVENTS	65536	/* events between two looks at signals */
 #define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
 struct span_walk {
@@ -35,23 +38,22 @@ static int poll_walk(struct tsct_export *x)
 
 static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 {
-	if (e && query_fields(&w->text, e))
-		query_put_text(w->rows, w->text.at);
-	else
-		query_put_text(w->rows, NULL);
+	if (e && !query_fields(&w->text, e))
+		w->rows->err = -ENOMEM;
+	query_put_text(w->rows, e && w->text.len ? w->text.at : NULL);
 }
 
 /* Puts name, process and process name of a thread at a tick. */
-static void put_who(struct span_walk *w, __u32 node, __u32 tid, __u64 tick)
+static void put_who(struct query_rows *r, __u32 node, __u32 tid, __u64 tick)
 {
-	const struct tsct_identity *all = query_identity(w->rows->q);
+	const struct tsct_identity *all = query_identity(r->q);
 	const struct tsct_identity_thread *who = tid ? tsct_identity_find(all, node, tid, tick) : NULL;
 	const struct tsct_identity_thread *process = who && who->state.tgid ?
 		tsct_identity_find(all, node, who->state.tgid, tick) : NULL;
 
-	query_put_text(w->rows, who && *who->name ? who->name : NULL);
-	query_put_known(w->rows, who ? who->state.tgid : 0, 0);
-	query_put_text(w->rows, process && *process->name ? process->name : NULL);
+	query_put_text(r, who && *who->name ? who->name : NULL);
+	query_put_known(r, who ? who->state.tgid : 0, 0);
+	query_put_text(r, process && *process->name ? process->name : NULL);
 }
 
 static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
@@ -64,7 +66,7 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 		return 0;
 	query_put_node(r, s->node);
 	query_put_number(r, s->thread->tid);
-	put_who(w, s->node, s->thread->tid, s->begin);
+	put_who(r, s->node, s->thread->tid, s->begin);
 	query_put_text(r, s->name);
 	query_put_tick(r, s->begin_event ? s->begin : UINT64_MAX, UINT64_MAX);
 	query_put_tick(r, ended || s->why == TSCT_SPAN_NOT_BEGUN ? s->end : UINT64_MAX, UINT64_MAX);
@@ -93,7 +95,7 @@ static int put_message(struct span_walk *w, const struct tsct_message_end *send,
 		query_put_text(r, w->x.defs[ends[i]->bytes].def->name);
 		query_put_node(r, ends[i]->node);
 		query_put_number(r, ends[i]->row);
-		put_who(w, ends[i]->node, ends[i]->row, ends[i]->tick);
+		put_who(r, ends[i]->node, ends[i]->row, ends[i]->tick);
 		query_put_tick(r, ends[i]->tick, UINT64_MAX);
 		error = tsct_recorded_bound_add(error, tsct_recording_error_of(rec, &w->error_at,
 			TSCT_ERROR_COMMON, ends[i]->node, ends[i]->tick));
@@ -149,7 +151,7 @@ static int begin_messages(struct span_walk *w)
 
 /* ---- walks ------------------------------------------------------------- */
 
-static int walk(struct span_walk *w, bool messages)
+static void walk(struct span_walk *w, bool messages)
 {
 	struct query *q = w->rows->q;
 	char why[256] = "";
@@ -170,20 +172,89 @@ static int walk(struct span_walk *w, bool messages)
 	tsct_message_matcher_free(w->sends);
 	tsct_message_matcher_free(w->early);
 	free(w->text.at);
-	return err;
+	w->rows->err = err;
 }
 
-int query_fill_spans(struct query_rows *r)
+void query_fill_spans(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r }, false);
+	walk(&(struct span_walk) { .rows = r }, false);
 }
 
-int query_fill_calls(struct query_rows *r)
+void query_fill_calls(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r, .calls = true }, false);
+	walk(&(struct span_walk) { .rows = r, .calls = true }, false);
 }
 
-int query_fill_messages(struct query_rows *r)
+void query_fill_messages(struct query_rows *r)
 {
-	return walk(&(struct span_walk) { .rows = r }, true);
+	walk(&(struct span_walk) { .rows = r }, true);
+}
+
+/* ---- states of threads --------------------------------------------------- */
+
+static void put_call(struct query_rows *r, __s64 number)
+{
+	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
+	char text[24] = "";
+
+	if (number >= 0 && !call)
+		*tsct_digits_signed(text, number) = '\0';
+	query_put_text(r, call ? call->name : *text ? text : NULL);
+}
+
+/* Callback of states */
+static int put_state(void *arg, const struct tsct_state_time *time)
+{
+	const bool running = time->state == TSCT_STATE_RUNNING;
+	const bool waits = time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
+	const struct tsct_thread *thread = time->thread;
+	const struct tsct_identity_thread *waker;
+	struct query_rows *r = arg;
+	const struct query *q = r->q;
+
+	if (!query_wants_node(q, thread->node) || !query_wants_time(q, time->from, time->until) ||
+	    !tsct_filter_in(&q->filter.threads, thread->tid) ||
+	    (q->filter.cpus.nr && !(running && q->selection.locations[time->location])))
+		return 0;
+	waker = time->woken && time->waker ? tsct_identity_find(query_identity(r->q), thread->node,
+		time->waker, time->state == TSCT_STATE_RUNNABLE ? time->from : time->until) : NULL;
+	query_put_node(r, thread->node);
+	query_put_number(r, thread->tid);
+	put_who(r, thread->node, thread->tid, time->from);
+	query_put_text(r, tsct_state_names[time->state]);
+	query_put_tick(r, time->from, UINT64_MAX);
+	query_put_tick(r, time->until, UINT64_MAX);
+	query_put_number(r, tsct_clock_params_ns(&q->rec->real, time->until) -
+			 tsct_clock_params_ns(&q->rec->real, time->from));
+	query_put_known(r, running ? q->rec->locations[time->location].cpu : UINT64_MAX, UINT64_MAX);
+	query_put_known(r, time->woken ? time->waker : UINT64_MAX, UINT64_MAX);
+	query_put_text(r, waker && *waker->name ? waker->name : NULL);
+	query_put_known(r, time->state == TSCT_STATE_RUNNABLE && !time->woken ? time->next :
+			UINT64_MAX, UINT64_MAX);
+	query_put_known(r, waits ? (__u64)time->prev_state : UINT64_MAX, UINT64_MAX);
+	put_call(r, waits ? time->call : -1);
+	return query_end_row(r);
+}
+
+void query_fill_states(struct query_rows *r)
+{
+	struct tsct_states states = { .closed = put_state, .arg = r };
+	const struct tsct_recording *rec = r->q->rec;
+	struct tsct_trace *trace = NULL;
+	struct tsct_trace_event e;
+	__u64 last = rec->end, nr = 0;
+	char why[256];
+	int ret = 0, err;
+
+	err = tsct_trace_open(r->q->dir, query_report, r->q, &trace, why, sizeof(why));
+	err = err ?: tsct_states_init(&states, rec, query_identity(r->q), trace);
+	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+		last = max(last, e.tick);
+		err = tsct_states_add(&states, &e);
+		if (!(++nr % POLL_EVENTS) && output_interrupted())
+			err = -EINTR;
+	}
+	r->err = err ?: ret ?: tsct_states_finish(&states, last);
+	tsct_states_free(&states);
+	tsct_trace_close(trace);
 }

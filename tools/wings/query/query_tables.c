@@ -7,30 +7,6 @@
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
 
-/* ---- what the options select ------------------------------------------- */
-
-static bool is_wanted_node(const struct query *q, __u32 node)
-{
-	__u32 i;
-
-	if (!q->filter.nr_nodes)
-		return true;
-	for (i = 0; i < q->rec->nr_locations; i++)
-		if (q->selection.locations[i] &&
-		    tsct_recording_node_of(q->rec, q->rec->locations[i].node) ==
-		    tsct_recording_node_of(q->rec, node))
-			return true;
-	return false;
-}
-
-/* Returns true if a part of the time between two ticks is selected. */
-static bool is_wanted_time(const struct query *q, __u64 from, __u64 until)
-{
-	return tsct_clock_params_ns(&q->rec->real, from) < q->selection.to_ns &&
-		(until == UINT64_MAX ||
-		 tsct_clock_params_ns(&q->rec->real, until) >= q->selection.from_ns);
-}
-
 /* ---- threads and processes --------------------------------------------- */
 
 /* A state of a thread, until the thread's next state */
@@ -42,7 +18,7 @@ static void put_state(struct query_rows *r, const struct tsct_identity_thread *s
 		tsct_identity_find(all, s->node, s->state.tgid, max(from, s->tick)) : NULL;
 
 	if (!tsct_filter_in(&r->q->filter.threads, s->state.tid) ||
-	    !is_wanted_node(r->q, s->node) || !is_wanted_time(r->q, from, until))
+	    !query_wants_node(r->q, s->node) || !query_wants_time(r->q, from, until))
 		return;
 	query_put_node(r, s->node);
 	if (!process)
@@ -106,7 +82,7 @@ static void fill_nodes(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		n = &rec->nodes[i];
-		if (!is_wanted_node(r->q, i))
+		if (!query_wants_node(r->q, i))
 			continue;
 		query_put_number(r, i);
 		query_put_text(r, tsct_recording_node_name(rec, i));
@@ -161,7 +137,7 @@ static void fill_clock(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		n = &rec->nodes[i];
-		if (!is_wanted_node(r->q, i))
+		if (!query_wants_node(r->q, i))
 			continue;
 		utc = tsct_recording_worst_utc_ns(n, &source);
 		query_put_text(r, tsct_recording_node_name(rec, i));
@@ -190,7 +166,7 @@ static void fill_losses(struct query_rows *r)
 		r->err = -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		if (!r->q->selection.locations[times[i].location] ||
-		    !is_wanted_time(r->q, times[i].from, times[i].until))
+		    !query_wants_time(r->q, times[i].from, times[i].until))
 			continue;
 		query_put_tick(r, times[i].from, UINT64_MAX);
 		query_put_tick(r, times[i].until, UINT64_MAX);
@@ -210,7 +186,7 @@ static void fill_filters(struct query_rows *r)
 
 	for (i = 0; i < rec->nr_nodes; i++)
 		for (option = 0; option < TSCT_REQUEST_NR; option++) {
-			if (!rec->nodes[i].requests[option] || !is_wanted_node(r->q, i))
+			if (!rec->nodes[i].requests[option] || !query_wants_node(r->q, i))
 				continue;
 			query_put_text(r, tsct_recording_node_name(rec, i));
 			query_put_text(r, tsct_request_names[option]);
@@ -222,21 +198,6 @@ static void fill_filters(struct query_rows *r)
 }
 
 /* ---- the tables, and their columns ------------------------------------- */
-
-static void fill_spans(struct query_rows *r)
-{
-	r->err = query_fill_spans(r) ?: r->err;
-}
-
-static void fill_calls(struct query_rows *r)
-{
-	r->err = query_fill_calls(r) ?: r->err;
-}
-
-static void fill_messages(struct query_rows *r)
-{
-	r->err = query_fill_messages(r) ?: r->err;
-}
 
 static void fill_tables(struct query_rows *r);
 
@@ -269,10 +230,13 @@ static const struct described {
 	{ "clock", "node TEXT, begin_ns INTEGER, end_ns INTEGER, source TEXT, timestamps TEXT,"
 	  " role TEXT, error_ns INTEGER, clock_error_ns INTEGER, utc_error_ns INTEGER,"
 	  " utc_source TEXT", fill_clock },
-	{ "spans", SPANS, fill_spans },
-	{ "calls", SPANS, fill_calls },
+	{ "spans", SPANS, query_fill_spans },
+	{ "calls", SPANS, query_fill_calls },
+	{ "states", "node TEXT, tid INTEGER, thread TEXT, pid INTEGER, process TEXT, state TEXT,"
+	  " from_ns INTEGER, until_ns INTEGER, duration_ns INTEGER, cpu INTEGER, waker_tid INTEGER,"
+	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", query_fill_states },
 	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
-	  ", latency_ns INTEGER, error_ns INTEGER", fill_messages },
+	  ", latency_ns INTEGER, error_ns INTEGER", query_fill_messages },
 	{ "tables", "name TEXT, columns TEXT", fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))

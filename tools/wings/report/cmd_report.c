@@ -49,13 +49,10 @@ static bool is_page(const char *name)
 
 static void check_sync(struct argp_state *state, struct wanted *w)
 {
-	const struct tsct_filter *f = &w->o.filter;
-
 	w->o.recording = w->args[0];
 	if (w->nr_args > 1)
 		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
-	if (f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
-	    f->threads.nr || w->o.max_events)
+	if (tsct_filter_selects(&w->o.filter) || w->o.max_events)
 		argp_error(state, "sync: only the options --fit and --output apply");
 	if (w->o.fit >= 0 && !w->o.recording)
 		argp_error(state, "--fit applies to recordings; the daemon's fit is set in"

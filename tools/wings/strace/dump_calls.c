@@ -357,3 +357,28 @@ void dump_calls_free(struct dump *d)
 	tsct_known_free(&d->calls->known);
 	free(d->calls);
 }
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+char *dump_call_json(char *at, const struct tsct_syscall *call, const struct tsct_trace_event *e)
+{
+	const char *gap = ",\"decoded\":{\"";
+	char text[TSCT_SYSCALL_TEXT_MAX];
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	bool any = false;
+
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		if (!tsct_syscall_value(call, e, &v, text))
+			continue;
+		at = stpcpy(stpcpy(at, gap), v.field->name);
+		at = stpcpy(at, "\":");
+		at = tsct_json_put_text(at, text, strlen(text));
+		gap = ",\"";
+		any = true;
+	}
+	if (any)
+		*at++ = '}';
+	return at;
+}

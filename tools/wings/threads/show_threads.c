@@ -183,6 +183,25 @@ static const struct tsct_column thread_columns[] = {
 };
 static const struct stat_list threads = STAT_LIST(thread_columns, "tid", STAT_TOP);
 
+/* ---- io_uring --------------------------------------------------------------------------- */
+
+void stat_io_uring_print(const struct stat_figures *s)
+{
+	const struct tsct_stream_class *c;
+	__u32 i, j;
+
+	for (i = 0; i < s->rec->nr_streams; i++) {
+		c = &s->rec->streams[i];
+		for (j = 0; j < c->nr_defs; j++) {
+			if (!c->defs[j] || !s->by_event[i][j].events ||
+			    strncmp(c->defs[j]->name, "sys_io_uring_", 13))
+				continue;
+			printf("%-10s %s\n", "io_uring", TSCT_IO_URING_TEXT);
+			return;
+		}
+	}
+}
+
 /* ---- all tables ------------------------------------------------------------------------- */
 
 void stat_threads_print(const struct stat_figures *s, const json_t *all)

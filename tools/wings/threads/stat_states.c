@@ -8,7 +8,7 @@
 #include "lib/base/array.h"
 #include "lib/base/table.h"
 #include "lib/clockpage/clock_params.h"
-#include "lib/export/histogram.h"
+#include "lib/base/histogram.h"
 #include "lib/export/thread_state.h"
 #include "threads.h"
 #include "tools/common/json.h"

@@ -59,14 +59,15 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	return 0;
 }
 
-/* Initializes @all. @identity and @trace must exist until threads_free(). Returns 0 or -ENOMEM. */
+/* Initializes @all. @identity and @trace must exist until threads_free(). @filter: NULL: none. Returns 0 or -ENOMEM. */
 static int threads_init(struct threads *all, const struct tsct_identity *identity,
-		 const struct tsct_trace *trace)
+		 const struct tsct_trace *trace, const struct tsct_filter *filter)
 {
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
 	all->known.rec = tsct_trace_recording(trace);
 	all->known.identity = identity;
+	all->known.filter = filter;
 	all->in_call = (struct tsct_spans) {
 		.size = sizeof(struct counted_call), .closed = call_closed, .arg = all,
 	};
@@ -303,7 +304,7 @@ int stat_threads_open(struct stat_figures *s)
 	tsct_identity_read(s->dir, &t->identity);
 	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &t->stacks) == -ENOMEM)
 		return -ENOMEM;
-	return threads_init(&t->all, &t->identity, s->trace);
+	return threads_init(&t->all, &t->identity, s->trace, s->filtered ? &s->filter : NULL);
 }
 
 void stat_threads_free(struct stat_figures *s)

@@ -91,7 +91,7 @@ static void put_lost_rate(const json_t *row, struct tsct_text *cell)
 	char text[16] = "-";
 
 	if (json_is_object(json_object_get(row, "lost_per_s")))
-		view_format_rate(top_figure(row, "lost_per_s"), text, sizeof(text));
+		top_format_rate(top_figure(row, "lost_per_s"), text, sizeof(text));
 	tsct_text_print(cell, "%s", text);
 }
 
@@ -100,9 +100,9 @@ static void print_table(const json_t *table, FILE *to, int width, int height)
 	static const struct tsct_column columns[] = {
 		TSCT_COLUMN("id", "id", 4, .unknown = ""),
 		TSCT_COLUMN("channel", NULL, -16, .text = put_name),
-		TSCT_COLUMN("events/s", "events_per_s", 8, .show = view_format_rate),
-		TSCT_COLUMN("MB/s", "bytes_per_s", 7, .show = view_format_mb),
-		TSCT_COLUMN("unread", "unread_percent", 6, .show = view_format_percent),
+		TSCT_COLUMN("events/s", "events_per_s", 8, .show = top_format_rate),
+		TSCT_COLUMN("MB/s", "bytes_per_s", 7, .show = top_format_mb),
+		TSCT_COLUMN("unread", "unread_percent", 6, .show = top_format_percent),
 		TSCT_COLUMN("lost/s", NULL, 7, .text = put_lost_rate),
 		TSCT_COLUMN("holders", "holders", 7, .unknown = ""),
 		TSCT_COLUMN(" lost", NULL, -27, .text = channel_view_lost),

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "histogram.h"
-#include "lib/base/array.h"
 
-#define BITS	6	/* of a value behind its highest bit, that tell its bin */
+#define BITS	TSCT_HISTOGRAM_BITS	/* of a value behind its highest bit, that tell its bin */
 
 static size_t bin_of(__u64 value)
 {
@@ -30,6 +30,7 @@ int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
 	if (bin >= h->room && tsct_array_extend(&h->bins, &h->room, bin + 1, sizeof(*h->bins)))
 		return -ENOMEM;
 	h->bins[bin]++;
+	h->sum += value;
 	if (!h->nr++ || value < h->min)
 		h->min = value;
 	if (value > h->max)

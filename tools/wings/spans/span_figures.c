@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/* Counts spans by name and group */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/hash.h"
+#include "lib/query/value_text.h"
+#include "lib/syscalls/syscalls.h"
+#include "span_figures.h"
+
+/* Writes the value of a field of the span, of its begin event if that has the field. Returns
+ * false if it has none. */
+static bool field_text(const struct stat_spans *s, const struct tsct_closed_span *span,
+		       char text[BY_MAX])
+{
+	char all[TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(BY_MAX)];
+	struct tsct_value v;
+	size_t len;
+
+	if (!(span->begin_event && tsct_value_find(span->begin_event, s->by, &v)) &&
+	    !(span->end_event && tsct_value_find(span->end_event, s->by, &v)))
+		return false;
+	if (v.size > BY_MAX)
+		v.size = BY_MAX;
+	len = (size_t)(tsct_value_format(all, &v) - all);
+	if (len >= BY_MAX)
+		len = BY_MAX - 1;
+	memcpy(text, all, len);
+	text[len] = '\0';
+	return true;
+}
+
+/* Writes the value of --by. Returns false if the span has none. */
+static bool by_text(const struct stat_spans *s, const struct tsct_closed_span *span,
+		    char text[BY_MAX])
+{
+	char title[TSCT_THREAD_TITLE_MAX];
+
+	if (!s->by)
+		return false;
+	if (!strcmp(s->by, "node")) {
+		snprintf(text, BY_MAX, "%s", tsct_recording_node_name(s->x.rec, span->node));
+	} else if (!strcmp(s->by, "thread")) {
+		tsct_thread_title(span->thread, title);
+		snprintf(text, BY_MAX, "%s %u", title, span->thread->tid);
+	} else {
+		return field_text(s, span, text);
+	}
+	return true;
+}
+
+/* Returns the group of a span; NULL: out of memory. */
+static struct span_group *find_group(struct stat_spans *s, const struct tsct_closed_span *span)
+{
+	const bool compat = span->call && tsct_syscall_is_compat(span->call);
+	struct span_group group = { .is_call = span->is_call, .compat = compat };
+	__u64 key[2] = { tsct_hash(span->is_call + 2 * compat, span->name, strlen(span->name)), 0 };
+	const char *name = span->name;
+	__u32 at;
+
+	group.has_by = by_text(s, span, group.by);
+	if (group.has_by)
+		key[1] = tsct_hash(1, group.by, strlen(group.by));
+	at = tsct_index_find(&s->index, key[0], key[1]);
+	if (at != TSCT_INDEX_NONE)
+		return &s->groups[at];
+	if (s->nr_groups >= GROUPS_MAX) {
+		/* One more for the others; calls and spans are in separate tables. */
+		group = (struct span_group) { .is_call = span->is_call };
+		name = "others";
+		key[0] = key[1] = span->is_call;
+		at = tsct_index_find(&s->index, key[0], key[1]);
+		if (at != TSCT_INDEX_NONE)
+			return &s->groups[at];
+	}
+	if (!tsct_array_next(&s->groups, s->nr_groups, sizeof(group)))
+		return NULL;
+	group.name = strdup(name);
+	if (!group.name || tsct_index_add(&s->index, key[0], key[1]) == TSCT_INDEX_NONE) {
+		free(group.name);
+		return NULL;
+	}
+	s->groups[s->nr_groups] = group;
+	return &s->groups[s->nr_groups++];
+}
+
+/* Sets the bound of a span's length, if its ends are on two nodes. */
+static void set_error(const struct stat_spans *s, const struct tsct_closed_span *span,
+		      struct slow_span *slow)
+{
+	struct tsct_error_cursor begin = { .piece = 0 }, end = { .piece = 0 };
+	const __u32 node = span->end_event ? span->end_event->node : span->node;
+	__u64 a, b;
+
+	slow->between_nodes = node != span->node;
+	if (!slow->between_nodes)
+		return;
+	a = tsct_recording_error_at(s->x.rec, &begin, span->node, span->begin);
+	b = tsct_recording_error_at(s->x.rec, &end, node, span->end);
+	slow->error_ns = a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
+}
+
+/* Puts a span among the longest, if it is one of them. */
+static void note_slow(const struct stat_spans *s, struct span_group *g,
+		      const struct tsct_closed_span *span, __u64 ns)
+{
+	unsigned int at = g->nr_slow;
+
+	if (at == SLOWEST && ns <= g->slow[SLOWEST - 1].length_ns)
+		return;
+	while (at && g->slow[at - 1].length_ns < ns)
+		at--;
+	g->nr_slow += g->nr_slow < SLOWEST;
+	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
+	g->slow[at] = (struct slow_span) {
+		.length_ns = ns, .begin_ns = span->begin_ns, .node = span->node,
+		.tid = span->thread->tid,
+	};
+	set_error(s, span, &g->slow[at]);
+	memcpy(g->slow[at].thread, span->thread->name, TSCT_THREAD_NAME_MAX);
+}
+
+int span_figures_add(struct tsct_export *x, const struct tsct_closed_span *span)
+{
+	struct stat_spans *s = (struct stat_spans *)x;
+	struct span_group *g;
+	__u64 ns;
+
+	if (!(span->is_call ? s->calls : s->spans) ||
+	    (s->selection.where && !tsct_where_matches(s->selection.where, span->begin_event,
+						       span->end_event)))
+		return 0;
+	g = find_group(s, span);
+	if (!g)
+		return -ENOMEM;
+	g->why[span->why]++;
+	if (span->why != TSCT_SPAN_ENDED)
+		return 0;
+	/* On two nodes, an end may have an earlier time than its begin. */
+	ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
+	note_slow(s, g, span, ns);
+	return tsct_histogram_add(&g->lengths, ns);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct span_group *x = a, *y = b;
+	int order = (x->lengths.sum < y->lengths.sum) - (x->lengths.sum > y->lengths.sum);
+
+	order = order ?: (x->lengths.nr < y->lengths.nr) - (x->lengths.nr > y->lengths.nr);
+	order = order ?: strcmp(x->name, y->name);
+	return order ?: strcmp(x->by, y->by);
+}
+
+void span_figures_sort(struct stat_spans *s)
+{
+	if (s->nr_groups)
+		qsort(s->groups, s->nr_groups, sizeof(*s->groups), by_total);
+	tsct_index_free(&s->index);
+}
+
+void span_figures_free(struct stat_spans *s)
+{
+	__u32 i;
+
+	for (i = 0; i < s->nr_groups; i++) {
+		free(s->groups[i].name);
+		tsct_histogram_free(&s->groups[i].lengths);
+	}
+	free(s->groups);
+	tsct_index_free(&s->index);
+}

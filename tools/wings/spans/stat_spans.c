@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl stat --spans, --calls: figures of slices and system calls */
+#include <argp.h>
+#include <errno.h>
+#include <string.h>
+
+#include "span_figures.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/common/json.h"
+#include "tools/common/near_name.h"
+#include "tools/common/options.h"
+
+/* ---- options ----------------------------------------------------------- */
+
+enum { KEY_SPANS = 512, KEY_CALLS, KEY_PAIR, KEY_BY };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Lengths of spans, in place of the other figures:", 2 },
+	{ "spans", KEY_SPANS, NULL, 0, "print for each span (events of kind begin and end) how"
+	  " many there are, their total, mean, percentiles and maximum, and how many have no known"
+	  " length; and of the first spans the slowest and a histogram", 2 },
+	{ "calls", KEY_CALLS, NULL, 0, "print the same for each system call", 2 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind as"
+	  " the begin and end of a span, in a thread, or in any threads if their fields KEY are"
+	  " equal; may be repeated", 2 },
+	{ "by", KEY_BY, "FIELD|thread|node", 0, "with --spans or --calls: print figures for each"
+	  " value of a field, each thread or each node", 2 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct stat_spans **s = state->input;
+
+	if (key >= KEY_SPANS && key <= KEY_BY && !*s) {
+		*s = calloc(1, sizeof(**s));
+		if (!*s)
+			argp_failure(state, EXIT_FAILED, ENOMEM, "options");
+	}
+	switch (key) {
+	case KEY_SPANS: (*s)->spans = true; break;
+	case KEY_CALLS: (*s)->calls = true; break;
+	case KEY_BY: (*s)->by = arg; break;
+	case KEY_PAIR:
+		(*s)->spans = true;
+		if (tsct_export_pair_add(&(*s)->x, arg))
+			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
+				   " two events and of a field of both, or there are more than"
+				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+		break;
+	case ARGP_KEY_END:
+		if (*s && !(*s)->spans && !(*s)->calls)
+			argp_error(state, "--by applies to --spans and --calls; add one of them");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp stat_spans_argp = {
+	options, parse_option, NULL, NULL, NULL, NULL, NULL
+};
+
+/* ---- --by ---------------------------------------------------------------- */
+
+/* Returns true if a definition's events begin or end a span that is counted. */
+static bool is_counted(const struct stat_spans *s, const struct tsct_export_def *d)
+{
+	const bool is_call = !d->pair && (d->call || d->kernel == TSCT_KERNEL_ENTER ||
+		d->kernel == TSCT_KERNEL_EXIT);
+
+	return d->def && d->wanted && (is_call ? s->calls : s->spans &&
+		(d->kind == TSCT_KIND_BEGIN || d->kind == TSCT_KIND_END));
+}
+
+/* Checks that spans have the field of --by. Returns 0, or prints an error. */
+static int check_by(const struct stat_spans *s)
+{
+	const char *name, *near = NULL;
+	const struct tsct_export_def *d;
+	__u32 i;
+
+	if (!s->by || !strcmp(s->by, "thread") || !strcmp(s->by, "node"))
+		return 0;
+	for (d = s->x.defs; d < s->x.defs + s->x.nr_defs; d++)
+		for (i = 0; is_counted(s, d) && i < d->def->nr_fields; i++) {
+			name = d->def->fields[i].name;
+			if (!strcmp(name, s->by))
+				return 0;
+			if (near_name(s->by, name))
+				near = name;
+		}
+	return ctl_fail(-ENOENT, "--by %s: no selected span has such a field%s%s%s", s->by,
+			near ? "; did you mean '" : "", near ? near : "; 'trace-ctl dump' shows"
+			" the fields; or use thread or node", near ? "'?" : "");
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+static void print_all(const struct stat_figures *f, const struct stat_spans *s)
+{
+	puts("lengths of spans; percentiles are too large by less than 0.8 %, times since the recording's begin");
+	if (s->spans)
+		span_figures_print(f, s, false);
+	if (s->calls)
+		span_figures_print(f, s, true);
+}
+
+static json_t *json_all(const struct stat_spans *s)
+{
+	return json_pack("{sf sI so so}", "percentile_error", 1.0 / (1 << TSCT_HISTOGRAM_BITS),
+			 "begin_ns", (json_int_t)s->x.begin_ns,
+			 "spans", s->spans ? span_figures_json(s, false) : json_null(),
+			 "calls", s->calls ? span_figures_json(s, true) : json_null());
+}
+
+int stat_spans(struct stat_figures *f)
+{
+	struct stat_spans *s = f->spans;
+	struct tsct_export *x = &s->x;
+	int ret = EXIT_FAILED, err;
+
+	x->recording = f->dir;
+	x->trace = f->trace;
+	x->filter = f->filter;
+	x->filter.wheres = NULL;
+	x->filter.nr_wheres = 0;
+	s->where = (struct tsct_filter) {
+		.wheres = f->filter.wheres, .nr_wheres = f->filter.nr_wheres,
+	};
+	x->closed = span_figures_add;
+	f->rec = tsct_trace_recording(f->trace);
+	err = tsct_export_prepare(x);
+	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, TSCT_TRACE_EVENTS, false,
+					 x->why, sizeof(x->why));
+	if (!err && check_by(s))
+		goto free_spans;
+	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
+	span_figures_sort(s);
+	if (err)
+		ctl_error("%s: %s", f->dir, *x->why ? x->why : strerror(-err));
+	else if (f->json)
+		ret = ctl_json_print(json_all(s));
+	else
+		print_all(f, s);
+	if (!err)
+		ret = view_print_missing(x->trace);
+free_spans:
+	span_figures_free(s);
+	tsct_selection_free(&s->selection);
+	tsct_filter_free(&s->where);
+	tsct_export_free(x);
+	free(s);
+	return ret;
+}
