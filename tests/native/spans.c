@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * spans DIR EVENTS SEED: writes a recording with random spans of 20 threads on 4 CPUs to DIR. One
- * tick is 1 ns. Spans of kind begin and end: job, which overlap and have equal fields n; loop,
+ * spans DIR EVENTS SEED [nodes]: writes a recording with random spans of 20 threads on 4 CPUs to DIR,
+ * or a merged one of two nodes with half of the threads and CPUs each, whose times are within 100
+ * and 7000 ns. One tick is 1 ns. Spans of kind begin and end: job, which overlap and have equal fields n; loop,
  * which nest; request, which have ids. System calls. Pairs of instants: query_start and
  * query_done, which match by their fields id, in any threads; and stage_in and stage_out, which
  * match in a thread. Some begins have no end, and some ends no begin.
@@ -19,20 +20,40 @@ enum { ENTER = 16, EXIT };
 
 static struct random dice;
 static __u64 now = START, number;
+static bool two_nodes;
 
 static unsigned int any(unsigned int below)
 {
 	return (unsigned int)random_below(&dice, below);
 }
 
+static void describe_node(struct tsct_recorded_node *node, const char *host, __u64 error_ns)
+{
+	node->host = strdup(host);
+	node->kernel = strdup("6.1");
+	node->command = strdup("make");
+	node->provider = strdup("module");
+	if (!two_nodes)
+		return;
+	strcpy(node->correction.fit, "auto");
+	node->correction.nr_bounds = 1;
+	node->correction.bounds[0] = (struct tsct_recorded_bound) { START, error_ns };
+}
+
 static void describe(void)
 {
-	tsct_recording_make(&rec, 1);
+	static const struct tsct_location locations[] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
+
+	tsct_recording_make(&rec, two_nodes ? 2 : 1);
 	tsct_recording_locate(&rec, 4);
-	rec.nodes[0].host = strdup("node");
-	rec.nodes[0].kernel = strdup("6.1");
-	rec.nodes[0].command = strdup("make");
-	rec.nodes[0].provider = strdup("module");
+	describe_node(&rec.nodes[0], "one", 100);
+	if (two_nodes) {
+		describe_node(&rec.nodes[1], "two", 7000);
+		memcpy(rec.locations, locations, sizeof(locations));
+		rec.merged = 1;
+		rec.timeline.hz = START;
+		rec.compared = TSCT_COMPARED_UTC;
+	}
 	rec.clock_origin = strdup("module");
 	rec.begin = rec.end = START;
 	rec.real.as_of_cycles = START;
@@ -60,7 +81,9 @@ static void describe(void)
 
 static void put(__u32 stream, __u32 thread, __u32 id, const void *payload, __u32 len)
 {
-	put_at(now, stream, any(4), 100 + thread, id, payload, len);
+	const __u32 cpu = two_nodes ? thread * 2 / THREADS * 2 + any(2) : any(4);
+
+	put_at(now, stream, cpu, 100 + thread, id, payload, len);
 }
 
 static void put_number(__u32 thread, __u32 id, __u64 n)
@@ -145,6 +168,7 @@ int main(int argc, char **argv)
 	__u32 thread, i;
 	bool begin;
 
+	two_nodes = argc > 4;
 	dice.state = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
 	describe();
 	begin_writing(argv[1]);

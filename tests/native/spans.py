@@ -27,7 +27,12 @@ def group_of(name, begin, end):
     return name, None
 
 
+ends = {}       # end event of a span, by name and time of the begin
+
+
 def note(kind, name, why, begin, end):
+    if why == "count":
+        ends[name, int(begin["rel_ns"])] = end
     groups[kind, *group_of(name, begin, end)][why].append(
         int(end["time_ns"]) - int(begin["time_ns"]) if why == "count" else 1)
 
@@ -79,7 +84,7 @@ for key, begins in opened.items():
         else:
             note("spans", key[0], "never_ended", begin, None)
 
-found = 0
+found = nr_between = 0
 for kind in ("spans", "calls"):
     for row in stat[kind]:
         want = groups.pop((kind, row["name"], row["by"]))
@@ -102,9 +107,16 @@ for kind in ("spans", "calls"):
         assert [s["length_ns"] for s in row["slowest"]] == lengths[-1:-11:-1], row["name"]
         begins = {int(e["rel_ns"]): e for e in events}
         for s in row["slowest"]:
-            assert begins[s["rel_ns"]]["tid"] == s["tid"]
+            begin, end = begins[s["rel_ns"]], ends[row["name"], s["rel_ns"]]
+            assert begin["tid"] == s["tid"]
+            # Between nodes, the bound is the sum of those of the nodes.
+            between = begin.get("node") != end.get("node")
+            nr_between += between
+            assert s.get("error_ns") == (7100 if between else None), s
         assert sum(b["count"] for b in row["histogram"]) == len(lengths)
         for b in row["histogram"]:
             assert b["count"] == sum(b["from_ns"] <= n < b["to_ns"] for n in lengths)
 assert not groups, "stat lacks %s" % list(groups)[:3]
 assert found, "no spans"
+if with_pairs and any(e.get("node") for e in events):
+    assert nr_between, "no spans between nodes"

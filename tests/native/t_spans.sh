@@ -23,6 +23,10 @@ for seed in 1 2 3; do
 	"$helpers/spans" "$work/$seed" 20000 "$seed"
 	compare "$work/$seed"
 done
+mkdir "$work/nodes"
+"$helpers/spans" "$work/nodes" 20000 4 nodes
+compare "$work/nodes"
+run_shows 0 ' on one, within 7.10 us$' stat -a --pair query_start:query_done:id "$work/nodes"
 compare "$work/1" kind
 compare "$work/1" status
 compare "$work/1" thread
