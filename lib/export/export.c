@@ -264,6 +264,8 @@ static void drop_spans(struct tsct_export *x)
 void tsct_export_free(struct tsct_export *x)
 {
 	tsct_known_free(&x->known);
+	if (x->states.closed)
+		tsct_states_free(&x->states);
 	tsct_threads_free(&x->threads);
 	tsct_threads_free(&x->processes);
 	drop_spans(x);
@@ -696,6 +698,35 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 	return err ?: end_threads(x, threads, tick, ended);
 }
 
+/* ---- states of threads --------------------------------------------------- */
+
+static int state_closed(void *x, const struct tsct_state_time *time)
+{
+	return ((struct tsct_export *)x)->state(x, time);
+}
+
+/* Begins the states of threads, if the format takes them. Returns 0 or -ENOMEM. */
+static int begin_states(struct tsct_export *x, const struct tsct_trace *trace)
+{
+	if (x->states.closed)
+		tsct_states_free(&x->states);
+	x->states = (struct tsct_states) { .closed = x->state ? state_closed : NULL, .arg = x };
+	return x->state ? tsct_states_init(&x->states, x->rec, &x->identity, trace) : 0;
+}
+
+__s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_state_time *time)
+{
+	return time->state == TSCT_STATE_RUNNING || time->state == TSCT_STATE_UNKNOWN ? 0 :
+		time_of(x, time->until) - time_of(x, time->from);
+}
+
+struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
+					     const struct tsct_thread *thread)
+{
+	return tsct_threads_find(&x->states.threads, thread->node, thread->tid,
+				 thread->generation);
+}
+
 /* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
@@ -714,11 +745,12 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
 	const __u64 done_bytes = x->done_bytes;
+	__u64 last = UINT64_MAX;	/* tick at which the walk ended before the recording */
 	size_t ended = 0;
 	int ret = 0, err = 0;
 
 	drop_spans(x);
-	err = begin_known(x, trace);
+	err = begin_known(x, trace) ?: begin_states(x, trace);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
@@ -728,6 +760,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		err = end_until(x, threads, e.tick, &ended);
 		if (ev.ns >= x->to_ns) {
 			ret = 0;
+			last = x->now_tick;
 			break;
 		}
 		x->now_ns = ev.ns;
@@ -738,6 +771,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, &e, "prev_tid", "prev_comm");
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
+		if (!err && x->state)
+			err = tsct_states_add(&x->states, &e);
 		if (!err)
 			err = ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e) ?
 				pass_event(x, threads, &ev, event) :
@@ -750,6 +785,9 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 	if (!err && !ret)
 		err = end_until(x, threads, tsct_export_last_tick(x) + 1, &ended);
+	if (!err && !ret && x->state)
+		err = tsct_states_finish(&x->states, last != UINT64_MAX ? last :
+					 tsct_export_last_tick(x));
 	if (!err && !ret && x->closed)
 		err = tsct_spans_finish(&x->calls) ?: tsct_spans_finish(&x->slices) ?:
 			tsct_spans_finish(&x->keyed);

@@ -14,6 +14,7 @@
 #include "known.h"
 #include "spans.h"
 #include "lib/syscalls/syscall_value.h"
+#include "thread_state.h"
 #include "threads.h"
 #include "lib/statedump/identity.h"
 #include "lib/query/filter.h"
@@ -185,6 +186,14 @@ struct tsct_export {
 	 */
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
+	/*
+	 * Called for each time in which a thread had a state, when it is over, by all events of the
+	 * recording, also those that the filter leaves out, before the event that ends it is passed
+	 * to the format; set in the format's begin(). May be NULL.
+	 */
+	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
+	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
+
 	/* Results of the export: */
 	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
@@ -224,6 +233,7 @@ struct tsct_export {
 	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
 	struct tsct_known known;	/* of the present tsct_export_walk() */
 	struct tsct_known_change run;	/* by the present event */
+	struct tsct_states states;	/* of the present walk, if there is x->state */
 	struct tsct_threads threads;
 	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;
@@ -326,6 +336,13 @@ static inline bool tsct_export_is_hidden(const struct tsct_export *x,
 {
 	return ((const struct tsct_span *)tsct_span_at(&x->slices, thread->index, at))->hidden;
 }
+
+/* Returns the length of a state, ns; 0: of a thread that runs, or whose state is unknown */
+__s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_state_time *time);
+
+/* Returns the entry in x->states.threads of a thread in x->threads; NULL: it has no states. */
+struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
+					     const struct tsct_thread *thread);
 
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
  * its name and process if they are known then. Returns NULL if out of memory. */

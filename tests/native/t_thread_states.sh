@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # States of threads with known causes: states.c makes them, statecheck.py compares what stat
 # --threads says with the events, and with an export to Perfetto.
-# test-wing: threads formats kernel
+# test-wing: threads formats kernel report stacks
 . "$(dirname "$0")/record.sh"
 need_root "kernel events"
 need_first_pid_namespace
@@ -26,6 +26,35 @@ done
 run 0 stat --threads "$work/command"
 shows '^thread  *running ms  *runnable ms  *blocked ms  *off CPU ms  *unknown ms  *switched in'
 shows ' sleeper'
+
+# --- stacks by the time off the CPU -----------------------------------------------------------
+# Repeats until the switch back to the sleeper is recorded: where the kernel of a guest hides some
+# switches, it may not be.
+until run 0 record -q -e sched --stack -o "$work/stacks" -- "$helpers/states" &&
+		"$ctl" dump --json "$work/stacks" >"$work/dump" && python3 - "$work/dump" >"$work/slept" <<'END'
+import json, sys
+out = None
+for e in map(json.loads, open(sys.argv[1])):
+    f = e["fields"]
+    if e["event"] == "sched_switch" and f["prev_comm"] == "sleeper":
+        out = int(e["time_ns"]), f["prev_state"]
+    elif e["event"] == "sched_switch" and f["next_comm"] == "sleeper" and out and out[1] == 1:
+        print(int(e["time_ns"]) - out[0])
+        out = None
+    elif e.get("thread") == "sleeper" and out:
+        sys.exit(1)
+END
+	[ "$(awk '{ n += $1 } END { print n + 0 }' "$work/slept")" -ge 100000000 ]
+do
+	rm -r "$work/stacks"
+done
+run 0 export -q -f folded --off-cpu -o - "$work/stacks"
+[ "$(awk '/nanosleep/ { n += $NF } END { print n }' "$work/out")" = "$(sort -n "$work/slept" | tail -n 1)" ] ||
+	fail "the stacks of nanosleep() have not the time $(cat "$work/slept")"
+run 2 export -q -f json --off-cpu -o - "$work/stacks"
+run 0 report -q -o "$work/page.html" "$work/stacks"
+grep -q 'sched_switch: [1-9][0-9.]* ms off CPU</summary>' "$work/page.html" || fail "the page counts switches"
+run 1 export -q -f folded --off-cpu -o - "$work/command"
 
 # --- switches alone: it is unknown when a thread was woken ------------------------------------
 run 0 record -q -e sched_switch -o "$work/switches" -- "$helpers/states"

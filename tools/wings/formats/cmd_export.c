@@ -41,6 +41,8 @@ static const struct argp_option options[] = {
 	  ".pftrace, .json, .txt, .csv)", 0 },
 	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
 	  "for json and csv: write times since the recording's beginning", 0 },
+	{ "off-cpu", OPTION_FLAG(struct export_job, x.off_cpu), NULL, 0, "for folded: write how"
+	  " long threads did not run after a switch with the stack, ns", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
@@ -78,6 +80,9 @@ static void check_format(struct argp_state *state, struct export_job *j)
 	else if (j->x.relative && !j->x.format->relative)
 		argp_error(state, "--relative: %s has absolute times only; use json or"
 			   " csv", j->x.format->name);
+	else if (j->x.off_cpu && strcmp(j->x.format->name, "folded"))
+		argp_error(state, "--off-cpu: stacks have a weight in folded only, not in %s",
+			   j->x.format->name);
 	else if (j->output && !*j->output)
 		argp_error(state, "--output: empty name; give a file or directory");
 	else if (j->x.format->directory && j->output &&

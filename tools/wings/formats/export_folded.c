@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Exports the stacks of events as folded stacks, for flame graphs: a line for each stack,
- * with its functions from the outermost to the innermost, and the number of events. Events
- * without the field `stack` are left out.
+ * with its functions from the outermost to the innermost, and the number of events; or of
+ * switches, the time for which their threads did not run. Events without the field `stack` are
+ * left out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +15,31 @@
 
 struct folded {
 	struct tsct_stacks *stacks;
-	__u64 *events;		/* number of events, by index of the stack */
-	__u64 *unknown;		/* number of events whose stack is unknown, by node */
+	/* number of events, or time, ns: by index of the stack; of unknown stacks, by node */
+	__u64 *events, *unknown;
 	bool any;		/* an event has a stack */
 };
+
+/* Adds to the weight of a stack. @stack: index plus 2; 1: unknown; 0: none */
+static void add_weight(struct tsct_export *x, __u32 node, __u64 stack, __u64 weight)
+{
+	struct folded *f = x->own;
+
+	if (stack > 1)
+		f->events[stack - 2] += weight;
+	else if (stack)
+		f->unknown[node] += weight;
+}
+
+/* Adds the time in which a thread did not run to the stack of the switch before. */
+static int add_time(struct tsct_export *x, const struct tsct_state_time *time)
+{
+	add_weight(x, time->thread->node, time->thread->own,
+		   (__u64)tsct_export_off_cpu_ns(x, time));
+	if (time->state == TSCT_STATE_RUNNING)
+		time->thread->own = 0;
+	return 0;
+}
 
 static int begin_folded(struct tsct_export *x)
 {
@@ -26,6 +48,7 @@ static int begin_folded(struct tsct_export *x)
 
 	if (!f)
 		return -ENOMEM;
+	x->state = x->off_cpu ? add_time : NULL;
 	err = tsct_stacks_read(x->recording, x->trace, &f->stacks);
 	if (err)
 		return err;
@@ -37,16 +60,21 @@ static int begin_folded(struct tsct_export *x)
 static int count_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct tsct_stack *stack;
+	struct tsct_thread *thread;
 	struct folded *f = x->own;
+	__u64 number;
 
-	if (!tsct_stacks_has(x->rec, ev->e))
+	if (!tsct_stacks_has(x->rec, ev->e) ||
+	    (x->off_cpu && x->defs[ev->def].kernel != TSCT_KERNEL_SWITCH))
 		return 0;
 	f->any = true;
 	stack = tsct_stacks_of(f->stacks, x->rec, ev->e);
-	if (stack)
-		f->events[stack->index]++;
-	else
-		f->unknown[ev->node]++;
+	number = stack ? stack->index + 2ULL : 1;
+	thread = x->off_cpu ? tsct_export_state_thread(x, ev->thread) : NULL;
+	if (thread)
+		thread->own = number;
+	else if (!x->off_cpu)
+		add_weight(x, ev->node, number, 1);
 	return 0;
 }
 
@@ -127,6 +155,9 @@ static int end_folded(struct tsct_export *x)
 		fprintf(x->file, "%s[unknown] %llu\n", x->several_nodes ? ";" : "",
 			f->unknown[i]);
 	}
+	if (!f->any && x->off_cpu)
+		return tsct_export_fail(x, -ENODATA, "no exported sched_switch has a stack;"
+					" 'trace-ctl record -e sched --stack' records them");
 	return f->any ? 0 : tsct_export_fail(x, -ENODATA, "no exported event has a stack;"
 					     " 'trace-ctl record --stack' records stacks of kernel"
 					     " events");

@@ -663,8 +663,8 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /*
  * Perfetto makes its tables `sched` and `thread_state` from the events of the scheduler: a thread
- * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each recorded
- * switch, and where it is unknown who runs, a switch to and from the thread NOT_RECORDED.
+ * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each
+ * recorded switch, and where it is unknown who runs, a switch to and from the thread NOT_RECORDED.
  *
  * Perfetto tells threads by their numbers alone, which several nodes share: then there is none.
  */

@@ -324,6 +324,7 @@ int report_take(struct report *r)
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
+	r->x.state = report_flame_state;
 	r->tracker = spans_new(&r->x, take_span, r);
 	if (!r->tracker)
 		err = -ENOMEM;

@@ -2,7 +2,7 @@
 /*
  * Flame graphs of the stacks of events, one for each event and node. In the picture, a box
  * is a function. It is as wide as its number of events, and is above the function that
- * called it.
+ * called it. Of switches, it is as wide as the time for which their threads did not run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 /* A box: a function, in all stacks that have the same functions below it */
 struct flame_box {
 	const char *name;
-	__u64 events;
+	__u64 weight;		/* number of events, or time, ns */
 	__u32 first, last;	/* indices of the first and last box above; 0: none */
 	__u32 next;		/* index of the next box with the same box below; 0: none */
 	bool kernel;
@@ -31,14 +31,28 @@ struct flame {
 	struct flame_box *boxes;	/* boxes[0] is the base, below all functions */
 	__u32 nr;
 	unsigned int depth;
+	bool timed;		/* flag: weights are times */
 };
 
 /* ---- counting ---------------------------------------------------------------- */
+
+int report_flame_state(struct tsct_export *x, const struct tsct_state_time *time)
+{
+	struct report *r = (struct report *)x;
+
+	if (time->thread->own)
+		r->stack_counts[time->thread->own - 1].off_cpu_ns +=
+			(__u64)tsct_export_off_cpu_ns(x, time);
+	if (time->state == TSCT_STATE_RUNNING)
+		time->thread->own = 0;
+	return 0;
+}
 
 int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 {
 	struct stack_count new = { .def = ev->def };
 	const struct tsct_stack *stack;
+	struct tsct_thread *thread;
 	__u32 at;
 
 	if (!tsct_stacks_has(r->x.rec, ev->e))
@@ -55,6 +69,10 @@ int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 		r->stack_counts[r->nr_stack_counts++] = new;
 	}
 	r->stack_counts[at].events++;
+	thread = r->x.defs[ev->def].kernel == TSCT_KERNEL_SWITCH ?
+		tsct_export_state_thread(&r->x, ev->thread) : NULL;
+	if (thread)
+		thread->own = at + 1ULL;
 	return 0;
 }
 
@@ -98,16 +116,16 @@ static __u32 get_box(struct flame *f, __u32 below, const char *name, bool kernel
 	return new;
 }
 
-static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 events)
+static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 weight)
 {
 	__u32 at = 0, i;
 
-	f->boxes[0].events += events;
+	f->boxes[0].weight += weight;
 	for (i = stack->nr; i--;) {
 		at = get_box(f, at, stack->frames[i]->name, i < stack->nr_kernel);
 		if (!at)
 			return -ENOMEM;
-		f->boxes[at].events += events;
+		f->boxes[at].weight += weight;
 	}
 	if (stack->nr > f->depth)
 		f->depth = stack->nr;
@@ -127,11 +145,19 @@ static void put_label(FILE *to, const char *name, double width)
 	report_text(to, text);
 }
 
+static void put_weight(FILE *to, const struct flame *f, __u64 weight)
+{
+	if (f->timed)
+		fprintf(to, ": %.3f ms off CPU", (double)weight * 1e-6);
+	else
+		report_print(to, ": %'llu events", weight);
+}
+
 static void put_box(FILE *to, const struct flame *f, __u32 index, double x, double scale,
 		    unsigned int level)
 {
 	const struct flame_box *b = &f->boxes[index];
-	const double width = (double)b->events * scale;
+	const double width = (double)b->weight * scale;
 	const unsigned int y = (f->depth - level) * ROW_HEIGHT;
 	__u32 above;
 
@@ -139,9 +165,9 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 		return;
 	fprintf(to, "<g%s><title>", b->kernel ? " class=\"kernel\"" : "");
 	report_text(to, b->name);
-	fprintf(to, ": %llu events, %.1f %%</title><rect x=\"%.2f\" y=\"%u\""
-		" width=\"%.2f\" height=\"%d\"/>", b->events,
-		100.0 * (double)b->events / (double)f->boxes[0].events, x, y, width,
+	put_weight(to, f, b->weight);
+	fprintf(to, ", %.1f %%</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
+		100.0 * (double)b->weight / (double)f->boxes[0].weight, x, y, width,
 		ROW_HEIGHT - 1);
 	if (width > 4 * CHARACTER) {
 		fprintf(to, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + 12);
@@ -151,7 +177,7 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 	fputs("</g>\n", to);
 	for (above = b->first; above; above = f->boxes[above].next) {
 		put_box(to, f, above, x, scale, level + 1);
-		x += (double)f->boxes[above].events * scale;
+		x += (double)f->boxes[above].weight * scale;
 	}
 }
 
@@ -166,10 +192,11 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 		fprintf(to, "/%s", tsct_kind_names[d->kind]);
 	if (r->x.several_nodes)
 		report_print(to, ", %s", r->x.nodes[node]);
-	report_print(to, ": %'llu events</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
-		     " aria-label=\"Flame graph\">\n", f->boxes[0].events, GRAPH_WIDTH,
+	put_weight(to, f, f->boxes[0].weight);
+	report_print(to, "</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
+		     " aria-label=\"Flame graph\">\n", GRAPH_WIDTH,
 		     (f->depth + 1) * ROW_HEIGHT);
-	put_box(to, f, 0, 0, GRAPH_WIDTH / (double)f->boxes[0].events, 0);
+	put_box(to, f, 0, 0, GRAPH_WIDTH / (double)f->boxes[0].weight, 0);
 	fputs("</svg>\n</details>\n", to);
 }
 
@@ -226,19 +253,23 @@ static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 	const struct stack_count *c = r->stack_counts;
 	const __u32 node = stack_of(r, &c[from])->node;
 	struct flame f = { 0 };
-	__u32 i;
+	__u32 i, end;
 	int err;
 
 	add_box(&f, "all", false);
 	err = f.boxes ? 0 : -ENOMEM;
-	for (i = from; !err && i < r->nr_stack_counts && c[i].def == c[from].def &&
-	     stack_of(r, &c[i])->node == node; i++)
+	/* Without a known time, there are the numbers of switches. */
+	for (end = from; end < r->nr_stack_counts && c[end].def == c[from].def &&
+	     stack_of(r, &c[end])->node == node; end++)
+		f.timed |= c[end].off_cpu_ns > 0;
+	for (i = from; !err && i < end; i++)
 		if (to)
-			err = add_stack(&f, stack_of(r, &c[i]), c[i].events);
+			err = add_stack(&f, stack_of(r, &c[i]),
+					f.timed ? c[i].off_cpu_ns : c[i].events);
 	if (!err && to)
 		put_graph(r, to, &f, c[from].def, node, open);
 	free(f.boxes);
-	return err ? (__s64)err : i;
+	return err ? (__s64)err : end;
 }
 
 static int put_graphs(struct report *r, FILE *to)
@@ -271,7 +302,8 @@ int report_flame_put(struct report *r, FILE *to)
 	order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
 	rank = calloc(r->x.nr_defs, sizeof(*rank));
 	fputs("<section>\n<h2>Stacks</h2>\n<p class=\"note\">Each box is a function, as wide"
-	      " as the number of events with it in their stacks; below it is the function that"
+	      " as the number of events with it in their stacks, or of switches, as the time for"
+	      " which their threads did not run, where it is known; below it is the function that"
 	      " called it. Functions of the kernel are blue. Names and numbers of narrow boxes"
 	      " show at the pointer.</p>\n", to);
 	for (i = 0; order && rank && i < r->x.nr_defs; i++)

@@ -167,6 +167,7 @@ struct stack_count {
 	__u32 def;
 	__u32 stack;		/* index of the stack + 1; 0: the stack is unknown */
 	__u64 events;
+	__u64 off_cpu_ns;	/* of switches: time until their threads ran again, where known */
 };
 
 struct report {
@@ -266,8 +267,9 @@ void bytes_varint(struct tsct_text *bytes, __u64 value);
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 
 /* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
- * section, if there are stacks. Both return 0 or -ENOMEM. */
+ * section, if there are stacks. Both return 0 or -ENOMEM. state(): callback of the export */
 int report_flame_note(struct report *r, const struct tsct_export_event *ev);
+int report_flame_state(struct tsct_export *x, const struct tsct_state_time *time);
 int report_flame_put(struct report *r, FILE *to);
 void report_flame_free(struct report *r);
 
