@@ -40,6 +40,7 @@ libmicrohttpd-dev    | libmicrohttpd.pc    | page of live events
 libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
+libsqlite3-dev       | sqlite3.pc          | SQL over recordings
 libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
 protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs
@@ -75,7 +76,7 @@ python3-six          | /usr/lib/python3/dist-packages/six.py | what python3-otf2
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
-sqlite3              | sqlite3             | a real program to trace
+sqlite3              | sqlite3             | a real program to trace; reads the databases of trace-ctl query
 redis-tools          | redis-benchmark     | a server, which is in redis-check-rdb, and clients
 openmpi-bin          | mpirun.openmpi      | ranks of a program that uses MPI
 libopenmpi-dev       | /usr/lib/*/openmpi/include/mpi.h | libtsctrace-mpi for Open MPI

@@ -50,11 +50,6 @@ static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 	return tsct_clock_params_ns(&x->rec->real, stamp);
 }
 
-__u64 tsct_export_last_tick(const struct tsct_export *x)
-{
-	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
-}
-
 /* Returns the largest error bound of events before rec->begin, which only a modified recording
  * has, ns; 0: there are no such events. */
 static __u64 early_error_ns(const struct tsct_export *x)
@@ -219,21 +214,9 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 	return false;
 }
 
-/* Callback of x->slices, where the format has cut() */
-static int slice_closed(void *arg, __u32 thread, struct tsct_span *span, enum tsct_span_why why,
-			const struct tsct_trace_event *e)
-{
-	(void)arg;
-	(void)thread;
-	(void)why;
-	(void)e;
-	free(((struct tsct_export_slice *)span)->payload);
-	return 0;
-}
-
 static bool keeps_begins(const struct tsct_export *x)
 {
-	return x->format && x->format->cut;
+	return x->closed || (x->format && x->format->cut);
 }
 
 int tsct_export_prepare(struct tsct_export *x)
@@ -243,12 +226,10 @@ int tsct_export_prepare(struct tsct_export *x)
 
 	x->rec = tsct_trace_recording(x->trace);
 	x->slices.several = true;
-	if (keeps_begins(x)) {
-		x->slices.size = sizeof(struct tsct_export_slice);
-		x->slices.closed = slice_closed;
-	} else if (!x->slices.size) {
+	if (keeps_begins(x))
+		tsct_closed_span_init(x);
+	else if (!x->slices.size)
 		x->slices.size = sizeof(struct tsct_span);
-	}
 	x->first_tick = x->rec->begin;
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
@@ -275,13 +256,25 @@ int tsct_export_prepare(struct tsct_export *x)
 	return err;
 }
 
+/* Frees the open spans, which x->closed() is not called for. */
+static void drop_spans(struct tsct_export *x)
+{
+	tsct_span_closed *const closed = x->closed;
+
+	x->closed = NULL;
+	tsct_spans_finish(&x->slices);
+	tsct_spans_finish(&x->calls);
+	tsct_spans_free(&x->slices);
+	tsct_spans_free(&x->calls);
+	x->closed = closed;
+}
+
 void tsct_export_free(struct tsct_export *x)
 {
 	tsct_known_free(&x->known);
 	tsct_threads_free(&x->threads);
 	tsct_threads_free(&x->processes);
-	tsct_spans_finish(&x->slices);
-	tsct_spans_free(&x->slices);
+	drop_spans(x);
 	tsct_identity_free(&x->identity);
 	tsct_selection_free(&x->selection);
 	tsct_filter_free(&x->filter);
@@ -416,16 +409,19 @@ static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 	slice = tsct_span_last(&x->slices, thread);
 	slice->span.key = key_of(&x->defs[ev->def], ev->e);
 	slice->span.hidden = hidden;
-	if (!keeps_begins(x) || hidden)
-		return 0;
-	slice->payload = malloc(ev->e->len + 1);
-	if (!slice->payload)
-		return -ENOMEM;
-	memcpy(slice->payload, ev->e->payload, ev->e->len);
-	slice->def = ev->def;
-	slice->begin = *ev->e;
-	slice->begin.payload = slice->payload;
-	return 0;
+	return keeps_begins(x) && !hidden ? tsct_closed_span_open(x, slice, ev, false) : 0;
+}
+
+/* Marks an open slice, if x->closed() is called for it. */
+static void mark_slice(struct tsct_export *x, const struct tsct_export_event *ev, __u32 at,
+		       bool ambiguous, bool end_hidden)
+{
+	struct tsct_export_slice *slice = tsct_span_at(&x->slices, ev->thread->index, at);
+
+	if (!x->closed)
+		return;
+	slice->ambiguous = ambiguous;
+	slice->end_hidden = end_hidden;
 }
 
 /* Returns the index of the open slice that an END event ends; -1: none */
@@ -453,6 +449,7 @@ static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *
 static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
+	const __u64 ambiguous = x->ambiguous;
 	__s64 frame;
 	int err;
 
@@ -464,19 +461,24 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 		}
 		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, false);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
+		ev->in_span = !err;
 		x->orphans += err == -ENOSPC;
-		return err == -ENOSPC ? 0 : err;
+		return err == -ENOSPC ? tsct_closed_span_alone(x, ev, TSCT_SPAN_UNKNOWN) : err;
 	case TSCT_KIND_END:
 		frame = find_slice(x, ev);
 		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
 			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame, ev->e);
-			frame = -1;
+			ev->act = TSCT_ACT_ORPHAN;
+			x->orphans++;
+			break;
 		}
 		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
 		x->orphans += frame < 0;
 		if (frame < 0)
-			break;
+			return tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
+		ev->in_span = true;
 		ev->frame = frame;
+		mark_slice(x, ev, ev->frame, x->ambiguous > ambiguous, false);
 		x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
@@ -490,6 +492,12 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 		break;
 	default:
 		ev->act = TSCT_ACT_INSTANT;
+		/* The event of a whole call, at its end */
+		if (def->call)
+			return tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
+		if (x->closed && (def->kernel == TSCT_KERNEL_ENTER ||
+				  def->kernel == TSCT_KERNEL_EXIT))
+			return tsct_closed_span_call(x, ev);
 	}
 	return 0;
 }
@@ -507,8 +515,10 @@ static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev
 		tsct_thread_set_rank(process, rank);
 }
 
-/* Ends the open slices of a thread at @tick, where they end or may end. @thread: may be NULL */
-static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 tick)
+/* Ends the open spans of a thread at @tick, where they end (@why: TSCT_SPAN_OPEN) or may end.
+ * @thread: may be NULL */
+static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 tick,
+		      enum tsct_span_why why)
 {
 	const struct tsct_trace_event e = { .tick = tick, .node = thread ? thread->node : 0 };
 	const struct tsct_export_event ev = {
@@ -519,7 +529,8 @@ static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 t
 	if (!thread || ev.ns >= x->to_ns)
 		return 0;
 	err = x->ended ? x->ended(x, &ev) : 0;
-	return err ?: tsct_spans_leave(&x->slices, thread->index, TSCT_SPAN_OPEN, &e);
+	return err ?: tsct_spans_leave(&x->calls, thread->index, why, &e) ?:
+		tsct_spans_leave(&x->slices, thread->index, why, &e);
 }
 
 static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
@@ -539,12 +550,12 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	if (err)
 		return err;
 	ev->thread->events++;
-	err = event(x, ev);
+	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
-		tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e);
+		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e) ?: err;
 	/* The thread of a switch goes where events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
-		err = end_slices(x, ev->thread, ev->e->tick);
+		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
 }
 
@@ -559,7 +570,7 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
 {
 	const __u32 nr = tsct_spans_open(&x->slices, ev->thread->index);
-	const struct tsct_export_slice *slice;
+	struct tsct_export_slice *slice;
 	struct tsct_export_event again = *ev;
 	__u32 i;
 	int err = 0;
@@ -573,7 +584,7 @@ int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		slice = tsct_span_at(&x->slices, ev->thread->index, i);
 		if (slice->span.hidden)
 			continue;
-		again.e = &slice->begin;
+		again.e = tsct_export_begin_of(slice);
 		again.def = slice->def;
 		err = x->format->cut(x, &again, (__u32)slice->span.name, true);
 	}
@@ -628,18 +639,19 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	ev->frame = (__u32)frame;
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
+	mark_slice(x, ev, ev->frame, false, true);
 	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, e);
 }
 
-/* Ends the slices of the thread that had the number end->tid at end->tick. */
+/* Ends the spans of the thread that had the number end->tid at end->tick, for the reason @why. */
 static int end_thread(struct tsct_export *x, const struct tsct_threads *threads,
-		      const struct tsct_identity_end *end)
+		      const struct tsct_identity_end *end, enum tsct_span_why why)
 {
 	const struct tsct_identity_thread *who =
 		tsct_identity_find(&x->identity, end->node, end->tid, end->tick);
 
 	return end_slices(x, tsct_threads_find(threads, end->node, end->tid,
-					       who ? who->generation : 0), end->tick);
+					       who ? who->generation : 0), end->tick, why);
 }
 
 /* Ends the slices of threads that ended before @tick. *next: number of threads that have ended */
@@ -649,7 +661,7 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	int err = 0;
 
 	for (; !err && *next < x->identity.nr_ends && x->identity.ends[*next].tick < tick; ++*next)
-		err = end_thread(x, threads, &x->identity.ends[*next]);
+		err = end_thread(x, threads, &x->identity.ends[*next], TSCT_SPAN_OPEN);
 	return err;
 }
 
@@ -667,10 +679,11 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 		err = end_threads(x, threads, loss->from + 1, ended);
 		for (i = 0; i < threads->nr && !err; i++)
 			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
-				err = end_slices(x, threads->all[i], loss->from);
+				err = end_slices(x, threads->all[i], loss->from,
+						 TSCT_SPAN_UNKNOWN);
 	}
 	while (!err && (hidden = tsct_known_hide(&x->known, tick)))
-		err = end_thread(x, threads, hidden);
+		err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);
 	return err ?: end_threads(x, threads, tick, ended);
 }
 
@@ -695,13 +708,12 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	size_t ended = 0;
 	int ret = 0, err = 0;
 
-	tsct_spans_finish(&x->slices);
-	tsct_spans_free(&x->slices);
+	drop_spans(x);
 	err = begin_known(x, trace);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
-			.def = x->first_def[e.stream] + tsct_event_def_id(e.def) - TSCT_ID_FIRST,
+			.def = tsct_export_def_of(x, &e),
 			.node = e.node,
 		};
 		err = end_until(x, threads, e.tick, &ended);
@@ -729,6 +741,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 	if (!err && !ret)
 		err = end_until(x, threads, tsct_export_last_tick(x) + 1, &ended);
+	if (!err && !ret && x->closed)
+		err = tsct_spans_finish(&x->calls) ?: tsct_spans_finish(&x->slices);
 	return err ? err : ret;
 }
 

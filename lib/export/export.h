@@ -47,6 +47,7 @@ struct tsct_export_event {
 	 * afterwards, with tsct_export_close().
 	 */
 	__u32 frame;
+	bool in_span;		/* the event begins or ends a span of x->closed() */
 	/* For SEND and RECEIVE: key of the message, equal at both ends; 0: unknown */
 	__u64 message;
 };
@@ -99,13 +100,47 @@ struct tsct_export_def {
 /* Field that pairs spans of one name and thread in any order; trace-format.rst */
 #define TSCT_SPAN_ID	"tsct_span"
 
-/* An open slice, if the format has a callback cut() */
+/* An open slice, or an open system call of events sys_enter and sys_exit, if the format has a
+ * callback cut(), or x->closed is set */
 struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
-	struct tsct_trace_event begin;
-	__u8 *payload;		/* malloc'ed copy */
+	__u32 depth;		/* number of the thread's spans around it */
+	bool ambiguous;		/* its end event may be that of another slice */
+	bool end_hidden;	/* the filter leaves out its end event */
+	struct tsct_thread *thread;
+	struct tsct_trace_event begin;	/* for tsct_export_begin_of() */
+	__u8 *payload;		/* malloc'ed copy; NULL: it is in `kept` */
+	__u8 kept[48];
 };
+
+/*
+ * The stream of closed spans: tsct_export_walk() passes each slice and system call to x->closed()
+ * when it closes. A span whose end, or begin, is not known is passed, too, with the reason: only a
+ * span with the reason TSCT_SPAN_ENDED has a length.
+ */
+/* A slice or system call. It and all that it points to are valid during the callback. */
+struct tsct_closed_span {
+	const char *name;		/* name of the events; of a system call: of the call */
+	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
+						 * the table of system calls lacks */
+	bool is_call;
+	enum tsct_span_why why;
+	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
+	__u32 node;		/* node of the begin event, or of the end event if that is all */
+	struct tsct_thread *thread;	/* thread of that event */
+	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
+	 * the end; of one without an end event, `end` is the last at which it is known to be open */
+	__u64 begin, end;
+	__s64 begin_ns, end_ns;
+	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
+	const struct tsct_trace_event *begin_event, *end_event;
+};
+
+typedef int tsct_span_closed(struct tsct_export *x, const struct tsct_closed_span *span);
+
+/* Texts of the reasons, in the order of enum tsct_span_why */
+extern const char *const tsct_span_why_names[TSCT_SPAN_WHYS];
 
 struct tsct_export {
 	/* Fields set by the caller: */
@@ -122,6 +157,9 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
+	/* called for each span that closes; may be NULL; to be set before tsct_export_prepare().
+	 * A format with cut() must not have it. */
+	tsct_span_closed *closed;
 	/*
 	 * Called when a thread ends that has had events, and when events of a node were lost:
 	 * slices of the thread that are still open in x->slices end, or may end, from then on.
@@ -161,6 +199,8 @@ struct tsct_export {
 	/* open slices, also hidden ones: rows are threads by index, names are numbers of slices
 	 * | id << 32; the caller may set `size` if the format has no cut() */
 	struct tsct_spans slices;
+	/* open calls of events sys_enter and sys_exit, for x->closed(); names are numbers of calls */
+	struct tsct_spans calls;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
@@ -188,12 +228,29 @@ int tsct_export_run(struct tsct_export *x);
 
 void tsct_export_free(struct tsct_export *x);
 
+/* ---- closed_span.c, for export.c --------------------------------------- */
+
+/* Makes x->slices and x->calls keep the begin events of open spans. */
+void tsct_closed_span_init(struct tsct_export *x);
+
+/* Keeps the begin event of a span that is the last in its row. @is_call: in x->calls. Returns 0
+ * or -ENOMEM. */
+int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
+			  const struct tsct_export_event *ev, bool is_call);
+
+/* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
+int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
+			   enum tsct_span_why why);
+
+/* Processes an event sys_enter or sys_exit. */
+int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
+
 /* ---- for formats ------------------------------------------------------ */
 
 /*
  * tsct_export_walk - read the newly opened @trace, for the export or before it.
- * Calls @event for each event that is to be exported, until @event returns a value other
- * than 0.
+ * Calls @event, unless it is NULL, for each event that is to be exported, and x->closed() for
+ * each span, until one returns a value other than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,
@@ -215,6 +272,20 @@ static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
 	const struct tsct_span *slice = tsct_span_at(&x->slices, thread->index, at);
 
 	return (__u32)slice->name;
+}
+
+/* Returns the index in x->defs of an event's definition. */
+static inline __u32 tsct_export_def_of(const struct tsct_export *x,
+				       const struct tsct_trace_event *e)
+{
+	return x->first_def[e->stream] + tsct_event_def_id(e->def) - TSCT_ID_FIRST;
+}
+
+/* Returns the begin event of an open slice, whose place in memory is that of @slice. */
+static inline const struct tsct_trace_event *tsct_export_begin_of(struct tsct_export_slice *slice)
+{
+	slice->begin.payload = slice->payload ?: slice->kept;
+	return &slice->begin;
 }
 
 /* Returns true if the filter leaves out the begin of an open slice: it is not drawn. */
@@ -246,7 +317,10 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
 /* Returns the last tick up to which bounds are stated: the recording's end, or the last
  * event so far if that is later, as in a recording whose recorder was killed. */
-__u64 tsct_export_last_tick(const struct tsct_export *x);
+static inline __u64 tsct_export_last_tick(const struct tsct_export *x)
+{
+	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
+}
 
 /* Returns the largest error bound of all times so far, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);

@@ -51,6 +51,8 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
 	const struct tsct_event_def *def;
+	enum tsct_kernel_event event;
+	bool is_switch;
 	__u8 hidden = requests[TSCT_REQUEST_CPUS] ? TSCT_HIDDEN_ELSEWHERE : 0;
 	__u32 i, id;
 
@@ -65,13 +67,18 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || !tsct_filter_wants(k->filter, def)))
 				hidden |= TSCT_HIDDEN_RAW_CALLS;
-			if (!def || tsct_kernel_event(k->rec, i, def) != TSCT_KERNEL_SWITCH)
+			event = def ? tsct_kernel_event(k->rec, i, def) : TSCT_KERNEL_OTHER;
+			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
 				continue;
-			k->switches[i] = true;
+			is_switch = event == TSCT_KERNEL_SWITCH;
+			/* Another event tells that a new thread becomes runnable. */
+			if (is_switch || !strcmp(def->name, "sched_waking"))
+				(is_switch ? k->switches : k->wakings)[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
-			    limit_hides(k->rec, node, "sched_switch ") ||
+			    limit_hides(k->rec, node, is_switch ? "sched_switch " :
+					"sched_waking ") ||
 			    (k->filter && !tsct_filter_wants(k->filter, def)))
-				hidden |= TSCT_HIDDEN_SWITCHES;
+				hidden |= is_switch ? TSCT_HIDDEN_SWITCHES : TSCT_HIDDEN_WAKINGS;
 		}
 	return hidden;
 }
@@ -140,11 +147,12 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 
 	k->hidden = calloc(rec->nr_nodes, sizeof(*k->hidden));
 	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
+	k->wakings = calloc(rec->nr_streams + 1, sizeof(*k->wakings));
 	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
 				sizeof(*k->lossy_until));
 	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
 	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
-	if (!k->hidden || !k->switches || !k->lossy_until || !k->blind_until || !k->runs)
+	if (!k->hidden || !k->switches || !k->wakings || !k->lossy_until || !k->blind_until || !k->runs)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
@@ -160,6 +168,7 @@ void tsct_known_free(struct tsct_known *k)
 	free(k->hidden);
 	free(k->renamed);
 	free(k->switches);
+	free(k->wakings);
 	free(k->losses);
 	free(k->lossy_until);
 	free(k->blind_until);
@@ -189,7 +198,7 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 		return loss;
 	extend(&k->blind_until[loss->location], loss);
 	run = &k->runs[loss->location];
-	if (run->on && !run->maybe && loss->from > run->seen)
+	if (run->on && !run->maybe && !run->cut && loss->from > run->seen)
 		run->seen = loss->from;
 	run->cut = true;
 	return loss;
@@ -278,6 +287,14 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
+/* Returns true if an event does not tell that the name of its thread is selected: a waking is
+ * recorded also if that of the woken thread is. */
+static bool is_waking_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
+		tsct_kernel_event(k->rec, e->stream, e->def) == TSCT_KERNEL_WAKING;
+}
+
 void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
 		    struct tsct_known_change *ret)
 {
@@ -305,7 +322,8 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	}
 	if (is_switch)
 		begin_run(k, e, (__u32)next, &comm, ret);
-	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream])
+	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream] &&
+		 !is_waking_by_any(k, e))
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
@@ -317,6 +335,23 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	/* The last events of a recorder that was killed may be missing. */
 	return run->maybe || run->cut || !k->rec->complete || k->rec->nodes[node].cut_off ?
 		run->seen : UINT64_MAX;
+}
+
+bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
+		    const struct tsct_value *comm)
+{
+	/* BPF tests the cgroup of the thread that is switched away only. */
+	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
+		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
+		k->switches[e->stream] &&
+		e->tick >= k->lossy_until[e->node * k->rec->nr_streams + e->stream] &&
+		is_selected(k, e, tid, comm);
+}
+
+bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return k->wakings[e->stream] &&
+		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
 /* Leaves the calls of the threads of a node. @tid: of those with this number; NULL: of all */

@@ -25,6 +25,7 @@ enum {
 	 * a call of the table is hidden or recorded as a whole */
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
+	TSCT_HIDDEN_WAKINGS = 16,	/* wakings of selected threads */
 };
 
 /* The thread that is known to run on a CPU */
@@ -50,7 +51,7 @@ struct tsct_known {
 	 * their events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
-	bool *switches;			/* flag by stream: it has the event sched_switch */
+	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
 	struct tsct_loss_time *losses;	/* see tsct_trace_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	__u64 *lossy_until;	/* ticks until which losses last that have begun, by node, stream */
@@ -123,6 +124,18 @@ int tsct_known_calls(struct tsct_known *known, struct tsct_spans *calls,
 /* Returns the last tick at which the thread that runs on the CPU @location after the last event
  * is known to run; UINT64_MAX: the end of the recording */
 __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
+
+/*
+ * tsct_known_off - whether a thread that event @e names runs again only after a recorded switch to
+ *	it, on any CPU of the node, unless tsct_known_pass() or tsct_known_hide() report what may
+ *	hide it
+ * @comm: the thread's name in the event
+ */
+bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_event *e, __u32 tid,
+		    const struct tsct_value *comm);
+
+/* Returns true if the wakings of a thread for which tsct_known_off() holds are recorded, too. */
+bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 
 /* Returns true if each switch to a thread is recorded; false: their number is unknown.
  * @who: state of the thread, or NULL. A node that does not state filters is taken to have none. */

@@ -18,7 +18,16 @@ enum tsct_span_why {
 	/* begin or end of another span, in a row that has one open span at most: a switch of
 	 * threads, or the end event of the closed span is not in the recording */
 	TSCT_SPAN_REPLACED,
-	TSCT_SPAN_OPEN,		/* end of the recording: the span has not ended */
+	TSCT_SPAN_OPEN,		/* end of the recording or of the thread: the span has not ended */
+	/* Only in the stream of closed spans, export.h: */
+	/* the span may have ended, from a time on at which events were lost or are hidden, or its
+	 * begin is nested too deeply */
+	TSCT_SPAN_UNKNOWN,
+	/* the fields of its end event agree with none of several open spans of the name, of which
+	 * it may be any */
+	TSCT_SPAN_AMBIGUOUS,
+	TSCT_SPAN_NOT_BEGUN,	/* end event of a span whose begin event is not in the recording */
+	TSCT_SPAN_WHYS
 };
 
 /* An open span; the first member of the caller's own struct */

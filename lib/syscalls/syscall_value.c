@@ -4,6 +4,16 @@
 #include "lib/query/value_text.h"
 #include "syscall_value.h"
 
+static bool has_field(const struct tsct_event_def *def, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < def->nr_fields; i++)
+		if (!strcmp(def->fields[i].name, name))
+			return true;
+	return false;
+}
+
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
 					 const struct tsct_event_def *def)
 {
@@ -11,7 +21,11 @@ enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32
 		return TSCT_KERNEL_OTHER;
 	return !strcmp(def->name, "sys_enter") ? TSCT_KERNEL_ENTER :
 		!strcmp(def->name, "sys_exit") ? TSCT_KERNEL_EXIT :
-		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH : TSCT_KERNEL_OTHER;
+		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH :
+		/* The tracepoint's own fields name the thread `pid`. */
+		(!strcmp(def->name, "sched_waking") || !strcmp(def->name, "sched_wakeup_new")) &&
+		has_field(def, "tid") ?
+		TSCT_KERNEL_WAKING : TSCT_KERNEL_OTHER;
 }
 
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,

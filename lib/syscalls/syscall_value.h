@@ -16,6 +16,7 @@ enum tsct_kernel_event {
 	TSCT_KERNEL_ENTER,	/* sys_enter: begin of any system call, by its number */
 	TSCT_KERNEL_EXIT,	/* sys_exit: end of any system call */
 	TSCT_KERNEL_SWITCH,	/* sched_switch */
+	TSCT_KERNEL_WAKING,	/* sched_waking and sched_wakeup_new, of -e sched */
 };
 
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,

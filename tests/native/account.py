@@ -275,7 +275,7 @@ TRACEPOINTS = {
     "sched_switch": ("sched_switch", r"sched_switch/instant"),
     "sys_enter": ("syscalls", r"sys_\w+/begin"),
     "sys_exit": ("syscalls", r"sys_\w+/end"),
-    "sched_waking": ("sched:sched_waking", r"sched_waking/instant"),
+    "sched_wakeup": ("sched:sched_wakeup", r"sched_wakeup/instant"),
     "task_newtask": ("task:task_newtask", r"task_newtask/instant"),
     "signal_generate": ("signal:signal_generate", r"signal_generate/instant"),
     # in interrupts, in the name of the thread that was interrupted

@@ -18,7 +18,7 @@ static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
 
 	if (tsct_event_def_parse(name, kind, fields, &def, NULL))
 		abort();
-	def.id = id;
+	tsct_event_def_set_id(&def, id);
 	if (tsct_recording_add_def(&rec, stream, &def))
 		abort();
 }

@@ -8,7 +8,7 @@
 export TSCTRACE_PROVIDER=embedded
 cd "$work"
 
-"$ctl" record -q -e 'sched:sched_waking' -o probe -- true 2>err || skip "kernel events: $(tail -n 1 err)"
+"$ctl" record -q -e 'sched:sched_wakeup' -o probe -- true 2>err || skip "kernel events: $(tail -n 1 err)"
 perf stat -o perf-probe -e syscalls:sys_enter_read true 2>err ||
 	skip "perf: $(tail -n 1 err)"
 
@@ -62,7 +62,7 @@ same() {	# PERF-EVENT EVENT
 
 # --- nothing lost -----------------------------------------------------------------
 
-tracepoints=(sched:sched_waking sched:sched_process_wait irq:softirq_entry irq:softirq_exit
+tracepoints=(sched:sched_wakeup sched:sched_process_wait irq:softirq_entry irq:softirq_exit
 	block:block_rq_issue block:block_bio_queue)
 calls=(getppid close pwrite64 clock_nanosleep)
 list=$(printf ',%s' "${tracepoints[@]}" "${calls[@]/#/syscalls:sys_enter_}" \

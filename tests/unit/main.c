@@ -120,6 +120,14 @@ static TCase *make_case(const struct unit_entry *entry, const char *name)
 	return tcase;
 }
 
+/* Number of tests that RANDOM_TEST adds: @nr, or a quarter of them in make check-fast */
+static int random_tests(int nr)
+{
+	const char *tier = getenv("TSCT_TIER");
+
+	return tier && !strcmp(tier, "fast") ? (nr + 3) / 4 : nr;
+}
+
 static void add_test(const struct unit_entry *entry, int c)
 {
 	if (!is_wanted("CK_RUN_SUITE", suite_name) ||
@@ -138,7 +146,7 @@ static void add_test(const struct unit_entry *entry, int c)
 	if (!cases[c].tcase)
 		cases[c].tcase = make_case(cases[c].entry, cases[c].name);
 	tcase_add_loop_test(cases[c].tcase, *entry->test, entry->from,
-			    entry->random ? unit_repeats(entry->to) : entry->to);
+			    entry->random ? random_tests(entry->to) : entry->to);
 }
 
 static void add_tests(const struct unit_entry **entries, size_t nr)
@@ -170,7 +178,7 @@ int unit_repeats(int nr)
 {
 	const char *tier = getenv("TSCT_TIER");
 
-	return tier && !strcmp(tier, "fast") ? (nr + 3) / 4 : nr;
+	return tier && !strcmp(tier, "all") ? nr : (random_tests(nr) + 1) / 2;
 }
 
 int main(int argc, char **argv)

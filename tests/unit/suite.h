@@ -97,7 +97,8 @@ struct unit_entry {
 /* Begins iteration @i of a test: seeds the random numbers of seed.h. */
 void unit_begin(int i);
 
-/* Number of repeats with random numbers: @nr, or a quarter of them in make check-fast */
+/* Number of repeats with random numbers in a test: @nr in make check-all, half of them in make
+ * check, an eighth in make check-fast */
 int unit_repeats(int nr);
 
 /* Defines a test, and adds it to the present case. Further arguments: .random */

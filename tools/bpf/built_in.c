@@ -12,6 +12,12 @@ const struct built_in built_ins[NR_BUILT_IN] = {
 	{ "sched_switch", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_SWITCH_FIELDS),
 	  "a CPU switches from one thread to another", true },
+	{ "sched_waking", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_WAKING_FIELDS),
+	  "a thread is woken and becomes runnable", false },
+	{ "sched_wakeup_new", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_WAKING_FIELDS),
+	  "a new thread becomes runnable for the first time", false },
 	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_ENTER_FIELDS),
 	  "a system call begins, with its arguments", false },
@@ -49,10 +55,10 @@ void built_in_list(FILE *to)
 	unsigned int i;
 
 	for (i = 0; i < NR_BUILT_IN; i++)
-		fprintf(to, "%-14s %s\n", built_ins[i].name, built_ins[i].description);
-	fprintf(to, "%-14s %s\n", "sched", "sched_switch");
-	fprintf(to, "%-14s %s\n", "syscalls", "sys_enter, sys_exit");
-	fprintf(to, "%-14s %s\n", "net", "net_send, net_receive");
+		fprintf(to, "%-16s %s\n", built_ins[i].name, built_ins[i].description);
+	fprintf(to, "%-16s %s\n", "sched", "sched_switch, sched_waking, sched_wakeup_new");
+	fprintf(to, "%-16s %s\n", "syscalls", "sys_enter, sys_exit");
+	fprintf(to, "%-16s %s\n", "net", "net_send, net_receive");
 }
 
 bool built_in_matches(const char *patterns, const char *name, const char *other)

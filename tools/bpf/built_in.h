@@ -9,7 +9,8 @@
 #include "tools/bpf/progs/events.h"
 #include "where.h"
 
-enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_BUILT_IN };
+enum { SCHED_SWITCH, SCHED_WAKING, SCHED_WAKEUP_NEW, SYS_ENTER, SYS_EXIT, NET_SEND,
+	NET_RECEIVE, NR_BUILT_IN };
 
 struct built_in {
 	const char *name;

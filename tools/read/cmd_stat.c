@@ -25,6 +25,8 @@ static const struct argp_option options[] = {
 	  " events that do not occur", 0 },
 	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
+	{ "threads", OPTION_FLAG(struct stat_figures, by_thread), NULL, 0, "print how long each"
+	  " thread ran, was runnable and was blocked, and its scheduling latency", 0 },
 	{ "json", OPTION_FLAG(struct stat_figures, json), NULL, 0,
 	  "print JSON, with all lists in full", 0 },
 	{ 0 }
@@ -86,7 +88,9 @@ static int count_init(struct stat_figures *s)
 			return -ENOMEM;
 	if (stat_errors_init(&s->errors) || (stat_mpi_open && stat_mpi_open(s)))
 		return -ENOMEM;
-	return stat_threads_open ? stat_threads_open(s) : 0;
+	if (stat_threads_open && stat_threads_open(s))
+		return -ENOMEM;
+	return s->by_thread ? stat_states_open(s) : 0;
 }
 
 static int count_events(struct stat_figures *s)
@@ -112,6 +116,10 @@ static int count_events(struct stat_figures *s)
 			    bytes);
 		if (s->threads)
 			stat_threads_note(s, &e, bytes);
+		if (s->states && stat_states_note(s, &e)) {
+			ret = -ENOMEM;
+			break;
+		}
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
 		if (s->waits && stat_mpi_add(s, &e, error_ns)) {
@@ -134,6 +142,8 @@ static int count_events(struct stat_figures *s)
 	}
 	if (s->threads)
 		stat_threads_finish(s);
+	if (!ret && s->states)
+		ret = stat_states_finish(s);
 	return ret;
 }
 
@@ -148,6 +158,8 @@ static void count_free(struct stat_figures *s)
 	free(s->by_node);
 	free(s->lost_by_node);
 	free(s->errors.bins);
+	if (s->states)
+		stat_states_free(s);
 	if (s->threads)
 		stat_threads_free(s);
 	if (s->waits)
@@ -426,6 +438,10 @@ static int cmd_stat(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
+	if (s.by_thread && !stat_states_open) {
+		ctl_error("--threads: " TSCT_WING_MISSING("threads"));
+		return EXIT_FAILED;
+	}
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
 	err = count_init(&s) ?: count_events(&s);

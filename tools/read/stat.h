@@ -54,6 +54,7 @@ __u64 stat_errors_median_ns(const struct stat_errors *errors);
 struct stat_figures {
 	const char *dir;
 	bool json, all;
+	bool by_thread;		/* flag: count the states of threads */
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -68,6 +69,7 @@ struct stat_figures {
 	struct tally **by_event;
 	struct stat_errors errors;
 	struct stat_threads *threads;	/* NULL: no wing threads */
+	struct stat_states *states;	/* NULL: not asked for */
 	/* wait states of MPI calls; NULL: no wing mpi, or no events of MPI */
 	struct tsct_mpi_waits *waits;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
@@ -170,6 +172,18 @@ TSCT_WING void stat_stacks_print(const struct stat_figures *s);
 
 /* Prints the tables of the system calls and the threads in @all, of stat_json(). */
 TSCT_WING void stat_threads_print(const struct stat_figures *s, const json_t *all);
+
+/* Makes s->states, after stat_threads_open(). Returns 0 or -ENOMEM. The functions below need
+ * s->states. */
+TSCT_WING int stat_states_open(struct stat_figures *s);
+TSCT_WING void stat_states_free(struct stat_figures *s);
+
+/* Add an event to the states of threads; end the last states. Return 0 or -ENOMEM. */
+TSCT_WING int stat_states_note(struct stat_figures *s, const struct tsct_trace_event *e);
+TSCT_WING int stat_states_finish(struct stat_figures *s);
+
+TSCT_WING json_t *stat_states_json(const struct stat_figures *s);
+TSCT_WING void stat_states_print(const struct stat_figures *s, const json_t *all);
 
 /* ---- wait states of a program with MPI: the wing `mpi` ------------------- */
 

@@ -267,7 +267,7 @@ json_t *stat_json(const struct stat_figures *s)
 		json_integer((json_int_t)s->max_per_tick));
 	tsct_recording_loss(rec, -1, &loss);
 	return json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so sI sI so so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so so so sI sI so so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -287,6 +287,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", s->threads ? stat_calls_json(s) : json_null(),
 		"threads", s->threads ? stat_threads_json(s) : json_null(),
+		"thread_states", s->states ? stat_states_json(s) : json_null(),
 		"mpi_waits", stat_mpi_open ? stat_mpi_json(s) : json_null(),
 		"mpi_unfinished", stat_mpi_open ? stat_mpi_unfinished(s) : json_array(),
 		"stacks", s->threads ? stat_stacks_json(s) : json_null(),

@@ -262,6 +262,8 @@ int stat_tables_print(const struct stat_figures *s)
 		stat_threads_print(s, all);
 	else
 		puts("\nthreads and system calls: " TSCT_WING_MISSING("threads"));
+	if (s->states)
+		stat_states_print(s, all);
 	if (s->waits)
 		stat_mpi_print(s, all);
 	json_decref(all);

@@ -190,6 +190,14 @@ struct statedump_thread {
 	I(s32, next_tid, "") \
 	I(s32, next_prio, "")
 
+/* The woken thread; the event's own thread is the waker, or runs where an interrupt is it.
+ * target_cpu: where the woken thread ran last; of a new one, where it will run first */
+#define SCHED_WAKING_FIELDS(I, C) \
+	C(16, comm) \
+	I(s32, tid, "") \
+	I(s32, prio, "") \
+	I(s32, target_cpu, "")
+
 #define SYS_ENTER_FIELDS(I, C) \
 	I(s64, id, "/syscall") \
 	I(u64, arg0, "/x") \
@@ -221,6 +229,7 @@ struct statedump_thread {
 	struct tag { FIELDS(MEMBER_I, MEMBER_C) } __attribute__((packed))
 
 EVENT_STRUCT(sched_switch, SCHED_SWITCH_FIELDS);
+EVENT_STRUCT(sched_waking, SCHED_WAKING_FIELDS);
 EVENT_STRUCT(sys_enter, SYS_ENTER_FIELDS);
 EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
 struct net_event {
@@ -236,6 +245,7 @@ struct net_unknown {
 };
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
+_Static_assert(sizeof(struct sched_waking) == 28, "sched_waking");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 

@@ -143,6 +143,7 @@ struct fragment {
 			     apply_to = record)
 struct thread_info {
 	__u32 status;
+	__u32 cpu;
 };
 
 struct seccomp {

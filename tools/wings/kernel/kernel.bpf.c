@@ -32,20 +32,22 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 
 /* Constants that the loader sets before it loads the program */
 const volatile __u32 sched_switch_id;
+const volatile __u32 sched_waking_id;
+const volatile __u32 sched_wakeup_new_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
 const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
 
-/* Conditions on the fields of sched_switch, sys_enter and sys_exit, and on those of known
- * calls */
+/* Conditions on the fields of the scheduler's events, sys_enter and sys_exit, and on those of
+ * known calls */
 const volatile __u32 nr_where;
-const volatile struct where_condition where[3 * WHERE_MAX];
+const volatile struct where_condition where[5 * WHERE_MAX];
 const volatile __u32 nr_call_where;
 const volatile struct where_condition call_where[WHERE_MAX];
 
-struct event_limit switch_limit, enter_limit, exit_limit;
+struct event_limit switch_limit, waking_limit, new_limit, enter_limit, exit_limit;
 
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
@@ -64,7 +66,7 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 /* Returns true if a payload satisfies the conditions on the event @id. */
 static __always_inline bool event_holds(__u32 id, const void *payload)
 {
-	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
+	return payload_holds(where, nr_where, 5 * WHERE_MAX, id, payload);
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -166,6 +168,38 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 		all.stack = take_stack(ctx, true);
 	emit(sched_switch_id, &all.record, sizeof(all.e) +
 	     (sched_switch_stacks ? sizeof(all.stack) : 0));
+	return 0;
+}
+
+/* Records that the current thread, or an interrupt in its time, makes @task runnable. */
+static __always_inline void record_waking(__u32 id, const struct task_struct *task,
+					  struct event_limit *limit)
+{
+	struct { struct record record; struct sched_waking e; } all;
+
+	/* BPF can test the cgroup of the current thread only. */
+	if (filter.by_cgroup ? !wanted_current() :
+	    !wanted_task(task) && !wanted_task(bpf_get_current_task_btf()))
+		return;
+	bpf_probe_read_kernel(all.e.comm, sizeof(all.e.comm), task->comm);
+	all.e.tid = task->pid;
+	all.e.prio = task->prio;
+	all.e.target_cpu = bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0;
+	if (event_holds(id, &all.e) && within_rate(limit))
+		emit(id, &all.record, sizeof(all.e));
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_sched_waking, struct task_struct *task)
+{
+	record_waking(sched_waking_id, task, &waking_limit);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_sched_wakeup_new, struct task_struct *task)
+{
+	record_waking(sched_wakeup_new_id, task, &new_limit);
 	return 0;
 }
 

@@ -280,10 +280,15 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf->rodata->nr_call_where = i;
 	bpf->rodata->has_sys_enter = set & 1u << SYS_ENTER;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
+	bpf->rodata->sched_waking_id = ids[SCHED_WAKING];
+	bpf->rodata->sched_wakeup_new_id = ids[SCHED_WAKEUP_NEW];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
 	bpf_program__set_autoload(bpf->progs.on_sched_switch,
 				  set & 1u << SCHED_SWITCH);
+	bpf_program__set_autoload(bpf->progs.on_sched_waking, set & 1u << SCHED_WAKING);
+	bpf_program__set_autoload(bpf->progs.on_sched_wakeup_new,
+				  set & 1u << SCHED_WAKEUP_NEW);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
@@ -498,6 +503,8 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 	*ret = (struct kernel_figures) {
 		.missed = READ_ONCE(bpf->bss->missed) +
 			bpf_program_missed(bpf->progs.on_sched_switch) +
+			bpf_program_missed(bpf->progs.on_sched_waking) +
+			bpf_program_missed(bpf->progs.on_sched_wakeup_new) +
 			(!bpf->rodata->has_sys_enter ? 0 :
 			 calls_missed(bpf, bpf->progs.on_sys_enter,
 				      bpf->progs.on_sys_enter_second,
@@ -523,6 +530,8 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 	const struct kernel_bpf *bpf = source->bpf;
 	const unsigned long built_in[SYS_EXIT + 1] = {
 		[SCHED_SWITCH] = READ_ONCE(bpf->bss->switch_limit.dropped),
+		[SCHED_WAKING] = READ_ONCE(bpf->bss->waking_limit.dropped),
+		[SCHED_WAKEUP_NEW] = READ_ONCE(bpf->bss->new_limit.dropped),
 		[SYS_ENTER] = READ_ONCE(bpf->bss->enter_limit.dropped),
 		[SYS_EXIT] = READ_ONCE(bpf->bss->exit_limit.dropped),
 	};

@@ -26,10 +26,8 @@ struct probe_set {
 /* Returns the built-in event that records a tracepoint faster, as a mask; 0: none. */
 static unsigned int built_in_of(const struct probe *probe)
 {
-	if (probe->type != PROBE_TRACEPOINT || strcmp(probe->group, "sched") ||
-	    strcmp(probe->name, "sched_switch"))
-		return 0;
-	return 1u << SCHED_SWITCH;
+	return probe->type == PROBE_TRACEPOINT && !strcmp(probe->group, "sched") &&
+		strcmp(probe->name, "sched") ? built_in_select(probe->name) : 0;
 }
 
 static bool is_same_place(const struct probe *a, const struct probe *b)

@@ -157,9 +157,7 @@ static const struct stat_list calls = STAT_LIST(call_columns, "name", STAT_TOP);
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Adds a thread's name; its process, if the thread is not the process's first one; and its
- * cgroup, if it is not the root cgroup. */
-static void put_thread(const json_t *row, struct tsct_text *cell)
+void stat_put_thread(const json_t *row, struct tsct_text *cell)
 {
 	const __s64 tid = integer(row, "tid"), tgid = integer(row, "pid");
 	const char *name = ctl_json_string(row, "name");
@@ -181,7 +179,7 @@ static const struct tsct_column thread_columns[] = {
 	TSCT_COLUMN("thread", "tid", -10),
 	STAT_TALLY_COLUMNS,
 	TSCT_COLUMN("switched in", "switched_in", 12),
-	{ " name", .text = put_thread },
+	{ " name", .text = stat_put_thread },
 };
 static const struct stat_list threads = STAT_LIST(thread_columns, "tid", STAT_TOP);
 

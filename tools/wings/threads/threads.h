@@ -71,4 +71,8 @@ struct stat_threads {
 	struct tsct_stack_counts counts;
 };
 
+/* Appends a thread's name; its process, if the thread is not the process's first one; and its
+ * cgroup, if it is not the root cgroup. For columns of tables of threads */
+void stat_put_thread(const json_t *row, struct tsct_text *cell);
+
 #endif /* STAT_THREADS_H */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+#include "lib/clockpage/clock_params.h"
+
+const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
+	[TSCT_SPAN_ENDED] = "ended", [TSCT_SPAN_REPLACED] = "unknown", [TSCT_SPAN_OPEN] = "open",
+	[TSCT_SPAN_UNKNOWN] = "unknown", [TSCT_SPAN_AMBIGUOUS] = "ambiguous",
+	[TSCT_SPAN_NOT_BEGUN] = "not begun",
+};
+
+/* Returns the number of a system call by which its begin and end are matched, and the call */
+static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_syscall **ret)
+{
+	const __u64 number = tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));
+
+	*ret = tsct_syscall_by_number(number);
+	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
+}
+
+/* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
+ * @until: tick of the end */
+static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
+		     struct tsct_thread *thread, const struct tsct_trace_event *end, __u64 until,
+		     enum tsct_span_why why)
+{
+	const struct tsct_trace_event *e = begin ? tsct_export_begin_of(begin) : end;
+	const struct tsct_export_def *def = &x->defs[tsct_export_def_of(x, e)];
+	struct tsct_closed_span span = {
+		.name = def->def->name, .call = def->call, .is_call = def->call, .why = why,
+		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
+		.begin = e->tick, .end = until,
+		.begin_event = begin ? e : NULL, .end_event = end,
+	};
+	char number[32];
+
+	if (why == TSCT_SPAN_REPLACED)
+		span.why = TSCT_SPAN_UNKNOWN;
+	if (def->kernel == TSCT_KERNEL_ENTER || def->kernel == TSCT_KERNEL_EXIT) {
+		snprintf(number, sizeof(number), "%llu",
+			 (unsigned long long)call_number(e, &span.call));
+		span.is_call = true;
+		span.name = number;
+	}
+	if (span.call)
+		span.name = span.call->name;
+	span.begin_ns = tsct_clock_params_ns(&x->rec->real, span.begin);
+	span.end_ns = tsct_clock_params_ns(&x->rec->real, span.end);
+	return x->closed(x, &span);
+}
+
+/* Returns the nesting depth of a thread's new span, the last slice or the call: one more than
+ * the largest depth of its other slices and call. All are compared because they may end in any
+ * order. */
+static __u32 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
+{
+	const struct tsct_export_slice *slice = is_call ? NULL :
+		tsct_span_last(&x->calls, thread);
+	const __u32 nr = tsct_spans_open(&x->slices, thread) - !is_call;
+	__u32 depth = slice ? slice->depth + 1 : 0, i;
+
+	for (i = 0; i < nr; i++) {
+		slice = tsct_span_at(&x->slices, thread, i);
+		if (!slice->span.hidden && slice->depth >= depth)
+			depth = slice->depth + 1;
+	}
+	return depth;
+}
+
+int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
+			  const struct tsct_export_event *ev, bool is_call)
+{
+	slice->def = ev->def;
+	slice->thread = ev->thread;
+	slice->begin = *ev->e;
+	if (x->closed)
+		slice->depth = next_depth(x, ev->thread->index, is_call);
+	if (ev->e->len > sizeof(slice->kept)) {
+		slice->payload = malloc(ev->e->len);
+		if (!slice->payload)
+			return -ENOMEM;
+	}
+	memcpy(slice->payload ?: slice->kept, ev->e->payload, ev->e->len);
+	return 0;
+}
+
+int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
+			   enum tsct_span_why why)
+{
+	struct tsct_export_slice begin = { .span.hidden = false };
+	int err;
+
+	if (!x->closed)
+		return 0;
+	if (why == TSCT_SPAN_NOT_BEGUN)
+		return pass_span(x, NULL, ev->thread, ev->e, ev->e->tick, why);
+	err = tsct_closed_span_open(x, &begin, ev, true) ?:
+		pass_span(x, &begin, ev->thread, NULL, ev->e->tick, why);
+	free(begin.payload);
+	return err;
+}
+
+/* Callback of x->slices and x->calls */
+static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+		       const struct tsct_trace_event *e)
+{
+	struct tsct_export_slice *slice = (struct tsct_export_slice *)span;
+	struct tsct_export *x = arg;
+	const bool ended = why == TSCT_SPAN_ENDED;
+	int err = 0;
+
+	(void)row;
+	/* Another call of the thread: nothing is known of the time since the begin. */
+	if (x->closed && !span->hidden)
+		err = pass_span(x, slice, slice->thread, ended && !slice->end_hidden ? e : NULL,
+				why == TSCT_SPAN_REPLACED ? span->begin :
+				e ? e->tick : x->to_ns < INT64_MAX ? x->now_tick :
+				tsct_export_last_tick(x),
+				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why);
+	free(slice->payload);
+	return err;
+}
+
+void tsct_closed_span_init(struct tsct_export *x)
+{
+	x->slices.size = x->calls.size = sizeof(struct tsct_export_slice);
+	x->slices.closed = x->calls.closed = span_closed;
+	x->slices.arg = x->calls.arg = x;
+}
+
+/* A call's begin: it closes a call that is still open, whose end is not in the recording. */
+static int enter_call(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	const struct tsct_syscall *call;
+	const __s64 number = call_number(ev->e, &call);
+	const __u32 thread = ev->thread->index;
+	int err;
+
+	if (!tsct_known_end(&x->known, ev->e))
+		return tsct_spans_leave(&x->calls, thread, TSCT_SPAN_REPLACED, ev->e) ?:
+			tsct_closed_span_alone(x, ev, TSCT_SPAN_UNKNOWN);
+	ev->in_span = true;
+	err = tsct_spans_begin(&x->calls, thread, number, ev->e);
+	return err ?: tsct_closed_span_open(x, tsct_span_last(&x->calls, thread), ev, true);
+}
+
+int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	const struct tsct_syscall *call;
+	int ret;
+
+	if (x->defs[ev->def].kernel == TSCT_KERNEL_ENTER)
+		return enter_call(x, ev);
+	ret = tsct_spans_end(&x->calls, ev->thread->index, call_number(ev->e, &call), ev->e);
+	if (ret < 0)
+		return ret;
+	ev->in_span = ret;
+	return ret ? 0 : tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Quantiles of many values in little memory: a histogram whose bins are exact below 128, and then
+ * each at most 1/64 of their values wide. All fields zero: no values. Not thread safe.
+ */
+#ifndef TSCT_HISTOGRAM_H
+#define TSCT_HISTOGRAM_H
+
+#include <stddef.h>
+
+#include <linux/types.h>
+
+struct tsct_histogram {
+	__u64 *bins;		/* numbers of values */
+	size_t room;		/* number of bins */
+	__u64 nr, min, max;	/* of all values; min and max are exact */
+};
+
+/* Adds a value. Returns 0 or -ENOMEM. */
+int tsct_histogram_add(struct tsct_histogram *histogram, __u64 value);
+
+/* Returns the smallest value that is at least as large as @per_mille thousandths of all values, or
+ * one up to 1/64 larger, never above the maximum. There is at least one value. */
+__u64 tsct_histogram_quantile(const struct tsct_histogram *histogram, unsigned int per_mille);
+
+void tsct_histogram_free(struct tsct_histogram *histogram);
+
+#endif /* TSCT_HISTOGRAM_H */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * States of threads: the time of a recording in which a thread ran, was runnable, or was blocked,
+ * by the switches and wakings of the scheduler and the beginnings and ends of system calls.
+ *
+ * Each thread that a switch or a waking names has one state at each tick from the recording's
+ * begin, or its own, to its own end, or the recording's. A state is stated only if the events that
+ * would have ended it are recorded: after a loss, where a filter hides events, and before the first
+ * event of a thread, its state is unknown. There is no I/O after tsct_states_init().
+ */
+#ifndef TSCT_THREAD_STATE_H
+#define TSCT_THREAD_STATE_H
+
+#include "known.h"
+
+enum tsct_state {
+	TSCT_STATE_UNKNOWN,
+	TSCT_STATE_RUNNING,	/* runs on a CPU */
+	TSCT_STATE_RUNNABLE,	/* was preempted, gave up the CPU, or was woken; waits for a CPU */
+	/* was switched away in a state that waits, and was not woken until the end */
+	TSCT_STATE_BLOCKED,
+	/* was switched away in a state that waits, and ran again: when it was woken is not known */
+	TSCT_STATE_OFF_CPU,
+	TSCT_STATES
+};
+
+/* Names of the states: "running" */
+extern const char *const tsct_state_names[TSCT_STATES];
+
+/* A time in which a thread had a state */
+struct tsct_state_time {
+	struct tsct_thread *thread;
+	enum tsct_state state;
+	__u64 from, until;	/* ticks */
+	__u32 location;		/* of RUNNING: CPU; of others: where it was switched away */
+	/* a switch to the thread begins it: of RUNNING; or ends it: of others */
+	bool switched;
+	/* a waking begins it: of RUNNABLE; or ends it: of BLOCKED. By that thread, or by an
+	 * interrupt in its time; 0: an idle thread */
+	bool woken;
+	__u32 waker;
+	/* of RUNNABLE that no waking begins: the thread that got the CPU; 0: idle thread */
+	__u32 next;
+	/* of BLOCKED and OFF_CPU: prev_state of the switch away, and number of the system call in
+	 * which the thread was, as tsct_syscall_number(); -1: none, or unknown */
+	__s64 prev_state, call;
+};
+
+/* Meaning of an event definition */
+struct tsct_state_def {
+	enum tsct_state_event {
+		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_CALL,
+		TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
+	} event;
+	__s64 call;
+};
+
+struct tsct_states {
+	/* Set by the caller. Called for each time when it is over, in the order of the ends of one
+	 * thread's times. Returns 0 or an error. */
+	int (*closed)(void *arg, const struct tsct_state_time *time);
+	void *arg;
+
+	struct tsct_known known;
+	struct tsct_threads threads;	/* `own` is the caller's */
+	struct tsct_state_row *rows;	/* by index of the thread */
+	__u32 nr_rows;
+	__u32 *running;			/* index of the thread that runs, by location */
+	struct tsct_state_def **defs;	/* by stream and event */
+	size_t ended;			/* number of identity->ends that have passed */
+};
+
+/* @identity and @rec outlive the struct. @trace: NULL: the caller sets known.losses. Returns 0 or
+ * -ENOMEM; to be freed also after an error */
+int tsct_states_init(struct tsct_states *states, const struct tsct_recording *rec,
+		     const struct tsct_identity *identity, const struct tsct_trace *trace);
+void tsct_states_free(struct tsct_states *states);
+
+/* Adds an event; all events of the recording, in the order of time. Returns 0, -ENOMEM or the
+ * error of closed(). */
+int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
+
+/* Ends all times, after the last event. @tick: end of the recording */
+int tsct_states_finish(struct tsct_states *states, __u64 tick);
+
+#endif /* TSCT_THREAD_STATE_H */

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+query_check.py TRACE-CTL DIR SEED
+
+Compares what query answers from a recording with what dump prints of it: each value of each
+event in `events` and in the tables of events; random conditions that narrow what is read; spans
+and messages, whose ends are events; and the database that --output writes. Prints how many events,
+conditions and messages were compared.
+"""
+import collections
+import json
+import math
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+ctl, recording, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+LEADING = ["time_ns", "rel_ns", "tick", "error_ns", "node", "cpu", "tid", "thread", "pid",
+           "process", "channel", "name", "kind"]
+
+
+def run(*arguments):
+    done = subprocess.run([ctl, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode not in (0, 3):
+        sys.exit(f"{arguments}: {done.stderr.decode()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def query(sql, *options):
+    return run("query", "--json", *options, recording, sql)
+
+
+def number(value):
+    """Integers beyond 2^53 are texts in JSON."""
+    return int(value) if isinstance(value, str) else value
+
+
+def equal(a, b):
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-6)
+    return a == b and type(a) == type(b)
+
+
+def event_of(line):
+    """The row that events should have for a line of dump"""
+    node = line.get("node")
+    return {"time_ns": number(line["time_ns"]), "rel_ns": number(line["rel_ns"]),
+            "tick": number(line["stamp"]), "error_ns": line["error_ns"], "node": node,
+            "cpu": line["cpu"], "tid": line["tid"], "thread": line.get("thread") or None,
+            "pid": line.get("pid"), "channel": line["channel"], "name": line["event"],
+            "kind": line["kind"], "fields": line["fields"]}
+
+
+def row_of(row):
+    row = dict(row)
+    for key in "time_ns", "rel_ns", "tick":
+        row[key] = number(row[key])
+    return row
+
+
+truth = [event_of(line) for line in run("dump", "--json", "--error", recording)]
+rows = [row_of(row) for row in query("select * from events order by time_ns")]
+assert len(truth) == len(rows), (len(truth), len(rows))
+merged = any(event["node"] is not None for event in truth)
+for event, row in zip(truth, rows):
+    assert list(row) == LEADING + ["fields"], row
+    row["fields"] = json.loads(row["fields"])
+    for key, value in event.items():
+        if key != "node" or merged:
+            assert equal(row[key], value), (key, value, row)
+    assert row["process"] is None or row["pid"] is not None, row
+    event["node"] = row["node"]
+compared = len(rows)
+
+# --- a table for each name of events: a column for each field --------------------------------
+by_name = collections.defaultdict(list)
+for event in truth:
+    by_name[event["name"].lower()].append(event)
+for name in sorted(by_name)[:50]:
+    if name in ("events", "threads") or name.startswith("sqlite_"):
+        name = f'{name}/{by_name[name][0]["kind"]}'
+        events = [e for e in by_name[name.split("/")[0]] if e["kind"] == name.split("/")[1]]
+    else:
+        events = by_name[name]
+    rows = [row_of(row) for row in query(f'select * from "{name}" order by tick')]
+    assert len(rows) == len(events), (name, len(rows), len(events))
+    column_of = {}
+    for event, row in zip(events, rows):
+        left = {key: value for key, value in row.items() if key not in LEADING}
+        for field, value in event["fields"].items():
+            if field not in column_of:
+                column_of[field] = next(
+                    key for key in left if key not in column_of.values() and
+                    key.rstrip("_").lower() == field.rstrip("_").lower())
+                assert column_of[field].startswith(field), (field, column_of)
+            assert equal(left.pop(column_of[field]), value), (name, field, value, row)
+        assert all(value is None for value in left.values()), (name, left)
+        compared += 1
+
+# --- conditions that narrow what is read -------------------------------------------------------
+draw = random.Random(seed)
+OPERATORS = {"=": lambda a, b: a == b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+             ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
+conditions = 0
+
+
+def condition():
+    column = draw.choice(["time_ns", "rel_ns", "tick", "cpu", "tid", "name", "kind", "node"])
+    operator = draw.choice(list(OPERATORS)) if column in LEADING[:3] else "="
+    value = draw.choice(truth)[column]
+    if column in LEADING[:3]:
+        value += draw.choice([-1, 0, 0, 1])
+    literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    if draw.random() < 0.2:    # not known when the query is compiled
+        literal = f"(select {literal})"
+    if draw.random() < 0.1 and isinstance(value, str) and value.isascii():  # as NOCASE
+        literal = literal.upper() + " collate nocase"
+        return f"{column} {operator} {literal}", \
+            lambda e: e[column].upper() == value.upper()
+    return f"{column} {operator} {literal}", lambda e: OPERATORS[operator](e[column], value)
+
+
+for _ in range(40):
+    parts = [condition() for _ in range(draw.choice([1, 1, 2, 3]))]
+    where = " and ".join(text for text, _ in parts)
+    order = draw.choice(["", " order by time_ns", " order by tick desc"])
+    want = [e["tick"] for e in truth if all(test(e) for _, test in parts)]
+    got = [number(row["tick"]) for row in query(f"select tick from events where {where}{order}")]
+    if "order" not in order:
+        got.sort()
+    assert got == (want[::-1] if "desc" in order else want), (where, order, len(got), len(want))
+    conditions += 1
+
+# The options that filter
+middle = truth[len(truth) // 2]
+for options, test in (
+        (["--from", f'{middle["time_ns"]}'], lambda e: e["time_ns"] >= middle["time_ns"]),
+        (["--to", f'{middle["time_ns"]}'], lambda e: e["time_ns"] < middle["time_ns"]),
+        (["--cpu", f'{middle["cpu"]}'], lambda e: e["cpu"] == middle["cpu"]),
+        (["--tid", f'{middle["tid"]}'], lambda e: e["tid"] == middle["tid"]),
+        (["--event", f'{middle["name"]}'], lambda e: e["name"] == middle["name"])):
+    got = query("select count(*) as n, count(distinct tick) as d from events", *options)
+    want = [e["tick"] for e in truth if test(e)]
+    assert got == [{"n": len(want), "d": len(set(want))}], (options, got, len(want))
+
+# --- spans and messages: each end is an event, of one row at most; lengths only where known ------
+NO_END = "sys_exit", "sys_exit_group", "sys_rt_sigreturn"    # they do not return
+
+
+def ends(kinds):
+    return collections.Counter(
+        (e["node"], e["tid"], e["name"], e["time_ns"], json.dumps(e["fields"]))
+        for e in truth if e["kind"] in kinds and e["name"] not in NO_END)
+
+
+left = {"begin": ends({"begin"}), "end": ends({"end"})}
+spans = query("select '' as before, * from spans union all select 'sys_', * from calls")
+for span in spans:
+    for end in "begin", "end":
+        if span[f"{end}_fields"] is None:
+            continue
+        key = (span["node"], span["tid"], span["before"] + span["name"], number(span[f"{end}_ns"]),
+               json.dumps(json.loads(span[f"{end}_fields"])))
+        assert key in left[end] or span["before"], (end, key)    # sys_enter and sys_exit begin none
+        left[end][key] -= key in left[end]
+    ended = span["state"] == "ended"
+    assert (span["duration_ns"] is not None) == ended, span
+    assert (span["end_ns"] is not None) == (ended or span["state"] == "not begun"), span
+    if ended:
+        assert number(span["end_ns"]) - number(span["begin_ns"]) == span["duration_ns"] >= 0
+    else:
+        assert (span["open_until_ns"] is None) == (span["begin_ns"] is None), span
+for end, counts in left.items():
+    wrong = [(key, count) for key, count in counts.items() if count]
+    assert not wrong, (end, len(wrong), wrong[:3])
+
+left = {"send": ends({"send"}), "receive": ends({"receive"})}
+messages = query("select * from messages")
+for message in messages:
+    times = {}
+    for end in left:
+        times[end] = number(message[f"{end}_ns"])
+        who = message[f"{end}_node"], message[f"{end}_tid"], message[f"{end}_name"], times[end]
+        key = next(key for key in +left[end] if key[:4] == who and
+                   next(iter(json.loads(key[4]).values())) == message["number"])
+        left[end][key] -= 1
+    assert times["receive"] - times["send"] == message["latency_ns"], message
+
+# --- the database ------------------------------------------------------------------------------
+with tempfile.TemporaryDirectory() as folder:
+    run("query", "-q", "-o", f"{folder}/all.sqlite", recording)
+    db = sqlite3.connect(f"{folder}/all.sqlite")
+    stored = db.execute("select time_ns, tick, cpu, tid, name, fields from events").fetchall()
+    assert stored == [(e["time_ns"], e["tick"], e["cpu"], e["tid"], e["name"], f)
+                      for e, (f,) in zip(truth, db.execute("select fields from events"))]
+    assert [json.loads(row[5]) for row in stored] == [e["fields"] for e in truth]
+    for name in sorted(by_name)[:50]:
+        if name in ("events", "threads") or name.startswith("sqlite_"):
+            continue
+        view = db.execute(f'select * from "{name}" order by tick')
+        live = [row_of(row) for row in query(f'select * from "{name}" order by tick')]
+        names = [column[0] for column in view.description]
+        for row, values in zip(live, view, strict=True):
+            assert list(row) == names
+            for key, value in zip(names, values):
+                beyond = isinstance(value, int) and abs(value) > 1 << 53
+                value = str(value) if beyond and not isinstance(row[key], int) else value
+                assert equal(row[key], value), (name, key, value, row)
+print(compared, "events,", conditions, "conditions,", len(messages), "messages")

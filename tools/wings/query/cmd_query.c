@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl query: SQL over a recording, in place */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
+#include "query.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/common/near_name.h"
+#include "tools/common/options.h"
+#include "tools/common/output_file.h"
+#include "tools/common/view.h"
+
+#define POLL_STEPS	100000	/* steps of SQLite between two looks at signals */
+#define LINE_SHOWN	76	/* characters of the query that an error shows */
+
+struct query_job {
+	struct query q;
+	const char *sql, *output;	/* NULL: none */
+	bool json, csv, quiet;
+	struct output_file to;
+};
+
+/* ---- options ----------------------------------------------------------- */
+
+static const struct argp_option options[] = {
+	{ "json", OPTION_FLAG(struct query_job, json), NULL, 0, "print one JSON object per row", 0 },
+	{ "csv", OPTION_FLAG(struct query_job, csv), NULL, 0, "print CSV, with a line of names", 0 },
+	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
+	  " `result`; without QUERY: with all tables", 0 },
+	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct query_job *j = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &j->q.filter; break;
+	case 'o': j->output = arg; break;
+	case 'q': j->quiet = true; break;
+	case ARGP_KEY_ARG:
+		if (state->arg_num > 1)
+			argp_error(state, "too many arguments; put the query in quotes");
+		*(state->arg_num ? &j->sql : &j->q.dir) = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!j->q.dir)
+			argp_error(state, "no recording; name its directory");
+		if (j->json + j->csv + !!j->output > 1)
+			argp_error(state, "--json, --csv and --output exclude each other; use one");
+		if (j->output && (!*j->output || !strcmp(j->output, "-")))
+			argp_error(state, "--output: a database is a file; give its name");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp argp = {
+	options, parse_option, "DIR [QUERY]",
+	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
+	" an event, spans, calls, messages, threads, processes, nodes, cpus, losses, filters, clock."
+	" Without QUERY, print the tables and their columns. An event must pass all filters."
+	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
+	" 3 if events are missing from DIR.", children, NULL, NULL
+};
+
+/* ---- words of a query -------------------------------------------------- */
+
+/* Returns the address behind blanks and comments. */
+static const char *skip_blanks(const char *at)
+{
+	const char *end;
+
+	for (;;) {
+		at += strspn(at, " \t\r\n\f");
+		if (!strncmp(at, "--", 2)) {
+			at += strcspn(at, "\n");
+		} else if (!strncmp(at, "/*", 2)) {
+			end = strstr(at + 2, "*/");
+			at = end ? end + 2 : at + strlen(at);
+		} else {
+			return at;
+		}
+	}
+}
+
+#define WORD_MAX	512
+
+/* Copies the next word of a query, or text in quotes of any kind, which may be the name of a
+ * table. Moves *at behind it. Returns its address; NULL: there are no more. */
+static const char *next_word(const char **at, char word[WORD_MAX])
+{
+	const char *from, *end;
+	char quote;
+
+	for (*at = skip_blanks(*at); **at; *at = skip_blanks(*at + 1)) {
+		from = *at;
+		quote = *from == '[' ? ']' : *from;
+		if (quote == '"' || quote == '\'' || quote == '`' || quote == ']') {
+			from++;
+			end = strchr(from, quote);
+			*at = end ? end + 1 : from + strlen(from);
+			end = end ?: *at;
+		} else {
+			for (end = from; tsct_is_word(*end); end++)
+				;
+			*at = end;
+			if (end == from)
+				continue;
+		}
+		snprintf(word, WORD_MAX, "%.*s", (int)min(end - from, WORD_MAX - 1), from);
+		return from;
+	}
+	return NULL;
+}
+
+/* ---- errors ------------------------------------------------------------ */
+
+/* Prints the line of the query with a mark below the wrong place. */
+static void show_place(const char *sql, const char *place)
+{
+	const char *from = place, *end, *at;
+	int column = 0;
+
+	while (from > sql && from[-1] != '\n' && place - from < LINE_SHOWN / 2)
+		from--;
+	while ((*from & 0xc0) == 0x80)
+		from++;
+	end = from + strnlen(from, LINE_SHOWN);
+	fputs("  ", stderr);
+	for (at = from; at < end && *at != '\n'; at++) {
+		fputc((unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at, stderr);
+		column += at < place && (*at & 0xc0) != 0x80;
+	}
+	fprintf(stderr, "\n%*s^\n", column + 2, "");
+}
+
+static void print_at(const char *sql, const char *place, const char *message, const char *advice)
+{
+	const char *at;
+	int line = 1, column = 1;
+
+	for (at = sql; at < place; at++) {
+		column = *at == '\n' ? 1 : column + ((*at & 0xc0) != 0x80);
+		line += *at == '\n';
+	}
+	ctl_error("line %d, column %d of the query: %s%s", line, column, message, advice);
+	show_place(sql, place);
+}
+
+struct nearest {
+	const char *wanted;
+	char name[WORD_MAX];
+	int distance;
+};
+
+static void look_near(struct nearest *n, const char *known)
+{
+	int distance;
+
+	if (!near_name(n->wanted, known))
+		return;
+	distance = near_name_distance(n->wanted, known);
+	if (distance >= n->distance)
+		return;
+	n->distance = distance;
+	snprintf(n->name, sizeof(n->name), "%s", known);
+}
+
+static int look_near_table(void *arg, const char *name, const struct query_type *type, __u32 nr)
+{
+	(void)type;
+	(void)nr;
+	look_near(arg, name);
+	return 0;
+}
+
+/* Prints an error of SQLite about the query. If it is about an unknown name, also the name that
+ * was meant. Returns EXIT_USAGE. */
+static int print_sql_error(struct query_job *j)
+{
+	static const char no_table[] = "no such table: ", no_column[] = "no such column: ";
+	const char *message = sqlite3_errmsg(j->q.db), *name = NULL, *at = j->sql, *word;
+	char advice[WORD_MAX + 64] = "", copy[WORD_MAX];
+	struct nearest near = { .distance = NEAR_NAME_MAX };
+	int offset = sqlite3_error_offset(j->q.db);
+	const bool table = !strncmp(message, no_table, sizeof(no_table) - 1);
+	size_t i;
+
+	if (table || !strncmp(message, no_column, sizeof(no_column) - 1)) {
+		name = strchr(message, ':') + 2;
+		name = strrchr(name, '.') ? strrchr(name, '.') + 1 : name;
+		near.wanted = name;
+		if (table)
+			query_table_each(&j->q, look_near_table, &near);
+		for (i = 0; !table && i < j->q.columns.len; i += strlen(j->q.columns.at + i) + 1)
+			look_near(&near, j->q.columns.at + i);
+		if (*near.name)
+			snprintf(advice, sizeof(advice), "; did you mean %s?", near.name);
+		else if (table)
+			snprintf(advice, sizeof(advice), "; 'trace-ctl query %.256s' lists the tables",
+				 j->q.dir);
+	}
+	while (offset < 0 && name && (word = next_word(&at, copy)))
+		if (!strcasecmp(copy, name))
+			offset = (int)(word - j->sql);
+	if (offset < 0 && !strcmp(message, "incomplete input"))
+		offset = (int)strlen(j->sql);
+	if (offset < 0)
+		ctl_error("%s%s", message, advice);
+	else
+		print_at(j->sql, j->sql + offset, message, advice);
+	return EXIT_USAGE;
+}
+
+/* ---- the statement ----------------------------------------------------- */
+
+/* Permits what reads. */
+static int authorize(void *arg, int action, const char *a, const char *b, const char *c,
+		     const char *d)
+{
+	const struct query *q = arg;
+
+	(void)c;
+	(void)d;
+	if (q->declares)
+		return SQLITE_OK;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return strcasecmp(b, "load_extension") && strcasecmp(b, "fts3_tokenizer") ?
+			SQLITE_OK : SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		return strcasecmp(a, "table_info") && strcasecmp(a, "table_xinfo") ?
+			SQLITE_DENY : SQLITE_OK;
+	}
+	return SQLITE_DENY;
+}
+
+/* Makes the tables that the query may name. */
+static int use_tables(struct query_job *j)
+{
+	const char *at = j->sql;
+	char word[WORD_MAX];
+	int err = 0;
+
+	while (!err && next_word(&at, word)) {
+		err = query_table_use(&j->q, word);
+		err = err == -ENOENT ? 0 : err;
+	}
+	return err;
+}
+
+/* Compiles the query. Returns EXIT_DONE, or prints an error and returns the exit status. */
+static int prepare(struct query_job *j, sqlite3_stmt **ret)
+{
+	const char *tail = "";
+	int err;
+
+	err = use_tables(j);
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir,
+				err == -EINTR ? "interrupted" : strerror(-err));
+	sqlite3_set_authorizer(j->q.db, authorize, &j->q);
+	err = sqlite3_prepare_v2(j->q.db, j->sql, -1, ret, &tail);
+	if (err == SQLITE_NOMEM)
+		return ctl_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
+	if (err == SQLITE_AUTH && !strncmp(sqlite3_errmsg(j->q.db), "not authorized to use", 21))
+		return print_sql_error(j);
+	if (err == SQLITE_AUTH || (!err && *ret && !sqlite3_stmt_readonly(*ret)))
+		return ctl_fail(EXIT_USAGE, "the query would change something; only SELECT, WITH"
+				" and VALUES are permitted");
+	if (err)
+		return print_sql_error(j);
+	for (tail = skip_blanks(tail); *tail == ';'; tail = skip_blanks(tail + 1))
+		;
+	if (!*ret)
+		return ctl_fail(EXIT_USAGE, "the query is empty");
+	if (*tail) {
+		print_at(j->sql, tail, "a second statement begins here; give one at a time", "");
+		return EXIT_USAGE;
+	}
+	return EXIT_DONE;
+}
+
+/* Prints why a query ended early. */
+static int print_failure(struct query_job *j, int err)
+{
+	progress_clear(&j->q.progress);
+	if (err == SQLITE_INTERRUPT || output_interrupted())
+		return ctl_fail(EXIT_FAILED, "%s: interrupted", j->output ?: j->q.dir);
+	return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir,
+			err == SQLITE_NOMEM ? strerror(ENOMEM) : sqlite3_errmsg(j->q.db));
+}
+
+/* ---- a database with all tables ---------------------------------------- */
+
+/* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts. */
+static void add_view_column(struct tsct_text *sql, const struct query_column *column)
+{
+	const char *name = column->field->name;
+
+	if (column->field->type == TSCT_TYPE_U64 && !tsct_ctf_is_syscall(column->field))
+		tsct_text_print(sql, ", CASE WHEN json_extract(fields, '$.%s') >="
+				" '9223372036854775808' AND length(json_extract(fields, '$.%s')) > 18"
+				" OR length(json_extract(fields, '$.%s')) > 19"
+				" THEN json_extract(fields, '$.%s')"
+				" ELSE CAST(json_extract(fields, '$.%s') AS INTEGER) END", name, name,
+				name, name, name);
+	else if (!strcmp(query_column_type(column->field), "INTEGER"))
+		tsct_text_print(sql, ", CAST(json_extract(fields, '$.%s') AS INTEGER)", name);
+	else
+		tsct_text_print(sql, ", json_extract(fields, '$.%s')", name);
+	tsct_text_print(sql, " AS \"%s\"", column->name);
+}
+
+/* Makes the view of an event's name in the database @arg. */
+static int make_view(void *arg, const char *name, const struct query_type *types, __u32 nr)
+{
+	struct query_columns columns;
+	struct tsct_text sql = { .at = NULL };
+	__u32 i;
+	int err;
+
+	/* SQLite keeps such names for itself. */
+	if (!types || !strncasecmp(name, "sqlite_", 7))
+		return 0;
+	err = query_columns_make(&columns, types, nr);
+	tsct_text_print(&sql, "CREATE VIEW \"%s\" AS SELECT time_ns, rel_ns, tick, error_ns, node, cpu,"
+			" tid, thread, pid, process, channel, name, kind", name);
+	for (i = 0; !err && i < columns.nr; i++)
+		add_view_column(&sql, &columns.all[i]);
+	tsct_text_print(&sql, " FROM events WHERE name = '%s' COLLATE NOCASE", name);
+	tsct_text_add(&sql, "", 1);
+	/* Events with too many fields for a table have none here, either. */
+	err = err == -E2BIG ? 0 : err || sql.failed ? SQLITE_NOMEM :
+		sqlite3_exec(arg, sql.at, NULL, NULL, NULL);
+	query_columns_free(&columns);
+	free(sql.at);
+	return err;
+}
+
+struct store {
+	struct query_job *job;
+	sqlite3 *to;
+	bool failed;		/* the error is of the database `to` */
+};
+
+static int store_table(void *arg, const char *name, const struct query_type *type, __u32 nr)
+{
+	struct store *s = arg;
+	sqlite3_stmt *stmt = NULL;
+	char sql[64];
+	int err;
+
+	(void)nr;
+	if (type || !strcmp(name, "tables"))
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s%s", name,
+		 strcmp(name, "events") ? "" : " ORDER BY time_ns");
+	err = query_table_use(&s->job->q, name);
+	if (err)
+		return err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+	err = sqlite3_prepare_v2(s->job->q.db, sql, -1, &stmt, NULL);
+	if (!err)
+		err = query_store(stmt, s->to, name, &s->failed);
+	sqlite3_finalize(stmt);
+	return err == SQLITE_DONE && !s->failed ? 0 : err ?: SQLITE_ERROR;
+}
+
+static int store_all(struct store *s)
+{
+	int err = query_table_each(&s->job->q, store_table, s);
+
+	if (err)
+		return err;
+	err = sqlite3_exec(s->to, "CREATE INDEX events_name ON events(name COLLATE NOCASE)", NULL,
+			   NULL, NULL) ?:
+		query_table_each(&s->job->q, make_view, s->to);
+	s->failed = err;
+	return err ? err : SQLITE_DONE;
+}
+
+/* Writes the rows of @stmt, or all tables if it is NULL, to the opened database. */
+static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
+{
+	struct store s = { .job = j, .to = to };
+	int err = SQLITE_DONE;
+
+	s.failed = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", NULL,
+				NULL, NULL);
+	if (!s.failed)
+		err = stmt ? query_store(stmt, to, "result", &s.failed) : store_all(&s);
+	if (!s.failed && err == SQLITE_DONE)
+		s.failed = sqlite3_exec(to, "COMMIT", NULL, NULL, NULL);
+	progress_clear(&j->q.progress);
+	if (s.failed && !output_interrupted())
+		return ctl_fail(EXIT_FAILED, "%s: %s%s", j->output, sqlite3_errmsg(to),
+				output_error_advice(sqlite3_errcode(to) == SQLITE_FULL ? -ENOSPC : 0));
+	return err == SQLITE_DONE && !output_interrupted() ? EXIT_DONE : print_failure(j, err);
+}
+
+static int store(struct query_job *j, sqlite3_stmt *stmt)
+{
+	sqlite3 *to = NULL;
+	long long rows = 0;
+	int ret = EXIT_FAILED;
+
+	if (output_file_open(&j->to, j->output, false))
+		goto discard;
+	if (!j->to.temporary) {
+		ctl_error("%s: a database is a regular file; give another name", j->output);
+		goto discard;
+	}
+	if (sqlite3_open_v2(j->to.temporary, &to, SQLITE_OPEN_READWRITE, NULL))
+		ctl_error("%s: %s", j->output, to ? sqlite3_errmsg(to) : strerror(ENOMEM));
+	else
+		ret = store_rows(j, to, stmt);
+	rows = sqlite3_total_changes64(to);
+	sqlite3_close(to);
+	if (ret == EXIT_DONE) {
+		if (output_file_commit(&j->to))
+			return EXIT_FAILED;
+		if (!j->quiet)
+			ctl_error("%s: %lld row%s", j->output, rows, rows == 1 ? "" : "s");
+		return EXIT_DONE;
+	}
+discard:
+	output_file_discard(&j->to);
+	return ret;
+}
+
+static int print(struct query_job *j, sqlite3_stmt *stmt)
+{
+	int err;
+
+	err = query_print(stmt, j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
+			  &j->q.progress);
+	if (fflush(stdout) || ferror(stdout))
+		return EXIT_FAILED;
+	return err == SQLITE_DONE ? EXIT_DONE : print_failure(j, err);
+}
+
+/* ---- the recording ----------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct query_type *x = a, *y = b;
+	const __u32 p = tsct_event_def_id(x->def), q = tsct_event_def_id(y->def);
+
+	return strcasecmp(x->def->name, y->def->name) ?: (int)x->def->kind - y->def->kind ?:
+		(int)x->class - (int)y->class ?: (p > q) - (p < q);
+}
+
+static int open_recording(struct query *q)
+{
+	char name[TSCT_FILE_NAME_MAX];
+	struct query_type type;
+	struct stat st;
+	__u32 i, at;
+
+	q->begin_ns = tsct_clock_params_ns(&q->rec->real, q->rec->begin);
+	q->dirfd = open(q->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (q->dirfd < 0)
+		return -errno;
+	q->kinds = calloc(q->rec->nr_streams + 1, sizeof(*q->kinds));
+	for (i = 0; q->kinds && i < q->rec->nr_streams; i++) {
+		q->kinds[i] = tsct_stream_reader_kinds(&q->rec->streams[i]);
+		if (!q->kinds[i])
+			return -ENOMEM;
+		for (at = 0; at < q->rec->nr_locations; at++) {
+			tsct_recording_file(q->rec, i, at, name);
+			if (!fstatat(q->dirfd, name, &st, 0))
+				q->total_bytes += (__u64)st.st_size;
+		}
+		for (at = 0; at < q->rec->streams[i].nr_defs; at++) {
+			type = (struct query_type) { q->rec->streams[i].defs[at], i };
+			if (type.def && tsct_array_add(&q->types, &q->nr_types, &type, sizeof(type)))
+				return -ENOMEM;
+		}
+	}
+	if (q->nr_types)
+		qsort(q->types, q->nr_types, sizeof(*q->types), by_name);
+	return q->kinds ? 0 : -ENOMEM;
+}
+
+static int poll_sqlite(void *arg)
+{
+	(void)arg;
+	return output_interrupted();
+}
+
+static int open_sqlite(struct query *q)
+{
+	if (sqlite3_open_v2(":memory:", &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
+		return -ENOMEM;
+	/* Text in double quotes is a name, always: a misspelled one is an error. */
+	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_limit(q->db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_progress_handler(q->db, POLL_STEPS, poll_sqlite, NULL);
+	return 0;
+}
+
+/* Prints which events are missing; also those that queries alone have found. */
+static int print_missing(const struct query *q)
+{
+	struct tsct_loss_time *times = NULL;
+	int ret = view_print_missing(q->trace);
+	__u64 lost = 0;
+	__u32 nr = 0;
+
+	if (!q->rec->complete && !tsct_trace_loss_times(q->trace, &times, &nr))
+		while (nr--)
+			lost += times[nr].events;
+	free(times);
+	if (lost)
+		ctl_error("%llu events were lost while recording", lost);
+	return q->damage.nr ? EXIT_LOST : ret;
+}
+
+static int run(struct query_job *j)
+{
+	sqlite3_stmt *stmt = NULL;
+	char why[256];
+	int ret;
+
+	j->q.rec = tsct_trace_recording(j->q.trace);
+	if (tsct_selection_make(&j->q.selection, &j->q.filter, j->q.rec, TSCT_TRACE_EVENTS, false, why,
+				sizeof(why)))
+		return ctl_fail(EXIT_FAILED, "%s", why);
+	ret = open_recording(&j->q) ?: open_sqlite(&j->q);
+	if (ret)
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->q.dir, strerror(-ret));
+	output_catch_signals(!j->output);
+	progress_begin(&j->q.progress, j->quiet);
+	if (!j->sql && !j->output)
+		j->sql = "SELECT * FROM tables";
+	ret = j->sql ? prepare(j, &stmt) : EXIT_DONE;
+	if (ret == EXIT_DONE)
+		ret = j->output ? store(j, stmt) : print(j, stmt);
+	sqlite3_finalize(stmt);
+	return ret == EXIT_DONE ? print_missing(&j->q) : ret;
+}
+
+static void free_query(struct query *q)
+{
+	__u32 i;
+
+	sqlite3_close(q->db);
+	for (i = 0; q->kinds && i < q->rec->nr_streams; i++)
+		free(q->kinds[i]);
+	free(q->kinds);
+	free(q->types);
+	free(q->columns.at);
+	tsct_index_free(&q->damage);
+	tsct_identity_free(&q->identity);
+	tsct_selection_free(&q->selection);
+	if (q->dirfd >= 0)
+		close(q->dirfd);
+}
+
+static int cmd_query(int argc, char **argv)
+{
+	struct query_job j = { .q.dirfd = -1 };
+	int ret = EXIT_FAILED;
+
+	if (options_parse(&argp, argc, argv, 0, &j))
+		return EXIT_FAILED;
+	if (!view_open(j.q.dir, &j.q.trace)) {
+		ret = run(&j);
+		free_query(&j.q);
+		tsct_trace_close(j.q.trace);
+	}
+	tsct_filter_free(&j.q.filter);
+	return ret;
+}
+
+COMMAND(165, query, "answer a query in SQL from a recording");

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
+ * read the stream files in place (query_events.c, by query_scan.c). All other tables are
+ * temporary tables of SQLite, filled when a query names them: descriptions of the recording
+ * (query_tables.c), spans and messages (query_spans.c).
+ */
+#ifndef QUERY_H
+#define QUERY_H
+
+#include <sqlite3.h>
+
+#include "lib/base/index.h"
+#include "lib/base/order.h"
+#include "lib/base/text.h"
+#include "lib/ctf/stream.h"
+#include "lib/query/filter.h"
+#include "lib/statedump/identity.h"
+#include "tools/common/progress.h"
+
+/* An event definition, with the stream class that it is of */
+struct query_type {
+	const struct tsct_event_def *def;
+	__u32 class;
+};
+
+struct query {
+	const char *dir;
+	struct tsct_filter filter;
+
+	struct tsct_trace *trace;	/* for the description of the recording only */
+	const struct tsct_recording *rec;
+	int dirfd;
+	struct tsct_selection selection;
+	struct tsct_identity identity;	/* by query_identity() */
+	bool has_identity;
+	__s64 begin_ns;
+	/* definitions that have events, sorted by name without regard to case, then kind */
+	struct query_type *types;
+	__u32 nr_types;
+	struct tsct_stream_reader_kind **kinds;	/* event classes, by stream class */
+
+	sqlite3 *db;
+	bool declares;	/* SQLite reads the declaration of a table, not the query */
+	struct tsct_text columns;	/* names of columns in use, each with a NUL */
+	/* hashes of reports of damage: each is printed once, however often files are read */
+	struct tsct_index damage;
+
+	struct progress progress;
+	__u64 scans;			/* number of scans begun so far */
+	__u64 total_bytes;		/* size of all stream files */
+};
+
+/* ---- names: query_tables.c --------------------------------------------- */
+
+/* Makes the table @name if the recording has it, and the query does not name it for the first
+ * time. Returns 0; -ENOENT: there is no such table; or -errno. */
+int query_table_use(struct query *q, const char *name);
+
+/* Calls @take for the names of all tables, first those that are no event's, which have @type
+ * NULL, until it returns a value other than 0. Returns that value. */
+int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
+		     const struct query_type *type, __u32 nr), void *arg);
+
+/* ---- rows of tables in memory or, if large, in a temporary file: query_rows.c  */
+
+struct query_rows {
+	struct query *q;
+	sqlite3_stmt *insert;
+	int at;			/* number of values in the present row */
+	int err;		/* first -errno */
+};
+
+/*
+ * Each function puts the next value of a row.
+ * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
+ */
+void query_put_null(struct query_rows *r);
+void query_put_text(struct query_rows *r, const char *text);
+void query_put_number(struct query_rows *r, __s64 value);
+void query_put_unsigned(struct query_rows *r, __u64 value);
+void query_put_known(struct query_rows *r, __u64 value, __u64 unknown);
+void query_put_tick(struct query_rows *r, __u64 tick, __u64 unknown);	/* its time, ns */
+void query_put_node(struct query_rows *r, __u32 node);
+
+/* Adds the row to the table. Returns 0 or -errno. */
+int query_end_row(struct query_rows *r);
+
+/* ---- spans, calls and messages: query_spans.c -------------------------- */
+
+/* Fill the tables. Return 0 or -errno. */
+int query_fill_spans(struct query_rows *r);
+int query_fill_calls(struct query_rows *r);
+int query_fill_messages(struct query_rows *r);
+
+/* ---- tables of events: query_events.c ---------------------------------- */
+
+/* Columns of all tables of events; the table `events` has one more, `fields` */
+#define QUERY_LEADING \
+	"time_ns INTEGER, rel_ns INTEGER, tick, error_ns INTEGER, node TEXT," \
+	" cpu INTEGER, tid INTEGER, thread TEXT, pid INTEGER, process TEXT," \
+	" channel TEXT, name TEXT, kind TEXT"
+
+/* Registers the virtual table @name: of the events of @types, or of all (nr 0). Returns 0 or
+ * -ENOMEM. */
+int query_events_register(struct query *q, const char *name, const struct query_type *types,
+			  __u32 nr, bool all);
+
+/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length; 0:
+ * out of memory. */
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e);
+
+/* A column: all fields of one name, in the definitions of a table */
+struct query_column {
+	const struct tsct_field *field;	/* of the first definition that has it */
+	char *name;			/* unique in the table */
+};
+
+/* For each field of a definition: its column and, up to the first string, its place */
+struct query_layout {
+	__u16 column[TSCT_FIELDS_MAX];
+	__s32 offset[TSCT_FIELDS_MAX];	/* bytes; -1: varies */
+};
+
+struct query_columns {
+	struct query_column *all;
+	__u32 nr;
+	struct query_layout *layouts;	/* by definition */
+};
+
+/* Finds the columns of the events of @types. To be freed also after an error. */
+int query_columns_make(struct query_columns *columns, const struct query_type *types, __u32 nr);
+void query_columns_free(struct query_columns *columns);
+const char *query_column_type(const struct tsct_field *field);
+
+/* ---- reading events: query_scan.c -------------------------------------- */
+
+/* Events that a scan returns */
+struct query_want {
+	__u64 from, to;			/* ticks, both included */
+	bool ordered;			/* in the order of time; else file by file */
+	/* -1: all; values that no event has are allowed */
+	__s64 cpu, tid;
+	const char *node, *name, *kind;	/* NULL: all; regardless of case */
+};
+
+/* A scan of the recording's events, below the merging reader: events in the order of the files
+ * cost no heap, and packets before the wanted time are not read. */
+struct query_scan {
+	struct query *q;
+	struct tsct_stream_reader_dir dir;
+	struct query_want want;
+	/* number + 1 of each event's definition in the table, by class and ID; 0: not wanted */
+	__u32 **numbers;
+	bool **wanted;	/* the same for want.name and want.kind; NULL: both are NULL */
+	struct tsct_stream_reader *s;	/* the stream of the present event */
+	struct tsct_stream_reader *streams;	/* all that are wanted, or the present one */
+	__u32 nr;
+	struct tsct_order_cursor *heap;
+	struct tsct_order order;
+	__u32 class, location;		/* the next file, if not ordered */
+	__u64 read;		/* number of events read so far */
+	__u64 passed_bytes;	/* bytes of files that were read to their end */
+	bool first;			/* the first scan of the query, which shows the progress */
+};
+
+/* Callback for damage; @arg: struct query. Prints each sentence once. */
+void query_report(void *arg, const char *sentence);
+
+/* @numbers: as in struct query_scan, kept by the caller */
+void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);
+void query_scan_free(struct query_scan *scan);
+
+/* Begins a scan, also again. Returns 0 or -ENOMEM. */
+int query_scan_begin(struct query_scan *scan, const struct query_want *want);
+
+/* Goes to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */
+int query_scan_next(struct query_scan *scan);
+
+/* Returns the threads of the recording, which it reads in the first call. */
+const struct tsct_identity *query_identity(struct query *q);
+
+/* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: none */
+__u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
+
+/* ---- results: query_output.c ------------------------------------------- */
+
+enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
+
+/* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
+ * or the error of a step. */
+int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
+
+/* Writes all rows of @stmt to the table @table of the database @to. Returns SQLITE_DONE, or the
+ * error of a step; *ret_failed: the error is of @to. */
+int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool *ret_failed);
+
+#endif /* QUERY_H */

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tables of events, for SQLite: `events` has all, and each name of an event is the name of
+ * a table with a column per field. A table is registered when a query names it.
+ *
+ * Conditions on time, CPU, node, thread, name and kind narrow the scan. What SQLite compares
+ * again need not be exact, but may never leave out an event.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/query/value_text.h"
+#include "query.h"
+
+enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
+       KIND, FIELDS };	/* FIELDS: `fields`, or the first field */
+
+#define COLUMNS_MAX	1900	/* SQLite allows 2000 */
+#define NEEDLESS	(1 << 20)	/* cost of a scan of all events */
+#define THREADS_KEPT	64
+
+struct events_table {
+	sqlite3_vtab base;
+	struct query *q;
+	bool all;			/* the table is `events` */
+	struct query_columns columns;
+	__u32 **numbers;		/* see struct query_scan */
+};
+
+/* The thread with a tid from tick `from` to `until` */
+struct thread_at {
+	__u64 from, until;
+	__u32 node, tid;
+	const struct tsct_identity_thread *thread, *process;	/* NULL: unknown */
+};
+
+struct events_cursor {
+	sqlite3_vtab_cursor base;
+	struct query_scan scan;
+	bool at_end;
+	sqlite3_int64 row;
+	struct tsct_error_cursor error_at;
+	struct tsct_text text;		/* of a value, before SQLite has copied it */
+	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
+};
+
+static const char *const leading[] = {
+	"time_ns", "rel_ns", "tick", "error_ns", "node", "cpu", "tid", "thread", "pid", "process",
+	"channel", "name", "kind",
+};
+_Static_assert(sizeof(leading) / sizeof(*leading) == FIELDS, "a leading column has no name");
+
+/* ---- columns of fields ------------------------------------------------- */
+
+const char *query_column_type(const struct tsct_field *field)
+{
+	if (tsct_ctf_is_syscall(field))
+		return "";	/* the name of the call */
+	/* With a type, SQLite would make a REAL of the text of a large number. */
+	if (field->type == TSCT_TYPE_U64)
+		return "";
+	if (field->type <= TSCT_TYPE_S64)
+		return "INTEGER";
+	if (field->type <= TSCT_TYPE_F64)
+		return "REAL";
+	return field->type == TSCT_TYPE_BYTES ? "BLOB" : "TEXT";
+}
+
+static bool is_leading(const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < FIELDS; i++)
+		if (!strcasecmp(name, leading[i]))
+			return true;
+	return false;
+}
+
+/* Returns true if SQLite, which ignores case, would take @name for another column. */
+static bool is_taken(const struct query_columns *c, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < c->nr; i++)
+		if (!strcasecmp(name, c->all[i].name))
+			return true;
+	return is_leading(name);
+}
+
+/* Finds or adds the column of a field: *ret_column. A name that is taken gets underscores. */
+static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
+{
+	struct query_column new = { .field = field };
+	char *name = "";
+
+	for (*ret_column = 0; *ret_column < c->nr; ++*ret_column)
+		if (!strcmp(c->all[*ret_column].field->name, field->name))
+			return 0;
+	if (c->nr == COLUMNS_MAX)
+		return -E2BIG;
+	new.name = strdup(field->name);
+	while (new.name && is_taken(c, new.name)) {
+		name = realloc(new.name, strlen(new.name) + 2);
+		if (!name)
+			break;
+		new.name = strcat(name, "_");
+	}
+	if (new.name && name && !tsct_array_add(&c->all, &c->nr, &new, sizeof(new)))
+		return 0;
+	free(new.name);
+	return -ENOMEM;
+}
+
+int query_columns_make(struct query_columns *c, const struct query_type *types, __u32 nr)
+{
+	const struct tsct_event_def *def;
+	struct query_layout *layout;
+	__s32 offset;
+	__u32 i, f;
+	int err;
+
+	*c = (struct query_columns) { .layouts = calloc(nr + 1, sizeof(*c->layouts)) };
+	if (!c->layouts)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		def = types[i].def;
+		layout = &c->layouts[i];
+		for (offset = f = 0; f < def->nr_fields; f++) {
+			err = add_column(c, &def->fields[f], &layout->column[f]);
+			if (err)
+				return err;
+			layout->offset[f] = offset;
+			if (def->fields[f].type == TSCT_TYPE_STRING)
+				offset = -1;
+			if (offset >= 0)
+				offset += tsct_event_def_field_size(&def->fields[f], "", 65536);
+		}
+	}
+	return 0;
+}
+
+void query_columns_free(struct query_columns *c)
+{
+	while (c->nr)
+		free(c->all[--c->nr].name);
+	free(c->all);
+	free(c->layouts);
+	*c = (struct query_columns) { .nr = 0 };
+}
+
+/* ---- tables ------------------------------------------------------------ */
+
+/* Registered name of a table */
+struct source {
+	struct query *q;
+	const struct query_type *types;
+	__u32 nr;
+	bool all;
+};
+
+static int number_types(struct events_table *t, const struct source *source)
+{
+	const struct tsct_recording *rec = t->q->rec;
+	const struct query_type *type;
+	__u32 i;
+
+	t->numbers = calloc(rec->nr_streams + 1, sizeof(*t->numbers));
+	for (i = 0; t->numbers && i < rec->nr_streams; i++) {
+		t->numbers[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**t->numbers));
+		if (!t->numbers[i])
+			return -ENOMEM;
+	}
+	for (i = 0; t->numbers && i < source->nr; i++) {
+		type = &source->types[i];
+		if (t->q->selection.by_id[type->class][tsct_event_def_id(type->def) - TSCT_ID_FIRST])
+			t->numbers[type->class][tsct_event_def_id(type->def) - TSCT_ID_FIRST] = i + 1;
+	}
+	return t->numbers ? 0 : -ENOMEM;
+}
+
+static int declare(sqlite3 *db, const struct events_table *t)
+{
+	struct tsct_text sql = { .at = NULL };
+	__u32 i;
+	int err;
+
+	tsct_text_print(&sql, "CREATE TABLE x(" QUERY_LEADING "%s", t->all ? ", fields TEXT" : "");
+	for (i = 0; i < t->columns.nr; i++)
+		tsct_text_print(&sql, ", \"%s\" %s", t->columns.all[i].name,
+				query_column_type(t->columns.all[i].field));
+	tsct_text_add(&sql, ")", 2);
+	t->q->declares = true;
+	err = sql.failed ? SQLITE_NOMEM : sqlite3_declare_vtab(db, sql.at);
+	t->q->declares = false;
+	free(sql.at);
+	for (i = 0; i < FIELDS; i++)
+		tsct_text_add(&t->q->columns, leading[i], strlen(leading[i]) + 1);
+	if (t->all)
+		tsct_text_add(&t->q->columns, "fields", sizeof("fields"));
+	for (i = 0; i < t->columns.nr; i++)
+		tsct_text_add(&t->q->columns, t->columns.all[i].name,
+			      strlen(t->columns.all[i].name) + 1);
+	return err;
+}
+
+static int events_disconnect(sqlite3_vtab *base)
+{
+	struct events_table *t = (struct events_table *)base;
+	__u32 i;
+
+	for (i = 0; t->numbers && i < t->q->rec->nr_streams; i++)
+		free(t->numbers[i]);
+	free(t->numbers);
+	query_columns_free(&t->columns);
+	free(t);
+	return SQLITE_OK;
+}
+
+static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
+			  sqlite3_vtab **ret, char **err_text)
+{
+	const struct source *source = arg;
+	struct events_table *t = calloc(1, sizeof(*t));
+	int err;
+
+	(void)argc;
+	if (!t)
+		return SQLITE_NOMEM;
+	t->q = source->q;
+	t->all = source->all;
+	err = number_types(t, source);
+	if (!err && !t->all)
+		err = query_columns_make(&t->columns, source->types, source->nr);
+	if (err == -E2BIG)
+		*err_text = sqlite3_mprintf("%s: the events of this name have more than %d fields;"
+					    " use the column `fields` of events", argv[0],
+					    COLUMNS_MAX);
+	err = err == -E2BIG ? SQLITE_ERROR : err ? SQLITE_NOMEM : declare(db, t);
+	if (err)
+		events_disconnect(&t->base);
+	else
+		*ret = &t->base;
+	return err;
+}
+
+/* ---- plans ------------------------------------------------------------- */
+
+/* Returns true if a constraint can narrow a scan. @ret_exact: SQLite need not check it again. */
+static bool is_usable(sqlite3_index_info *info, int i, bool *ret_exact)
+{
+	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+	const bool equal = c->op == SQLITE_INDEX_CONSTRAINT_EQ;
+	sqlite3_value *value = NULL;
+	int type;
+
+	if (!c->usable)
+		return false;
+	sqlite3_vtab_rhs_value(info, i, &value);
+	type = value ? sqlite3_value_type(value) : SQLITE_NULL;
+	switch (c->iColumn) {
+	case TIME_NS:
+	case REL_NS:
+	case TICK:
+		*ret_exact = type == SQLITE_INTEGER && c->iColumn != TICK;
+		return equal || c->op == SQLITE_INDEX_CONSTRAINT_GT ||
+			c->op == SQLITE_INDEX_CONSTRAINT_GE ||
+			c->op == SQLITE_INDEX_CONSTRAINT_LT || c->op == SQLITE_INDEX_CONSTRAINT_LE;
+	case CPU:
+	case TID:
+		*ret_exact = type == SQLITE_INTEGER;
+		return equal;
+	case NODE:
+	case NAME:
+	case KIND:
+		/* The scan ignores case, so that events are found under NOCASE, too. */
+		*ret_exact = false;
+		return equal && strcmp(sqlite3_vtab_collation(info, i), "RTRIM");
+	}
+	return false;
+}
+
+/* The plan is a text with two characters for each value: column, operator. */
+static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	double cost = NEEDLESS;
+	bool exact;
+	char *plan;
+	int i, nr = 0;
+
+	(void)base;
+	plan = sqlite3_malloc(2 * info->nConstraint + 1);
+	if (!plan)
+		return SQLITE_NOMEM;
+	for (i = 0; i < info->nConstraint; i++) {
+		if (!is_usable(info, i, &exact))
+			continue;
+		plan[2 * nr] = (char)('a' + info->aConstraint[i].iColumn);
+		plan[2 * nr + 1] = (char)info->aConstraint[i].op;
+		info->aConstraintUsage[i].argvIndex = ++nr;
+		info->aConstraintUsage[i].omit = exact;
+		cost /= info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 4;
+	}
+	plan[2 * nr] = '\0';
+	info->idxStr = plan;
+	info->needToFreeIdxStr = 1;
+	info->estimatedCost = cost;
+	info->estimatedRows = (sqlite3_int64)cost + 1;
+	if (info->nOrderBy == 1 && !info->aOrderBy[0].desc && info->aOrderBy[0].iColumn >= 0 &&
+	    info->aOrderBy[0].iColumn <= TICK)
+		info->orderByConsumed = info->idxNum = 1;
+	return SQLITE_OK;
+}
+
+/* Narrows the wanted ticks by a condition @column @op @value. */
+static void want_time(const struct query *q, struct query_want *want, int column, int op,
+		      sqlite3_int64 value)
+{
+	const bool above = op == SQLITE_INDEX_CONSTRAINT_GT, below = op == SQLITE_INDEX_CONSTRAINT_LT;
+	__u64 from, until = ~0ULL;	/* until: the first tick behind */
+	__s64 ns = value;
+
+	if (column == TICK) {
+		from = value < 0 ? 0 : (__u64)value;
+		until = value < 0 ? 0 : (__u64)value + 1;
+	} else {
+		if (column == REL_NS && __builtin_add_overflow(value, q->begin_ns, &ns))
+			return;		/* SQLite compares such values alone */
+		from = query_tick_at(q->rec, ns);
+		if (ns < INT64_MAX)
+			until = query_tick_at(q->rec, ns + 1);
+	}
+	if (op == SQLITE_INDEX_CONSTRAINT_EQ || above || op == SQLITE_INDEX_CONSTRAINT_GE)
+		want->from = max(want->from, above ? until : from);
+	if (op == SQLITE_INDEX_CONSTRAINT_EQ || below || op == SQLITE_INDEX_CONSTRAINT_LE) {
+		until = below ? from : until;
+		if (!until)
+			want->from = ~0ULL;
+		else
+			want->to = min(want->to, until - 1);
+	}
+}
+
+static void want_value(const struct query *q, struct query_want *want, const char plan[2],
+		       sqlite3_value *value)
+{
+	const int column = plan[0] - 'a', type = sqlite3_value_type(value);
+	const char **text = column == NODE ? &want->node :
+		column == NAME ? &want->name : &want->kind;
+	__s64 *number = column == CPU ? &want->cpu : &want->tid;
+
+	/* SQLite itself compares values of another type. */
+	if (column >= NODE && column != CPU && column != TID) {
+		if (type == SQLITE_TEXT)
+			*text = (const char *)sqlite3_value_text(value);
+	} else if (type != SQLITE_INTEGER) {
+		return;
+	} else if (column <= TICK) {
+		want_time(q, want, column, plan[1], sqlite3_value_int64(value));
+	} else if (*number >= 0 && *number != sqlite3_value_int64(value)) {
+		want->from = ~0ULL;	/* two numbers at once */
+	} else {
+		*number = sqlite3_value_int64(value);
+		if (*number < 0)
+			want->from = ~0ULL;
+	}
+}
+
+/* ---- cursors ----------------------------------------------------------- */
+
+static int events_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+{
+	struct events_table *t = (struct events_table *)base;
+	struct events_cursor *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return SQLITE_NOMEM;
+	query_scan_init(&c->scan, t->q, t->numbers);
+	*ret = &c->base;
+	return SQLITE_OK;
+}
+
+static int events_close(sqlite3_vtab_cursor *base)
+{
+	struct events_cursor *c = (struct events_cursor *)base;
+
+	query_scan_free(&c->scan);
+	free(c->text.at);
+	free(c);
+	return SQLITE_OK;
+}
+
+static int events_next(sqlite3_vtab_cursor *base)
+{
+	struct events_cursor *c = (struct events_cursor *)base;
+	const int ret = query_scan_next(&c->scan);
+
+	c->at_end = ret <= 0;
+	c->row++;
+	return ret >= 0 ? SQLITE_OK : ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+}
+
+static int events_filter(sqlite3_vtab_cursor *base, int ordered, const char *plan, int argc,
+			 sqlite3_value **argv)
+{
+	struct events_cursor *c = (struct events_cursor *)base;
+	const struct query *q = c->scan.q;
+	struct query_want want = { .to = ~0ULL, .ordered = ordered, .cpu = -1, .tid = -1 };
+	int i, ret;
+
+	if (q->selection.from_ns != INT64_MIN)
+		want_time(q, &want, TIME_NS, SQLITE_INDEX_CONSTRAINT_GE, q->selection.from_ns);
+	if (q->selection.to_ns != INT64_MAX)
+		want_time(q, &want, TIME_NS, SQLITE_INDEX_CONSTRAINT_LT, q->selection.to_ns);
+	for (i = 0; i < argc; i++)
+		want_value(q, &want, &plan[2 * i], argv[i]);
+	c->row = -1;
+	ret = query_scan_begin(&c->scan, &want);
+	if (ret)
+		return ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+	return events_next(base);
+}
+
+static int events_eof(sqlite3_vtab_cursor *base)
+{
+	return ((struct events_cursor *)base)->at_end;
+}
+
+static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	*ret = ((struct events_cursor *)base)->row;
+	return SQLITE_OK;
+}
+
+/* ---- values ------------------------------------------------------------ */
+
+static void put_unsigned(sqlite3_context *to, __u64 value)
+{
+	char digits[24];
+
+	if (value <= INT64_MAX)
+		sqlite3_result_int64(to, (sqlite3_int64)value);
+	else
+		sqlite3_result_text(to, digits, (int)(tsct_digits_unsigned(digits, value) - digits),
+				    SQLITE_TRANSIENT);
+}
+
+/* Returns the text as UTF-8, in @buffer if it is not. */
+static void put_text(sqlite3_context *to, struct tsct_text *buffer, const char *text, size_t len)
+{
+	char *clean;
+
+	buffer->len = 0;
+	clean = tsct_text_reserve(buffer, 3 * len + 1);
+	if (clean)
+		sqlite3_result_text(to, clean, (int)tsct_utf8_clean(clean, text, len),
+				    SQLITE_TRANSIENT);
+	else
+		sqlite3_result_error_nomem(to);
+}
+
+/* Returns a text that the recording keeps, such as a node's name. */
+static void put_name(sqlite3_context *to, struct tsct_text *buffer, const char *name)
+{
+	const char *at;
+
+	for (at = name; *at > 0; at++)
+		;
+	if (*at)	/* not ASCII, so it may not be UTF-8 */
+		put_text(to, buffer, name, strlen(name));
+	else
+		sqlite3_result_text(to, name, (int)(at - name), SQLITE_STATIC);
+}
+
+static void put_real(sqlite3_context *to, double value)
+{
+	/* SQLite would make NULL of NaN, and NULL is unknown. */
+	if (isnan(value))
+		sqlite3_result_text(to, "nan", 3, SQLITE_STATIC);
+	else
+		sqlite3_result_double(to, value);
+}
+
+static void put_value(sqlite3_context *to, struct tsct_text *buffer, const struct tsct_value *v)
+{
+	const char *call;
+
+	if (v->field->type <= TSCT_TYPE_S64) {
+		call = v->field->format ? tsct_value_syscall(v) : NULL;
+		if (call)
+			sqlite3_result_text(to, call, -1, SQLITE_STATIC);
+		else if (v->field->type == TSCT_TYPE_U64)
+			put_unsigned(to, (__u64)tsct_value_integer(v));
+		else
+			sqlite3_result_int64(to, tsct_value_integer(v));
+	} else if (tsct_value_is_float(v)) {
+		put_real(to, tsct_value_double(v));
+	} else if (tsct_value_is_text(v)) {
+		put_text(to, buffer, (const char *)v->at, tsct_value_text_len(v));
+	} else {
+		sqlite3_result_blob(to, v->at, (int)v->size, SQLITE_TRANSIENT);
+	}
+}
+
+/* Puts field column @column of the event; NULL if it has no such field. */
+static void put_field(sqlite3_context *to, struct events_cursor *c, const struct query_layout *at,
+		      __u32 column)
+{
+	const struct tsct_trace_event *e = &c->scan.s->event;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u32 f = column;
+
+	if (f >= e->def->nr_fields || at->column[f] != column)
+		for (f = 0; f < e->def->nr_fields && at->column[f] != column; f++)
+			;
+	if (f == e->def->nr_fields)
+		return;
+	if (at->offset[f] >= 0) {
+		v.field = &e->def->fields[f];
+		v.at = e->payload + at->offset[f];
+		v.size = v.field->type <= TSCT_TYPE_F64 ? 0 :
+			(size_t)tsct_event_def_field_size(v.field, v.at,
+							  e->len - (size_t)at->offset[f]);
+	} else {
+		while (tsct_value_next(e, &nr, &pos, &v) && nr <= f)
+			;
+	}
+	put_value(to, &c->text, &v);
+}
+
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
+{
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	char *at;
+
+	text->len = 0;
+	at = tsct_text_reserve(text, 3 + TSCT_JSON_TEXT(e->len) + e->def->nr_fields *
+			       (TSCT_VALUE_ROOM + sizeof(v.field->name) + 4));
+	if (!at)
+		return 0;
+	*at++ = '{';
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
+		at = tsct_value_put_json(at, &v);
+	}
+	strcpy(at, "}");
+	return (size_t)(at + 1 - text->at);
+}
+
+/* Finds the event's thread and its process. */
+static const struct thread_at *find_thread(struct events_cursor *c)
+{
+	const struct tsct_trace_event *e = &c->scan.s->event;
+	const struct tsct_identity *all = query_identity(c->scan.q);
+	struct thread_at *k = &c->threads[e->tid % THREADS_KEPT];
+	const __u64 tick = e->tick;
+	__u64 until;
+
+	if (k->tid == e->tid && k->node == e->node && tick >= k->from && tick <= k->until)
+		return k;
+	*k = (struct thread_at) { .node = e->node, .tid = e->tid, .from = tick, .until = tick };
+	if (!e->tid)
+		return k;
+	k->thread = tsct_identity_find(all, e->node, e->tid, tick);
+	k->until = tsct_identity_until(all, k->thread, tick);
+	if (k->thread && k->thread->state.tgid) {
+		k->process = tsct_identity_find(all, e->node, k->thread->state.tgid, tick);
+		until = tsct_identity_until(all, k->process, tick);
+		k->until = min(k->until, until);
+	}
+	return k;
+}
+
+static void put_who(sqlite3_context *to, struct events_cursor *c, int column)
+{
+	const struct thread_at *k = find_thread(c);
+	const struct tsct_identity_thread *of = column == PROCESS ? k->process : k->thread;
+
+	if (column == PID) {
+		if (k->thread && k->thread->state.tgid)
+			sqlite3_result_int64(to, k->thread->state.tgid);
+	} else if (of && *of->name) {
+		put_name(to, &c->text, of->name);
+	}
+}
+
+static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int column)
+{
+	struct events_cursor *c = (struct events_cursor *)base;
+	const struct events_table *t = (const struct events_table *)base->pVtab;
+	const struct tsct_trace_event *e = &c->scan.s->event;
+	const struct tsct_recording *rec = t->q->rec;
+	__u64 error;
+	size_t len;
+
+	switch (column) {
+	case TIME_NS:
+		sqlite3_result_int64(to, tsct_clock_params_ns(&rec->real, e->tick));
+		break;
+	case REL_NS:
+		sqlite3_result_int64(to, (__s64)((__u64)tsct_clock_params_ns(&rec->real, e->tick) -
+						 (__u64)t->q->begin_ns));
+		break;
+	case TICK: put_unsigned(to, e->tick); break;
+	case ERROR_NS:
+		error = tsct_recording_error_of(rec, &c->error_at, TSCT_ERROR_COMMON, e->node, e->tick);
+		if (error <= INT64_MAX)
+			sqlite3_result_int64(to, (sqlite3_int64)error);
+		break;
+	case NODE: put_name(to, &c->text, tsct_recording_node_name(rec, e->node)); break;
+	case CPU: sqlite3_result_int64(to, e->cpu); break;
+	case TID: sqlite3_result_int64(to, e->tid); break;
+	case THREAD:
+	case PID:
+	case PROCESS: put_who(to, c, column); break;
+	case CHANNEL: put_name(to, &c->text, rec->streams[e->stream].name); break;
+	case NAME: put_name(to, &c->text, e->def->name); break;
+	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
+	default:
+		len = t->all ? query_fields(&c->text, e) : 0;
+		if (len)
+			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
+		else if (t->all)
+			sqlite3_result_error_nomem(to);
+		else
+			put_field(to, c, &t->columns.layouts[t->numbers[e->stream]
+				  [c->scan.s->id - TSCT_ID_FIRST] - 1], (__u32)column - FIELDS);
+	}
+	return SQLITE_OK;
+}
+
+/* Eponymous only: no table is created by SQL. */
+static const sqlite3_module events_module = {
+	.xConnect = events_connect, .xBestIndex = events_best_index,
+	.xDisconnect = events_disconnect, .xOpen = events_open, .xClose = events_close,
+	.xFilter = events_filter, .xNext = events_next, .xEof = events_eof,
+	.xColumn = events_column, .xRowid = events_row,
+};
+
+int query_events_register(struct query *q, const char *name, const struct query_type *types,
+			  __u32 nr, bool all)
+{
+	struct source *source = malloc(sizeof(*source));
+
+	if (!source)
+		return -ENOMEM;
+	*source = (struct source) { .q = q, .types = types, .nr = nr, .all = all };
+	return sqlite3_create_module_v2(q->db, name, &events_module, source, free) ? -ENOMEM : 0;
+}

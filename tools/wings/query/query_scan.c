@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the events of a recording for a query, by the stream readers themselves: file by file
+ * if no order is wanted, which saves the heap of the merge, and without the packets that end
+ * before the wanted time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/clockpage/clock_params.h"
+#include "query.h"
+#include "tools/common/error.h"
+#include "tools/common/output_file.h"
+
+#define POLL_EVENTS	65536	/* events between two looks at signals and the progress */
+
+__u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
+{
+	const __u64 base = rec->real.base_cycles, half = 1ULL << 63;
+	__u64 low = base < half ? 0 : base - half, high = base < half ? base + half - 1 : ~0ULL;
+	__u64 middle;
+
+	/* Times do not decrease from `low` to `high`; valid recordings have no other ticks. */
+	if (tsct_clock_params_ns(&rec->real, high) < ns)
+		return ~0ULL;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (tsct_clock_params_ns(&rec->real, middle) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct tsct_identity *query_identity(struct query *q)
+{
+	/* Without the statedump, threads are unknown. view_open() has reported damage. */
+	if (!q->has_identity)
+		tsct_identity_read(q->dir, &q->identity);
+	q->has_identity = true;
+	return &q->identity;
+}
+
+void query_report(void *arg, const char *sentence)
+{
+	struct query *q = arg;
+	const __u64 hash = tsct_hash(0, sentence, strlen(sentence));
+
+	if (tsct_index_find(&q->damage, hash, 0) != TSCT_INDEX_NONE)
+		return;
+	tsct_index_add(&q->damage, hash, 0);
+	progress_clear(&q->progress);
+	fflush(stdout);
+	ctl_error("%s", sentence);
+}
+
+void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers)
+{
+	*scan = (struct query_scan) {
+		.q = q, .numbers = numbers,
+		.dir = { .dirfd = q->dirfd, .rec = q->rec, .report = query_report, .arg = q },
+	};
+}
+
+static void free_wanted(struct query_scan *scan)
+{
+	__u32 i;
+
+	for (i = 0; scan->wanted && i < scan->q->rec->nr_streams; i++)
+		free(scan->wanted[i]);
+	free(scan->wanted);
+	scan->wanted = NULL;
+}
+
+static void free_streams(struct query_scan *scan)
+{
+	__u32 i;
+
+	for (i = 0; scan->streams && i < scan->nr; i++)
+		tsct_stream_reader_free(&scan->streams[i]);
+	free(scan->streams);
+	free(scan->heap);
+	scan->streams = scan->s = NULL;
+	scan->heap = NULL;
+	scan->nr = 0;
+}
+
+void query_scan_free(struct query_scan *scan)
+{
+	free_streams(scan);
+	free_wanted(scan);
+}
+
+/* ---- what is wanted ---------------------------------------------------- */
+
+static bool is_wanted_file(const struct query_scan *scan, __u32 location)
+{
+	const struct tsct_recording *rec = scan->q->rec;
+	const struct tsct_location *l = &rec->locations[location];
+	const char *name = tsct_recording_node_name(rec, tsct_recording_node_of(rec, l->node));
+	char clean[3 * TSCT_NODE_NAME_MAX + 1];
+
+	if (!scan->q->selection.locations[location] ||
+	    (scan->want.cpu >= 0 && scan->want.cpu != l->cpu))
+		return false;
+	if (!scan->want.node)
+		return true;
+	/* The query has the name as the table shows it. */
+	clean[tsct_utf8_clean(clean, name, strnlen(name, TSCT_NODE_NAME_MAX))] = '\0';
+	return !strcasecmp(scan->want.node, clean);
+}
+
+static bool is_wanted_type(const struct query_want *want, const struct tsct_event_def *def)
+{
+	return (!want->name || !strcasecmp(want->name, def->name)) &&
+		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
+}
+
+/* Makes scan->wanted, if the scan is for some names or kinds only. */
+static int want_types(struct query_scan *scan)
+{
+	const struct tsct_recording *rec = scan->q->rec;
+	const struct tsct_stream_class *class;
+	__u32 i, id;
+
+	free_wanted(scan);
+	if (!scan->want.name && !scan->want.kind)
+		return 0;
+	scan->wanted = calloc(rec->nr_streams + 1, sizeof(*scan->wanted));
+	for (i = 0; scan->wanted && i < rec->nr_streams; i++) {
+		class = &rec->streams[i];
+		scan->wanted[i] = calloc(class->nr_defs + 1, sizeof(bool));
+		if (!scan->wanted[i])
+			return -ENOMEM;
+		for (id = 0; id < class->nr_defs; id++)
+			scan->wanted[i][id] = scan->numbers[i][id] &&
+				is_wanted_type(&scan->want, class->defs[id]);
+	}
+	return scan->wanted ? 0 : -ENOMEM;
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+/*
+ * Passes over the packets that end before the wanted time, by their headers. The events in
+ * them are not known, so the reader cannot compare the file's events with the recorder's count.
+ */
+static void seek(struct query_scan *scan, struct tsct_stream_reader *s)
+{
+	struct tsct_stream_reader_dir quiet = scan->dir;
+	__u64 next, last;
+
+	quiet.report = NULL;
+	for (;;) {
+		next = s->next;
+		last = s->last;
+		if (!tsct_stream_reader_skip(&quiet, s) ||
+		    s->head.end << s->up >> s->down >= scan->want.from)
+			break;
+		s->packets++;
+		s->events = scan->q->rec->streams[s->class].counts[s->location].events;
+	}
+	s->next = next;
+	s->last = last;
+	s->spoiled = false;
+}
+
+static void open_file(struct query_scan *scan, struct tsct_stream_reader *s, __u32 class,
+		      __u32 location)
+{
+	__u8 *buffer = s->buffer;
+	const size_t room = s->room;
+
+	tsct_stream_reader_init(s, scan->q->rec, scan->q->kinds[class], class, location);
+	s->buffer = buffer;
+	s->room = room;
+	if (scan->want.from)
+		seek(scan, s);
+}
+
+static int poll_scan(struct query_scan *scan)
+{
+	struct query *q = scan->q;
+	__u64 bytes = scan->passed_bytes;
+	__u32 i;
+
+	if (output_interrupted())
+		return -EINTR;
+	for (i = 0; i < scan->nr; i++)
+		bytes += scan->streams[i].next;
+	if (scan->first)
+		progress_show(&q->progress, (double)bytes / (double)(q->total_bytes + 1),
+			      scan->read, "events");
+	return 0;
+}
+
+/* Goes to the next wanted event of a file. Returns 1, 0 at its end, -EINTR or -ENOMEM. */
+static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
+{
+	const struct tsct_filter_ranges *threads = &scan->q->filter.threads;
+	const struct query_want *want = &scan->want;
+	int ret;
+
+	for (;;) {
+		ret = tsct_stream_reader_next(&scan->dir, s);
+		if (unlikely(ret <= 0))
+			return ret;
+		if (unlikely(++scan->read % POLL_EVENTS == 0) && (ret = poll_scan(scan)))
+			return ret;
+		if (unlikely(s->event.tick > want->to))
+			return 0;
+		if (!scan->numbers[s->class][s->id - TSCT_ID_FIRST] || s->event.tick < want->from ||
+		    (want->tid >= 0 && want->tid != s->event.tid) ||
+		    (scan->wanted && !scan->wanted[s->class][s->id - TSCT_ID_FIRST]) ||
+		    (threads->nr && !tsct_filter_in(threads, s->event.tid)))
+			continue;
+		return 1;
+	}
+}
+
+/* ---- scans ------------------------------------------------------------- */
+
+static int begin_ordered(struct query_scan *scan)
+{
+	const struct tsct_recording *rec = scan->q->rec;
+	__u32 wanted = 0, class, at;
+	int ret = 0;
+
+	for (at = 0; at < rec->nr_locations; at++)
+		wanted += is_wanted_file(scan, at);
+	scan->streams = calloc((size_t)wanted * rec->nr_streams + 1, sizeof(*scan->streams));
+	scan->heap = calloc((size_t)wanted * rec->nr_streams + 1, sizeof(*scan->heap));
+	if (!scan->streams || !scan->heap)
+		return -ENOMEM;
+	tsct_order_init(&scan->order, scan->heap, wanted * rec->nr_streams);
+	for (class = 0; class < rec->nr_streams; class++)
+		for (at = 0; at < rec->nr_locations && ret >= 0; at++) {
+			if (!is_wanted_file(scan, at))
+				continue;
+			scan->s = &scan->streams[scan->nr++];
+			open_file(scan, scan->s, class, at);
+			ret = next_of(scan, scan->s);
+			if (ret > 0)
+				tsct_order_add(&scan->order, &(struct tsct_order_cursor) {
+					.key = scan->s->event.tick, .rank = at,
+					.index = scan->nr - 1 });
+		}
+	/* scan->s is no stream of the heap: the first call of next_ordered() advances none. */
+	scan->s = NULL;
+	return ret < 0 ? ret : 0;
+}
+
+static int next_ordered(struct query_scan *scan)
+{
+	int ret = scan->s ? next_of(scan, scan->s) : 1;
+
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		tsct_order_drop(&scan->order);
+	else if (scan->s)
+		tsct_order_advance(&scan->order, scan->s->event.tick);
+	if (!tsct_order_first(&scan->order))
+		return 0;
+	scan->s = &scan->streams[tsct_order_first(&scan->order)->index];
+	return 1;
+}
+
+int query_scan_begin(struct query_scan *scan, const struct query_want *want)
+{
+	const struct query_want all = *want;
+	int err;
+
+	free_streams(scan);
+	scan->want = all;
+	scan->read = scan->passed_bytes = 0;
+	scan->class = scan->location = 0;
+	scan->first = !scan->q->scans++;
+	err = want_types(scan);
+	if (err)
+		return err;
+	if (want->ordered)
+		return begin_ordered(scan);
+	scan->streams = calloc(1, sizeof(*scan->streams));
+	scan->nr = 1;
+	return scan->streams ? 0 : -ENOMEM;
+}
+
+/* Opens the next wanted file. Returns false if there is none. */
+static bool next_file(struct query_scan *scan)
+{
+	const struct tsct_recording *rec = scan->q->rec;
+
+	for (; scan->class < rec->nr_streams; scan->class++, scan->location = 0)
+		for (; scan->location < rec->nr_locations; scan->location++)
+			if (is_wanted_file(scan, scan->location)) {
+				scan->s = scan->streams;
+				scan->passed_bytes += scan->s->next;
+				open_file(scan, scan->s, scan->class, scan->location++);
+				return true;
+			}
+	return false;
+}
+
+int query_scan_next(struct query_scan *scan)
+{
+	int ret = 0;
+
+	if (scan->want.ordered)
+		return next_ordered(scan);
+	if (likely(scan->s))
+		ret = next_of(scan, scan->s);
+	while (!ret && next_file(scan))
+		ret = next_of(scan, scan->s);
+	return ret;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/* The tables of spans, system calls and messages: each is made by one walk over the events, which
+ * pairs begins and ends as exports do. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "lib/export/export.h"
+#include "lib/query/message_match.h"
+#include "query.h"
+#include "tools/common/error.h"
+#include "tools/common/output_file.h"
+
+#define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
+#define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
+
+struct span_walk {
+	struct tsct_export x;		/* first: callbacks get its address */
+	struct query_rows *rows;
+	bool calls;			/* system calls, not slices */
+	/* sends; receives whose send was not read yet, as times of nodes differ */
+	struct tsct_message_matcher *sends, *early;
+	struct tsct_error_cursor error_at;
+	struct tsct_text text;
+};
+
+static int poll_walk(struct tsct_export *x)
+{
+	struct query *q = ((struct span_walk *)x)->rows->q;
+
+	progress_show(&q->progress, (double)x->done_bytes / (double)(x->all_bytes + 1), x->read,
+		      "events");
+	return output_interrupted() ? -EINTR : 0;
+}
+
+static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
+{
+	if (e && query_fields(&w->text, e))
+		query_put_text(w->rows, w->text.at);
+	else
+		query_put_text(w->rows, NULL);
+}
+
+/* Puts name, process and process name of a thread at a tick. */
+static void put_who(struct span_walk *w, __u32 node, __u32 tid, __u64 tick)
+{
+	const struct tsct_identity *all = query_identity(w->rows->q);
+	const struct tsct_identity_thread *who = tid ? tsct_identity_find(all, node, tid, tick) : NULL;
+	const struct tsct_identity_thread *process = who && who->state.tgid ?
+		tsct_identity_find(all, node, who->state.tgid, tick) : NULL;
+
+	query_put_text(w->rows, who && *who->name ? who->name : NULL);
+	query_put_known(w->rows, who ? who->state.tgid : 0, 0);
+	query_put_text(w->rows, process && *process->name ? process->name : NULL);
+}
+
+static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
+{
+	struct span_walk *w = (struct span_walk *)x;
+	const bool ended = s->why == TSCT_SPAN_ENDED;
+	struct query_rows *r = w->rows;
+
+	if (s->is_call != w->calls)
+		return 0;
+	query_put_node(r, s->node);
+	query_put_number(r, s->thread->tid);
+	put_who(w, s->node, s->thread->tid, s->begin);
+	query_put_text(r, s->name);
+	query_put_tick(r, s->begin_event ? s->begin : UINT64_MAX, UINT64_MAX);
+	query_put_tick(r, ended || s->why == TSCT_SPAN_NOT_BEGUN ? s->end : UINT64_MAX, UINT64_MAX);
+	query_put_known(r, ended ? (__u64)(s->end_ns - s->begin_ns) : UINT64_MAX, UINT64_MAX);
+	query_put_text(r, tsct_span_why_names[s->why]);
+	query_put_tick(r, !ended && s->begin_event ? s->end : UINT64_MAX, UINT64_MAX);
+	query_put_known(r, s->depth, UINT64_MAX);
+	put_fields(w, s->begin_event);
+	put_fields(w, s->end_event);
+	return query_end_row(r);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+static int put_message(struct span_walk *w, const struct tsct_message_end *send,
+		       const struct tsct_message_end *receive)
+{
+	const struct tsct_recording *rec = w->x.rec;
+	const struct tsct_message_end *const ends[] = { send, receive };
+	struct query_rows *r = w->rows;
+	__u64 error = 0;
+	int i;
+
+	query_put_unsigned(r, receive->number);
+	for (i = 0; i < 2; i++) {
+		query_put_text(r, w->x.defs[ends[i]->bytes].def->name);
+		query_put_node(r, ends[i]->node);
+		query_put_number(r, ends[i]->row);
+		put_who(w, ends[i]->node, ends[i]->row, ends[i]->tick);
+		query_put_tick(r, ends[i]->tick, UINT64_MAX);
+		error = tsct_recorded_bound_add(error, tsct_recording_error_of(rec, &w->error_at,
+			TSCT_ERROR_COMMON, ends[i]->node, ends[i]->tick));
+	}
+	query_put_number(r, receive->own_ns - send->own_ns);
+	query_put_known(r, error, UINT64_MAX);
+	return query_end_row(r);
+}
+
+/* Of a tsct_message_end, `row` is the tid, `bytes` the index of the definition, and `own_ns` the
+ * time on the common axis. */
+static int take_message(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct span_walk *w = (struct span_walk *)x;
+	struct tsct_message_end end = {
+		.tick = ev->e->tick, .own_ns = ev->ns, .node = ev->node, .row = ev->e->tid,
+		.bytes = ev->def,
+	};
+	const struct tsct_message_end *other = NULL;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	if (!ev->message || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
+		return 0;
+	if (tsct_value_next(ev->e, &nr, &pos, &v))
+		end.number = (__u64)tsct_value_integer(&v);
+	if (ev->act == TSCT_ACT_RECEIVE) {
+		other = tsct_message_received(w->sends, ev->message, &end);
+		if (other)
+			return put_message(w, other, &end);
+		if (x->several_nodes)
+			tsct_message_sent(w->early, ev->message, &end);
+		return 0;
+	}
+	if (x->several_nodes)
+		other = tsct_message_received(w->early, ev->message, &end);
+	if (other && end.own_ns - other->own_ns < EARLY_MAX_NS)
+		return put_message(w, &end, other);
+	tsct_message_sent(w->sends, ev->message, &end);
+	return 0;
+}
+
+static int begin_messages(struct span_walk *w)
+{
+	struct tsct_messages_options options = { .room = MESSAGES_OPEN, .sends_only = true };
+
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		return -errno;
+	return tsct_message_matcher_new(&options, &w->sends) ?:
+		tsct_message_matcher_new(&options, &w->early);
+}
+
+/* ---- walks ------------------------------------------------------------- */
+
+static int walk(struct span_walk *w, bool messages)
+{
+	struct query *q = w->rows->q;
+	char why[256] = "";
+	int err;
+
+	w->x.recording = q->dir;
+	w->x.filter = q->filter;
+	w->x.poll = poll_walk;
+	w->x.closed = messages ? NULL : put_span;
+	err = messages ? begin_messages(w) : 0;
+	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
+	err = err ?: tsct_export_prepare(&w->x);
+	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, messages ? take_message : NULL);
+	progress_clear(&q->progress);
+	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
+	tsct_export_free(&w->x);
+	tsct_trace_close(w->x.trace);
+	tsct_message_matcher_free(w->sends);
+	tsct_message_matcher_free(w->early);
+	free(w->text.at);
+	return err;
+}
+
+int query_fill_spans(struct query_rows *r)
+{
+	return walk(&(struct span_walk) { .rows = r }, false);
+}
+
+int query_fill_calls(struct query_rows *r)
+{
+	return walk(&(struct span_walk) { .rows = r, .calls = true }, false);
+}
+
+int query_fill_messages(struct query_rows *r)
+{
+	return walk(&(struct span_walk) { .rows = r }, true);
+}

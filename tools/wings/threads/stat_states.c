@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/* Figures of the states of threads, for trace-ctl stat --threads */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/table.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/export/histogram.h"
+#include "lib/export/thread_state.h"
+#include "threads.h"
+#include "tools/common/json.h"
+
+struct thread_times {
+	const struct tsct_thread *thread;
+	__s64 ns[TSCT_STATES];
+	__u64 runs;		/* number of recorded switches to the thread */
+	__u64 wakings;		/* number of wakings that made it runnable */
+	struct tsct_histogram latency;	/* times from runnable to running, ns */
+	__u64 last;		/* tick of the end of its last time */
+};
+
+struct stat_states {
+	struct tsct_states states;
+	const struct tsct_recording *rec;
+	struct thread_times *threads;	/* by index, until stat_states_finish() sorts them */
+	__u32 nr;
+};
+
+/* Callback of states */
+static int add_time(void *arg, const struct tsct_state_time *time)
+{
+	struct stat_states *t = arg;
+	const __s64 ns = tsct_clock_params_ns(&t->rec->real, time->until) -
+		tsct_clock_params_ns(&t->rec->real, time->from);
+	struct thread_times *row;
+
+	for (; t->nr <= time->thread->index; t->nr++) {
+		row = tsct_array_next(&t->threads, t->nr, sizeof(*row));
+		if (!row)
+			return -ENOMEM;
+		*row = (struct thread_times) { .thread = t->states.threads.all[t->nr] };
+	}
+	row = &t->threads[time->thread->index];
+	row->ns[time->state] += ns;
+	row->last = time->until;
+	row->runs += time->state == TSCT_STATE_RUNNING && time->switched;
+	row->wakings += time->state == TSCT_STATE_RUNNABLE && time->woken;
+	return time->state == TSCT_STATE_RUNNABLE && time->switched ?
+		tsct_histogram_add(&row->latency, (__u64)ns) : 0;
+}
+
+int stat_states_open(struct stat_figures *s)
+{
+	struct stat_states *t = s->states = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->rec = s->rec;
+	t->states.closed = add_time;
+	t->states.arg = t;
+	return tsct_states_init(&t->states, s->rec, &s->threads->identity, s->trace);
+}
+
+void stat_states_free(struct stat_figures *s)
+{
+	struct stat_states *t = s->states;
+	__u32 i;
+
+	for (i = 0; i < t->nr; i++)
+		tsct_histogram_free(&t->threads[i].latency);
+	free(t->threads);
+	tsct_states_free(&t->states);
+	free(t);
+	s->states = NULL;
+}
+
+int stat_states_note(struct stat_figures *s, const struct tsct_trace_event *e)
+{
+	return tsct_states_add(&s->states->states, e);
+}
+
+static int by_running(const void *a, const void *b)
+{
+	const struct thread_times *x = a, *y = b;
+
+	if (x->ns[TSCT_STATE_RUNNING] != y->ns[TSCT_STATE_RUNNING])
+		return x->ns[TSCT_STATE_RUNNING] < y->ns[TSCT_STATE_RUNNING] ? 1 : -1;
+	return x->thread->index < y->thread->index ? -1 : 1;
+}
+
+int stat_states_finish(struct stat_figures *s)
+{
+	const int err = tsct_states_finish(&s->states->states, stat_end_of(s));
+
+	if (!err && s->states->nr)
+		qsort(s->states->threads, s->states->nr, sizeof(*s->states->threads), by_running);
+	return err;
+}
+
+/* ---- JSON and table ----------------------------------------------------------- */
+
+static json_t *quantile(const struct tsct_histogram *h, unsigned int per_mille)
+{
+	return h->nr ? json_integer((json_int_t)tsct_histogram_quantile(h, per_mille)) :
+		json_null();
+}
+
+static json_t *json_times(const struct stat_states *t, const struct thread_times *row)
+{
+	const struct tsct_identity *identity = t->states.known.identity;
+	const struct tsct_thread *thread = row->thread;
+	const struct tsct_identity_thread *who =
+		tsct_identity_find(identity, thread->node, thread->tid, row->last);
+	const struct tsct_identity_thread *process =
+		tsct_identity_find(identity, thread->node, thread->tgid, row->last);
+	json_t *json = json_pack("{si so sI so sI so sI sI sI so so so so so so}",
+		"node", (int)thread->node,
+		"node_name", ctl_json_text(tsct_recording_node_name(t->rec, thread->node)),
+		"tid", (json_int_t)thread->tid, "name", ctl_json_text(who ? who->name : ""),
+		"pid", (json_int_t)thread->tgid,
+		"process", ctl_json_text(process ? process->name : ""),
+		"switched_in", (json_int_t)row->runs, "wakings", (json_int_t)row->wakings,
+		"latencies", (json_int_t)row->latency.nr,
+		"latency_min_ns", row->latency.nr ?
+		json_integer((json_int_t)row->latency.min) : json_null(),
+		"latency_p50_ns", quantile(&row->latency, 500),
+		"latency_p90_ns", quantile(&row->latency, 900),
+		"latency_p99_ns", quantile(&row->latency, 990),
+		"latency_p999_ns", quantile(&row->latency, 999),
+		"latency_max_ns", quantile(&row->latency, 1000));
+	static const char *const keys[TSCT_STATES] = {
+		"unknown_ns", "running_ns", "runnable_ns", "blocked_ns", "off_cpu_ns",
+	};
+	int i;
+
+	for (i = 0; i < TSCT_STATES; i++)
+		json_object_set_new(json, keys[i], json_integer((json_int_t)row->ns[i]));
+	return json;
+}
+
+json_t *stat_states_json(const struct stat_figures *s)
+{
+	json_t *rows = json_array();
+	__u32 i;
+
+	for (i = 0; i < s->states->nr; i++)
+		json_array_append_new(rows, json_times(s->states, &s->states->threads[i]));
+	return rows;
+}
+
+#define MS(title, key)	TSCT_COLUMN(title, key, 12, .scale = 1e-6, .decimals = 3)
+#define US(title, key)	TSCT_COLUMN(title, key, 11, .scale = 1e-3, .decimals = 3)
+
+static const struct tsct_column columns[] = {
+	TSCT_COLUMN("node", "node_name", -16),
+	TSCT_COLUMN("thread", "tid", -10),
+	MS("running ms", "running_ns"),
+	MS("runnable ms", "runnable_ns"),
+	MS("blocked ms", "blocked_ns"),
+	MS("off CPU ms", "off_cpu_ns"),
+	MS("unknown ms", "unknown_ns"),
+	TSCT_COLUMN("switched in", "switched_in", 12),
+	US("lat p50 us", "latency_p50_ns"),
+	US("lat p99 us", "latency_p99_ns"),
+	US("lat max us", "latency_max_ns"),
+	{ " name", .text = stat_put_thread },
+};
+static const struct stat_list list = STAT_LIST(columns, NULL, STAT_TOP);
+
+void stat_states_print(const struct stat_figures *s, const json_t *all)
+{
+	const json_t *rows = json_object_get(all, "thread_states");
+
+	if (json_array_size(rows))
+		stat_list_print(s, &list, rows, NULL);
+	else
+		puts("\nthread states: the recording has no switches of selected threads; record"
+		     " with -e sched");
+}
