@@ -592,7 +592,6 @@ TEST(test_foreign_files)
 		ck_assert_msg(strstr(found.foreign, reasons[i]), "%s", found.foreign);
 	}
 	history_close(h);
-	h = NULL;
 }
 
 /* A directory that cannot be written: logged once, and once when it can be again. */
