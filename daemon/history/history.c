@@ -307,14 +307,14 @@ static void history_close(struct history *h)
 
 /* ---- the daemon's history -------------------------------------------------- */
 
-static struct history *history;
+static struct history *running;
 
 static void close_at_exit(void)
 {
-	history_close(history);
+	history_close(running);
 }
 
-void history_tick(const char *state_dir, const struct timekeeper *timekeeper,
+void history_tick(const char *state_dir, const struct timekeeper *k,
 		  const struct tsct_clock_page *page, unsigned int days)
 {
 	static bool opened;
@@ -322,9 +322,9 @@ void history_tick(const char *state_dir, const struct timekeeper *timekeeper,
 
 	if (!opened) {
 		opened = true;
-		history = history_open(state_dir);
+		running = history_open(state_dir);
 		atexit(close_at_exit);
 	}
-	if (history && page && !tsct_latch_read_copy(page, &copy) && copy.state.status)
-		history_feed(history, timekeeper, &copy, days);
+	if (running && page && !tsct_latch_read_copy(page, &copy) && copy.state.status)
+		history_feed(running, k, &copy, days);
 }

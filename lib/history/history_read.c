@@ -410,7 +410,8 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 }
 
 /* Returns the counter while CLOCK_REALTIME was in @real, by an entry. */
-static void cycles_of_real(const struct entry *e, struct clock_values real, __u64 *ret_lo, __u64 *ret_hi)
+static void cycles_of_real(const struct entry *e, struct clock_values real, __u64 *ret_lo,
+			   __u64 *ret_hi)
 {
 	*ret_lo = cycles_at(e, add_ns(real.lo, -error_ns(e, cycles_at(e, real.lo)))) - 2;
 	*ret_hi = cycles_at(e, add_ns(real.hi, 1 + error_ns(e, cycles_at(e, real.hi)))) + 2;
@@ -425,8 +426,8 @@ static struct clock_values time_of_cycles(const struct entry *e, __u64 lo, __u64
 }
 
 /* Returns the counter while MONOTONIC_RAW was in @raw. */
-static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_values raw, __u64 *ret_lo,
-			  __u64 *ret_hi)
+static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_values raw,
+			  __u64 *ret_lo, __u64 *ret_hi)
 {
 	__s64 lo = cycles_of_ns(t->rate_mult, add_ns(raw.lo, -t->raw_ns - 1));
 	__s64 hi = cycles_of_ns(t->rate_mult, add_ns(raw.hi, -t->raw_ns + 1));
