@@ -44,6 +44,7 @@ struct tsct_history {
 	struct history_run *runs;
 	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
+	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
 	__u32 last_pairing_epoch;
 	__u32 source;
 	bool has_source;
@@ -137,6 +138,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 				h->real[i].pairing = h->nr_pairings + 1;
 		h->unpaired = h->nr_real;
 		h->last_pairing_epoch = record->epoch;
+		h->last_pairing = h->nr_pairings + 1;
 		return tsct_array_add(&h->pairings, &h->nr_pairings, &record->pairing, sizeof(record->pairing));
 	default:
 		return 0;
@@ -150,11 +152,11 @@ static int close_end(struct tsct_history *h)
 	int err = 0;
 
 	for (i = h->unpaired; i < h->nr_real; i++)
-		if (h->nr_pairings && h->real[i].epoch == h->last_pairing_epoch)
-			h->real[i].pairing = h->nr_pairings;
+		if (h->real[i].epoch == h->last_pairing_epoch)
+			h->real[i].pairing = h->last_pairing;
 	for (i = 0; i < h->nr_end && !err; i++) {
-		if (h->nr_pairings && h->end[i].epoch == h->last_pairing_epoch)
-			h->end[i].pairing = h->nr_pairings;
+		if (h->end[i].epoch == h->last_pairing_epoch)
+			h->end[i].pairing = h->last_pairing;
 		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
 	}
 	h->nr_end = 0;
@@ -228,6 +230,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
+	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
@@ -252,6 +256,10 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
+	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	if (!h->last_pairing ||
+	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
+		h->last_pairing = 0;
 	for (i = 0; i < copy->nr_segments && !err; i++) {
 		record.segment = copy->segments[i];
 		record.kind = (__s64)(copy->state.real.as_of_cycles -
