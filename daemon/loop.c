@@ -48,7 +48,6 @@ struct loop {
 	struct tsct_server *server;
 	struct control *control;
 	struct peers *peers;
-	struct history *history;
 	struct kernel_events module_events;
 	int interval_ms;
 	struct tick_schedule ticks;
@@ -93,9 +92,6 @@ static void timekeeper_acted(struct loop *loop)
 	}
 	schedule_tick(loop);
 	peers_tick(loop->peers);
-	if (history_tick)
-		history_tick(loop->history, loop->timekeeper, loop->platform->file.page,
-			     peers_history_days(loop->peers));
 }
 
 static void tick_timekeeper(struct loop *loop)
@@ -307,12 +303,12 @@ static int open_all(struct loop *loop, const char *run_dir)
 }
 
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,
-	     struct tsct_server *server, struct peers *peers, struct history *history,
+	     struct tsct_server *server, struct peers *peers,
 	     const char *run_dir, int interval_ms)
 {
 	struct loop loop = {
 		.timekeeper = timekeeper, .platform = platform,
-		.server = server, .peers = peers, .history = history,
+		.server = server, .peers = peers,
 		.interval_ms = interval_ms,
 		.epoll = -1, .signals = -1,
 		.has_supervisor = getenv("NOTIFY_SOCKET"),

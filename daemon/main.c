@@ -209,10 +209,9 @@ static int check_config(const char *path, bool named)
 
 /* ---- from start to stop ------------------------------------------------- */
 
-static int serve(struct platform *platform, struct peers *peers, const char *state_dir,
+static int serve(struct platform *platform, struct peers *peers,
 		 const char *run_dir, int interval_ms)
 {
-	struct history *history = history_open ? history_open(state_dir) : NULL;
 	struct tsct_server *server = NULL;
 	struct kept_channels *kept = NULL;
 	struct timekeeper timekeeper;
@@ -221,7 +220,7 @@ static int serve(struct platform *platform, struct peers *peers, const char *sta
 
 	err = timekeeper_start(&timekeeper, &platform->ops);
 	if (err)
-		goto close_history;
+		return err;
 	err = peers_start(peers, &timekeeper, platform);
 	if (err)
 		goto stop_timekeeper;
@@ -235,7 +234,7 @@ static int serve(struct platform *platform, struct peers *peers, const char *sta
 		/* Programs that are running already connect when the loop serves the
 		 * socket. */
 		tsct_programs_notify();
-		err = loop_run(&timekeeper, platform, server, peers, history, run_dir,
+		err = loop_run(&timekeeper, platform, server, peers, run_dir,
 			       interval_ms);
 	}
 	tsct_server_stop(server);
@@ -243,9 +242,6 @@ static int serve(struct platform *platform, struct peers *peers, const char *sta
 stop_timekeeper:
 	timekeeper_stop(&timekeeper);
 	peers_stop(peers);
-close_history:
-	if (history_close)
-		history_close(history);
 	return err;
 }
 
@@ -280,8 +276,8 @@ static int run_daemon(const struct options *options)
 	if (!err) {
 		err = platform_open(&platform, &platform_options);
 		if (!err) {
-			err = serve(&platform, peers, net.state_dir,
-				    platform_options.run_dir, options->interval_ms);
+			err = serve(&platform, peers, platform_options.run_dir,
+				    options->interval_ms);
 			platform_close(&platform);
 		}
 		peers_close(peers);

@@ -4,19 +4,16 @@
 #define TSCTRACED_H
 
 #include "daemon/clock/platform_linux.h"
-#include "lib/base/wing.h"
 #include "lib/provider/server.h"
 
 /* ---- loop.c: the event loop, with the daemon's only blocking system call -- */
 
-struct history;
 struct peers;
 
 /*
  * loop_run - run the timekeeper, the peers, the server of channels and the
  * control socket until SIGTERM or SIGINT
  * @run_dir: directory of the control socket
- * @history: NULL: none
  * @interval_ms: time between two samples, ms; varies by up to a quarter of it (struct
  *	tick_schedule)
  *
@@ -25,22 +22,8 @@ struct peers;
  * -errno.
  */
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,
-	     struct tsct_server *server, struct peers *peers, struct history *history,
+	     struct tsct_server *server, struct peers *peers,
 	     const char *run_dir, int interval_ms);
-
-/* ---- history/history.c, a part that a build can leave out ------------------ */
-
-/*
- * Keeps the clock's past for trace-ctl time, in files of @state_dir.
- *
- * history_open - returns NULL, logged, on an error
- * history_tick - to be called after each action of the timekeeper. @days: number of days to
- *	keep; 0: none
- */
-TSCT_WING struct history *history_open(const char *state_dir);
-TSCT_WING void history_tick(struct history *history, const struct timekeeper *timekeeper,
-			    const struct tsct_clock_page *page, unsigned int days);
-TSCT_WING void history_close(struct history *history);
 
 /* ---- kept_channels.c ------------------------------------------------------ */
 

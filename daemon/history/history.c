@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/config/log.h"
-#include "daemon/tsctraced.h"
+#include "daemon/clock/platform_linux.h"
 #include "lib/base/sysfs_read.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/clockpage/latch.h"
@@ -266,16 +266,7 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 	note(h, err, "cannot begin a file of the history of the clock");
 }
 
-void history_tick(struct history *h, const struct timekeeper *k,
-		  const struct tsct_clock_page *page, unsigned int days)
-{
-	struct tsct_clock_copy copy;
-
-	if (h && page && !tsct_latch_read_copy(page, &copy) && copy.state.status)
-		history_feed(h, k, &copy, days);
-}
-
-struct history *history_open(const char *state_dir)
+static struct history *history_open(const char *state_dir)
 {
 	struct history *h = calloc(1, sizeof(*h));
 	char id[64] = "";
@@ -304,7 +295,7 @@ struct history *history_open(const char *state_dir)
 	return NULL;
 }
 
-void history_close(struct history *h)
+static void history_close(struct history *h)
 {
 	if (!h)
 		return;
@@ -312,4 +303,28 @@ void history_close(struct history *h)
 		tsct_history_flush(&h->writer, &h->copy);
 	close_file(h);
 	free(h);
+}
+
+/* ---- the daemon's history -------------------------------------------------- */
+
+static struct history *running;
+
+static void close_at_exit(void)
+{
+	history_close(running);
+}
+
+void history_tick(const char *state_dir, const struct timekeeper *k,
+		  const struct tsct_clock_page *page, unsigned int days)
+{
+	static bool opened;
+	struct tsct_clock_copy copy;
+
+	if (!opened) {
+		opened = true;
+		running = history_open(state_dir);
+		atexit(close_at_exit);
+	}
+	if (running && page && !tsct_latch_read_copy(page, &copy) && copy.state.status)
+		history_feed(running, k, &copy, days);
 }

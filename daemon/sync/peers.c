@@ -100,11 +100,6 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	return 0;
 }
 
-unsigned int peers_history_days(const struct peers *p)
-{
-	return p->config ? p->config->history_days : CONFIG_HISTORY_DAYS;
-}
-
 /* ---- updates after the timekeeper's ticks --------------------------------- */
 
 /* Polls all sources after a change of the network. A change within a second after such a
@@ -127,6 +122,9 @@ void peers_tick(struct peers *p)
 {
 	const struct tsct_clock_state *state;
 
+	if (history_tick)
+		history_tick(p->options.state_dir, p->timekeeper, p->clock.platform->file.page,
+			     p->config ? p->config->history_days : CONFIG_HISTORY_DAYS);
 	if (!p->cluster)
 		return;
 	packet_clock_refresh(&p->clock);

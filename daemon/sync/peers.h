@@ -71,9 +71,6 @@ void peers_tick(struct peers *peers);
  * end of a session, or a new configuration. */
 bool peers_urgent(struct peers *peers);
 
-/* Returns for how many days the clock's history is kept, as configured; 0: not at all. */
-unsigned int peers_history_days(const struct peers *peers);
-
 /* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",
  * "sync" or "timesync N". Returns false, without an answer, for any other request. */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);

@@ -44,6 +44,7 @@ struct tsct_history {
 	struct history_run *runs;
 	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
+	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
 	__u32 last_pairing_epoch;
 	__u32 source;
 	bool has_source;
@@ -137,6 +138,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 				h->real[i].pairing = h->nr_pairings + 1;
 		h->unpaired = h->nr_real;
 		h->last_pairing_epoch = record->epoch;
+		h->last_pairing = h->nr_pairings + 1;
 		return tsct_array_add(&h->pairings, &h->nr_pairings, &record->pairing, sizeof(record->pairing));
 	default:
 		return 0;
@@ -150,11 +152,11 @@ static int close_end(struct tsct_history *h)
 	int err = 0;
 
 	for (i = h->unpaired; i < h->nr_real; i++)
-		if (h->nr_pairings && h->real[i].epoch == h->last_pairing_epoch)
-			h->real[i].pairing = h->nr_pairings;
+		if (h->real[i].epoch == h->last_pairing_epoch)
+			h->real[i].pairing = h->last_pairing;
 	for (i = 0; i < h->nr_end && !err; i++) {
-		if (h->nr_pairings && h->end[i].epoch == h->last_pairing_epoch)
-			h->end[i].pairing = h->nr_pairings;
+		if (h->end[i].epoch == h->last_pairing_epoch)
+			h->end[i].pairing = h->last_pairing;
 		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
 	}
 	h->nr_end = 0;
@@ -228,6 +230,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
+	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
@@ -252,6 +256,10 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
+	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	if (!h->last_pairing ||
+	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
+		h->last_pairing = 0;
 	for (i = 0; i < copy->nr_segments && !err; i++) {
 		record.segment = copy->segments[i];
 		record.kind = (__s64)(copy->state.real.as_of_cycles -
@@ -364,7 +372,7 @@ static int make_runs(struct tsct_history *h)
 
 /* ---- one entry ------------------------------------------------------------ */
 
-struct interval {
+struct clock_values {
 	__s64 lo, hi;
 };
 
@@ -410,23 +418,24 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 }
 
 /* Returns the counter while CLOCK_REALTIME was in @real, by an entry. */
-static void cycles_of_real(const struct entry *e, struct interval real, __u64 *ret_lo, __u64 *ret_hi)
+static void cycles_of_real(const struct entry *e, struct clock_values real, __u64 *ret_lo,
+			   __u64 *ret_hi)
 {
 	*ret_lo = cycles_at(e, add_ns(real.lo, -error_ns(e, cycles_at(e, real.lo)))) - 2;
 	*ret_hi = cycles_at(e, add_ns(real.hi, 1 + error_ns(e, cycles_at(e, real.hi)))) + 2;
 }
 
-static struct interval time_of_cycles(const struct entry *e, __u64 lo, __u64 hi)
+static struct clock_values time_of_cycles(const struct entry *e, __u64 lo, __u64 hi)
 {
-	return (struct interval) {
+	return (struct clock_values) {
 		add_ns(tsct_clock_params_ns(&e->params, lo), -error_ns(e, lo)),
 		add_ns(tsct_clock_params_ns(&e->params, hi), error_ns(e, hi)),
 	};
 }
 
 /* Returns the counter while MONOTONIC_RAW was in @raw. */
-static void cycles_of_raw(const struct tsct_history_pairing *t, struct interval raw, __u64 *ret_lo,
-			  __u64 *ret_hi)
+static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_values raw,
+			  __u64 *ret_lo, __u64 *ret_hi)
 {
 	__s64 lo = cycles_of_ns(t->rate_mult, add_ns(raw.lo, -t->raw_ns - 1));
 	__s64 hi = cycles_of_ns(t->rate_mult, add_ns(raw.hi, -t->raw_ns + 1));
@@ -447,8 +456,8 @@ static bool is_of_counter(enum tsct_history_clock clock)
  * entry knows nothing of that clock.
  */
 static bool interval_of(const struct tsct_history *h, const struct entry *e,
-			enum tsct_history_clock clock, struct interval value,
-			struct interval *ret)
+			enum tsct_history_clock clock, struct clock_values value,
+			struct clock_values *ret)
 {
 	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
 	__u64 lo, hi;
@@ -459,7 +468,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 		if (!t || !t->has_raw)
 			return false;
 		cycles_of_raw(t, value, &lo, &hi);
-		*ret = (struct interval) { (__s64)lo, (__s64)hi };
+		*ret = (struct clock_values) { (__s64)lo, (__s64)hi };
 		return true;
 	case TSCT_HISTORY_MONOTONIC:
 	case TSCT_HISTORY_BOOTTIME:
@@ -479,10 +488,10 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 
 /* Gets the time of a value by an entry, as interval_of(). */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
-		    enum tsct_history_clock clock, struct interval value,
+		    enum tsct_history_clock clock, struct clock_values value,
 		    struct tsct_history_time *ret)
 {
-	struct interval real;
+	struct clock_values real;
 
 	if (!interval_of(h, e, clock, value, &real))
 		return false;
@@ -505,9 +514,9 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 
 /* Where a value of a clock lies beside an entry: -1, 0, 1 */
 static int compare_value(const struct tsct_history *h, const struct entry *e,
-			 enum tsct_history_clock clock, struct interval value)
+			 enum tsct_history_clock clock, struct clock_values value)
 {
-	struct interval at;
+	struct clock_values at;
 
 	interval_of(h, e, clock, value, &at);
 	if (is_of_counter(clock))
@@ -563,7 +572,7 @@ struct search {
 
 /* Adds the time of a value by the entries of a run. */
 static void search_run(const struct tsct_history *h, const struct history_run *run,
-		       enum tsct_history_clock clock, struct interval value,
+		       enum tsct_history_clock clock, struct clock_values value,
 		       struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
 	__u32 end = run->first + run->nr, lo = run->first, hi = end, i;
@@ -604,7 +613,7 @@ static void search_run(const struct tsct_history *h, const struct history_run *r
 }
 
 static void convert_any(const struct tsct_history *h, enum tsct_history_clock clock,
-		       struct interval value, struct tsct_history_time *ret, unsigned int *nr,
+		       struct clock_values value, struct tsct_history_time *ret, unsigned int *nr,
 		       struct search *search)
 {
 	__u32 i;
@@ -643,7 +652,7 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 }
 
 /* Converts a value of the cluster's time: there may be several timelines. */
-static void convert_cluster(const struct tsct_history *h, struct interval value,
+static void convert_cluster(const struct tsct_history *h, struct clock_values value,
 			    struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
 	__u64 lo, hi;
@@ -664,7 +673,7 @@ static void convert_cluster(const struct tsct_history *h, struct interval value,
 		}
 		if (find_entry(h->cluster, h->nr_cluster, lo) &&
 		    find_entry(h->cluster, h->nr_cluster, hi))
-			convert_any(h, TSCT_HISTORY_TSC, (struct interval) { (__s64)lo, (__s64)hi },
+			convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) { (__s64)lo, (__s64)hi },
 			    ret, nr, search);
 	}
 }
@@ -672,7 +681,7 @@ static void convert_cluster(const struct tsct_history *h, struct interval value,
 int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, __u64 lo, __u64 hi,
 			 struct tsct_history_time ret[TSCT_HISTORY_TIMES], unsigned int *ret_nr)
 {
-	const struct interval value = { (__s64)lo, (__s64)hi };
+	const struct clock_values value = { (__s64)lo, (__s64)hi };
 	struct search search = { 0 };
 	unsigned int i;
 	int err;

@@ -31,8 +31,10 @@ run_says 2 "not a boot id; give 32 hexadecimal" time --boot 12x 5
 ok "wrong usage"
 
 # --- a daemon -----------------------------------------------------------------------------
+# A cluster's time that is CLOCK_REALTIME
+printf 'synced-cluster error 1000\nhistory 2\n' >"$work/conf"
 start_daemon() {
-	"$daemon" --run-dir "$work/run" --no-network --interval-ms 100 2>>"$work/daemon.log" &
+	"$daemon" --run-dir "$work/run" --config "$work/conf" --interval-ms 100 2>>"$work/daemon.log" &
 	pid=$!
 }
 synced() { "$ctl" clock --wait-synced=0 >/dev/null 2>&1; }
@@ -90,7 +92,7 @@ clocks read >>"$work/seen"
 wait_for "numbers from before and after convert" converts
 kill "$pid"
 wait "$pid" || fail "the daemon failed"
-converts || fail "after the daemon's end: $(cat "$work/out" "$work/err")"
+converts --cluster || fail "after the daemon's end: $(cat "$work/out" "$work/err")"
 ok "kill -9, and a second daemon: $(tail -n 1 "$work/out")"
 
 # --- a history that is cut, without the clock file ------------------------------------------

@@ -386,6 +386,10 @@ TEST(test_ambiguous)
 	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real, (__u64)real,
 					      found, &nr), -EOVERFLOW);
 	/* The disruption itself: from the last sample before it to the first params after it */
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono - 3 * NS_PER_S,
+					      (__u64)mono - 2 * NS_PER_S, found, &nr), 0);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono - 3 * NS_PER_S,
+					      (__u64)mono + 500000, found, &nr), -ENODATA);
 	mono += 500000;
 	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono, (__u64)mono,
 					      found, &nr), -ENODATA);
@@ -588,7 +592,6 @@ TEST(test_foreign_files)
 		ck_assert_msg(strstr(found.foreign, reasons[i]), "%s", found.foreign);
 	}
 	history_close(h);
-	h = NULL;
 }
 
 /* A directory that cannot be written: logged once, and once when it can be again. */

@@ -137,7 +137,8 @@ struct number_span {
 
 /* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
  * NULL: none */
-static const char *parse_number(const struct time_options *o, const char *text, struct number_span *ret)
+static const char *parse_number(const struct time_options *o, const char *text,
+				struct number_span *ret)
 {
 	bool negative = *text == '-';
 	const char *at = text + negative;
