@@ -63,8 +63,8 @@ static const struct argp_option option_table[] = {
 	  "Directory for the clock file, sockets and lock (default: "
 	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
-	  "Directory in which the counter's rate and the node id are saved over "
-	  "restarts (default: " DRIFT_FILE_DIR ", or the run-time directory if that is "
+	  "Directory in which the counter's rate, the node id and the clock's history are "
+	  "saved over restarts (default: " DRIFT_FILE_DIR ", or the run-time directory if that is "
 	  "not " TSCT_RUN_DIR ")", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
 	  "Device in which the hypervisor reports migrations of this virtual "

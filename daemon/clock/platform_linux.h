@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "disruption.h"
+#include "lib/base/wing.h"
 #include "module_clock.h"
 #include "timekeeper.h"
 
@@ -116,6 +117,10 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 
 /* Removes the drift file, because the counter's rate has changed. */
 void drift_file_forget(struct drift_file *file);
+
+/* Wing daemon/history: keeps the clock's past in @state_dir, for @days; 0: does not */
+TSCT_WING void history_tick(const char *state_dir, const struct timekeeper *timekeeper,
+			    const struct tsct_clock_page *page, unsigned int days);
 
 /* ---- platform_linux.c ----------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #define WORDS_MAX	32	/* limit of words per line */
 #define LINE_MAX_SIZE	1024	/* size of the line buffer, bytes; includes newline and NUL */
 #define KEY_MAX		0xffffffffLL
+#define HISTORY_DAYS_MAX 3650
 
 /* Default poll intervals, 2^n s. NTP servers are polled less often, because many
  * other clients use them. */
@@ -244,6 +245,16 @@ static void take_ratelimit(struct config_reader *r)
 	}
 }
 
+static void take_history(struct config_reader *r)
+{
+	const bool off = r->nr == 2 && !strcmp(r->word[1], "off");
+
+	r->config->history_days = off ? 0 :
+		(unsigned int)next_number(r, "history", 1, HISTORY_DAYS_MAX);
+	if (off)
+		next_word(r);
+}
+
 static void take_name(struct config_reader *r)
 {
 	next_text(r, "name", "give a name", r->config->name,
@@ -466,6 +477,7 @@ static const struct directive {
 	{ "child", take_child, true },
 	{ "deny", take_rule, true },
 	{ "fit", take_fit, false },
+	{ "history", take_history, false },
 	{ "keyfile", take_keyfile, false },
 	{ "listen", take_listen, true },
 	{ "master", take_source, true },
@@ -617,6 +629,7 @@ int config_load(const char *path, config_report_fn *report_to,
 		err = -ENOMEM;
 	if (!err) {
 		r.config->port = TSCT_NTP_PORT;
+		r.config->history_days = CONFIG_HISTORY_DAYS;
 		r.config->ratelimit = (struct tsct_ratelimit_options) {
 			.interval_us = 976, .burst = 128, .leak = 3,
 		};

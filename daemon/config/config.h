@@ -21,6 +21,7 @@
 #define CONFIG_CHILDREN_MAX TSCT_MEMBERS_MAX
 #define CONFIG_POLL_MIN	-6
 #define CONFIG_POLL_MAX	17
+#define CONFIG_HISTORY_DAYS 7
 
 /* Directive "master ADDRESS" or "ntp ADDRESS" */
 struct config_source {
@@ -71,6 +72,7 @@ struct config {
 	 * synced-cluster, ns; 0: use the bound to UTC that ClockBound or the kernel states */
 	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
+	unsigned int history_days;	/* days of the clock's history that are kept; 0: none */
 	int stratum;			/* configured NTP stratum of answers; 0: not
 					 * configured: 10, or "unsynchronized" while
 					 * the kernel's clock is unsynchronized */

@@ -122,6 +122,9 @@ void peers_tick(struct peers *p)
 {
 	const struct tsct_clock_state *state;
 
+	if (history_tick)
+		history_tick(p->options.state_dir, p->timekeeper, p->clock.platform->file.page,
+			     p->config ? p->config->history_days : CONFIG_HISTORY_DAYS);
 	if (!p->cluster)
 		return;
 	packet_clock_refresh(&p->clock);

@@ -54,8 +54,8 @@ unowned >/tmp/before
 # --- an older version, in use ---------------------------------------------------------
 install /out/old
 echo "name packagetest" >>/etc/tsctrace/tsctraced.conf
-mkdir -p /var/lib/tsctrace/recording
-touch /var/lib/tsctrace/{rate,node,recording/metadata}
+mkdir -p /var/lib/tsctrace/{recording,history}
+touch /var/lib/tsctrace/{rate,node,history/0,recording/metadata}
 [ "$(dpkg-query -W -f '${Version}' tsctrace)" = "0.0.9$revision" ] || fail "0.0.9 is not installed"
 
 # --- upgrade --------------------------------------------------------------------------

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
+ * trace-ctl time. A file begins at the start of the daemon, or when the one before has
+ * FILE_BYTES. Files are removed when they are too old, or too large together, oldest first.
+ *
+ * Each record is written with one write(), so a killed daemon leaves whole records, except on
+ * a full disk: then what was written of the record is cut off again. Nothing is synced to the
+ * disk: a crash of the machine loses what the kernel had not written, as of any log.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config/log.h"
+#include "daemon/clock/platform_linux.h"
+#include "lib/base/sysfs_read.h"
+#include "lib/clockpage/clock_params.h"
+#include "lib/clockpage/latch.h"
+#include "lib/history/history.h"
+
+#define FILE_BYTES	1000000
+#define NUMBER_MAX	999999
+/* Two crystals that no measurement compares at this moment, see TSCT_RATE_WANDER_PPB */
+#define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
+
+struct history {
+	char dir[4096];
+	__u8 boot_id[16];
+	char boot[33];			/* boot_id in hexadecimal */
+	int fd;				/* the present file; -1: none */
+	off_t size;
+	__u32 source;
+	unsigned int days;
+	struct tsct_history_writer writer;
+	struct tsct_clock_copy copy;	/* the published clock at the last tick */
+	bool was_reset;			/* the counter is another one than in earlier files */
+	int err;			/* of the last write or open; logged when it changes */
+};
+
+/* ---- files ---------------------------------------------------------------- */
+
+static void note(struct history *h, int err, const char *what)
+{
+	if (err && err != h->err)
+		log_warning("%s: %s: %s; trace-ctl time will not know the time from now on; "
+			    "make room, or give 'history off'", h->dir, what, strerror(-err));
+	if (!err && h->err)
+		log_info("%s: the history of the clock is written again", h->dir);
+	h->err = err;
+}
+
+static bool is_history(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == 32 && name[32] == '.' &&
+		name[33 + strspn(name + 33, "0123456789")] == '\0';
+}
+
+/* Removes the oldest file if the files are too old or too large. Returns whether it did. */
+static bool prune_one(struct history *h, const char *present)
+{
+	DIR *dir = opendir(h->dir);
+	char oldest[256] = "";
+	time_t oldest_s = 0;
+	off_t total = 0;
+	struct dirent *entry;
+	struct stat st;
+	bool remove;
+
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir))) {
+		if (!is_history(entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		total += st.st_size;
+		if (strcmp(entry->d_name, present) && (!*oldest || st.st_mtime < oldest_s ||
+		    (st.st_mtime == oldest_s && strcmp(entry->d_name, oldest) < 0))) {
+			snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
+			oldest_s = st.st_mtime;
+		}
+	}
+	/* Room for the present file to grow is kept. */
+	remove = *oldest && (total + FILE_BYTES > (off_t)h->days * TSCT_HISTORY_DAY_BYTES ||
+			     time(NULL) - oldest_s > (time_t)h->days * 86400);
+	if (remove && unlinkat(dirfd(dir), oldest, 0))
+		remove = false;
+	closedir(dir);
+	return remove;
+}
+
+static void close_file(struct history *h)
+{
+	if (h->fd >= 0)
+		close(h->fd);
+	h->fd = -1;
+}
+
+static int write_record(struct history *h, const struct tsct_history_record *record)
+{
+	ssize_t done = write(h->fd, record, sizeof(*record));
+
+	if (done == sizeof(*record)) {
+		h->size += done;
+		return 0;
+	}
+	if (done < 0)
+		return -errno;
+	return ftruncate(h->fd, h->size) ? -errno : -ENOSPC;
+}
+
+/*
+ * Lets the writer go on where file @nr of this boot, of a daemon before, ends: the clock's
+ * segments from before that are recorded already. Returns false if the file has no line.
+ */
+static bool resume(struct history *h, unsigned int nr)
+{
+	struct tsct_history_record record;
+	char path[sizeof(h->dir) + 64];
+	const off_t size = sizeof(record);
+	struct stat st;
+	off_t at = 0;
+	bool found = false;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, nr);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &record, (size_t)size, 0) == size &&
+	    tsct_history_valid(&record) && record.header.magic == TSCT_HISTORY_MAGIC &&
+	    record.header.version == TSCT_HISTORY_VERSION && record.header.source == h->source)
+		at = st.st_size / size * size;
+	while (!found && (at -= size) > 0)
+		found = pread(fd, &record, (size_t)size, at) == size &&
+			tsct_history_valid(&record) && record.kind == TSCT_HISTORY_REAL;
+	close(fd);
+	if (found) {
+		h->writer.real.done = record.segment.until_cycles;
+		h->writer.real.has_done = true;
+	}
+	return found;
+}
+
+/* Begins the next file of this boot. Returns 0 or -errno. */
+static int begin_file(struct history *h)
+{
+	struct tsct_history_record header = {
+		.header = {
+			.magic = TSCT_HISTORY_MAGIC, .version = TSCT_HISTORY_VERSION,
+			.record_size = sizeof(header), .source = h->source,
+		},
+	};
+	char path[sizeof(h->dir) + 64];
+	unsigned int nr = 0, found;
+	struct dirent *entry;
+	DIR *dir;
+	int tries;
+
+	close_file(h);
+	if (mkdir(h->dir, 0755) && errno != EEXIST)
+		return -errno;
+	dir = opendir(h->dir);
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (is_history(entry->d_name) && !strncmp(entry->d_name, h->boot, 32)) {
+			found = (unsigned int)strtoul(entry->d_name + 33, NULL, 10);
+			nr = found > nr ? found : nr;
+		}
+	closedir(dir);
+	for (found = nr; found && !h->writer.real.has_done && !h->was_reset; found--)
+		if (resume(h, found))
+			break;
+	/* Another daemon may use the directory, too. */
+	for (tries = 0; tries < 10 && h->fd < 0 && nr < NUMBER_MAX; tries++) {
+		snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, ++nr);
+		h->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+			     0644);
+		if (h->fd < 0 && errno != EEXIST)
+			return -errno;
+	}
+	if (h->fd < 0)
+		return -EEXIST;
+	h->size = 0;
+	while (prune_one(h, path + strlen(h->dir) + 1))
+		;
+	memcpy(header.header.boot_id, h->boot_id, sizeof(h->boot_id));
+	tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
+	return write_record(h, &header);
+}
+
+static void put(void *ctx, const struct tsct_history_record *record)
+{
+	struct history *h = ctx;
+	int err = 0;
+
+	if (h->fd < 0)
+		return;
+	err = write_record(h, record);
+	note(h, err, "cannot write the history of the clock");
+}
+
+/* ---- ticks ---------------------------------------------------------------- */
+
+/* Returns what the timekeeper's last tick measured of the clocks against each other. */
+static struct tsct_history_pairing measure(const struct timekeeper *k)
+{
+	const struct tsct_rate_window *raw = &k->est.raw;
+	const struct tsct_clock_state *state = timekeeper_state(k);
+	const struct disruption *d = &k->disruption;
+	struct tsct_history_pairing pairing = {
+		.real_min_ns = d->realtime_min_ns, .real_max_ns = d->realtime_max_ns,
+		.boot_min_ns = d->suspended_min_ns, .boot_max_ns = d->suspended_max_ns,
+		.utc_error_ns = ~0ULL,
+	};
+
+	if (raw->nr && state->rate_mult) {
+		pairing.has_raw = 1;
+		pairing.raw_before = raw->hist[raw->nr - 1].before;
+		pairing.raw_after = raw->hist[raw->nr - 1].after;
+		pairing.raw_ns = raw->hist[raw->nr - 1].ns;
+		pairing.rate_mult = state->rate_mult;
+		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
+	}
+	/* Up to the next tick, 1.25 s later, and from the one before */
+	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
+		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
+	return pairing;
+}
+
+static void history_feed(struct history *h, const struct timekeeper *k,
+			 const struct tsct_clock_copy *copy, unsigned int days)
+{
+	const struct tsct_history_input input = { .copy = copy, .pairing = measure(k) };
+	bool was_reset = false;
+	int err;
+
+	h->days = days;
+	if (!days) {
+		close_file(h);
+		h->source = TSCT_SOURCE_NR;
+		return;
+	}
+	h->copy = *copy;
+	was_reset = h->source == copy->state.source && !tsct_history_feed(&h->writer, &input);
+	if (h->source != copy->state.source || was_reset) {
+		if (h->fd >= 0)
+			tsct_history_flush(&h->writer, &h->copy);
+		close_file(h);
+		h->source = copy->state.source;
+		tsct_history_writer_init(&h->writer, put, h);
+		h->was_reset = was_reset;
+	}
+	if (h->fd >= 0 && h->size < FILE_BYTES)
+		return;
+	/* After an error, the next tick tries again. */
+	err = begin_file(h);
+	if (err)
+		close_file(h);
+	note(h, err, "cannot begin a file of the history of the clock");
+}
+
+static struct history *history_open(const char *state_dir)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	char id[64] = "";
+	int i, at = 0;
+
+	if (!h)
+		return NULL;
+	h->fd = -1;
+	h->source = TSCT_SOURCE_NR;
+	snprintf(h->dir, sizeof(h->dir), "%s/" TSCT_HISTORY_DIR, state_dir);
+	tsct_sysfs_read_line("/proc/sys/kernel/random/boot_id", id, sizeof(id));
+	for (i = 0; id[i] && at < 32; i++)
+		if (strchr("0123456789abcdef", id[i]))
+			h->boot[at++] = id[i];
+	for (i = 0; i < 16; i++) {
+		unsigned int byte = 0;
+
+		sscanf(h->boot + 2 * i, "%2x", &byte);
+		h->boot_id[i] = (__u8)byte;
+	}
+	if (at == 32)
+		return h;
+	log_warning("/proc/sys/kernel/random/boot_id: not readable; no history of the clock is "
+		    "kept; mount /proc");
+	free(h);
+	return NULL;
+}
+
+static void history_close(struct history *h)
+{
+	if (!h)
+		return;
+	if (h->fd >= 0)
+		tsct_history_flush(&h->writer, &h->copy);
+	close_file(h);
+	free(h);
+}
+
+/* ---- the daemon's history -------------------------------------------------- */
+
+static struct history *running;
+
+static void close_at_exit(void)
+{
+	history_close(running);
+}
+
+void history_tick(const char *state_dir, const struct timekeeper *k,
+		  const struct tsct_clock_page *page, unsigned int days)
+{
+	static bool opened;
+	struct tsct_clock_copy copy;
+
+	if (!opened) {
+		opened = true;
+		running = history_open(state_dir);
+		atexit(close_at_exit);
+	}
+	if (running && page && !tsct_latch_read_copy(page, &copy) && copy.state.status)
+		history_feed(running, k, &copy, days);
+}

@@ -1,0 +1,853 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
+ * lines of CLOCK_REALTIME and the pairings that hold for them. Results are of all lines that allow
+ * the value. What touches in one epoch is one result; an interval that reaches beyond what lines
+ * cover is none, because nothing is known there.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "history.h"
+#include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
+
+#define BYTES_MAX	(1ULL << 30)	/* of a file */
+
+/* A line, or params */
+struct entry {
+	__u64 begin_cycles, until_cycles;	/* the counter for which the entry is used */
+	__u64 sampled_cycles;			/* live: last sample that saw the entry */
+	struct tsct_clock_params params;	/* of a line: no slew, one error */
+	__u64 master;
+	__u32 epoch, cause;
+	__u32 pairing;		/* index + 1; 0: none */
+	bool live;		/* an open end: OPEN or LIVE */
+};
+
+/* Entries of one epoch in the order of the counter, each with or each without a pairing, so that
+ * the values of each clock are in order, too */
+struct history_run {
+	__u32 first, nr;
+};
+
+struct tsct_history {
+	struct entry *real, *cluster;
+	struct tsct_history_pairing *pairings;
+	struct history_run *runs;
+	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
+	__u32 unpaired;		/* first line of REAL that waits for its pairing */
+	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
+	__u32 last_pairing_epoch;
+	__u32 source;
+	bool has_source;
+	struct entry *end;	/* open end of the present file, dropped where a line follows */
+	__u32 nr_end;
+	bool sorted;
+	/* what was recorded before the counter was reset, or had another source */
+	struct tsct_history *older;
+};
+
+struct tsct_history *tsct_history_new(void)
+{
+	return calloc(1, sizeof(struct tsct_history));
+}
+
+void tsct_history_free(struct tsct_history *h)
+{
+	if (!h)
+		return;
+	tsct_history_free(h->older);
+	free(h->real);
+	free(h->cluster);
+	free(h->pairings);
+	free(h->runs);
+	free(h->end);
+	free(h);
+}
+
+/* ---- records -------------------------------------------------------------- */
+
+static struct entry line_of(const struct tsct_clock_segment *segment)
+{
+	return (struct entry) {
+		.begin_cycles = segment->base_cycles,
+		.params = {
+			.base_cycles = segment->base_cycles, .base_ns = segment->base_ns,
+			.mult = segment->mult, .slew_mult = segment->mult,
+			.as_of_cycles = segment->until_cycles,
+			.past_error_ps = segment->error_ps,
+		},
+		.until_cycles = segment->until_cycles,
+		.epoch = segment->epoch, .cause = segment->cause, .master = segment->reserved,
+	};
+}
+
+static bool is_credible(const struct tsct_clock_segment *segment)
+{
+	return (__s64)(segment->until_cycles - segment->base_cycles) > 0 && segment->mult &&
+		tsct_cycles_ns(segment->mult, (__s64)(segment->until_cycles -
+			       segment->base_cycles)) < LLONG_MAX / 4;
+}
+
+static int add_end(struct tsct_history *h, const struct entry *entry)
+{
+	return tsct_array_add(&h->end, &h->nr_end, entry, sizeof(*entry));
+}
+
+static int add_record(struct tsct_history *h, const struct tsct_history_record *record)
+{
+	struct entry entry;
+	__u32 i;
+
+	switch (record->kind) {
+	case TSCT_HISTORY_REAL:
+		if (!is_credible(&record->segment))
+			return 0;
+		entry = line_of(&record->segment);
+		h->nr_end = 0;
+		return tsct_array_add(&h->real, &h->nr_real, &entry, sizeof(entry));
+	case TSCT_HISTORY_OPEN:
+		entry = line_of(&record->segment);
+		entry.live = true;
+		entry.sampled_cycles = entry.begin_cycles;
+		return is_credible(&record->segment) ? add_end(h, &entry) : 0;
+	case TSCT_HISTORY_CLUSTER:
+		entry = line_of(&record->segment);
+		return is_credible(&record->segment) ?
+			tsct_array_add(&h->cluster, &h->nr_cluster, &entry, sizeof(entry)) : 0;
+	case TSCT_HISTORY_LIVE:
+		entry = (struct entry) { .epoch = record->epoch, .live = true };
+		memcpy(&entry.params, record->params, sizeof(record->params));
+		entry.begin_cycles = entry.params.base_cycles;
+		entry.sampled_cycles = entry.params.as_of_cycles;
+		entry.until_cycles = entry.params.void_after_cycles;
+		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult)
+			return 0;
+		return add_end(h, &entry);
+	case TSCT_HISTORY_PAIRING:
+		for (i = h->unpaired; i < h->nr_real; i++)
+			if (h->real[i].epoch == record->epoch)
+				h->real[i].pairing = h->nr_pairings + 1;
+		h->unpaired = h->nr_real;
+		h->last_pairing_epoch = record->epoch;
+		h->last_pairing = h->nr_pairings + 1;
+		return tsct_array_add(&h->pairings, &h->nr_pairings, &record->pairing, sizeof(record->pairing));
+	default:
+		return 0;
+	}
+}
+
+/* The last pairing also holds for the open end of its epoch, and for lines whose own was lost. */
+static int close_end(struct tsct_history *h)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = h->unpaired; i < h->nr_real; i++)
+		if (h->real[i].epoch == h->last_pairing_epoch)
+			h->real[i].pairing = h->last_pairing;
+	for (i = 0; i < h->nr_end && !err; i++) {
+		if (h->end[i].epoch == h->last_pairing_epoch)
+			h->end[i].pairing = h->last_pairing;
+		err = tsct_array_add(&h->real, &h->nr_real, &h->end[i], sizeof(h->end[i]));
+	}
+	h->nr_end = 0;
+	h->unpaired = h->nr_real;
+	return err;
+}
+
+/* Returns true if @segment contradicts what is recorded: at a lower counter, it has a later time. A
+ * daemon that starts may record lines of the one before again, which agree. */
+static bool contradicts(const struct tsct_history *h, const struct tsct_clock_segment *segment)
+{
+	const struct tsct_clock_params *p = NULL;
+	__s64 off;
+	__u32 i;
+
+	for (i = h->nr_real; i-- > 0; ) {
+		if (h->real[i].live)
+			continue;
+		p = p ?: &h->real[i].params;
+		if (h->real[i].begin_cycles > segment->base_cycles ||
+		    h->real[i].until_cycles < segment->base_cycles)
+			continue;
+		off = tsct_clock_params_ns(&h->real[i].params, segment->base_cycles) -
+			segment->base_ns;
+		return (__u64)(off < 0 ? -off : off) >
+			(h->real[i].params.past_error_ps + segment->error_ps) / 1000 + 4;
+	}
+	return p && segment->base_cycles < p->base_cycles && segment->base_ns > p->base_ns;
+}
+
+static bool is_reset(const struct tsct_history *h, const char *bytes, size_t len)
+{
+	struct tsct_history_record record;
+	size_t at;
+
+	for (at = 0; len - at >= sizeof(record); at += sizeof(record)) {
+		memcpy(&record, bytes + at, sizeof(record));
+		if (record.kind == TSCT_HISTORY_REAL && tsct_history_valid(&record))
+			return contradicts(h, &record.segment);
+	}
+	return false;
+}
+
+int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, const __u8 *boot_id,
+		     unsigned int *ret_damaged)
+{
+	struct tsct_history_record record;
+	size_t at;
+	int err = 0;
+
+	if (len < sizeof(record))
+		return -EINVAL;
+	memcpy(&record, bytes, sizeof(record));
+	if (record.header.magic != TSCT_HISTORY_MAGIC)
+		return -EINVAL;
+	if (record.header.version != TSCT_HISTORY_VERSION)
+		return -EPROTO;
+	if (!tsct_history_valid(&record) || record.kind != TSCT_HISTORY_HEADER ||
+	    record.header.record_size != sizeof(record))
+		return -EINVAL;
+	if (boot_id && memcmp(record.header.boot_id, boot_id, 16))
+		return -ESTALE;
+	if (h->has_source && (h->source != record.header.source ||
+			      is_reset(h, (const char *)bytes, len))) {
+		struct tsct_history *older = malloc(sizeof(*older));
+
+		if (!older)
+			return -ENOMEM;
+		*older = *h;
+		*h = (struct tsct_history) { .older = older };
+	}
+	h->source = record.header.source;
+	h->has_source = true;
+	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	h->last_pairing = 0;
+	h->sorted = false;
+	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
+		memcpy(&record, (const char *)bytes + at, sizeof(record));
+		if (tsct_history_valid(&record))
+			err = add_record(h, &record);
+		else
+			++*ret_damaged;
+	}
+	/* The open end of the file before this one, if this one has no line, is followed by
+	 * this one's. */
+	return err ?: close_end(h);
+}
+
+int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *copy)
+{
+	struct tsct_history_record record = { 0 };
+	int err = 0;
+	__u32 i;
+
+	if (h->has_source && h->source != copy->state.source)
+		return 0;
+	h->source = copy->state.source;
+	h->has_source = true;
+	h->sorted = false;
+	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	if (!h->last_pairing ||
+	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
+		h->last_pairing = 0;
+	for (i = 0; i < copy->nr_segments && !err; i++) {
+		record.segment = copy->segments[i];
+		record.kind = (__s64)(copy->state.real.as_of_cycles -
+				      record.segment.until_cycles) >= 0 ||
+			record.segment.epoch != copy->state.epoch ?
+			TSCT_HISTORY_REAL : TSCT_HISTORY_OPEN;
+		err = add_record(h, &record);
+	}
+	if (!err && tsct_status_has_time(copy->state.status)) {
+		record = (struct tsct_history_record) {
+			.kind = TSCT_HISTORY_LIVE, .epoch = copy->state.epoch,
+		};
+		memcpy(record.params, &copy->state.real, sizeof(record.params));
+		err = add_record(h, &record);
+	}
+	return err ?: close_end(h);
+}
+
+/* ---- runs ----------------------------------------------------------------- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->begin_cycles != y->begin_cycles)
+		return x->begin_cycles < y->begin_cycles ? -1 : 1;
+	if (x->live != y->live)
+		return x->live ? 1 : -1;
+	return x->params.as_of_cycles < y->params.as_of_cycles ? -1 :
+		x->params.as_of_cycles > y->params.as_of_cycles;
+}
+
+/* Ends an open end where @next begins; at its last sample, if the clock was disrupted in between
+ * or @next is not where the open end leads. */
+static void end_before(struct entry *open, const struct entry *next)
+{
+	__s64 off = tsct_clock_params_ns(&open->params, next->begin_cycles) -
+		tsct_clock_params_ns(&next->params, next->begin_cycles);
+	__u64 bound_ps = tsct_add_saturating(
+		tsct_clock_params_error_ps(&open->params, next->begin_cycles),
+		tsct_clock_params_error_ps(&next->params, next->begin_cycles));
+
+	open->until_cycles = min(open->until_cycles, next->begin_cycles);
+	if (open->epoch != next->epoch ||
+	    (__u64)(off < 0 ? -off : off) > bound_ps / 1000 + 2)
+		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
+}
+
+/* Makes each counter value belong to one entry: to a line before an open end, to a later open
+ * end before an earlier one. Returns the number of entries that are left. */
+static __u32 cut_overlaps(struct entry *e, __u32 nr)
+{
+	__u32 i, kept = 0;
+
+	for (i = 0; i < nr; i++) {
+		struct entry now = e[i];
+
+		while (kept && e[kept - 1].live) {
+			if (e[kept - 1].begin_cycles < now.begin_cycles) {
+				end_before(&e[kept - 1], &now);
+				if (e[kept - 1].until_cycles > e[kept - 1].begin_cycles)
+					break;
+			}
+			kept--;
+		}
+		if (kept)
+			now.begin_cycles = max(now.begin_cycles, e[kept - 1].until_cycles);
+		if (now.begin_cycles < now.until_cycles)
+			e[kept++] = now;
+	}
+	return kept;
+}
+
+static __s64 begin_ns(const struct entry *e)
+{
+	return tsct_clock_params_ns(&e->params, e->begin_cycles);
+}
+
+static int make_runs(struct tsct_history *h)
+{
+	struct history_run *run = NULL;
+	__u32 i;
+
+	if (h->sorted)
+		return 0;
+	if (h->nr_real)
+		qsort(h->real, h->nr_real, sizeof(*h->real), compare_entries);
+	if (h->nr_cluster)
+		qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
+	h->nr_real = cut_overlaps(h->real, h->nr_real);
+	h->nr_cluster = cut_overlaps(h->cluster, h->nr_cluster);
+	h->unpaired = h->nr_real;
+	h->nr_runs = 0;
+	for (i = 0; i < h->nr_real; i++) {
+		if (run && h->real[i].epoch == h->real[i - 1].epoch &&
+		    !h->real[i].pairing == !h->real[i - 1].pairing &&
+		    begin_ns(&h->real[i]) >= begin_ns(&h->real[i - 1])) {
+			run->nr++;
+			continue;
+		}
+		run = tsct_array_next(&h->runs, h->nr_runs, sizeof(*run));
+		if (!run)
+			return -ENOMEM;
+		*run = (struct history_run) { i, 1 };
+		h->nr_runs++;
+	}
+	h->sorted = true;
+	return 0;
+}
+
+/* ---- one entry ------------------------------------------------------------ */
+
+struct clock_values {
+	__s64 lo, hi;
+};
+
+static __s64 add_ns(__s64 a, __s64 b)
+{
+	__s64 sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? LLONG_MAX : LLONG_MIN;
+	return sum;
+}
+
+static __s64 error_ns(const struct entry *e, __u64 cycles)
+{
+	__u64 ps = tsct_clock_params_error_ps(&e->params, cycles);
+
+	/* The time is rounded down to 1 ns, and so are readings of the clock. */
+	return ps / 1000 > LLONG_MAX / 8 ? LLONG_MAX / 8 : (__s64)(ps / 1000 + 2);
+}
+
+static __s64 cycles_of_ns(__u64 mult, __s64 ns)
+{
+	tsct_s128 cycles = (tsct_s128)ns * (1LL << TSCT_CLOCK_SHIFT) / (tsct_s128)mult;
+
+	return cycles > LLONG_MAX / 2 ? LLONG_MAX / 2 :
+		cycles < LLONG_MIN / 2 ? LLONG_MIN / 2 : (__s64)cycles;
+}
+
+/* Returns the counter at which the entry's time is about @ns, within a cycle or two. */
+static __u64 cycles_at(const struct entry *e, __s64 ns)
+{
+	const struct tsct_clock_params *p = &e->params;
+	__u64 cycles = p->base_cycles;
+	__s64 more = 1;
+	int i;
+
+	/* Each pass leaves a thousandth of the error, the difference of the slew's rate. */
+	for (i = 0; i < 6 && more; i++) {
+		more = cycles_of_ns(p->mult, add_ns(ns, -tsct_clock_params_ns(p, cycles)));
+		cycles += (__u64)more;
+	}
+	return cycles;
+}
+
+/* Returns the counter while CLOCK_REALTIME was in @real, by an entry. */
+static void cycles_of_real(const struct entry *e, struct clock_values real, __u64 *ret_lo,
+			   __u64 *ret_hi)
+{
+	*ret_lo = cycles_at(e, add_ns(real.lo, -error_ns(e, cycles_at(e, real.lo)))) - 2;
+	*ret_hi = cycles_at(e, add_ns(real.hi, 1 + error_ns(e, cycles_at(e, real.hi)))) + 2;
+}
+
+static struct clock_values time_of_cycles(const struct entry *e, __u64 lo, __u64 hi)
+{
+	return (struct clock_values) {
+		add_ns(tsct_clock_params_ns(&e->params, lo), -error_ns(e, lo)),
+		add_ns(tsct_clock_params_ns(&e->params, hi), error_ns(e, hi)),
+	};
+}
+
+/* Returns the counter while MONOTONIC_RAW was in @raw. */
+static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_values raw,
+			  __u64 *ret_lo, __u64 *ret_hi)
+{
+	__s64 lo = cycles_of_ns(t->rate_mult, add_ns(raw.lo, -t->raw_ns - 1));
+	__s64 hi = cycles_of_ns(t->rate_mult, add_ns(raw.hi, -t->raw_ns + 1));
+	double part = (double)t->rate_error_ppt * 1e-12;
+
+	*ret_lo = t->raw_before + (__u64)(lo - 2 - (__s64)(part * (double)llabs(lo)));
+	*ret_hi = t->raw_after + (__u64)(hi + 2 + (__s64)(part * (double)llabs(hi)));
+}
+
+static bool is_of_counter(enum tsct_history_clock clock)
+{
+	return clock == TSCT_HISTORY_TSC || clock == TSCT_HISTORY_MONOTONIC_RAW;
+}
+
+/*
+ * Gets what @value of @clock is by an entry: an interval of the counter, of the clocks that
+ * follow that, else one of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
+ * entry knows nothing of that clock.
+ */
+static bool interval_of(const struct tsct_history *h, const struct entry *e,
+			enum tsct_history_clock clock, struct clock_values value,
+			struct clock_values *ret)
+{
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
+	__u64 lo, hi;
+
+	*ret = value;
+	switch (clock) {
+	case TSCT_HISTORY_MONOTONIC_RAW:
+		if (!t || !t->has_raw)
+			return false;
+		cycles_of_raw(t, value, &lo, &hi);
+		*ret = (struct clock_values) { (__s64)lo, (__s64)hi };
+		return true;
+	case TSCT_HISTORY_MONOTONIC:
+	case TSCT_HISTORY_BOOTTIME:
+		if (!t || t->changed)
+			return false;
+		ret->lo = add_ns(value.lo, t->real_min_ns - 2);
+		ret->hi = add_ns(value.hi, t->real_max_ns + 2);
+		if (clock == TSCT_HISTORY_BOOTTIME) {
+			ret->lo = add_ns(ret->lo, -t->boot_max_ns - 1);
+			ret->hi = add_ns(ret->hi, -t->boot_min_ns + 1);
+		}
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* Gets the time of a value by an entry, as interval_of(). */
+static bool time_of(const struct tsct_history *h, const struct entry *e,
+		    enum tsct_history_clock clock, struct clock_values value,
+		    struct tsct_history_time *ret)
+{
+	struct clock_values real;
+
+	if (!interval_of(h, e, clock, value, &real))
+		return false;
+	if (is_of_counter(clock)) {
+		ret->lo_cycles = (__u64)real.lo;
+		ret->hi_cycles = (__u64)real.hi;
+		real = time_of_cycles(e, ret->lo_cycles, ret->hi_cycles);
+	} else {
+		cycles_of_real(e, real, &ret->lo_cycles, &ret->hi_cycles);
+	}
+	ret->real_lo_ns = real.lo;
+	ret->real_hi_ns = real.hi;
+	ret->utc_error_ns = e->pairing ? h->pairings[e->pairing - 1].utc_error_ns : ~0ULL;
+	ret->epoch = e->epoch;
+	ret->extrapolated = e->live && (__s64)(ret->hi_cycles - e->sampled_cycles) > 0;
+	return true;
+}
+
+/* ---- all entries ---------------------------------------------------------- */
+
+/* Where a value of a clock lies beside an entry: -1, 0, 1 */
+static int compare_value(const struct tsct_history *h, const struct entry *e,
+			 enum tsct_history_clock clock, struct clock_values value)
+{
+	struct clock_values at;
+
+	interval_of(h, e, clock, value, &at);
+	if (is_of_counter(clock))
+		return (__s64)((__u64)at.hi - e->begin_cycles) < 0 ? -1 :
+			(__s64)((__u64)at.lo - e->until_cycles) > 0;
+	if (add_ns(at.hi, error_ns(e, e->begin_cycles)) < begin_ns(e))
+		return -1;
+	return add_ns(at.lo, -error_ns(e, e->until_cycles)) >
+		tsct_clock_params_ns(&e->params, e->until_cycles);
+}
+
+/* Adds @t to the results, or to the one that it touches in the same epoch. */
+static void add_time(const struct tsct_history_time *t, struct tsct_history_time *ret,
+		     unsigned int *nr)
+{
+	struct tsct_history_time *last = NULL;
+	unsigned int i;
+
+	for (i = 0; i < *nr && !last; i++)
+		if (ret[i].epoch == t->epoch && (__s64)(t->lo_cycles - ret[i].hi_cycles) <= 0 &&
+		    (__s64)(ret[i].lo_cycles - t->hi_cycles) <= 0)
+			last = &ret[i];
+	if (last) {
+		last->real_lo_ns = min(last->real_lo_ns, t->real_lo_ns);
+		last->real_hi_ns = max(last->real_hi_ns, t->real_hi_ns);
+		last->lo_cycles = min(last->lo_cycles, t->lo_cycles);
+		last->hi_cycles = max(last->hi_cycles, t->hi_cycles);
+		last->utc_error_ns = max(last->utc_error_ns, t->utc_error_ns);
+		last->extrapolated |= t->extrapolated;
+	} else if (*nr < TSCT_HISTORY_TIMES) {
+		ret[(*nr)++] = *t;
+	}
+}
+
+/* Returns true if the entries from @first to @end - 1 cover an interval of the counter. */
+static bool covers(const struct entry *e, __u32 first, __u32 end, __u64 lo, __u64 hi)
+{
+	for (; first < end; first++) {
+		/* Ends of the counter's interval are rounded by 2 cycles. */
+		if ((__s64)(e[first].begin_cycles - lo) > 2)
+			return false;
+		if ((__s64)(hi - e[first].until_cycles) <= 2)
+			return true;
+		if ((__s64)(e[first].until_cycles - lo) > 0)
+			lo = e[first].until_cycles;
+	}
+	return false;
+}
+
+struct search {
+	bool before, after, inside, any;
+};
+
+/* Adds the time of a value by the entries of a run. */
+static void search_run(const struct tsct_history *h, const struct history_run *run,
+		       enum tsct_history_clock clock, struct clock_values value,
+		       struct tsct_history_time *ret, unsigned int *nr, struct search *search)
+{
+	__u32 end = run->first + run->nr, lo = run->first, hi = end, i;
+	struct tsct_history_time t = { 0 }, mine[TSCT_HISTORY_TIMES];
+	unsigned int found = 0;
+
+	if (!time_of(h, &h->real[lo], clock, value, &t))
+		return;
+	search->any = true;
+	/* The first entry that does not end before the value */
+	while (lo < hi) {
+		i = lo + (hi - lo) / 2;
+		if (compare_value(h, &h->real[i], clock, value) > 0)
+			lo = i + 1;
+		else
+			hi = i;
+	}
+	if (lo == end) {
+		search->after = true;
+		return;
+	}
+	i = lo;
+	if (compare_value(h, &h->real[i], clock, value) < 0) {
+		if (i == run->first)
+			search->before = true;
+		else
+			search->inside = true;
+		return;
+	}
+	for (; i < end && !compare_value(h, &h->real[i], clock, value); i++)
+		if (time_of(h, &h->real[i], clock, value, &t))
+			add_time(&t, mine, &found);
+	/* Lines of one run are in order, so what does not touch is none of one value. */
+	if (found == 1 && covers(h->real, lo, i, mine->lo_cycles, mine->hi_cycles))
+		add_time(mine, ret, nr);
+	else
+		search->inside = true;
+}
+
+static void convert_any(const struct tsct_history *h, enum tsct_history_clock clock,
+		       struct clock_values value, struct tsct_history_time *ret, unsigned int *nr,
+		       struct search *search)
+{
+	__u32 i;
+
+	for (i = 0; i < h->nr_runs; i++)
+		search_run(h, &h->runs[i], clock, value, ret, nr, search);
+}
+
+/* Returns the entry that has @cycles; NULL: none */
+static const struct entry *find_entry(const struct entry *e, __u32 nr, __u64 cycles)
+{
+	__u32 lo = 0, hi = nr, i;
+
+	while (lo < hi) {
+		i = lo + (hi - lo) / 2;
+		if ((__s64)(cycles - e[i].until_cycles) > 0)
+			lo = i + 1;
+		else
+			hi = i;
+	}
+	return lo < nr && (__s64)(cycles - e[lo].begin_cycles) >= 0 ? &e[lo] : NULL;
+}
+
+static void add_cluster(const struct tsct_history *h, struct tsct_history_time *t)
+{
+	const struct entry *lo = find_entry(h->cluster, h->nr_cluster, t->lo_cycles);
+	const struct entry *hi = find_entry(h->cluster, h->nr_cluster, t->hi_cycles);
+
+	if (!lo || !hi || lo->epoch != hi->epoch || lo->master != hi->master)
+		return;
+	t->has_cluster = true;
+	t->cluster_lo_ns = time_of_cycles(lo, t->lo_cycles, t->lo_cycles).lo;
+	t->cluster_hi_ns = time_of_cycles(hi, t->hi_cycles, t->hi_cycles).hi;
+	t->cluster_master = lo->master;
+	t->cluster_epoch = lo->cause;
+}
+
+/* Converts a value of the cluster's time: there may be several timelines. */
+static void convert_cluster(const struct tsct_history *h, struct clock_values value,
+			    struct tsct_history_time *ret, unsigned int *nr, struct search *search)
+{
+	__u64 lo, hi;
+	__u32 i;
+
+	for (i = 0; i < h->nr_cluster; i++) {
+		const struct entry *e = &h->cluster[i];
+
+		search->any = true;
+		cycles_of_real(e, value, &lo, &hi);
+		if ((__s64)(hi - e->begin_cycles) < 0) {
+			search->before = true;
+			continue;
+		}
+		if ((__s64)(lo - e->until_cycles) > 0) {
+			search->after = true;
+			continue;
+		}
+		if (find_entry(h->cluster, h->nr_cluster, lo) &&
+		    find_entry(h->cluster, h->nr_cluster, hi))
+			convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) { (__s64)lo, (__s64)hi },
+			    ret, nr, search);
+	}
+}
+
+int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, __u64 lo, __u64 hi,
+			 struct tsct_history_time ret[TSCT_HISTORY_TIMES], unsigned int *ret_nr)
+{
+	const struct clock_values value = { (__s64)lo, (__s64)hi };
+	struct search search = { 0 };
+	unsigned int i;
+	int err;
+
+	*ret_nr = 0;
+	for (; h; h = h->older) {
+		err = make_runs(h);
+		if (err)
+			return err;
+		i = *ret_nr;
+		if (clock == TSCT_HISTORY_CLUSTER_TIME)
+			convert_cluster(h, value, ret, ret_nr, &search);
+		else
+			convert_any(h, clock, value, ret, ret_nr, &search);
+		for (; i < *ret_nr; i++)
+			add_cluster(h, &ret[i]);
+	}
+	if (*ret_nr)
+		return 0;
+	if (!search.any)
+		return -ENOENT;
+	if (search.inside || (search.before && search.after))
+		return -ENODATA;
+	return search.before ? -ERANGE : -EOVERFLOW;
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+static int read_file(int dir, const char *name, uid_t owner, char **ret_bytes, size_t *ret_len)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	size_t got = 0;
+	ssize_t len = 1;
+	int err = 0;
+
+	*ret_bytes = NULL;
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 ||
+		 (st.st_uid && st.st_uid != geteuid() && st.st_uid != owner))
+		err = -EACCES;
+	else if ((__u64)st.st_size > BYTES_MAX)
+		err = -EFBIG;
+	else
+		*ret_bytes = malloc((size_t)st.st_size + 1);
+	if (!err && !*ret_bytes)
+		err = -ENOMEM;
+	while (!err && len > 0 && got < (size_t)st.st_size) {
+		len = read(fd, *ret_bytes + got, (size_t)st.st_size - got);
+		if (len < 0)
+			err = -errno;
+		else
+			got += (size_t)len;
+	}
+	close(fd);
+	*ret_len = got;
+	return err;
+}
+
+/* Returns a file's reason not to be read, as a clause. */
+static const char *refusal(int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return "written by another version of tsctraced";
+	case -EACCES:
+		return "not readable, or of another user, or others can write it";
+	case -ELOOP:
+		return "a symbolic link";
+	case -EINVAL:
+		return "not a history, or its beginning is damaged";
+	default:
+		return strerror(-err);
+	}
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_named(const struct dirent *entry)
+{
+	return strspn(entry->d_name, "0123456789abcdef") == 32 && entry->d_name[32] == '.';
+}
+
+int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_history **ret_history,
+		      struct tsct_history_found *found, char *why, size_t size)
+{
+	struct tsct_history *h = tsct_history_new();
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = -1, i, err = 0;
+	struct dirent **names = NULL;
+	struct stat st = { 0 };
+
+	memset(found, 0, sizeof(*found));
+	*ret_history = NULL;
+	if (dir < 0 || fstat(dir, &st))
+		err = -errno;
+	else if (!h || (nr = scandir(path, &names, is_named, by_name)) < 0)
+		err = -ENOMEM;
+	if (err)
+		snprintf(why, size, "%s", strerror(-err));
+	for (i = 0; i < nr && !err; i++) {
+		char hex[33], *bytes;
+		size_t len = 0;
+		int b;
+
+		for (b = 0; b < 16; b++)
+			snprintf(hex + 2 * b, 3, "%02x", boot_id[b]);
+		if (strncmp(names[i]->d_name, hex, 32))
+			continue;
+		err = read_file(dir, names[i]->d_name, st.st_uid, &bytes, &len);
+		if (!err)
+			err = tsct_history_add(h, bytes, len, boot_id, &found->damaged_records);
+		free(bytes);
+		if (err == -ENOMEM)
+			break;
+		found->files += !err;
+		if (err) {
+			found->foreign_files++;
+			snprintf(found->foreign, sizeof(found->foreign), "%.80s: %s",
+				 names[i]->d_name, refusal(err));
+		}
+		err = 0;
+	}
+	for (i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	if (dir >= 0)
+		close(dir);
+	if (!err && !found->files) {
+		err = -ENODATA;
+		snprintf(why, size, "%s", *found->foreign ? found->foreign :
+			 "it has no file of this boot");
+	}
+	if (err)
+		tsct_history_free(h);
+	else
+		*ret_history = h;
+	return err;
+}
+
+int tsct_history_boots(const char *path, void (*boot)(void *ctx, const __u8 boot_id[16]),
+		       void *ctx)
+{
+	struct dirent **names;
+	__u8 id[16], last[16] = { 0 };
+	int nr = scandir(path, &names, is_named, by_name), i, b;
+
+	if (nr < 0)
+		return -errno;
+	for (i = 0; i < nr; i++) {
+		for (b = 0; b < 16; b++) {
+			unsigned int byte = 0;
+
+			sscanf(names[i]->d_name + 2 * b, "%2x", &byte);
+			id[b] = (__u8)byte;
+		}
+		if (memcmp(id, last, 16))
+			boot(ctx, id);
+		memcpy(last, id, 16);
+		free(names[i]);
+	}
+	free(names);
+	return 0;
+}

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The history of the clocks, written by the real timekeeper in a world where the true times are
+ * known: drift, slews, steps, suspends, killed daemons, a lost run-time directory.
+ * test-wing: time
+ */
+#include "timekeeper_world.h"
+
+#include "daemon/clock/disruption.c"
+#include "daemon/clock/timekeeper.c"
+#include "daemon/history/history.c"
+#include "lib/base/array.h"
+#include "lib/history/history_read.c"
+
+/* ---- a history in memory -------------------------------------------------- */
+
+static struct {
+	char *bytes;
+	size_t len;
+} files[64];
+static unsigned int nr_files;
+static struct tsct_history_writer writer;
+static __u64 recorded;		/* the counter up to which lines are recorded; 0: none */
+
+static void keep(void *ctx, const struct tsct_history_record *record)
+{
+	(void)ctx;
+	if (record->kind == TSCT_HISTORY_REAL)
+		recorded = record->segment.until_cycles;
+	files[nr_files - 1].bytes = realloc(files[nr_files - 1].bytes,
+					    files[nr_files - 1].len + sizeof(*record));
+	memcpy(files[nr_files - 1].bytes + files[nr_files - 1].len, record, sizeof(*record));
+	files[nr_files - 1].len += sizeof(*record);
+}
+
+static void new_file(void)
+{
+	struct tsct_history_record header = {
+		.header = {
+			.magic = TSCT_HISTORY_MAGIC, .version = TSCT_HISTORY_VERSION,
+			.record_size = sizeof(header), .source = TSCT_SOURCE_TSC,
+		},
+	};
+
+	ck_assert_uint_lt(nr_files, 64);
+	nr_files++;
+	tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
+	keep(NULL, &header);
+	tsct_history_writer_init(&writer, keep, NULL);
+	writer.real.done = recorded;
+	writer.real.has_done = recorded;
+}
+
+/* The cluster's time is CLOCK_REALTIME here. */
+static struct tsct_clock_copy published(void)
+{
+	struct tsct_clock_copy copy = world.file;
+
+	copy.state.cluster = copy.state.real;
+	copy.state.cluster_prev.error_ps = copy.state.closing_error_ps;
+	copy.state.cluster_status = copy.state.status;
+	copy.state.cluster_epoch = copy.state.epoch;
+	copy.state.cluster_master = 77;
+	return copy;
+}
+
+static void feed(void)
+{
+	struct tsct_clock_copy copy = published();
+	struct tsct_history_input input = { .copy = &copy, .pairing = measure(&timekeeper) };
+
+	ck_assert(tsct_history_feed(&writer, &input));
+}
+
+static struct tsct_history *load(void)
+{
+	struct tsct_history *h = tsct_history_new();
+	unsigned int damaged = 0, i;
+
+	for (i = 0; i < nr_files; i++)
+		ck_assert_int_eq(tsct_history_add(h, files[i].bytes, files[i].len, NULL, &damaged),
+				 0);
+	ck_assert_uint_eq(damaged, 0);
+	return h;
+}
+
+/* ---- the truth ------------------------------------------------------------ */
+
+struct truth {
+	__u64 cycles;
+	__s64 value[TSCT_HISTORY_CLOCKS];
+	unsigned int life;	/* number of disruptions and lost files before */
+};
+static struct truth *truths;
+static __u32 nr_truths;
+static unsigned int life;
+static __s64 real_off, boot_off;	/* REALTIME - MONOTONIC, BOOTTIME - MONOTONIC */
+
+static struct {
+	unsigned int asked, known, wrong, several;
+	__s64 width;
+} sums[TSCT_HISTORY_CLOCKS];
+
+static void set_offsets(void)
+{
+	world.disruption.realtime_min_ns = real_off - 1 - any(30);
+	world.disruption.realtime_max_ns = real_off + 1 + any(30);
+	world.disruption.suspended_min_ns = boot_off - 1 - any(30);
+	world.disruption.suspended_max_ns = boot_off + 1 + any(30);
+}
+
+static void note_truth(void)
+{
+	const __s64 real = sim_real(&sim);
+	struct truth t = {
+		.cycles = sim_counter(&sim), .life = life,
+		.value = {
+			[TSCT_HISTORY_REALTIME] = real,
+			[TSCT_HISTORY_MONOTONIC] = real - real_off,
+			[TSCT_HISTORY_MONOTONIC_RAW] = sim_raw(&sim),
+			[TSCT_HISTORY_BOOTTIME] = real - real_off + boot_off,
+			[TSCT_HISTORY_CLUSTER_TIME] = real,
+		},
+	};
+
+	t.value[TSCT_HISTORY_TSC] = (__s64)t.cycles;
+	ck_assert_int_eq(tsct_array_add(&truths, &nr_truths, &t, sizeof(t)), 0);
+}
+
+/* The time from one tick to the next, seen at some moments */
+static void wait_tick(void)
+{
+	__u64 ns = (__u64)timekeeper_wait_ms(&timekeeper, 1000) * 1000000, part = any(4), i;
+
+	for (i = 0; i < part; i++) {
+		sim_advance(&sim, ns / (part + 1));
+		note_truth();
+	}
+	sim_advance(&sim, ns - ns / (part + 1) * part);
+	set_offsets();
+	timekeeper_tick(&timekeeper);
+	feed();
+}
+
+static void step(__s64 ns)
+{
+	sim_step(&sim, ns);
+	real_off += ns;
+	life++;
+}
+
+static void doze(__u64 ns)
+{
+	const __s64 before = sim_real(&sim);
+
+	/* MONOTONIC goes on where it was; what REALTIME, which is slewed, gains is the suspend. */
+	sim.raw_lost_ps += (int64_t)ns * 1000;
+	sim_advance(&sim, ns);
+	real_off += sim_real(&sim) - before;
+	boot_off += sim_real(&sim) - before;
+	life++;
+}
+
+/* The daemon is killed, and starts @ns later. */
+static void restart(__u64 ns, bool lost)
+{
+	sim_advance(&sim, ns);
+	note_truth();
+	sim_advance(&sim, any(1000000000));
+	if (lost) {
+		memset(&world.file, 0, sizeof(world.file));
+		life++;
+	}
+	set_offsets();
+	new_file();
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	feed();
+}
+
+static void begin(int i)
+{
+	new_world();
+	while (nr_files)
+		free(files[--nr_files].bytes);
+	memset(files, 0, sizeof(files));
+	memset(sums, 0, sizeof(sums));
+	nr_truths = life = 0;
+	boot_off = 0;
+	recorded = 0;
+	seed_with((unsigned int)i + 1);
+	sim.clocksource = "tsc";
+	sim.hz = 2.4e9;
+	real_off = 1600000000000000000LL;
+	set_offsets();
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	new_file();
+	feed();
+}
+
+static void event(void)
+{
+	static const int64_t ppb[] = { 0, 20, -300, 5000, -40000, 400000, -500000 };
+
+	switch (any(12)) {
+	case 0:
+		step(any(2) ? 3600000000000 : -1800000000000);
+		break;
+	case 1:
+		step(any(2) ? 2000000 : -20000000000);
+		break;
+	case 2:
+		doze(1000000000ULL * (1 + any(100)));
+		break;
+	case 3:
+		restart(any(2) ? 300000000 : 100000000000, false);
+		break;
+	case 4:
+		restart(2000000000, true);
+		break;
+	case 5:
+		timekeeper_disrupt(&timekeeper, TSCT_CAUSE_FAKE, "asked");
+		feed();
+		life++;
+		break;
+	default:
+		sim_steer(&sim, ppb[any(ROWS(ppb))]);
+		break;
+	}
+}
+
+static const char *const clock_names[TSCT_HISTORY_CLOCKS] = {
+	"realtime", "monotonic", "raw", "boottime", "tsc", "cluster",
+};
+
+/* Converts each true value, and counts results that are not true. */
+static void check_truths(struct tsct_history *h)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	unsigned int nr, clock, i, n;
+	int err;
+
+	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
+		for (i = 0; i < nr_truths; i++) {
+			const struct truth *t = &truths[i];
+			const __s64 real = t->value[TSCT_HISTORY_REALTIME];
+			bool right = false, open = false;
+
+			err = tsct_history_convert(h, (enum tsct_history_clock)clock,
+						   (__u64)t->value[clock],
+						   (__u64)t->value[clock], found, &nr);
+			ck_assert(!err == !!nr);
+			ck_assert_int_ne(err, -ENOMEM);
+			sums[clock].asked++;
+			sums[clock].several += nr > 1;
+			for (n = 0; n < nr; n++) {
+				const struct tsct_history_time *f = &found[n];
+
+				open |= f->extrapolated;
+				right |= f->real_lo_ns <= real && real <= f->real_hi_ns &&
+					(__s64)(t->cycles - f->lo_cycles) >= -1 &&
+					(__s64)(f->hi_cycles - t->cycles) >= -1 &&
+					(!f->has_cluster || (f->cluster_lo_ns <= real &&
+							     real <= f->cluster_hi_ns));
+				sums[clock].width += f->real_hi_ns - f->real_lo_ns;
+			}
+			/* An extrapolation is of a timeline that may have ended meanwhile; a value of
+			 * CLOCK_REALTIME or of the cluster's time may also be that of another moment. */
+			if (nr && !open) {
+				sums[clock].known++;
+				if (!right && clock != TSCT_HISTORY_REALTIME &&
+				    clock != TSCT_HISTORY_CLUSTER_TIME) {
+					sums[clock].wrong++;
+					fprintf(stderr, "%s %lld at %llu (%u): real %lld", clock_names[clock],
+					       (long long)t->value[clock],
+					       (unsigned long long)t->cycles, i, (long long)real);
+					for (n = 0; n < nr; n++)
+						fprintf(stderr, " [%lld %lld] cycles [%lld %lld] cluster %d [%lld %lld]",
+						       (long long)(found[n].real_lo_ns - real),
+						       (long long)(found[n].real_hi_ns - real),
+						       (long long)(found[n].lo_cycles - t->cycles),
+						       (long long)(found[n].hi_cycles - t->cycles),
+						       found[n].has_cluster,
+						       (long long)(found[n].cluster_lo_ns - real),
+						       (long long)(found[n].cluster_hi_ns - real));
+					fprintf(stderr, "\n");
+				}
+			}
+		}
+}
+
+static void show_sums(void)
+{
+	unsigned int clock;
+
+	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
+		printf("%s: %u values, %u known, %u several, %u wrong, mean width %lld ns\n",
+		       clock_names[clock], sums[clock].asked, sums[clock].known,
+		       sums[clock].several, sums[clock].wrong,
+		       (long long)(sums[clock].width / (sums[clock].known + 1)));
+}
+
+/* Runs a daemon, with an event in one of @rare ticks. */
+static void run(int i, unsigned int ticks, unsigned int rare)
+{
+	begin(i);
+	while (ticks--) {
+		if (!any(rare))
+			event();
+		wait_tick();
+	}
+	tsct_history_flush(&writer, &world.file);
+}
+
+RANDOM_TEST(test_true_times, 24)
+{
+	struct tsct_history *h;
+	unsigned int clock;
+
+	run(_i, 600, 40);
+	h = load();
+	check_truths(h);
+	show_sums();
+	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
+		ck_assert_uint_eq(sums[clock].wrong, 0);
+		/* The rest is what disruptions, restarts and open ends hide. */
+		ck_assert_uint_gt(sums[clock].known, sums[clock].asked / 2);
+	}
+	tsct_history_free(h);
+}
+
+/* Files that are cut anywhere, and with bytes that are flipped: what is left is true. */
+RANDOM_TEST(test_damage, 60)
+{
+	struct tsct_history *h = tsct_history_new();
+	unsigned int damaged = 0, expected = 0, i;
+	size_t len, at, first;
+
+	run(_i, 200, 50);
+	for (i = 0; i < nr_files; i++) {
+		const size_t size = sizeof(struct tsct_history_record);
+
+		len = _i % 2 ? any((unsigned int)files[i].len + 1) : files[i].len;
+		if (len >= 2 * size && _i % 3) {
+			first = size + any((unsigned int)(len - size));
+			at = first / size;
+			files[i].bytes[first] = (char)(files[i].bytes[first] ^ (1 << any(8)));
+			/* A record that is cut is no damage: the daemon may be writing it. */
+			expected += (at + 1) * size <= len;
+		}
+		ck_assert_int_eq(tsct_history_add(h, files[i].bytes, len, NULL, &damaged),
+				 len < size ? -EINVAL : 0);
+	}
+	ck_assert_uint_eq(damaged, expected);
+	if (h->nr_real) {
+		check_truths(h);
+		for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+			ck_assert_uint_eq(sums[i].wrong, 0);
+	}
+	tsct_history_free(h);
+}
+
+/* A number that two times fit has both; a number of none has the reason. */
+TEST(test_ambiguous)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i;
+	__s64 real, begin_ns, mono;
+
+	begin(0);
+	begin_ns = sim_real(&sim);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	real = sim_real(&sim) - 25000000000;
+	mono = sim_real(&sim) - real_off;
+	step(-30000000000);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real, (__u64)real,
+					      found, &nr), 0);
+	ck_assert_uint_eq(nr, 2);
+	ck_assert_uint_eq(found[0].epoch, 1);
+	ck_assert_uint_eq(found[1].epoch, 2);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)begin_ns - NS_PER_S,
+					      (__u64)begin_ns - NS_PER_S, found, &nr), -ERANGE);
+	real = sim_real(&sim) + 2000000000000;
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real, (__u64)real,
+					      found, &nr), -EOVERFLOW);
+	/* The disruption itself: from the last sample before it to the first params after it */
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono - 3 * NS_PER_S,
+					      (__u64)mono - 2 * NS_PER_S, found, &nr), 0);
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono - 3 * NS_PER_S,
+					      (__u64)mono + 500000, found, &nr), -ENODATA);
+	mono += 500000;
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_MONOTONIC, (__u64)mono, (__u64)mono,
+					      found, &nr), -ENODATA);
+	tsct_history_free(h);
+}
+
+/* After the last record: the params' bound, which grows, until they are void */
+TEST(test_extrapolation)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i, seconds;
+	__s64 before = 0, width;
+
+	begin(0);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	for (seconds = 0; seconds < 900; seconds += 10) {
+		__u64 cycles = sim_counter(&sim);
+
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, cycles, cycles, found,
+						      &nr), 0);
+		ck_assert_uint_eq(nr, 1);
+		ck_assert(found->extrapolated);
+		ck_assert_int_le(found->real_lo_ns, sim_real(&sim));
+		ck_assert_int_ge(found->real_hi_ns, sim_real(&sim));
+		width = found->real_hi_ns - found->real_lo_ns;
+		ck_assert_int_gt(width, before);
+		before = width;
+		sim_advance(&sim, 10000000000);
+	}
+	tsct_history_free(h);
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+static char state_dir[64];
+
+static void make_dir(void)
+{
+	strcpy(state_dir, "/tmp/check_history.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(state_dir));
+	logged[0] = '\0';
+}
+
+static void remove_dir(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", state_dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static struct tsct_history *load_dir(struct history *h, struct tsct_history_found *found,
+				     int expected)
+{
+	struct tsct_history *history;
+	char why[256] = "";
+	int err = tsct_history_load(h->dir, h->boot_id, &history, found, why, sizeof(why));
+
+	ck_assert_msg(err == expected, "%d: %s", err, why);
+	return history;
+}
+
+static unsigned int count_files(const char *path, off_t *ret_bytes)
+{
+	struct dirent *entry;
+	unsigned int nr = 0;
+	struct stat st;
+	DIR *dir = opendir(path);
+
+	*ret_bytes = 0;
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0))
+			continue;
+		nr++;
+		*ret_bytes += st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+CASE("files", make_dir, remove_dir);
+
+/* Each start begins a file, and records nothing twice. `off` writes nothing. */
+TEST(test_starts)
+{
+	struct tsct_history_found found;
+	struct tsct_history *history;
+	struct history *h = NULL;
+	off_t bytes = 0, before;
+	unsigned int i, life_nr;
+
+	begin(0);
+	for (life_nr = 1; life_nr <= 3; life_nr++) {
+		h = history_open(state_dir);
+		ck_assert_ptr_nonnull(h);
+		for (i = 0; i < 40; i++) {
+			wait_tick();
+			history_feed(h, &timekeeper, &world.file, 1);
+		}
+		before = bytes;
+		/* Killed */
+		if (life_nr == 3)
+			break;
+		close_file(h);
+		free(h);
+	}
+	ck_assert_uint_eq(count_files(h->dir, &bytes), 3);
+	ck_assert_int_gt(bytes, before);
+	history = load_dir(h, &found, 0);
+	ck_assert_uint_eq(found.files, 3);
+	ck_assert_uint_eq(found.damaged_records + found.foreign_files, 0);
+	check_truths(history);
+	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+		if (i != TSCT_HISTORY_CLUSTER_TIME) {
+			ck_assert_uint_eq(sums[i].wrong, 0);
+			ck_assert_uint_gt(sums[i].known, sums[i].asked * 3 / 4);
+		}
+	tsct_history_free(history);
+	history_feed(h, &timekeeper, &world.file, 0);
+	ck_assert_int_eq(h->fd, -1);
+	history_close(h);
+	ck_assert_str_eq(logged + strlen(logged), "");
+}
+
+/* A day of four times as many records as are usual: the oldest files go. */
+TEST(test_size)
+{
+	struct history *h = history_open(state_dir);
+	struct tsct_history_record record = { .status = 1 };
+	unsigned int i, nr;
+	off_t bytes;
+
+	begin(0);
+	for (i = 0; i < 150000; i++) {
+		if (h->fd < 0 || h->size >= FILE_BYTES)
+			history_feed(h, &timekeeper, &world.file, 1);
+		tsct_history_seal(&record, TSCT_HISTORY_LIVE, i);
+		put(h, &record);
+	}
+	nr = count_files(h->dir, &bytes);
+	ck_assert_uint_le(nr, 4);
+	ck_assert_uint_ge(nr, 3);
+	ck_assert_int_le(bytes, TSCT_HISTORY_DAY_BYTES);
+	history_close(h);
+}
+
+/* What is no file of the daemon's is not read, and named. */
+TEST(test_foreign_files)
+{
+	static const char *const reasons[] = {
+		"another version", "not a history", "a symbolic link", "others can write",
+		"not a history",
+	};
+	struct history *h = history_open(state_dir);
+	struct tsct_history_found found;
+	struct tsct_history_record header;
+	char path[sizeof(h->dir) + 64];
+	unsigned int i;
+	int fd;
+
+	begin(0);
+	for (i = 0; i < 20; i++) {
+		wait_tick();
+		history_feed(h, &timekeeper, &world.file, 1);
+	}
+	history_close(h);
+	h = history_open(state_dir);
+	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, 1);
+	for (i = 0; i < ROWS(reasons); i++) {
+		fd = open(path, O_RDWR);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+		if (i == 0) {
+			header.header.version++;
+			tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
+			ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+		} else if (i == 1) {
+			header.header.version--;
+			header.header.magic ^= 4;
+			ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+		} else if (i == 2) {
+			ck_assert_int_eq(rename(path, "/tmp/check_history.moved"), 0);
+			ck_assert_int_eq(symlink("/tmp/check_history.moved", path), 0);
+		} else if (i == 3) {
+			unlink(path);
+			ck_assert_int_eq(rename("/tmp/check_history.moved", path), 0);
+			fchmod(fd, 0666);
+		} else {
+			fchmod(fd, 0644);
+			ck_assert_int_eq(ftruncate(fd, 50), 0);
+		}
+		close(fd);
+		load_dir(h, &found, -ENODATA);
+		ck_assert_uint_eq(found.foreign_files, 1);
+		ck_assert_msg(strstr(found.foreign, reasons[i]), "%s", found.foreign);
+	}
+	history_close(h);
+}
+
+/* A directory that cannot be written: logged once, and once when it can be again. */
+TEST(test_unwritable)
+{
+	struct history *h = history_open(state_dir);
+	int fd;
+
+	begin(0);
+	fd = open(h->dir, O_WRONLY | O_CREAT, 0600);
+	ck_assert_int_ge(fd, 0);
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert(was_logged("cannot begin a file of the history"));
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert_str_eq(logged, "");
+	ck_assert_int_eq(unlink(h->dir), 0);
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert(was_logged("is written again"));
+	close(fd);
+	history_close(h);
+}
