@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl time: converts numbers of this node's clocks to CLOCK_REALTIME, UTC and cluster time */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/sysfs_read.h"
+#include "lib/base/text.h"
+#include "lib/clock/clock_page.h"
+#include "lib/clockpage/clock_segments.h"
+#include "lib/clockpage/latch.h"
+#include "lib/history/history.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+#include "tools/common/view.h"
+
+#define STATE_DIR	"/var/lib/tsctrace"
+#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
+#define COLUMN_MAX	10000
+#define NS_PER_S	1000000000LL
+
+enum { KEY_BOOT = 256, KEY_CLOCK, KEY_COLUMN, KEY_TO, KEY_UNIT };
+
+static const char *const clock_names[] = {
+	"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", "cluster", NULL
+};
+static const char *const target_names[] = { "realtime", "utc", "cluster", NULL };
+enum target { TO_REALTIME, TO_UTC, TO_CLUSTER };
+static const char *const unit_names[] = { "ns", "us", "ms", "s", NULL };
+static const __s64 unit_ns[] = { 1, 1000, 1000000, NS_PER_S };
+
+struct time_options {
+	const char *dir, *boot;
+	enum tsct_history_clock clock;
+	enum target to;
+	unsigned int unit, column;
+	bool has_to, csv, json, list;
+	char **numbers;
+	unsigned int nr;
+};
+
+/* ---- command line --------------------------------------------------------- */
+
+static const struct argp_option options[] = {
+	{ "boot", KEY_BOOT, "ID", 0, "boot of the numbers, as journalctl --list-boots prints it"
+	  " (default: the present one)", 0 },
+	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the numbers: realtime, monotonic (default),"
+	  " monotonic_raw, boottime, tsc or cluster", 0 },
+	{ "unit", KEY_UNIT, "UNIT", 0, "unit of numbers without a point: ns (default), us, ms or s;"
+	  " numbers with a point are seconds", 0 },
+	{ "column", KEY_COLUMN, "N", 0, "with '-': rewrite column N of each line (default: 1)", 0 },
+	{ "csv", OPTION_FLAG(struct time_options, csv), NULL, 0,
+	  "with '-': columns end at commas, not at white space", 0 },
+	{ "to", KEY_TO, "CLOCK", 0, "with '-': write realtime (default), utc or cluster", 0 },
+	{ "dir", 'd', "DIR", 0, "the daemon's state directory, or a copy of it (default: "
+	  STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
+	{ "list", OPTION_FLAG(struct time_options, list), NULL, 0,
+	  "print the boots of which the daemon recorded the clock", 0 },
+	{ "json", OPTION_FLAG(struct time_options, json), NULL, 0,
+	  "print a JSON object per number", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct time_options *o = state->input;
+
+	switch (key) {
+	case KEY_BOOT:
+		o->boot = arg;
+		return 0;
+	case KEY_CLOCK:
+		o->clock = (enum tsct_history_clock)option_choice(state, "--clock", arg,
+			clock_names, TSCT_HISTORY_CLOCKS,
+			"realtime, monotonic, monotonic_raw, boottime, tsc or cluster");
+		return 0;
+	case KEY_UNIT:
+		o->unit = option_choice(state, "--unit", arg, unit_names, 4, "ns, us, ms or s");
+		return 0;
+	case KEY_TO:
+		o->to = (enum target)option_choice(state, "--to", arg, target_names, 3,
+						   "realtime, utc or cluster");
+		o->has_to = true;
+		return 0;
+	case KEY_COLUMN:
+		o->column = (unsigned int)option_number(state, "--column", arg, 1, COLUMN_MAX);
+		return 0;
+	case 'd':
+		o->dir = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		o->numbers = state->argv + state->next;
+		o->nr = (unsigned int)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_END:
+		if (o->list ? o->nr : !o->nr)
+			argp_error(state, o->list ? "--list takes no number" :
+				   "no number; give numbers of the clock, or '-' to rewrite "
+				   "standard input");
+		if ((o->csv || o->column || o->has_to) && (o->nr != 1 || strcmp(*o->numbers, "-")))
+			argp_error(state, "--column, --csv and --to need '-' in place of numbers");
+		if (o->json && o->nr == 1 && !strcmp(*o->numbers, "-"))
+			argp_error(state, "--json and '-' exclude each other");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "NUMBER...\n-",
+	.doc = "Convert numbers of a clock of this node to CLOCK_REALTIME, UTC and the cluster's "
+	"time, each with the bound of its error, also for days ago.\v"
+	"The daemon records the node's clocks. Numbers are those of the host's clocks, not of a "
+	"time namespace.",
+};
+
+/* ---- numbers -------------------------------------------------------------- */
+
+/* Values of the clock that a text may stand for: it was rounded down. */
+struct number_span {
+	__u64 lo, hi;
+	int digits;		/* digits behind the point; -1: no point */
+};
+
+/* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
+ * NULL: none */
+static const char *parse_number(const struct time_options *o, const char *text,
+				struct number_span *ret)
+{
+	bool negative = *text == '-';
+	const char *at = text + negative;
+	__u64 unit = (__u64)unit_ns[o->unit], value = 0, rest = 0, part = NS_PER_S;
+	char *end;
+
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	ret->digits = -1;
+	if (o->clock == TSCT_HISTORY_TSC) {
+		errno = 0;
+		ret->lo = ret->hi = strtoull(at, &end, 0);
+		return errno || negative || isalnum((unsigned char)*end) ? NULL : end;
+	}
+	for (; isdigit((unsigned char)*at); at++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (__u64)(*at - '0'), &value))
+			return NULL;
+	if (*at == '.' && isdigit((unsigned char)at[1])) {
+		unit = NS_PER_S;
+		ret->digits = 0;
+		for (at++; isdigit((unsigned char)*at); at++) {
+			if (part == 1)
+				continue;	/* below 1 ns */
+			part /= 10;
+			rest += part * (__u64)(*at - '0');
+			ret->digits++;
+		}
+		unit = part;
+		if (__builtin_mul_overflow(value, (__u64)NS_PER_S, &value))
+			return NULL;
+	} else if (__builtin_mul_overflow(value, unit, &value)) {
+		return NULL;
+	}
+	if (__builtin_add_overflow(value, rest, &value) || value > LLONG_MAX - NS_PER_S)
+		return NULL;
+	/* A clock's value is rounded towards zero by tools that print it. */
+	ret->lo = negative ? 0 - value - (unit - 1) : value;
+	ret->hi = negative ? 0 - value : value + (unit - 1);
+	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
+}
+
+/* ---- the history ---------------------------------------------------------- */
+
+static void default_dir(const struct time_options *o, char *text, size_t size)
+{
+	const char *run = tsct_run_dir();
+
+	snprintf(text, size, "%s/" TSCT_HISTORY_DIR, o->dir ? o->dir :
+		 strcmp(run, TSCT_RUN_DIR) ? run : STATE_DIR);
+}
+
+/* Parses a boot id with or without hyphens. */
+static bool parse_boot(const char *text, __u8 ret[16])
+{
+	unsigned int nr = 0, byte;
+	char two[3] = "";
+
+	for (; *text && nr < 16; text++) {
+		if (*text == '-')
+			continue;
+		two[0] = text[0];
+		two[1] = text[1];
+		if (!isxdigit((unsigned char)two[0]) || !isxdigit((unsigned char)two[1]))
+			return false;
+		sscanf(two, "%2x", &byte);
+		ret[nr++] = (__u8)byte;
+		text++;
+	}
+	return nr == 16 && (!*text || *text == '\n');
+}
+
+static void print_boot(void *ctx, const __u8 id[16])
+{
+	int i;
+
+	(void)ctx;
+	for (i = 0; i < 16; i++)
+		printf("%02x", id[i]);
+	putchar('\n');
+}
+
+/* Adds what the daemon publishes now: what it has recorded is some seconds old. */
+static int add_present(struct tsct_history *history)
+{
+	struct tsct_clock_area area;
+	struct tsct_clock_copy copy;
+	char why[256];
+	int err;
+
+	if (tsct_clock_area_map_file(tsct_run_dir(), &area, why, sizeof(why)))
+		return 0;
+	err = tsct_latch_read_copy(area.page, &copy) ||
+		tsct_segments_valid(&copy) ? 0 : tsct_history_add_copy(history, &copy);
+	tsct_clock_area_unmap(&area);
+	return err;
+}
+
+static int open_history(const struct time_options *o, struct tsct_history **ret)
+{
+	struct tsct_history_found found;
+	char path[4096], text[64] = "", why[256];
+	__u8 present[16], boot[16];
+	int err;
+
+	default_dir(o, path, sizeof(path));
+	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
+	if (!parse_boot(text, present))
+		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or give --boot");
+	memcpy(boot, present, sizeof(boot));
+	if (o->boot && !parse_boot(o->boot, boot))
+		return ctl_fail(EXIT_USAGE, "--boot: '%s': not a boot id; give 32 hexadecimal "
+				"digits, as 'trace-ctl time --list' prints them", o->boot);
+	err = tsct_history_load(path, boot, ret, &found, why, sizeof(why));
+	if (err == -ENOENT)
+		return ctl_fail(EXIT_FAILED, "%s: the daemon has recorded no clock there; start "
+				"tsctraced without 'history off' in tsctraced.conf, or give --dir",
+				path);
+	if (err == -ENODATA && !found.foreign_files)
+		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time --list' "
+				"prints the boots of which something is", path,
+				o->boot ? "that boot" : "this boot");
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
+	if (found.foreign_files)
+		ctl_error("%s: %s%s", path, found.foreign, found.foreign_files > 1 ?
+			  ", and more files like that" : "");
+	if (found.damaged_records)
+		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
+			  found.damaged_records);
+	if (!memcmp(boot, present, sizeof(boot)) && !o->dir && add_present(*ret)) {
+		tsct_history_free(*ret);
+		return ctl_fail(EXIT_FAILED, "out of memory");
+	}
+	return EXIT_DONE;
+}
+
+/* ---- results -------------------------------------------------------------- */
+
+/* The middle of an interval, and the distance of its ends */
+struct middle {
+	__s64 ns;
+	__u64 error_ns;
+};
+
+static struct middle middle_of(__s64 lo, __s64 hi)
+{
+	__u64 width = (__u64)hi - (__u64)lo;
+
+	return (struct middle) { lo + (__s64)(width / 2), width - width / 2 };
+}
+
+/* Returns the bound of the distance to UTC; U64_MAX: unknown */
+static __u64 utc_error(const struct tsct_history_time *t)
+{
+	__u64 error = middle_of(t->real_lo_ns, t->real_hi_ns).error_ns;
+
+	return t->utc_error_ns > ~0ULL - error ? ~0ULL : t->utc_error_ns + error;
+}
+
+static const char *seconds_text(__s64 ns, char text[32])
+{
+	__s64 rest, s = (__s64)view_split_ns(ns, &rest);
+
+	snprintf(text, 32, "%s%lld.%09lld", s < 0 && rest ? "-" : "",
+		 (long long)(s < 0 && rest ? -(s + 1) : s),
+		 (long long)(s < 0 && rest ? NS_PER_S - rest : rest));
+	return text;
+}
+
+static const char *utc_text(__s64 ns, char text[48])
+{
+	__s64 rest;
+	time_t s = view_split_ns(ns, &rest);
+	struct tm tm;
+	size_t len;
+
+	gmtime_r(&s, &tm);
+	len = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, 48 - len, ".%09lldZ", (long long)rest);
+	return text;
+}
+
+static const char *reason(int err)
+{
+	switch (err) {
+	case -ERANGE:
+		return "before all that is recorded of this boot";
+	case -EOVERFLOW:
+		return "after all that is recorded of this boot, and that still holds";
+	case -ENODATA:
+		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
+	case -ENOENT:
+		return "nothing is recorded of that clock";
+	default:
+		return strerror(-err);
+	}
+}
+
+static void print_text(const char *number, const struct tsct_history_time *t, unsigned int nr)
+{
+	char a[48], b[32];
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		const struct middle real = middle_of(t[i].real_lo_ns, t[i].real_hi_ns);
+
+		printf("%s realtime %s +-%" PRIu64 "ns utc %s ", number, seconds_text(real.ns, b),
+		       (uint64_t)real.error_ns, utc_text(real.ns, a));
+		if (utc_error(&t[i]) == ~0ULL)
+			printf("+-unknown");
+		else
+			printf("+-%" PRIu64 "ns", (uint64_t)utc_error(&t[i]));
+		if (t[i].has_cluster) {
+			const struct middle c = middle_of(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+
+			printf(" cluster %s +-%" PRIu64 "ns", seconds_text(c.ns, b),
+			       (uint64_t)c.error_ns);
+		}
+		printf("%s%s\n", t[i].extrapolated ? " extrapolated" : "",
+		       nr > 1 ? " ambiguous" : "");
+	}
+}
+
+static int print_json(const char *number, int err, const struct tsct_history_time *t,
+		      unsigned int nr)
+{
+	json_t *all = json_object(), *times = json_array();
+	char text[48];
+	unsigned int i;
+
+	json_object_set_new(all, "number", ctl_json_text(number));
+	for (i = 0; i < nr; i++) {
+		const struct middle real = middle_of(t[i].real_lo_ns, t[i].real_hi_ns);
+		const struct middle c = middle_of(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+		json_t *one = json_object();
+
+		json_object_set_new(one, "realtime_ns", json_integer(real.ns));
+		json_object_set_new(one, "realtime_error_ns", ctl_json_error(real.error_ns));
+		json_object_set_new(one, "utc", json_string(utc_text(real.ns, text)));
+		json_object_set_new(one, "utc_error_ns", ctl_json_error(utc_error(&t[i])));
+		json_object_set_new(one, "cluster_ns", t[i].has_cluster ? json_integer(c.ns) :
+				    json_null());
+		json_object_set_new(one, "cluster_error_ns", t[i].has_cluster ?
+				    ctl_json_error(c.error_ns) : json_null());
+		json_object_set_new(one, "epoch", json_integer(t[i].epoch));
+		json_object_set_new(one, "extrapolated", json_boolean(t[i].extrapolated));
+		json_array_append_new(times, one);
+	}
+	json_object_set_new(all, "times", times);
+	if (err)
+		json_object_set_new(all, "error", json_string(reason(err)));
+	return ctl_json_print_as(all, TSCT_JSON_LINE);
+}
+
+/* Converts and prints the numbers of the command line. */
+static int convert_numbers(const struct time_options *o, struct tsct_history *history)
+{
+	struct tsct_history_time times[TSCT_HISTORY_TIMES];
+	unsigned int i, nr;
+	int err, ret = EXIT_DONE;
+
+	for (i = 0; i < o->nr; i++) {
+		const char *number = o->numbers[i], *end;
+		struct number_span span;
+
+		end = parse_number(o, number, &span);
+		if (!end || *end)
+			return ctl_fail(EXIT_USAGE, "'%s': not a number of this clock; give %s",
+					number, o->clock == TSCT_HISTORY_TSC ? "cycles" :
+					"an integer, or seconds with a point");
+		err = tsct_history_convert(history, o->clock, span.lo, span.hi, times, &nr);
+		if (o->json && print_json(number, err, times, nr))
+			return EXIT_FAILED;
+		if (!o->json)
+			print_text(number, times, nr);
+		if (err && !o->json)
+			ctl_error("%s: %s", number, reason(err));
+		if (err)
+			ret = EXIT_FAILED;
+	}
+	return ret;
+}
+
+/* ---- a stream ------------------------------------------------------------- */
+
+struct rewrite {
+	const struct time_options *o;
+	struct tsct_history *history;
+	__u64 done, unknown, ambiguous, extrapolated, error_ns;
+	int err;		/* of the first number that could not be converted */
+	char first[64];		/* that number */
+};
+
+/* Finds column o->column of a line. Returns false if the line has less columns. */
+static bool find_column(const struct time_options *o, char *line, char **ret_begin, char **ret_end)
+{
+	unsigned int left = (o->column ?: 1) - 1;
+	char *at = line;
+	bool quoted;
+
+	for (;;) {
+		if (!o->csv)
+			at += strspn(at, " \t");
+		*ret_begin = at;
+		for (quoted = false; *at && *at != '\n' && *at != '\r' &&
+		     (o->csv ? quoted || *at != ',' : *at != ' ' && *at != '\t'); at++)
+			quoted ^= o->csv && *at == '"';
+		*ret_end = at;
+		if (!left--)
+			return at > *ret_begin;
+		if (!*at || *at == '\n' || *at == '\r')
+			return false;
+		at += o->csv;
+	}
+}
+
+/* Converts a number of the stream. Returns the text in place of it; NULL: it stays. */
+static const char *convert_one(struct rewrite *s, const char *number, size_t len,
+			       const struct number_span *span, char text[48])
+{
+	struct tsct_history_time times[TSCT_HISTORY_TIMES];
+	struct middle m;
+	__u64 error_ns;
+	unsigned int nr;
+	int err = tsct_history_convert(s->history, s->o->clock, span->lo, span->hi, times, &nr);
+
+	if (!err && s->o->to == TO_CLUSTER && !times[0].has_cluster)
+		err = -ENODATA;
+	if (nr > 1 || err) {
+		if (!s->unknown && !s->ambiguous) {
+			s->err = err;
+			snprintf(s->first, sizeof(s->first), "%.*s", (int)len, number);
+		}
+		*(nr > 1 ? &s->ambiguous : &s->unknown) += 1;
+		return NULL;
+	}
+	m = s->o->to == TO_CLUSTER ? middle_of(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
+		middle_of(times[0].real_lo_ns, times[0].real_hi_ns);
+	error_ns = s->o->to == TO_UTC ? utc_error(&times[0]) : m.error_ns;
+	s->error_ns = error_ns > s->error_ns ? error_ns : s->error_ns;
+	s->extrapolated += times[0].extrapolated;
+	s->done++;
+	if (s->o->to == TO_UTC)
+		return utc_text(m.ns, text);
+	if (span->digits >= 0)
+		return seconds_text(m.ns, text);
+	snprintf(text, 48, "%lld", (long long)m.ns);
+	return text;
+}
+
+static void rewrite_line(struct rewrite *s, char *line, size_t len)
+{
+	char *begin, *end, text[48];
+	const char *number, *after, *made = NULL;
+	struct number_span span;
+
+	if (memchr(line, '\0', len) || !find_column(s->o, line, &begin, &end))
+		goto unchanged;
+	number = begin + strspn(begin, "[(<\"");
+	after = number < end ? parse_number(s->o, number, &span) : NULL;
+	if (!after || after > end || after + strspn(after, "])>:,;\"") < end)
+		goto unchanged;
+	made = convert_one(s, number, (size_t)(after - number), &span, text);
+	if (!made)
+		goto unchanged;
+	fwrite(line, 1, (size_t)(number - line), stdout);
+	fputs(made, stdout);
+	fwrite(after, 1, len - (size_t)(after - line), stdout);
+	return;
+unchanged:
+	fwrite(line, 1, len, stdout);
+}
+
+static int rewrite_stream(const struct time_options *o, struct tsct_history *history)
+{
+	struct rewrite s = { .o = o, .history = history };
+	char *line = NULL, bound[VIEW_BOUND_TEXT_MAX];
+	size_t room = 0;
+	ssize_t len;
+
+	while ((len = getline(&line, &room, stdin)) > 0)
+		rewrite_line(&s, line, (size_t)len);
+	free(line);
+	if (ferror(stdin))
+		return ctl_fail(EXIT_FAILED, "standard input: %s", strerror(errno));
+	if (fflush(stdout) || ferror(stdout))
+		return ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno));
+	if (s.done && s.error_ns == ~0ULL)
+		ctl_error("%" PRIu64 " number%s converted; how far from UTC is unknown",
+			  (uint64_t)s.done, view_plural(s.done));
+	else if (s.done)
+		ctl_error("%" PRIu64 " number%s converted, %s", (uint64_t)s.done,
+			  view_plural(s.done), view_bound_text(s.error_ns, bound));
+	if (s.extrapolated)
+		ctl_error("%" PRIu64 " of them extrapolated: after the last sample of the clock",
+			  (uint64_t)s.extrapolated);
+	if (s.ambiguous)
+		ctl_error("%" PRIu64 " number%s left as before: ambiguous, the clock had that value "
+			  "several times; the first: %s", (uint64_t)s.ambiguous,
+			  view_plural(s.ambiguous), s.first);
+	if (s.unknown)
+		ctl_error("%" PRIu64 " number%s left as before; the first: %s: %s",
+			  (uint64_t)s.unknown, view_plural(s.unknown), s.first,
+			  reason(s.err ?: -ENODATA));
+	if (!s.done && !s.unknown && !s.ambiguous)
+		return ctl_fail(EXIT_FAILED, "no line has a number in column %u; give --column or "
+				"--csv", o->column ?: 1);
+	return s.unknown || s.ambiguous ? EXIT_LOST : EXIT_DONE;
+}
+
+static int cmd_time(int argc, char **argv)
+{
+	struct time_options o = { .clock = TSCT_HISTORY_MONOTONIC };
+	struct tsct_history *history;
+	char path[4096];
+	int ret;
+
+	options_parse(&argp, argc, argv, 0, &o);
+	if (o.list) {
+		default_dir(&o, path, sizeof(path));
+		ret = tsct_history_boots(path, print_boot, NULL);
+		return ret ? ctl_fail(EXIT_FAILED, "%s: %s; start tsctraced without 'history off', "
+				      "or give --dir", path, strerror(-ret)) : EXIT_DONE;
+	}
+	ret = open_history(&o, &history);
+	if (ret)
+		return ret;
+	ret = o.nr == 1 && !strcmp(*o.numbers, "-") ? rewrite_stream(&o, history) :
+		convert_numbers(&o, history);
+	tsct_history_free(history);
+	return ret;
+}
+
+COMMAND(85, time, "convert numbers of this node's clocks to time, also of days ago");
