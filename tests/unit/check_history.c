@@ -151,10 +151,13 @@ static void step(__s64 ns)
 
 static void doze(__u64 ns)
 {
+	const __s64 before = sim_real(&sim);
+
+	/* MONOTONIC goes on where it was; what REALTIME, which is slewed, gains is the suspend. */
 	sim.raw_lost_ps += (int64_t)ns * 1000;
 	sim_advance(&sim, ns);
-	real_off += (__s64)ns;
-	boot_off += (__s64)ns;
+	real_off += sim_real(&sim) - before;
+	boot_off += sim_real(&sim) - before;
 	life++;
 }
 
@@ -267,11 +270,11 @@ static void check_truths(struct tsct_history *h)
 				if (!right && clock != TSCT_HISTORY_REALTIME &&
 				    clock != TSCT_HISTORY_CLUSTER_TIME) {
 					sums[clock].wrong++;
-					printf("%s %lld at %llu (%u): real %lld", clock_names[clock],
+					fprintf(stderr, "%s %lld at %llu (%u): real %lld", clock_names[clock],
 					       (long long)t->value[clock],
 					       (unsigned long long)t->cycles, i, (long long)real);
 					for (n = 0; n < nr; n++)
-						printf(" [%lld %lld] cycles [%lld %lld] cluster %d [%lld %lld]",
+						fprintf(stderr, " [%lld %lld] cycles [%lld %lld] cluster %d [%lld %lld]",
 						       (long long)(found[n].real_lo_ns - real),
 						       (long long)(found[n].real_hi_ns - real),
 						       (long long)(found[n].lo_cycles - t->cycles),
@@ -279,7 +282,7 @@ static void check_truths(struct tsct_history *h)
 						       found[n].has_cluster,
 						       (long long)(found[n].cluster_lo_ns - real),
 						       (long long)(found[n].cluster_hi_ns - real));
-					printf("\n");
+					fprintf(stderr, "\n");
 				}
 			}
 		}
