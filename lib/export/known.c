@@ -102,6 +102,17 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	return hidden;
 }
 
+/* Returns true if rings have overwritten events, on each CPU until a time of its own. */
+static bool is_overwritten(const struct tsct_recording *rec, __u32 stream)
+{
+	__u32 i;
+
+	for (i = 0; rec->snapshot && i < rec->nr_locations; i++)
+		if (rec->streams[stream].ring[i].published_begin)
+			return true;
+	return false;
+}
+
 /* Returns the requests of that recording of a node which has kernel events. */
 static char *const *kernel_requests(const struct tsct_recording *rec, __u32 node)
 {
@@ -365,7 +376,7 @@ bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e
 	/* BPF tests the cgroup of the thread that is switched away only. */
 	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
 		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
-		k->switches[e->stream] &&
+		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) &&
 		e->tick >= k->lossy_until[e->node * k->rec->nr_streams + e->stream] &&
 		is_selected(k, e, tid, comm);
 }
