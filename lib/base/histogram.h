@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quantiles of many values in little memory: a histogram whose bins are exact below 256, and then
- * each at most 1/128 (0.8 %) of their values wide: 2^TSCT_HISTOGRAM_BITS for each power of two. All fields zero: no values. Not thread safe.
+ * Quantiles of many values in little memory: a histogram with 2^TSCT_HISTOGRAM_BITS bins for each
+ * power of two. Bins are exact below 256, and above at most 1/128 (0.8 %) of their values wide.
+ * All fields zero: no values. Not thread safe.
  */
 #ifndef TSCT_BASE_HISTOGRAM_H
 #define TSCT_BASE_HISTOGRAM_H

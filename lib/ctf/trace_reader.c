@@ -572,100 +572,12 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 	return err;
 }
 
-/* ---- times of losses ------------------------------------------------------------ */
-
-/* Largest number of full packets that a recorder writes in one turn at a ring */
-#define TURN_PACKETS	4
-
-struct loss_times {
-	struct tsct_loss_time *all;
-	__u32 nr;
-};
-
-/* Returns true if events may be missing behind the last packet of a file, of which @packets can
- * be read: it is cut off, damaged, or its recorder did not finish. */
-static bool lacks_end(const struct tsct_trace *t, const struct tsct_stream_reader *s, __u64 packets)
-{
-	const __u32 node = t->rec.locations[s->location].node;
-
-	return s->spoiled || !t->rec.complete || t->rec.nodes[node].cut_off ||
-		t->rec.streams[s->class].counts[s->location].packets > packets;
-}
-
-/* Adds the times of one file, of which @s is a reader before its first packet. */
-static int add_loss_times(const struct tsct_trace *t, struct tsct_stream_reader *s,
-			  struct loss_times *to)
-{
-	struct tsct_stream_reader_dir dir = { .dirfd = t->file.dirfd, .rec = &t->rec };
-	const struct tsct_loss *loss = &t->rec.streams[s->class].loss[s->location];
-	struct tsct_loss_time time = { .stream = s->class, .location = s->location };
-	__u64 count = 0, last = t->rec.begin, since = last, packets = 0, written = 0;
-	unsigned int full = 0;
-	bool open = false;
-	int err = 0;
-
-	while (!err && tsct_stream_reader_skip(&dir, s)) {
-		/* The packet before was the last of a turn. */
-		if (!full && open) {
-			time.until = s->head.begin << s->up >> s->down;
-			err = tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
-			open = false;
-		}
-		if (!full || full > TURN_PACKETS)
-			since = last;
-		if (s->head.discarded > count) {
-			time.from = open ? time.from : since;
-			time.events = (open ? time.events : 0) + s->head.discarded - count;
-			open = true;
-		}
-		count = s->head.discarded;
-		last = s->head.end << s->up >> s->down;
-		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
-		packets++;
-	}
-	if (!open) {	/* the file is not whole, or was not written at all */
-		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
-		if (!t->rec.complete && !time.events)
-			tsct_trace_progress(t->file.dirfd, &written);
-		time.from = max(written, last);
-	}
-	time.until = UINT64_MAX;
-	if (err || (!time.events && !lacks_end(t, s, packets)))
-		return err;
-	return tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
-}
-
-static int by_from(const void *a, const void *b)
-{
-	const struct tsct_loss_time *x = a, *y = b;
-
-	return x->from != y->from ? (x->from > y->from) - (x->from < y->from) :
-		(x->until > y->until) - (x->until < y->until);
-}
-
-int tsct_trace_loss_times(const struct tsct_trace *t, struct tsct_loss_time **ret_times,
-			  __u32 *ret_nr)
-{
-	struct loss_times to = { .nr = 0 };
-	struct tsct_stream_reader s;
-	__u32 class, at;
-	int err = 0;
-
-	for (class = 0; class < t->rec.nr_streams; class++)
-		for (at = 0; at < t->rec.nr_locations && !err; at++) {
-			tsct_stream_reader_init(&s, &t->rec, t->kinds[class], class, at);
-			err = add_loss_times(t, &s, &to);
-		}
-	if (to.nr)
-		qsort(to.all, to.nr, sizeof(*to.all), by_from);
-	if (err)
-		free(to.all);
-	*ret_times = err ? NULL : to.all;
-	*ret_nr = err ? 0 : to.nr;
-	return err;
-}
-
 /* ---- counts and description of a trace ---------------------------------------- */
+
+int tsct_trace_dirfd(const struct tsct_trace *t)
+{
+	return t->file.dirfd;
+}
 
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *t)
 {

@@ -9,7 +9,7 @@
 #ifndef TSCT_KNOWN_H
 #define TSCT_KNOWN_H
 
-#include "lib/ctf/trace_reader.h"
+#include "loss_times.h"
 #include "lib/query/filter.h"
 #include "lib/statedump/identity.h"
 #include "spans.h"
@@ -52,7 +52,7 @@ struct tsct_known {
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
 	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
-	struct tsct_loss_time *losses;	/* see tsct_trace_loss_times() */
+	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	__u64 *lossy_until;	/* ticks until which losses last that have begun, by node, stream */
 	__u64 *blind_until;		/* the same, of switches, by location */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/export/loss_times.h"
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
@@ -528,7 +529,7 @@ static int print_missing(const struct query *q)
 	__u64 lost = 0;
 	__u32 nr = 0;
 
-	if (!q->rec->complete && !tsct_trace_loss_times(q->trace, &times, &nr))
+	if (!q->rec->complete && !tsct_loss_times(q->trace, &times, &nr))
 		while (nr--)
 			lost += times[nr].events;
 	free(times);

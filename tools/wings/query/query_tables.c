@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/export/loss_times.h"
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
 
@@ -162,7 +163,7 @@ static void fill_losses(struct query_rows *r)
 	struct tsct_loss_time *times;
 	__u32 nr, i;
 
-	if (tsct_trace_loss_times(r->q->trace, &times, &nr))
+	if (tsct_loss_times(r->q->trace, &times, &nr))
 		r->err = -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		if (!r->q->selection.locations[times[i].location] ||

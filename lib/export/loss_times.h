@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The times in which a recording lost events */
+#ifndef TSCT_LOSS_TIMES_H
+#define TSCT_LOSS_TIMES_H
+
+#include "lib/ctf/trace_reader.h"
+
+/* A time in which events of a stream class were lost at a location */
+struct tsct_loss_time {
+	__u32 stream, location;
+	__u64 from, until;	/* ticks; no event was lost at or before `from` */
+	__u64 events;	/* number of lost events; 0: unknown, where the end of a file is missing */
+};
+
+/*
+ * tsct_loss_times - find the times of losses, in the headers of all packets
+ * @ret_times: sorted by `from`; malloc'ed
+ *
+ * A header states how many events were lost until the recorder wrote the packet. It reads the
+ * rings in turns: the events that it reads after a loss may be older than the loss, and so may
+ * those be that fill the packets before. The times are as long as that. Of a file without its end,
+ * there is a time from its last event, or from the last flush of all files, on. Returns 0 or
+ * -ENOMEM.
+ */
+int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+		    __u32 *ret_nr);
+
+#endif /* TSCT_LOSS_TIMES_H */
