@@ -223,6 +223,10 @@ integer|-9223372036854775808
 7' ] || fail "fields of several types in the database"
 [ "$(sqlite3 "$work/one.sqlite" 'pragma integrity_check; select count(*) from "select"')" = $'ok\n1' ] ||
 	fail "the database is damaged"
+# The time does not grow with the square of the number of names: it would exceed the test's limit.
+run 0 query -q -o "$work/one.sqlite" "$work/large"
+[ "$(sqlite3 "$work/one.sqlite" "select count(*) from sqlite_master where type = 'view';
+	select value from t99999")" = $'100005\n99999' ] || fail "views of many names"
 run_says 1 'recording' query -o "$rec/x.sqlite" "$rec" 'select 1'
 run_says 1 'Is a directory\|not empty\|directory' query -o "$work" "$rec" 'select 1'
 run_says 1 'regular file' query -o /dev/null "$rec" 'select 1'
