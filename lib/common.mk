@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Flags and rules that every user-space folder shares. Set TOP before the
 # include. Objects go to $(O), never beside the sources.
-O ?= $(abspath $(TOP)/build)
+# An empty O would be the root of the file system.
+override O := $(or $(O),$(abspath $(TOP)/build))
 
 CC ?= cc
 # Links get CFLAGS, too: with -flto, the link generates the code.

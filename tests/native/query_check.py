@@ -114,6 +114,11 @@ def condition():
     if column in LEADING[:3]:
         value += draw.choice([-1, 0, 0, 1])
     literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    if isinstance(value, int) and abs(value) < 1 << 53 and draw.random() < 0.3:
+        literal += ".0"
+    elif isinstance(value, int) and draw.random() < 0.1:    # beyond all times of the recording
+        value = (1 << 63) - draw.choice([1, 2, 1000])
+        literal = str(value)
     if draw.random() < 0.2:    # not known when the query is compiled
         literal = f"(select {literal})"
     if draw.random() < 0.1 and isinstance(value, str) and value.isascii():  # as NOCASE
@@ -123,11 +128,12 @@ def condition():
     return f"{column} {operator} {literal}", lambda e: OPERATORS[operator](e[column], value)
 
 
-for _ in range(40):
+for _ in range(60):
     parts = [condition() for _ in range(draw.choice([1, 1, 2, 3]))]
-    where = " and ".join(text for text, _ in parts)
+    word, joined = draw.choice([("and", all), ("and", all), ("or", any)])
+    where = f" {word} ".join(text for text, _ in parts)
     order = draw.choice(["", " order by time_ns", " order by tick desc"])
-    want = [e["tick"] for e in truth if all(test(e) for _, test in parts)]
+    want = [e["tick"] for e in truth if joined(test(e) for _, test in parts)]
     got = [number(row["tick"]) for row in query(f"select tick from events where {where}{order}")]
     if "order" not in order:
         got.sort()

@@ -68,7 +68,7 @@ static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 	*ret_status = TSCT_STATUS_UNKNOWN;
 	if (tsct_latch_read(node->area.page, &state))
 		return -1;
-	*ret_status = state.cluster_status;
+	*ret_status = tsct_clock_params_status(pair, state.cluster_status, stamp);
 	*ret_epoch = state.cluster_epoch;
 	if (!pair->mult)
 		return -1;

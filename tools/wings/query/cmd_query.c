@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/export/loss_times.h"
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/export/loss_times.h"
 #include "query.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -27,6 +27,7 @@ struct query_job {
 	const char *sql, *output;	/* NULL: none */
 	bool json, csv, quiet;
 	struct output_file to;
+	long long rows;			/* number of rows written to it */
 };
 
 /* ---- options ----------------------------------------------------------- */
@@ -36,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "csv", OPTION_FLAG(struct query_job, csv), NULL, 0, "print CSV, with a line of names", 0 },
 	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
 	  " `result`; without QUERY: with all tables", 0 },
-	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
+	{ "quiet", 'q', NULL, 0, "print no progress, and no number of rows", 0 },
 	{ 0 }
 };
 
@@ -77,7 +78,7 @@ static const struct argp argp = {
 	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
 	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
-	" 3 if events are missing from DIR.", children, NULL, NULL
+	" 3 if events are missing among those that the query read, or were lost while recording.", children, NULL, NULL
 };
 
 /* ---- words of a query -------------------------------------------------- */
@@ -312,35 +313,45 @@ static int print_failure(struct query_job *j, int err)
 			err == SQLITE_NOMEM ? strerror(ENOMEM) : sqlite3_errmsg(j->q.db));
 }
 
+static int poll_sqlite(void *arg)
+{
+	(void)arg;
+	return output_interrupted();
+}
+
 /* ---- a database with all tables ---------------------------------------- */
 
-/* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts. */
+/* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts; a CAST
+ * to INTEGER makes those of s64 numbers, and changes the digits of larger ones. */
 static void add_view_column(struct tsct_text *sql, const struct query_column *column)
 {
 	const char *name = column->field->name;
 
-	if (column->field->type == TSCT_TYPE_U64 && !tsct_ctf_is_syscall(column->field))
-		tsct_text_print(sql, ", CASE WHEN json_extract(fields, '$.%s') >="
-				" '9223372036854775808' AND length(json_extract(fields, '$.%s')) > 18"
-				" OR length(json_extract(fields, '$.%s')) > 19"
-				" THEN json_extract(fields, '$.%s')"
-				" ELSE CAST(json_extract(fields, '$.%s') AS INTEGER) END", name, name,
-				name, name, name);
-	else if (!strcmp(query_column_type(column->field), "INTEGER"))
+	if (column->field->type == TSCT_TYPE_U64 && !column->mixed &&
+	    !tsct_ctf_is_syscall(column->field))
+		tsct_text_print(sql, ", CASE WHEN json_extract(fields, '$.%s') ="
+				" CAST(CAST(json_extract(fields, '$.%s') AS INTEGER) AS TEXT)"
+				" THEN CAST(json_extract(fields, '$.%s') AS INTEGER)"
+				" ELSE json_extract(fields, '$.%s') END", name, name, name, name);
+	else if (!strcmp(query_column_type(column), "INTEGER"))
 		tsct_text_print(sql, ", CAST(json_extract(fields, '$.%s') AS INTEGER)", name);
 	else
 		tsct_text_print(sql, ", json_extract(fields, '$.%s')", name);
 	tsct_text_print(sql, " AS \"%s\"", column->name);
 }
 
-/* Makes the view of an event's name in the database @arg. */
+/* Writes the view of an event's name by @arg, which adds a row to the schema: CREATE VIEW would
+ * read all views before it, so the time would grow with the square of their number. */
 static int make_view(void *arg, const char *name, const struct query_type *types, __u32 nr)
 {
 	struct query_columns columns;
 	struct tsct_text sql = { .at = NULL };
+	sqlite3_stmt *insert = arg;
 	__u32 i;
 	int err;
 
+	if (output_interrupted())
+		return SQLITE_INTERRUPT;
 	/* SQLite keeps such names for itself. */
 	if (!types || !strncasecmp(name, "sqlite_", 7))
 		return 0;
@@ -352,8 +363,14 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 	tsct_text_print(&sql, " FROM events WHERE name = '%s' COLLATE NOCASE", name);
 	tsct_text_add(&sql, "", 1);
 	/* Events with too many fields for a table have none here, either. */
-	err = err == -E2BIG ? 0 : err || sql.failed ? SQLITE_NOMEM :
-		sqlite3_exec(arg, sql.at, NULL, NULL, NULL);
+	if (err || sql.failed) {
+		err = err == -E2BIG ? 0 : SQLITE_NOMEM;
+	} else {
+		sqlite3_bind_text(insert, 1, name, -1, SQLITE_STATIC);
+		sqlite3_bind_text(insert, 2, sql.at, -1, SQLITE_STATIC);
+		sqlite3_step(insert);
+		err = sqlite3_reset(insert);
+	}
 	query_columns_free(&columns);
 	free(sql.at);
 	return err;
@@ -382,20 +399,25 @@ static int store_table(void *arg, const char *name, const struct query_type *typ
 		return err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
 	err = sqlite3_prepare_v2(s->job->q.db, sql, -1, &stmt, NULL);
 	if (!err)
-		err = query_store(stmt, s->to, name, &s->failed);
+		err = query_store(stmt, s->to, name, true, &s->failed);
 	sqlite3_finalize(stmt);
 	return err == SQLITE_DONE && !s->failed ? 0 : err ?: SQLITE_ERROR;
 }
 
-static int store_all(struct store *s)
+static int store_views(struct store *s)
 {
-	int err = query_table_each(&s->job->q, store_table, s);
+	sqlite3_stmt *insert = NULL;
+	int err;
 
-	if (err)
-		return err;
-	err = sqlite3_exec(s->to, "CREATE INDEX events_name ON events(name COLLATE NOCASE)", NULL,
-			   NULL, NULL) ?:
-		query_table_each(&s->job->q, make_view, s->to);
+	/* No event has a name with a blank. */
+	err = sqlite3_exec(s->to, "CREATE INDEX \"events by name\" ON events(name COLLATE NOCASE)",
+			   NULL, NULL, NULL) ?:
+		sqlite3_db_config(s->to, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL) ?:
+		sqlite3_exec(s->to, "PRAGMA writable_schema = ON", NULL, NULL, NULL) ?:
+		sqlite3_prepare_v2(s->to, "INSERT INTO sqlite_schema VALUES('view', ?1, ?1, 0, ?2)", -1,
+				   &insert, NULL) ?:
+		query_table_each(&s->job->q, make_view, insert);
+	sqlite3_finalize(insert);
 	s->failed = err;
 	return err ? err : SQLITE_DONE;
 }
@@ -406,10 +428,15 @@ static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 	struct store s = { .job = j, .to = to };
 	int err = SQLITE_DONE;
 
+	sqlite3_progress_handler(to, POLL_STEPS, poll_sqlite, NULL);
 	s.failed = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", NULL,
 				NULL, NULL);
 	if (!s.failed)
-		err = stmt ? query_store(stmt, to, "result", &s.failed) : store_all(&s);
+		err = stmt ? query_store(stmt, to, "result", false, &s.failed) :
+			query_table_each(&j->q, store_table, &s) ?: SQLITE_DONE;
+	j->rows = sqlite3_total_changes64(to);
+	if (!stmt && !s.failed && err == SQLITE_DONE)
+		err = store_views(&s);
 	if (!s.failed && err == SQLITE_DONE)
 		s.failed = sqlite3_exec(to, "COMMIT", NULL, NULL, NULL);
 	progress_clear(&j->q.progress);
@@ -422,7 +449,6 @@ static int store_rows(struct query_job *j, sqlite3 *to, sqlite3_stmt *stmt)
 static int store(struct query_job *j, sqlite3_stmt *stmt)
 {
 	sqlite3 *to = NULL;
-	long long rows = 0;
 	int ret = EXIT_FAILED;
 
 	if (output_file_open(&j->to, j->output, false))
@@ -435,13 +461,12 @@ static int store(struct query_job *j, sqlite3_stmt *stmt)
 		ctl_error("%s: %s", j->output, to ? sqlite3_errmsg(to) : strerror(ENOMEM));
 	else
 		ret = store_rows(j, to, stmt);
-	rows = sqlite3_total_changes64(to);
 	sqlite3_close(to);
 	if (ret == EXIT_DONE) {
 		if (output_file_commit(&j->to))
 			return EXIT_FAILED;
 		if (!j->quiet)
-			ctl_error("%s: %lld row%s", j->output, rows, rows == 1 ? "" : "s");
+			ctl_error("%s: %lld row%s", j->output, j->rows, j->rows == 1 ? "" : "s");
 		return EXIT_DONE;
 	}
 discard:
@@ -503,12 +528,6 @@ static int open_recording(struct query *q)
 	return q->kinds ? 0 : -ENOMEM;
 }
 
-static int poll_sqlite(void *arg)
-{
-	(void)arg;
-	return output_interrupted();
-}
-
 static int open_sqlite(struct query *q)
 {
 	if (sqlite3_open_v2(":memory:", &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
@@ -518,6 +537,8 @@ static int open_sqlite(struct query *q)
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	sqlite3_limit(q->db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_progress_handler(q->db, POLL_STEPS, poll_sqlite, NULL);
+	/* SQLite registers these tables when they are first used, which a query may not. */
+	sqlite3_exec(q->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
 	return 0;
 }
 

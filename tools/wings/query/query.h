@@ -53,8 +53,8 @@ struct query {
 
 /* ---- names: query_tables.c --------------------------------------------- */
 
-/* Makes the table @name if the recording has it, and the query does not name it for the first
- * time. Returns 0; -ENOENT: there is no such table; or -errno. */
+/* Makes the table @name if the recording has it, unless it was made before. Returns 0; -ENOENT:
+ * there is no such table; or -errno. */
 int query_table_use(struct query *q, const char *name);
 
 /* Calls @take for the names of all tables, first those that are no event's, which have @type
@@ -116,8 +116,10 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
-	const struct tsct_field *field;	/* of the first definition that has it */
+	/* of the first definition that has it; among integers, of one that has the type u64 */
+	const struct tsct_field *field;
 	char *name;			/* unique in the table */
+	bool mixed;			/* integers in some definitions, texts in others, or so */
 };
 
 /* For each field of a definition: its column and, up to the first string, its place */
@@ -135,7 +137,8 @@ struct query_columns {
 /* Finds the columns of the events of @types. To be freed also after an error. */
 int query_columns_make(struct query_columns *columns, const struct query_type *types, __u32 nr);
 void query_columns_free(struct query_columns *columns);
-const char *query_column_type(const struct tsct_field *field);
+/* Returns the column's type in SQL, "" if it has none. */
+const char *query_column_type(const struct query_column *column);
 
 /* ---- reading events: query_scan.c -------------------------------------- */
 
@@ -145,7 +148,8 @@ struct query_want {
 	bool ordered;			/* in the order of time; else file by file */
 	/* -1: all; values that no event has are allowed */
 	__s64 cpu, tid;
-	const char *node, *name, *kind;	/* NULL: all; regardless of case */
+	/* NULL: all; regardless of case; not needed after query_scan_begin() */
+	const char *node, *name, *kind;
 };
 
 /* A scan of the recording's events, below the merging reader: events in the order of the files
@@ -154,9 +158,10 @@ struct query_scan {
 	struct query *q;
 	struct tsct_stream_reader_dir dir;
 	struct query_want want;
+	char *node;		/* copy of want.node */
 	/* number + 1 of each event's definition in the table, by class and ID; 0: not wanted */
 	__u32 **numbers;
-	bool **wanted;	/* the same for want.name and want.kind; NULL: both are NULL */
+	bool **wanted;	/* flags for want.name and want.kind, by the same; NULL: all */
 	struct tsct_stream_reader *s;	/* the stream of the present event */
 	struct tsct_stream_reader *streams;	/* all that are wanted, or the present one */
 	__u32 nr;
@@ -195,8 +200,10 @@ enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
  * or the error of a step. */
 int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
 
-/* Writes all rows of @stmt to the table @table of the database @to. Returns SQLITE_DONE, or the
- * error of a step; *ret_failed: the error is of @to. */
-int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool *ret_failed);
+/* Writes all rows of @stmt to the table @table of the database @to. @typed: the types of columns
+ * are kept, which SQLite converts values to; else values stay as they are. Returns SQLITE_DONE, or
+ * the error of a step; *ret_failed: the error is of @to. */
+int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed,
+		bool *ret_failed);
 
 #endif /* QUERY_H */

@@ -4,7 +4,7 @@
  * a table with a column per field. A table is registered when a query names it.
  *
  * Conditions on time, CPU, node, thread, name and kind narrow the scan. A scan may return more
- * events than SQLite requests, which then compares again, but never fewer.
+ * events than the conditions select, but never fewer: SQLite compares each row again.
  */
 #include <errno.h>
 #include <math.h>
@@ -42,7 +42,6 @@ struct events_cursor {
 	sqlite3_vtab_cursor base;
 	struct query_scan scan;
 	bool at_end;
-	sqlite3_int64 row;
 	struct tsct_error_cursor error_at;
 	struct tsct_text text;		/* of a value, before SQLite has copied it */
 	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
@@ -56,10 +55,18 @@ _Static_assert(sizeof(leading) / sizeof(*leading) == FIELDS, "a leading column h
 
 /* ---- columns of fields ------------------------------------------------- */
 
-const char *query_column_type(const struct tsct_field *field)
+/* A number that is shown as the name of a system call is a text. */
+static bool is_integer(const struct tsct_field *field)
 {
-	if (tsct_ctf_is_syscall(field))
-		return "";	/* the name of the call */
+	return field->type <= TSCT_TYPE_S64 && !tsct_ctf_is_syscall(field);
+}
+
+const char *query_column_type(const struct query_column *column)
+{
+	const struct tsct_field *field = column->field;
+
+	if (column->mixed || tsct_ctf_is_syscall(field))
+		return "";
 	/* With a type, SQLite would make a REAL of the text of a large number. */
 	if (field->type == TSCT_TYPE_U64)
 		return "";
@@ -91,6 +98,18 @@ static bool is_taken(const struct query_columns *c, const char *name)
 	return is_leading(name);
 }
 
+/* Notes that a further definition has the field @also. An unsigned type has all integers. */
+static void join_types(struct query_column *c, const struct tsct_field *also)
+{
+	const struct query_column other = { .field = also };
+
+	if (is_integer(c->field) && is_integer(also))
+		c->field = also->type == TSCT_TYPE_U64 ? also : c->field;
+	else if (is_integer(c->field) != is_integer(also) ||
+		 strcmp(query_column_type(c), query_column_type(&other)))
+		c->mixed = true;
+}
+
 /* Finds or adds the column of a field: *ret_column. A name that is taken gets underscores. */
 static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
 {
@@ -98,8 +117,10 @@ static int add_column(struct query_columns *c, const struct tsct_field *field, _
 	char *name = "";
 
 	for (*ret_column = 0; *ret_column < c->nr; ++*ret_column)
-		if (!strcmp(c->all[*ret_column].field->name, field->name))
+		if (!strcmp(c->all[*ret_column].field->name, field->name)) {
+			join_types(&c->all[*ret_column], field);
 			return 0;
+		}
 	if (c->nr == COLUMNS_MAX)
 		return -E2BIG;
 	new.name = strdup(field->name);
@@ -191,7 +212,7 @@ static int declare(sqlite3 *db, const struct events_table *t)
 	tsct_text_print(&sql, "CREATE TABLE x(" QUERY_LEADING "%s", t->all ? ", fields TEXT" : "");
 	for (i = 0; i < t->columns.nr; i++)
 		tsct_text_print(&sql, ", \"%s\" %s", t->columns.all[i].name,
-				query_column_type(t->columns.all[i].field));
+				query_column_type(&t->columns.all[i]));
 	tsct_text_add(&sql, ")", 2);
 	t->q->declares = true;
 	err = sql.failed ? SQLITE_NOMEM : sqlite3_declare_vtab(db, sql.at);
@@ -249,35 +270,32 @@ static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *a
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* Returns true if a constraint can narrow a scan. @ret_exact: SQLite need not check it again. */
-static bool is_usable(sqlite3_index_info *info, int i, bool *ret_exact)
+/* Returns true if a constraint can narrow a scan. @ret_reads_less: and what the scan reads */
+static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 {
 	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
 	const bool equal = c->op == SQLITE_INDEX_CONSTRAINT_EQ;
-	sqlite3_value *value = NULL;
-	int type;
 
 	if (!c->usable)
 		return false;
-	sqlite3_vtab_rhs_value(info, i, &value);
-	type = value ? sqlite3_value_type(value) : SQLITE_NULL;
+	*ret_reads_less = c->iColumn <= TICK || c->iColumn == CPU || c->iColumn == NODE;
+	/* Each value of a list would be a scan of all events. */
+	if (!*ret_reads_less && sqlite3_vtab_in(info, i, -1))
+		return false;
 	switch (c->iColumn) {
 	case TIME_NS:
 	case REL_NS:
 	case TICK:
-		*ret_exact = type == SQLITE_INTEGER && c->iColumn != TICK;
 		return equal || c->op == SQLITE_INDEX_CONSTRAINT_GT ||
 			c->op == SQLITE_INDEX_CONSTRAINT_GE ||
 			c->op == SQLITE_INDEX_CONSTRAINT_LT || c->op == SQLITE_INDEX_CONSTRAINT_LE;
 	case CPU:
 	case TID:
-		*ret_exact = type == SQLITE_INTEGER;
 		return equal;
 	case NODE:
 	case NAME:
 	case KIND:
 		/* The scan ignores case, so that events are found under NOCASE, too. */
-		*ret_exact = false;
 		return equal && strcmp(sqlite3_vtab_collation(info, i), "RTRIM");
 	}
 	return false;
@@ -286,8 +304,8 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_exact)
 /* The plan is a text with two characters for each value: column, operator. */
 static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	double cost = NEEDLESS;
-	bool exact;
+	double cost = NEEDLESS, rows = NEEDLESS, part;
+	bool reads_less;
 	char *plan;
 	int i, nr = 0;
 
@@ -296,19 +314,20 @@ static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	if (!plan)
 		return SQLITE_NOMEM;
 	for (i = 0; i < info->nConstraint; i++) {
-		if (!is_usable(info, i, &exact))
+		if (!is_usable(info, i, &reads_less))
 			continue;
 		plan[2 * nr] = (char)('a' + info->aConstraint[i].iColumn);
 		plan[2 * nr + 1] = (char)info->aConstraint[i].op;
 		info->aConstraintUsage[i].argvIndex = ++nr;
-		info->aConstraintUsage[i].omit = exact;
-		cost /= info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 4;
+		part = info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 4;
+		rows /= part;
+		cost /= reads_less ? part : 1;
 	}
 	plan[2 * nr] = '\0';
 	info->idxStr = plan;
 	info->needToFreeIdxStr = 1;
 	info->estimatedCost = cost;
-	info->estimatedRows = (sqlite3_int64)cost + 1;
+	info->estimatedRows = (sqlite3_int64)rows + 1;
 	if (info->nOrderBy == 1 && !info->aOrderBy[0].desc && info->aOrderBy[0].iColumn >= 0 &&
 	    info->aOrderBy[0].iColumn <= TICK)
 		info->orderByConsumed = info->idxNum = 1;
@@ -399,7 +418,6 @@ static int events_next(sqlite3_vtab_cursor *base)
 	const int ret = query_scan_next(&c->scan);
 
 	c->at_end = ret <= 0;
-	c->row++;
 	return ret >= 0 ? SQLITE_OK : ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
 }
 
@@ -417,7 +435,6 @@ static int events_filter(sqlite3_vtab_cursor *base, int ordered, const char *pla
 		want_time(q, &want, TIME_NS, SQLITE_INDEX_CONSTRAINT_LT, q->selection.to_ns);
 	for (i = 0; i < argc; i++)
 		want_value(q, &want, &plan[2 * i], argv[i]);
-	c->row = -1;
 	ret = query_scan_begin(&c->scan, &want);
 	if (ret)
 		return ret == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM;
@@ -429,9 +446,15 @@ static int events_eof(sqlite3_vtab_cursor *base)
 	return ((struct events_cursor *)base)->at_end;
 }
 
+/* A row ID is the event's place in the recording, equal in all scans: SQLite joins the parts of
+ * an OR by it. */
 static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	*ret = ((struct events_cursor *)base)->row;
+	const struct query_scan *scan = &((struct events_cursor *)base)->scan;
+	const struct tsct_recording *rec = scan->q->rec;
+
+	*ret = (sqlite3_int64)((scan->s->event.offset * rec->nr_streams + scan->s->class) *
+			       rec->nr_locations + scan->s->location);
 	return SQLITE_OK;
 }
 

@@ -14,6 +14,14 @@
 
 /* ---- names of columns -------------------------------------------------- */
 
+static bool has_name(char *const *names, int nr, const char *name)
+{
+	while (nr--)
+		if (!strcasecmp(names[nr], name))
+			return true;
+	return false;
+}
+
 /*
  * Returns the names of a statement's columns, malloc'ed; NULL: out of memory. The second column
  * of a name becomes NAME:1, as in SQLite's CREATE TABLE AS.
@@ -22,20 +30,24 @@ static char **unique_names(sqlite3_stmt *stmt)
 {
 	const int nr = sqlite3_column_count(stmt);
 	char **names = calloc((size_t)nr + 1, sizeof(*names));
+	int *next = calloc((size_t)nr + 1, sizeof(*next));
 	const char *name;
-	int i, j, again;
+	int i, j;
 
-	for (i = 0; names && i < nr; i++) {
-		name = sqlite3_column_name(stmt, i);
-		names[i] = name ? sqlite3_mprintf("%s", name) : NULL;
-		for (again = 1, j = 0; names[i] && j < i; j++) {
-			if (strcasecmp(names[i], names[j]))
-				continue;
+	/* next[i]: the number that the next column of the same name gets */
+	for (i = 0; names && next && i < nr; i++) {
+		name = sqlite3_column_name(stmt, i) ?: "";
+		for (j = i - 1; j >= 0 && strcasecmp(sqlite3_column_name(stmt, j) ?: "", name); j--)
+			;
+		next[i] = j < 0 ? 0 : next[j];
+		do {
 			sqlite3_free(names[i]);
-			names[i] = sqlite3_mprintf("%s:%d", name, again++);
-			j = -1;
-		}
+			names[i] = next[i] ? sqlite3_mprintf("%s:%d", name, next[i]) :
+				sqlite3_mprintf("%s", name);
+			next[i]++;
+		} while (names[i] && has_name(names, i, names[i]));
 	}
+	free(next);
 	return names;
 }
 
@@ -282,7 +294,8 @@ int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progr
 /* ---- a database -------------------------------------------------------- */
 
 /* Returns the statement that inserts a row, after the table was made; NULL: an error of @to. */
-static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *table, char **names)
+static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *table, char **names,
+				bool typed)
 {
 	const int nr = sqlite3_column_count(stmt);
 	char *sql = sqlite3_mprintf("CREATE TABLE \"%w\"", table);
@@ -291,7 +304,7 @@ static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *tab
 	int i, err;
 
 	for (i = 0; sql && i < nr; i++) {
-		type = sqlite3_column_decltype(stmt, i);
+		type = typed ? sqlite3_column_decltype(stmt, i) : NULL;
 		sql = sqlite3_mprintf("%z%s\"%w\" %s", sql, i ? ", " : "(", names[i], type ?: "");
 	}
 	sql = sql ? sqlite3_mprintf("%z)", sql) : NULL;
@@ -307,11 +320,11 @@ static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *tab
 	return insert;
 }
 
-int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool *ret_failed)
+int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed, bool *ret_failed)
 {
 	const int nr = sqlite3_column_count(stmt);
 	char **names = unique_names(stmt);
-	sqlite3_stmt *insert = names ? make_table(stmt, to, table, names) : NULL;
+	sqlite3_stmt *insert = names ? make_table(stmt, to, table, names, typed) : NULL;
 	int i, ret = SQLITE_NOMEM;
 
 	*ret_failed = !insert;

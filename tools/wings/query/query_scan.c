@@ -92,6 +92,7 @@ void query_scan_free(struct query_scan *scan)
 {
 	free_streams(scan);
 	free_wanted(scan);
+	free(scan->node);
 }
 
 /* ---- wanted events ----------------------------------------------------- */
@@ -106,11 +107,11 @@ static bool is_wanted_file(const struct query_scan *scan, __u32 location)
 	if (!scan->q->selection.locations[location] ||
 	    (scan->want.cpu >= 0 && scan->want.cpu != l->cpu))
 		return false;
-	if (!scan->want.node)
+	if (!scan->node)
 		return true;
 	/* The query has the name as the table shows it. */
 	clean[tsct_utf8_clean(clean, name, strnlen(name, TSCT_NODE_NAME_MAX))] = '\0';
-	return !strcasecmp(scan->want.node, clean);
+	return !strcasecmp(scan->node, clean);
 }
 
 static bool is_wanted_type(const struct query_want *want, const struct tsct_event_def *def)
@@ -282,6 +283,12 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	err = want_types(scan);
 	if (err)
 		return err;
+	/* SQLite keeps the texts until then only. */
+	free(scan->node);
+	scan->node = want->node ? strdup(want->node) : NULL;
+	if (want->node && !scan->node)
+		return -ENOMEM;
+	scan->want.node = scan->want.name = scan->want.kind = NULL;
 	if (want->ordered)
 		return begin_ordered(scan);
 	scan->streams = calloc(1, sizeof(*scan->streams));

@@ -4,11 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/export/loss_times.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/export/loss_times.h"
 #include "query.h"
 
 /* ---- threads and processes --------------------------------------------- */
+
+/* Returns true if --tid selects the thread, or a thread of the process. */
+static bool wants_thread(const struct query *q, const struct tsct_identity_thread *s, bool process)
+{
+	const struct tsct_identity *all = &q->identity;
+	const struct tsct_identity_thread *t = all->threads;
+
+	if (!process || !q->filter.threads.nr)
+		return tsct_filter_in(&q->filter.threads, s->state.tid);
+	for (; t < all->threads + all->nr_threads; t++)
+		if (t->node == s->node && t->state.tgid == s->state.tgid &&
+		    t->from <= s->until && t->until >= s->from &&
+		    tsct_filter_in(&q->filter.threads, t->state.tid))
+			return true;
+	return false;
+}
 
 /* A state of a thread, until the thread's next state */
 static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
@@ -18,8 +34,8 @@ static void put_state(struct query_rows *r, const struct tsct_identity_thread *s
 	const struct tsct_identity_thread *of = s->state.tgid ?
 		tsct_identity_find(all, s->node, s->state.tgid, max(from, s->tick)) : NULL;
 
-	if (!tsct_filter_in(&r->q->filter.threads, s->state.tid) ||
-	    !query_wants_node(r->q, s->node) || !query_wants_time(r->q, from, until))
+	if (!wants_thread(r->q, s, process) || !query_wants_node(r->q, s->node) ||
+	    !query_wants_time(r->q, from, until))
 		return;
 	query_put_node(r, s->node);
 	if (!process)
@@ -74,8 +90,14 @@ static void fill_processes(struct query_rows *r)
 
 /* ---- nodes, CPUs, clocks ----------------------------------------------- */
 
+static void put_if_known(struct query_rows *r, const char *text)
+{
+	query_put_text(r, text && *text ? text : NULL);
+}
+
 static void fill_nodes(struct query_rows *r)
 {
+	static const __u8 no_boot_id[16];
 	const struct tsct_recording *rec = r->q->rec;
 	const struct tsct_recorded_node *n;
 	char boot_id[33];
@@ -88,13 +110,13 @@ static void fill_nodes(struct query_rows *r)
 		query_put_number(r, i);
 		query_put_text(r, tsct_recording_node_name(rec, i));
 		query_put_known(r, n->same ? n->same - 1 : ~0ULL, ~0ULL);
-		query_put_text(r, n->host);
-		query_put_text(r, n->kernel);
-		query_put_text(r, n->cpu_model);
-		query_put_text(r, n->command);
-		query_put_text(r, n->provider);
+		put_if_known(r, n->host);
+		put_if_known(r, n->kernel);
+		put_if_known(r, n->cpu_model);
+		put_if_known(r, n->command);
+		put_if_known(r, n->provider);
 		*tsct_digits_bytes(boot_id, n->boot_id, 16) = '\0';
-		query_put_text(r, boot_id);
+		query_put_text(r, memcmp(n->boot_id, no_boot_id, 16) ? boot_id : NULL);
 		query_put_number(r, rec->complete && !n->cut_off);
 		query_end_row(r);
 	}
@@ -276,14 +298,16 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 	struct tsct_text text = { .at = NULL };
 	struct query_rows *r = arg;
 	__u32 i;
+	int err = type ? query_columns_make(&columns, type, nr) : 0;
 
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
-	if (type && query_columns_make(&columns, type, nr))
+	if (err && err != -E2BIG)
 		text.failed = true;
-	for (i = 0; i < columns.nr; i++)
+	/* Events with too many fields for a table have them in `events` only. */
+	for (i = 0; !err && i < columns.nr; i++)
 		tsct_text_print(&text, ", %s%s%s", columns.all[i].name,
-				*query_column_type(columns.all[i].field) ? " " : "",
-				query_column_type(columns.all[i].field));
+				*query_column_type(&columns.all[i]) ? " " : "",
+				query_column_type(&columns.all[i]));
 	tsct_text_add(&text, "", 1);
 	if (text.failed)
 		r->err = -ENOMEM;

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# explain: the first cause of spans whose causes are known (waits.py), sums, names, errors.
+# test-wing: explain kernel python
+. "$(dirname "$0")/record.sh"
+need_root "kernel events"
+
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+compgen -G "$out/python/tsctrace/_tsctrace*.so" >/dev/null || skip "python3-dev is not installed"
+export PYTHONPATH=$out/python
+cd "$work"
+run 0 record -q -o rec -e sched -e syscalls -- $python "$here/waits.py"
+
+# NAME CAUSE...: explains the span NAME. CAUSE is the system call, or the state if there is none,
+# in which it waited longest, but for a CPU; the next one is that of the thread that woke it, and
+# so on. The parts of each time add up to it.
+because() {
+	run 0 explain --json --slowest "$1" rec
+	$python -c '
+import collections, json, sys
+(span,) = json.load(sys.stdin)["spans"]
+def check(whole, causes):
+    lengths, inner = collections.Counter(), collections.defaultdict(list)
+    for p in whole["parts"]:
+        what = p["call"] or p["state"]
+        inner[what] += p["parts"]
+        if causes and (p["state"] != "runnable" or causes[0] == "runnable"):
+            lengths[what] += p["ns"]
+        check(p, [])
+    assert not whole["parts"] or sum(p["ns"] for p in whole["parts"]) == whole["ns"], whole
+    if causes:
+        assert lengths.most_common(1)[0][0] == causes[0], (lengths, causes)
+        parts = inner[causes[0]]
+        check({"parts": parts, "ns": sum(p["ns"] for p in parts)}, causes[1:])
+check(span, sys.argv[1:])' "${@:2}" <"$work/out" || fail "$1: other causes than ${*:2}: $(cat "$work/out")"
+}
+because sleep clock_nanosleep
+because compute running
+because peer recvfrom clock_nanosleep
+because lock futex clock_nanosleep
+because chain futex recvfrom clock_nanosleep
+# Of two threads on one CPU, each waits for the other.
+run 0 explain --json --slowest cpu rec
+$python -c '
+import json, sys
+(span,) = json.load(sys.stdin)["spans"]
+behind = [p for p in span["parts"] if p["state"] == "runnable" and (p["behind"] or 0) > 0]
+assert behind and sum(p["ns"] for p in behind) > 1e6, span' <"$work/out" || fail "nobody took the CPU"
+run_shows 0 '^lock: .* ms from +[0-9.]* on, thread [0-9]* (python3)$' explain --span lock rec
+shows 'ms .* % *blocked in futex, woken by thread [0-9]* (python3) or an interrupt\( ([0-9]* times)\)*; that thread meanwhile:$'
+shows 'ms .* %   blocked in clock_nanosleep'
+run_shows 0 'spans of known length$' explain --slowest 'clock_nano*' -n 2 rec
+[ "$(grep -c '^clock_nanosleep' "$work/out")" = 2 ] || fail "not the two slowest calls"
+
+run_says 1 "no span or system call 'locc' of known length; did you mean 'lock'?" explain --slowest locc rec
+run_says 1 "no span or system call 'lock' with a value 7 of known length" explain --span lock:7 rec
+run_says 2 'nothing to explain; use --slowest NAME or --span NAME' explain rec
+run_says 2 'exclude each other' explain --span a --slowest b rec
+run_says 2 'empty name' explain --span '' rec
+run 0 record -q -o none -- "$emit" 10 1
+run_says 1 'none has no switches of threads, which tell what a span waited for; record with -e sched' \
+	explain --slowest '*' none

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl explain: what spans or system calls waited for */
+#include <argp.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "explain.h"
+#include "lib/query/value_text.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/common/json.h"
+#include "tools/common/near_name.h"
+#include "tools/common/options.h"
+#include "tools/common/output_file.h"
+#include "tools/common/view.h"
+
+#define POLL_EVENTS	65536	/* events between two looks at signals */
+
+/* ---- options ----------------------------------------------------------- */
+
+enum { KEY_SPAN = 256, KEY_SLOWEST, KEY_PAIR };
+
+static const struct argp_option options[] = {
+	{ "slowest", KEY_SLOWEST, "NAME", 0, "explain the slowest spans or system calls of this"
+	  " name; NAME may have wildcards", 0 },
+	{ "span", KEY_SPAN, "NAME[:ID]", 0, "explain the first ones of this name, or those of which"
+	  " a field of the begin event has the value ID", 0 },
+	{ "count", 'n', "N", 0, "explain N spans (default: 3)", 0 },
+	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
+	  " and end of a span, as stat does; may be repeated", 0 },
+	{ "all", 'a', NULL, 0, "print all parts, also the shortest", 0 },
+	{ "json", OPTION_FLAG(struct explain_job, json), NULL, 0, "print JSON, with all parts", 0 },
+	{ 0 }
+};
+
+static void set_name(struct argp_state *state, struct explain_job *j, char *arg, bool slowest)
+{
+	char *colon = slowest ? NULL : strrchr(arg, ':');
+
+	if (j->name)
+		argp_error(state, "--span and --slowest exclude each other, and are given once");
+	if (!*arg || colon == arg)
+		argp_error(state, "%s: empty name; give that of a span or system call",
+			   slowest ? "--slowest" : "--span");
+	if (colon) {
+		*colon = '\0';
+		j->id = colon + 1;
+	}
+	j->name = arg;
+	j->slowest = slowest;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct explain_job *j = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &j->x.filter; break;
+	case KEY_SLOWEST: set_name(state, j, arg, true); break;
+	case KEY_SPAN: set_name(state, j, arg, false); break;
+	case 'n': j->wanted = (__u32)option_number(state, "--count", arg, 1, 10000); break;
+	case 'a': j->all = true; break;
+	case KEY_PAIR:
+		if (tsct_export_pair_add(&j->x, arg))
+			argp_error(state, "--pair: '%s' is not BEGIN:END or BEGIN:END:KEY, names of"
+				   " two events and of a field of both, or there are more than"
+				   " %d pairs", arg, TSCT_EXPORT_PAIRS);
+		break;
+	case ARGP_KEY_END:
+		if (!j->name)
+			argp_error(state, "nothing to explain; use --slowest NAME or --span NAME");
+		break;
+	default:
+		return option_recording(key, arg, state, &j->dir);
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp argp = {
+	options, parse_option, "DIR",
+	"Split the time of spans or system calls: on CPU, runnable and behind which thread, blocked"
+	" in which system call and woken by which thread, and what that thread did meanwhile."
+	" Needs a recording with -e sched, best with -e syscalls."
+	"\vThe exit status is 0, or 1 if DIR cannot be read or has no such span, 2 for wrong usage,"
+	" 3 if events are missing from it.", children, NULL, NULL
+};
+
+/* ---- the spans --------------------------------------------------------- */
+
+/* Writes the fields of the begin event, NAME=VALUE. Returns true if one has the value ID. */
+static bool take_fields(const struct explain_job *j, const struct tsct_trace_event *e,
+			char text[EXPLAIN_TEXT_MAX])
+{
+	char value[TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(EXPLAIN_TEXT_MAX)];
+	unsigned int nr = 0;
+	size_t pos = 0, len = 0;
+	struct tsct_value v;
+	bool has_id = !j->id;
+
+	*text = '\0';
+	while (e && tsct_value_next(e, &nr, &pos, &v)) {
+		v.size = v.size > EXPLAIN_TEXT_MAX ? EXPLAIN_TEXT_MAX : v.size;
+		*tsct_value_format(value, &v) = '\0';
+		has_id |= j->id && !strcmp(value, j->id);
+		if (len < EXPLAIN_TEXT_MAX)
+			len += (size_t)snprintf(text + len, EXPLAIN_TEXT_MAX - len, "%s%s=%s",
+						len ? " " : "", v.field->name, value);
+	}
+	return has_id;
+}
+
+static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
+{
+	struct explain_job *j = (struct explain_job *)x;
+	struct explained *last, new = {
+		.begin = span->begin, .end = span->end, .begin_ns = span->begin_ns,
+		.ns = span->end_ns - span->begin_ns, .node = span->node, .tid = span->thread->tid,
+	};
+	__u32 at;
+
+	if (fnmatch(j->name, span->name, 0)) {
+		if (!*j->near && near_name(j->name, span->name))
+			snprintf(j->near, sizeof(j->near), "%s", span->name);
+		return 0;
+	}
+	if (!take_fields(j, span->begin_event, new.fields) || span->why != TSCT_SPAN_ENDED)
+		return 0;
+	j->found++;
+	snprintf(new.name, sizeof(new.name), "%s", span->name);
+	for (at = j->nr; at && (j->slowest ? j->spans[at - 1].ns < new.ns :
+				j->spans[at - 1].begin > new.begin); at--)
+		;
+	if (at == j->wanted)
+		return 0;
+	if (j->nr < j->wanted && tsct_array_add(&j->spans, &j->nr, &new, sizeof(new)))
+		return -ENOMEM;
+	last = &j->spans[j->nr - 1];
+	memmove(&j->spans[at + 1], &j->spans[at], (size_t)(last - &j->spans[at]) * sizeof(new));
+	j->spans[at] = new;
+	return 0;
+}
+
+static int poll_export(struct tsct_export *x)
+{
+	struct explain_job *j = (struct explain_job *)x;
+
+	progress_show(&j->progress, (double)x->done_bytes / 2 / (double)(x->all_bytes + 1), x->read,
+		      "events");
+	return output_interrupted() ? -EINTR : 0;
+}
+
+/* ---- the states -------------------------------------------------------- */
+
+static int take_state(void *arg, const struct tsct_state_time *time)
+{
+	struct explain_job *j = arg;
+	__u32 i;
+
+	for (i = 0; i < j->nr; i++)
+		if (time->from < j->spans[i].end && time->until > j->spans[i].begin)
+			return path_add(&j->path, time);
+	return 0;
+}
+
+/* Reads the recording once more, for the states of all threads in the times of the spans. */
+static int read_states(struct explain_job *j)
+{
+	const struct tsct_recording *rec = j->x.rec;
+	struct tsct_trace *trace = NULL;
+	struct tsct_trace_event e;
+	__u64 last = rec->end, nr = 0;
+	int ret = 0, err;
+
+	j->states = (struct tsct_states) { .closed = take_state, .arg = j };
+	j->path.rec = rec;
+	err = tsct_trace_open(j->dir, NULL, NULL, &trace, j->x.why, sizeof(j->x.why));
+	err = err ?: tsct_states_init(&j->states, rec, &j->x.identity, trace);
+	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+		last = max(last, e.tick);
+		err = tsct_states_add(&j->states, &e);
+		if (!(++nr % POLL_EVENTS) && output_interrupted())
+			err = -EINTR;
+	}
+	err = err ?: ret ?: tsct_states_finish(&j->states, last);
+	tsct_trace_close(trace);
+	return err;
+}
+
+static int split_spans(struct explain_job *j)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < j->nr && !err; i++)
+		err = path_split(&j->path, j->spans[i].node, j->spans[i].tid, j->spans[i].begin,
+				 j->spans[i].end, &j->spans[i].whole);
+	return err;
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+/* Returns true if the recording has switches of threads. */
+static bool has_switches(const struct tsct_recording *rec)
+{
+	__u32 i, at;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->streams[i].nr_defs; at++)
+			if (rec->streams[i].defs[at] &&
+			    !strcmp(rec->streams[i].defs[at]->name, "sched_switch"))
+				return true;
+	return false;
+}
+
+static int run(struct explain_job *j)
+{
+	struct tsct_export *x = &j->x;
+	int err;
+
+	x->recording = j->dir;
+	x->closed = take_span;
+	x->poll = poll_export;
+	output_catch_signals(true);
+	progress_begin(&j->progress, false);
+	err = tsct_export_prepare(x);
+	if (!err && !has_switches(x->rec))
+		return ctl_fail(EXIT_FAILED, "%s has no switches of threads, which tell what a span"
+				" waited for; record with -e sched -e syscalls", j->dir);
+	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
+	if (!err && !j->nr)
+		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length%s%s%s"
+				"; 'trace-ctl stat --spans --calls' lists them", j->dir, j->name,
+				j->id ? " with a value " : "", j->id ?: "",
+				*j->near ? "; did you mean '" : "", j->near, *j->near ? "'?" : "");
+	err = err ?: read_states(j) ?: split_spans(j);
+	progress_clear(&j->progress);
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->dir, *x->why ? x->why : strerror(-err));
+	if (!j->json)
+		explain_print(j);
+	else if (ctl_json_print(explain_json(j)))
+		return EXIT_FAILED;
+	return view_print_missing(x->trace);
+}
+
+static int cmd_explain(int argc, char **argv)
+{
+	struct explain_job j = { .wanted = 3 };
+	int ret = EXIT_FAILED;
+	__u32 i;
+
+	if (options_parse(&argp, argc, argv, 0, &j))
+		return EXIT_FAILED;
+	if (!view_open(j.dir, &j.x.trace)) {
+		ret = run(&j);
+		for (i = 0; i < j.nr; i++)
+			path_part_free(&j.spans[i].whole);
+		free(j.spans);
+		path_states_free(&j.path);
+		tsct_states_free(&j.states);
+		tsct_trace_close(j.x.trace);
+	}
+	tsct_export_free(&j.x);
+	return ret;
+}
+
+COMMAND(163, explain, "split spans and calls: on CPU, runnable, blocked, and woken by whom");
