@@ -664,15 +664,16 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
-/* Ends all spans of pairs with a key, whose ends may be lost from @tick on. */
-static int end_keyed(struct tsct_export *x, __u64 tick)
+/* Ends all spans of pairs with a key whose ends a loss may hide. */
+static int end_keyed(struct tsct_export *x, const struct tsct_loss_time *loss)
 {
-	const struct tsct_trace_event e = { .tick = tick };
+	const struct tsct_trace_event e = { .tick = loss->from };
 	__u32 row;
 	int err = 0;
 
-	for (row = 0; row < x->nr_pairs && !err && time_of(x, tick) < x->to_ns; row++)
-		err = tsct_spans_leave(&x->keyed, row, TSCT_SPAN_UNKNOWN, &e);
+	for (row = 0; row < x->nr_pairs && !err && time_of(x, e.tick) < x->to_ns; row++)
+		if (tsct_known_hides(&x->known, loss, &x->keyed, row))
+			err = tsct_spans_leave(&x->keyed, row, TSCT_SPAN_UNKNOWN, &e);
 	return err;
 }
 
@@ -687,9 +688,11 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 	__u32 i;
 
 	while (!err && (loss = tsct_known_pass(&x->known, tick))) {
-		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss->from);
+		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss);
 		for (i = 0; i < threads->nr && !err; i++)
-			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
+			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location) &&
+			    (tsct_known_hides(&x->known, loss, &x->slices, i) ||
+			     tsct_known_hides(&x->known, loss, &x->calls, i)))
 				err = end_slices(x, threads->all[i], loss->from,
 						 TSCT_SPAN_UNKNOWN);
 	}

@@ -178,11 +178,14 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 	k->hidden = calloc(rec->nr_nodes, sizeof(*k->hidden));
 	k->switches = calloc(rec->nr_streams + 1, sizeof(*k->switches));
 	k->wakings = calloc(rec->nr_streams + 1, sizeof(*k->wakings));
+	k->had_switches = calloc(rec->nr_nodes, sizeof(*k->had_switches));
+	k->had_wakings = calloc(rec->nr_nodes, sizeof(*k->had_wakings));
 	k->lossy_until = calloc((size_t)rec->nr_nodes * rec->nr_streams + 1,
 				sizeof(*k->lossy_until));
 	k->blind_until = calloc(rec->nr_locations + 1, sizeof(*k->blind_until));
 	k->runs = calloc(rec->nr_locations + 1, sizeof(*k->runs));
-	if (!k->hidden || !k->switches || !k->wakings || !k->lossy_until || !k->blind_until || !k->runs)
+	if (!k->hidden || !k->switches || !k->wakings || !k->had_switches || !k->had_wakings ||
+	    !k->lossy_until || !k->blind_until || !k->runs)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
@@ -190,7 +193,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
 	return find_renamed(k) ?:
-		(trace ? tsct_loss_times(trace, &k->losses, &k->nr_losses) : 0);
+		(trace ? tsct_unknown_times(trace, &k->losses, &k->nr_losses) : 0);
 }
 
 void tsct_known_free(struct tsct_known *k)
@@ -199,6 +202,8 @@ void tsct_known_free(struct tsct_known *k)
 	free(k->renamed);
 	free(k->switches);
 	free(k->wakings);
+	free(k->had_switches);
+	free(k->had_wakings);
 	free(k->losses);
 	free(k->lossy_until);
 	free(k->blind_until);
@@ -223,7 +228,7 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 	if (k->begun == k->nr_losses || loss->from >= tick)
 		return NULL;
 	k->begun++;
-	extend(&k->lossy_until[tsct_known_node(k, loss->location) * nr + loss->stream], loss);
+	extend(&k->lossy_until[k->rec->locations[loss->location].node * nr + loss->stream], loss);
 	if (!k->switches[loss->stream])
 		return loss;
 	extend(&k->blind_until[loss->location], loss);
@@ -232,6 +237,21 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 		run->seen = loss->from;
 	run->cut = true;
 	return loss;
+}
+
+bool tsct_known_hides(const struct tsct_known *k, const struct tsct_loss_time *loss,
+		      const struct tsct_spans *spans, __u32 row)
+{
+	const struct tsct_location *l = k->rec->locations;
+	const struct tsct_span *span;
+	__u32 i;
+
+	for (i = 0; loss->over && i < tsct_spans_open(spans, row); i++) {
+		span = tsct_span_at(spans, row, i);
+		if (l[span->location].node == l[loss->location].node)
+			return true;
+	}
+	return !loss->over;
 }
 
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
@@ -256,6 +276,14 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	return end;
 }
 
+/* Returns true if events of the recorder and stream of event @e may be lost then. */
+static bool is_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	const __u32 node = k->rec->locations[e->location].node;
+
+	return e->tick < k->lossy_until[node * k->rec->nr_streams + e->stream];
+}
+
 bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
@@ -265,7 +293,7 @@ bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e
 	    k->rec->streams[e->stream].kernel && !tsct_syscall_of(k->rec, e->stream, e->def) &&
 	    (hidden & TSCT_HIDDEN_RAW_ENDS || tsct_kernel_is_raw_call(k->rec, e->stream, e->def)))
 		return false;
-	if (e->tick < k->lossy_until[e->node * k->rec->nr_streams + e->stream])
+	if (is_lossy(k, e))
 		return false;
 	return !tsct_known_elsewhere(k, e) ||
 		!k->rec->streams[e->stream].kernel ||
@@ -329,12 +357,15 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 		    struct tsct_known_change *ret)
 {
 	struct tsct_known_run *run = &k->runs[e->location];
+	const __u32 node = k->rec->locations[e->location].node;
 	struct tsct_value comm;
 	__s64 prev = e->tid, next = 0;
 	bool same;
 
 	*ret = (struct tsct_known_change) { .began = false };
 	run->has_switches |= is_switch;
+	k->had_switches[node] |= is_switch;
+	k->had_wakings[node] |= k->rec->merged && !strcmp(e->def->name, "sched_waking");
 	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
 			  !tsct_value_find_integer(e, "next_tid", &next) ||
 			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))
@@ -370,32 +401,41 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
+/* Returns false if events of which the stream of event @e has some may be those of other
+ * recorders. @had: had_* */
+static bool has_had(const struct tsct_known *k, const bool *had, const struct tsct_trace_event *e)
+{
+	return !k->rec->merged || had[k->rec->locations[e->location].node];
+}
+
 bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm)
 {
 	/* BPF tests the cgroup of the thread that is switched away only. */
 	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
 		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
-		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) &&
-		e->tick >= k->lossy_until[e->node * k->rec->nr_streams + e->stream] &&
-		is_selected(k, e, tid, comm);
+		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) && !is_lossy(k, e) &&
+		has_had(k, k->had_switches, e) && is_selected(k, e, tid, comm);
 }
 
 bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
-	return k->wakings[e->stream] &&
+	return k->wakings[e->stream] && has_had(k, k->had_wakings, e) &&
 		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
-/* Leaves the calls of the threads of a node. @tid: of those with this number; NULL: of all */
-static int leave_calls(struct tsct_spans *calls, const struct tsct_threads *threads, __u32 node,
-		       const __u32 *tid, const struct tsct_trace_event *e)
+/* Leaves the calls that a loss hides, or those of one thread. One of both is NULL. */
+static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
+		       const struct tsct_threads *threads, const struct tsct_loss_time *loss,
+		       const struct tsct_identity_end *hidden, const struct tsct_trace_event *e)
 {
+	const __u32 node = loss ? tsct_known_node(k, loss->location) : hidden->node;
 	int err = 0;
 	__u32 i;
 
 	for (i = 0; i < threads->nr && !err; i++)
-		if (threads->all[i]->node == node && (!tid || threads->all[i]->tid == *tid))
+		if (threads->all[i]->node == node &&
+		    (loss ? tsct_known_hides(k, loss, calls, i) : threads->all[i]->tid == hidden->tid))
 			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
 	return err;
 }
@@ -412,9 +452,9 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 	int err = 0;
 
 	while (!err && (loss = tsct_known_pass(k, e->tick)))
-		err = leave_calls(calls, threads, tsct_known_node(k, loss->location), NULL, e);
+		err = leave_calls(k, calls, threads, loss, NULL, e);
 	while (!err && (hidden = tsct_known_hide(k, e->tick)))
-		err = leave_calls(calls, threads, hidden->node, &hidden->tid, e);
+		err = leave_calls(k, calls, threads, NULL, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
 	/* With --cpu, a thread that is switched away may make calls elsewhere. */
@@ -456,7 +496,7 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	if (k->rec->snapshot)	/* older ones were overwritten, on each CPU until another time */
 		return false;
 	for (i = 0; i < k->nr_losses; i++)
-		if (k->switches[k->losses[i].stream] &&
+		if (!k->losses[i].over && k->switches[k->losses[i].stream] &&
 		    tsct_known_node(k, k->losses[i].location) == node &&
 		    (k->losses[i].events || is_whole(k->rec, k->losses[i].location)))
 			return false;

@@ -52,9 +52,13 @@ struct tsct_known {
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
 	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
-	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
+	/* the same of the recorders of a merged recording that share a stream, by recorder: flags
+	 * of those of which there was such an event */
+	bool *had_switches, *had_wakings;
+	struct tsct_loss_time *losses;	/* see tsct_unknown_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	__u64 *lossy_until;	/* ticks until which losses last that have begun, by node, stream */
+	/* ticks until which losses last that have begun, by recorder (location.node), stream */
+	__u64 *lossy_until;
 	__u64 *blind_until;		/* the same, of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
@@ -79,9 +83,14 @@ void tsct_known_free(struct tsct_known *known);
  * tsct_known_pass - the next loss that begins at @tick or before
  *
  * To be called until it returns NULL, before the other functions are called for an event at
- * @tick. From loss->from on, all open slices of the node in loss->stream may have ended.
+ * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
+ * loss->over is set, those that its recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
+
+/* Returns true if a loss of their node may hide the ends of the open spans of a row. */
+bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
+		      const struct tsct_spans *spans, __u32 row);
 
 /* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
  * called like tsct_known_pass(). */

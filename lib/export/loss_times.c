@@ -12,6 +12,7 @@
 struct loss_times {
 	struct tsct_loss_time *all;
 	__u32 nr;
+	__u64 *ends;		/* by node: end of its recorder; NULL: not wanted */
 };
 
 /* Returns true if events may be missing behind the last packet of a file, of which @packets can
@@ -31,6 +32,7 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 {
 	struct tsct_stream_reader_dir dir = { .dirfd = dirfd, .rec = rec };
 	const struct tsct_loss *loss = &rec->streams[s->class].loss[s->location];
+	const __u32 node = rec->locations[s->location].node;
 	struct tsct_loss_time time = { .stream = s->class, .location = s->location };
 	__u64 count = 0, last = rec->begin, since = last, packets = 0, written = 0;
 	unsigned int full = 0;
@@ -63,6 +65,13 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 		time.from = max(written, last);
 	}
 	time.until = UINT64_MAX;
+	if (!err && to->ends && packets) {
+		to->ends[node] = max(to->ends[node], last);
+		err = tsct_array_add(&to->all, &to->nr, &(struct tsct_loss_time) {
+			.stream = s->class, .location = s->location, .until = UINT64_MAX,
+			.over = true,
+		}, sizeof(*to->all));
+	}
 	if (err || (!time.events && !lacks_end(rec, s, packets)))
 		return err;
 	return tsct_array_add(&to->all, &to->nr, &time, sizeof(*to->all));
@@ -76,15 +85,30 @@ static int by_from(const void *a, const void *b)
 		(x->until > y->until) - (x->until < y->until);
 }
 
-int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
-		    __u32 *ret_nr)
+/* Allocates the ends of the recorders, which are those of the bounds for now. */
+static int find_ends(const struct tsct_recording *rec, struct loss_times *to)
+{
+	const struct tsct_recorded_correction *c;
+	__u32 i;
+
+	to->ends = calloc(rec->nr_nodes + 1, sizeof(*to->ends));
+	for (i = 0; to->ends && i < rec->nr_nodes; i++) {
+		c = &rec->nodes[i].correction;
+		if (c->nr_bounds)
+			to->ends[i] = c->bounds[c->nr_bounds - 1].tick;
+	}
+	return to->ends ? 0 : -ENOMEM;
+}
+
+static int find_times(const struct tsct_trace *trace, bool ends, struct tsct_loss_time **ret_times,
+		      __u32 *ret_nr)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	struct tsct_stream_reader_kind *kinds;
 	struct loss_times to = { .nr = 0 };
 	struct tsct_stream_reader s;
 	__u32 class, at;
-	int err = 0;
+	int err = ends ? find_ends(rec, &to) : 0;
 
 	for (class = 0; class < rec->nr_streams && !err; class++) {
 		kinds = tsct_stream_reader_kinds(&rec->streams[class]);
@@ -95,6 +119,10 @@ int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_
 		}
 		free(kinds);
 	}
+	for (at = 0; at < to.nr; at++)
+		if (to.all[at].over)
+			to.all[at].from = to.ends[rec->locations[to.all[at].location].node];
+	free(to.ends);
 	if (to.nr)
 		qsort(to.all, to.nr, sizeof(*to.all), by_from);
 	if (err)
@@ -102,4 +130,16 @@ int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_
 	*ret_times = err ? NULL : to.all;
 	*ret_nr = err ? 0 : to.nr;
 	return err;
+}
+
+int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+		    __u32 *ret_nr)
+{
+	return find_times(trace, false, ret_times, ret_nr);
+}
+
+int tsct_unknown_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+		       __u32 *ret_nr)
+{
+	return find_times(trace, tsct_trace_recording(trace)->merged, ret_times, ret_nr);
 }

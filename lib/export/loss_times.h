@@ -10,6 +10,9 @@ struct tsct_loss_time {
 	__u32 stream, location;
 	__u64 from, until;	/* ticks; no event was lost at or before `from` */
 	__u64 events;	/* number of lost events; 0: unknown, where the end of a file is missing */
+	/* flag: nothing was lost, but the location's recorder, one of several of a merged recording,
+	 * ended at `from`; what came later is not recorded */
+	bool over;
 };
 
 /*
@@ -20,9 +23,18 @@ struct tsct_loss_time {
  * rings in turns: the events that it reads after a loss may be older than the loss, and so may
  * those be that fill the packets before. The times are as long as that. Of a file without its end,
  * there is a time from its last event, or from the last flush of all files, on. Returns 0 or
- * -ENOMEM.
+ * -ENOMEM. No time is `over`.
  */
 int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
 		    __u32 *ret_nr);
+
+/*
+ * tsct_unknown_times - the same, and the times after the ends of the recorders of a merged
+ *	recording, of each file with events
+ *
+ * A recorder ended where the bounds of its node's times end, or at its node's last event.
+ */
+int tsct_unknown_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,
+		       __u32 *ret_nr);
 
 #endif /* TSCT_LOSS_TIMES_H */

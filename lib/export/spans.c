@@ -24,7 +24,9 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 		return -ENOMEM;
 	span = tsct_span_at(s, row, r->nr++);
 	memset(span, 0, s->size);
-	*span = (struct tsct_span) { .name = name, .begin = e->tick };
+	*span = (struct tsct_span) {
+		.name = name, .begin = e->tick, .location = e->location,
+	};
 	return 0;
 }
 

@@ -34,6 +34,7 @@ enum tsct_span_why {
 struct tsct_span {
 	__s64 name;		/* number of a name, a thread or a system call */
 	__u64 begin;		/* tick of the begin event */
+	__u32 location;		/* of the begin event */
 	__u64 key;		/* for tsct_spans_find(), set by the caller */
 	bool hidden;		/* set by the caller: a filter leaves out the begin event */
 };

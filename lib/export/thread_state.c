@@ -11,6 +11,7 @@
 /* Values of prev_state, as in the kernel's tracepoint */
 #define STATE_WAITS	0xff	/* mask of the states of a thread that is not runnable */
 #define STATE_DEAD	0x30	/* the thread has ended */
+#define STATE_BY_SIGNAL	0x01	/* a signal ends the waiting */
 
 #define NOWHERE		UINT32_MAX
 
@@ -26,6 +27,9 @@ struct tsct_state_row {
 	bool ending;
 	bool switched;
 	bool has_wakings;	/* BLOCKED: each waking of the thread is recorded, unless lost */
+	bool waked;		/* RUNNING: a waking of the thread is recorded since `from` */
+	/* BLOCKED: it may have become runnable without a waking after the switch away */
+	bool may_be_runnable;
 	__u64 from;
 	__u32 location, next;
 	__s64 prev_state;
@@ -61,7 +65,7 @@ static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 		return 0;
 	if (row->state == TSCT_STATE_BLOCKED) {
 		time.call = row->call;
-		if (!row->woken && (switched || !row->has_wakings))
+		if (!row->woken && (switched || !row->has_wakings || row->may_be_runnable))
 			time.state = TSCT_STATE_OFF_CPU;
 	}
 	if (!row->woken || row->woken_at > tick)
@@ -87,7 +91,7 @@ static struct tsct_state_row *begin_state(struct tsct_states *s, __u32 at, enum 
 	row->state = state;
 	row->from = tick;
 	row->location = location;
-	row->ended = row->switched = row->woken = false;
+	row->ended = row->switched = row->woken = row->waked = false;
 	return row;
 }
 
@@ -173,6 +177,17 @@ static int lose_unless_running(struct tsct_states *s, __u32 at, __u64 tick)
 	return s->rows[at].state == TSCT_STATE_RUNNING ? 0 : lose(s, at, tick);
 }
 
+/* Events of a thread may be lost. If its recorder ended, the states by other recorders hold. */
+static int lose_by(struct tsct_states *s, __u32 at, const struct tsct_loss_time *loss)
+{
+	const struct tsct_location *l = s->known.rec->locations;
+
+	if (loss->over && s->rows[at].location != NOWHERE &&
+	    l[s->rows[at].location].node != l[loss->location].node)
+		return 0;
+	return lose_unless_running(s, at, loss->from);
+}
+
 /* Adds what hides states before @tick. */
 static int pass(struct tsct_states *s, __u64 tick)
 {
@@ -186,7 +201,7 @@ static int pass(struct tsct_states *s, __u64 tick)
 		for (i = 0; i < s->nr_rows && !err; i++)
 			if (s->threads.all[i]->node == tsct_known_node(&s->known, loss->location) &&
 			    s->known.rec->streams[loss->stream].kernel)
-				err = lose_unless_running(s, i, loss->from);
+				err = lose_by(s, i, loss);
 	}
 	while (!err && (hidden = tsct_known_hide(&s->known, tick))) {
 		i = find(s, hidden->node, hidden->tid, hidden->tick, false);
@@ -216,6 +231,7 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 {
 	const __s64 prev_state = tsct_value_integer_of(e, "prev_state");
 	struct tsct_state_row *row = &s->rows[at];
+	const bool waked = row->waked || row->state != TSCT_STATE_RUNNING;
 	struct tsct_value comm;
 	int err = end_state(s, at, e->tick, false);
 
@@ -234,6 +250,7 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 	row->next = next;
 	row->prev_state = prev_state;
 	row->has_wakings = tsct_known_wakings(&s->known, e);
+	row->may_be_runnable = waked || (prev_state & STATE_BY_SIGNAL);
 	return err;
 }
 
@@ -297,7 +314,7 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 	return err || !change.began ? err : begin_run(s, e, &change);
 }
 
-/* Notes the first waking of a thread that does not run. */
+/* Notes the first waking of a thread that does not run, and that there was one of one that does. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	struct tsct_state_row *row;
@@ -313,6 +330,7 @@ static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 	if (at == NOWHERE)
 		return -ENOMEM;
 	row = &s->rows[at];
+	row->waked = true;
 	if (row->ended || row->woken ||
 	    (row->state != TSCT_STATE_BLOCKED && row->state != TSCT_STATE_UNKNOWN))
 		return 0;

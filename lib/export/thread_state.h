@@ -5,8 +5,8 @@
  *
  * Each thread that a switch or a waking names has one state at each tick from the recording's
  * begin, or its own, to its own end, or the recording's. A state is stated only if the events that
- * would have ended it are recorded: after a loss, where a filter hides events, and before the first
- * event of a thread, its state is unknown. There is no I/O after tsct_states_init().
+ * would have ended it are recorded: after a loss, after the end of the recorder that recorded its
+ * begin, where a filter hides events, and before the first event of a thread, its state is unknown. There is no I/O after tsct_states_init().
  */
 #ifndef TSCT_THREAD_STATE_H
 #define TSCT_THREAD_STATE_H
@@ -19,7 +19,10 @@ enum tsct_state {
 	TSCT_STATE_RUNNABLE,	/* was preempted, gave up the CPU, or was woken; waits for a CPU */
 	/* was switched away in a state that waits, and was not woken until the end */
 	TSCT_STATE_BLOCKED,
-	/* was switched away in a state that waits, and ran again: when it was woken is not known */
+	/* was switched away in a state that waits; when it became runnable is not known: it ran
+	 * again, or no more is known of it, without a waking. A waking may precede the switch away,
+	 * and a signal that was pending then, which ends a sleep of state 1, leaves none: so a
+	 * thread that is not woken until the end is BLOCKED only if neither can be. */
 	TSCT_STATE_OFF_CPU,
 	TSCT_STATES
 };

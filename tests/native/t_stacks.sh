@@ -133,6 +133,14 @@ run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./c
 ! grep -q 'sys_execve/begin .*stack=' dump || fail "not selected"
 run 1 record --stack=net_receive -e net -e sched -o none -- true
 says 'packets are received in interrupts'
+run 1 record --stack=sched_waking -e sched -o none -- true
+says 'sched_waking: wakings have no stacks'
+run 1 record --stack -e sched_waking -o none -- true
+says 'no event of -e can have a stack; sched_switch'
+if "$ctl" list sched:sched_waking >/dev/null 2>&1; then
+	run 1 record --stack -e sched:sched_waking -o none -- true
+	says 'no event of -e can have a stack; sched_switch'
+fi
 run 2 record --stack -o none -- true
 
 # --- files ---------------------------------------------------------------------

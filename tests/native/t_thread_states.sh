@@ -62,6 +62,32 @@ run 0 record -q -e sched_switch -o "$work/switches" -- "$helpers/states"
 holds "$work/out" "all(t['blocked_ns'] == 0 and t['wakings'] == 0 for t in j['thread_states'])"
 holds "$work/out" "[t['off_cpu_ns'] > 1e8 for t in j['thread_states'] if t['name'] == 'sleeper'] == [True]"
 
+# --- merged: nothing is known between two recordings, and after the first one -------------------
+run 0 record -q -a -e sched_switch -o "$work/before" -- "$helpers/states"
+sleep 0.3
+run 0 record -q -a -e sched -o "$work/after" -- true
+run 0 merge -q -o "$work/merged" "$work/before" "$work/after"
+for which in before after merged; do
+	"$ctl" stat --threads --json "$work/$which" >"$work/$which.json"
+done
+python3 - "$work"/{merged,before,after}.json <<'END' || fail "more is known of threads than was recorded"
+import json, sys
+def known(path):
+    sums = {}
+    for t in json.load(open(path))["thread_states"]:
+        for state in "running", "runnable", "blocked", "off_cpu":
+            for name in state, "known":
+                sums[t["tid"], name] = sums.get((t["tid"], name), 0) + t[state + "_ns"]
+    return sums
+merged, *parts = map(known, sys.argv[1:])
+assert any(merged.values())
+for key, ns in merged.items():
+    # Each time is rounded.
+    wanted = sum(part.get(key, 0) for part in parts)
+    if key[1] in ("running", "known"):
+        assert ns <= wanted * 1.001 + 100000, (key, ns, wanted)
+END
+
 # --- filters: unknown is what they may hide ---------------------------------------------------
 run 0 record -q -e sched --cpu 0 -o "$work/cpu" -- "$helpers/states"
 "$ctl" stat --threads --json "$work/cpu" >"$work/out"

@@ -291,7 +291,9 @@ TEST(test_losses)
 	start();
 	known.losses = calloc(1, sizeof(*known.losses));
 	known.nr_losses = 1;
-	known.losses[0] = (struct tsct_loss_time) { 1, 0, 200, 400, 7 };
+	known.losses[0] = (struct tsct_loss_time) {
+		.stream = 1, .from = 200, .until = 400, .events = 7,
+	};
 	note_switch(100, 0, 20, 10, "ten");
 	note_switch(100, 1, 20, 11, "eleven");
 	e.tick = 200;
@@ -329,7 +331,9 @@ TEST(test_lost_switches)
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	known.losses = calloc(1, sizeof(*known.losses));
 	known.nr_losses = 1;
-	known.losses[0] = (struct tsct_loss_time) { 0, 0, 200, 400, 7 };
+	known.losses[0] = (struct tsct_loss_time) {
+		.stream = 0, .from = 200, .until = 400, .events = 7,
+	};
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	known.losses[0].stream = 1;
 	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
@@ -338,6 +342,39 @@ TEST(test_lost_switches)
 	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
 	rec.complete = 0;
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+}
+
+/* After the end of one of the recorders of a merged recording, nothing is known of what it recorded. */
+TEST(test_ended_recorder)
+{
+	struct tsct_location locations[] = { { .node = 0 }, { .node = 1 } };
+	struct tsct_spans spans = { .size = sizeof(struct tsct_span), .several = true };
+	struct tsct_trace_event e = { .tick = 100 };
+	const struct tsct_loss_time *over;
+
+	start();
+	known.losses = calloc(1, sizeof(*known.losses));
+	known.nr_losses = 1;
+	known.losses[0] = (struct tsct_loss_time) {
+		.stream = 1, .from = 200, .until = UINT64_MAX, .over = true,
+	};
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+	note_switch(100, 0, 20, 10, "ten");
+	EXPECT_BEGIN(10, true);
+	ck_assert_ptr_null(tsct_known_pass(&known, 200));
+	over = tsct_known_pass(&known, 300);
+	ck_assert_ptr_eq(over, &known.losses[0]);
+	ck_assert_uint_eq(tsct_known_run_end(&known, 0), 200);
+	/* Spans by the other recorder have their ends. */
+	known.rec = &(struct tsct_recording) { .locations = locations };
+	e.location = 1;
+	ck_assert_int_eq(tsct_spans_begin(&spans, 0, 1, &e), 0);
+	ck_assert(!tsct_known_hides(&known, over, &spans, 0));
+	e.location = 0;
+	ck_assert_int_eq(tsct_spans_begin(&spans, 0, 1, &e), 0);
+	ck_assert(tsct_known_hides(&known, over, &spans, 0));
+	tsct_spans_free(&spans);
+	known.rec = &rec;
 }
 
 /* With --cpu, a call ends elsewhere, unless its thread stays. */

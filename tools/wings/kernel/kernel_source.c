@@ -72,6 +72,9 @@ static int select_one(struct kernel_source *source, const char *name, unsigned i
 
 /* ---- stacks ------------------------------------------------------------- */
 
+#define STACK_EVENTS	"sched_switch, net_send, BEGIN events of system calls (sys_openat) and " \
+			"probes can have stacks"
+
 static bool is_event_with_stack(const struct kernel_source *source, unsigned int set,
 				const char *pattern)
 {
@@ -94,13 +97,17 @@ static bool is_event_with_stack(const struct kernel_source *source, unsigned int
 	return source->probes && probe_set_matches(source->probes, pattern);
 }
 
-/* Checks that each pattern of --stack selects an event that can have a stack. */
+/* Checks that each pattern of --stack selects an event that can have a stack; without patterns,
+ * that there is one. */
 static int check_stacks(const struct kernel_source *source, unsigned int set)
 {
 	const char *at = source->stacks;
 	char one[512];
 	size_t len;
 
+	if (at && !*at && !is_event_with_stack(source, set, "*"))
+		return bpf_errors_fail(-EINVAL, "--stack: no event of -e can have a stack; "
+			STACK_EVENTS);
 	for (; at && *at; at += len + !!at[len]) {
 		len = strcspn(at, ",");
 		snprintf(one, sizeof(one), "%.*s", (int)len, at);
@@ -110,8 +117,9 @@ static int check_stacks(const struct kernel_source *source, unsigned int set)
 			built_in_matches(one, "net_receive", "net_receive") ?
 			"packets are received in interrupts, whose stacks do not show the "
 			"receiver" :
-			"no event of -e has this name; sched_switch, net_send, BEGIN events "
-			"of system calls (sys_openat) and probes can have stacks");
+			built_in_matches(one, "sched_waking", "sched_wakeup_new") ?
+			"wakings have no stacks; " STACK_EVENTS :
+			"no event of -e has this name; " STACK_EVENTS);
 	}
 	return 0;
 }
