@@ -72,6 +72,19 @@ json_t *explain_json(const struct explain_job *j)
 	return json_pack("{sI so}", "found", (json_int_t)j->found, "spans", rows);
 }
 
+/* Prints "thread 12 (worker)", without a name that is not known. */
+static void print_thread(const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
+{
+	const char *name = name_of(j, node, tid, tick);
+
+	printf("thread %u", tid);
+	if (!*name)
+		return;
+	fputs(" (", stdout);
+	view_print_escaped(stdout, name);
+	putchar(')');
+}
+
 /* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
 static void print_what(const struct explain_job *j, __u32 node, const struct path_part *part)
 {
@@ -93,9 +106,7 @@ static void print_what(const struct explain_job *j, __u32 node, const struct pat
 		      "an interrupt", stdout);
 		return;
 	}
-	printf("thread %lld (", part->other);
-	view_print_escaped(stdout, name_of(j, node, (__u32)part->other, part->tick));
-	putchar(')');
+	print_thread(j, node, (__u32)part->other, part->tick);
 	if (part->state == TSCT_STATE_BLOCKED)
 		fputs(" or an interrupt", stdout);
 }
@@ -137,10 +148,9 @@ void explain_print(const struct explain_job *j)
 		view_print_escaped(stdout, s->name);
 		if (*s->fields)
 			printf(" %s", s->fields);
-		printf(": %.3f ms from %+.6f on, thread %u (", (double)s->ns * 1e-6,
-		       (double)(s->begin_ns - j->x.begin_ns) * 1e-9, s->tid);
-		view_print_escaped(stdout, name_of(j, s->node, s->tid, s->begin));
-		putchar(')');
+		printf(": %.3f ms from %+.6f on, ", (double)s->ns * 1e-6,
+		       (double)(s->begin_ns - j->x.begin_ns) * 1e-9);
+		print_thread(j, s->node, s->tid, s->begin);
 		if (j->x.several_nodes)
 			printf(" on %s", tsct_recording_node_name(j->x.rec, s->node));
 		puts("");
