@@ -21,7 +21,9 @@
  *   LIVE	params in force: what is known about the time after the last line
  *
  * An interval of the counter that no line covers is unknown: the daemon did not run, or the
- * clock was disrupted. Nothing is made up in there.
+ * clock was disrupted. Nothing is made up in there. Where a daemon went on with the epoch of the
+ * one before, its first lines reach over the absence: its first PAIRING holds only if it agrees
+ * with the last one before.
  *
  * Bytes are in the machine's order. Pure, except for tsct_history_load().
  */

@@ -46,6 +46,10 @@ struct tsct_history {
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
 	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
 	__u32 last_pairing_epoch;
+	struct tsct_history_pairing last;	/* the last one of all files, as recorded */
+	bool has_last;
+	bool has_file;		/* there was a file, perhaps a damaged one */
+	bool follows;		/* this file follows another one, and had no pairing yet */
 	__u32 source;
 	bool has_source;
 	struct entry *end;	/* open end of the present file, dropped where a line follows */
@@ -102,8 +106,18 @@ static int add_end(struct tsct_history *h, const struct entry *entry)
 	return tsct_array_add(&h->end, &h->nr_end, entry, sizeof(*entry));
 }
 
+/* Returns true if the differences of the clocks were the same at two times. */
+static bool agree(const struct tsct_history_pairing *a, const struct tsct_history_pairing *b)
+{
+	/* Readings are rounded down. */
+	return !a->changed && !b->changed &&
+		a->real_min_ns <= b->real_max_ns + 2 && b->real_min_ns <= a->real_max_ns + 2 &&
+		a->boot_min_ns <= b->boot_max_ns + 2 && b->boot_min_ns <= a->boot_max_ns + 2;
+}
+
 static int add_record(struct tsct_history *h, const struct tsct_history_record *record)
 {
+	struct tsct_history_pairing pairing = record->pairing;
 	struct entry entry;
 	__u32 i;
 
@@ -133,13 +147,22 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 			return 0;
 		return add_end(h, &entry);
 	case TSCT_HISTORY_PAIRING:
+		/* The differences may have changed while no daemon ran, by a suspend, and the next one
+		 * went on with the epoch: its first lines reach over its absence. */
+		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
+			pairing.changed = 1;
+			pairing.has_raw = 0;
+		}
+		h->last = record->pairing;
+		h->has_last = true;
+		h->follows = false;
 		for (i = h->unpaired; i < h->nr_real; i++)
 			if (h->real[i].epoch == record->epoch)
 				h->real[i].pairing = h->nr_pairings + 1;
 		h->unpaired = h->nr_real;
 		h->last_pairing_epoch = record->epoch;
 		h->last_pairing = h->nr_pairings + 1;
-		return tsct_array_add(&h->pairings, &h->nr_pairings, &record->pairing, sizeof(record->pairing));
+		return tsct_array_add(&h->pairings, &h->nr_pairings, &pairing, sizeof(pairing));
 	default:
 		return 0;
 	}
@@ -207,6 +230,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	size_t at;
 	int err = 0;
 
+	h->follows = h->has_file;
+	h->has_file = true;
 	if (len < sizeof(record))
 		return -EINVAL;
 	memcpy(&record, bytes, sizeof(record));
@@ -217,8 +242,10 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	if (!tsct_history_valid(&record) || record.kind != TSCT_HISTORY_HEADER ||
 	    record.header.record_size != sizeof(record))
 		return -EINVAL;
-	if (boot_id && memcmp(record.header.boot_id, boot_id, 16))
+	if (boot_id && memcmp(record.header.boot_id, boot_id, 16)) {
+		h->has_file = h->follows;
 		return -ESTALE;
+	}
 	if (h->has_source && (h->source != record.header.source ||
 			      is_reset(h, (const char *)bytes, len))) {
 		struct tsct_history *older = malloc(sizeof(*older));
@@ -226,7 +253,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		if (!older)
 			return -ENOMEM;
 		*older = *h;
-		*h = (struct tsct_history) { .older = older };
+		*h = (struct tsct_history) { .older = older, .has_file = true, .follows = true };
 	}
 	h->source = record.header.source;
 	h->has_source = true;
