@@ -19,6 +19,7 @@
 
 #include "daemon/config/log.h"
 #include "daemon/clock/platform_linux.h"
+#include "lib/base/array.h"
 #include "lib/base/sysfs_read.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/clockpage/latch.h"
@@ -26,6 +27,8 @@
 
 #define FILE_BYTES	1000000
 #define NUMBER_MAX	999999
+#define RESUME_TRIES	16
+#define PAUSE_TICKS	63U	/* most ticks between two tries to begin a file */
 /* Two crystals that no measurement compares at this moment, see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
 
@@ -41,6 +44,7 @@ struct history {
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
 	bool was_reset;			/* the counter is another one than in earlier files */
 	int err;			/* of the last write or open; logged when it changes */
+	unsigned int pause, pauses;	/* ticks until the next try to begin a file, and then again */
 };
 
 /* ---- files ---------------------------------------------------------------- */
@@ -49,7 +53,10 @@ static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
 		log_warning("%s: %s: %s; trace-ctl time will not know the time from now on; "
-			    "make room, or give 'history off'", h->dir, what, strerror(-err));
+			    "%s, or give 'history off'", h->dir, what, strerror(-err),
+			    err == -ENOSPC || err == -EDQUOT ? "make room" :
+			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
+			    "mend that");
 	if (!err && h->err)
 		log_info("%s: the history of the clock is written again", h->dir);
 	h->err = err;
@@ -57,41 +64,61 @@ static void note(struct history *h, int err, const char *what)
 
 static bool is_history(const char *name)
 {
-	return strspn(name, "0123456789abcdef") == 32 && name[32] == '.' &&
-		name[33 + strspn(name + 33, "0123456789")] == '\0';
+	const size_t digits = strspn(name, "0123456789abcdef") == 32 && name[32] == '.' ?
+		strspn(name + 33, "0123456789") : 0;
+
+	return digits && digits < 10 && !name[33 + digits];
 }
 
-/* Removes the oldest file if the files are too old or too large. Returns whether it did. */
-static bool prune_one(struct history *h, const char *present)
+struct old_file {
+	time_t modified;
+	off_t bytes;		/* on the disk */
+	char name[64];
+};
+
+static int by_age(const void *a, const void *b)
 {
+	const struct old_file *x = a, *y = b;
+
+	return x->modified != y->modified ? (x->modified > y->modified) - (x->modified < y->modified) :
+		strcmp(x->name, y->name);
+}
+
+/* Removes the oldest files as long as the files are too old, or too large together. */
+static void prune(const struct history *h, const char *present)
+{
+	const off_t limit = (off_t)h->days * TSCT_HISTORY_DAY_BYTES - FILE_BYTES;
+	const time_t oldest = time(NULL) - (time_t)h->days * 86400;
 	DIR *dir = opendir(h->dir);
-	char oldest[256] = "";
-	time_t oldest_s = 0;
-	off_t total = 0;
+	struct old_file *files = NULL, file;
 	struct dirent *entry;
+	off_t total = 0;
+	__u32 nr = 0, i;
 	struct stat st;
-	bool remove;
 
 	if (!dir)
-		return false;
+		return;
 	while ((entry = readdir(dir))) {
-		if (!is_history(entry->d_name) ||
+		if (!is_history(entry->d_name) || !strcmp(entry->d_name, present) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		total += st.st_size;
-		if (strcmp(entry->d_name, present) && (!*oldest || st.st_mtime < oldest_s ||
-		    (st.st_mtime == oldest_s && strcmp(entry->d_name, oldest) < 0))) {
-			snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
-			oldest_s = st.st_mtime;
-		}
+		file = (struct old_file) {
+			.modified = st.st_mtime, .bytes = max(st.st_size, st.st_blocks * 512),
+		};
+		snprintf(file.name, sizeof(file.name), "%.63s", entry->d_name);
+		total += file.bytes;
+		if (tsct_array_add(&files, &nr, &file, sizeof(file)))
+			break;
 	}
-	/* Room for the present file to grow is kept. */
-	remove = *oldest && (total + FILE_BYTES > (off_t)h->days * TSCT_HISTORY_DAY_BYTES ||
-			     time(NULL) - oldest_s > (time_t)h->days * 86400);
-	if (remove && unlinkat(dirfd(dir), oldest, 0))
-		remove = false;
+	if (nr)
+		qsort(files, nr, sizeof(*files), by_age);
+	/* The limit leaves room for the present file to grow. */
+	for (i = 0; i < nr && (total > limit || files[i].modified < oldest); i++) {
+		unlinkat(dirfd(dir), files[i].name, 0);
+		total -= files[i].bytes;
+	}
+	free(files);
 	closedir(dir);
-	return remove;
 }
 
 static void close_file(struct history *h)
@@ -160,7 +187,7 @@ static int begin_file(struct history *h)
 	unsigned int nr = 0, found;
 	struct dirent *entry;
 	DIR *dir;
-	int tries;
+	int tries, err;
 
 	close_file(h);
 	if (mkdir(h->dir, 0755) && errno != EEXIST)
@@ -174,7 +201,9 @@ static int begin_file(struct history *h)
 			nr = found > nr ? found : nr;
 		}
 	closedir(dir);
-	for (found = nr; found && !h->writer.real.has_done && !h->was_reset; found--)
+	/* A daemon that could not write may have left some files without a line. */
+	for (found = nr; found && nr - found < RESUME_TRIES && !h->writer.real.has_done &&
+	     !h->was_reset; found--)
 		if (resume(h, found))
 			break;
 	/* Another daemon may use the directory, too. */
@@ -188,11 +217,13 @@ static int begin_file(struct history *h)
 	if (h->fd < 0)
 		return -EEXIST;
 	h->size = 0;
-	while (prune_one(h, path + strlen(h->dir) + 1))
-		;
+	prune(h, path + strlen(h->dir) + 1);
 	memcpy(header.header.boot_id, h->boot_id, sizeof(h->boot_id));
 	tsct_history_seal(&header, TSCT_HISTORY_HEADER, 0);
-	return write_record(h, &header);
+	err = write_record(h, &header);
+	if (err)
+		unlink(path);
+	return err;
 }
 
 static void put(void *ctx, const struct tsct_history_record *record)
@@ -243,6 +274,8 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 
 	h->days = days;
 	if (!days) {
+		if (h->fd >= 0)
+			tsct_history_flush(&h->writer, &h->copy);
 		close_file(h);
 		h->source = TSCT_SOURCE_NR;
 		return;
@@ -259,8 +292,13 @@ static void history_feed(struct history *h, const struct timekeeper *k,
 	}
 	if (h->fd >= 0 && h->size < FILE_BYTES)
 		return;
-	/* After an error, the next tick tries again. */
+	if (h->pause) {
+		h->pause--;
+		return;
+	}
 	err = begin_file(h);
+	h->pauses = err ? min(2 * h->pauses + 1, PAUSE_TICKS) : 0;
+	h->pause = h->pauses;
 	if (err)
 		close_file(h);
 	note(h, err, "cannot begin a file of the history of the clock");

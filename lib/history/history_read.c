@@ -79,6 +79,16 @@ void tsct_history_free(struct tsct_history *h)
 
 /* ---- records -------------------------------------------------------------- */
 
+/* Returns a + b, or the limit that it exceeds; the limits can be negated. */
+static __s64 add_ns(__s64 a, __s64 b)
+{
+	__s64 sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? LLONG_MAX : -LLONG_MAX;
+	return sum;
+}
+
 static struct entry line_of(const struct tsct_clock_segment *segment)
 {
 	return (struct entry) {
@@ -94,11 +104,28 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 	};
 }
 
+/* Limit of times and their differences, ns: until 2116, and they can be negated */
+#define NS_LIMIT	(LLONG_MAX / 2)
+
+static bool is_small(__s64 ns)
+{
+	return ns > -NS_LIMIT && ns < NS_LIMIT;
+}
+
 static bool is_credible(const struct tsct_clock_segment *segment)
 {
 	return (__s64)(segment->until_cycles - segment->base_cycles) > 0 && segment->mult &&
+		is_small(segment->base_ns) &&
 		tsct_cycles_ns(segment->mult, (__s64)(segment->until_cycles -
 			       segment->base_cycles)) < LLONG_MAX / 4;
+}
+
+static bool is_credible_pairing(const struct tsct_history_pairing *p)
+{
+	return is_small(p->real_min_ns) && is_small(p->real_max_ns) &&
+		is_small(p->boot_min_ns) && is_small(p->boot_max_ns) &&
+		(!p->has_raw || (p->rate_mult && is_small(p->raw_ns) &&
+				 p->rate_error_ppt < 1000000000000ULL));
 }
 
 static int add_end(struct tsct_history *h, const struct entry *entry)
@@ -143,10 +170,13 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		entry.begin_cycles = entry.params.base_cycles;
 		entry.sampled_cycles = entry.params.as_of_cycles;
 		entry.until_cycles = entry.params.void_after_cycles;
-		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult)
+		if (tsct_clock_params_check(&entry.params, h->source) || !entry.params.mult ||
+		    !is_small(entry.params.base_ns))
 			return 0;
 		return add_end(h, &entry);
 	case TSCT_HISTORY_PAIRING:
+		if (!is_credible_pairing(&pairing))
+			return 0;
 		/* The differences may have changed while no daemon ran, by a suspend, and the next one
 		 * went on with the epoch: its first lines reach over its absence. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
@@ -202,10 +232,11 @@ static bool contradicts(const struct tsct_history *h, const struct tsct_clock_se
 		if (h->real[i].begin_cycles > segment->base_cycles ||
 		    h->real[i].until_cycles < segment->base_cycles)
 			continue;
-		off = tsct_clock_params_ns(&h->real[i].params, segment->base_cycles) -
-			segment->base_ns;
+		off = add_ns(tsct_clock_params_ns(&h->real[i].params, segment->base_cycles),
+			     -segment->base_ns);
 		return (__u64)(off < 0 ? -off : off) >
-			(h->real[i].params.past_error_ps + segment->error_ps) / 1000 + 4;
+			tsct_add_saturating(h->real[i].params.past_error_ps,
+					    segment->error_ps) / 1000 + 4;
 	}
 	return p && segment->base_cycles < p->base_cycles && segment->base_ns > p->base_ns;
 }
@@ -323,8 +354,8 @@ static int compare_entries(const void *a, const void *b)
  * or @next is not where the open end leads. */
 static void end_before(struct entry *open, const struct entry *next)
 {
-	__s64 off = tsct_clock_params_ns(&open->params, next->begin_cycles) -
-		tsct_clock_params_ns(&next->params, next->begin_cycles);
+	__s64 off = add_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
+			   -tsct_clock_params_ns(&next->params, next->begin_cycles));
 	__u64 bound_ps = tsct_add_saturating(
 		tsct_clock_params_error_ps(&open->params, next->begin_cycles),
 		tsct_clock_params_error_ps(&next->params, next->begin_cycles));
@@ -403,15 +434,6 @@ struct clock_values {
 	__s64 lo, hi;
 };
 
-static __s64 add_ns(__s64 a, __s64 b)
-{
-	__s64 sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? LLONG_MAX : LLONG_MIN;
-	return sum;
-}
-
 static __s64 error_ns(const struct entry *e, __u64 cycles)
 {
 	__u64 ps = tsct_clock_params_error_ps(&e->params, cycles);
@@ -468,8 +490,9 @@ static void cycles_of_raw(const struct tsct_history_pairing *t, struct clock_val
 	__s64 hi = cycles_of_ns(t->rate_mult, add_ns(raw.hi, -t->raw_ns + 1));
 	double part = (double)t->rate_error_ppt * 1e-12;
 
-	*ret_lo = t->raw_before + (__u64)(lo - 2 - (__s64)(part * (double)llabs(lo)));
-	*ret_hi = t->raw_after + (__u64)(hi + 2 + (__s64)(part * (double)llabs(hi)));
+	/* |lo| and |hi| are at most 2^62, and part is less than 1. */
+	*ret_lo = t->raw_before + (__u64)(lo - 2) - (__u64)(part * (double)llabs(lo));
+	*ret_hi = t->raw_after + (__u64)(hi + 2) + (__u64)(part * (double)llabs(hi));
 }
 
 static bool is_of_counter(enum tsct_history_clock clock)
@@ -827,8 +850,10 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 		if (!err)
 			err = tsct_history_add(h, bytes, len, boot_id, &found->damaged_records);
 		free(bytes);
-		if (err == -ENOMEM)
+		if (err == -ENOMEM) {
+			snprintf(why, size, "%s: %s", names[i]->d_name, strerror(ENOMEM));
 			break;
+		}
 		found->files += !err;
 		if (err) {
 			found->foreign_files++;

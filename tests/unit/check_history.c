@@ -365,6 +365,50 @@ RANDOM_TEST(test_damage, 60)
 }
 
 /* A number that two times fit has both; a number of none has the reason. */
+static __u64 extreme(void)
+{
+	static const __u64 values[] = {
+		0, 1, ~0ULL, 1ULL << 63, (1ULL << 63) - 1, 1ULL << 62, 1ULL << 32, 1000000000,
+	};
+
+	return any(3) ? values[any(8)] + any(3) - 1 : any64() >> any(64);
+}
+
+/* Records with any values, whose checksums are right, lead to no fault. */
+RANDOM_TEST(test_hostile, 40)
+{
+	struct tsct_history *h = tsct_history_new();
+	struct tsct_history_time times[TSCT_HISTORY_TIMES];
+	struct tsct_history_record record;
+	unsigned int damaged = 0, nr, i, k;
+	size_t at, field;
+
+	run(_i, 100, 50);
+	for (i = 0; i < nr_files; i++) {
+		for (k = 0; k < 20 && files[i].len > 2 * sizeof(record); k++) {
+			at = sizeof(record) * (1 + any((unsigned int)(files[i].len / sizeof(record)) - 1));
+			memcpy(&record, files[i].bytes + at, sizeof(record));
+			for (nr = any(4); nr; nr--) {
+				field = any(ROWS(record.params));
+				record.params[field] = extreme();
+			}
+			tsct_history_seal(&record, any(8) ? record.kind : any(8), record.epoch);
+			memcpy(files[i].bytes + at, &record, sizeof(record));
+		}
+		tsct_history_add(h, files[i].bytes, files[i].len, NULL, &damaged);
+	}
+	for (i = 0; i < 300; i++) {
+		__u64 lo = extreme(), hi = lo + any(3);
+
+		if (hi < lo)
+			continue;
+		tsct_history_convert(h, (enum tsct_history_clock)any(TSCT_HISTORY_CLOCKS), lo, hi,
+				     times, &nr);
+		ck_assert_uint_le(nr, TSCT_HISTORY_TIMES);
+	}
+	tsct_history_free(h);
+}
+
 TEST(test_ambiguous)
 {
 	struct tsct_history_time found[TSCT_HISTORY_TIMES];

@@ -57,12 +57,17 @@ def traced(name=None, /, **fields):
         return traced()(name)
 
     def decorate(function):
-        title = name or function.__qualname__
+        title = name or getattr(function, "__qualname__", type(function).__qualname__)
 
         if inspect.iscoroutinefunction(function):
             async def wrapper(*args, **kwargs):
                 with span(title, **fields):
                     return await function(*args, **kwargs)
+        elif inspect.isasyncgenfunction(function):
+            async def wrapper(*args, **kwargs):
+                with span(title, **fields):
+                    async for item in function(*args, **kwargs):
+                        yield item
         elif inspect.isgeneratorfunction(function):
             def wrapper(*args, **kwargs):
                 with span(title, **fields):

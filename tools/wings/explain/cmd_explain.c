@@ -36,21 +36,31 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static void set_name(struct argp_state *state, struct explain_job *j, char *arg, bool slowest)
+static void set_name(struct argp_state *state, struct explain_job *j, char *arg,
+		     bool slowest)
 {
-	char *colon = slowest ? NULL : strrchr(arg, ':');
-
 	if (j->name)
 		argp_error(state, "--span and --slowest exclude each other, and are given once");
-	if (!*arg || colon == arg)
+	if (!*arg || *arg == ':')
 		argp_error(state, "%s: empty name; give that of a span or system call",
 			   slowest ? "--slowest" : "--span");
-	if (colon) {
-		*colon = '\0';
-		j->id = colon + 1;
-	}
 	j->name = arg;
 	j->slowest = slowest;
+}
+
+/* Splits NAME:ID, unless it is the name of a pair, which has colons, too. */
+static void split_id(struct explain_job *j)
+{
+	char *colon = strrchr(j->name, ':');
+	__u32 i;
+
+	for (i = 0; i < j->x.nr_pairs; i++)
+		if (!strcmp(j->x.pairs[i].name, j->name))
+			return;
+	if (!colon)
+		return;
+	*colon = '\0';
+	j->id = colon + 1;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -72,6 +82,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!j->name)
 			argp_error(state, "nothing to explain; use --slowest NAME or --span NAME");
+		else if (!j->slowest)
+			split_id(j);
 		break;
 	default:
 		return option_recording(key, arg, state, &j->dir);

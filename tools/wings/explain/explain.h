@@ -64,7 +64,8 @@ struct explained {
 
 struct explain_job {
 	struct tsct_export x;		/* first: callbacks get its address */
-	const char *dir, *name, *id;
+	const char *dir, *id;
+	char *name;
 	bool slowest, json, all;
 	__u32 wanted;			/* number of spans to explain */
 	struct explained *spans;

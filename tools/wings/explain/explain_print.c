@@ -59,9 +59,9 @@ json_t *explain_json(const struct explain_job *j)
 		parts = json_array();
 		for (i = 0; i < s->whole.nr_parts; i++)
 			json_array_append_new(parts, json_part(j, s->node, &s->whole.parts[i]));
-		row = json_pack("{ss sI ss sI so sI sI so so}", "name", s->name,
+		row = json_pack("{so sI so sI so sI sI so so}", "name", ctl_json_text(s->name),
 			"node", (json_int_t)s->node,
-			"node_name", tsct_recording_node_name(j->x.rec, s->node),
+			"node_name", ctl_json_text(tsct_recording_node_name(j->x.rec, s->node)),
 			"tid", (json_int_t)s->tid,
 			"thread", ctl_json_text(name_of(j, s->node, s->tid, s->begin)),
 			"rel_ns", (json_int_t)(s->begin_ns - j->x.begin_ns),
@@ -151,8 +151,10 @@ void explain_print(const struct explain_job *j)
 		printf(": %.3f ms from %+.6f on, ", (double)s->ns * 1e-6,
 		       (double)(s->begin_ns - j->x.begin_ns) * 1e-9);
 		print_thread(j, s->node, s->tid, s->begin);
-		if (j->x.several_nodes)
-			printf(" on %s", tsct_recording_node_name(j->x.rec, s->node));
+		if (j->x.several_nodes) {
+			fputs(" on ", stdout);
+			view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, s->node));
+		}
 		puts("");
 		print_parts(j, s, &s->whole, 0);
 	}

@@ -429,11 +429,11 @@ struct rewrite {
 	const struct time_options *o;
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
-	int err;		/* of the first number that could not be converted */
-	char first[64];		/* that number */
+	int err;		/* of the first number whose time is unknown */
+	char first_unknown[64], first_ambiguous[64];	/* the first numbers of their kinds */
 };
 
-/* Finds column o->column of a line. Returns false if the line has less columns. */
+/* Finds column o->column of a line. Returns false if the line has fewer columns. */
 static bool find_column(const struct time_options *o, char *line, char **ret_begin, char **ret_end)
 {
 	unsigned int left = (o->column ?: 1) - 1;
@@ -469,11 +469,14 @@ static const char *convert_one(struct rewrite *s, const char *number, size_t len
 	if (!err && s->o->to == TO_CLUSTER && !times[0].has_cluster)
 		err = -ENODATA;
 	if (nr > 1 || err) {
-		if (!s->unknown && !s->ambiguous) {
+		if (nr > 1 && !s->ambiguous++)
+			snprintf(s->first_ambiguous, sizeof(s->first_ambiguous), "%.*s", (int)len,
+				 number);
+		if (nr <= 1 && !s->unknown++) {
 			s->err = err;
-			snprintf(s->first, sizeof(s->first), "%.*s", (int)len, number);
+			snprintf(s->first_unknown, sizeof(s->first_unknown), "%.*s", (int)len,
+				 number);
 		}
-		*(nr > 1 ? &s->ambiguous : &s->unknown) += 1;
 		return NULL;
 	}
 	m = s->o->to == TO_CLUSTER ? middle_of(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
@@ -516,7 +519,7 @@ unchanged:
 static int rewrite_stream(const struct time_options *o, struct tsct_history *history)
 {
 	struct rewrite s = { .o = o, .history = history };
-	char *line = NULL, bound[VIEW_BOUND_TEXT_MAX];
+	char *line = NULL;
 	size_t room = 0;
 	ssize_t len;
 
@@ -531,18 +534,20 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 		ctl_error("%" PRIu64 " number%s converted; how far from UTC is unknown",
 			  (uint64_t)s.done, view_plural(s.done));
 	else if (s.done)
-		ctl_error("%" PRIu64 " number%s converted, %s", (uint64_t)s.done,
-			  view_plural(s.done), view_bound_text(s.error_ns, bound));
+		ctl_error("%" PRIu64 " number%s converted, within %" PRIu64 " ns of %s",
+			  (uint64_t)s.done, view_plural(s.done), (uint64_t)s.error_ns,
+			  o->to == TO_UTC ? "UTC" : o->to == TO_CLUSTER ? "the cluster's time" :
+			  "CLOCK_REALTIME");
 	if (s.extrapolated)
 		ctl_error("%" PRIu64 " of them extrapolated: after the last sample of the clock",
 			  (uint64_t)s.extrapolated);
 	if (s.ambiguous)
 		ctl_error("%" PRIu64 " number%s left as before: ambiguous, the clock had that value "
 			  "several times; the first: %s", (uint64_t)s.ambiguous,
-			  view_plural(s.ambiguous), s.first);
+			  view_plural(s.ambiguous), s.first_ambiguous);
 	if (s.unknown)
 		ctl_error("%" PRIu64 " number%s left as before; the first: %s: %s",
-			  (uint64_t)s.unknown, view_plural(s.unknown), s.first,
+			  (uint64_t)s.unknown, view_plural(s.unknown), s.first_unknown,
 			  reason(s.err ?: -ENODATA));
 	if (!s.done && !s.unknown && !s.ambiguous)
 		return ctl_fail(EXIT_FAILED, "no line has a number in column %u; give --column or "
