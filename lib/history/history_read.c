@@ -89,6 +89,21 @@ static __s64 add_ns(__s64 a, __s64 b)
 	return sum;
 }
 
+/* Returns a - b, or the limit that it exceeds. */
+static __s64 sub_ns(__s64 a, __s64 b)
+{
+	__s64 rest;
+
+	if (__builtin_sub_overflow(a, b, &rest))
+		return b < 0 ? LLONG_MAX : -LLONG_MAX;
+	return rest;
+}
+
+static __u64 magnitude(__s64 ns)
+{
+	return ns < 0 ? -(__u64)ns : (__u64)ns;
+}
+
 static struct entry line_of(const struct tsct_clock_segment *segment)
 {
 	return (struct entry) {
@@ -232,9 +247,9 @@ static bool contradicts(const struct tsct_history *h, const struct tsct_clock_se
 		if (h->real[i].begin_cycles > segment->base_cycles ||
 		    h->real[i].until_cycles < segment->base_cycles)
 			continue;
-		off = add_ns(tsct_clock_params_ns(&h->real[i].params, segment->base_cycles),
-			     -segment->base_ns);
-		return (__u64)(off < 0 ? -off : off) >
+		off = sub_ns(tsct_clock_params_ns(&h->real[i].params, segment->base_cycles),
+			     segment->base_ns);
+		return magnitude(off) >
 			tsct_add_saturating(h->real[i].params.past_error_ps,
 					    segment->error_ps) / 1000 + 4;
 	}
@@ -354,15 +369,15 @@ static int compare_entries(const void *a, const void *b)
  * or @next is not where the open end leads. */
 static void end_before(struct entry *open, const struct entry *next)
 {
-	__s64 off = add_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
-			   -tsct_clock_params_ns(&next->params, next->begin_cycles));
+	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
+			   tsct_clock_params_ns(&next->params, next->begin_cycles));
 	__u64 bound_ps = tsct_add_saturating(
 		tsct_clock_params_error_ps(&open->params, next->begin_cycles),
 		tsct_clock_params_error_ps(&next->params, next->begin_cycles));
 
 	open->until_cycles = min(open->until_cycles, next->begin_cycles);
 	if (open->epoch != next->epoch ||
-	    (__u64)(off < 0 ? -off : off) > bound_ps / 1000 + 2)
+	    magnitude(off) > bound_ps / 1000 + 2)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
@@ -460,7 +475,7 @@ static __u64 cycles_at(const struct entry *e, __s64 ns)
 
 	/* Each pass leaves a thousandth of the error, the difference of the slew's rate. */
 	for (i = 0; i < 6 && more; i++) {
-		more = cycles_of_ns(p->mult, add_ns(ns, -tsct_clock_params_ns(p, cycles)));
+		more = cycles_of_ns(p->mult, sub_ns(ns, tsct_clock_params_ns(p, cycles)));
 		cycles += (__u64)more;
 	}
 	return cycles;
