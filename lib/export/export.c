@@ -664,6 +664,13 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
+/* Reason for which spans close whose ends a loss may hide: they are open where their recorder
+ * ended. */
+static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
+{
+	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
+}
+
 /* Ends all spans of pairs with a key whose ends a loss may hide. */
 static int end_keyed(struct tsct_export *x, const struct tsct_loss_time *loss)
 {
@@ -673,7 +680,7 @@ static int end_keyed(struct tsct_export *x, const struct tsct_loss_time *loss)
 
 	for (row = 0; row < x->nr_pairs && !err && time_of(x, e.tick) < x->to_ns; row++)
 		if (tsct_known_hides(&x->known, loss, &x->keyed, row))
-			err = tsct_spans_leave(&x->keyed, row, TSCT_SPAN_UNKNOWN, &e);
+			err = tsct_spans_leave(&x->keyed, row, why_left(loss), &e);
 	return err;
 }
 
@@ -693,8 +700,7 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location) &&
 			    (tsct_known_hides(&x->known, loss, &x->slices, i) ||
 			     tsct_known_hides(&x->known, loss, &x->calls, i)))
-				err = end_slices(x, threads->all[i], loss->from,
-						 TSCT_SPAN_UNKNOWN);
+				err = end_slices(x, threads->all[i], loss->from, why_left(loss));
 	}
 	while (!err && (hidden = tsct_known_hide(&x->known, tick)))
 		err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);

@@ -37,7 +37,7 @@ run 0 record --stack=sys_getppid -e syscalls -o wide -- "$helpers/traced/jit" 0
 	ulimit -t 20
 	"$ctl" report -q -o wide.html wide
 ) || fail "report of many functions"
-grep -q '<title>main: 100000 events' wide.html || fail "flame graph of many functions"
+grep -q '<title>main: 100&#8239;000 events' wide.html || fail "flame graph of many functions"
 expect wide sys_getppid/begin ';main;Compiled::number[0-9]* ' 100000
 [ "$(grep -c 'Compiled::number.* 1$' folded)" = 100000 ] || fail "different functions"
 
