@@ -34,7 +34,7 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 	const struct tsct_loss *loss = &rec->streams[s->class].loss[s->location];
 	const __u32 node = rec->locations[s->location].node;
 	struct tsct_loss_time time = { .stream = s->class, .location = s->location };
-	__u64 count = 0, last = rec->begin, since = last, packets = 0, written = 0;
+	__u64 count = 0, last = rec->begin, since = last, packets = 0, written = 0, rest;
 	unsigned int full = 0;
 	bool open = false;
 	int err = 0;
@@ -58,8 +58,10 @@ static int add_loss_times(int dirfd, const struct tsct_recording *rec,
 		full = s->head.content_bits / 8 < TSCT_PACKET_FULL ? 0 : full + 1;
 		packets++;
 	}
-	if (!open) {	/* the file is not whole, or was not written at all */
-		time.events = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
+	/* Losses that no packet states: the file is not whole, or was not written at all */
+	rest = tsct_loss_total(loss) > count ? tsct_loss_total(loss) - count : 0;
+	time.events = (open ? time.events : 0) + rest;
+	if (!open) {
 		if (!rec->complete && !time.events)
 			tsct_trace_progress(dirfd, &written);
 		time.from = max(written, last);
