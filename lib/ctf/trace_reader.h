@@ -54,6 +54,17 @@ int tsct_trace_dirfd(const struct tsct_trace *trace);
 
 /* ---- fields ------------------------------------------------------------------ */
 
+/* Returns true if events of a definition have the field @name. */
+static inline bool tsct_event_def_has(const struct tsct_event_def *def, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < def->nr_fields; i++)
+		if (!strcmp(def->fields[i].name, name))
+			return true;
+	return false;
+}
+
 /* Gets the value of a field. Returns false if the event has no integer field @name. */
 static inline bool tsct_value_find_integer(const struct tsct_trace_event *e, const char *name,
 					   __s64 *ret)

@@ -80,7 +80,7 @@ static int list_defs(struct tsct_export *x)
 	struct tsct_index kinds = { .nr = 0 };
 	struct tsct_export_def *d;
 	int err = 0;
-	__u32 i, j, k;
+	__u32 i, j;
 
 	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
 	if (!x->first_def)
@@ -104,8 +104,7 @@ static int list_defs(struct tsct_export *x)
 			d->wanted = tsct_filter_wants(&x->filter, d->def);
 			d->names_rank = !strcmp(d->def->name, "mpi_rank");
 			d->kernel = tsct_kernel_event(x->rec, i, d->def);
-			for (k = 0; k < d->def->nr_fields; k++)
-				d->has_id |= !strcmp(d->def->fields[k].name, TSCT_SPAN_ID);
+			d->has_id = tsct_event_def_has(d->def, TSCT_SPAN_ID);
 			err = err ?: tsct_message_kinds_add(&kinds, d->def);
 		}
 	/* All definitions of one name have the same pool of message keys, so that a send

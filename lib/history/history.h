@@ -97,7 +97,7 @@ bool tsct_history_valid(const struct tsct_history_record *record);
 
 /* ---- writing: history_write.c --------------------------------------------- */
 
-/* What one tick of the timekeeper adds */
+/* Input of one tick of the timekeeper */
 struct tsct_history_input {
 	const struct tsct_clock_copy *copy;	/* published state and segments */
 	/* measured in this epoch, at this tick: a pairing of one moment, `changed` 0 */

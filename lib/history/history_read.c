@@ -577,7 +577,7 @@ static bool time_of(const struct tsct_history *h, const struct entry *e,
 
 /* ---- all entries ---------------------------------------------------------- */
 
-/* Where a value of a clock lies beside an entry: -1, 0, 1 */
+/* Position of a value of a clock: -1: before an entry, 0: in it, 1: after it */
 static int compare_value(const struct tsct_history *h, const struct entry *e,
 			 enum tsct_history_clock clock, struct clock_values value)
 {

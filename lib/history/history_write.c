@@ -268,7 +268,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 		return;
 	}
 	if (is_new) {
-		/* What ends here is taken with its own epoch and master. */
+		/* The line that ends keeps its own epoch and master. */
 		if (last->real.mult) {
 			next.epoch++;
 			tsct_segments_succeed(&w->cluster_copy, &next);

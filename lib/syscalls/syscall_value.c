@@ -4,16 +4,6 @@
 #include "lib/query/value_text.h"
 #include "syscall_value.h"
 
-static bool has_field(const struct tsct_event_def *def, const char *name)
-{
-	__u32 i;
-
-	for (i = 0; i < def->nr_fields; i++)
-		if (!strcmp(def->fields[i].name, name))
-			return true;
-	return false;
-}
-
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
 					 const struct tsct_event_def *def)
 {
@@ -24,7 +14,7 @@ enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32
 		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH :
 		/* The tracepoint's own fields name the thread `pid`. */
 		(!strcmp(def->name, "sched_waking") || !strcmp(def->name, "sched_wakeup_new")) &&
-		has_field(def, "tid") ?
+		tsct_event_def_has(def, "tid") ?
 		TSCT_KERNEL_WAKING : TSCT_KERNEL_OTHER;
 }
 

@@ -602,7 +602,7 @@ TEST(test_size)
 	history_close(h);
 }
 
-/* What is no file of the daemon's is not read, and named. */
+/* Files that the daemon did not write are not read. Their names are reported. */
 TEST(test_foreign_files)
 {
 	static const char *const reasons[] = {

@@ -36,13 +36,13 @@ static struct truth {
 static __u32 running[CPUS];	/* tid; 0: idle */
 static __u64 tick;
 
-/* What the recorder hides */
+/* Events that the recorder hides */
 static enum { ALL, PROCESSES, COMM, CGROUP, ONE_CPU, SNAPSHOT, NO_WAKINGS, WHERE, MODES } mode;
 static bool selected[THREADS + 1];
 static struct tsct_loss_time losses[3];
 static __u32 nr_losses;
 
-/* What the states have said */
+/* Results of the states */
 static __u64 said_until[THREADS + 1];
 static __u64 known[TSCT_STATES], off_cpu_of_stale;
 static bool any_call;

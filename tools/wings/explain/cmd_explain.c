@@ -217,15 +217,13 @@ static int split_spans(struct explain_job *j)
 /* ---- the command --------------------------------------------------------- */
 
 /* Returns true if the recording has switches of threads. */
-static bool has_switches(const struct tsct_recording *rec)
+static bool has_switches(const struct tsct_export *x)
 {
-	__u32 i, at;
+	__u32 i;
 
-	for (i = 0; i < rec->nr_streams; i++)
-		for (at = 0; at < rec->streams[i].nr_defs; at++)
-			if (rec->streams[i].defs[at] &&
-			    !strcmp(rec->streams[i].defs[at]->name, "sched_switch"))
-				return true;
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].def && x->defs[i].kernel == TSCT_KERNEL_SWITCH)
+			return true;
 	return false;
 }
 
@@ -240,7 +238,7 @@ static int run(struct explain_job *j)
 	output_catch_signals(true);
 	progress_begin(&j->progress, false);
 	err = tsct_export_prepare(x);
-	if (!err && !has_switches(x->rec))
+	if (!err && !has_switches(x))
 		return ctl_fail(EXIT_FAILED, "%s has no switches of threads, which tell what a span"
 				" waited for; record with -e sched -e syscalls", j->dir);
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);

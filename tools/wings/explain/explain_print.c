@@ -67,7 +67,10 @@ json_t *explain_json(const struct explain_job *j)
 			"rel_ns", (json_int_t)(s->begin_ns - j->x.begin_ns),
 			"ns", (json_int_t)s->ns, "fields", ctl_json_text(s->fields),
 			"parts", parts);
-		json_array_append_new(rows, row);
+		if (json_array_append_new(rows, row)) {
+			json_decref(rows);
+			return NULL;
+		}
 	}
 	return json_pack("{sI so}", "found", (json_int_t)j->found, "spans", rows);
 }

@@ -32,23 +32,13 @@ static const struct collective_call *find_collective(const char *name)
 
 /* ---- definitions ------------------------------------------------------- */
 
-static bool has_field(const struct tsct_event_def *def, const char *name)
-{
-	__u32 i;
-
-	for (i = 0; i < def->nr_fields; i++)
-		if (!strcmp(def->fields[i].name, name))
-			return true;
-	return false;
-}
-
 enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
 {
 	const enum tsct_mpi_role role = tsct_mpi_role_of(def);
 	const bool is_on_comm = role == TSCT_MPI_ROLE_COMM || role == TSCT_MPI_ROLE_COMM_NAME ||
 		role == TSCT_MPI_ROLE_MESSAGE;
 
-	return is_on_comm && !has_field(def, "comm") ? TSCT_MPI_ROLE_NONE : role;
+	return is_on_comm && !tsct_event_def_has(def, "comm") ? TSCT_MPI_ROLE_NONE : role;
 }
 
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
@@ -59,9 +49,9 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 		return collective->role;
 	if (!strncmp(def->name, "MPI_File_", 9))
 		return OTF2_REGION_ROLE_FILE_IO;
-	if (has_field(def, "target"))
+	if (tsct_event_def_has(def, "target"))
 		return OTF2_REGION_ROLE_RMA;
-	return has_field(def, "tag") ? OTF2_REGION_ROLE_POINT2POINT :
+	return tsct_event_def_has(def, "tag") ? OTF2_REGION_ROLE_POINT2POINT :
 		OTF2_REGION_ROLE_FUNCTION;
 }
 
