@@ -8,19 +8,26 @@ need objcopy pgrep strip unshare xz
 
 # --- compiled code -----------------------------------------------------------------
 
+# The program waits after each function until the calls are in the recording, with its name.
 compiled() {	# DIR LINES [COMMAND...]
-	steadily has_names "$@" || { cat folded; fail "$1: names of compiled functions"; }
-}
-# The program writes names while it runs: a recorder that is late finds those of later functions.
-has_names() {
 	local i
-	rm -rf "$1"
-	run 0 record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" "$helpers/traced/jit" "$2"
+	mkfifo "$1.steps"
+	"$ctl" record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" \
+		"$helpers/traced/jit" "$2" <"$1.steps" >out 2>err & track recorder
+	exec {steps}>"$1.steps"
 	for i in 0 1 2 3; do
-		[ "$(sum "$1" sys_getppid/begin ";main;Compiled::number$i ")" = 10 ] || return
+		wait_for "$1: ten calls of number$i have a name" is_named_in "$1" "$i"
+		echo >&"$steps"
 	done
+	exec {steps}>&-
+	exits 0 wait "$recorder"
 }
-# Each pauses for seconds.
+is_named_in() {	# DIR NUMBER
+	# Of a recording that is not whole, the exit status is 3.
+	awk -v name=";main;Compiled::number$2 " \
+		'index($0, name) { n += $NF } END { exit n != 10 }' \
+		< <("$ctl" export -q -f folded -o - --event sys_getppid/begin "$1" 2>/dev/null)
+}
 begin_part() { cd "$work"; }
 few() { compiled jit 10; }
 huge() { compiled jit 100000; }

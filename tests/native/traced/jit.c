@@ -10,7 +10,8 @@
 /*
  * Makes functions that call getppid(), and writes their names as perf reads them, behind
  * @lines lines about other places: 4 functions, which are called one after the other while
- * names are written; or many if there are no such lines.
+ * names are written, each when a line was read from the standard input; or many if there
+ * are no such lines.
  */
 int main(int argc, char **argv)
 {
@@ -43,7 +44,8 @@ int main(int argc, char **argv)
 		fflush(map);
 		for (k = 0; k < 10; k++)
 			((void (*)(void))(all + 64 * i))();
-		usleep(i < 3 ? 700000 : 3000000);
+		while (getchar() >= ' ')
+			;
 	}
 	unlink(path);
 	return 0;
