@@ -27,7 +27,7 @@ struct entry {
 	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
-	__u32 epoch, cause;
+	__u32 epoch, cause, timeline;
 	__u32 pairing;		/* index + 1; 0: none */
 	bool live;		/* an open end: OPEN or LIVE */
 };
@@ -116,6 +116,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 		},
 		.until_cycles = segment->until_cycles,
 		.epoch = segment->epoch, .cause = segment->cause, .master = segment->reserved,
+		.timeline = segment->reserved0,
 	};
 }
 
@@ -714,6 +715,7 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 	t->cluster_hi_ns = time_of_cycles(hi, t->hi_cycles, t->hi_cycles).hi;
 	t->cluster_master = lo->master;
 	t->cluster_epoch = lo->cause;
+	t->cluster_timeline = lo->timeline;
 }
 
 /* Converts a value of the cluster's time: there may be several timelines. */

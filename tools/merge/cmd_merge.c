@@ -145,16 +145,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = { { .argp = &merge_ctf_argp }, { 0 } };
+
 static const struct argp argp = {
 	options, parse_option, "[TRACE...]",
 	"Merge traces of several nodes into one. The result of recordings is a recording, with"
 	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
 	" with times of the first archive's clock."
-	"\vA TRACE is the directory of a recording, the file NAME.otf2 of an archive, or the"
-	" directory of that file."
+	"\vA TRACE is the directory of a recording, of a CTF trace such as LTTng's, or of a file"
+	" NAME.otf2 of an archive, or that file."
 	" The exit status is 0, or 1 on failure (then OUT is not created), 2 for"
 	" wrong usage, 3 if a part of the traces is missing from OUT.",
-	NULL, NULL, NULL
+	children, NULL, NULL
 };
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -211,9 +213,13 @@ static int find_input(struct merge_input *in)
 	size_t len = strlen(in->given);
 	char metadata[PATH_MAX];
 	struct stat st;
+	int err;
 
 	if (stat(in->given, &st))
 		return refuse_input(in, -errno, strerror(errno));
+	err = merge_find_ctf ? merge_find_ctf(in) : 0;
+	if (err || in->kind == MERGE_CTF)
+		return err;
 	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
 		return refuse_input(in, -EINVAL, "not an OTF2 archive; give the archive's file *"
 				    OTF2_ANCHOR ", or the directory with that file");
@@ -222,7 +228,6 @@ static int find_input(struct merge_input *in)
 	in->path = strndup(in->given, len);
 	if (!in->path)
 		return refuse_input(in, -ENOMEM, strerror(ENOMEM));
-	in->kind = MERGE_OTF2;
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	if ((size_t)snprintf(metadata, sizeof(metadata), "%s/metadata", in->path) <
@@ -270,9 +275,7 @@ static int find_inputs(const struct merge *m)
 
 static int run_merge(const struct merge *m)
 {
-	const char *wrong = NULL, *what = "OTF2 archives";
 	const __u64 nr = (__u64)m->nr;
-	bool archives, recordings, to_archive;
 	int err;
 
 	/* The ranks may have read different files for --inputs: on other nodes, or after a
@@ -286,9 +289,15 @@ static int run_merge(const struct merge *m)
 	merge_end_text(m->options.ranks);
 	if (tsct_ranks_any(m->options.ranks, err))
 		return EXIT_FAILED;
-	archives = has_kind(m, MERGE_OTF2);
-	recordings = has_kind(m, MERGE_RECORDING);
-	to_archive = archives || is_archive(m->output);
+	return has_kind(m, MERGE_CTF) ? merge_ctf(m) : merge_found(m);
+}
+
+int merge_found(const struct merge *m)
+{
+	const bool archives = has_kind(m, MERGE_OTF2), recordings = has_kind(m, MERGE_RECORDING);
+	const bool to_archive = archives || is_archive(m->output);
+	const char *wrong = NULL, *what = "OTF2 archives";
+
 	if (m->align && !archives) {
 		wrong = "--align";
 		what = "recordings";

@@ -14,18 +14,14 @@
 
 #include "lib/base/sysfs_read.h"
 #include "lib/base/text.h"
-#include "lib/clock/clock_page.h"
-#include "lib/clockpage/clock_segments.h"
-#include "lib/clockpage/latch.h"
 #include "lib/history/history.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
+#include "tools/shared/node_history.h"
 
-#define STATE_DIR	"/var/lib/tsctrace"
-#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 #define COLUMN_MAX	10000
 #define NS_PER_S	1000000000LL
 
@@ -63,7 +59,7 @@ static const struct argp_option options[] = {
 	  "with '-': columns end at commas, not at white space", 0 },
 	{ "to", KEY_TO, "CLOCK", 0, "with '-': write realtime (default), utc or cluster", 0 },
 	{ "dir", 'd', "DIR", 0, "the daemon's state directory, or a copy of it (default: "
-	  STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
+	  HISTORY_STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
 	{ "list", OPTION_FLAG(struct time_options, list), NULL, 0,
 	  "print the boots of which the daemon recorded the clock", 0 },
 	{ "json", OPTION_FLAG(struct time_options, json), NULL, 0,
@@ -183,34 +179,6 @@ static const char *parse_number(const struct time_options *o, const char *text,
 
 /* ---- the history ---------------------------------------------------------- */
 
-static void default_dir(const struct time_options *o, char *text, size_t size)
-{
-	const char *run = tsct_run_dir();
-
-	snprintf(text, size, "%s/" TSCT_HISTORY_DIR, o->dir ? o->dir :
-		 strcmp(run, TSCT_RUN_DIR) ? run : STATE_DIR);
-}
-
-/* Parses a boot id with or without hyphens. */
-static bool parse_boot(const char *text, __u8 ret[16])
-{
-	unsigned int nr = 0, byte;
-	char two[3] = "";
-
-	for (; *text && nr < 16; text++) {
-		if (*text == '-')
-			continue;
-		two[0] = text[0];
-		two[1] = text[1];
-		if (!isxdigit((unsigned char)two[0]) || !isxdigit((unsigned char)two[1]))
-			return false;
-		sscanf(two, "%2x", &byte);
-		ret[nr++] = (__u8)byte;
-		text++;
-	}
-	return nr == 16 && (!*text || *text == '\n');
-}
-
 static void print_boot(void *ctx, const __u8 id[16])
 {
 	int i;
@@ -221,22 +189,6 @@ static void print_boot(void *ctx, const __u8 id[16])
 	putchar('\n');
 }
 
-/* Adds what the daemon publishes now: what it has recorded is some seconds old. */
-static int add_present(struct tsct_history *history)
-{
-	struct tsct_clock_area area;
-	struct tsct_clock_copy copy;
-	char why[256];
-	int err;
-
-	if (tsct_clock_area_map_file(tsct_run_dir(), &area, why, sizeof(why)))
-		return 0;
-	err = tsct_latch_read_copy(area.page, &copy) ||
-		tsct_segments_valid(&copy) ? 0 : tsct_history_add_copy(history, &copy);
-	tsct_clock_area_unmap(&area);
-	return err;
-}
-
 static int open_history(const struct time_options *o, struct tsct_history **ret)
 {
 	struct tsct_history_found found;
@@ -244,12 +196,12 @@ static int open_history(const struct time_options *o, struct tsct_history **ret)
 	__u8 present[16], boot[16];
 	int err;
 
-	default_dir(o, path, sizeof(path));
-	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
-	if (!parse_boot(text, present))
-		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or give --boot");
+	history_default_dir(o->dir, path, sizeof(path));
+	tsct_sysfs_read_line(HISTORY_BOOT_ID, text, sizeof(text));
+	if (!history_parse_boot(text, present))
+		return ctl_fail(EXIT_FAILED, HISTORY_BOOT_ID ": not readable; mount /proc, or give --boot");
 	memcpy(boot, present, sizeof(boot));
-	if (o->boot && !parse_boot(o->boot, boot))
+	if (o->boot && !history_parse_boot(o->boot, boot))
 		return ctl_fail(EXIT_USAGE, "--boot: '%s': not a boot id; give 32 hexadecimal "
 				"digits, as 'trace-ctl time --list' prints them", o->boot);
 	err = tsct_history_load(path, boot, ret, &found, why, sizeof(why));
@@ -269,7 +221,7 @@ static int open_history(const struct time_options *o, struct tsct_history **ret)
 	if (found.damaged_records)
 		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
 			  found.damaged_records);
-	if (!memcmp(boot, present, sizeof(boot)) && !o->dir && add_present(*ret)) {
+	if (!memcmp(boot, present, sizeof(boot)) && !o->dir && history_add_present(*ret)) {
 		tsct_history_free(*ret);
 		return ctl_fail(EXIT_FAILED, "out of memory");
 	}
@@ -564,7 +516,7 @@ static int cmd_time(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, 0, &o);
 	if (o.list) {
-		default_dir(&o, path, sizeof(path));
+		history_default_dir(o.dir, path, sizeof(path));
 		ret = tsct_history_boots(path, print_boot, NULL);
 		return ret ? ctl_fail(EXIT_FAILED, "%s: %s; start tsctraced without 'history off', "
 				      "or give --dir", path, strerror(-ret)) : EXIT_DONE;
