@@ -66,12 +66,17 @@ int merge_failed(const char *what, int err, const char *why);
  */
 void merge_signals(sigset_t *ret_set);
 
+/* Prints why an input cannot be merged. Returns @err. */
+int merge_refuse(const struct merge_input *in, int err, const char *why);
+
 /* Merge recordings, archives, or both together, and print the results. Return the exit
- * status. The wing `otf2` defines the last two functions. */
+ * status. The wing `otf2` defines the last three functions. */
 int merge_recordings(const struct merge *m);
 int merge_found(const struct merge *m);	/* any of these, for inputs of known kinds */
 TSCT_WING int merge_archives(const struct merge *m);
 TSCT_WING int merge_mixed(const struct merge *m);
+/* Replaces in->path, a directory, by the file *.otf2 in it. Prints errors. Returns 0 or -errno. */
+TSCT_WING int merge_find_anchor(struct merge_input *in);
 
 /*
  * The wing `ctf`: options; merge_find_ctf() sets the kind of a CTF trace to MERGE_CTF, and returns

@@ -18,7 +18,7 @@
 #define CPU_MAX		65535
 
 /* Largest errors of a part of the recording's time */
-struct piece {
+struct error_span {
 	__u64 from, error_ns, utc_ns;
 	bool used;
 };
@@ -49,7 +49,7 @@ struct ctf_writer {
 	__u32 nr_files;
 	/* Piece i begins at tick first + i * length; all pieces are joined in pairs, and get twice
 	 * the length, if there are too many. */
-	struct piece pieces[PIECES_MAX];
+	struct error_span pieces[PIECES_MAX];
 	__u64 first, length, last;
 	bool has_time;
 	__u64 raised, raise_max;	/* number of raised ticks; largest raise, ns */
@@ -169,12 +169,12 @@ static __u64 define(struct ctf_writer *w, struct channel *c, const bt_event_clas
 
 static void join_pieces(struct ctf_writer *w)
 {
-	struct piece *p = w->pieces;
+	struct error_span *p = w->pieces;
 	unsigned int i;
 
 	for (i = 0; i < (PIECES_MAX + 1) / 2; i++) {
-		const struct piece *a = &p[2 * i], *b = 2 * i + 1 < PIECES_MAX ? a + 1 : NULL;
-		struct piece both = !a->used && b ? *b : *a;
+		const struct error_span *a = &p[2 * i], *b = 2 * i + 1 < PIECES_MAX ? a + 1 : NULL;
+		struct error_span both = !a->used && b ? *b : *a;
 
 		if (a->used && b && b->used) {
 			both.error_ns = max(a->error_ns, b->error_ns);
@@ -188,7 +188,7 @@ static void join_pieces(struct ctf_writer *w)
 
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *t)
 {
-	struct piece *p;
+	struct error_span *p;
 
 	if (!w->has_time)
 		w->first = w->last = t->tick;
@@ -324,7 +324,7 @@ static void describe_bounds(const struct ctf_writer *w, struct tsct_recording *r
 	struct tsct_recorded_node *node = &rec->nodes[0];
 	struct tsct_recorded_correction *c = &node->correction;
 	__u64 last_ns = 0, worst_ns = 0;
-	const struct piece *p;
+	const struct error_span *p;
 
 	for (p = w->pieces; p < w->pieces + PIECES_MAX; p++) {
 		if (!p->used)

@@ -136,7 +136,7 @@ int merge_find_ctf(struct merge_input *in)
 /* ---- one trace ---------------------------------------------------------------------------- */
 
 /* State of a merge with CTF traces */
-struct work {
+struct ctf_merge {
 	const struct merge *m;
 	struct merge_input *input;	/* inputs of the merge of recordings */
 	const char *temporary;		/* directory of the recordings that are made */
@@ -163,7 +163,7 @@ static uint64_t memory_of(const char *path)
 	return memory;
 }
 
-static void print_notes(const struct work *w, const char *given)
+static void print_notes(const struct ctf_merge *w, const char *given)
 {
 	const char *line = w->status->notes, *end;
 
@@ -173,7 +173,7 @@ static void print_notes(const struct work *w, const char *given)
 
 /* Makes a recording of input @i. Prints errors, but -EAGAIN: its times have no time of the
  * timeline, and another way is to be tried. Returns 0 or -errno. */
-static int convert(struct work *w, int i)
+static int convert(struct ctf_merge *w, int i)
 {
 	const struct merge *m = w->m;
 	const char *given = m->input[i].given;
@@ -224,7 +224,7 @@ static int convert(struct work *w, int i)
 
 /* Finds the timeline that the recordings among the inputs have: that of their merge. Prints
  * errors. */
-static int find_timeline(struct work *w)
+static int find_timeline(struct ctf_merge *w)
 {
 	const struct merge *m = w->m;
 	struct tsct_merge_options options = m->options;
@@ -254,7 +254,7 @@ static int find_timeline(struct work *w)
 	return err;
 }
 
-static int convert_all(struct work *w)
+static int convert_all(struct ctf_merge *w)
 {
 	const struct merge *m = w->m;
 	int i, err = 0;
@@ -279,7 +279,7 @@ static int convert_all(struct work *w)
 
 int merge_ctf(const struct merge *m)
 {
-	struct work w = { .m = m, .input = calloc((size_t)m->nr, sizeof(*w.input)) };
+	struct ctf_merge w = { .m = m, .input = calloc((size_t)m->nr, sizeof(*w.input)) };
 	struct merge sub = *m;
 	struct output_file between;
 	int ret = EXIT_FAILED;

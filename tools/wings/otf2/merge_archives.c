@@ -33,6 +33,46 @@
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		256
 
+/* ---- inputs ---------------------------------------------------------------------- */
+
+static bool is_anchor(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > strlen(OTF2_ANCHOR) &&
+		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
+}
+
+int merge_find_anchor(struct merge_input *in)
+{
+	char *path = in->path;
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	int nr = 0;
+
+	in->path = NULL;
+	if (!dir)
+		nr = -errno;
+	while (dir && nr >= 0 && (e = readdir(dir))) {
+		if (*e->d_name == '.' || !is_anchor(e->d_name) || nr++)
+			continue;
+		if (asprintf(&in->path, "%s/%s", path, e->d_name) < 0) {
+			in->path = NULL;
+			nr = -ENOMEM;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	free(path);
+	if (nr < 0)
+		return merge_refuse(in, nr, strerror(-nr));
+	if (!nr)
+		return merge_refuse(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
+				    ") nor a recording (no file named metadata)");
+	return nr == 1 ? 0 : merge_refuse(in, -EINVAL, "holds several archives; give the file NAME"
+					  OTF2_ANCHOR " of one");
+}
+
 /* ---- memory of the child ------------------------------------------------------- */
 
 static uint64_t size_of(int at, const char *name)
