@@ -14,8 +14,7 @@
 #include "worker.h"
 
 #define POLL_NS		100000000L
-/* Limit of the CPU time that the child uses without progress (its counters do not change), s */
-#define STUCK_S		30
+#define STUCK_S		30	/* default of worker.stuck_s */
 
 /* No memory limit with AddressSanitizer, which reserves terabytes of address space */
 #ifndef __SANITIZE_ADDRESS__
@@ -95,7 +94,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 			beat = *w->beat + *w->done;
 			beat_s = cpu.tv_sec;
 		}
-		if (cpu.tv_sec - beat_s > STUCK_S) {
+		if (cpu.tv_sec - beat_s > (time_t)(w->stuck_s ?: STUCK_S)) {
 			kill_child(child, 0);
 			snprintf(w->why, w->why_size,
 				 "damaged: %s makes no progress when it reads "

@@ -18,6 +18,9 @@ struct worker {
 	/* limit of the memory that the child may need in addition to the present, bytes */
 	uint64_t memory;
 	const char *library, *what;	/* names of the library and of its input in messages */
+	/* limit of the CPU time that the child may use without progress (its counters do not
+	 * change), s; 0: 30 */
+	unsigned int stuck_s;
 	bool quiet;			/* flag: show no progress */
 	sigset_t signals;		/* signals that interrupt the work */
 

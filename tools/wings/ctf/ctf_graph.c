@@ -57,20 +57,30 @@ static void take_error(char *to, size_t size)
 {
 	const bt_error *error = bt_current_thread_take_error();
 	const char *text = NULL;
+	char *end;
 
 	if (error && bt_error_get_cause_count(error))
 		text = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
 	snprintf(to, size, "%s", text && *text ? text : "libbabeltrace2 cannot read it");
+	/* Its texts end with the addresses of objects: ": msg-it-addr=0x...". */
+	end = strstr(to, "-addr=");
+	while (end && end > to && *end != ':')
+		end--;
+	if (end && end > to)
+		*end = '\0';
 	if (error)
 		bt_error_release(error);
 }
 
-static int fail_library(struct reader *r, const char *what)
+/* @path: the trace that has it; NULL: not known */
+static int fail_library(struct reader *r, const char *path)
 {
+	const bool is_part = path && strcmp(path, r->job->path);
 	char why[512];
 
 	take_error(why, sizeof(why));
-	return r->err = ctf_fail(r->job->status, -EBADMSG, "%s: %s", what, why);
+	return r->err = ctf_fail(r->job->status, -EBADMSG, "%s%s%s%s", is_part ? path : "",
+				 is_part ? ": " : "", why, path ? "; 'babeltrace2 DIR' shows where" : "");
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -395,7 +405,7 @@ static bt_component_class_sink_graph_is_configured_method_status configure(bt_se
 	return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
 }
 
-/* ---- the graph ------------------------------------------------------------------------------- */
+/* ---- one trace ------------------------------------------------------------------------------- */
 
 /* Adds a source of a trace directory. Returns the component, NULL after an error. */
 static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
@@ -418,6 +428,151 @@ static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 	return err ? NULL : source;
 }
 
+/* ---- damaged files --------------------------------------------------------------------------- */
+
+static bool is_readable(struct reader *r, const bt_component_class_source *class, const char *path)
+{
+	bt_graph *graph = bt_graph_create(0);
+	bool is = graph && add_source(r, graph, class, path, 0);
+
+	if (graph)
+		bt_graph_put_ref(graph);
+	r->err = 0;
+	r->job->status->why[0] = '\0';
+	r->job->status->beat++;
+	return is;
+}
+
+/* Cuts a file before its last packet, which begins with the bytes with which the file begins: the
+ * magic number, and the UUID if there is one. Returns false if there is none. */
+static bool cut_last_packet(const char *path)
+{
+	enum { MARK = 4 };
+	char mark[MARK], *bytes = NULL;
+	FILE *file = fopen(path, "r+e");
+	struct stat st;
+	off_t at = 0;
+	bool is = false;
+
+	if (file && !fstat(fileno(file), &st) && st.st_size > MARK &&
+	    (bytes = malloc((size_t)st.st_size)) &&
+	    fread(bytes, 1, (size_t)st.st_size, file) == (size_t)st.st_size) {
+		memcpy(mark, bytes, MARK);
+		for (at = st.st_size - MARK; at > 0 && memcmp(bytes + at, mark, MARK); at--)
+			;
+		is = at > 0 && !ftruncate(fileno(file), at);
+	}
+	if (file)
+		fclose(file);
+	free(bytes);
+	return is;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "re"), *out = fopen(to, "wxe");
+	int err = in && out ? 0 : -errno;
+	char bytes[65536];
+	size_t len;
+
+	while (!err && (len = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		if (fwrite(bytes, 1, len, out) != len)
+			err = -errno;
+	if (in)
+		fclose(in);
+	if (out && fclose(out) && !err)
+		err = -errno;
+	return err;
+}
+
+#define CUTS_MAX	16
+
+/* Copies file @name of a trace to directory @to, without what cannot be read at its end. Returns 0,
+ * or -errno. */
+static int salvage_file(struct reader *r, const bt_component_class_source *class, const char *path,
+			const char *to, const char *name)
+{
+	char from[PATH_MAX], copy[PATH_MAX];
+	bool is_cut = false;
+	int cuts = 0, err;
+
+	if ((size_t)snprintf(from, sizeof(from), "%s/%s", path, name) >= sizeof(from) ||
+	    (size_t)snprintf(copy, sizeof(copy), "%s/%s", to, name) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	err = copy_file(from, copy);
+	if (err || !strcmp(name, "metadata"))
+		return err;
+	while (!is_readable(r, class, to)) {
+		r->damaged++;
+		is_cut = cuts++ < CUTS_MAX && cut_last_packet(copy);
+		if (is_cut)
+			continue;
+		ctf_note(r->job->status, "%s: damaged; it is left out", name);
+		return unlink(copy) ? -errno : 0;
+	}
+	if (is_cut)
+		ctf_note(r->job->status, "%s: damaged or cut off in its last %d packet%s, which are left"
+			 " out", name, cuts, cuts == 1 ? "" : "s");
+	return 0;
+}
+
+/* Copies a trace that cannot be read, without what is damaged, and sets @path to the copy. The
+ * caller removes it with all that is temporary. */
+static int salvage_trace(struct reader *r, const bt_component_class_source *class, unsigned int number,
+			 char path[PATH_MAX])
+{
+	char to[PATH_MAX];
+	struct dirent **names = NULL;
+	int nr, i, err = 0;
+	struct stat st;
+
+	if ((size_t)snprintf(to, sizeof(to), "%s.salvage%u", r->job->dir, number) >= sizeof(to))
+		return -ENAMETOOLONG;
+	nr = mkdir(to, 0700) ? -1 : scandir(path, &names, NULL, alphasort);
+	if (nr < 0)
+		err = -errno;
+	else
+		err = salvage_file(r, class, path, to, "metadata");
+	for (i = 0; i < nr; i++) {
+		char file[PATH_MAX + NAME_MAX + 2];
+
+		snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
+		if (!err && *names[i]->d_name != '.' && strcmp(names[i]->d_name, "metadata") &&
+		    !lstat(file, &st) && S_ISREG(st.st_mode))
+			err = salvage_file(r, class, path, to, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	if (!err)
+		strcpy(path, to);
+	return err ? ctf_fail(r->job->status, err, "%s: %s", to, strerror(-err)) : 0;
+}
+
+/* Adds a source of a trace directory, or of the readable part of it. */
+static const bt_component_source *add_readable(struct reader *r, bt_graph *graph,
+					       const bt_component_class_source *class,
+					       const char *trace, unsigned int number)
+{
+	const bt_component_source *source = add_source(r, graph, class, trace, number);
+	char path[PATH_MAX], why[sizeof(r->job->status->why)];
+
+	if (source)
+		return source;
+	snprintf(path, sizeof(path), "%s", trace);
+	snprintf(why, sizeof(why), "%s", r->job->status->why);
+	if (!r->job->salvage) {
+		ctf_fail(r->job->status, r->err, "%.900s; use --salvage to merge what is readable", why);
+		return NULL;
+	}
+	r->err = salvage_trace(r, class, number, path);
+	source = r->err ? NULL : add_source(r, graph, class, path, number);
+	if (!source)
+		ctf_fail(r->job->status, r->err, "%s", why);
+	return source;
+}
+
+/* ---- all traces ------------------------------------------------------------------------------ */
+
 static int connect(struct reader *r, bt_graph *graph, const bt_component_source *const *sources,
 		   unsigned int nr, const bt_component_class_sink *class)
 {
@@ -433,14 +588,14 @@ static int connect(struct reader *r, bt_graph *graph, const bt_component_source 
 		return r->err = -ENOMEM;
 	if (bt_graph_add_sink_component_with_initialize_method_data(graph, class, "merge", NULL, r,
 			BT_LOGGING_LEVEL_NONE, &sink))
-		return fail_library(r, "libbabeltrace2");
+		return fail_library(r, NULL);
 	for (k = 0; k < nr; k++) {
 		ports = bt_component_source_get_output_port_count(sources[k]);
 		for (i = 0; i < ports; i++, at++)
 			if (bt_graph_connect_ports(graph,
 					bt_component_source_borrow_output_port_by_index_const(sources[k], i),
 					bt_component_sink_borrow_input_port_by_index_const(sink, at), NULL))
-				return fail_library(r, "libbabeltrace2");
+				return fail_library(r, NULL);
 	}
 	return 0;
 }
@@ -455,7 +610,7 @@ static int run_graph(struct reader *r, bt_graph *graph)
 		status = bt_graph_run(graph);
 	while (status == BT_GRAPH_RUN_STATUS_AGAIN);
 	if (status != BT_GRAPH_RUN_STATUS_OK && !r->err)
-		return fail_library(r, "libbabeltrace2");
+		return fail_library(r, NULL);
 	return r->err;
 }
 
@@ -479,7 +634,7 @@ static int read_traces(struct reader *r, const struct ctf_paths *paths)
 	source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
 	for (i = 0; i < paths->nr && !err; i++) {
 		snprintf(r->job->status->file, sizeof(r->job->status->file), "%s", paths->path[i]);
-		sources[i] = add_source(r, graph, source_class, paths->path[i], i);
+		sources[i] = add_readable(r, graph, source_class, paths->path[i], i);
 		err = sources[i] ? 0 : r->err;
 	}
 	r->job->status->file[0] = '\0';
@@ -491,7 +646,7 @@ static int read_traces(struct reader *r, const struct ctf_paths *paths)
 	return err;
 }
 
-/* ---- one trace ------------------------------------------------------------------------------- */
+/* ---- the recording --------------------------------------------------------------------------- */
 
 /* Makes the UUID of the recording (RFC 9562, version 8) from the traces' metadata and the sizes of
  * their files: a copy of a trace has the same one. */

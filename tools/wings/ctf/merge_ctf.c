@@ -27,6 +27,10 @@
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		1024
 #define MEMORY_PER_FILE		(32ULL << 20)
+/* Limit of its CPU time without progress, s, and bytes of metadata for which it gets one more: it
+ * takes time that grows with the square of the number of event classes */
+#define STUCK_S			30
+#define METADATA_PER_S		50000
 
 /* ---- options ---------------------------------------------------------------------------- */
 
@@ -151,16 +155,16 @@ static int run_child(void *arg)
 	return ctf_convert(arg);
 }
 
-static uint64_t memory_of(const char *path)
+/* Sets the limits of the child, by the size of the trace. */
+static void limit(struct worker *worker, const char *path)
 {
 	struct ctf_paths paths;
-	uint64_t memory = MEMORY_MIN;
 
 	if (ctf_find(path, &paths))
-		return memory;
-	memory += MEMORY_PER_BYTE * paths.bytes_of_metadata + MEMORY_PER_FILE * paths.nr_files;
+		return;
+	worker->memory += MEMORY_PER_BYTE * paths.bytes_of_metadata + MEMORY_PER_FILE * paths.nr_files;
+	worker->stuck_s += (unsigned int)(paths.bytes_of_metadata / METADATA_PER_S);
 	ctf_paths_free(&paths);
-	return memory;
 }
 
 static void print_notes(const struct ctf_merge *w, const char *given)
@@ -183,7 +187,8 @@ static int convert(struct ctf_merge *w, int i)
 		.salvage = m->options.salvage, .cluster = w->cluster, .status = s,
 	};
 	struct worker worker = {
-		.run = run_child, .arg = &job, .memory = memory_of(job.path),
+		.run = run_child, .arg = &job, .memory = MEMORY_MIN,
+		.stuck_s = STUCK_S,
 		.library = "libbabeltrace2", .what = "trace", .quiet = m->quiet,
 		.beat = &s->beat, .done = &s->done, .total = &s->total,
 		.file = s->file, .why = s->why, .why_size = sizeof(s->why),
@@ -204,6 +209,7 @@ static int convert(struct ctf_merge *w, int i)
 		merge_failed(m->output, err, "");
 		return err;
 	}
+	limit(&worker, job.path);
 	merge_signals(&worker.signals);
 	err = worker_run(&worker);
 	if (err && s->off_timeline && (m->options.force || !w->timeline.on))
