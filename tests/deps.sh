@@ -41,6 +41,7 @@ libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libsqlite3-dev       | sqlite3.pc          | SQL over recordings
+libbabeltrace2-dev   | babeltrace2.pc      | CTF traces of other tracers
 libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
 protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs

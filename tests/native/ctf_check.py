@@ -65,7 +65,8 @@ def flatten(scope, of, out):
             flatten(value, name, out)
             continue
         out.append((name, value))
-        if isinstance(value, (bt2._UnsignedEnumerationFieldConst, bt2._SignedEnumerationFieldConst)):
+        if isinstance(value, (bt2._UnsignedEnumerationFieldConst,
+                              bt2._SignedEnumerationFieldConst)):
             # Not value.labels, which fails for a value that has none
             out.append((name + "_label", ",".join(
                 label for label, mapping in value.cls.items()
@@ -144,9 +145,9 @@ def main():
                 fields[name] = int(value)       # beyond 2^53
         got[frozen([event["cpu"], event["tid"], event["event"], fields])] += 1
     if wanted != got:
-        for one, other, text in (wanted, got, "only in the trace"), (got, wanted, "only in the result"):
+        for one, other, place in (wanted, got, "trace"), (got, wanted, "result"):
             for key in list((one - other).keys())[:3]:
-                print(f"{text}: {key}")
+                print(f"only in the {place}: {key}")
         sys.exit(f"{nr} events of the trace, {sum(got.values())} of the result")
     print(f"{nr} events, {lost} lost")
 

@@ -76,7 +76,8 @@ env {{ hostname = {quoted(host)}; domain = "ust"; tracer_name = "by hand"; }};
 """
     for name, freq, offset in clocks:
         text += f"""clock {{ name = "{name}"; uuid = "{uuid}"; freq = {freq};
-  offset_s = {offset // SECOND}; offset = {offset % SECOND * freq // SECOND}; }};
+  offset_s = {offset // SECOND}; offset = {offset % SECOND * freq // SECOND};
+  absolute = {'TRUE' if offset and name == 'monotonic' else 'FALSE'}; }};
 typealias integer {{ size = 64; align = 8; signed = false; map = clock.{name}.value; }} := {name}_t;
 """
     return text
@@ -127,7 +128,8 @@ def stamps(path, boot, offset="0"):
     lines = [tuple(map(int, line.split())) for line in sys.stdin]
     metadata = head(False, boot, [("monotonic", SECOND, int(offset))], "node-b") + \
         stream(0, "monotonic") + \
-        "event { id = 0; stream_id = 0; name = \"stamp\"; fields := struct { u64 true_ns; u64 real_ns; }; };\n"
+        "event { id = 0; stream_id = 0; name = \"stamp\";" \
+        " fields := struct { u64 true_ns; u64 real_ns; }; };\n"
     files = {}
     for cpu in 0, 1:
         mine = lines[cpu::2]

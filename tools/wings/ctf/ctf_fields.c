@@ -15,7 +15,7 @@
 #define REST_NAME	"more_fields"
 
 /* Walk over the fields of an event class, or those of an event in the same order */
-struct walk {
+struct field_walk {
 	struct tsct_event_def *def;	/* definition to be made; NULL: a payload is made */
 	const struct tsct_event_def *made;
 	struct tsct_text *payload;
@@ -202,7 +202,7 @@ static void set_type(struct tsct_field *field, const bt_field_class *class)
 }
 
 /* Adds a field to the definition. @class: NULL: a text */
-static void define_field(struct walk *w, const char *name, const bt_field_class *class)
+static void define_field(struct field_walk *w, const char *name, const bt_field_class *class)
 {
 	struct tsct_event_def *def = w->def;
 	struct tsct_field *field;
@@ -233,7 +233,7 @@ static void join_names(char to[256], const char *of, const char *name)
 		snprintf(to, 256, "%.240s", name);
 }
 
-static void define_members(struct walk *w, const char *of, const bt_field_class *class)
+static void define_members(struct field_walk *w, const char *of, const bt_field_class *class)
 {
 	const uint64_t nr = bt_field_class_structure_get_member_count(class);
 	const bt_field_class_structure_member *member;
@@ -268,7 +268,7 @@ void ctf_define(const bt_event_class *class, struct tsct_event_def *def)
 		bt_event_class_borrow_specific_context_field_class_const(class),
 		bt_event_class_borrow_payload_field_class_const(class),
 	};
-	struct walk w = { .def = def };
+	struct field_walk w = { .def = def };
 	size_t i;
 
 	memset(def, 0, sizeof(*def));
@@ -357,7 +357,7 @@ static void put_labels(struct tsct_text *to, const bt_field *field)
 }
 
 /* Returns the next field of the definition; NULL: it goes to the last field, as @name. */
-static const struct tsct_field *next_field(struct walk *w, const char *name)
+static const struct tsct_field *next_field(struct field_walk *w, const char *name)
 {
 	const unsigned int i = w->nr++;
 	const struct tsct_event_def *def = w->made;
@@ -372,7 +372,7 @@ static const struct tsct_field *next_field(struct walk *w, const char *name)
 }
 
 /* Notes the thread of an event: of several, that of the innermost scope. */
-static void note_thread(struct walk *w, const char *name, const bt_field *field)
+static void note_thread(struct field_walk *w, const char *name, const bt_field *field)
 {
 	const bt_field_class *class = bt_field_borrow_class_const(field);
 
@@ -384,7 +384,8 @@ static void note_thread(struct walk *w, const char *name, const bt_field *field)
 		w->tid = (__u32)bt_field_integer_unsigned_get_value(field);
 }
 
-static void put_members(struct walk *w, const char *of, const bt_field *field, bool is_context)
+static void put_members(struct field_walk *w, const char *of, const bt_field *field,
+			bool is_context)
 {
 	const bt_field_class *class = bt_field_borrow_class_const(field);
 	const uint64_t nr = bt_field_class_structure_get_member_count(class);
@@ -434,7 +435,7 @@ void ctf_payload(const bt_event *event, const struct tsct_event_def *def,
 		bt_event_borrow_specific_context_field_const(event),
 		bt_event_borrow_payload_field_const(event),
 	};
-	struct walk w = { .made = def, .payload = payload };
+	struct field_walk w = { .made = def, .payload = payload };
 	size_t i;
 
 	payload->len = 0;

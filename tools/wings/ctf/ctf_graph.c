@@ -22,7 +22,7 @@
 
 #define EVENTS_PER_CALL	4096
 
-struct stream {
+struct ctf_stream {
 	bt_message_iterator *iterator;
 	bt_message_array_const messages;
 	uint64_t nr, at;		/* messages of the batch; number of those that are done */
@@ -36,7 +36,7 @@ struct reader {
 	struct ctf_job *job;
 	struct ctf_node node;
 	struct ctf_writer *writer;
-	struct stream *streams;
+	struct ctf_stream *streams;
 	uint64_t nr_streams;
 	struct ctf_clock **clocks;
 	__u32 nr_clocks;
@@ -115,7 +115,7 @@ static const char *environment(const bt_trace *trace, const char *name)
 
 /* Sets the name of a stream's channel: that of its file without the number of the CPU at its end,
  * as tracers name files. */
-static void name_channel(struct stream *s, const bt_stream *stream, const bt_trace *trace)
+static void name_channel(struct ctf_stream *s, const bt_stream *stream, const bt_trace *trace)
 {
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
 	const char *name = bt_stream_class_get_name(class), *slash, *domain;
@@ -149,7 +149,7 @@ static void name_channel(struct stream *s, const bt_stream *stream, const bt_tra
 		s->channel[0] = '_';
 }
 
-static int begin_stream(struct reader *r, struct stream *s, const bt_stream *stream)
+static int begin_stream(struct reader *r, struct ctf_stream *s, const bt_stream *stream)
 {
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
 	const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(class);
@@ -171,9 +171,10 @@ static int begin_stream(struct reader *r, struct stream *s, const bt_stream *str
 	return s->clock ? 0 : r->err;
 }
 
-static int begin_packet(struct reader *r, struct stream *s, const bt_packet *packet)
+static int begin_packet(struct reader *r, struct ctf_stream *s, const bt_packet *packet)
 {
-	const bt_field *context = packet ? bt_packet_borrow_context_field_const(packet) : NULL, *cpu = NULL;
+	const bt_field *context = packet ? bt_packet_borrow_context_field_const(packet) : NULL;
+	const bt_field *cpu = NULL;
 	__u64 number = 0;
 
 	if (context)
@@ -186,14 +187,14 @@ static int begin_packet(struct reader *r, struct stream *s, const bt_packet *pac
 	return s->file ? 0 : -EBADMSG;
 }
 
-static struct ctf_file *file_of(struct reader *r, struct stream *s)
+static struct ctf_file *file_of(struct reader *r, struct ctf_stream *s)
 {
 	if (!s->file)
 		begin_packet(r, s, NULL);
 	return s->file;
 }
 
-static void note_clock(struct reader *r, struct stream *s, const bt_clock_snapshot *snapshot)
+static void note_clock(struct reader *r, struct ctf_stream *s, const bt_clock_snapshot *snapshot)
 {
 	if (r->some_clock || !s->clock || !snapshot)
 		return;
@@ -201,7 +202,7 @@ static void note_clock(struct reader *r, struct stream *s, const bt_clock_snapsh
 	r->some_value = bt_clock_snapshot_get_value(snapshot);
 }
 
-static int lose_events(struct reader *r, struct stream *s, const bt_message *message)
+static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message *message)
 {
 	const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
 	uint64_t nr = 0;
@@ -222,7 +223,7 @@ static int lose_events(struct reader *r, struct stream *s, const bt_message *mes
 }
 
 /* Handles a message that is no event. */
-static int handle(struct reader *r, struct stream *s, const bt_message *message)
+static int handle(struct reader *r, struct ctf_stream *s, const bt_message *message)
 {
 	const bt_packet *packet;
 	uint64_t nr = 1;
@@ -248,14 +249,14 @@ static int handle(struct reader *r, struct stream *s, const bt_message *message)
 	}
 }
 
-static void drop_messages(struct stream *s)
+static void drop_messages(struct ctf_stream *s)
 {
 	while (s->at < s->nr)
 		bt_message_put_ref(s->messages[s->at++]);
 }
 
 /* Gets the next batch. Returns 1; 0: the stream has ended; or -errno. */
-static int next_batch(struct reader *r, struct stream *s)
+static int next_batch(struct reader *r, struct ctf_stream *s)
 {
 	char why[512];
 
@@ -286,7 +287,7 @@ static int next_batch(struct reader *r, struct stream *s)
 
 /* Goes on to the stream's next event, and converts its time. Returns 1; 0: there is none; or
  * -errno. */
-static int next_event(struct reader *r, struct stream *s)
+static int next_event(struct reader *r, struct ctf_stream *s)
 {
 	const bt_clock_snapshot *snapshot;
 	const bt_message *message;
@@ -317,7 +318,7 @@ static int next_event(struct reader *r, struct stream *s)
 
 static int take_events(struct reader *r)
 {
-	struct stream *s;
+	struct ctf_stream *s;
 	unsigned int i;
 	int ret;
 
@@ -390,7 +391,8 @@ static bt_component_class_initialize_method_status init_sink(bt_self_component_s
 	return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
 
-static bt_component_class_sink_graph_is_configured_method_status configure(bt_self_component_sink *self)
+static bt_component_class_sink_graph_is_configured_method_status
+configure(bt_self_component_sink *self)
 {
 	struct reader *r = bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 	uint64_t i;
@@ -518,8 +520,8 @@ static int salvage_file(struct reader *r, const bt_component_class_source *class
 
 /* Copies a trace that cannot be read, without what is damaged, and sets @path to the copy. The
  * caller removes it with all that is temporary. */
-static int salvage_trace(struct reader *r, const bt_component_class_source *class, unsigned int number,
-			 char path[PATH_MAX])
+static int salvage_trace(struct reader *r, const bt_component_class_source *class,
+			 unsigned int number, char path[PATH_MAX])
 {
 	char to[PATH_MAX];
 	struct dirent **names = NULL;
