@@ -513,7 +513,7 @@ static int salvage_file(struct reader *r, const bt_component_class_source *class
 		return unlink(copy) ? -errno : 0;
 	}
 	if (is_cut)
-		ctf_note(r->job->status, "%s: damaged or cut off in its last %d packet%s, which are left"
+		ctf_note(r->job->status, "%s: damaged or cut off in its last %d packet%s, left"
 			 " out", name, cuts, cuts == 1 ? "" : "s");
 	return 0;
 }
@@ -550,27 +550,25 @@ static int salvage_trace(struct reader *r, const bt_component_class_source *clas
 	return err ? ctf_fail(r->job->status, err, "%s: %s", to, strerror(-err)) : 0;
 }
 
-/* Adds a source of a trace directory, or of the readable part of it. */
+/* Adds a source of a trace directory, or of the readable part of it. A graph cannot be used any more
+ * after that failed: what may be damaged is tried in another one first. */
 static const bt_component_source *add_readable(struct reader *r, bt_graph *graph,
 					       const bt_component_class_source *class,
 					       const char *trace, unsigned int number)
 {
-	const bt_component_source *source = add_source(r, graph, class, trace, number);
-	char path[PATH_MAX], why[sizeof(r->job->status->why)];
+	struct ctf_status *s = r->job->status;
+	const bt_component_source *source;
+	char path[PATH_MAX], why[900];
 
-	if (source)
-		return source;
 	snprintf(path, sizeof(path), "%s", trace);
-	snprintf(why, sizeof(why), "%s", r->job->status->why);
-	if (!r->job->salvage) {
-		ctf_fail(r->job->status, r->err, "%.900s; use --salvage to merge what is readable", why);
-		return NULL;
-	}
-	r->err = salvage_trace(r, class, number, path);
+	if (r->job->salvage && !is_readable(r, class, path))
+		r->err = salvage_trace(r, class, number, path);
 	source = r->err ? NULL : add_source(r, graph, class, path, number);
-	if (!source)
-		ctf_fail(r->job->status, r->err, "%s", why);
-	return source;
+	if (source || r->job->salvage)
+		return source;
+	snprintf(why, sizeof(why), "%.899s", s->why);
+	ctf_fail(s, r->err, "%s; use --salvage to merge what is readable", why);
+	return NULL;
 }
 
 /* ---- all traces ------------------------------------------------------------------------------ */
