@@ -62,17 +62,26 @@ struct explained {
 	struct path_part whole;
 };
 
+/* A time of which the states are kept, ticks */
+struct explain_time {
+	__u64 begin, end;
+};
+
 struct explain_job {
-	struct tsct_export x;		/* first: callbacks get its address */
+	struct tsct_export x;		/* the walk for the spans; first: callbacks get its address */
+	struct tsct_export states;	/* the walk for the states of threads */
 	const char *dir, *id;
 	char *name;
 	bool slowest, json, all;
 	__u32 wanted;			/* number of spans to explain */
+	/* as `chosen` says, the first ones, up to `wanted`, are those of the spans so far */
 	struct explained *spans;
 	__u32 nr;
+	bool chosen;
+	struct explain_time *times;	/* of all spans, in order */
+	__u32 nr_times;
 	__u64 found;			/* number of spans of the name with a known length */
 	char near[TSCT_EVENT_NAME_MAX];	/* a name like the wanted one; "": none */
-	struct tsct_states states;
 	struct path_states path;
 	struct progress progress;
 };

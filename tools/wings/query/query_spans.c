@@ -6,7 +6,6 @@
 #include <sys/random.h>
 
 #include "lib/export/export.h"
-#include "lib/export/thread_state.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/query/message_match.h"
 #include "query.h"
@@ -14,7 +13,6 @@
 #include "tools/common/output_file.h"
 
 #define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
-#define POLL_EVENTS	65536	/* events between two looks at signals */
 #define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
 struct span_walk {
@@ -149,47 +147,6 @@ static int begin_messages(struct span_walk *w)
 		tsct_message_matcher_new(&options, &w->early);
 }
 
-/* ---- walks ------------------------------------------------------------- */
-
-static void walk(struct span_walk *w, bool messages)
-{
-	struct query *q = w->rows->q;
-	char why[256] = "";
-	int err;
-
-	w->x.recording = q->dir;
-	w->x.filter = q->filter;
-	w->x.poll = poll_walk;
-	w->x.closed = messages ? NULL : put_span;
-	err = messages ? begin_messages(w) : 0;
-	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
-	err = err ?: tsct_export_prepare(&w->x);
-	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, messages ? take_message : NULL);
-	progress_clear(&q->progress);
-	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
-	tsct_export_free(&w->x);
-	tsct_trace_close(w->x.trace);
-	tsct_message_matcher_free(w->sends);
-	tsct_message_matcher_free(w->early);
-	free(w->text.at);
-	w->rows->err = err;
-}
-
-void query_fill_spans(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r }, false);
-}
-
-void query_fill_calls(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r, .calls = true }, false);
-}
-
-void query_fill_messages(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r }, true);
-}
-
 /* ---- states of threads --------------------------------------------------- */
 
 static void put_call(struct query_rows *r, __s64 number)
@@ -202,14 +159,15 @@ static void put_call(struct query_rows *r, __s64 number)
 	query_put_text(r, call ? call->name : *text ? text : NULL);
 }
 
-/* Callback of states */
-static int put_state(void *arg, const struct tsct_state_time *time)
+/* Callback of a walk without a filter: a state that begins before --from, or ends after --to, is
+ * whole. */
+static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	const bool running = time->state == TSCT_STATE_RUNNING;
 	const bool waits = time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
 	const struct tsct_thread *thread = time->thread;
 	const struct tsct_identity_thread *waker;
-	struct query_rows *r = arg;
+	struct query_rows *r = ((struct span_walk *)x)->rows;
 	const struct query *q = r->q;
 
 	if (!query_wants_node(q, thread->node) || !query_wants_time(q, time->from, time->until) ||
@@ -236,25 +194,49 @@ static int put_state(void *arg, const struct tsct_state_time *time)
 	return query_end_row(r);
 }
 
+/* ---- walks ------------------------------------------------------------- */
+
+static void walk(struct span_walk *w,
+		 int (*event)(struct tsct_export *x, const struct tsct_export_event *e))
+{
+	struct query *q = w->rows->q;
+	char why[256] = "";
+	int err;
+
+	w->x.recording = q->dir;
+	if (!w->x.state)
+		w->x.filter = q->filter;
+	w->x.poll = poll_walk;
+	err = event ? begin_messages(w) : 0;
+	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
+	err = err ?: tsct_export_prepare(&w->x);
+	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, event);
+	progress_clear(&q->progress);
+	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
+	tsct_export_free(&w->x);
+	tsct_trace_close(w->x.trace);
+	tsct_message_matcher_free(w->sends);
+	tsct_message_matcher_free(w->early);
+	free(w->text.at);
+	w->rows->err = err;
+}
+
+void query_fill_spans(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r, .x.closed = put_span }, NULL);
+}
+
+void query_fill_calls(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r, .x.closed = put_span, .calls = true }, NULL);
+}
+
+void query_fill_messages(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r }, take_message);
+}
+
 void query_fill_states(struct query_rows *r)
 {
-	struct tsct_states states = { .closed = put_state, .arg = r };
-	const struct tsct_recording *rec = r->q->rec;
-	struct tsct_trace *trace = NULL;
-	struct tsct_trace_event e;
-	__u64 last = rec->end, nr = 0;
-	char why[256];
-	int ret = 0, err;
-
-	err = tsct_trace_open(r->q->dir, query_report, r->q, &trace, why, sizeof(why));
-	err = err ?: tsct_states_init(&states, rec, query_identity(r->q), trace);
-	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
-		last = max(last, e.tick);
-		err = tsct_states_add(&states, &e);
-		if (!(++nr % POLL_EVENTS) && output_interrupted())
-			err = -EINTR;
-	}
-	r->err = err ?: ret ?: tsct_states_finish(&states, last);
-	tsct_states_free(&states);
-	tsct_trace_close(trace);
+	walk(&(struct span_walk) { .rows = r, .x.state = put_state }, NULL);
 }
