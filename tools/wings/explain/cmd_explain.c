@@ -218,18 +218,24 @@ static int list_times(struct explain_job *j)
 	return 0;
 }
 
+bool explain_wants(const struct explain_job *j, __u64 from, __u64 until)
+{
+	/* the last time that begins before @until */
+	const size_t at = until ? tsct_array_up_to(&j->times->begin, j->nr_times,
+						   sizeof(*j->times), until - 1) : 0;
+
+	return at && j->times[at - 1].end > from;
+}
+
 static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	struct explain_job *j = x->arg;
-	/* the last time that begins before the state's end */
-	const size_t at = time->until ? tsct_array_up_to(&j->times->begin, j->nr_times,
-							 sizeof(*j->times), time->until - 1) : 0;
 
-	return at && j->times[at - 1].end > time->from ? path_add(&j->path, time) : 0;
+	return explain_wants(j, time->from, time->until) ? path_add(&j->path, time) : 0;
 }
 
 /* Reads the recording once more, without a filter, for the states of all threads in the times of
- * the spans. */
+ * the spans, and for the messages between nodes. */
 static int read_states(struct explain_job *j)
 {
 	struct tsct_export *x = &j->states;
@@ -239,10 +245,13 @@ static int read_states(struct explain_job *j)
 		.recording = j->dir, .state = take_state, .poll = poll_export, .arg = j,
 	};
 	j->path.rec = j->x.rec;
-	err = list_times(j);
+	err = list_times(j) ?: arrivals_init(j);
 	err = err ?: tsct_trace_open(j->dir, NULL, NULL, &x->trace, x->why, sizeof(x->why));
 	err = err ?: tsct_export_prepare(x);
-	return err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
+	err = err ?: tsct_export_walk(x, x->trace, &x->threads,
+				      x->several_nodes ? arrivals_take : NULL);
+	arrivals_finish(j);
+	return err;
 }
 
 static int split_spans(struct explain_job *j)
@@ -317,6 +326,7 @@ static int cmd_explain(int argc, char **argv)
 			path_part_free(&j.spans[i].whole);
 		free(j.spans);
 		free(j.times);
+		arrivals_free(&j);
 		path_states_free(&j.path);
 		tsct_trace_close(j.states.trace);
 		tsct_trace_close(j.x.trace);

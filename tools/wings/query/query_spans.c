@@ -3,24 +3,18 @@
  * the events, as exports and stat do. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
-#include "lib/export/export.h"
+#include "lib/export/messages.h"
 #include "lib/clockpage/clock_params.h"
-#include "lib/query/message_match.h"
 #include "query.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
-
-#define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
-#define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
 struct span_walk {
 	struct tsct_export x;		/* first: callbacks get its address */
 	struct query_rows *rows;
 	bool calls;			/* system calls, not slices */
-	/* sends; receives whose send was not read yet, as times of nodes differ */
-	struct tsct_message_matcher *sends, *early;
+	struct tsct_messages messages;
 	struct tsct_error_cursor error_at;
 	struct tsct_text text;
 };
@@ -79,11 +73,13 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 
 /* ---- messages ---------------------------------------------------------- */
 
-static int put_message(struct span_walk *w, const struct tsct_message_end *send,
+/* Callback of messages: of an end, `row` is the tid, `bytes` the index of the definition. */
+static int put_message(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive)
 {
-	const struct tsct_recording *rec = w->x.rec;
 	const struct tsct_message_end *const ends[] = { send, receive };
+	struct span_walk *w = arg;
+	const struct tsct_recording *rec = w->x.rec;
 	struct query_rows *r = w->rows;
 	__u64 error = 0;
 	int i;
@@ -103,48 +99,17 @@ static int put_message(struct span_walk *w, const struct tsct_message_end *send,
 	return query_end_row(r);
 }
 
-/* Of a tsct_message_end, `row` is the tid, `bytes` the index of the definition, and `own_ns` the
- * time on the common axis. */
 static int take_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct span_walk *w = (struct span_walk *)x;
-	struct tsct_message_end end = {
-		.tick = ev->e->tick, .own_ns = ev->ns, .node = ev->node, .row = ev->e->tid,
-		.bytes = ev->def,
-	};
-	const struct tsct_message_end *other = NULL;
+	struct tsct_message_end end = { .row = ev->e->tid, .bytes = ev->def };
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 
-	if (!ev->message || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
-		return 0;
-	if (tsct_value_next(ev->e, &nr, &pos, &v))
+	if (ev->message && tsct_value_next(ev->e, &nr, &pos, &v))
 		end.number = (__u64)tsct_value_integer(&v);
-	if (ev->act == TSCT_ACT_RECEIVE) {
-		other = tsct_message_received(w->sends, ev->message, &end);
-		if (other)
-			return put_message(w, other, &end);
-		if (x->several_nodes)
-			tsct_message_sent(w->early, ev->message, &end);
-		return 0;
-	}
-	if (x->several_nodes)
-		other = tsct_message_received(w->early, ev->message, &end);
-	if (other && end.own_ns - other->own_ns < EARLY_MAX_NS)
-		return put_message(w, &end, other);
-	tsct_message_sent(w->sends, ev->message, &end);
-	return 0;
-}
-
-static int begin_messages(struct span_walk *w)
-{
-	struct tsct_messages_options options = { .room = MESSAGES_OPEN, .sends_only = true };
-
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
-	return tsct_message_matcher_new(&options, &w->sends) ?:
-		tsct_message_matcher_new(&options, &w->early);
+	return tsct_messages_add(&w->messages, x, ev, &end);
 }
 
 /* ---- states of threads --------------------------------------------------- */
@@ -207,7 +172,8 @@ static void walk(struct span_walk *w,
 	if (!w->x.state)
 		w->x.filter = q->filter;
 	w->x.poll = poll_walk;
-	err = event ? begin_messages(w) : 0;
+	w->messages = (struct tsct_messages) { .matched = put_message, .arg = w };
+	err = event ? tsct_messages_init(&w->messages) : 0;
 	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
 	err = err ?: tsct_export_prepare(&w->x);
 	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, event);
@@ -215,8 +181,7 @@ static void walk(struct span_walk *w,
 	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
 	tsct_export_free(&w->x);
 	tsct_trace_close(w->x.trace);
-	tsct_message_matcher_free(w->sends);
-	tsct_message_matcher_free(w->early);
+	tsct_messages_free(&w->messages);
 	free(w->text.at);
 	w->rows->err = err;
 }
