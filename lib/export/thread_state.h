@@ -90,8 +90,8 @@ void tsct_states_free(struct tsct_states *states);
  * error of closed(). */
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
 
-/* Returns the number of the system call in which the thread of event @e is after the event; -1: none,
- * or unknown. To be called after tsct_states_add(). */
+/* Returns the number of the system call in which the thread of event @e is after the event; -1:
+ * none, or unknown. To be called after tsct_states_add(). */
 __s64 tsct_states_call(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Ends all times, after the last event. @tick: end of the recording */

@@ -4,8 +4,8 @@
  *
  * Each line of standard input is an event, US NODE TID NAME NUMBER...: its time in microseconds,
  * the node, 0 or 1, of one CPU, and its thread. BOUND: bound of the node's times, ns. Events:
- * switch NEXT STATE; wake TID; call NUMBER ARGUMENT and return; begin and end of a span; put and got,
- * a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet.
+ * switch NEXT STATE; wake TID; call NUMBER ARGUMENT and return; begin and end of a span; put and
+ * got, a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet.
  */
 #include "lib/statedump/statedump.h"
 #include "one.h"
