@@ -10,8 +10,8 @@
 #include "lib/query/message_match.h"
 
 struct tsct_messages {
-	/* Set by the caller. Called for each message when both ends have been read. Of an end, `row`,
-	 * `number` and `bytes` are the caller's. Returns 0 or an error. */
+	/* Set by the caller. Called for each message when both ends have been read. Of an end,
+	 * `row`, `number` and `bytes` are the caller's. Returns 0 or an error. */
 	int (*matched)(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive);
 	void *arg;

@@ -76,7 +76,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 		end.number = ++j->arrivals.nr_sends;
 		end.row = sender_of(j, ev, kernel);
 		cpu->sent = kernel ? end.number : 0;
-	} else if (explain_wants(j, ev->e->tick, ev->e->tick + 1)) {
+	} else if (path_wants(&j->path, ev->e->tick, ev->e->tick + 1)) {
 		err = tsct_array_add(&j->path.messages, &j->path.nr_messages, &new, sizeof(new));
 		end.number = j->path.nr_messages;
 		cpu->received = kernel ? j->path.nr_messages : 0;

@@ -193,45 +193,37 @@ static int poll_export(struct tsct_export *x)
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct explain_time *x = a, *y = b;
+	const struct path_time *x = a, *y = b;
 
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Lists the times of all spans, in order, without overlaps. Returns 0 or -ENOMEM. */
+/* Lists the times of all spans. Returns 0 or -ENOMEM. */
 static int list_times(struct explain_job *j)
 {
-	struct explain_time *t = j->times = calloc(j->nr, sizeof(*t));
-	__u32 i;
+	struct path_time *t = j->path.times = calloc(j->nr, sizeof(*t));
+	__u32 i, nr = 1;
 
 	if (!t)
 		return -ENOMEM;
 	for (i = 0; i < j->nr; i++)
-		t[i] = (struct explain_time) { j->spans[i].begin, j->spans[i].end };
+		t[i] = (struct path_time) { j->spans[i].begin, j->spans[i].end };
 	qsort(t, j->nr, sizeof(*t), by_begin);
-	for (i = 1, j->nr_times = 1; i < j->nr; i++) {
-		if (t[i].begin > t[j->nr_times - 1].end)
-			t[j->nr_times++] = t[i];
+	for (i = 1; i < j->nr; i++) {
+		if (t[i].begin > t[nr - 1].end)
+			t[nr++] = t[i];
 		else
-			t[j->nr_times - 1].end = max(t[j->nr_times - 1].end, t[i].end);
+			t[nr - 1].end = max(t[nr - 1].end, t[i].end);
 	}
+	j->path.nr_times = nr;
 	return 0;
-}
-
-bool explain_wants(const struct explain_job *j, __u64 from, __u64 until)
-{
-	/* the last time that begins before @until */
-	const size_t at = until ? tsct_array_up_to(&j->times->begin, j->nr_times,
-						   sizeof(*j->times), until - 1) : 0;
-
-	return at && j->times[at - 1].end > from;
 }
 
 static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	struct explain_job *j = x->arg;
 
-	return explain_wants(j, time->from, time->until) ? path_add(&j->path, time) : 0;
+	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
 }
 
 /* Reads the recording once more, without a filter, for the states of all threads in the times of
@@ -325,7 +317,6 @@ static int cmd_explain(int argc, char **argv)
 		for (i = 0; i < j.nr; i++)
 			path_part_free(&j.spans[i].whole);
 		free(j.spans);
-		free(j.times);
 		arrivals_free(&j);
 		path_states_free(&j.path);
 		tsct_trace_close(j.states.trace);

@@ -63,6 +63,15 @@ static struct path_row *get_row(struct path_states *s, __u32 node, __u32 tid)
 	return thread ? &s->rows[thread->index] : NULL;
 }
 
+bool path_wants(const struct path_states *s, __u64 from, __u64 until)
+{
+	/* the last time that begins before @until */
+	const size_t at = until ? tsct_array_up_to(&s->times->begin, s->nr_times,
+						   sizeof(*s->times), until - 1) : 0;
+
+	return at && s->times[at - 1].end > from;
+}
+
 int path_add(struct path_states *s, const struct tsct_state_time *time)
 {
 	struct path_row *row = get_row(s, time->thread->node, time->thread->tid);
@@ -100,6 +109,7 @@ void path_states_free(struct path_states *s)
 	free(s->rows);
 	free(s->cpus);
 	free(s->messages);
+	free(s->times);
 	tsct_threads_free(&s->threads);
 }
 
@@ -230,8 +240,8 @@ static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
 /* Returns true if a message of another node can end a wait in a system call. */
 static bool receives(__s64 number)
 {
-	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select pselect6"
-		" epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept accept4"
+	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
+		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept accept4"
 		" connect ";
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
 	const char *at = names;

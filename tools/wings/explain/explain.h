@@ -12,7 +12,7 @@
 
 /* The cause of a part of a time */
 enum path_cause {
-	PATH_STATE,	/* the state of the thread itself; BLOCKED: until the thread `other` woke it */
+	PATH_STATE,	/* the state of the thread; BLOCKED: until the thread `other` woke it */
 	PATH_MESSAGE,	/* the thread waited until a message of `other` on `node` came */
 	/* parts of such a time: until `other` on `node` sent the message, which is not split */
 	PATH_SENT,
@@ -24,11 +24,13 @@ enum path_cause {
 struct path_part {
 	enum path_cause cause;
 	enum tsct_state state;
-	__s64 call;		/* of BLOCKED and OFF_CPU: number of the system call; -1: none, unknown */
-	__u64 object;		/* of these: first argument of the call, or TSCT_STATE_NO_OBJECT */
+	/* of BLOCKED and OFF_CPU: number of the system call, -1: none, or unknown; and its first
+	 * argument, or TSCT_STATE_NO_OBJECT */
+	__s64 call;
+	__u64 object;
 	bool released;		/* of BLOCKED: as in struct tsct_state_time */
-	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU for which
-	 * it waited (RUNNABLE); 0: an interrupt, or an idle CPU; -1: unknown */
+	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU for
+	 * which it waited (RUNNABLE); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
 	__u32 node;		/* of `other` */
 	__u64 tick;		/* start of the first piece */
@@ -55,9 +57,18 @@ struct path_message {
 	__u32 node, tid;	/* tid 0: an interrupt */
 };
 
+/* A time of which states are needed, ticks */
+struct path_time {
+	__u64 begin, end;
+};
+
 /* States of threads, in the order of time */
 struct path_states {
-	const struct tsct_recording *rec;	/* set by the caller; all else is zero at first */
+	/* set by the caller; all else is zero at first */
+	const struct tsct_recording *rec;
+	struct path_time *times;	/* in order, without overlaps; freed with the struct */
+	__u32 nr_times;
+
 	struct tsct_threads threads;		/* threads by node and number */
 	struct path_row *rows;			/* by index of the thread */
 	__u32 nr_rows;
@@ -65,6 +76,9 @@ struct path_states {
 	struct path_message *messages;
 	__u32 nr_messages;
 };
+
+/* Returns true if the states from tick @from to @until are needed. */
+bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
 /* Adds a state; time->thread outlives @states. Returns 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
@@ -127,13 +141,8 @@ struct explained {
 	struct path_part whole;
 };
 
-/* A time of which the states are kept, ticks */
-struct explain_time {
-	__u64 begin, end;
-};
-
 struct explain_job {
-	struct tsct_export x;		/* the walk for the spans; first: callbacks get its address */
+	struct tsct_export x;	/* the walk for the spans; first: callbacks get its address */
 	struct tsct_export states;	/* the walk for the states of threads */
 	const char *dir, *id;
 	char *name;
@@ -143,17 +152,12 @@ struct explain_job {
 	struct explained *spans;
 	__u32 nr;
 	bool chosen;
-	struct explain_time *times;	/* of all spans, in order */
-	__u32 nr_times;
 	__u64 found;			/* number of spans of the name with a known length */
 	char near[TSCT_EVENT_NAME_MAX];	/* a name like the wanted one; "": none */
 	struct path_states path;
 	struct arrivals arrivals;
 	struct progress progress;
 };
-
-/* Returns true if the states from tick @from to @until are needed. */
-bool explain_wants(const struct explain_job *job, __u64 from, __u64 until);
 
 /* ---- explain_print.c --------------------------------------------------------- */
 

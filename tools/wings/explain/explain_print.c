@@ -136,8 +136,8 @@ static void print_node(const struct explain_job *j, __u32 node)
 static void print_message(const struct explain_job *j, const struct path_part *part)
 {
 	if (part->cause != PATH_SENT) {
-		fputs(part->cause == PATH_FLIGHT ? "in flight from " : "lost or late: sent again by ",
-		      stdout);
+		fputs(part->cause == PATH_FLIGHT ? "in flight from " :
+		      "lost or late: sent again by ", stdout);
 		print_node(j, part->node);
 		return;
 	}
