@@ -113,6 +113,8 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
+			/* Also behind the end, where a value of the next line may lie by this one */
+			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
 		.epoch = segment->epoch, .cause = segment->cause, .master = segment->reserved,
@@ -670,8 +672,10 @@ static void search_run(const struct tsct_history *h, const struct history_run *r
 	for (; i < end && !compare_value(h, &h->real[i], clock, value); i++)
 		if (time_of(h, &h->real[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so what does not touch is none of one value. */
-	if (found == 1 && covers(h->real, lo, i, mine->lo_cycles, mine->hi_cycles))
+	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
+	 * interval may reach into a neighbour that does not allow the value. */
+	if (found == 1 && covers(h->real, lo - (lo > run->first), end, mine->lo_cycles,
+				 mine->hi_cycles))
 		add_time(mine, ret, nr);
 	else
 		search->inside = true;
