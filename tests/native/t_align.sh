@@ -8,7 +8,7 @@
 need python3
 cp "$here/align_check.py" "$work/"
 traces() { python3 "$work/align_check.py" "$@"; }
-echo 1..8
+echo 1..9
 cd "$work"
 mkdir tr world
 "$helpers/align_world" world 3 >truth
@@ -145,8 +145,11 @@ ok "a step of CLOCK_REALTIME: $(tail -n 1 out)"
 name=$'a\nb\e[1m\xff..txt'
 cp tr/0s.txt "$name"
 cp tr/0s.txt '.hidden@n9'
-aligns --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt
-"$ctl" align -o all.tar --node $'n\n\e0=world/0' "$name" >out 2>err || fail "$(cat err)"
+align --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt && fail "cut.fxt"
+align --force --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt &&
+	fail "cut.fxt"
+traces check all.tar truth >checked || fail "$(cat checked)"
+grep -q '^total 1500$' checked || fail "$(cat checked)"
 ! grep -q $'\e' out err || fail "control characters on the terminal"
 many=()
 head -n 14 tr/0s.txt >few.txt

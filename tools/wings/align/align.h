@@ -16,6 +16,7 @@
 #define ALIGN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/history/history.h"
@@ -85,7 +86,8 @@ int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 
 		  struct align_axis *axis, struct align_time *ret);
 
 /*
- * Checks that all values of a range can be converted. @series: NULL, or receives the points. Returns 0 or an error of align_convert(), and sets *ret_at to the value of the clock.
+ * Checks that all values of a range can be converted. @series: NULL, or receives the points. Returns
+ * 0 or an error of align_convert(), and sets *ret_at to the value of the clock.
  */
 int align_walk(struct align_node *node, enum tsct_history_clock clock,
 	       const struct align_range *range, struct align_axis *axis,
@@ -103,7 +105,9 @@ __u64 align_bound(const struct align_series *series, const struct align_range *r
 /* Returns why align_convert() failed, and what to do, as a clause. */
 const char *align_reason(int err);
 
-/* ---- traces: align_scan.c, align_scan_proto.c ----------------------------- */
+/* ---- traces: align_input.c, align_scan.c, align_scan_proto.c -------------- */
+
+#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
 
 enum align_kind {
 	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_KINDS,
@@ -135,7 +139,7 @@ struct align_input {
 };
 
 /*
- * Reads a trace: what it is, its clock, its times. @node: NULL: unknown yet. Returns 0; otherwise
+ * Reads a trace: what it is, its clock, its times. in->node: NULL: unknown yet. Returns 0; otherwise
  * prints an error with the file's name, and returns -EINVAL.
  */
 int align_scan(struct align_input *in);

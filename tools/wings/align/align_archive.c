@@ -136,7 +136,7 @@ static json_t *file_entry(const char *path, const char *machine)
 	return file;
 }
 
-/* Says that @clock of the file (NULL: the file's only clock) is @other of file @to, plus @offset. */
+/* Says that @clock of the file (NULL: its only clock), plus @offset_ns, is @other of file @to. */
 static void relate(json_t *file, const char *clock, const char *to, const char *other,
 		   __s64 offset_ns)
 {
@@ -269,24 +269,24 @@ static void put_string(struct bytes *b, __u32 field, const char *text)
 }
 
 /* Messages under construction: clock in snapshot in packet in file, and the like */
-struct clock_file {
+struct clocks_writer {
 	struct bytes file, packet, part, inner;
 };
 
-static void put_packet(struct clock_file *f)
+static void put_packet(struct clocks_writer *f)
 {
 	put_number(&f->packet, 10, 1);	/* trusted_packet_sequence_id */
 	put_message(&f->file, 1, &f->packet);
 }
 
-static void put_clock(struct clock_file *f, __u32 id, __s64 value)
+static void put_clock(struct clocks_writer *f, __u32 id, __s64 value)
 {
 	put_number(&f->inner, 1, id);
 	put_number(&f->inner, 2, (__u64)value);
 	put_message(&f->part, 1, &f->inner);
 }
 
-static void put_snapshot(struct clock_file *f, __u32 id, const struct align_point *point)
+static void put_snapshot(struct clocks_writer *f, __u32 id, const struct align_point *point)
 {
 	put_clock(f, id, point->value);
 	put_clock(f, TIMELINE_ID, point->time);
@@ -295,7 +295,7 @@ static void put_snapshot(struct clock_file *f, __u32 id, const struct align_poin
 	put_packet(f);
 }
 
-static void put_track(struct clock_file *f, __u64 uuid, const char *name)
+static void put_track(struct clocks_writer *f, __u64 uuid, const char *name)
 {
 	put_number(&f->part, 1, uuid);
 	put_string(&f->part, 2, name);
@@ -305,7 +305,7 @@ static void put_track(struct clock_file *f, __u64 uuid, const char *name)
 	put_packet(f);
 }
 
-static void put_counter(struct clock_file *f, __u64 uuid, __s64 time, __u64 value)
+static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 value)
 {
 	put_number(&f->packet, 8, (__u64)time);
 	put_number(&f->packet, 58, TIMELINE_ID);	/* timestamp_clock_id */
@@ -318,7 +318,7 @@ static void put_counter(struct clock_file *f, __u64 uuid, __s64 time, __u64 valu
 
 /* Makes a node's file: snapshots of each clock against the timeline, then tracks of the bounds. */
 static void make_clocks(const struct align_archive *a, const struct align_node *node,
-			struct clock_file *f)
+			struct clocks_writer *f)
 {
 	char name[64];
 	__u32 clock, i;
@@ -411,7 +411,7 @@ static int put_trace(FILE *to, const struct align_input *in, char *copy)
 static int put_members(const struct align_archive *a, FILE *to)
 {
 	static const char end[2 * BLOCK];
-	struct clock_file f = { 0 };
+	struct clocks_writer f = { 0 };
 	char name[100], *manifest = make_manifest(a), *copy = malloc(COPY_BYTES);
 	__u32 i;
 	int err = manifest && copy ? 0 : -ENOMEM;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,42 +14,10 @@
 
 #include "align.h"
 #include "lib/core/port.h"
-#include "tools/common/error.h"
 
 #define LINE_MAX_BYTES	65536
 #define NS_PER_S	1000000000LL
-#define TIME_MAX	(LLONG_MAX / 4)		/* until 2043 */
 #define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
-
-const char *const align_kind_names[] = {
-	"a Perfetto trace", "text of perf script", "text of ftrace", "a trace in JSON",
-	"a Fuchsia trace",
-};
-
-int align_refuse(const struct align_input *in, const char *format, ...)
-{
-	FILE *to = ctl_error_start();
-	va_list args;
-
-	if (!to)
-		return -EINVAL;
-	fprintf(to, "%s: ", in->path);
-	va_start(args, format);
-	vfprintf(to, format, args);
-	va_end(args);
-	ctl_error_finish();
-	return -EINVAL;
-}
-
-int align_add_time(struct align_input *in, __s64 ns)
-{
-	if (ns < 0 || ns > TIME_MAX)
-		return align_refuse(in, "the time %lld ns is not one of a clock; the file is "
-				    "damaged, or its times are relative", (long long)ns);
-	if (align_ranges_add(&in->ranges, ns, ns))
-		return align_refuse(in, "out of memory");
-	return 0;
-}
 
 static int set_clock(struct align_input *in, enum tsct_history_clock clock)
 {
@@ -83,7 +50,7 @@ static const char *parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, i
 			rest += part * (__u64)(*at - '0');
 		}
 	if (__builtin_mul_overflow(whole, (__u64)unit_ns, &whole) ||
-	    __builtin_add_overflow(whole, rest, &whole) || whole > TIME_MAX)
+	    __builtin_add_overflow(whole, rest, &whole) || whole > ALIGN_TIME_MAX)
 		return NULL;
 	*ret_ns = (__s64)whole;
 	return at;
@@ -334,7 +301,7 @@ static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 {
 	const tsct_u128 ns = (tsct_u128)ticks * (__u64)NS_PER_S / per_second;
 
-	return ns > TIME_MAX ? align_refuse(in, "%llu ticks are no time; the file is damaged",
+	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time; the file is damaged",
 					    ticks) : align_add_time(in, (__s64)ns);
 }
 

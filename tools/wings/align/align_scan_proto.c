@@ -6,7 +6,6 @@
  * to the reference, as Perfetto will; how far they contradict the node's history is the skew.
  */
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,18 +63,18 @@ struct proto {
 	bool any;			/* a snapshot was read */
 };
 
-struct span {
+struct proto_span {
 	const __u8 *at, *end;
 };
 
 struct field {
 	__u32 number, type;
 	__u64 value;			/* of types 0, 1, 5 */
-	struct span bytes;		/* of type 2 */
+	struct proto_span bytes;		/* of type 2 */
 };
 
 /* Reads a varint. Returns false if it is cut or too long. */
-static bool read_varint(struct span *s, __u64 *ret)
+static bool read_varint(struct proto_span *s, __u64 *ret)
 {
 	unsigned int shift;
 
@@ -92,7 +91,7 @@ static bool read_varint(struct span *s, __u64 *ret)
 }
 
 /* Reads the next field. Returns 1; 0: at the end; -1: damaged */
-static int read_field(struct span *s, struct field *ret)
+static int read_field(struct proto_span *s, struct field *ret)
 {
 	__u64 tag, len;
 
@@ -117,7 +116,7 @@ static int read_field(struct span *s, struct field *ret)
 	case 2:
 		if (!read_varint(s, &len) || len > (__u64)(s->end - s->at))
 			return -1;
-		ret->bytes = (struct span) { s->at, s->at + len };
+		ret->bytes = (struct proto_span) { s->at, s->at + len };
 		s->at += len;
 		return 1;
 	default:
@@ -151,7 +150,7 @@ static __s64 in_ns(__u64 value, __u64 unit_ns)
 {
 	__u64 ns;
 
-	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > INT64_MAX / 4 ? -1 : (__s64)ns;
+	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > ALIGN_TIME_MAX ? -1 : (__s64)ns;
 }
 
 /* Compares the file's snapshot with the node's history: the time of each clock, by the history. */
@@ -195,7 +194,7 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 			    "MONOTONIC_RAW and REALTIME: its times cannot be related to a node's");
 }
 
-static int read_clock(struct proto *p, struct span s, __u32 sequence, struct file_clock *ret)
+static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, struct file_clock *ret)
 {
 	struct field f;
 	__u64 value = 0;
@@ -217,7 +216,7 @@ static int read_clock(struct proto *p, struct span s, __u32 sequence, struct fil
 	return more || ret->value < 0 ? refuse_damage(p) : 0;
 }
 
-static int read_snapshot(struct proto *p, struct span s, __u32 sequence)
+static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 {
 	struct file_clock new[CLOCKS_MAX], *old;
 	const bool node_known = p->in->node && p->in->node->state > 0;
@@ -295,7 +294,7 @@ static int add_time(struct proto *p, __u32 id, __u32 sequence, __u64 value)
 
 /* ---- packets -------------------------------------------------------------- */
 
-static int read_times(struct proto *p, struct span s)
+static int read_times(struct proto *p, struct proto_span s)
 {
 	__u64 delta, time = 0;
 
@@ -309,7 +308,7 @@ static int read_times(struct proto *p, struct span s)
 	return 0;
 }
 
-static int read_ftrace(struct proto *p, struct span s)
+static int read_ftrace(struct proto *p, struct proto_span s)
 {
 	struct field f, g;
 	int more, inner, err = 0;
@@ -343,7 +342,7 @@ static __u32 *default_clock(struct proto *p, __u32 sequence)
 	return NULL;
 }
 
-static int set_default(struct proto *p, __u32 sequence, struct span s)
+static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 {
 	typeof(*p->defaults) one = { .sequence = sequence };
 	__u32 *old = default_clock(p, sequence);
@@ -364,10 +363,10 @@ static int set_default(struct proto *p, __u32 sequence, struct span s)
 	return 0;
 }
 
-static int read_packet(struct proto *p, struct span whole)
+static int read_packet(struct proto *p, struct proto_span whole)
 {
 	struct field f, time = { 0 };
-	struct span s = whole;
+	struct proto_span s = whole;
 	__u32 sequence = 0, clock = 0, *preset;
 	int more, err = 0;
 
@@ -407,7 +406,7 @@ static int read_head(FILE *file, __u64 *ret_tag, __u64 *ret_len)
 {
 	__u8 bytes[20];
 	unsigned int nr = 0, parts = 0;
-	struct span s;
+	struct proto_span s;
 	int c;
 
 	while (parts < 2 && nr < sizeof(bytes)) {
@@ -417,7 +416,7 @@ static int read_head(FILE *file, __u64 *ret_tag, __u64 *ret_len)
 		bytes[nr++] = (__u8)c;
 		parts += !(c & 128);
 	}
-	s = (struct span) { bytes, bytes + nr };
+	s = (struct proto_span) { bytes, bytes + nr };
 	return parts == 2 && read_varint(&s, ret_tag) && read_varint(&s, ret_len) ? 1 : -1;
 }
 
@@ -448,7 +447,7 @@ int align_scan_proto(struct align_input *in, FILE *file)
 			more = -1;
 			break;
 		} else {
-			err = read_packet(&p, (struct span) { bytes, bytes + len });
+			err = read_packet(&p, (struct proto_span) { bytes, bytes + len });
 		}
 	}
 	if (!err && more < 0)
