@@ -136,7 +136,9 @@ END
 cp -r spans cut
 truncate -s -100 cut/default_0
 cp -r spans garbage
-printf 'garbage!' | dd of=garbage/default_0 bs=1 seek=20000 conv=notrunc status=none
+# The header of the last packet, which begins with a magic number
+at=$(LC_ALL=C grep -obUaP '\xc1\x1f\xfc\xc1' garbage/default_0 | tail -n 1 | cut -d: -f1)
+printf 'garbage!' | dd of=garbage/default_0 bs=1 seek="$at" conv=notrunc status=none
 run 0 dump spans
 all=$(wc -l <out)
 for name in cut garbage; do
