@@ -104,7 +104,7 @@ compare "$work/m6" "$work/odd" >"$work/out" || fail "--clock"
 # Events before the history, and a clock of a time namespace
 printf '%s\n' '1 1 1000' >"$work/stamps"
 make stamps "$work/old" "$boot" <"$work/stamps"
-refused 'before all that is recorded of that boot' "$work/old"
+refused 'before all that is recorded of this boot' "$work/old"
 make stamps "$work/space" "$boot" 1234567890123456789 <"$work/world/stamps"
 refused 'recorded in a time namespace, or CLOCK_REALTIME was set' "$work/space"
 gives 0 -o "$work/m7" --force "$work/space"

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/sysfs_read.h"
 #include "lib/clock/clock_page.h"
 #include "lib/clockpage/clock_segments.h"
 #include "lib/clockpage/latch.h"
 #include "node_history.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
 
-void history_default_dir(const char *dir, char *text, size_t size)
-{
-	const char *run = tsct_run_dir();
+#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 
-	snprintf(text, size, "%s/" TSCT_HISTORY_DIR, dir ? dir :
-		 strcmp(run, TSCT_RUN_DIR) ? run : HISTORY_STATE_DIR);
-}
-
-bool history_parse_boot(const char *text, __u8 ret[16])
+bool node_history_parse_boot(const char *text, __u8 ret[16])
 {
 	unsigned int nr = 0, byte;
 	char two[3] = "";
@@ -35,7 +33,30 @@ bool history_parse_boot(const char *text, __u8 ret[16])
 	return nr == 16 && (!*text || *text == '\n');
 }
 
-int history_add_present(struct tsct_history *history)
+int node_history_read_boot(__u8 ret[16])
+{
+	char text[64] = "";
+
+	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
+	return node_history_parse_boot(text, ret) ? 0 : -EIO;
+}
+
+int node_history_present_boot(__u8 ret[16])
+{
+	if (node_history_read_boot(ret))
+		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or name the boot");
+	return EXIT_DONE;
+}
+
+void node_history_path(const char *dir, char *text, size_t size)
+{
+	const char *run = tsct_run_dir();
+
+	snprintf(text, size, "%s/" TSCT_HISTORY_DIR, dir ? dir :
+		 strcmp(run, TSCT_RUN_DIR) ? run : NODE_HISTORY_STATE_DIR);
+}
+
+int node_history_add_present(struct tsct_history *history)
 {
 	struct tsct_clock_area area;
 	struct tsct_clock_copy copy;
@@ -48,4 +69,54 @@ int history_add_present(struct tsct_history *history)
 		tsct_segments_valid(&copy) ? 0 : tsct_history_add_copy(history, &copy);
 	tsct_clock_area_unmap(&area);
 	return err;
+}
+
+int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret)
+{
+	struct tsct_history_found found;
+	char path[4096], why[256];
+	__u8 present[16];
+	int err;
+
+	node_history_path(dir, path, sizeof(path));
+	if (node_history_present_boot(present))
+		return EXIT_FAILED;
+	err = tsct_history_load(path, boot ?: present, ret, &found, why, sizeof(why));
+	if (err == -ENOENT)
+		return ctl_fail(EXIT_FAILED, "%s: the daemon has recorded no clock there; start "
+				"tsctraced without 'history off' in tsctraced.conf, or name "
+				"another directory", path);
+	if (err == -ENODATA && !found.foreign_files)
+		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time --list' "
+				"prints the boots of which something is", path,
+				boot && memcmp(boot, present, 16) ? "that boot" : "this boot");
+	if (err)
+		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
+	if (found.foreign_files)
+		ctl_error("%s: %s%s", path, found.foreign, found.foreign_files > 1 ?
+			  ", and more files like that" : "");
+	if (found.damaged_records)
+		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
+			  found.damaged_records);
+	if ((!boot || !memcmp(boot, present, 16)) && !dir && node_history_add_present(*ret)) {
+		tsct_history_free(*ret);
+		return ctl_fail(EXIT_FAILED, "out of memory");
+	}
+	return EXIT_DONE;
+}
+
+const char *node_history_reason(int err)
+{
+	switch (err) {
+	case -ERANGE:
+		return "before all that is recorded of this boot";
+	case -EOVERFLOW:
+		return "after all that is recorded of this boot, and that still holds";
+	case -ENODATA:
+		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
+	case -ENOENT:
+		return "nothing is recorded of that clock";
+	default:
+		return strerror(-err);
+	}
 }

@@ -1,24 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* The history that the daemon keeps of this node's clocks (lib/history), as commands find it */
-#ifndef TSCT_TOOLS_NODE_HISTORY_H
-#define TSCT_TOOLS_NODE_HISTORY_H
+/* Opens a node's history of clocks (lib/history), as the daemon keeps it; messages */
+#ifndef NODE_HISTORY_H
+#define NODE_HISTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/history/history.h"
 
-#define HISTORY_STATE_DIR	"/var/lib/tsctrace"
-#define HISTORY_BOOT_ID		"/proc/sys/kernel/random/boot_id"
+#define NODE_HISTORY_STATE_DIR	"/var/lib/tsctrace"
 
-/* Writes the path of the history in a state directory; @dir: NULL: this node's */
-void history_default_dir(const char *dir, char *text, size_t size);
+/* Parses a boot id of 32 hexadecimal digits, with or without hyphens. */
+bool node_history_parse_boot(const char *text, __u8 ret[16]);
 
-/* Parses a boot id with or without hyphens. */
-bool history_parse_boot(const char *text, __u8 ret[16]);
+/* Get the id of the present boot. Return 0 or -EIO; and EXIT_DONE, or EXIT_FAILED after an error
+ * was printed. */
+int node_history_read_boot(__u8 ret[16]);
+int node_history_present_boot(__u8 ret[16]);
 
-/* Adds what the daemon publishes now: what it has recorded is some seconds old. Returns 0, also
- * without a daemon, or -ENOMEM. */
-int history_add_present(struct tsct_history *history);
+/* Composes the path of the history below state directory @dir; NULL: that of this host's daemon */
+void node_history_path(const char *dir, char *text, size_t size);
 
-#endif /* TSCT_TOOLS_NODE_HISTORY_H */
+/*
+ * Reads the history of boot @boot; NULL: the present one. For the present boot of this host's
+ * daemon, what it publishes now is added. Prints what was left out, and errors. Returns an exit
+ * status.
+ */
+int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
+
+/* Adds what this host's daemon publishes now: what it has recorded is some seconds old. Returns 0,
+ * also without a daemon, or -ENOMEM. */
+int node_history_add_present(struct tsct_history *history);
+
+/* Returns why tsct_history_convert() failed, as a clause. */
+const char *node_history_reason(int err);
+
+/* The middle of an interval, and the distance of its ends */
+struct node_history_middle {
+	__s64 ns;
+	__u64 error_ns;
+};
+
+static inline struct node_history_middle node_history_middle(__s64 lo, __s64 hi)
+{
+	__u64 width = (__u64)hi - (__u64)lo;
+
+	return (struct node_history_middle) { lo + (__s64)(width / 2), width - width / 2 };
+}
+
+#endif /* NODE_HISTORY_H */

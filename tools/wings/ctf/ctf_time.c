@@ -77,16 +77,15 @@ static void boot_text(const __u8 id[16], char text[33])
 static int load_history(struct ctf_node *node)
 {
 	const struct ctf_options *o = node->job->options;
-	char path[PATH_MAX], text[64] = "", boot[33], why[256] = "";
+	char path[PATH_MAX], boot[33], why[256] = "";
 	struct tsct_history_found found = { 0 };
 	__u8 present[16];
 	unsigned int i = 0;
-	FILE *file;
 	int err;
 
 	boot_text(node->boot_id, boot);
 	do {
-		history_default_dir(o->nr_dirs ? o->dir[i] : NULL, path, sizeof(path));
+		node_history_path(o->nr_dirs ? o->dir[i] : NULL, path, sizeof(path));
 		err = tsct_history_load(path, node->boot_id, &node->history, &found, why, sizeof(why));
 		if (err == -ENOMEM)
 			return err;
@@ -100,13 +99,8 @@ static int load_history(struct ctf_node *node)
 	if (found.damaged_records)
 		ctf_note(node->job->status, "%s: %u damaged records are left out: their times are"
 			 " unknown", path, found.damaged_records);
-	file = fopen(HISTORY_BOOT_ID, "re");
-	if (file && fgets(text, sizeof(text), file) && history_parse_boot(text, present) &&
-	    !memcmp(present, node->boot_id, 16))
-		err = history_add_present(node->history);
-	if (file)
-		fclose(file);
-	return err;
+	return !node_history_read_boot(present) && !memcmp(present, node->boot_id, 16) ?
+		node_history_add_present(node->history) : 0;
 }
 
 int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_class *class)
@@ -136,7 +130,7 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 	if (uuid)
 		memcpy(boot, uuid, 16);
 	if (o->boot)
-		has_boot = history_parse_boot(o->boot, boot);
+		has_boot = node_history_parse_boot(o->boot, boot);
 	if (has_boot && node->has_boot && memcmp(boot, node->boot_id, 16))
 		return ctf_fail(node->job->status, -EINVAL, "it has traces of two boots; merge each"
 				" as an input of its own");
@@ -169,13 +163,6 @@ static int value_ns(const struct ctf_clock *c, __u64 value, __s64 *ret_lo, __s64
 		return 0;
 	return __builtin_add_overflow(*ret_lo, c->offset_ns, ret_lo) ||
 		__builtin_add_overflow(*ret_hi, c->offset_ns, ret_hi) ? -ERANGE : 0;
-}
-
-static __u64 half(__s64 lo, __s64 hi)
-{
-	__u64 width = (__u64)hi - (__u64)lo;
-
-	return width - width / 2;
 }
 
 /* Returns the tick of a cluster time. */
@@ -240,18 +227,7 @@ static const char *reason(const struct ctf_node *node, const struct ctf_clock *c
 		return "the trace does not state its boot; name it by --boot";
 	if (!node->history)
 		return node->why;
-	switch (err) {
-	case -ERANGE:
-		return "it is before all that is recorded of that boot";
-	case -EOVERFLOW:
-		return "it is after all that is recorded of that boot, and that still holds";
-	case -ENODATA:
-		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
-	case -ENOENT:
-		return "nothing is recorded of that clock";
-	default:
-		return strerror(-err);
-	}
+	return node_history_reason(err);
 }
 
 /* Gives a time that the history does not know as the trace states it, without a bound. */
@@ -276,6 +252,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 {
 	struct tsct_history_time t[TSCT_HISTORY_TIMES];
 	const bool is_tsc = c->clock == TSCT_HISTORY_TSC;
+	struct node_history_middle middle;
 	unsigned int nr = 0, i;
 	__s64 lo = 0, hi = 0, from, until;
 	int err = value_ns(c, value, &lo, &hi);
@@ -312,14 +289,14 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	if (from < 0)
 		return ctf_fail(node->job->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
 				" before 1970", (uint64_t)value, c->name);
-	ret->error_ns = half(from, until);
-	from += (__s64)(((__u64)until - (__u64)from) / 2);
-	ret->tick = (__u64)from;
+	middle = node_history_middle(from, until);
+	ret->error_ns = middle.error_ns;
+	ret->tick = (__u64)middle.ns;
 	if (!node->job->cluster)
 		return 0;
 	/* Global ticks have the rate of the master's clock, which is not exactly that of the
 	 * cluster's time: the bound is of the latter. */
-	ret->tick = tick_of(&node->job->status->timeline, from);
+	ret->tick = tick_of(&node->job->status->timeline, middle.ns);
 	ret->error_ns += 3 + ret->error_ns / 1024;
 	return 0;
 }

@@ -40,7 +40,7 @@ static struct ctf_options ctf_options = { .clock = -1 };
 
 static const struct argp_option ctf_option_list[] = {
 	{ "history", KEY_HISTORY, "DIR", 0, "CTF traces: tsctraced's state directory, or a copy, with"
-	  " the history of a node's clocks (default: " HISTORY_STATE_DIR ", or"
+	  " the history of a node's clocks (default: " NODE_HISTORY_STATE_DIR ", or"
 	  " $TSCTRACE_RUN_DIR); may be repeated", 0 },
 	{ "boot", KEY_BOOT, "ID", 0, "CTF traces: boot of all traces, whatever they state", 0 },
 	{ "clock", KEY_CLOCK, "CLOCK", 0, "CTF traces: clock of traces that name none of the kernel's:"
@@ -63,7 +63,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		ctf_options.dir[ctf_options.nr_dirs++] = arg;
 		return 0;
 	case KEY_BOOT:
-		if (!history_parse_boot(arg, boot))
+		if (!node_history_parse_boot(arg, boot))
 			argp_error(state, "--boot: '%s': not a boot id; give 32 hexadecimal digits, as"
 				   " 'trace-ctl time --list' prints them", arg);
 		ctf_options.boot = arg;
