@@ -8,7 +8,7 @@
 need python3
 cp "$here/align_check.py" "$work/"
 traces() { python3 "$work/align_check.py" "$@"; }
-echo 1..9
+echo 1..10
 cd "$work"
 mkdir tr world
 "$helpers/align_world" world 3 >truth
@@ -157,3 +157,21 @@ for ((i = 0; i < 10000; i++)); do many+=(few.txt); done
 (ulimit -n 64; ulimit -v 500000; align --node n0=world/0 "${many[@]}") || fail "$(cat err)"
 [ "$(tar tf all.tar | grep -c '^traces/')" = 10000 ] || fail "$(tar tf all.tar | wc -l) files"
 ok "names, and 10000 files"
+
+# --- our own exports, by a daemon on this host --------------------------------------------------
+export TSCTRACE_RUN_DIR=$work/run
+mkdir run
+printf 'history 2\n' >conf
+"$daemon" --run-dir "$work/run" --config conf --interval-ms 100 2>daemon.log &
+synced() { "$ctl" clock --wait-synced=0 >/dev/null 2>&1; }
+wait_for "the clock is synchronized" synced
+run 0 record -q -o rec -- "$emit" 300 2
+run 0 export --format perfetto -o rec.pftrace rec
+run 0 export --format json -o rec.json rec
+run 0 export --format json --relative -o relative.json rec
+# The history goes beyond the last event.
+own() { align rec.pftrace rec.json relative.json; }
+wait_for "the exports can be aligned" own
+run 0 dump --json rec
+traces own all.tar out >checked || fail "$(cat checked)"
+ok "our exports: $(cat checked)"

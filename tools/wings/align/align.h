@@ -130,6 +130,9 @@ struct align_input {
 	__s64 offset_ns;		/* clock - number in the file */
 	__u64 resolution_ns;		/* of the numbers */
 	__u64 skew_ns;			/* by which the file's own snapshots contradict the node's clocks */
+	bool ours;			/* an export of trace-ctl */
+	bool several_nodes;		/* of a merged recording */
+	__u64 recorded_ns;		/* ours: bound of its times; U64_MAX: unknown */
 	bool has_snapshots;		/* Perfetto's, of the file's own */
 	__u64 unrelated;		/* times of clocks that no snapshot relates: Perfetto drops them */
 	bool left_out;

@@ -21,8 +21,9 @@
 enum {
 	TRACE_PACKET = 1,
 	PACKET_FTRACE = 1, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
-	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_MACHINE = 98,
-	PACKET_ZSTD = 133,
+	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_TRACK = 60,
+	PACKET_MACHINE = 98, PACKET_ZSTD = 133,
+	TRACK_PROCESS = 3, PROCESS_LABEL = 8,
 	FTRACE_EVENT = 2, FTRACE_COMPACT = 4, FTRACE_CLOCK = 5, EVENT_TIME = 1,
 	COMPACT_SWITCH_TIMES = 1, COMPACT_WAKING_TIMES = 7,
 	SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2,
@@ -363,6 +364,38 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 	return 0;
 }
 
+/* Takes the bound of the times from the label of a node in our own exports. */
+static int read_track(struct proto *p, struct proto_span s)
+{
+	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
+	struct field process, f;
+	char label[160];
+	size_t len;
+	int more, inner;
+
+	while ((more = read_field(&s, &process)) > 0) {
+		if (process.number != TRACK_PROCESS || process.type != 2)
+			continue;
+		while ((inner = read_field(&process.bytes, &f)) > 0) {
+			if (f.number != PROCESS_LABEL || f.type != 2)
+				continue;
+			len = (size_t)(f.bytes.end - f.bytes.at);
+			len = len < sizeof(label) ? len : sizeof(label) - 1;
+			memcpy(label, f.bytes.at, len);
+			label[len] = '\0';
+			if (strncmp(label, prefix, strlen(prefix)))
+				continue;
+			p->in->ours = true;
+			p->in->several_nodes = strstr(label, ", nodes ");
+			if (sscanf(label + strlen(prefix), "%llu ns", &p->in->recorded_ns) != 1)
+				p->in->recorded_ns = UINT64_MAX;
+		}
+		if (inner < 0)
+			return refuse_damage(p);
+	}
+	return more < 0 ? refuse_damage(p) : 0;
+}
+
 static int read_packet(struct proto *p, struct proto_span whole)
 {
 	struct field f, time = { 0 };
@@ -392,6 +425,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 			err = read_snapshot(p, f.bytes, sequence);
 		else if (f.number == PACKET_DEFAULTS && f.type == 2)
 			err = set_default(p, sequence, f.bytes);
+		else if (f.number == PACKET_TRACK && f.type == 2)
+			err = read_track(p, f.bytes);
 	for (s = whole; !err && read_field(&s, &f) > 0; )
 		if (f.number == PACKET_FTRACE && f.type == 2)
 			err = read_ftrace(p, f.bytes);
