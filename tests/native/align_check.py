@@ -147,6 +147,11 @@ def make_perfetto(name, events):
     return out + packet(message(1, number(1, 0) + ftrace))
 
 
+def make_bare(name, events):
+    """Times without a clock"""
+    return b"".join(packet(number(8, m.boottime), event(f"{name}-{m.index}")) for m in events)
+
+
 def make_script(name, events, clock="monotonic"):
     lines = ["# ========", "# captured on    : Mon Nov 30 04:00:00 2026",
              "# hostname : node%d" % events[0].node,
@@ -203,7 +208,7 @@ def make(where, truth):
     random.seed(1)
     formats = {"p.pftrace": make_perfetto, "s.txt": make_script, "f.trace": make_ftrace,
                "j.json": make_json, "k.json": make_kineto, "z.fxt": make_fuchsia,
-               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto}
+               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto, "n.bare": make_bare}
     all_moments = moments(truth)
     for node in (0, 1):
         mine = []
@@ -365,9 +370,11 @@ class Archive:
 
     def read_proto(self, path, data, machine, first):
         tag, running, names = [None], {}, {}
-        primary = BOOTTIME
+        primary = None
 
         def clock_of(number_, sequence):
+            if number_ is None:
+                fail(path, "a time without a clock")
             if 64 <= number_ < 128:
                 return (machine, path, sequence, number_)
             return (machine, tag[0], number_)
@@ -381,6 +388,8 @@ class Archive:
                 if not first:
                     tag[0] = path    # a second file's clocks are its own
                 clocks = {}
+                if primary is None and BOOTTIME in [members(v)[1] for f, v in fields(p[6]) if f == 1]:
+                    primary = BOOTTIME
                 for f, v in fields(p[6]):
                     if f == 2:
                         primary = v

@@ -188,7 +188,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
 		return 0;
 	}
-	if (r->in_other && !strcmp(key, "exported_by") && string && !strncmp(value, "tsctrace ", 9)) {
+	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
 		r->in->ours = true;
 		r->in->recorded_ns = UINT64_MAX;
 	}
@@ -378,7 +378,8 @@ static int find_kind(const struct align_input *in, const char *head, size_t len)
 	if (begins_with(head, len, "PERFILE2", 8))
 		return align_refuse(in, "a file of perf record; give its text: perf script --header "
 				    "--ns -i FILE, of perf record -k CLOCK_MONOTONIC");
-	if (begins_with(head, len, "\037\213", 2) || begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
+	if (begins_with(head, len, "\037\213", 2) ||
+	    begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
 	    begins_with(head, len, "PK\003\004", 4))
 		return align_refuse(in, "is compressed; decompress it first");
 	if (begins_with(head, len, "\xc1\x1f\xfc\xc1", 4) || begins_with(head, len, "/* CTF", 6))

@@ -20,7 +20,7 @@
 /* Numbers of fields */
 enum {
 	TRACE_PACKET = 1,
-	PACKET_FTRACE = 1, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
+	PACKET_FTRACE = 1, PACKET_CHROME = 5, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
 	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_TRACK = 60,
 	PACKET_MACHINE = 98, PACKET_ZSTD = 133,
 	TRACK_PROCESS = 3, PROCESS_LABEL = 8,
@@ -31,7 +31,9 @@ enum {
 };
 
 /* Perfetto's numbers of clocks */
-enum { REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, BUILTIN_MAX = 63 };
+enum {
+	REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, TRACE_FILE = 11, BUILTIN_MAX = 63,
+};
 
 static const struct {
 	__u32 id;
@@ -59,7 +61,7 @@ struct proto {
 		__u32 sequence, clock;
 	} *defaults;			/* default clocks of sequences */
 	__u32 nr_defaults;
-	__u32 primary;			/* clock of packets that name none */
+	__u32 primary;			/* clock of packets that name none; 0: unknown as yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
 };
@@ -223,24 +225,30 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	const bool node_known = p->in->node && p->in->node->state > 0;
 	struct align_axis axis = { .kind = ALIGN_REALTIME };
 	struct align_time time;
-	bool measured = false;
+	bool measured = false, has_primary = false, has_boot = false, has_file = false;
 	__s64 reference = -1;
 	unsigned int nr = 0, i, k;
 	struct field f;
 	int more, err = 0;
 
 	while (!err && (more = read_field(&s, &f)) > 0) {
-		if (f.number == SNAPSHOT_PRIMARY)
+		if (f.number == SNAPSHOT_PRIMARY && f.value) {
 			p->primary = (__u32)f.value;
+			has_primary = true;
+		}
 		if (f.number != SNAPSHOT_CLOCK || f.type != 2)
 			continue;
 		if (nr == CLOCKS_MAX)
 			return align_refuse(p->in, "a clock snapshot has more than %d clocks",
 					    CLOCKS_MAX);
-		err = read_clock(p, f.bytes, sequence, &new[nr++]);
+		err = read_clock(p, f.bytes, sequence, &new[nr]);
+		has_boot |= new[nr].id == BOOTTIME;
+		has_file |= new[nr++].id == TRACE_FILE;
 	}
 	if (err || more < 0)
 		return err ?: refuse_damage(p);
+	if (!has_primary && has_boot && !has_file)
+		p->primary = BOOTTIME;
 	if (!p->any)
 		err = choose_reference(p, new, nr);
 	p->any = true;
@@ -401,6 +409,7 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	struct field f, time = { 0 };
 	struct proto_span s = whole;
 	__u32 sequence = 0, clock = 0, *preset;
+	bool chrome = false;
 	int more, err = 0;
 
 	/* Fields may be in any order: those first that say how to read the rest. */
@@ -411,6 +420,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 			clock = (__u32)f.value;
 		else if (f.number == PACKET_TIME)
 			time = f;
+		else if (f.number == PACKET_CHROME)
+			chrome = true;
 		else if (f.number == PACKET_MACHINE && f.value)
 			return align_refuse(p->in, "has packets of several machines; give a trace of "
 					    "one machine");
@@ -433,7 +444,12 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	if (err || !time.number)
 		return err;
 	preset = default_clock(p, sequence);
-	return add_time(p, clock ?: preset && *preset ? *preset : p->primary, sequence, time.value);
+	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
+	if (!clock)
+		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before it does: "
+				    "Perfetto would take its time for one of the timeline; record with "
+				    "clock snapshots");
+	return add_time(p, clock, sequence, time.value);
 }
 
 /* Reads a tag of Trace and its length. Returns 1; 0: at the file's end; -1: damaged */
@@ -457,7 +473,7 @@ static int read_head(FILE *file, __u64 *ret_tag, __u64 *ret_len)
 
 int align_scan_proto(struct align_input *in, FILE *file)
 {
-	struct proto p = { .in = in, .primary = BOOTTIME, .reference = BOOTTIME };
+	struct proto p = { .in = in, .reference = BOOTTIME };
 	__u8 *bytes = NULL;
 	size_t room = 0;
 	__u64 tag, len;
