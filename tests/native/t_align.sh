@@ -43,7 +43,16 @@ aligns "${nodes[@]}" "${inputs[@]}"
 grep -q '"timeline": "cluster"' table || fail "timeline: $(cat table)"
 ok "two nodes: $(tail -n 1 out) events in their bounds, on the cluster's timeline"
 aligns "${nodes[@]}" --timeline utc "${inputs[@]}"
-ok "on the timeline of UTC"
+mkdir other
+"$helpers/align_world" other 5 other >truth5
+mkdir tr5
+traces make tr5 truth5
+run_says 1 "of node b at .*: the node had no cluster's time then, or another cluster's" \
+	align -o all.tar --timeline cluster --node a=other/0 --node b=other/1 tr5/0s.txt@a tr5/1s.txt@b
+align --json --node a=other/0 --node b=other/1 tr5/0s.txt@a tr5/1s.txt@b || fail "$(cat err)"
+grep -q '"timeline": "utc"' out || fail "$(cat out)"
+traces check all.tar truth5 >out || fail "$(cat out)"
+ok "on the timeline of UTC, as two timelines of one master have to be"
 
 # --- one node -----------------------------------------------------------------------------
 inputs=()

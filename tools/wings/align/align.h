@@ -69,12 +69,12 @@ struct align_time {
 	__u64 error_ns;
 };
 
-/* The timeline; of the cluster: the first master and epoch that were seen */
+/* The timeline; of the cluster: the master and the number of its timeline that were seen first */
 struct align_axis {
 	enum align_timeline kind;
 	bool has_cluster;
 	__u64 master;
-	__u32 epoch;
+	__u32 timeline;
 };
 
 /*
