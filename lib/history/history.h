@@ -74,8 +74,8 @@ struct tsct_history_pairing {
 
 /*
  * In segments of CLUSTER, `epoch` numbers the intervals without a jump, `cause` is the
- * cluster's epoch, `reserved` the node id of the master, and `reserved0` the number that the
- * master gave the timeline (0: of an older version).
+ * cluster's epoch on this node, `reserved` the node id of the master, and `reserved0` the number
+ * that the master gave to its timeline; 0: the time is not that of a master.
  */
 struct tsct_history_record {
 	__u64 checksum;		/* of all bytes behind it */
@@ -200,8 +200,7 @@ struct tsct_history_time {
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;
-	__u32 cluster_epoch;
-	__u32 cluster_timeline;	/* number of the timeline, by the master; 0: unknown */
+	__u32 cluster_timeline;	/* times are comparable between nodes of one master and timeline */
 	__u32 epoch;
 	bool extrapolated;	/* after the last sample of the clock that is recorded */
 };
