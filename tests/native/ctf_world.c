@@ -66,7 +66,8 @@ static void put_epoch(int64_t from, int64_t until, uint32_t epoch, int64_t step)
 {
 	struct tsct_history_record pairing = {
 		.pairing = {
-			.real_min_ns = B_MONOTONIC_NS + step - 5, .real_max_ns = B_MONOTONIC_NS + step + 5,
+			.real_min_ns = B_MONOTONIC_NS + step - 5,
+			.real_max_ns = B_MONOTONIC_NS + step + 5,
 			.utc_error_ns = 50000,
 		},
 	};
@@ -84,8 +85,8 @@ static void put_epoch(int64_t from, int64_t until, uint32_t epoch, int64_t step)
 		};
 
 		next = random_error(LINE_ERROR_NS - 10);
-		real.segment.mult = (__u64)llrint(((double)(elapsed_b(at + LINE_NS) - elapsed_b(at) + next -
-							    off)) / LINE_NS * 1e9 / HZ * 0x1p56);
+		real.segment.mult = (__u64)llrint((double)(elapsed_b(at + LINE_NS) -
+			elapsed_b(at) + next - off) / LINE_NS * 1e9 / HZ * 0x1p56);
 		struct tsct_history_record cluster = real;
 
 		cluster.segment.mult = (__u64)llrint(1e9 / HZ * 0x1p56);
@@ -149,7 +150,8 @@ static void write_events(const char *dir, uint64_t events, int64_t step)
 	if (!stamps)
 		abort();
 	for (i = 0; i < events; i++) {
-		at += 1000 + (int64_t)(random_u64(&source) % (uint64_t)(LENGTH_NS * 3 / 2 / (int64_t)events));
+		at += 1000 + (int64_t)(random_u64(&source) %
+				       (LENGTH_NS * 3 / 2 / events));
 		if (i % 2) {
 			real = BEGIN_NS + B_OFFSET_NS + elapsed_b(at);
 			fprintf(stamps, "%lld %lld %lld\n", (long long)(BEGIN_NS + at),
@@ -159,8 +161,8 @@ static void write_events(const char *dir, uint64_t events, int64_t step)
 		}
 		payload[0] = (uint64_t)(BEGIN_NS + at);
 		payload[1] = i;
-		world_write_event(writer, 0, 0, 1000 + (uint64_t)(at * 5 / 2), 1, WORLD_WORK, payload,
-				  sizeof(payload));
+		world_write_event(writer, 0, 0, 1000 + (uint64_t)(at * 5 / 2), 1, WORLD_WORK,
+				  payload, sizeof(payload));
 	}
 	if (at >= LENGTH_NS || fclose(stamps))
 		abort();

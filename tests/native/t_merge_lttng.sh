@@ -21,13 +21,14 @@ printf 'synced-cluster error 1000\nhistory 2\n' >"$work/conf"
 start_daemon --config "$work/conf" --interval-ms 100
 echo 1..3
 
-session() {	# NAME EVENTS SUBBUFFERS: traces and records the program
+session() {	# NAME EVENTS SUBBUFFERS [COMMAND...]: traces and records the program
 	lttng -n create "$1" --output="$work/$1.lttng"
 	lttng -n enable-channel -u chan --subbuf-size=16k --num-subbuf="$3"
 	lttng -n enable-event -u -c chan 'test_program:*'
 	lttng -n add-context -u -t vpid -t vtid -t procname
 	lttng -n start
 	"$ctl" record -q -o "$work/$1.rec" -- "$work/program" "$2" >"$work/$1.times"
+	"${@:4}"
 	lttng -n stop
 	lttng -n destroy "$1"
 }
@@ -67,7 +68,13 @@ sys.exit(seen != len(times) or outside > 0 or order > 0)
 END
 ok "by turns with events of tsctrace: $(cat "$work/out")"
 
-session small 100000 2 >"$work/out" 2>"$work/err"
+# A rotated trace has several directories, and one count of losses.
+again() {
+	lttng -n rotate
+	"$work/program" 100000 >/dev/null
+}
+session small 100000 2 again >"$work/out" 2>"$work/err"
+[ "$(find "$work/small.lttng" -name metadata | wc -l)" = 2 ] || fail "not rotated"
 wait_for "the history has the time" merges s "$work/small.lttng"
 { "$ctl" dump --json "$work/s" 2>"$work/dump.err" || [ $? = 3 ]; } >"$work/dump"
 /usr/bin/python3 "$here/ctf_check.py" "$work/small.lttng" <"$work/dump" >"$work/out" || fail "fields"
@@ -76,4 +83,4 @@ lost=$(sed -n 's/.*events, \([0-9]*\) lost/\1/p' "$work/out")
 	fail "$lost events were lost"
 kill "$sessiond"
 wait "$sessiond" || true
-ok "small buffers: $(cat "$work/out")"
+ok "small buffers, a rotated trace: $(cat "$work/out")"

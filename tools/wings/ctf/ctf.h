@@ -27,7 +27,8 @@ struct ctf_options {
 	const char *dir[CTF_DIRS_MAX];	/* state directories with histories */
 	unsigned int nr_dirs;
 	const char *boot;	/* boot of traces that state none; NULL: not given */
-	int clock;		/* enum tsct_history_clock of clocks without a known name; -1: not given */
+	/* enum tsct_history_clock of clocks without a known name; -1: not given */
+	int clock;
 };
 
 /* Progress and result, in memory that the parent process reads even after a crash */
@@ -64,6 +65,7 @@ void ctf_note(struct ctf_status *status, const char *format, ...);
 /* The node on which a trace was recorded */
 struct ctf_node {
 	struct ctf_job *job;
+	struct ctf_status *status;	/* of the job */
 	char host[TSCT_NODE_NAME_MAX];	/* "": unknown */
 	char tracer[64];
 	__u8 boot_id[16];

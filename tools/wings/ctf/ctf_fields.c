@@ -92,9 +92,10 @@ static void put_json_elements(struct tsct_text *to, const bt_field *field)
 /* Writes a variant as an object of the selected option. */
 static void put_json_option(struct tsct_text *to, const bt_field *field)
 {
-	const bt_field_class_variant_option *option = bt_field_class_variant_borrow_option_by_index_const(
-		bt_field_borrow_class_const(field), bt_field_variant_get_selected_option_index(field));
-	const char *name = bt_field_class_variant_option_get_name(option);
+	const bt_field_class *class = bt_field_borrow_class_const(field);
+	const uint64_t at = bt_field_variant_get_selected_option_index(field);
+	const char *name = bt_field_class_variant_option_get_name(
+		bt_field_class_variant_borrow_option_by_index_const(class, at));
 
 	put_text(to, "{");
 	put_json_text(to, name ? name : "", name ? strlen(name) : 0);
@@ -119,14 +120,17 @@ static void put_json(struct tsct_text *to, const bt_field *field)
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_OPTION)) {
 		put_json(to, bt_field_option_borrow_field_const(field));
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_STRING)) {
-		put_json_text(to, bt_field_string_get_value(field), bt_field_string_get_length(field));
+		put_json_text(to, bt_field_string_get_value(field),
+			      bt_field_string_get_length(field));
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_BOOL)) {
 		put_text(to, bt_field_bool_get_value(field) ? "true" : "false");
 	} else {
 		if (is_type(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-			end = tsct_json_put_unsigned(number, bt_field_integer_unsigned_get_value(field));
+			end = tsct_json_put_unsigned(number,
+				bt_field_integer_unsigned_get_value(field));
 		else if (is_type(class, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-			end = tsct_json_put_signed(number, bt_field_integer_signed_get_value(field));
+			end = tsct_json_put_signed(number,
+				bt_field_integer_signed_get_value(field));
 		else if (is_type(class, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL))
 			end = tsct_json_put_real(number, (double)
 				bt_field_real_single_precision_get_value(field), true);
@@ -135,7 +139,7 @@ static void put_json(struct tsct_text *to, const bt_field *field)
 				bt_field_real_double_precision_get_value(field), false);
 		else if (is_type(class, BT_FIELD_CLASS_TYPE_BIT_ARRAY))
 			end = tsct_json_put_unsigned(number,
-						     bt_field_bit_array_get_value_as_integer(field));
+				bt_field_bit_array_get_value_as_integer(field));
 		else
 			end = stpcpy(number, "null");
 		tsct_text_add(to, number, (size_t)(end - number));

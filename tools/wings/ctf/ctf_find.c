@@ -47,9 +47,43 @@ static bool is_foreign_metadata(const char *path)
 		STARTS(begin, len, "\x75\xd1\x1d\x57") || STARTS(begin, len, "\x1e");
 }
 
+#define UUID_LEN	36
+
+/* Reads the UUID of a trace: the first one in the text of its metadata, which may be in packets.
+ * "": it has none there. */
+static void read_uuid(const char *metadata, char uuid[UUID_LEN + 1])
+{
+	static const char key[] = "uuid = \"";
+	char begin[4096], *at;
+	const size_t len = read_begin(metadata, begin, sizeof(begin));
+
+	uuid[0] = '\0';
+	at = memmem(begin, len, key, sizeof(key) - 1);
+	if (!at || begin + len < at + sizeof(key) - 1 + UUID_LEN)
+		return;
+	memcpy(uuid, at + sizeof(key) - 1, UUID_LEN);
+	uuid[UUID_LEN] = '\0';
+}
+
+static __u32 find_first(const struct ctf_paths *p, const char *metadata)
+{
+	char path[PATH_MAX + 16], uuid[UUID_LEN + 1], other[UUID_LEN + 1];
+	__u32 i;
+
+	read_uuid(metadata, uuid);
+	for (i = 0; *uuid && i < p->nr; i++) {
+		snprintf(path, sizeof(path), "%s/metadata", p->path[i]);
+		read_uuid(path, other);
+		if (p->first[i] == i && !strcmp(uuid, other))
+			return i;
+	}
+	return p->nr;
+}
+
 static int add_trace(struct ctf_paths *p, const char *path, const char *metadata, __u64 hash)
 {
-	__u32 nr = p->nr;
+	const __u32 first = find_first(p, metadata);
+	__u32 nr = p->nr, nr_first = p->nr;
 	char *copy = strdup(path), bytes[65536];
 	FILE *file = fopen(metadata, "re");
 	size_t len;
@@ -63,6 +97,8 @@ static int add_trace(struct ctf_paths *p, const char *path, const char *metadata
 		fclose(file);
 	if (!err)
 		err = tsct_array_add(&p->path, &nr, &copy, sizeof(copy));
+	if (!err)
+		err = tsct_array_add(&p->first, &nr_first, &first, sizeof(first));
 	if (!err)
 		err = tsct_array_add(&p->hash, &p->nr, &hash, sizeof(hash));
 	if (err)
@@ -125,6 +161,7 @@ void ctf_paths_free(struct ctf_paths *p)
 		free(p->path[i]);
 	free(p->path);
 	free(p->hash);
+	free(p->first);
 	memset(p, 0, sizeof(*p));
 }
 

@@ -9,6 +9,9 @@
 struct ctf_paths {
 	char **path;
 	__u64 *hash;	/* of the trace's metadata, and of the sizes of its files */
+	/* index of the first directory of the same trace, by its UUID: a tracer that rotates a
+	 * trace begins a directory anew */
+	__u32 *first;
 	__u32 nr;
 	__u64 bytes_of_metadata, nr_files;
 };

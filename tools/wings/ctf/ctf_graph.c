@@ -34,6 +34,7 @@ struct ctf_stream {
 
 struct reader {
 	struct ctf_job *job;
+	struct ctf_status *status;	/* of the job */
 	struct ctf_node node;
 	struct ctf_writer *writer;
 	struct ctf_stream *streams;
@@ -79,8 +80,10 @@ static int fail_library(struct reader *r, const char *path)
 	char why[512];
 
 	take_error(why, sizeof(why));
-	return r->err = ctf_fail(r->job->status, -EBADMSG, "%s%s%s%s", is_part ? path : "",
-				 is_part ? ": " : "", why, path ? "; 'babeltrace2 DIR' shows where" : "");
+	return r->err = ctf_fail(r->status, -EBADMSG, "%s%s%s%s", is_part ? path : "",
+				 is_part ? ": " : "", why, !path ? "" : r->job->salvage ?
+				 "; 'babeltrace2 DIR' shows where" : "; 'babeltrace2 DIR' shows"
+				 " where; use --salvage to merge what is readable");
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -154,13 +157,14 @@ static int begin_stream(struct reader *r, struct ctf_stream *s, const bt_stream 
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
 	const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(class);
 	const bt_trace *trace = bt_stream_borrow_trace_const(stream);
-	const char *host = environment(trace, "hostname"), *tracer = environment(trace, "tracer_name");
+	const char *host = environment(trace, "hostname");
+	const char *tracer = environment(trace, "tracer_name");
 
 	if (!clock)
-		return ctf_fail(r->job->status, -EINVAL, "a stream has no clock: its times are unknown");
+		return ctf_fail(r->status, -EINVAL, "a stream has no clock: its times are unknown");
 	if (*r->node.host && *host && strcmp(r->node.host, host))
-		return ctf_fail(r->job->status, -EINVAL, "it has traces of two hosts, %s and %s; merge each"
-				" as an input of its own", r->node.host, host);
+		return ctf_fail(r->status, -EINVAL, "it has traces of two hosts, %s and %s; merge"
+				" each as an input of its own", r->node.host, host);
 	if (*host)
 		snprintf(r->node.host, sizeof(r->node.host), "%s", host);
 	if (*tracer)
@@ -207,11 +211,14 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 	const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
 	uint64_t nr = 0;
 	struct ctf_file *file = file_of(r, s);
+	const bt_clock_snapshot *at;
 
 	if (bt_stream_class_discarded_events_have_default_clock_snapshots(
-			bt_stream_borrow_class_const(stream)))
-		note_clock(r, s, bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
-			   message));
+			bt_stream_borrow_class_const(stream))) {
+		at = bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
+			message);
+		note_clock(r, s, at);
+	}
 	if (!file)
 		return -ENOMEM;
 	if (bt_message_discarded_events_get_count(message, &nr) !=
@@ -225,6 +232,8 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 /* Handles a message that is no event. */
 static int handle(struct reader *r, struct ctf_stream *s, const bt_message *message)
 {
+	const bt_clock_snapshot *at;
+	const bt_stream_class *class;
 	const bt_packet *packet;
 	uint64_t nr = 1;
 
@@ -233,10 +242,12 @@ static int handle(struct reader *r, struct ctf_stream *s, const bt_message *mess
 		return begin_stream(r, s, bt_message_stream_beginning_borrow_stream_const(message));
 	case BT_MESSAGE_TYPE_PACKET_BEGINNING:
 		packet = bt_message_packet_beginning_borrow_packet_const(message);
-		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(
-				bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet))))
-			note_clock(r, s, bt_message_packet_beginning_borrow_default_clock_snapshot_const(
-				   message));
+		class = bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet));
+		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(class)) {
+			at = bt_message_packet_beginning_borrow_default_clock_snapshot_const(
+				message);
+			note_clock(r, s, at);
+		}
 		return begin_packet(r, s, packet);
 	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
 		return lose_events(r, s, message);
@@ -261,7 +272,7 @@ static int next_batch(struct reader *r, struct ctf_stream *s)
 	char why[512];
 
 	s->nr = s->at = 0;
-	r->job->status->beat++;
+	r->status->beat++;
 	switch (bt_message_iterator_next(s->iterator, &s->messages, &s->nr)) {
 	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
 		return 1;
@@ -277,9 +288,9 @@ static int next_batch(struct reader *r, struct ctf_stream *s)
 	}
 	take_error(why, sizeof(why));
 	if (!r->job->salvage)
-		return ctf_fail(r->job->status, -EBADMSG, "channel %s: damaged or cut off: %s; use --salvage"
-				" to merge what is readable", s->channel, why);
-	ctf_note(r->job->status, "channel %s: damaged or cut off: %s; what is before is merged",
+		return ctf_fail(r->status, -EBADMSG, "channel %s: damaged or cut off: %s; use"
+				" --salvage to merge what is readable", s->channel, why);
+	ctf_note(r->status, "channel %s: damaged or cut off: %s; what is before is merged",
 		 s->channel, why);
 	r->damaged++;
 	return 0;
@@ -318,18 +329,19 @@ static int next_event(struct reader *r, struct ctf_stream *s)
 
 static int take_events(struct reader *r)
 {
+	const bt_event *event;
 	struct ctf_stream *s;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < EVENTS_PER_CALL && r->order.nr; i++) {
 		s = &r->streams[tsct_order_first(&r->order)->index];
-		ret = ctf_writer_event(r->writer, s->file,
-				       bt_message_event_borrow_event_const(s->messages[s->at]), &s->time);
+		event = bt_message_event_borrow_event_const(s->messages[s->at]);
+		ret = ctf_writer_event(r->writer, s->file, event, &s->time);
 		bt_message_put_ref(s->messages[s->at++]);
 		if (ret)
 			return ret;
-		r->job->status->done++;
+		r->status->done++;
 		ret = next_event(r, s);
 		if (ret < 0)
 			return ret;
@@ -359,9 +371,14 @@ static int begin_all(struct reader *r)
 	return 0;
 }
 
+static struct reader *reader_of(bt_self_component_sink *self)
+{
+	return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
 static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self)
 {
-	struct reader *r = bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+	struct reader *r = reader_of(self);
 
 	if (!r->configured)
 		r->err = begin_all(r);
@@ -394,14 +411,15 @@ static bt_component_class_initialize_method_status init_sink(bt_self_component_s
 static bt_component_class_sink_graph_is_configured_method_status
 configure(bt_self_component_sink *self)
 {
-	struct reader *r = bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+	struct reader *r = reader_of(self);
 	uint64_t i;
 
 	for (i = 0; i < r->nr_streams; i++) {
 		bt_self_component_port_input *port =
 			bt_self_component_sink_borrow_input_port_by_index(self, i);
 
-		if (bt_message_iterator_create_from_sink_component(self, port, &r->streams[i].iterator))
+		if (bt_message_iterator_create_from_sink_component(self, port,
+								   &r->streams[i].iterator))
 			return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_ERROR;
 	}
 	return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
@@ -409,24 +427,31 @@ configure(bt_self_component_sink *self)
 
 /* ---- one trace ------------------------------------------------------------------------------- */
 
-/* Adds a source of a trace directory. Returns the component, NULL after an error. */
+/* Adds a source of the directories of a trace: path[i] for all i whose first[i] is @number. Returns
+ * the component, NULL after an error. */
 static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
-					     const bt_component_class_source *class, const char *path,
-					     unsigned int number)
+					     const bt_component_class_source *class,
+					     char *const *path, const __u32 *first, __u32 nr,
+					     __u32 number)
 {
 	const bt_component_source *source = NULL;
 	bt_value *params = bt_value_map_create(), *inputs = NULL;
 	char name[24];
 	int err = -1;
+	__u32 i;
 
 	snprintf(name, sizeof(name), "trace%u", number);
-	if (params && !bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) &&
-	    !bt_value_array_append_string_element(inputs, path))
-		err = bt_graph_add_source_component(graph, class, name, params, BT_LOGGING_LEVEL_NONE,
-						    &source);
+	if (params)
+		err = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs);
+	for (i = number; i < nr && !err; i++)
+		if (first[i] == number)
+			err = bt_value_array_append_string_element(inputs, path[i]);
+	if (!err)
+		err = bt_graph_add_source_component(graph, class, name, params,
+						    BT_LOGGING_LEVEL_NONE, &source);
 	bt_value_put_ref(params);
 	if (err)
-		fail_library(r, path);
+		fail_library(r, path[number]);
 	return err ? NULL : source;
 }
 
@@ -435,13 +460,14 @@ static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 static bool is_readable(struct reader *r, const bt_component_class_source *class, const char *path)
 {
 	bt_graph *graph = bt_graph_create(0);
-	bool is = graph && add_source(r, graph, class, path, 0);
+	char *const paths[] = { (char *)path };
+	bool is = graph && add_source(r, graph, class, paths, &(__u32) { 0 }, 1, 0);
 
 	if (graph)
 		bt_graph_put_ref(graph);
 	r->err = 0;
-	r->job->status->why[0] = '\0';
-	r->job->status->beat++;
+	r->status->why[0] = '\0';
+	r->status->beat++;
 	return is;
 }
 
@@ -509,20 +535,21 @@ static int salvage_file(struct reader *r, const bt_component_class_source *class
 		is_cut = cuts++ < CUTS_MAX && cut_last_packet(copy);
 		if (is_cut)
 			continue;
-		ctf_note(r->job->status, "%s: damaged; it is left out", name);
+		ctf_note(r->status, "%s: damaged; it is left out", name);
 		return unlink(copy) ? -errno : 0;
 	}
 	if (is_cut)
-		ctf_note(r->job->status, "%s: damaged or cut off in its last %d packet%s, left"
-			 " out", name, cuts, cuts == 1 ? "" : "s");
+		ctf_note(r->status, "%s: damaged or cut off in its last %d packet%s, left out",
+			 name, cuts, cuts == 1 ? "" : "s");
 	return 0;
 }
 
-/* Copies a trace that cannot be read, without what is damaged, and sets @path to the copy. The
- * caller removes it with all that is temporary. */
+/* Copies a trace that cannot be read, without what is damaged, and replaces *@all by the path of
+ * the copy. The caller removes it with all that is temporary. */
 static int salvage_trace(struct reader *r, const bt_component_class_source *class,
-			 unsigned int number, char path[PATH_MAX])
+			 unsigned int number, char **all)
 {
+	const char *path = *all;
 	char to[PATH_MAX];
 	struct dirent **names = NULL;
 	int nr, i, err = 0;
@@ -545,30 +572,12 @@ static int salvage_trace(struct reader *r, const bt_component_class_source *clas
 		free(names[i]);
 	}
 	free(names);
-	if (!err)
-		strcpy(path, to);
-	return err ? ctf_fail(r->job->status, err, "%s: %s", to, strerror(-err)) : 0;
-}
-
-/* Adds a source of a trace directory, or of the readable part of it. A graph cannot be used any more
- * after that failed: what may be damaged is tried in another one first. */
-static const bt_component_source *add_readable(struct reader *r, bt_graph *graph,
-					       const bt_component_class_source *class,
-					       const char *trace, unsigned int number)
-{
-	struct ctf_status *s = r->job->status;
-	const bt_component_source *source;
-	char path[PATH_MAX], why[900];
-
-	snprintf(path, sizeof(path), "%s", trace);
-	if (r->job->salvage && !is_readable(r, class, path))
-		r->err = salvage_trace(r, class, number, path);
-	source = r->err ? NULL : add_source(r, graph, class, path, number);
-	if (source || r->job->salvage)
-		return source;
-	snprintf(why, sizeof(why), "%.899s", s->why);
-	ctf_fail(s, r->err, "%s; use --salvage to merge what is readable", why);
-	return NULL;
+	if (!err) {
+		free(*all);
+		*all = strdup(to);
+		err = *all ? 0 : -ENOMEM;
+	}
+	return err ? ctf_fail(r->status, err, "%s: %s", to, strerror(-err)) : 0;
 }
 
 /* ---- all traces ------------------------------------------------------------------------------ */
@@ -576,6 +585,8 @@ static const bt_component_source *add_readable(struct reader *r, bt_graph *graph
 static int connect(struct reader *r, bt_graph *graph, const bt_component_source *const *sources,
 		   unsigned int nr, const bt_component_class_sink *class)
 {
+	const bt_port_output *from;
+	const bt_port_input *to;
 	const bt_component_sink *sink;
 	uint64_t at = 0, ports, i;
 	unsigned int k;
@@ -591,11 +602,12 @@ static int connect(struct reader *r, bt_graph *graph, const bt_component_source 
 		return fail_library(r, NULL);
 	for (k = 0; k < nr; k++) {
 		ports = bt_component_source_get_output_port_count(sources[k]);
-		for (i = 0; i < ports; i++, at++)
-			if (bt_graph_connect_ports(graph,
-					bt_component_source_borrow_output_port_by_index_const(sources[k], i),
-					bt_component_sink_borrow_input_port_by_index_const(sink, at), NULL))
+		for (i = 0; i < ports; i++, at++) {
+			from = bt_component_source_borrow_output_port_by_index_const(sources[k], i);
+			to = bt_component_sink_borrow_input_port_by_index_const(sink, at);
+			if (bt_graph_connect_ports(graph, from, to, NULL))
 				return fail_library(r, NULL);
+		}
 	}
 	return 0;
 }
@@ -614,14 +626,14 @@ static int run_graph(struct reader *r, bt_graph *graph)
 	return r->err;
 }
 
-static int read_traces(struct reader *r, const struct ctf_paths *paths)
+static int read_traces(struct reader *r, struct ctf_paths *paths)
 {
 	bt_component_class_sink *sink_class = bt_component_class_sink_create("merge", consume);
 	const bt_component_class_source *source_class;
 	const bt_component_source **sources = calloc(paths->nr + 1, sizeof(*sources));
 	bt_graph *graph = bt_graph_create(0);
 	const bt_plugin *plugin = NULL;
-	unsigned int i;
+	unsigned int i, nr = 0;
 	int err = 0;
 
 	if (!sink_class || !graph || !sources)
@@ -629,19 +641,25 @@ static int read_traces(struct reader *r, const struct ctf_paths *paths)
 	bt_component_class_sink_set_initialize_method(sink_class, init_sink);
 	bt_component_class_sink_set_graph_is_configured_method(sink_class, configure);
 	if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin))
-		return ctf_fail(r->job->status, -ENOENT, "libbabeltrace2 has no plugin 'ctf' here; install"
-				" babeltrace2");
+		return ctf_fail(r->status, -ENOENT, "libbabeltrace2 has no plugin 'ctf' here;"
+				" install babeltrace2");
 	source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
+	/* A graph cannot be used any more after a source failed: what may be damaged is tried in
+	 * another one first. */
+	for (i = 0; i < paths->nr && r->job->salvage && !err; i++)
+		if (!is_readable(r, source_class, paths->path[i]))
+			err = salvage_trace(r, source_class, i, &paths->path[i]);
 	for (i = 0; i < paths->nr && !err; i++) {
-		snprintf(r->job->status->file, sizeof(r->job->status->file), "%s", paths->path[i]);
-		sources[i] = add_readable(r, graph, source_class, paths->path[i], i);
-		err = sources[i] ? 0 : r->err;
+		if (paths->first[i] != i)
+			continue;
+		sources[nr] = add_source(r, graph, source_class, paths->path, paths->first,
+					 paths->nr, i);
+		err = sources[nr++] ? 0 : r->err;
 	}
-	r->job->status->file[0] = '\0';
-	err = err ?: connect(r, graph, sources, paths->nr, sink_class) ?: run_graph(r, graph);
+	err = err ?: connect(r, graph, sources, nr, sink_class) ?: run_graph(r, graph);
 	for (i = 0; i < r->nr_streams; i++)
 		drop_messages(&r->streams[i]);
-	/* The process ends soon, and the graph's iterators refer to each other: nothing is freed. */
+	/* The process ends soon; the graph's iterators refer to each other: nothing is freed. */
 	free(sources);
 	return err;
 }
@@ -666,30 +684,31 @@ static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16]
 
 static int finish(struct reader *r)
 {
-	struct ctf_status *s = r->job->status;
+	struct ctf_status *s = r->status;
 	struct ctf_time time;
 	int err = 0;
 
 	if (!s->done && !r->some_clock)
-		return ctf_fail(s, -ENODATA, "it has no events, and no packet with a time; leave it out");
+		return ctf_fail(s, -ENODATA, "it has no events, and no packet with a time; leave"
+				" it out");
 	if (!s->done)
 		err = ctf_time_of(&r->node, r->some_clock, r->some_value, &time);
 	if (!s->done && !err)
 		ctf_writer_note(r->writer, &time);
 	if (r->unknown_losses)
-		ctf_note(s, "events were lost, and the trace does not state how many, at %" PRIu64 " places",
-			 (uint64_t)r->unknown_losses);
+		ctf_note(s, "events were lost, and the trace does not state how many, at %" PRIu64
+			 " places", (uint64_t)r->unknown_losses);
 	if (r->lost_packets)
 		ctf_note(s, "%" PRIu64 " packets were lost, with an unknown number of events",
 			 (uint64_t)r->lost_packets);
 	if (r->node.unknown)
 		ctf_note(s, "%" PRIu64 " times have no error bound", (uint64_t)r->node.unknown);
 	if (r->node.ambiguous)
-		ctf_note(s, "%" PRIu64 " times are ambiguous, as CLOCK_REALTIME was set back: their bounds"
-			 " have all that they may be", (uint64_t)r->node.ambiguous);
+		ctf_note(s, "%" PRIu64 " times are ambiguous, as CLOCK_REALTIME was set back:"
+			 " their bounds have all that they may be", (uint64_t)r->node.ambiguous);
 	if (r->node.extrapolated)
-		ctf_note(s, "%" PRIu64 " times are after the last sample of the node's clock that is recorded",
-			 (uint64_t)r->node.extrapolated);
+		ctf_note(s, "%" PRIu64 " times are after the last sample of the node's clock that"
+			 " is recorded", (uint64_t)r->node.extrapolated);
 	return err ?: ctf_writer_finish(r->writer, &r->node, r->damaged || r->lost_packets ||
 					r->unknown_losses);
 }
@@ -697,7 +716,10 @@ static int finish(struct reader *r)
 int ctf_convert(struct ctf_job *job)
 {
 	struct ctf_paths paths = { .nr = 0 };
-	struct reader r = { .job = job, .node.job = job };
+	struct reader r = {
+		.job = job, .status = job->status,
+		.node = { .job = job, .status = job->status },
+	};
 	__u8 uuid[16];
 	int err = ctf_find(job->path, &paths);
 

@@ -67,7 +67,8 @@ int ctf_writer_open(struct ctf_job *job, const __u8 uuid[16], struct ctf_writer 
 	w->length = PIECE_NS;
 	memcpy(w->uuid, uuid, 16);
 	w->dirfd = open(job->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return w->dirfd < 0 ? ctf_fail(job->status, -errno, "%s: %s", job->dir, strerror(errno)) : 0;
+	return w->dirfd >= 0 ? 0 :
+		ctf_fail(job->status, -errno, "%s: %s", job->dir, strerror(errno));
 }
 
 /* ---- channels and files ------------------------------------------------------------------- */
@@ -105,7 +106,8 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 		if (w->files[i]->channel == channel && w->files[i]->cpu == cpu)
 			return w->files[i];
 	if (cpu > CPU_MAX) {
-		ctf_fail(w->job->status, -EBADMSG, "a packet is of CPU %u, which is impossible", cpu);
+		ctf_fail(w->job->status, -EBADMSG, "a packet is of CPU %u, which is impossible",
+			 cpu);
 		return NULL;
 	}
 	f = err ? NULL : calloc(1, sizeof(*f));
@@ -120,7 +122,8 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 	/* As tsct_recording_file() names it */
 	snprintf(f->name, sizeof(f->name), "%s_n0_%u", w->channels[channel].name, cpu);
 	tsct_stream_writer_init(&f->out, &(struct tsct_stream_writer_file) {
-		.dirfd = w->dirfd, .name = f->name, .uuid = w->uuid, .stream_id = channel, .cpu = cpu,
+		.dirfd = w->dirfd, .name = f->name, .uuid = w->uuid, .stream_id = channel,
+		.cpu = cpu,
 	});
 	w->nr_files++;
 	return *slot = f;
@@ -242,8 +245,8 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		return ctf_writer_lose(w, f, 1);
 	}
 	if (!ret)
-		ret = tsct_stream_writer_put(&f->out, TSCT_ID_FIRST + (__u32)number - 1, time->tick, tid,
-					     w->payload.at ? w->payload.at : "",
+		ret = tsct_stream_writer_put(&f->out, TSCT_ID_FIRST + (__u32)number - 1,
+					     time->tick, tid, w->payload.at ? w->payload.at : "",
 					     (__u32)w->payload.len);
 	return ret > 0 ? tsct_stream_writer_end_packet(&f->out, f->discarded) : ret;
 }
@@ -255,7 +258,8 @@ int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *f, __u64 nr)
 	(void)w;
 	if (tsct_stream_writer_started(&f->out) && f->out.delta.events)
 		err = tsct_stream_writer_end_packet(&f->out, f->discarded);
-	if (__builtin_add_overflow(f->discarded, nr, &f->discarded) || f->discarded > TSCT_COUNT_MAX)
+	if (__builtin_add_overflow(f->discarded, nr, &f->discarded) ||
+	    f->discarded > TSCT_COUNT_MAX)
 		f->discarded = TSCT_COUNT_MAX;
 	return err;
 }
@@ -432,9 +436,9 @@ int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cu
 		err = write_metadata(w, &rec);
 	tsct_recording_free(&rec);
 	if (w->raised)
-		ctf_note(w->job->status, "%llu times were before those of the events before them, by up to"
-			 " %.3f us, and were raised; their bounds have that", (unsigned long long)w->raised,
-			 (double)w->raise_max / 1e3);
+		ctf_note(w->job->status, "%llu times were before those of the events before them,"
+			 " by up to %.3f us, and were raised; their bounds have that",
+			 (unsigned long long)w->raised, (double)w->raise_max / 1e3);
 	return err ? ctf_fail(w->job->status, err, "the recording that is made of it: %s",
 			      strerror(-err)) : 0;
 }

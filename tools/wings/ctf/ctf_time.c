@@ -86,18 +86,19 @@ static int load_history(struct ctf_node *node)
 	boot_text(node->boot_id, boot);
 	do {
 		node_history_path(o->nr_dirs ? o->dir[i] : NULL, path, sizeof(path));
-		err = tsct_history_load(path, node->boot_id, &node->history, &found, why, sizeof(why));
+		err = tsct_history_load(path, node->boot_id, &node->history, &found, why,
+					sizeof(why));
 		if (err == -ENOMEM)
 			return err;
 	} while (err && ++i < o->nr_dirs);
 	if (err)
-		snprintf(node->why, sizeof(node->why), "no history of the clocks of boot %s of %s is in %.150s%s"
-			 " (%s)", boot, *node->host ? node->host : "an unnamed host", path,
+		snprintf(node->why, sizeof(node->why), "no history of the clocks of boot %s of %s"
+			 " is in %.150s%s (%s)", boot, *node->host ? node->host : "an unnamed host", path,
 			 o->nr_dirs > 1 ? " nor in the other directories" : "", why);
 	if (err)
 		return 0;
 	if (found.damaged_records)
-		ctf_note(node->job->status, "%s: %u damaged records are left out: their times are"
+		ctf_note(node->status, "%s: %u damaged records are left out: their times are"
 			 " unknown", path, found.damaged_records);
 	return !node_history_read_boot(present) && !memcmp(present, node->boot_id, 16) ?
 		node_history_add_present(node->history) : 0;
@@ -119,20 +120,20 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 	if (c->clock < 0)
 		c->clock = o->clock;
 	if (!c->hz)
-		return ctf_fail(node->job->status, -EBADMSG, "its clock '%s' has no frequency", c->name);
+		return ctf_fail(node->status, -EBADMSG, "its clock '%s' has no frequency", c->name);
 	bt_clock_class_get_offset(class, &s, &cycles);
 	c->has_epoch = bt_clock_class_origin_is_unix_epoch(class);
 	if (__builtin_mul_overflow(s, GIGA, &c->offset_ns) ||
 	    __builtin_add_overflow(c->offset_ns, (__s64)((unsigned __int128)cycles * GIGA / c->hz),
 				   &c->offset_ns))
-		return ctf_fail(node->job->status, -EBADMSG, "its clock '%s' has an impossible offset",
+		return ctf_fail(node->status, -EBADMSG, "its clock '%s' has an impossible offset",
 				c->name);
 	if (uuid)
 		memcpy(boot, uuid, 16);
 	if (o->boot)
 		has_boot = node_history_parse_boot(o->boot, boot);
 	if (has_boot && node->has_boot && memcmp(boot, node->boot_id, 16))
-		return ctf_fail(node->job->status, -EINVAL, "it has traces of two boots; merge each"
+		return ctf_fail(node->status, -EINVAL, "it has traces of two boots; merge each"
 				" as an input of its own");
 	if (!has_boot || node->has_boot)
 		return 0;
@@ -181,7 +182,7 @@ static __u64 tick_of(const struct tsct_recorded_timeline *t, __s64 ns)
  * the first time is from now on. */
 static int check_timeline(struct ctf_node *node, const struct tsct_history_time *t, unsigned int nr)
 {
-	struct ctf_status *s = node->job->status;
+	struct ctf_status *s = node->status;
 	struct tsct_recorded_timeline *wanted = &s->timeline;
 
 	if (nr == 1 && t->has_cluster && !wanted->on)
@@ -193,8 +194,8 @@ static int check_timeline(struct ctf_node *node, const struct tsct_history_time 
 	    t->cluster_master == wanted->master && t->cluster_timeline == wanted->number)
 		return 0;
 	s->off_timeline = true;
-	return ctf_fail(s, -EINVAL, "the history has no time of its events on the cluster's timeline"
-			" %u of node %016" PRIx64, wanted->number, (uint64_t)wanted->master);
+	return ctf_fail(s, -EINVAL, "the history has no time of its events on the cluster's"
+			" timeline %u of node %016" PRIx64, wanted->number, (uint64_t)wanted->master);
 }
 
 /* Compares the offset to CLOCK_REALTIME that the trace states with the history. */
@@ -213,9 +214,9 @@ static int check_offset(struct ctf_node *node, struct ctf_clock *c, __s64 lo,
 		stated > t->real_hi_ns ? stated - t->real_hi_ns : 0;
 	if (off <= OFFSET_MAX_NS || node->job->force)
 		return 0;
-	return ctf_fail(node->job->status, -EINVAL, "its clock '%s' is %.3f s from that of the node's"
-			" history: it was recorded in a time namespace, or CLOCK_REALTIME was set after"
-			" the tracing had begun; use --force to take the history's", c->name,
+	return ctf_fail(node->status, -EINVAL, "its clock '%s' is %.3f s from that of the"
+			" node's history: it was recorded in a time namespace, or CLOCK_REALTIME"
+			" was set after the tracing had begun; use --force to take the history's", c->name,
 			(double)(stated < t->real_lo_ns ? -off : off) / 1e9);
 }
 
@@ -235,13 +236,13 @@ static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 v
 		       int err, struct ctf_time *ret)
 {
 	if (!node->job->force)
-		return ctf_fail(node->job->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
+		return ctf_fail(node->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
 				" unknown: %s; or use --force to take times as the trace states"
 				" them, without error bounds", (uint64_t)value, c->name,
 				reason(node, c, err));
 	if (!node->unknown++)
-		ctf_note(node->job->status, "times without an error bound, as the trace states them: %s",
-			 reason(node, c, err));
+		ctf_note(node->status, "times without an error bound, as the trace states them:"
+			 " %s", reason(node, c, err));
 	if (c->clock != TSCT_HISTORY_REALTIME && __builtin_add_overflow(lo, c->offset_ns, &lo))
 		lo = 0;
 	*ret = (struct ctf_time) { lo < 0 ? 0 : (__u64)lo, UINT64_MAX, UINT64_MAX };
@@ -258,17 +259,18 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	int err = value_ns(c, value, &lo, &hi);
 
 	if (err)
-		return ctf_fail(node->job->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
+		return ctf_fail(node->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
 				" impossible", (uint64_t)value, c->name);
 	err = c->clock < 0 || !node->history ? -ENOENT :
 		tsct_history_convert(node->history, (enum tsct_history_clock)c->clock,
-				     is_tsc ? value : (__u64)lo, is_tsc ? value : (__u64)hi, t, &nr);
+				     is_tsc ? value : (__u64)lo,
+				     is_tsc ? value : (__u64)hi, t, &nr);
 	if (!err)
 		err = check_offset(node, c, lo, t);
 	else if (!node->job->cluster)
 		return take_stated(node, c, value, lo, err, ret);
 	else
-		return ctf_fail(node->job->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
+		return ctf_fail(node->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
 				" unknown: %s", (uint64_t)value, c->name, reason(node, c, err));
 	if (!err && node->job->cluster)
 		err = check_timeline(node, t, nr);
@@ -287,7 +289,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 		ret->utc_ns = max(ret->utc_ns, t[i].utc_error_ns);
 	}
 	if (from < 0)
-		return ctf_fail(node->job->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
+		return ctf_fail(node->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
 				" before 1970", (uint64_t)value, c->name);
 	middle = node_history_middle(from, until);
 	ret->error_ns = middle.error_ns;
@@ -296,7 +298,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 		return 0;
 	/* Global ticks have the rate of the master's clock, which is not exactly that of the
 	 * cluster's time: the bound is of the latter. */
-	ret->tick = tick_of(&node->job->status->timeline, middle.ns);
+	ret->tick = tick_of(&node->status->timeline, middle.ns);
 	ret->error_ns += 3 + ret->error_ns / 1024;
 	return 0;
 }

@@ -58,8 +58,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_HISTORY:
 		if (ctf_options.nr_dirs == CTF_DIRS_MAX)
-			argp_error(state, "--history: at most %d directories; put the files into one",
-				   CTF_DIRS_MAX);
+			argp_error(state, "--history: at most %d directories; put the files into"
+				   " one", CTF_DIRS_MAX);
 		ctf_options.dir[ctf_options.nr_dirs++] = arg;
 		return 0;
 	case KEY_BOOT:
@@ -124,8 +124,8 @@ int merge_find_ctf(struct merge_input *in)
 		return 0;
 	for (i = 0; i < paths.nr && !err; i++)
 		if (is_ctf2(paths.path[i]) && (major < 2 || (major == 2 && minor < 1))) {
-			merge_print("%s: a CTF 2 trace, which libbabeltrace2 %u.%u cannot read; use 2.1"
-				    " or later, or let the tracer write CTF 1.8 (lttng create"
+			merge_print("%s: a CTF 2 trace, which libbabeltrace2 %u.%u cannot read; use"
+				    " 2.1 or later, or let the tracer write CTF 1.8 (lttng create"
 				    " --trace-format=ctf-1.8)", paths.path[i], major, minor);
 			err = -EINVAL;
 		}
@@ -162,7 +162,8 @@ static void limit(struct worker *worker, const char *path)
 
 	if (ctf_find(path, &paths))
 		return;
-	worker->memory += MEMORY_PER_BYTE * paths.bytes_of_metadata + MEMORY_PER_FILE * paths.nr_files;
+	worker->memory += MEMORY_PER_BYTE * paths.bytes_of_metadata;
+	worker->memory += MEMORY_PER_FILE * paths.nr_files;
 	worker->stuck_s += (unsigned int)(paths.bytes_of_metadata / METADATA_PER_S);
 	ctf_paths_free(&paths);
 }
