@@ -54,7 +54,7 @@ without() {
 	formats) missing formats export "$work/a" ;;
 	ctf)
 		mkdir -p "$work/ctf"
-		printf '/* CTF 1.8 */\n' >"$work/ctf/metadata"
+		printf '/* CTF 1.8 */\ntrace { major = 1; minor = 8; };\n' >"$work/ctf/metadata"
 		run_says 1 'not a tsctrace recording.*tools/wings/ctf' merge -o "$work/x" "$work/ctf"
 		;;
 	report) missing report report "$work/a" ;;
