@@ -90,6 +90,9 @@ other=00000000000000000000000000000001
 make types "$work/other" "$other" le
 refused "no history of the clocks of boot $other of node-b is in $work/world" "$work/other"
 refused 'its clock .monotonic. is unknown: no history' "$work/other"
+refused "other: the time .* no history of the clocks" "$work/b" "$work/other"
+gives 0 -q -o "$work/m8" --force "$work/b" "$work/other"
+"$ctl" dump --json "$work/m8" | grep -c '"stamp"' >"$work/out" || fail "one of two without a history"
 gives 0 -o "$work/m4" --boot "$boot" "$work/other"
 gives 0 -o "$work/m5" --force "$work/other"
 says 'times without an error bound, as the trace states them'

@@ -270,6 +270,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	else if (!node->job->cluster)
 		return take_stated(node, c, value, lo, err, ret);
 	else
+		node->status->off_timeline = true;
+	if (node->status->off_timeline)
 		return ctf_fail(node->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
 				" unknown: %s", (uint64_t)value, c->name, reason(node, c, err));
 	if (!err && node->job->cluster)

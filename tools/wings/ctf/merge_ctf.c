@@ -145,8 +145,10 @@ struct ctf_merge {
 	struct merge_input *input;	/* inputs of the merge of recordings */
 	const char *temporary;		/* directory of the recordings that are made */
 	struct ctf_status *status;	/* of the trace that is converted */
-	/* timeline of the recordings among the inputs; `on`: there is one */
+	/* timeline of the recordings among the inputs, or else of the first trace; `on`: there
+	 * is one */
 	struct tsct_recorded_timeline timeline;
+	bool of_recordings;		/* flag: it is that of recordings */
 	bool cluster;			/* flag: traces get the cluster's time */
 };
 
@@ -213,7 +215,7 @@ static int convert(struct ctf_merge *w, int i)
 	limit(&worker, job.path);
 	merge_signals(&worker.signals);
 	err = worker_run(&worker);
-	if (err && s->off_timeline && (m->options.force || !w->timeline.on))
+	if (err && s->off_timeline && (m->options.force || !w->of_recordings))
 		return -EAGAIN;
 	if (err == -EINTR)
 		merge_failed(m->output, err, "");
@@ -254,6 +256,7 @@ static int find_timeline(struct ctf_merge *w)
 		merge_failed(m->output, err, "");
 	if (!err && plan)
 		w->timeline = tsct_merge_result(plan)->timeline;
+	w->of_recordings = w->timeline.on;
 	/* Several traces without a recording are on the timeline of the first, if all are. */
 	w->cluster = w->timeline.on || (!options.nr && m->nr > 1);
 	tsct_merge_free(plan);
