@@ -180,7 +180,7 @@ def count(browser):
     sums = browser.value("""({
         events: D.events, shown: D.shown, summed: D.summed,
         rates: D.rates.total.reduce((a, b) => a + b, 0),
-        strips: STRIPS.filter(s => s.type !== STRIP_COUNTER).reduce((n, s) =>
+        strips: STRIPS.filter(s => s.type < STRIP_COUNTER).reduce((n, s) =>
             n + s.bins.reduce((m, b) => m + b.count, 0), 0),
         told: M.n + [...S.type].reduce((n, t, i) => n +
             spanEdges(i).filter(e => e).length, 0) })""")
@@ -336,7 +336,8 @@ def main():
             look(browser)
             sums = count(browser)
             use(browser)
-            told = [kind for kind in ("span", "moment", "arrow", "gap", "strip")
+            told = [kind for kind in ("span", "moment", "arrow", "gap", "strip",
+                                          "state", "stateBin")
                     if point(browser, kind)]
             need("nothing can be pointed at", told or not sums["events"])
             if sums["events"]:

@@ -36,16 +36,13 @@ struct flame {
 
 /* ---- counting ---------------------------------------------------------------- */
 
-int report_flame_state(struct tsct_export *x, const struct tsct_state_time *time)
+void report_flame_state(struct report *r, const struct tsct_state_time *time)
 {
-	struct report *r = (struct report *)x;
-
 	if (time->thread->own)
 		r->stack_counts[time->thread->own - 1].off_cpu_ns +=
-			(__u64)tsct_export_off_cpu_ns(x, time);
+			(__u64)tsct_export_off_cpu_ns(&r->x, time);
 	if (time->state == TSCT_STATE_RUNNING)
 		time->thread->own = 0;
-	return 0;
 }
 
 int report_flame_note(struct report *r, const struct tsct_export_event *ev)

@@ -192,6 +192,8 @@ static void free_report(struct report *r)
 	free(r->spans.at);
 	free(r->arrows.at);
 	report_strips_free(&r->strips);
+	report_strips_free(&r->state_strips);
+	free(r->states);
 	report_flame_free(r);
 	tsct_message_matcher_free(r->sends);
 	tsct_message_matcher_free(r->early);

@@ -94,6 +94,10 @@ function drawThread(row, y) {
 		drawTicks(row, at, 13);
 		at += 15;
 	}
+	if (row.states) {
+		drawStates(row.states, at);
+		at += STATE_BAND + 2;
+	}
 	if (row.runs) {
 		drawRuns(row.runs, at);
 		at += 4;

@@ -147,15 +147,15 @@ function lanesOf(spans, prefix) {
 	return lanes;
 }
 
-function threadRow(index, spans, ticks, runs) {
+function threadRow(index, spans, ticks, runs, states) {
 	const thread = D.threads[index], lanes = lanesOf(spans, `t${index}/`);
 	const ids = ticks.get(index), strip = stripsOf(STRIP_THREAD, index);
 	const own = runs.get(index);
-	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (own ? 4 : 0);
+	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (states ? STATE_BAND + 2 : own ? 4 : 0);
 
 	return { type: "thread", node: thread.node, index, thread, lanes,
 		 ticks: ids ? toTicks(ids) : null, strip,
-		 runs: own ? toLane(own) : null,
+		 states, runs: own && !states ? toLane(own) : null,
 		 label: threadTitle(thread),
 		 sub: `${count(thread.events)} events`,
 		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
@@ -212,7 +212,10 @@ function makeRows() {
 	const ticks = collect(M.n, i => hasOwnRow(i) ? -1 : M.row[i]);
 	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
 	const nodes = D.nodes.map((_, i) => makeNode(i));
-	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs));
+	const states = collect(ST.n, i => ST.row[i]);
+	const sums = collect(STRIPS.length, i => STRIPS[i].type === STRIP_STATE ? STRIPS[i].row : -1);
+	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs,
+		statesOf(states.get(i), sums.get(i))));
 
 	D.cpus.forEach((_, i) => {
 		const row = cpuRow(i, spans);
@@ -225,7 +228,8 @@ function makeRows() {
 					  label: counterTitle(c), sub: "",
 					  height: COUNTER_ROW });
 	for (const row of threads.sort(byThread))
-		if (row.lanes.length || row.ticks || row.strip || row.runs && row.thread.tid)
+		if (row.lanes.length || row.ticks || row.strip || row.states ||
+		    row.runs && row.thread.tid)
 			nodes[row.node].rows.push(row);
 	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
 }
