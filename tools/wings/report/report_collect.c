@@ -355,8 +355,9 @@ int report_take(struct report *r)
 		begin_messages(r) ?:
 		tsct_export_run(&r->x) ?:
 		report_runs_finish(r) ?:
+		report_states_put(r) ?:
 		take_gaps(r);
-	if (!err && (r->moments.failed || r->spans.failed || r->arrows.failed))
+	if (!err && (r->state_bytes.failed || r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
 	return err;
 }

@@ -404,18 +404,16 @@ static json_t *show_all(const struct report *r)
 
 int report_data(struct report *r, FILE *to)
 {
-	struct tsct_text strips = { 0 }, states = { 0 };
-	const int err = report_states_put(r, &states);
+	struct tsct_text strips = { 0 };
 	json_t *all = show_all(r);
 	char *json = tsct_json_format(all, TSCT_JSON_HTML);
 
 	json_decref(all);
 	put_strips(&r->strips, &strips, STRIP_BYTES_MAX);
 	put_strips(&r->state_strips, &strips, STATE_STRIP_BYTES_MAX);
-	if (err || !json || strips.failed || states.failed) {
+	if (!json || strips.failed) {
 		free(json);
 		free(strips.at);
-		free(states.at);
 		return -ENOMEM;
 	}
 	fprintf(to, "<script type=\"application/json\" id=\"data\">%s</script>\n", json);
@@ -423,9 +421,8 @@ int report_data(struct report *r, FILE *to)
 	put_bytes(to, "spans", &r->spans);
 	put_bytes(to, "arrows", &r->arrows);
 	put_bytes(to, "strips", &strips);
-	put_bytes(to, "states", &states);
+	put_bytes(to, "states", &r->state_bytes);
 	free(json);
 	free(strips.at);
-	free(states.at);
 	return 0;
 }

@@ -104,8 +104,9 @@ static __u32 row_of(const struct report *r, __u32 thread)
 		r->row_of[t->index] : TSCT_INDEX_NONE;
 }
 
-int report_states_put(struct report *r, struct tsct_text *to)
+int report_states_put(struct report *r)
 {
+	struct tsct_text *to = &r->state_bytes;
 	int err = r->nr_states > STATES_MAX ? drop_shortest(r) : 0;
 	const __u32 nr = r->nr_states;
 	const struct drawn_state *s;

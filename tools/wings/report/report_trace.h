@@ -197,6 +197,7 @@ struct report {
 	__u32 nr_states;
 	__u64 least_state_ns;		/* shorter ones are in the strips */
 	struct strips state_strips;
+	struct tsct_text state_bytes;
 	struct tsct_message_matcher *sends, *early;
 	struct gap *gaps;
 	__u32 nr_gaps;
@@ -266,11 +267,11 @@ void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 /* Writes the tables of the lengths of spans (report_figures.c). */
 void report_figures(const struct report *r, FILE *to);
 
-/* States of threads (report_states.c). note(): takes a time with a state. put(): writes those that
- * are drawn individually, after the last one; the strips have the rows of the page then. Both
- * return 0 or -ENOMEM. */
+/* States of threads (report_states.c). note(): takes a time with a state. put(): after
+ * the last one, writes those that are drawn individually; r->nr_states is their number, and the
+ * strips have the rows of the page then. Both return 0 or -ENOMEM. */
 int report_state_note(struct report *r, const struct tsct_state_time *time);
-int report_states_put(struct report *r, struct tsct_text *to);
+int report_states_put(struct report *r);
 
 /* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
  * section, if there are stacks. All return 0 or -ENOMEM. state():

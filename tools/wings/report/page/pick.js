@@ -136,7 +136,7 @@ function pickArrow(x, y) {
 function pick(x, y) {
 	const row = rowAt(y);
 
-	if (!row || x < View.label || row.type === "node")
+	if (!row || x < View.label || row.rows)
 		return { row };
 	const inRow = y - View.top + View.scroll - row.y;
 	let found = null;
