@@ -781,7 +781,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		}
 		if (!err && x->state)
 			err = tsct_states_add(&x->states, &e);
-		if (!err)
+		if (!err && (event || x->closed))
 			err = ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e) ?
 				pass_event(x, threads, &ev, event) :
 				hide_event(x, threads, &ev);

@@ -189,8 +189,8 @@ struct tsct_export {
 
 	/*
 	 * Called for each time in which a thread had a state, when it is over, by all events of the
-	 * recording, also those that the filter leaves out, before the event that ends it is passed
-	 * to the format; set in the format's begin(). May be NULL.
+	 * recording before filter.to, also those that the filter leaves out, before the event that
+	 * ends it is passed on; set before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
 	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
@@ -293,8 +293,8 @@ int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
 
 /*
  * tsct_export_walk - read the newly opened @trace, for the export or before it.
- * Calls @event, unless it is NULL, for each event that is to be exported, and x->closed() for
- * each span, until one returns a value other than 0.
+ * Calls @event, unless it is NULL, for each event that is to be exported, x->closed() for each
+ * span, and x->state() for each state, until one returns a value other than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,

@@ -74,7 +74,8 @@ struct tsct_history_pairing {
 
 /*
  * In segments of CLUSTER, `epoch` numbers the intervals without a jump, `cause` is the
- * cluster's epoch, and `reserved` the node id of the master.
+ * cluster's epoch on this node, `reserved` the node id of the master, and `reserved0` the number
+ * that the master gave to its timeline; 0: the time is not that of a master.
  */
 struct tsct_history_record {
 	__u64 checksum;		/* of all bytes behind it */
@@ -120,7 +121,7 @@ struct tsct_history_writer {
 	struct tsct_history_line real, cluster;
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
-	__u32 cluster_epoch;
+	__u32 cluster_epoch, cluster_timeline;
 	struct tsct_history_pairing pairing;	/* of pairing_epoch, since the last group */
 	bool has_pairing;
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
@@ -199,7 +200,7 @@ struct tsct_history_time {
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;
-	__u32 cluster_epoch;
+	__u32 cluster_timeline;	/* times are comparable between nodes of one master and timeline */
 	__u32 epoch;
 	bool extrapolated;	/* after the last sample of the clock that is recorded */
 };
@@ -218,5 +219,15 @@ struct tsct_history_time {
 int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock clock, __u64 lo,
 			 __u64 hi, struct tsct_history_time ret[TSCT_HISTORY_TIMES],
 			 unsigned int *ret_nr);
+
+/*
+ * tsct_history_bends - the values of @clock, sorted, between which conversions are straight
+ * @clock: not CLUSTER_TIME
+ * @ret: an array of lib/base/array.h, for the caller to free
+ *
+ * Of the values from @lo to @hi. Returns 0 or -ENOMEM.
+ */
+int tsct_history_bends(struct tsct_history *history, enum tsct_history_clock clock, __s64 lo,
+		       __s64 hi, __s64 **ret, __u32 *ret_nr);
 
 #endif /* TSCT_HISTORY_H */
