@@ -41,7 +41,10 @@ all_of 0
 all_of 1
 aligns "${nodes[@]}" "${inputs[@]}"
 grep -q '"timeline": "cluster"' table || fail "timeline: $(cat table)"
-ok "two nodes: $(tail -n 1 out) events in their bounds, on the cluster's timeline"
+total=$(tail -n 1 out)
+aligns "${nodes[@]}" tr/m.pftrace tr/0p.pftrace@n0 tr/1s.txt@n1 tr/m.json
+[ "$(grep -c '"node": null' table)" = 2 ] || fail "$(cat table)"
+ok "two nodes: $total events in their bounds, on the cluster's timeline"
 aligns "${nodes[@]}" --timeline utc "${inputs[@]}"
 mkdir other
 "$helpers/align_world" other 5 other >truth5
@@ -52,6 +55,10 @@ run_says 1 "of node b at .*: the node had no cluster's time then, or another clu
 align --json --node a=other/0 --node b=other/1 tr5/0s.txt@a tr5/1s.txt@b || fail "$(cat err)"
 grep -q '"timeline": "utc"' out || fail "$(cat out)"
 traces check all.tar truth5 >out || fail "$(cat out)"
+run_says 1 "m.json: a merged recording on timeline 9 of master 77, on which no other trace is" \
+	align -o all.tar --node a=other/0 --node b=other/1 tr5/m.json tr5/1s.txt@b
+run_says 1 "m.pftrace: a merged recording on timeline 9 of master 77, on which no other trace is" \
+	align -o all.tar --node a=other/0 tr5/m.pftrace
 ok "on the timeline of UTC, as two timelines of one master have to be"
 
 # --- one node -----------------------------------------------------------------------------

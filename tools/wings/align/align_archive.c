@@ -115,6 +115,10 @@ void align_archive_names(struct align_archive *a)
 		if (in->left_out)
 			continue;
 		trace_member(in, i + 1);
+		if (in->on_cluster) {
+			strcpy(in->machine, strchr(in->member, '/') + 1);
+			continue;
+		}
 		tsct_utf8_clean(clean, in->node->name, strnlen(in->node->name, 200));
 		if (needs_machine(in, first))
 			snprintf(in->machine, sizeof(in->machine), "%.150s: %s", clean,
@@ -164,8 +168,11 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 	json_t *file = file_entry(in->member, in->machine);
 	char clocks[100];
 
-	clock_member(a, in->node, clocks);
-	if (in->kind == ALIGN_JSON)
+	clock_member(a, in->node ?: first_node(a), clocks);
+	if (in->on_cluster)
+		relate(file, in->kind == ALIGN_JSON ? NULL : "REALTIME", clocks, "REALTIME",
+		       in->offset_ns);
+	else if (in->kind == ALIGN_JSON)
 		relate(file, NULL, clocks, perfetto_clocks[in->clock].name, in->offset_ns);
 	else if (needs_machine(in, first_node(a)))
 		relate(file, clock_in_trace(in), clocks, perfetto_clocks[in->clock].name, 0);

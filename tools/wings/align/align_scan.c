@@ -190,11 +190,15 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	}
 	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
 		r->in->ours = true;
-		r->in->recorded_ns = UINT64_MAX;
+		r->in->recorded_ns = r->in->nodes_ns = UINT64_MAX;
 	}
+	if (r->in_other && r->in->ours && string && !strcmp(key, "timeline"))
+		align_take_timeline(r->in, value);
 	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
 		if (!strcmp(key, "clock_error_ns"))
 			r->in->recorded_ns = (__u64)ns;
+		if (!strcmp(key, "node_error_ns"))
+			r->in->nodes_ns = (__u64)ns;
 		if (!strcmp(key, "nodes"))
 			r->in->several_nodes = ns > 1;
 	}
@@ -443,8 +447,11 @@ int align_scan(struct align_input *in)
 	if (!err && ferror(file))
 		err = align_refuse(in, "%s", strerror(EIO));
 	fclose(file);
-	if (!err && in->ours && in->several_nodes)
-		err = align_refuse(in, "the export of a merged recording, which has one timeline already; "
+	in->on_cluster &= in->several_nodes;
+	if (in->on_cluster)
+		in->recorded_ns = in->nodes_ns;
+	if (!err && in->ours && in->several_nodes && !in->on_cluster)
+		err = align_refuse(in, "the export of a merged recording that is on no cluster's time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
 		err = align_refuse(in, "how far its times are off is unknown: the recorder had no "
