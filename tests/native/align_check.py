@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """align_check.py make DIR TRUTH   writes traces of two nodes, in the formats of other tools
 align_check.py skip TRACE TRUTH      prints a text without the events around the node's step
-align_check.py own ARCHIVE DUMP       compares an archive of our exports with `trace-ctl dump --json`
+align_check.py own ARCHIVE DUMP       compares our exports in it with `trace-ctl dump --json`
 align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl align --json` (TABLE)
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
@@ -225,7 +225,8 @@ def make(where, truth):
     random.seed(1)
     formats = {"p.pftrace": make_perfetto, "s.txt": make_script, "f.trace": make_ftrace,
                "j.json": make_json, "k.json": make_kineto, "z.fxt": make_fuchsia,
-               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto, "n.bare": make_bare}
+               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto,
+               "n.bare": make_bare}
     all_moments = moments(truth)
     for node in (0, 1):
         if not node:
@@ -319,6 +320,8 @@ class Archive:
         self.manifest = json.loads(text)["perfetto_manifest"]
         if self.manifest["version"] != 1 or self.manifest["trace_time"]["clock"] != "REALTIME":
             fail("manifest", self.manifest)
+        if any(re.search(r"[\x00-\x1f\x7f]", f["machine"]["name"]) for f in self.manifest["files"]):
+            fail("the manifest has control characters in a name")
         self.entries = {f["path"]: f for f in self.manifest["files"]}
         if set(self.entries) != set(self.files) or \
                 len(self.entries) != len(self.manifest["files"]):
@@ -412,7 +415,8 @@ class Archive:
                 if not first:
                     tag[0] = path    # a second file's clocks are its own
                 clocks = {}
-                if primary is None and BOOTTIME in [members(v)[1] for f, v in fields(p[6]) if f == 1]:
+                ids = [members(v)[1] for f, v in fields(p[6]) if f == 1]
+                if primary is None and BOOTTIME in ids:
                     primary = BOOTTIME
                 for f, v in fields(p[6]):
                     if f == 2:

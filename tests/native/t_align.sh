@@ -168,6 +168,11 @@ align --force --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt 
 traces check all.tar truth >checked || fail "$(cat checked)"
 grep -q '^total 1336$' checked || fail "$(cat checked)"
 ! grep -q $'\e' out err || fail "control characters on the terminal"
+# Names that differ in bytes that are no text, or beyond those that are shown
+long=$(printf 'x%.0s' {1..300})
+aligns --node $'\xfe=world/0' --node $'\xff=world/1' --node "${long}1=world/1" tr/0s.txt@$'\xfe' \
+	tr/1s.txt@$'\xff' tr/1p.pftrace@"${long}1"
+[ "$(grep -o 'machine .*' out | sort -u | wc -l)" = 3 ] || fail "$(cat out)"
 many=()
 head -n 14 tr/0s.txt >few.txt
 for ((i = 0; i < 10000; i++)); do many+=(few.txt); done
