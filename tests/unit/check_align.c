@@ -104,9 +104,8 @@ static const char json[] =
 	"\"baseTimeNanoseconds\":1790000000000000000,"
 	"\"otherData\":{\"exported_by\":\"tsctrace 1\",\"clock_error_ns\":5,\"nodes\":1}}";
 static const char script[] =
-	"# hostname : node7\n# event : use_clockid = 1, clockid = 1, x\n"
-	"a prog 12 [1] 5/7 [000] 17.000000123:  1 cycles: x\n\tffff [unknown] (/x)\n\n"
-	"prog 5 [001] 18.5000001: 1 cycles:\n";
+	"a prog 12 [1] 5/7 [000] 17.000123:  1 cycles: x\n\tffff [unknown] (/x)\n\n"
+	"prog 5 [001] 18.500001: 1 cycles:\n\tffff [unknown] (/x)\n\n";
 static const char ftrace[] =
 	"# tracer: nop\n#\n a:b [c]-5   [001] d..2. 6.000123: tracing_mark_write: I|1|x\n"
 	"  <idle>-0 [000] d..1 7.123456: sched_switch: prev_comm=swapper\n";
@@ -145,7 +144,7 @@ static void check_ranges(struct align_input *in)
 	ck_assert_uint_le(in->ranges.nr, ALIGN_RANGES);
 	for (i = 0; i < in->ranges.nr; i++)
 		ck_assert(in->ranges.all[i].lo <= in->ranges.all[i].hi &&
-			  (!i || in->ranges.all[i - 1].hi < in->ranges.all[i].lo));
+			  (!i || in->ranges.all[i - 1].lo < in->ranges.all[i].lo));
 	free(in->ranges.all);
 }
 
@@ -156,7 +155,7 @@ LOOP_TEST(test_seeds, 0, ROWS(seeds))
 	};
 	struct align_input in = { .clock = ALIGN_UNNAMED };
 
-	if (kinds[_i] == ALIGN_FTRACE || kinds[_i] == ALIGN_FUCHSIA) {
+	if (kinds[_i] != ALIGN_PERFETTO && kinds[_i] != ALIGN_JSON) {
 		in.clock = TSCT_HISTORY_BOOTTIME;
 		in.clock_given = true;
 	}

@@ -124,11 +124,11 @@ struct align_input {
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
 	bool clock_given;
-	char host[65];			/* in the file; "": none */
 	__u64 size, dev, ino;
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* clock - number in the file */
-	__u64 resolution_ns;		/* of the numbers */
+	__u64 resolution_ns;		/* of the numbers, also as Perfetto reads them */
+	__u64 rounding_ns;
 	__u64 skew_ns;			/* by which its own snapshots contradict the node's clocks */
 	bool ours;			/* an export of trace-ctl */
 	bool several_nodes;		/* of a merged recording */

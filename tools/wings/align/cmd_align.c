@@ -240,18 +240,18 @@ static bool open_node(struct align_node *node)
 	return true;
 }
 
-/* Finds the node of a trace by what was given, or what the trace says. */
+/* Finds the node of a trace. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
-	const char *name = in->node_name ?: *in->host ? in->host : NULL;
+	const char *name = in->node_name;
 	__u32 index = 0;
 
 	if (name) {
 		struct align_node *node = find_node(a, name);
 
-		if (!node && (in->node_name || a->nr_nodes != 1))
+		if (!node)
 			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
-		index = node ? (__u32)(node - a->nodes) : 0;
+		index = (__u32)(node - a->nodes);
 	} else if (a->nr_nodes != 1) {
 		return align_refuse(in, "of which node? give FILE@NODE");
 	}
