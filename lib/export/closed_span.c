@@ -25,12 +25,13 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
  * @until: tick of the end */
 static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
 		     struct tsct_thread *thread, const struct tsct_trace_event *end, __u64 until,
-		     enum tsct_span_why why)
+		     enum tsct_span_why why, bool alone)
 {
 	const struct tsct_trace_event *e = begin ? tsct_export_begin_of(begin) : end;
 	const struct tsct_export_def *def = &x->defs[tsct_export_def_of(x, e)];
 	struct tsct_closed_span span = {
 		.name = def->def->name, .call = def->call, .is_call = def->call, .why = why,
+		.alone = alone,
 		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
 		.begin = e->tick, .end = until,
 		.begin_event = begin ? e : NULL, .end_event = end,
@@ -101,9 +102,9 @@ int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event
 	if (!x->closed)
 		return 0;
 	if (why == TSCT_SPAN_NOT_BEGUN)
-		return pass_span(x, NULL, ev->thread, ev->e, ev->e->tick, why);
+		return pass_span(x, NULL, ev->thread, ev->e, ev->e->tick, why, true);
 	err = tsct_closed_span_open(x, &begin, ev, true) ?:
-		pass_span(x, &begin, ev->thread, NULL, ev->e->tick, why);
+		pass_span(x, &begin, ev->thread, NULL, ev->e->tick, why, true);
 	free(begin.payload);
 	return err;
 }
@@ -128,9 +129,8 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	if (x->closed && !span->hidden)
 		err = pass_span(x, slice, slice->thread, ended && !slice->end_hidden ? e : NULL,
 				why == TSCT_SPAN_REPLACED ? span->begin :
-				e ? e->tick : x->to_ns < INT64_MAX ? x->now_tick :
-				tsct_export_last_tick(x),
-				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why);
+				e ? e->tick : x->until_tick,
+				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
 	free(slice->payload);
 	return err;
 }

@@ -217,7 +217,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	x->slices.several = true;
 	if (keeps_begins(x))
 		tsct_closed_span_init(x);
-	else if (!x->slices.size)
+	else
 		x->slices.size = sizeof(struct tsct_span);
 	x->first_tick = x->rec->begin;
 	x->begin_ns = time_of(x, x->rec->begin);
@@ -753,11 +753,11 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
 	const __u64 done_bytes = x->done_bytes;
-	__u64 last = UINT64_MAX;	/* tick at which the walk ended before the recording */
 	size_t ended = 0;
 	int ret = 0, err = 0;
 
 	drop_spans(x);
+	x->until_tick = UINT64_MAX;
 	err = begin_known(x, trace) ?: begin_states(x, trace);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
@@ -768,7 +768,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		err = end_until(x, threads, e.tick, &ended);
 		if (ev.ns >= x->to_ns) {
 			ret = 0;
-			last = x->now_tick;
+			x->until_tick = x->now_tick;
 			break;
 		}
 		x->now_ns = ev.ns;
@@ -781,7 +781,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		}
 		if (!err && x->state)
 			err = tsct_states_add(&x->states, &e);
-		if (!err)
+		if (!err && (event || x->closed))
 			err = ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e) ?
 				pass_event(x, threads, &ev, event) :
 				hide_event(x, threads, &ev);
@@ -791,11 +791,12 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		}
 	}
 	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
+	if (x->until_tick == UINT64_MAX)
+		x->until_tick = tsct_export_last_tick(x);
 	if (!err && !ret)
 		err = end_until(x, threads, tsct_export_last_tick(x) + 1, &ended);
 	if (!err && !ret && x->state)
-		err = tsct_states_finish(&x->states, last != UINT64_MAX ? last :
-					 tsct_export_last_tick(x));
+		err = tsct_states_finish(&x->states, x->until_tick);
 	if (!err && !ret && x->closed)
 		err = tsct_spans_finish(&x->calls) ?: tsct_spans_finish(&x->slices) ?:
 			tsct_spans_finish(&x->keyed);

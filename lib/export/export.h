@@ -140,6 +140,7 @@ struct tsct_closed_span {
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
+	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
 	__u32 node;		/* node of the begin event, or of the end event if that is all */
@@ -188,8 +189,8 @@ struct tsct_export {
 
 	/*
 	 * Called for each time in which a thread had a state, when it is over, by all events of the
-	 * recording, also those that the filter leaves out, before the event that ends it is passed
-	 * to the format; set in the format's begin(). May be NULL.
+	 * recording before filter.to, also those that the filter leaves out, before the event that
+	 * ends it is passed on; set before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
 	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
@@ -198,6 +199,7 @@ struct tsct_export {
 	char why[256];	/* reason of an error; after success, why the output is empty, or "" */
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
+	__u64 until_tick;	/* tick up to which a walk has read: spans were open until then */
 	/* tick of the recording's start, or of an event read so far that is earlier */
 	__u64 first_tick;
 	/* size of the recording's files, bytes: read so far, and in total */
@@ -223,7 +225,7 @@ struct tsct_export {
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
 	/* open slices, also hidden ones: rows are threads by index, names are numbers of slices
-	 * | id << 32; the caller may set `size` if the format has no cut() */
+	 * | id << 32 */
 	struct tsct_spans slices;
 	/* open calls of events sys_enter and sys_exit, for x->closed(); names are numbers of calls */
 	struct tsct_spans calls;
@@ -291,8 +293,8 @@ int tsct_closed_span_call(struct tsct_export *x, struct tsct_export_event *ev);
 
 /*
  * tsct_export_walk - read the newly opened @trace, for the export or before it.
- * Calls @event, unless it is NULL, for each event that is to be exported, and x->closed() for
- * each span, until one returns a value other than 0.
+ * Calls @event, unless it is NULL, for each event that is to be exported, x->closed() for each
+ * span, and x->state() for each state, until one returns a value other than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,

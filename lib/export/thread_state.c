@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/core/event_def.h"
@@ -34,10 +35,12 @@ struct tsct_state_row {
 	__u32 location, next;
 	__s64 prev_state;
 	__s64 call;		/* present system call; -1: none, or unknown */
+	__u64 object;		/* of `call`, as in struct tsct_state_time */
 	/* of BLOCKED and UNKNOWN: first waking since `from` */
 	bool woken;
 	__u64 woken_at;
 	__u32 waker;
+	bool released;		/* the waker was in a call futex of the same address */
 };
 
 /* ---- times ---------------------------------------------------------------------- */
@@ -58,6 +61,7 @@ static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 		.state = row->state, .from = row->from, .until = tick, .location = row->location,
 		.switched = row->state == TSCT_STATE_RUNNING ? row->switched : switched,
 		.next = row->next, .prev_state = row->prev_state, .call = -1,
+		.object = TSCT_STATE_NO_OBJECT,
 	};
 	int err;
 
@@ -65,6 +69,7 @@ static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 		return 0;
 	if (row->state == TSCT_STATE_BLOCKED) {
 		time.call = row->call;
+		time.object = row->object;
 		if (!row->woken && (switched || !row->has_wakings || row->may_be_runnable))
 			time.state = TSCT_STATE_OFF_CPU;
 	}
@@ -74,7 +79,9 @@ static int end_state(struct tsct_states *s, __u32 at, __u64 tick, bool switched)
 	time.switched = false;
 	time.woken = true;
 	time.waker = row->waker;
+	time.released = row->state == TSCT_STATE_BLOCKED && row->released;
 	err = put(s, at, &time);
+	time.released = false;
 	time.state = TSCT_STATE_RUNNABLE;
 	time.from = row->woken_at;
 	time.until = tick;
@@ -139,7 +146,7 @@ static __u32 find(struct tsct_states *s, __u32 node, __u32 tid, __u64 tick, bool
 	if (!row)
 		return NOWHERE;
 	s->nr_rows++;
-	*row = (struct tsct_state_row) { .call = -1 };
+	*row = (struct tsct_state_row) { .call = -1, .object = TSCT_STATE_NO_OBJECT };
 	begin_state(s, thread->index, TSCT_STATE_UNKNOWN,
 		    who->from > begin && who->from <= tick ? who->from : begin, NOWHERE);
 	return thread->index;
@@ -314,6 +321,20 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 	return err || !change.began ? err : begin_run(s, e, &change);
 }
 
+/* Returns true if the waker @e->tid of a thread is in the same call futex. */
+static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
+		     const struct tsct_state_row *row)
+{
+	const struct tsct_syscall *call;
+	const __u32 at = find(s, e->node, e->tid, e->tick, false);
+
+	if (at == NOWHERE || row->call < 0 || s->rows[at].call != row->call ||
+	    s->rows[at].object != row->object)
+		return false;
+	call = tsct_syscall_by_number((__u64)row->call);
+	return call && !strcmp(call->name, "futex");
+}
+
 /* Notes the first waking of a thread that does not run, and that there was one of one that does. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
@@ -337,6 +358,7 @@ static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 	row->woken = true;
 	row->woken_at = e->tick;
 	row->waker = e->tid;
+	row->released = releases(s, e, row);
 	return 0;
 }
 
@@ -344,15 +366,32 @@ static int add_call(struct tsct_states *s, const struct tsct_trace_event *e,
 		    const struct tsct_state_def *def)
 {
 	const bool ends = def->event == TSCT_STATE_CALL_END;
+	const bool raw = def->event == TSCT_STATE_RAW_CALL;
 	__s64 call = def->call;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
 	__u32 at;
 
-	if (def->event == TSCT_STATE_RAW_CALL && !tsct_value_find_integer(e, "id", &call))
+	if (raw && !tsct_value_find_integer(e, "id", &call))
 		return 0;
 	at = find(s, e->node, e->tid, e->tick, false);
-	if (at != NOWHERE)
-		s->rows[at].call = ends || !tsct_known_end(&s->known, e) ? -1 : call;
+	if (at == NOWHERE)
+		return 0;
+	s->rows[at].call = ends || !tsct_known_end(&s->known, e) ? -1 : call;
+	if (!ends)
+		s->rows[at].object = (raw ? tsct_value_find(e, "arg0", &v) :
+				      tsct_value_next(e, &nr, &pos, &v)) &&
+			tsct_value_is_integer(&v) ? (__u64)tsct_value_integer(&v) :
+			TSCT_STATE_NO_OBJECT;
 	return 0;
+}
+
+__s64 tsct_states_call(struct tsct_states *s, const struct tsct_trace_event *e)
+{
+	const __u32 at = find(s, e->node, e->tid, e->tick, false);
+
+	return at == NOWHERE ? -1 : s->rows[at].call;
 }
 
 int tsct_states_add(struct tsct_states *s, const struct tsct_trace_event *e)

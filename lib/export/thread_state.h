@@ -6,7 +6,8 @@
  * Each thread that a switch or a waking names has one state at each tick from the recording's
  * begin, or its own, to its own end, or the recording's. A state is stated only if the events that
  * would have ended it are recorded: after a loss, after the end of the recorder that recorded its
- * begin, where a filter hides events, and before the first event of a thread, its state is unknown. There is no I/O after tsct_states_init().
+ * begin, where a filter hides events, and before the first event of a thread, its state is unknown.
+ * There is no I/O after tsct_states_init().
  */
 #ifndef TSCT_THREAD_STATE_H
 #define TSCT_THREAD_STATE_H
@@ -47,7 +48,13 @@ struct tsct_state_time {
 	/* of BLOCKED and OFF_CPU: prev_state of the switch away, and number of the system call in
 	 * which the thread was, as tsct_syscall_number(); -1: none, or unknown */
 	__s64 prev_state, call;
+	__u64 object;	/* first argument of that call; TSCT_STATE_NO_OBJECT: unknown */
+	/* of BLOCKED that a waking ends: the waker was in the call futex of the same address: it is
+	 * the waker, not an interrupt in its time */
+	bool released;
 };
+
+#define TSCT_STATE_NO_OBJECT	UINT64_MAX
 
 /* Meaning of an event definition */
 struct tsct_state_def {
@@ -82,6 +89,10 @@ void tsct_states_free(struct tsct_states *states);
 /* Adds an event; all events of the recording, in the order of time. Returns 0, -ENOMEM or the
  * error of closed(). */
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
+
+/* Returns the number of the system call in which the thread of event @e is after the event; -1:
+ * none, or unknown. To be called after tsct_states_add(). */
+__s64 tsct_states_call(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Ends all times, after the last event. @tick: end of the recording */
 int tsct_states_finish(struct tsct_states *states, __u64 tick);

@@ -251,6 +251,25 @@ def fold(browser):
     browser.value("document.getElementById('fold').click()")
 
 
+# A click on a length of a table shows the span.
+def lengths(browser):
+    for at in range(browser.value("document.querySelectorAll('[data-span]').length")):
+        span = browser.value(f"""(() => {{
+            const button = document.querySelectorAll('[data-span]')[{at}];
+            View.chosen = null;
+            button.click();
+            return button.dataset.span.split(",").map(Number);
+        }})()""")
+        view = browser.value("[View.from, View.to]")
+        need(f"a click does not zoom to {span}: {view}", view[0] <= span[1] and
+             span[1] + span[2] <= view[1] and view[1] - view[0] <= max(1.4 * span[2], 21))
+        shared = browser.value(f"D.threads[{span[0]}].tid < 0")
+        need(f"a click does not select {span}", shared or browser.value(
+            "View.chosen === S && [S.row[View.chosenIndex], S.from[View.chosenIndex],"
+            "S.to[View.chosenIndex] - S.from[View.chosenIndex]]") == span)
+    browser.key("0")
+
+
 def find(browser):
     name = browser.value("NAMES[S.n ? S.rank[0] : M.rank[0]]")
     browser.value(f"document.getElementById('search').value = {json.dumps(name)};"
@@ -323,6 +342,7 @@ def main():
             if sums["events"]:
                 fold(browser)
                 find(browser)
+                lengths(browser)
             median, most = frame(browser)
             print(f"events {sums['events']} shown {sums['shown']} summed "
                   f"{sums['summed']} frame_ms {median:.1f} slow_frame_ms {most:.1f} "

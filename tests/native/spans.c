@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * spans DIR EVENTS SEED [nodes]: writes a recording with random spans of 20 threads on 4 CPUs to DIR,
- * or a merged one of two nodes with half of the threads and CPUs each, whose times are within 100
- * and 7000 ns. One tick is 1 ns. Spans of kind begin and end: job, which overlap and have equal fields n; loop,
+ * spans DIR EVENTS SEED [nodes|unknown|slow]: writes a recording with random spans of 20 threads on 4
+ * CPUs to DIR, or a merged one of two nodes with half of the threads and CPUs each, whose times are
+ * within 100 and 7000 ns, or those of the second one within an unknown bound. One tick is 1 ns; all
+ * takes twice as long if `slow`. Spans of kind begin and end: job, which overlap and have equal fields n; loop,
  * which nest; request, which have ids. System calls. Pairs of instants: query_start and
  * query_done, which match by their fields id, in any threads; and stage_in and stage_out, which
  * match in a thread. Some begins have no end, and some ends no begin.
@@ -20,7 +21,7 @@ enum { ENTER = 16, EXIT };
 
 static struct random dice;
 static __u64 now = START, number;
-static bool two_nodes;
+static bool two_nodes, unknown;
 
 static unsigned int any(unsigned int below)
 {
@@ -33,7 +34,7 @@ static void describe_node(struct tsct_recorded_node *node, const char *host, __u
 	node->kernel = strdup("6.1");
 	node->command = strdup("make");
 	node->provider = strdup("module");
-	if (!two_nodes)
+	if (!two_nodes || (unknown && error_ns > 100))
 		return;
 	strcpy(node->correction.fit, "auto");
 	node->correction.nr_bounds = 1;
@@ -165,17 +166,20 @@ int main(int argc, char **argv)
 	static struct { struct open jobs, loops, requests, stages; __s64 call; } threads[THREADS];
 	static struct open queries;
 	__u64 events = argc > 2 ? strtoull(argv[2], NULL, 0) : 1000;
+	const char *mode = argc > 4 ? argv[4] : "";
+	const bool slow = !strcmp(mode, "slow");
 	__u32 thread, i;
 	bool begin;
 
-	two_nodes = argc > 4;
+	unknown = !strcmp(mode, "unknown");
+	two_nodes = unknown || !strcmp(mode, "nodes");
 	dice.state = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
 	describe();
 	begin_writing(argv[1]);
 	for (i = 0; i < THREADS; i++)
 		threads[i].call = -1;
 	while (events--) {
-		now += 1 + any(any(20) ? 2000 : 2000000);
+		now += (1 + any(any(20) ? 2000 : 2000000)) << slow;
 		thread = any(THREADS);
 		begin = any(2);
 		switch (any(6)) {

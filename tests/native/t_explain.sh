@@ -45,13 +45,30 @@ run 0 explain --json --slowest cpu rec
 $python -c '
 import json, sys
 (span,) = json.load(sys.stdin)["spans"]
-behind = [p for p in span["parts"] if p["state"] == "runnable" and (p["behind"] or 0) > 0]
+(runnable,) = [p for p in span["parts"] if p["state"] == "runnable"]
+behind = [p for p in runnable["parts"] if (p["behind"] or 0) > 0]
 assert behind and sum(p["ns"] for p in behind) > 1e6, span' <"$work/out" || fail "nobody took the CPU"
 run_shows 0 '^lock: .* ms from +[0-9.]* on, thread [0-9]* (python3)$' explain --span lock rec
-shows 'ms .* % *blocked in futex, woken by thread [0-9]* (python3) or an interrupt\( ([0-9]* times)\)*; that thread meanwhile:$'
+shows 'ms .* % *blocked in futex at 0x[0-9a-f]*, released by thread [0-9]* (python3)\( ([0-9]* times)\)*; that thread meanwhile:$'
 shows 'ms .* %   blocked in clock_nanosleep'
 run_shows 0 'spans of known length$' explain --slowest 'clock_nano*' -n 2 rec
 [ "$(grep -c '^clock_nanosleep' "$work/out")" = 2 ] || fail "not the two slowest calls"
+# A few of many spans are the first ones of all.
+for wish in slowest span; do
+	for n in 5 10000; do
+		run 0 explain --json --$wish '*' -n $n rec
+		cp "$work/out" "$work/$n"
+	done
+	$python -c '
+import json, sys
+few, all = (json.load(open(name)) for name in sys.argv[2:])
+assert few["found"] == all["found"] > 20, few["found"]
+assert len(all["spans"]) == min(all["found"], 10000), len(all["spans"])
+assert few["spans"] == all["spans"][:5], few
+assert all["spans"] == sorted(all["spans"], key=
+    lambda s: -s["ns"] if sys.argv[1] == "slowest" else s["rel_ns"]), "order"
+' $wish "$work/5" "$work/10000" || fail "--$wish: not the first five"
+done
 
 run_says 1 "no span or system call 'locc' of known length; did you mean 'lock'?" explain --slowest locc rec
 run_says 1 "no span or system call 'lock' with a value 7 of known length" explain --span lock:7 rec

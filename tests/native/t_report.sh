@@ -97,6 +97,28 @@ done
 holds "$work/many.html" '{("mark", "each"), ("tick", "density")} <= set(re.findall(
 	r"<tr><th scope=.row.>(\w+)</th><td class=.left.>\w+</td>.*?<td class=.left.>(each|density)</td></tr>", text))'
 
+# --- lengths of spans and system calls: those of stat; a click on one shows it -------------
+lengths() {	# PAGE DIR [OPTION...]
+	run 0 report -q "$1" "${@:2}"
+	run 0 stat --json --spans --calls "${@:2}"
+	out=$(python3 "$here/pagefigures.py" "$1" "$work/out" 2>&1) || fail "$*: $out"
+}
+mkdir "$work/spans" "$work/spans2"
+"$helpers/spans" "$work/spans" 20000 1
+"$helpers/spans" "$work/spans2" 20000 4 nodes
+lengths "$work/spans.html" "$work/spans"
+[ "$out" = '7 70' ] || fail "lengths: $out"
+check "$work/spans.html" "$work/spans"
+lengths "$work/part.html" "$work/spans2"
+for part in '--from +0.01 --to +0.1' '--event job' '--tid 101-103' '--cpu 1'; do
+	# shellcheck disable=SC2086
+	lengths "$work/part.html" "$work/spans" $part
+	[ "${out#* }" -gt 9 ] || fail "$part: $out"
+done
+# Of spans of a frequent kind, only the slowest are drawn individually.
+lengths "$work/part.html" "$work/many"
+[ "$out" = '1 10' ] || fail "lengths: $out"
+
 # --- a merged recording: names, bounds and messages of its nodes --------------------
 mkdir "$work/w"
 "$helpers/world" "$work/w" 5
@@ -198,7 +220,7 @@ if [ -z "${BROWSER:-}" ]; then
 	echo "report: fine"
 	exit 0
 fi
-for page in a m lossy h many merged child; do
+for page in a m lossy h many merged child spans; do
 	out=$(timeout 300 python3 "$here/reportpage.py" "$work/$page.html" 2>&1) ||
 		fail "in the browser: $out"
 	echo "# $page: $out"

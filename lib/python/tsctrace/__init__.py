@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events of Python programs, recorded by tsctrace.
+"""Events of Python programs, recorded by tsctrace; and recordings, read in Python.
 
     import tsctrace
 
@@ -36,19 +36,24 @@ Events of the same name whose values have other types are other events of that n
 All functions may be called in any thread, and after fork(). A span begins and ends in
 one thread; in a coroutine it also covers what else runs there meanwhile. A span that ends
 in another thread has an end without a begin there, and goes on to the end of its own thread.
+
+tsctrace.open(DIR) reads a recording: see tsctrace.read.
 """
 
 import functools
 import inspect
+from typing import Any
 
 from ._tsctrace import (counter, disable, dropped, enable, error, event, is_enabled,
                         provider, span)
+from .read import Event, ReadError, Recording, Rows, Span, State, open
 
-__all__ = ["counter", "disable", "dropped", "enable", "error", "event", "is_enabled",
-           "provider", "span", "traced"]
+__all__ = ["Event", "ReadError", "Recording", "Rows", "Span", "State", "counter", "disable",
+           "dropped", "enable", "error", "event", "is_enabled", "open", "provider", "span",
+           "traced"]
 
 
-def traced(name=None, /, **fields):
+def traced(name: Any = None, /, **fields: Any) -> Any:
     """A decorator: each call of the function is a span, named `name`, or as the function.
 
     @traced, @traced("name"), @traced("name", field=value), @traced(field=value)

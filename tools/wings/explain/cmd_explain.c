@@ -17,8 +17,6 @@
 #include "tools/common/output_file.h"
 #include "tools/common/view.h"
 
-#define POLL_EVENTS	65536	/* events between two looks at signals */
-
 /* ---- options ----------------------------------------------------------- */
 
 enum { KEY_SPAN = 256, KEY_SLOWEST, KEY_PAIR };
@@ -126,80 +124,125 @@ static bool take_fields(const struct explain_job *j, const struct tsct_trace_eve
 	return has_id;
 }
 
+/* Order of the spans: the slowest first, or by time */
+static int by_wish(const void *a, const void *b, void *arg)
+{
+	const struct explained *x = a, *y = b;
+	const struct explain_job *j = arg;
+
+	if (j->slowest && x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Sorts the spans, and drops those that are not wanted. */
+static void choose(struct explain_job *j)
+{
+	if (j->nr)
+		qsort_r(j->spans, j->nr, sizeof(*j->spans), by_wish, j);
+	j->nr = min(j->nr, j->wanted);
+}
+
+/* Adds a span that is wanted so far. Up to twice as many as are wanted are kept, so that they are
+ * rarely sorted. */
 static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 {
 	struct explain_job *j = (struct explain_job *)x;
-	struct explained *last, new = {
+	struct explained new = {
 		.begin = span->begin, .end = span->end, .begin_ns = span->begin_ns,
 		.ns = span->end_ns - span->begin_ns, .node = span->node, .tid = span->thread->tid,
 	};
-	__u32 at;
 
 	if (fnmatch(j->name, span->name, 0)) {
 		if (!*j->near && near_name(j->name, span->name))
 			snprintf(j->near, sizeof(j->near), "%s", span->name);
 		return 0;
 	}
-	if (!take_fields(j, span->begin_event, new.fields) || span->why != TSCT_SPAN_ENDED)
+	if (span->why != TSCT_SPAN_ENDED)
+		return 0;
+	if (!j->id && j->chosen && by_wish(&j->spans[j->wanted - 1], &new, j) < 0) {
+		j->found++;
+		return 0;
+	}
+	if (!take_fields(j, span->begin_event, new.fields))
 		return 0;
 	j->found++;
 	snprintf(new.name, sizeof(new.name), "%s", span->name);
-	for (at = j->nr; at && (j->slowest ? j->spans[at - 1].ns < new.ns :
-				j->spans[at - 1].begin > new.begin); at--)
-		;
-	if (at == j->wanted)
-		return 0;
-	if (j->nr < j->wanted && tsct_array_add(&j->spans, &j->nr, &new, sizeof(new)))
+	if (tsct_array_add(&j->spans, &j->nr, &new, sizeof(new)))
 		return -ENOMEM;
-	last = &j->spans[j->nr - 1];
-	memmove(&j->spans[at + 1], &j->spans[at], (size_t)(last - &j->spans[at]) * sizeof(new));
-	j->spans[at] = new;
+	if (j->nr < 2 * j->wanted)
+		return 0;
+	choose(j);
+	j->chosen = true;
 	return 0;
 }
 
+/* Shows the progress of the first or the second of two walks. */
 static int poll_export(struct tsct_export *x)
 {
-	struct explain_job *j = (struct explain_job *)x;
+	struct explain_job *j = x->arg;
 
-	progress_show(&j->progress, (double)x->done_bytes / 2 / (double)(x->all_bytes + 1), x->read,
-		      "events");
+	progress_show(&j->progress, ((x == &j->states) + (double)x->done_bytes /
+				     (double)(x->all_bytes + 1)) / 2, x->read, "events");
 	return output_interrupted() ? -EINTR : 0;
 }
 
 /* ---- the states -------------------------------------------------------- */
 
-static int take_state(void *arg, const struct tsct_state_time *time)
+static int by_begin(const void *a, const void *b)
 {
-	struct explain_job *j = arg;
-	__u32 i;
+	const struct path_time *x = a, *y = b;
 
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Lists the times of all spans. Returns 0 or -ENOMEM. */
+static int list_times(struct explain_job *j)
+{
+	struct path_time *t = j->path.times = calloc(j->nr, sizeof(*t));
+	__u32 i, nr = 1;
+
+	if (!t)
+		return -ENOMEM;
 	for (i = 0; i < j->nr; i++)
-		if (time->from < j->spans[i].end && time->until > j->spans[i].begin)
-			return path_add(&j->path, time);
+		t[i] = (struct path_time) { j->spans[i].begin, j->spans[i].end };
+	qsort(t, j->nr, sizeof(*t), by_begin);
+	for (i = 1; i < j->nr; i++) {
+		if (t[i].begin > t[nr - 1].end)
+			t[nr++] = t[i];
+		else
+			t[nr - 1].end = max(t[nr - 1].end, t[i].end);
+	}
+	j->path.nr_times = nr;
 	return 0;
 }
 
-/* Reads the recording once more, for the states of all threads in the times of the spans. */
+static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
+{
+	struct explain_job *j = x->arg;
+
+	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
+}
+
+/* Reads the recording once more, without a filter, for the states of all threads in the times of
+ * the spans, and for the messages between nodes. */
 static int read_states(struct explain_job *j)
 {
-	const struct tsct_recording *rec = j->x.rec;
-	struct tsct_trace *trace = NULL;
-	struct tsct_trace_event e;
-	__u64 last = rec->end, nr = 0;
-	int ret = 0, err;
+	struct tsct_export *x = &j->states;
+	int err;
 
-	j->states = (struct tsct_states) { .closed = take_state, .arg = j };
-	j->path.rec = rec;
-	err = tsct_trace_open(j->dir, NULL, NULL, &trace, j->x.why, sizeof(j->x.why));
-	err = err ?: tsct_states_init(&j->states, rec, &j->x.identity, trace);
-	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
-		last = max(last, e.tick);
-		err = tsct_states_add(&j->states, &e);
-		if (!(++nr % POLL_EVENTS) && output_interrupted())
-			err = -EINTR;
-	}
-	err = err ?: ret ?: tsct_states_finish(&j->states, last);
-	tsct_trace_close(trace);
+	*x = (struct tsct_export) {
+		.recording = j->dir, .state = take_state, .poll = poll_export, .arg = j,
+	};
+	j->path.rec = j->x.rec;
+	err = list_times(j) ?: arrivals_init(j);
+	err = err ?: tsct_trace_open(j->dir, NULL, NULL, &x->trace, x->why, sizeof(x->why));
+	err = err ?: tsct_export_prepare(x);
+	err = err ?: tsct_export_walk(x, x->trace, &x->threads,
+				      x->several_nodes ? arrivals_take : NULL);
+	arrivals_finish(j);
 	return err;
 }
 
@@ -235,6 +278,7 @@ static int run(struct explain_job *j)
 	x->recording = j->dir;
 	x->closed = take_span;
 	x->poll = poll_export;
+	x->arg = j;
 	output_catch_signals(true);
 	progress_begin(&j->progress, false);
 	err = tsct_export_prepare(x);
@@ -242,6 +286,7 @@ static int run(struct explain_job *j)
 		return ctl_fail(EXIT_FAILED, "%s has no switches of threads, which tell what a span"
 				" waited for; record with -e sched -e syscalls", j->dir);
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
+	choose(j);
 	if (!err && !j->nr)
 		return ctl_fail(EXIT_FAILED, "%s: no span or system call '%s'%s%s of known length%s%s%s"
 				"; 'trace-ctl stat --spans --calls' lists them", j->dir, j->name,
@@ -250,7 +295,8 @@ static int run(struct explain_job *j)
 	err = err ?: read_states(j) ?: split_spans(j);
 	progress_clear(&j->progress);
 	if (err)
-		return ctl_fail(EXIT_FAILED, "%s: %s", j->dir, *x->why ? x->why : strerror(-err));
+		return ctl_fail(EXIT_FAILED, "%s: %s", j->dir, *x->why ? x->why :
+				*j->states.why ? j->states.why : strerror(-err));
 	if (!j->json)
 		explain_print(j);
 	else if (ctl_json_print(explain_json(j)))
@@ -271,10 +317,12 @@ static int cmd_explain(int argc, char **argv)
 		for (i = 0; i < j.nr; i++)
 			path_part_free(&j.spans[i].whole);
 		free(j.spans);
+		arrivals_free(&j);
 		path_states_free(&j.path);
-		tsct_states_free(&j.states);
+		tsct_trace_close(j.states.trace);
 		tsct_trace_close(j.x.trace);
 	}
+	tsct_export_free(&j.states);
 	tsct_export_free(&j.x);
 	return ret;
 }

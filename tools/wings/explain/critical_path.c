@@ -2,51 +2,85 @@
 /*
  * Splits a time of a thread by the states of the thread: on CPU, runnable and behind whom, blocked
  * and woken by whom. What a thread was blocked for is what its waker did meanwhile, so that time is
- * split again by the states of the waker, and so on. There is no I/O; memory grows with the states
- * that are added.
+ * split again by the states of the waker, and so on. If a message of another node ended the wait,
+ * it is what the sender did until it sent the message, and then the message's way. Such a part
+ * begins and ends by the clocks of two nodes, and has the bound of their difference.
+ * There is no I/O; memory grows with the states that are added.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "explain.h"
 #include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/syscalls/syscalls.h"
 
 #define DEPTH_MAX	16	/* longest chain of wakers */
+
+#define STATE_UNINTERRUPTIBLE	0x02	/* a value of prev_state */
+
+/* A message that a thread received */
+struct path_arrival {
+	__u64 tick;
+	__u32 message;
+	bool waking;	/* `tick` is that of the waking; else it is later */
+};
 
 /* Times of a thread, or of the threads that ran on a CPU, in order */
 struct path_row {
 	struct tsct_state_time *all;
 	__u32 nr;
+	struct path_arrival *arrivals;
+	__u32 nr_arrivals;
 };
 
-/* The threads whose waits are being split, the last waker first */
+/* The threads whose waits are being split, the last waker or sender first */
 struct path_chain {
-	__u32 tid, depth;
+	__u32 node, tid, depth;
 	const struct path_chain *before;
+};
+
+/* A begin or end of a time, by a node's clock */
+struct path_cut {
+	__u64 tick;
+	__u32 node;
 };
 
 /* ---- states -------------------------------------------------------------- */
 
+/* Returns the row of a thread, which is added if it is new; NULL: out of memory */
+static struct path_row *get_row(struct path_states *s, __u32 node, __u32 tid)
+{
+	struct tsct_thread *thread = tsct_threads_get(&s->threads, node, tid, 0);
+	struct path_row *row;
+
+	for (; thread && s->nr_rows <= thread->index; s->nr_rows++) {
+		row = tsct_array_next(&s->rows, s->nr_rows, sizeof(*row));
+		if (!row)
+			return NULL;
+		*row = (struct path_row) { .nr = 0 };
+	}
+	return thread ? &s->rows[thread->index] : NULL;
+}
+
+bool path_wants(const struct path_states *s, __u64 from, __u64 until)
+{
+	/* the last time that begins before @until */
+	const size_t at = until ? tsct_array_up_to(&s->times->begin, s->nr_times,
+						   sizeof(*s->times), until - 1) : 0;
+
+	return at && s->times[at - 1].end > from;
+}
+
 int path_add(struct path_states *s, const struct tsct_state_time *time)
 {
-	struct tsct_thread *thread = tsct_threads_get(&s->threads, time->thread->node,
-						      time->thread->tid, 0);
-	struct path_row *row;
+	struct path_row *row = get_row(s, time->thread->node, time->thread->tid);
 
 	if (!s->cpus)
 		s->cpus = calloc(s->rec->nr_locations + 1, sizeof(*s->cpus));
-	if (!thread || !s->cpus)
-		return -ENOMEM;
-	for (; s->nr_rows <= thread->index; s->nr_rows++) {
-		row = tsct_array_next(&s->rows, s->nr_rows, sizeof(*row));
-		if (!row)
-			return -ENOMEM;
-		*row = (struct path_row) { .nr = 0 };
-	}
-	row = &s->rows[thread->index];
-	if (tsct_array_add(&row->all, &row->nr, time, sizeof(*time)))
+	if (!row || !s->cpus || tsct_array_add(&row->all, &row->nr, time, sizeof(*time)))
 		return -ENOMEM;
 	if (time->state != TSCT_STATE_RUNNING)
 		return 0;
@@ -54,16 +88,30 @@ int path_add(struct path_states *s, const struct tsct_state_time *time)
 	return tsct_array_add(&row->all, &row->nr, time, sizeof(*time));
 }
 
+int path_add_arrival(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u32 message,
+		     bool waking)
+{
+	const struct path_arrival arrival = { tick, message, waking };
+	struct path_row *row = get_row(s, node, tid);
+
+	return row ? tsct_array_add(&row->arrivals, &row->nr_arrivals, &arrival,
+				    sizeof(arrival)) : -ENOMEM;
+}
+
 void path_states_free(struct path_states *s)
 {
 	__u32 i;
 
-	for (i = 0; i < s->nr_rows; i++)
+	for (i = 0; i < s->nr_rows; i++) {
 		free(s->rows[i].all);
+		free(s->rows[i].arrivals);
+	}
 	for (i = 0; s->cpus && i < s->rec->nr_locations; i++)
 		free(s->cpus[i].all);
 	free(s->rows);
 	free(s->cpus);
+	free(s->messages);
+	free(s->times);
 	tsct_threads_free(&s->threads);
 }
 
@@ -97,17 +145,31 @@ static __s64 length_ns(const struct path_states *s, __u64 from, __u64 until)
 		tsct_clock_params_ns(&s->rec->real, from);
 }
 
+/* Returns the bound of the difference of two nodes' clocks, ns. */
+static __u64 bound_ns(const struct path_states *s, struct path_cut a, struct path_cut b)
+{
+	struct tsct_error_cursor cursor = { .piece = 0 };
+
+	return a.node == b.node ? 0 : tsct_recorded_bound_add(
+		tsct_recording_error_of(s->rec, &cursor, TSCT_ERROR_COMMON, a.node, a.tick),
+		tsct_recording_error_of(s->rec, &cursor, TSCT_ERROR_COMMON, b.node, b.tick));
+}
+
 /* Adds a piece to the part of @whole that has its properties. Returns the part, valid until the
  * next call for @whole; NULL: out of memory. */
 static struct path_part *add_piece(const struct path_states *s, struct path_part *whole,
-				   const struct path_part *like, __u64 from, __u64 until)
+				   const struct path_part *like, struct path_cut from,
+				   struct path_cut until)
 {
 	struct path_part *part = NULL;
 	__u32 i;
 
 	for (i = 0; i < whole->nr_parts && !part; i++)
-		if (whole->parts[i].state == like->state && whole->parts[i].call == like->call &&
-		    whole->parts[i].other == like->other)
+		if (whole->parts[i].cause == like->cause && whole->parts[i].state == like->state &&
+		    whole->parts[i].call == like->call && whole->parts[i].other == like->other &&
+		    whole->parts[i].object == like->object && whole->parts[i].node == like->node &&
+		    whole->parts[i].released == like->released &&
+		    whole->parts[i].uninterruptible == like->uninterruptible)
 			part = &whole->parts[i];
 	if (!part) {
 		part = tsct_array_next(&whole->parts, whole->nr_parts, sizeof(*part));
@@ -115,132 +177,274 @@ static struct path_part *add_piece(const struct path_states *s, struct path_part
 			return NULL;
 		whole->nr_parts++;
 		*part = *like;
-		part->tick = from;
+		part->tick = from.tick;
 	}
-	part->ns += length_ns(s, from, until);
+	part->ns += length_ns(s, from.tick, until.tick);
+	part->bound_ns = tsct_recorded_bound_add(part->bound_ns, bound_ns(s, from, until));
 	part->pieces++;
 	return part;
 }
 
-/* Adds a time in which a thread waited for the CPU at @location: each thread that ran there
- * meanwhile has a part; the rest is not known. */
-static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
-		      __u64 from, __u64 until)
+/* Returns a part that nothing is known of, of a thread of @node. */
+static struct path_part no_part(__u32 node)
 {
-	struct path_part like = { .state = TSCT_STATE_RUNNABLE, .call = -1, .other = -1 };
+	return (struct path_part) {
+		.call = -1, .object = TSCT_STATE_NO_OBJECT, .other = -1, .node = node,
+	};
+}
+
+/* Adds a time in which a thread waited for the CPU at @location to its part of @whole, in which
+ * each thread that ran there meanwhile has a part; the rest is not known. */
+static int add_behind(const struct path_states *s, struct path_part *whole, __u32 node,
+		      __s64 location, struct path_cut from, struct path_cut until)
+{
+	struct path_part like = no_part(node);
 	const struct tsct_state_time *run;
 	const struct path_row *cpu;
+	struct path_cut end;
 	__u32 i;
 
+	like.state = TSCT_STATE_RUNNABLE;
+	whole = add_piece(s, whole, &like, from, until);
+	if (!whole)
+		return -ENOMEM;
+	like.cause = PATH_BEHIND;
 	if (location >= 0) {
 		cpu = &s->cpus[location];
-		for (i = first_after(cpu, from); i < cpu->nr && cpu->all[i].from < until; i++) {
+		for (i = first_after(cpu, from.tick);
+		     i < cpu->nr && cpu->all[i].from < until.tick; i++) {
 			run = &cpu->all[i];
 			like.other = -1;
-			if (run->from > from && !add_piece(s, whole, &like, from, run->from))
-				return -ENOMEM;
-			from = max(from, run->from);
+			end = (struct path_cut) { run->from, node };
+			if (end.tick > from.tick) {
+				if (!add_piece(s, whole, &like, from, end))
+					return -ENOMEM;
+				from = end;
+			}
 			like.other = run->thread->tid;
-			if (!add_piece(s, whole, &like, from, min(until, run->until)))
+			end.tick = run->until;
+			if (end.tick >= until.tick)
+				end = until;
+			if (!add_piece(s, whole, &like, from, end))
 				return -ENOMEM;
-			from = min(until, run->until);
+			from = end;
 		}
 		like.other = -1;
 	}
-	return from < until && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
+	return from.tick < until.tick && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
 }
 
-static bool is_in(const struct path_chain *chain, __u32 tid)
+static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
 {
 	for (; chain; chain = chain->before)
-		if (chain->tid == tid)
+		if (chain->node == node && chain->tid == tid)
 			return true;
 	return false;
 }
 
-static int split(const struct path_states *s, __u32 node, __u64 from, __u64 until,
+/* ---- messages ------------------------------------------------------------- */
+
+/* Returns true if a message of another node can end a wait in a system call. */
+static bool receives(__s64 number)
+{
+	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
+		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept accept4"
+		" connect ";
+	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
+	const char *at = names;
+	size_t len;
+
+	if (number < 0)
+		return true;
+	len = call ? strlen(call->name) : 0;
+	while (len && (at = strstr(at, call->name))) {
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+/* Returns the message of another node that ended a wait, the state @at of a thread; NULL: none */
+static const struct path_message *message_of(const struct path_states *s,
+					     const struct path_row *row, __u32 at)
+{
+	const struct tsct_state_time *time = &row->all[at];
+	__u64 next = UINT64_MAX;	/* begin of the thread's next wait */
+	const struct path_arrival *a;
+	__u32 i;
+
+	if (!row->nr_arrivals || !receives(time->call))
+		return NULL;
+	for (i = at + 1; i < row->nr && next == UINT64_MAX; i++)
+		if (row->all[i].state != TSCT_STATE_RUNNING &&
+		    row->all[i].state != TSCT_STATE_RUNNABLE)
+			next = row->all[i].from;
+	i = time->until ? (__u32)tsct_array_up_to(&row->arrivals->tick, row->nr_arrivals,
+						  sizeof(*row->arrivals), time->until - 1) : 0;
+	for (; i < row->nr_arrivals && row->arrivals[i].tick < next; i++) {
+		a = &row->arrivals[i];
+		if ((!a->waking || (time->woken && a->tick == time->until)) &&
+		    s->messages[a->message].matched)
+			return &s->messages[a->message];
+	}
+	return NULL;
+}
+
+static int split(const struct path_states *s, struct path_cut from, struct path_cut until,
 		 const struct path_chain *chain, struct path_part *whole);
 
-/* Adds the part of a state from @from to @until. @next: the thread's state after it, or NULL */
-static int add_state(const struct path_states *s, __u32 node, const struct tsct_state_time *time,
-		     const struct tsct_state_time *next, __u64 from, __u64 until,
-		     const struct path_chain *chain, struct path_part *whole)
+/* Splits a wait that a message ended: what the sender did, and the way of the message. */
+static int split_message(const struct path_states *s, const struct path_message *m,
+			 struct path_cut from, struct path_cut until,
+			 const struct path_chain *chain, struct path_part *whole)
 {
-	const bool waits = time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
-	const struct path_part like = {
-		.state = time->state, .call = waits ? time->call : -1,
-		.other = time->state == TSCT_STATE_BLOCKED && time->woken ? (__s64)time->waker : -1,
-	};
-	const struct path_chain waker = { time->waker, chain->depth + 1, chain };
-	struct path_part *part;
+	const struct path_chain sender = { m->node, m->tid, chain->depth + 1, chain };
+	struct path_cut sent = { min(m->sent, until.tick), m->node };
+	struct path_part like = no_part(m->node);
+
+	like.other = m->tid;
+	if (sent.tick > from.tick && !m->resent && m->tid && sender.depth <= DEPTH_MAX &&
+	    !is_in(chain, m->node, m->tid)) {
+		if (split(s, from, sent, &sender, whole))
+			return -ENOMEM;
+	} else if (sent.tick > from.tick) {
+		like.cause = m->resent ? PATH_RESENT : PATH_SENT;
+		if (!add_piece(s, whole, &like, from, sent))
+			return -ENOMEM;
+	}
+	like.cause = PATH_FLIGHT;
+	/* A message that was certainly sent before the wait was on its way all the time. */
+	if (sent.tick < from.tick &&
+	    (__u64)length_ns(s, sent.tick, from.tick) >= bound_ns(s, sent, from))
+		sent.node = from.node;
+	sent.tick = max(sent.tick, from.tick);
+	return sent.tick < until.tick && !add_piece(s, whole, &like, sent, until) ? -ENOMEM : 0;
+}
+
+/* ---- splitting -------------------------------------------------------------- */
+
+/* Adds the part from @from to @until of a thread's state @at. */
+static int add_state(const struct path_states *s, const struct path_row *row, __u32 at,
+		     struct path_cut from, struct path_cut until, const struct path_chain *chain,
+		     struct path_part *whole)
+{
+	const struct tsct_state_time *time = &row->all[at];
+	const struct tsct_state_time *next = at + 1 < row->nr ? time + 1 : NULL;
+	const struct path_chain waker = { chain->node, time->waker, chain->depth + 1, chain };
+	const struct path_message *message = NULL;
+	struct path_part *part, like = no_part(chain->node);
 
 	if (time->state == TSCT_STATE_RUNNABLE)
-		return add_behind(s, whole, next && next->state == TSCT_STATE_RUNNING &&
+		return add_behind(s, whole, chain->node, next &&
+				  next->state == TSCT_STATE_RUNNING &&
 				  next->from == time->until ? (__s64)next->location : -1,
 				  from, until);
+	like.state = time->state;
+	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
+		like.call = time->call;
+		like.object = time->object;
+		like.uninterruptible = time->prev_state & STATE_UNINTERRUPTIBLE;
+		message = message_of(s, row, at);
+	}
+	if (message) {
+		like.cause = PATH_MESSAGE;
+		like.node = message->node;
+		like.other = message->tid;
+	} else if (time->state == TSCT_STATE_BLOCKED && time->woken) {
+		like.other = time->waker;
+		like.released = time->released;
+	}
 	part = add_piece(s, whole, &like, from, until);
 	if (!part)
 		return -ENOMEM;
-	if (like.other <= 0 || waker.depth > DEPTH_MAX || is_in(chain, time->waker) ||
-	    !row_of(s, node, time->waker))
+	if (message)
+		return split_message(s, message, from, until, chain, part);
+	if (like.other <= 0 || waker.depth > DEPTH_MAX || is_in(chain, chain->node, time->waker) ||
+	    !row_of(s, chain->node, time->waker))
 		return 0;
-	return split(s, node, from, until, &waker, part);
+	return split(s, from, until, &waker, part);
 }
 
 /* Adds the parts of a time of the first thread of @chain. */
-static int split(const struct path_states *s, __u32 node, __u64 from, __u64 until,
+static int split(const struct path_states *s, struct path_cut from, struct path_cut until,
 		 const struct path_chain *chain, struct path_part *whole)
 {
-	static const struct path_part unknown = { .call = -1, .other = -1 };
-	const struct path_row *row = row_of(s, node, chain->tid);
+	const struct path_part unknown = no_part(chain->node);
+	const struct path_row *row = row_of(s, chain->node, chain->tid);
 	const struct tsct_state_time *time;
-	__u64 end;
+	struct path_cut cut;
 	__u32 i;
 
-	for (i = row ? first_after(row, from) : 0; row && i < row->nr; i++) {
+	for (i = row ? first_after(row, from.tick) : 0; row && i < row->nr; i++) {
 		time = &row->all[i];
-		if (time->from >= until)
+		if (time->from >= until.tick)
 			break;
-		if (time->from > from && !add_piece(s, whole, &unknown, from, time->from))
+		cut = (struct path_cut) { time->from, chain->node };
+		if (cut.tick > from.tick) {
+			if (!add_piece(s, whole, &unknown, from, cut))
+				return -ENOMEM;
+			from = cut;
+		}
+		cut.tick = time->until;
+		if (cut.tick >= until.tick)
+			cut = until;
+		if (add_state(s, row, i, from, cut, chain, whole))
 			return -ENOMEM;
-		from = max(from, time->from);
-		end = min(until, time->until);
-		if (add_state(s, node, time, i + 1 < row->nr ? time + 1 : NULL, from, end, chain,
-			      whole))
-			return -ENOMEM;
-		from = end;
+		from = cut;
 	}
-	return from < until && !add_piece(s, whole, &unknown, from, until) ? -ENOMEM : 0;
+	return from.tick < until.tick && !add_piece(s, whole, &unknown, from, until) ? -ENOMEM : 0;
 }
 
+/* Parts of one state and call, which differ in who ended the wait, are next to each other. */
 static int by_length(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
 
-	return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) :
-		(x->tick > y->tick) - (x->tick < y->tick);
+	if (x->group_ns != y->group_ns)
+		return x->group_ns < y->group_ns ? 1 : -1;
+	if (x->call != y->call)
+		return x->call < y->call ? -1 : 1;
+	if (x->state != y->state)
+		return x->state < y->state ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-static void sort(struct path_part *part)
+static bool is_group(const struct path_part *x, const struct path_part *y)
 {
-	__u32 i;
+	return x == y || (x->cause <= PATH_MESSAGE && y->cause <= PATH_MESSAGE &&
+			  x->cause != PATH_BEHIND && x->state == y->state && x->call == y->call);
+}
 
-	if (part->nr_parts)
-		qsort(part->parts, part->nr_parts, sizeof(*part->parts), by_length);
-	for (i = 0; i < part->nr_parts; i++)
-		sort(&part->parts[i]);
+static void sort(struct path_part *whole)
+{
+	struct path_part *part;
+	__u32 i, k;
+
+	for (i = 0; i < whole->nr_parts; i++) {
+		part = &whole->parts[i];
+		for (k = 0; k < whole->nr_parts; k++)
+			part->group_ns += is_group(part, &whole->parts[k]) ? whole->parts[k].ns : 0;
+		sort(part);
+	}
+	if (whole->nr_parts)
+		qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_length);
 }
 
 int path_split(const struct path_states *s, __u32 node, __u32 tid, __u64 from, __u64 until,
 	       struct path_part *ret)
 {
-	const struct path_chain first = { .tid = tid };
+	const struct path_chain first = { .node = node, .tid = tid };
 	int err;
 
-	*ret = (struct path_part) {
-		.call = -1, .other = -1, .tick = from, .pieces = 1, .ns = length_ns(s, from, until),
-	};
-	err = split(s, node, from, until, &first, ret);
+	*ret = no_part(node);
+	ret->tick = from;
+	ret->pieces = 1;
+	ret->ns = length_ns(s, from, until);
+	err = split(s, (struct path_cut) { from, node }, (struct path_cut) { until, node }, &first,
+		    ret);
 	sort(ret);
 	return err;
 }

@@ -5,41 +5,103 @@
 
 #include <jansson.h>
 
-#include "lib/export/export.h"
+#include "lib/export/messages.h"
 #include "tools/common/progress.h"
 
 /* ---- critical_path.c ------------------------------------------------------- */
 
-/* A part of a time: all pieces that have the same state, call and other thread */
+/* The cause of a part of a time */
+enum path_cause {
+	PATH_STATE,	/* the state of the thread; BLOCKED: until the thread `other` woke it */
+	PATH_BEHIND,	/* part of RUNNABLE: `other` ran on the CPU for which the thread waited */
+	PATH_MESSAGE,	/* the thread waited until a message of `other` on `node` came */
+	/* parts of such a time: until `other` on `node` sent the message, which is not split */
+	PATH_SENT,
+	PATH_RESENT,	/* until the kernel of `node` sent the message again, as TCP does */
+	PATH_FLIGHT,	/* from then on: the message was on its way from `node` */
+};
+
+/* A part of a time: all pieces that have the same cause, state, call, object and other thread */
 struct path_part {
+	enum path_cause cause;
 	enum tsct_state state;
-	__s64 call;		/* of BLOCKED and OFF_CPU: number of the system call; -1: none, unknown */
-	/* the thread that woke it (BLOCKED), or that ran on the CPU for which it waited
-	 * (RUNNABLE); 0: an interrupt in an idle thread's time, or an idle CPU; -1: unknown */
+	/* of BLOCKED and OFF_CPU: number of the system call, -1: none, or unknown; and its first
+	 * argument, or TSCT_STATE_NO_OBJECT */
+	__s64 call;
+	__u64 object;
+	bool released;		/* of BLOCKED: as in struct tsct_state_time */
+	bool uninterruptible;	/* of BLOCKED and OFF_CPU: no signal could end it */
+	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU
+	 * (BEHIND); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
+	__u32 node;		/* of `other` */
 	__u64 tick;		/* start of the first piece */
 	__s64 ns;		/* sum of all pieces */
+	__s64 group_ns;		/* sum of the parts of the same state and call beside it */
+	/* bound of the error of `ns`, where pieces begin and end by different nodes' clocks */
+	__u64 bound_ns;
 	__u64 pieces;		/* number of pieces */
-	struct path_part *parts;	/* of BLOCKED: what the waker did meanwhile */
+	struct path_part *parts;	/* what `other` did meanwhile; of RUNNABLE: who ran */
 	__u32 nr_parts;
+};
+
+/* Returns true if a part may as well have the length 0. */
+static inline bool path_is_unknown(const struct path_part *part)
+{
+	return part->bound_ns && part->bound_ns >= (__u64)part->ns;
+}
+
+/* A message that was received */
+struct path_message {
+	bool matched;		/* another node sent it: */
+	bool resent;		/* its kernel sent it again, as the first one was lost or late */
+	__u64 sent;		/* tick */
+	__u64 send;		/* number of the send */
+	__u32 node, tid;	/* tid 0: an interrupt */
+};
+
+/* A time of which states are needed, ticks */
+struct path_time {
+	__u64 begin, end;
 };
 
 /* States of threads, in the order of time */
 struct path_states {
-	const struct tsct_recording *rec;	/* set by the caller; all else is zero at first */
+	/* set by the caller; all else is zero at first */
+	const struct tsct_recording *rec;
+	struct path_time *times;	/* in order, without overlaps; freed with the struct */
+	__u32 nr_times;
+
 	struct tsct_threads threads;		/* threads by node and number */
 	struct path_row *rows;			/* by index of the thread */
 	__u32 nr_rows;
 	struct path_row *cpus;			/* times of running threads, by location */
+	struct path_message *messages;
+	__u32 nr_messages;
 };
+
+/* Returns true if the states from tick @from to @until are needed. */
+bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
 /* Adds a state; time->thread outlives @states. Returns 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 
 /*
+ * path_add_arrival - add that a message came, in the order of time
+ * @tid: thread that received it
+ * @tick: of the waking of the thread (@waking), or of its event
+ * @message: index in states->messages
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int path_add_arrival(struct path_states *states, __u32 node, __u32 tid, __u64 tick,
+		     __u32 message, bool waking);
+
+/*
  * path_split - split a time of a thread, after all states were added
  * @from, @until: ticks
- * @ret: the whole; ret->parts, sorted by length, has the parts, whose sum is ret->ns
+ * @ret: the whole; ret->parts has the parts, whose sum is ret->ns, sorted by the length of the
+ *	parts of the same state and call together
  *
  * To be freed by path_part_free(), also after an error. Returns 0 or -ENOMEM.
  */
@@ -47,6 +109,27 @@ int path_split(const struct path_states *states, __u32 node, __u32 tid, __u64 fr
 	       struct path_part *ret);
 void path_part_free(struct path_part *part);
 void path_states_free(struct path_states *states);
+
+/* ---- arrivals.c ------------------------------------------------------------ */
+
+struct arrivals {
+	struct tsct_messages messages;
+	struct arrivals_cpu *cpus;	/* by location */
+	bool *has_calls;		/* by node: its system calls are recorded */
+	__u64 nr_sends;			/* number of sends so far; they are counted from 1 */
+	__u64 *resent;			/* numbers of sends that repeat an earlier one */
+	__u32 nr_resent;
+};
+
+struct explain_job;
+
+/* Return 0 or -errno; to be freed also after an error. */
+int arrivals_init(struct explain_job *job);
+void arrivals_free(struct explain_job *job);
+
+/* Callback of the walk for states: adds messages to job->path. */
+int arrivals_take(struct tsct_export *states, const struct tsct_export_event *ev);
+void arrivals_finish(struct explain_job *job);	/* after the walk */
 
 /* ---- cmd_explain.c --------------------------------------------------------- */
 
@@ -63,17 +146,20 @@ struct explained {
 };
 
 struct explain_job {
-	struct tsct_export x;		/* first: callbacks get its address */
+	struct tsct_export x;	/* the walk for the spans; first: callbacks get its address */
+	struct tsct_export states;	/* the walk for the states of threads */
 	const char *dir, *id;
 	char *name;
 	bool slowest, json, all;
 	__u32 wanted;			/* number of spans to explain */
+	/* as `chosen` says, the first ones, up to `wanted`, are those of the spans so far */
 	struct explained *spans;
 	__u32 nr;
+	bool chosen;
 	__u64 found;			/* number of spans of the name with a known length */
 	char near[TSCT_EVENT_NAME_MAX];	/* a name like the wanted one; "": none */
-	struct tsct_states states;
 	struct path_states path;
+	struct arrivals arrivals;
 	struct progress progress;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Output of trace-ctl explain: text and JSON */
 #include <inttypes.h>
+#include <string.h>
 
 #include "explain.h"
 #include "lib/syscalls/syscalls.h"
@@ -28,25 +29,66 @@ static const char *call_name(__s64 number, char text[32])
 	return text;
 }
 
-static json_t *json_part(const struct explain_job *j, __u32 node, const struct path_part *part)
+/* Returns what the call of a part waits on, "of fd 3" or "at 0x1000", a futex; "": unknown */
+static const char *object_of(const struct path_part *part, char text[32])
 {
-	json_t *parts = json_array(), *json;
-	char text[32];
+	const struct tsct_syscall *call = part->call < 0 ? NULL :
+		tsct_syscall_by_number((__u64)part->call);
+
+	*text = '\0';
+	if (!call || part->object == TSCT_STATE_NO_OBJECT)
+		return text;
+	if (call->args[0].class == TSCT_SYSCALL_FD)
+		snprintf(text, 32, "of fd %d", (int)part->object);
+	else if (!strcmp(call->name, "futex"))
+		snprintf(text, 32, "at 0x%llx", (unsigned long long)part->object);
+	return text;
+}
+
+/* Names of the causes in JSON, in place of a state; NULL: the state */
+static const char *const cause_names[] = {
+	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending", [PATH_FLIGHT] = "in flight",
+};
+
+static json_t *json_known(__u64 number)
+{
+	return number > INT64_MAX ? json_null() : json_integer((json_int_t)number);
+}
+
+static json_t *json_thread(const struct path_part *part, bool wanted)
+{
+	return wanted && part->other >= 0 ? json_integer(part->other) : json_null();
+}
+
+static json_t *json_part(const struct explain_job *j, const struct path_part *part)
+{
+	const bool woken = part->cause == PATH_STATE && part->state == TSCT_STATE_BLOCKED;
+	const bool waits = woken || part->cause == PATH_MESSAGE ||
+		part->state == TSCT_STATE_OFF_CPU;
+	const bool sent = part->cause >= PATH_MESSAGE;
+	const char *const cause = cause_names[part->cause];
+	json_t *parts = json_array();
+	char call[32], object[32];
 	__u32 i;
 
 	for (i = 0; i < part->nr_parts; i++)
-		json_array_append_new(parts, json_part(j, node, &part->parts[i]));
-	json = json_pack("{ss sI sI so so so so so}", "state", tsct_state_names[part->state],
-		"ns", (json_int_t)part->ns, "pieces", (json_int_t)part->pieces,
-		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, text)),
-		"woken_by", part->state == TSCT_STATE_BLOCKED && part->other >= 0 ?
-		json_integer(part->other) : json_null(),
-		"behind", part->state == TSCT_STATE_RUNNABLE && part->other >= 0 ?
-		json_integer(part->other) : json_null(),
+		json_array_append_new(parts, json_part(j, &part->parts[i]));
+	return json_pack("{ss so so sI so so so so so so so so so so}",
+		"state", cause ?: tsct_state_names[part->state],
+		"ns", path_is_unknown(part) ? json_null() : json_integer((json_int_t)part->ns),
+		"bound_ns", json_known(part->bound_ns), "pieces", (json_int_t)part->pieces,
+		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, call)),
+		"object", *object_of(part, object) ? json_string(object + 3) : json_null(),
+		"uninterruptible", waits ? json_boolean(part->uninterruptible) : json_null(),
+		"woken_by", json_thread(part, woken),
+		"holder", json_thread(part, woken && part->released),
+		"behind", json_thread(part, part->cause == PATH_BEHIND),
+		"sender", json_thread(part, sent),
+		"sender_node", sent ?
+		ctl_json_text(tsct_recording_node_name(j->x.rec, part->node)) : json_null(),
 		"other_name", part->other > 0 ?
-		ctl_json_text(name_of(j, node, (__u32)part->other, part->tick)) : json_null(),
-		"parts", parts);
-	return json;
+		ctl_json_text(name_of(j, part->node, (__u32)part->other, part->tick)) :
+		json_null(), "parts", parts);
 }
 
 json_t *explain_json(const struct explain_job *j)
@@ -58,7 +100,7 @@ json_t *explain_json(const struct explain_job *j)
 	for (s = j->spans; s < j->spans + j->nr; s++) {
 		parts = json_array();
 		for (i = 0; i < s->whole.nr_parts; i++)
-			json_array_append_new(parts, json_part(j, s->node, &s->whole.parts[i]));
+			json_array_append_new(parts, json_part(j, &s->whole.parts[i]));
 		row = json_pack("{so sI so sI so sI sI so so}", "name", ctl_json_text(s->name),
 			"node", (json_int_t)s->node,
 			"node_name", ctl_json_text(tsct_recording_node_name(j->x.rec, s->node)),
@@ -88,29 +130,78 @@ static void print_thread(const struct explain_job *j, __u32 node, __u32 tid, __u
 	putchar(')');
 }
 
-/* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
-static void print_what(const struct explain_job *j, __u32 node, const struct path_part *part)
+static void print_node(const struct explain_job *j, __u32 node)
 {
-	char call[32];
+	view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, node));
+}
 
+/* Prints the part of a wait for a message, on its way from a node, or not sent yet. */
+static void print_message(const struct explain_job *j, const struct path_part *part)
+{
+	if (part->cause != PATH_SENT) {
+		fputs(part->cause == PATH_FLIGHT ? "in flight from " :
+		      "lost or late: sent again by ", stdout);
+		print_node(j, part->node);
+		return;
+	}
+	if (part->other > 0)
+		print_thread(j, part->node, (__u32)part->other, part->tick);
+	fputs(part->other > 0 ? " on " : "an interrupt on ", stdout);
+	print_node(j, part->node);
+	fputs(" had not sent it", stdout);
+}
+
+/* Prints the thread that ran on the CPU for which another one waited. */
+static void print_behind(const struct explain_job *j, const struct path_part *part)
+{
+	if (part->other > 0) {
+		fputs("behind ", stdout);
+		print_thread(j, part->node, (__u32)part->other, part->tick);
+	} else {
+		fputs("behind an unknown thread, or an idle CPU", stdout);
+	}
+}
+
+/* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
+static void print_what(const struct explain_job *j, const struct path_part *part)
+{
+	char call[32], object[32];
+
+	if (part->cause == PATH_BEHIND) {
+		print_behind(j, part);
+		return;
+	}
+	if (cause_names[part->cause]) {
+		print_message(j, part);
+		return;
+	}
 	fputs(part->state == TSCT_STATE_RUNNING ? "on CPU" : tsct_state_names[part->state], stdout);
 	if (part->call >= 0)
 		printf(" in %s", call_name(part->call, call));
+	if (*object_of(part, object))
+		printf(" %s", object);
+	if (part->uninterruptible)
+		fputs(", uninterruptible", stdout);
+	if (part->cause == PATH_MESSAGE) {
+		fputs(", until a message of ", stdout);
+		if (part->other > 0) {
+			print_thread(j, part->node, (__u32)part->other, part->tick);
+			fputs(" on ", stdout);
+		}
+		print_node(j, part->node);
+		return;
+	}
 	if (part->state == TSCT_STATE_OFF_CPU)
 		fputs(", woken by an unknown thread", stdout);
-	if (part->other < 0) {
-		fputs(part->state == TSCT_STATE_RUNNABLE ? ", the CPU's thread is unknown" :
-		      part->state == TSCT_STATE_BLOCKED ? ", not woken" : "", stdout);
+	if (part->state != TSCT_STATE_BLOCKED)
+		return;
+	if (part->other <= 0) {
+		fputs(part->other ? ", not woken" : ", woken by an interrupt", stdout);
 		return;
 	}
-	fputs(part->state == TSCT_STATE_RUNNABLE ? ", behind " : ", woken by ", stdout);
-	if (!part->other) {
-		fputs(part->state == TSCT_STATE_RUNNABLE ? "no thread: the CPU was idle" :
-		      "an interrupt", stdout);
-		return;
-	}
-	print_thread(j, node, (__u32)part->other, part->tick);
-	if (part->state == TSCT_STATE_BLOCKED)
+	fputs(part->released ? ", released by " : ", woken by ", stdout);
+	print_thread(j, part->node, (__u32)part->other, part->tick);
+	if (!part->released)
 		fputs(" or an interrupt", stdout);
 }
 
@@ -127,12 +218,21 @@ static void print_parts(const struct explain_job *j, const struct explained *s,
 			rest += part->ns;
 			continue;
 		}
-		printf("%12.3f ms %5.1f %% %*s", (double)part->ns * 1e-6,
-		       100.0 * (double)part->ns / (double)(s->ns ?: 1), indent, "");
-		print_what(j, s->node, part);
+		if (path_is_unknown(part))
+			printf("%12s            %*s", "unknown", indent, "");
+		else
+			printf("%12.3f ms %5.1f %% %*s", (double)part->ns * 1e-6,
+			       100.0 * (double)part->ns / (double)(s->ns ?: 1), indent, "");
+		print_what(j, part);
 		if (part->pieces > 1)
 			printf(" (%" PRIu64 " times)", (uint64_t)part->pieces);
-		puts(part->nr_parts ? "; that thread meanwhile:" : "");
+		if (part->bound_ns > INT64_MAX)
+			fputs(", by clocks that were not compared", stdout);
+		else if (part->bound_ns)
+			printf(path_is_unknown(part) ? ", less than the bound of %.3f ms" :
+			       ", +- %.3f ms", (double)part->bound_ns * 1e-6);
+		puts(!part->nr_parts ? "" : part->cause == PATH_MESSAGE ? "; until it came:" :
+		     part->state == TSCT_STATE_RUNNABLE ? ":" : "; that thread meanwhile:");
 		print_parts(j, s, part, indent + 2);
 	}
 	if (rest)

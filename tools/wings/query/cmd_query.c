@@ -32,8 +32,11 @@ struct query_job {
 
 /* ---- options ----------------------------------------------------------- */
 
+enum { KEY_JSON = 256 };
+
 static const struct argp_option options[] = {
-	{ "json", OPTION_FLAG(struct query_job, json), NULL, 0, "print one JSON object per row", 0 },
+	{ "json", KEY_JSON, "exact", OPTION_ARG_OPTIONAL, "print one JSON object per row; exact:"
+	  " integers beyond 2^53 are numbers, not strings, and real numbers may be NaN and Infinity", 0 },
 	{ "csv", OPTION_FLAG(struct query_job, csv), NULL, 0, "print CSV, with a line of names", 0 },
 	{ "output", 'o', "FILE", 0, "write a database of SQLite, with the rows in its table"
 	  " `result`; without QUERY: with all tables", 0 },
@@ -48,6 +51,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &j->q.filter; break;
 	case 'o': j->output = arg; break;
+	case KEY_JSON:
+		j->json = true;
+		j->q.exact = arg && !option_choice(state, "--json", arg, (const char *[]) { "exact" }, 1,
+						   "exact, or no value");
+		break;
 	case 'q': j->quiet = true; break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
@@ -478,7 +486,7 @@ static int print(struct query_job *j, sqlite3_stmt *stmt)
 {
 	int err;
 
-	err = query_print(stmt, j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
+	err = query_print(stmt, j->q.exact ? QUERY_EXACT : j->json ? QUERY_JSON : j->csv ? QUERY_CSV : QUERY_TABLE,
 			  &j->q.progress);
 	if (fflush(stdout) || ferror(stdout))
 		return EXIT_FAILED;

@@ -34,6 +34,7 @@ struct query {
 	struct tsct_selection selection;
 	struct tsct_identity identity;	/* by query_identity() */
 	bool has_identity;
+	bool exact;		/* fields as JSON are those of QUERY_EXACT */
 	__s64 begin_ns;
 	/* definitions that have events, sorted by name without regard to case, then kind */
 	struct query_type *types;
@@ -110,9 +111,9 @@ void query_fill_states(struct query_rows *r);
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
 
-/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length; 0:
- * out of memory. */
-size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e);
+/* Replaces @text by the fields of an event as a JSON object with a NUL. @exact: as for
+ * QUERY_EXACT. Returns its length; 0: out of memory. */
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bool exact);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {
@@ -194,7 +195,14 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 
 /* ---- results: query_output.c ------------------------------------------- */
 
-enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
+/* QUERY_EXACT: JSON in which no number is a text: integers have all digits, and real numbers may be
+ * NaN and Infinity; a value that is JSON is part of it. For Python's module json */
+enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
+
+#define QUERY_SUBTYPE_JSON	'J'	/* SQLite's mark of a text that is JSON */
+
+/* Writes a real number for QUERY_EXACT; returns the end of the text. @single: it was a float */
+char *query_put_exact_real(char *at, double value, bool single);
 
 /* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
  * or the error of a step. */

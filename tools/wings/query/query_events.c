@@ -556,7 +556,17 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 	put_value(to, &c->text, &v);
 }
 
-size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
+static char *put_exact(char *at, const struct tsct_value *v)
+{
+	if (tsct_value_is_float(v))
+		return query_put_exact_real(at, tsct_value_double(v), v->field->type == TSCT_TYPE_F32);
+	if (!tsct_value_is_integer(v) || tsct_value_syscall(v))
+		return tsct_value_put_json(at, v);
+	return tsct_value_exceeds_s64(v) ? tsct_digits_unsigned(at, (__u64)tsct_value_integer(v)) :
+		tsct_digits_signed(at, tsct_value_integer(v));
+}
+
+size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bool exact)
 {
 	struct tsct_value v;
 	unsigned int nr = 0;
@@ -571,7 +581,7 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e)
 	*at++ = '{';
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
-		at = tsct_value_put_json(at, &v);
+		at = exact ? put_exact(at, &v) : tsct_value_put_json(at, &v);
 	}
 	strcpy(at, "}");
 	text->len = (size_t)(at + 1 - text->at);
@@ -648,12 +658,14 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	case NAME: put_name(to, &c->text, e->def->name); break;
 	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
 	default:
-		len = t->all ? query_fields(&c->text, e) : 0;
+		len = t->all ? query_fields(&c->text, e, t->q->exact) : 0;
 		if (len)
 			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
-		else if (t->all)
+		if (len && t->q->exact)
+			sqlite3_result_subtype(to, QUERY_SUBTYPE_JSON);
+		if (t->all && !len)
 			sqlite3_result_error_nomem(to);
-		else
+		else if (!t->all)
 			put_field(to, c, &t->columns.layouts[t->numbers[e->stream]
 				  [c->scan.s->id - TSCT_ID_FIRST] - 1], (__u32)column - FIELDS);
 	}

@@ -84,6 +84,12 @@ static void add_value(struct tsct_text *to, sqlite3_stmt *stmt, int i, bool esca
 	to->len += (size_t)(at - begin);
 }
 
+char *query_put_exact_real(char *at, double value, bool single)
+{
+	return isfinite(value) ? tsct_json_put_real(at, value, single) :
+		stpcpy(at, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+}
+
 static void add_json_text(struct tsct_text *to, const char *text, size_t len)
 {
 	char *at = tsct_text_reserve(to, TSCT_JSON_TEXT(len));
@@ -92,9 +98,36 @@ static void add_json_text(struct tsct_text *to, const char *text, size_t len)
 		to->len += (size_t)(tsct_json_put_text(at, text, len) - at);
 }
 
-static void add_json(struct tsct_text *to, sqlite3_stmt *stmt, int i)
+/* Appends a value for readers that know all integers, and no number as a text. Returns false if
+ * the value is the same in other JSON. */
+static bool add_exact(struct tsct_text *to, sqlite3_stmt *stmt, int i)
+{
+	char number[TSCT_JSON_NUMBER], *end = number;
+
+	switch (sqlite3_column_type(stmt, i)) {
+	case SQLITE_INTEGER:
+		end = tsct_digits_signed(number, sqlite3_column_int64(stmt, i));
+		break;
+	case SQLITE_FLOAT:
+		end = query_put_exact_real(number, sqlite3_column_double(stmt, i), false);
+		break;
+	case SQLITE_TEXT:
+		if (sqlite3_value_subtype(sqlite3_column_value(stmt, i)) != QUERY_SUBTYPE_JSON)
+			return false;
+		tsct_text_add(to, (const char *)sqlite3_column_text(stmt, i),
+			      (size_t)sqlite3_column_bytes(stmt, i));
+		return true;
+	}
+	tsct_text_add(to, number, (size_t)(end - number));
+	return end > number;
+}
+
+static void add_json(struct tsct_text *to, sqlite3_stmt *stmt, int i, bool exact)
 {
 	char number[TSCT_JSON_NUMBER];
+
+	if (exact && add_exact(to, stmt, i))
+		return;
 
 	switch (sqlite3_column_type(stmt, i)) {
 	case SQLITE_NULL: tsct_text_add(to, "null", 4); break;
@@ -119,7 +152,7 @@ static void add_json(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 
 /* ---- forms ------------------------------------------------------------- */
 
-static void add_json_row(struct tsct_text *to, sqlite3_stmt *stmt, char **names)
+static void add_json_row(struct tsct_text *to, sqlite3_stmt *stmt, char **names, bool exact)
 {
 	const int nr = sqlite3_column_count(stmt);
 	int i;
@@ -128,7 +161,7 @@ static void add_json_row(struct tsct_text *to, sqlite3_stmt *stmt, char **names)
 		tsct_text_add(to, i ? "," : "{", 1);
 		add_json_text(to, names[i], strlen(names[i]));
 		tsct_text_add(to, ":", 1);
-		add_json(to, stmt, i);
+		add_json(to, stmt, i, exact);
 	}
 	tsct_text_add(to, "}\n", 2);
 }
@@ -270,8 +303,8 @@ int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progr
 	if (!text.failed && form == QUERY_TABLE)
 		add_aligned_row(&a, &text, NULL, names);
 	while (!text.failed && !a.cells.failed && (ret = sqlite3_step(stmt)) == SQLITE_ROW) {
-		if (form == QUERY_JSON)
-			add_json_row(&text, stmt, names);
+		if (form == QUERY_JSON || form == QUERY_EXACT)
+			add_json_row(&text, stmt, names, form == QUERY_EXACT);
 		else if (form == QUERY_CSV)
 			add_csv_row(&text, stmt);
 		else

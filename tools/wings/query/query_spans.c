@@ -3,26 +3,18 @@
  * the events, as exports and stat do. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
-#include "lib/export/export.h"
-#include "lib/export/thread_state.h"
+#include "lib/export/messages.h"
 #include "lib/clockpage/clock_params.h"
-#include "lib/query/message_match.h"
 #include "query.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
-
-#define MESSAGES_OPEN	(1U << 20)	/* messages that wait for their receive */
-#define POLL_EVENTS	65536	/* events between two looks at signals */
-#define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
 
 struct span_walk {
 	struct tsct_export x;		/* first: callbacks get its address */
 	struct query_rows *rows;
 	bool calls;			/* system calls, not slices */
-	/* sends; receives whose send was not read yet, as times of nodes differ */
-	struct tsct_message_matcher *sends, *early;
+	struct tsct_messages messages;
 	struct tsct_error_cursor error_at;
 	struct tsct_text text;
 };
@@ -38,7 +30,7 @@ static int poll_walk(struct tsct_export *x)
 
 static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 {
-	if (e && !query_fields(&w->text, e))
+	if (e && !query_fields(&w->text, e, w->rows->q->exact))
 		w->rows->err = -ENOMEM;
 	query_put_text(w->rows, e && w->text.len ? w->text.at : NULL);
 }
@@ -81,11 +73,13 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 
 /* ---- messages ---------------------------------------------------------- */
 
-static int put_message(struct span_walk *w, const struct tsct_message_end *send,
+/* Callback of messages: of an end, `row` is the tid, `bytes` the index of the definition. */
+static int put_message(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive)
 {
-	const struct tsct_recording *rec = w->x.rec;
 	const struct tsct_message_end *const ends[] = { send, receive };
+	struct span_walk *w = arg;
+	const struct tsct_recording *rec = w->x.rec;
 	struct query_rows *r = w->rows;
 	__u64 error = 0;
 	int i;
@@ -105,89 +99,17 @@ static int put_message(struct span_walk *w, const struct tsct_message_end *send,
 	return query_end_row(r);
 }
 
-/* Of a tsct_message_end, `row` is the tid, `bytes` the index of the definition, and `own_ns` the
- * time on the common axis. */
 static int take_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct span_walk *w = (struct span_walk *)x;
-	struct tsct_message_end end = {
-		.tick = ev->e->tick, .own_ns = ev->ns, .node = ev->node, .row = ev->e->tid,
-		.bytes = ev->def,
-	};
-	const struct tsct_message_end *other = NULL;
+	struct tsct_message_end end = { .row = ev->e->tid, .bytes = ev->def };
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 
-	if (!ev->message || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
-		return 0;
-	if (tsct_value_next(ev->e, &nr, &pos, &v))
+	if (ev->message && tsct_value_next(ev->e, &nr, &pos, &v))
 		end.number = (__u64)tsct_value_integer(&v);
-	if (ev->act == TSCT_ACT_RECEIVE) {
-		other = tsct_message_received(w->sends, ev->message, &end);
-		if (other)
-			return put_message(w, other, &end);
-		if (x->several_nodes)
-			tsct_message_sent(w->early, ev->message, &end);
-		return 0;
-	}
-	if (x->several_nodes)
-		other = tsct_message_received(w->early, ev->message, &end);
-	if (other && end.own_ns - other->own_ns < EARLY_MAX_NS)
-		return put_message(w, &end, other);
-	tsct_message_sent(w->sends, ev->message, &end);
-	return 0;
-}
-
-static int begin_messages(struct span_walk *w)
-{
-	struct tsct_messages_options options = { .room = MESSAGES_OPEN, .sends_only = true };
-
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
-	return tsct_message_matcher_new(&options, &w->sends) ?:
-		tsct_message_matcher_new(&options, &w->early);
-}
-
-/* ---- walks ------------------------------------------------------------- */
-
-static void walk(struct span_walk *w, bool messages)
-{
-	struct query *q = w->rows->q;
-	char why[256] = "";
-	int err;
-
-	w->x.recording = q->dir;
-	w->x.filter = q->filter;
-	w->x.poll = poll_walk;
-	w->x.closed = messages ? NULL : put_span;
-	err = messages ? begin_messages(w) : 0;
-	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
-	err = err ?: tsct_export_prepare(&w->x);
-	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, messages ? take_message : NULL);
-	progress_clear(&q->progress);
-	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
-	tsct_export_free(&w->x);
-	tsct_trace_close(w->x.trace);
-	tsct_message_matcher_free(w->sends);
-	tsct_message_matcher_free(w->early);
-	free(w->text.at);
-	w->rows->err = err;
-}
-
-void query_fill_spans(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r }, false);
-}
-
-void query_fill_calls(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r, .calls = true }, false);
-}
-
-void query_fill_messages(struct query_rows *r)
-{
-	walk(&(struct span_walk) { .rows = r }, true);
+	return tsct_messages_add(&w->messages, x, ev, &end);
 }
 
 /* ---- states of threads --------------------------------------------------- */
@@ -202,14 +124,15 @@ static void put_call(struct query_rows *r, __s64 number)
 	query_put_text(r, call ? call->name : *text ? text : NULL);
 }
 
-/* Callback of states */
-static int put_state(void *arg, const struct tsct_state_time *time)
+/* Callback of a walk without a filter: a state that begins before --from, or ends after --to, is
+ * whole. */
+static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	const bool running = time->state == TSCT_STATE_RUNNING;
 	const bool waits = time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
 	const struct tsct_thread *thread = time->thread;
 	const struct tsct_identity_thread *waker;
-	struct query_rows *r = arg;
+	struct query_rows *r = ((struct span_walk *)x)->rows;
 	const struct query *q = r->q;
 
 	if (!query_wants_node(q, thread->node) || !query_wants_time(q, time->from, time->until) ||
@@ -236,25 +159,49 @@ static int put_state(void *arg, const struct tsct_state_time *time)
 	return query_end_row(r);
 }
 
+/* ---- walks ------------------------------------------------------------- */
+
+static void walk(struct span_walk *w,
+		 int (*event)(struct tsct_export *x, const struct tsct_export_event *e))
+{
+	struct query *q = w->rows->q;
+	char why[256] = "";
+	int err;
+
+	w->x.recording = q->dir;
+	if (!w->x.state)
+		w->x.filter = q->filter;
+	w->x.poll = poll_walk;
+	w->messages = (struct tsct_messages) { .matched = put_message, .arg = w };
+	err = event ? tsct_messages_init(&w->messages) : 0;
+	err = err ?: tsct_trace_open(q->dir, query_report, q, &w->x.trace, why, sizeof(why));
+	err = err ?: tsct_export_prepare(&w->x);
+	err = err ?: tsct_export_walk(&w->x, w->x.trace, &w->x.threads, event);
+	progress_clear(&q->progress);
+	w->x.filter = (struct tsct_filter) { .from = NULL };	/* it is the query's */
+	tsct_export_free(&w->x);
+	tsct_trace_close(w->x.trace);
+	tsct_messages_free(&w->messages);
+	free(w->text.at);
+	w->rows->err = err;
+}
+
+void query_fill_spans(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r, .x.closed = put_span }, NULL);
+}
+
+void query_fill_calls(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r, .x.closed = put_span, .calls = true }, NULL);
+}
+
+void query_fill_messages(struct query_rows *r)
+{
+	walk(&(struct span_walk) { .rows = r }, take_message);
+}
+
 void query_fill_states(struct query_rows *r)
 {
-	struct tsct_states states = { .closed = put_state, .arg = r };
-	const struct tsct_recording *rec = r->q->rec;
-	struct tsct_trace *trace = NULL;
-	struct tsct_trace_event e;
-	__u64 last = rec->end, nr = 0;
-	char why[256];
-	int ret = 0, err;
-
-	err = tsct_trace_open(r->q->dir, query_report, r->q, &trace, why, sizeof(why));
-	err = err ?: tsct_states_init(&states, rec, query_identity(r->q), trace);
-	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
-		last = max(last, e.tick);
-		err = tsct_states_add(&states, &e);
-		if (!(++nr % POLL_EVENTS) && output_interrupted())
-			err = -EINTR;
-	}
-	r->err = err ?: ret ?: tsct_states_finish(&states, last);
-	tsct_states_free(&states);
-	tsct_trace_close(trace);
+	walk(&(struct span_walk) { .rows = r, .x.state = put_state }, NULL);
 }

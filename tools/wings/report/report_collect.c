@@ -30,12 +30,16 @@ static bool has_room(const struct report *r)
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
 }
 
-static void put_edge(struct report *r, struct tsct_text *to, const struct edge *edge)
+static void put_edge(struct report *r, struct tsct_text *to, const struct tsct_trace_event *e)
 {
-	bytes_varint(to, edge->cpu);
-	bytes_varint(to, r->seen[edge->def].index);
-	bytes_varint(to, edge->len);
-	tsct_text_add(to, edge->payload, edge->len < EDGE_KEPT ? edge->len : EDGE_KEPT);
+	const __u32 def = tsct_export_def_of(&r->x, e);
+	__u8 payload[EDGE_KEPT];
+	const __u32 len = report_payload(r, def, e, payload);
+
+	bytes_varint(to, e->cpu);
+	bytes_varint(to, r->seen[def].index);
+	bytes_varint(to, len);
+	tsct_text_add(to, payload, len < EDGE_KEPT ? len : EDGE_KEPT);
 }
 
 /* ---- sums of events ---------------------------------------------------------- */
@@ -48,7 +52,7 @@ static __u32 strip_def(const struct report *r, __u32 def)
 static int sum_span(struct report *r, const struct span *span, __u32 row)
 {
 	const __u64 from = report_time(r, span->from_ns), to = report_time(r, span->to_ns);
-	const __u32 def = span->begin ? span->begin->def : span->end->def;
+	const __u32 def = tsct_export_def_of(&r->x, span->begin);
 	const __u64 width = report_bin_ns(r);
 	__u64 bin, low, high;
 	struct strip *s;
@@ -58,7 +62,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	if (!s)
 		return -ENOMEM;
 	/* Counts the span's begin event and end event in the bins of their times. */
-	s->count[from / width] += span->begin ? 1 : 0;
+	s->count[from / width]++;
 	s->count[to / width] += span->end ? 1 : 0;
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
@@ -211,7 +215,6 @@ static void note_message(struct report *r, const struct tsct_export_event *ev)
 static int take_moment(struct report *r, const struct tsct_export_event *ev)
 {
 	const __u32 row = r->row_of[ev->thread->index];
-	struct edge edge;
 	struct strip *s;
 
 	if (!report_single(r, ev->def) || !has_room(r) || report_row_is_shared(row)) {
@@ -222,35 +225,42 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 		r->summed++;
 		return ev->act == TSCT_ACT_COUNT ? sum_values(r, ev) : 0;
 	}
-	edge_make(&edge, &r->x, ev);
 	bytes_varint(&r->moments, ev->ns - r->last_moment);
 	bytes_varint(&r->moments, row);
 	bytes_varint(&r->moments, ev->act == TSCT_ACT_ORPHAN ? MOMENT_ORPHAN :
 		     ev->act == TSCT_ACT_COUNT ? MOMENT_COUNTER :
 		     ev->act == TSCT_ACT_SEND ? MOMENT_SEND :
 		     ev->act == TSCT_ACT_RECEIVE ? MOMENT_RECEIVE : MOMENT_PLAIN);
-	put_edge(r, &r->moments, &edge);
+	put_edge(r, &r->moments, ev->e);
 	r->last_moment = ev->ns;
 	r->nr_moments++;
 	r->shown++;
 	return 0;
 }
 
-/* Callback at the end of a span: draws the span individually, or adds it to the sums. */
-static int take_span(void *arg, const struct span *span)
+/* Returns true for a span that is drawn individually. */
+static bool is_wanted(const struct report *r, const struct span *span)
 {
-	struct report *r = arg;
+	const __u64 ns = (__u64)span->to_ns - (__u64)span->from_ns;
+
+	return !span->begin || ns >= (__u64)r->longer_ns ||
+		report_single(r, tsct_export_def_of(&r->x, span->begin)) ||
+		(span->type != SPAN_RUN && !span->no_end && ns >= r->slowest_ns &&
+		 tsct_index_find(&r->slowest, span->row, (__u64)span->from_ns) !=
+		 TSCT_INDEX_NONE);
+}
+
+/* Callback at the end of a span: draws the span individually, or adds it to the sums. */
+static int take_span(struct report *r, const struct span *span)
+{
 	const bool run = span->type == SPAN_RUN;
 	const __u32 row = run ? span->row : r->row_of[span->row];
-	const struct edge *edge = span->begin ? span->begin : span->end;
-	const bool wanted = !edge || report_single(r, edge->def) ||
-		(__u64)span->to_ns - (__u64)span->from_ns >= (__u64)r->longer_ns;
 	struct tsct_text *to = &r->spans;
 
 	if (run && span->name >= r->nr_row_of)
 		return -EBUSY;
-	if (!wanted || !has_room(r) || (!run && report_row_is_shared(row)))
-		return edge ? sum_span(r, span, row) : 0;
+	if (!is_wanted(r, span) || !has_room(r) || (!run && report_row_is_shared(row)))
+		return span->begin ? sum_span(r, span, row) : 0;
 	bytes_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
 		     (span->no_end ? NO_END : 0));
 	bytes_varint(to, row);
@@ -284,7 +294,7 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 		tsct_export_process(x, ev->thread);
 	ev->thread->renamed = false;
 	err = report_flame_note(r, ev) ?:
-		spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
+		report_run_note(r, ev, &taken);
 	note_message(r, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
@@ -325,18 +335,14 @@ int report_take(struct report *r)
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->x.state = report_flame_state;
-	r->tracker = spans_new(&r->x, take_span, r);
-	if (!r->tracker)
-		err = -ENOMEM;
-	if (!err)
-		err = tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:
-			begin_messages(r) ?:
-			tsct_export_run(&r->x) ?:
-			spans_finish(r->tracker, r->end_ns) ?:
-			take_gaps(r);
+	r->span_done = take_span;
+	err = report_runs_begin(r) ?:
+		tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:
+		begin_messages(r) ?:
+		tsct_export_run(&r->x) ?:
+		report_runs_finish(r) ?:
+		take_gaps(r);
 	if (!err && (r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
-	spans_free(r->tracker);
-	r->tracker = NULL;
 	return err;
 }

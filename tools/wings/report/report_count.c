@@ -67,15 +67,14 @@ static __u64 shortest_of(__u32 length)
 	return log < 2 ? 1ULL << log : (4ULL + length % 4) << (log - 2);
 }
 
-static int note_span(void *arg, const struct span *span)
+static int note_span(struct report *r, const struct span *span)
 {
 	const __u64 ns = (__u64)span->to_ns - (__u64)span->from_ns;
-	struct report *r = arg;
 	struct group *group;
 
 	if (!span->begin)
 		return 0;
-	group = &r->groups[r->seen[span->begin->def].group];
+	group = &r->groups[r->seen[tsct_export_def_of(&r->x, span->begin)].group];
 	if (!group->lengths)
 		group->lengths = calloc(LENGTHS, sizeof(*group->lengths));
 	if (!group->lengths)
@@ -88,9 +87,9 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct report *r = (struct report *)x;
 	struct seen *seen = &r->seen[ev->def];
-	struct edge edge;
+	__u8 payload[EDGE_KEPT];
+	__u32 bin, len;
 	bool taken;
-	__u32 bin;
 
 	if (!r->has_origin) {
 		r->has_origin = true;
@@ -105,14 +104,13 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->groups[seen->group].events++;
 	/* Adds an upper limit of the space that the event takes in the HTML file,
 	 * bytes. */
-	edge_make(&edge, x, ev);
-	r->groups[seen->group].bytes += 20 +
-		(edge.len < EDGE_KEPT ? edge.len : EDGE_KEPT);
+	len = report_payload(r, ev->def, ev->e, payload);
+	r->groups[seen->group].bytes += 20 + (len < EDGE_KEPT ? len : EDGE_KEPT);
 	r->nodes[ev->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
 	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin) ?:
-		spans_note(r->tracker, r->threads, r->cpu_of[ev->e->location], ev, &taken);
+		report_run_note(r, ev, &taken);
 }
 
 /* ---- choice of events drawn individually --------------------------------- */
@@ -123,6 +121,30 @@ static int compare_fewer(const void *a, const void *b)
 
 	return x->events != y->events ? (x->events > y->events) -
 		(x->events < y->events) : (x > y) - (x < y);
+}
+
+/* Chooses the slowest spans of each name, which are drawn individually in any case. @events,
+ * @bytes: room of the page, of which theirs is taken */
+static int keep_slowest(struct report *r, __u64 *events, __u64 *bytes)
+{
+	__u64 left = *events / 8 < SLOWEST_KEPT ? *events / 8 : SLOWEST_KEPT;
+	const struct span_group *g;
+	unsigned int rank;
+
+	for (rank = 0; rank < SLOWEST; rank++)
+		for (g = r->figures.groups; g < r->figures.groups + r->figures.nr_groups; g++) {
+			if (rank >= g->nr_slow || !left)
+				continue;
+			if (tsct_index_add(&r->slowest, g->slow[rank].row,
+					   (__u64)g->slow[rank].begin_ns) == TSCT_INDEX_NONE)
+				return -ENOMEM;
+			if (!r->slowest_ns || g->slow[rank].length_ns < r->slowest_ns)
+				r->slowest_ns = g->slow[rank].length_ns;
+			left--;
+			*events -= 2;
+			*bytes -= 2 * (20 + EDGE_KEPT);
+		}
+	return 0;
 }
 
 /* Chooses the groups of event definitions whose events are all drawn individually. Groups
@@ -313,23 +335,21 @@ int report_look(struct report *r, struct tsct_trace *trace)
 
 	r->threads = &threads;
 	r->looking = true;
-	r->tracker = spans_new(&r->x, note_span, r);
-	if (!err && !r->tracker)
-		err = -ENOMEM;
-	if (!err)
-		err = tsct_export_walk(&r->x, trace, &threads, look_at);
+	r->span_done = note_span;
+	r->figures.rec = r->x.rec;
+	err = err ?: report_runs_begin(r) ?: tsct_export_walk(&r->x, trace, &threads, look_at);
 	if (!err) {
 		set_end(r);
-		err = spans_finish(r->tracker, r->end_ns);
+		err = report_runs_finish(r);
 	}
+	span_figures_sort(&r->figures);
 	if (!err)
-		err = choose_groups(r, &events, &bytes);
+		err = keep_slowest(r, &events, &bytes) ?:
+			choose_groups(r, &events, &bytes);
 	if (!err) {
 		choose_length(r, events, bytes);
 		err = choose_rows(r, &threads);
 	}
-	spans_free(r->tracker);
-	r->tracker = NULL;
 	r->looking = false;
 	/* The second pass over the recording counts slices without a begin (orphans) and
 	 * interrupted slices (cuts) again. */

@@ -110,6 +110,7 @@ static int put_page(struct job *j)
 	report_begin(to, "Recording", r->x.recording, true);
 	report_tables_head(r, to);
 	put_timeline(r, to);
+	report_figures(r, to);
 	report_tables(r, to);
 	err = report_flame_put(r, to) ?: report_sync_part(r, to) ?: report_data(r, to);
 	report_end(to, true);
@@ -182,6 +183,9 @@ static void free_report(struct report *r)
 	free(r->groups);
 	free(r->nodes);
 	free(r->cpu_of);
+	free(r->runs);
+	span_figures_free(&r->figures);
+	tsct_index_free(&r->slowest);
 	free(r->row_of);
 	free(r->gaps);
 	free(r->moments.at);
@@ -192,15 +196,6 @@ static void free_report(struct report *r)
 	tsct_message_matcher_free(r->sends);
 	tsct_message_matcher_free(r->early);
 	tsct_export_free(&r->x);
-}
-
-static int end_slices(struct tsct_export *x, const struct tsct_export_event *ev)
-{
-	struct spans *tracker = ((struct report *)x)->tracker;
-
-	return ev->act == TSCT_ACT_CLOSE ?
-		spans_end_slice(tracker, ev->thread->index, ev->frame, ev->e) :
-		spans_end_thread(tracker, ev->thread->index, ev->e);
 }
 
 int report_trace(struct report_options *o)
@@ -219,8 +214,7 @@ int report_trace(struct report_options *o)
 	x->recording = o->recording;
 	x->filter = o->filter;
 	x->poll = poll_job;
-	x->slices.size = sizeof(struct open_span);
-	x->ended = end_slices;
+	x->closed = report_span_closed;
 	if (!view_open(o->recording, &x->trace)) {
 		err = tsct_export_prepare(x);
 		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))

@@ -13,21 +13,11 @@
 #include "lib/base/index.h"
 #include "lib/export/export.h"
 #include "lib/export/stacks.h"
+#include "tools/shared/span_figures.h"
 
 /* ---- spans: report_spans.c --------------------------------------------------- */
 
 #define EDGE_KEPT	256	/* largest number of a payload's bytes that the page shows */
-
-/* The event that begins or ends a span */
-struct edge {
-	__s64 ns;
-	__u32 cpu, def, len;
-	__u8 payload[EDGE_KEPT];
-};
-
-/* Copies an event. The fields of a system call are copied as texts, each with its NUL. */
-void edge_make(struct edge *edge, const struct tsct_export *x,
-	       const struct tsct_export_event *ev);
 
 enum span_type { SPAN_SLICE, SPAN_CALL, SPAN_RUN };
 
@@ -38,49 +28,41 @@ struct span {
 	/* index of definition or thread, or system call number */
 	__s64 name;
 	__s64 from_ns, to_ns;
-	/* event that begins the span; NULL: the span began before the recording */
-	const struct edge *begin;
+	/* event that begins the span; NULL: a run that no recorded switch begins. Of a run, the
+	 * payload is cut to EDGE_KEPT bytes. */
+	const struct tsct_trace_event *begin;
 	/* event that ends the span; NULL: not recorded, or `type` is SPAN_RUN */
-	const struct edge *end;
+	const struct tsct_trace_event *end;
 	bool no_end;		/* the end is not recorded, so to_ns is not the span's end */
 	__u32 events;		/* number of recorded events that begin or end it: 0 to 2 */
 };
 
-/* An open span; the elements of x->slices have this type, too */
-struct open_span {
-	struct tsct_span span;
-	__u32 depth;
-	struct edge begin;
-};
+struct report;
+struct drawn_run;
 
-struct spans;
+/* Copies an event's payload as the page has it: that of a system call as texts. Returns its
+ * length, of which @payload has up to EDGE_KEPT bytes. */
+__u32 report_payload(const struct report *r, __u32 def, const struct tsct_trace_event *e,
+		     __u8 payload[EDGE_KEPT]);
 
-typedef int span_done(void *arg, const struct span *span);
+typedef int span_done(struct report *r, const struct span *span);
 
-/* Creates a search for spans. NULL: out of memory */
-struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg);
+/* The callback x->closed(): passes a slice or system call to r->span_done(). */
+int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *closed);
+
+/* Begins to find the times in which threads run on CPUs. Returns 0 or -ENOMEM. */
+int report_runs_begin(struct report *r);
 
 /*
- * spans_note - process an event
- * @threads: table of threads, found by their ids
- * @cpu: index of the event's CPU
- * @ret_taken: true if the event begins or ends a span
+ * report_run_note - process an event of a CPU
+ * @ret_taken: true if the event begins or ends a span, also a slice or system call
  *
- * Returns 0, the result of the callback done(), or -ENOMEM.
+ * Returns 0, the result of the callback r->span_done(), or -ENOMEM.
  */
-int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
-	       const struct tsct_export_event *ev, bool *ret_taken);
+int report_run_note(struct report *r, const struct tsct_export_event *ev, bool *ret_taken);
 
-/* Ends the open slice number @at of a thread without an end event, at the tick of @e; NULL: at the
- * end of the page. */
-int spans_end_slice(struct spans *spans, __u32 thread, __u32 at, const struct tsct_trace_event *e);
-
-/* The same for all open slices and calls of a thread. */
-int spans_end_thread(struct spans *spans, __u32 thread, const struct tsct_trace_event *e);
-
-/* Ends all spans that are still open, at @end_ns and without an end event. */
-int spans_finish(struct spans *spans, __s64 end_ns);
-void spans_free(struct spans *spans);
+/* Ends the times of the threads that still run. */
+int report_runs_finish(struct report *r);
 
 /* ---- the page ---------------------------------------------------------------- */
 
@@ -93,6 +75,7 @@ void spans_free(struct spans *spans);
 #define GAPS_MAX	20000
 #define KINDS_MAX	20000	/* largest number of event definitions */
 #define EVENTS_DEFAULT	200000
+#define SLOWEST_KEPT	4096	/* number of the slowest spans that are drawn individually */
 
 /* Limits of a page's data before base64, bytes: for events drawn individually, and for sums
  * of all other events */
@@ -178,7 +161,8 @@ struct report {
 	int fit;
 	bool looking;		/* flag: this is the first pass over the recording */
 	struct tsct_threads *threads;	/* threads found in the current pass */
-	struct spans *tracker;
+	span_done *span_done;		/* processes a span in the current pass */
+	struct drawn_run *runs;		/* threads that are known to run, by location */
 
 	/* Results of the first pass over the recording: */
 	__u64 events;
@@ -192,6 +176,11 @@ struct report {
 	__u32 *cpu_of;			/* tsct_recording_cpu_of() of each location */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
+	struct span_figures figures;	/* of the slices and system calls */
+	/* begins of the slowest spans, by thread and ns, that are drawn individually, and the least
+	 * of their lengths, ns */
+	struct tsct_index slowest;
+	__u64 slowest_ns;
 	__s64 longer_ns;		/* minimum length of the spans that are all
 					 * drawn individually, ns */
 
@@ -265,6 +254,9 @@ int report_data(struct report *r, FILE *to);
 void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
+
+/* Writes the tables of the lengths of spans (report_figures.c). */
+void report_figures(const struct report *r, FILE *to);
 
 /* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
  * section, if there are stacks. Both return 0 or -ENOMEM. state(): callback of the export */

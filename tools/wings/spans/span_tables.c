@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/table.h"
-#include "span_figures.h"
+#include "span_lengths.h"
 #include "tools/common/json.h"
 
 #define DETAILS		3	/* groups whose longest spans and histogram are printed by default */
@@ -101,9 +101,9 @@ json_t *span_figures_json(const struct stat_spans *s, bool calls)
 	json_t *all = json_array();
 	__u32 i;
 
-	for (i = 0; i < s->nr_groups; i++)
-		if (s->groups[i].is_call == calls)
-			json_array_append_new(all, json_group(s, &s->groups[i]));
+	for (i = 0; i < s->figures.nr_groups; i++)
+		if (s->figures.groups[i].is_call == calls)
+			json_array_append_new(all, json_group(s, &s->figures.groups[i]));
 	return all;
 }
 
@@ -209,8 +209,8 @@ void span_figures_print(const struct stat_figures *f, const struct stat_spans *s
 		return;
 	}
 	stat_list_print(f, &list, rows, NULL);
-	for (i = 0; i < s->nr_groups && row < details; i++)
-		if (s->groups[i].is_call == calls)
-			print_details(s, &s->groups[i], json_array_get(rows, row++));
+	for (i = 0; i < s->figures.nr_groups && row < details; i++)
+		if (s->figures.groups[i].is_call == calls)
+			print_details(s, &s->figures.groups[i], json_array_get(rows, row++));
 	json_decref(rows);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "span_figures.h"
+#include "span_lengths.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -41,7 +41,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_SPANS: (*s)->spans = true; break;
 	case KEY_CALLS: (*s)->calls = true; break;
-	case KEY_BY: (*s)->by = arg; break;
+	case KEY_BY: (*s)->figures.by = arg; break;
 	case KEY_PAIR:
 		(*s)->spans = true;
 		if (tsct_export_pair_add(&(*s)->x, arg))
@@ -82,17 +82,17 @@ static int check_by(const struct stat_spans *s)
 	const struct tsct_export_def *d;
 	__u32 i;
 
-	if (!s->by || !strcmp(s->by, "thread") || !strcmp(s->by, "node"))
+	if (!s->figures.by || !strcmp(s->figures.by, "thread") || !strcmp(s->figures.by, "node"))
 		return 0;
 	for (d = s->x.defs; d < s->x.defs + s->x.nr_defs; d++)
 		for (i = 0; is_counted(s, d) && i < d->def->nr_fields; i++) {
 			name = d->def->fields[i].name;
-			if (!strcmp(name, s->by))
+			if (!strcmp(name, s->figures.by))
 				return 0;
-			if (near_name(s->by, name))
+			if (near_name(s->figures.by, name))
 				near = name;
 		}
-	return ctl_fail(-ENOENT, "--by %s: no selected span has such a field%s%s%s", s->by,
+	return ctl_fail(-ENOENT, "--by %s: no selected span has such a field%s%s%s", s->figures.by,
 			near ? "; did you mean '" : "", near ? near : "; 'trace-ctl dump' shows"
 			" the fields; or use thread or node", near ? "'?" : "");
 }
@@ -116,6 +116,18 @@ static json_t *json_all(const struct stat_spans *s)
 			 "calls", s->calls ? span_figures_json(s, true) : json_null());
 }
 
+/* Callback of the walk: counts a span, if it is selected. */
+static int count_span(struct tsct_export *x, const struct tsct_closed_span *span)
+{
+	struct stat_spans *s = (struct stat_spans *)x;
+
+	if (!(span->is_call ? s->calls : s->spans) ||
+	    (s->selection.where && !tsct_where_matches(s->selection.where, span->begin_event,
+						       span->end_event)))
+		return 0;
+	return span_figures_add(&s->figures, span);
+}
+
 int stat_spans(struct stat_figures *f)
 {
 	struct stat_spans *s = f->spans;
@@ -130,15 +142,15 @@ int stat_spans(struct stat_figures *f)
 	s->where = (struct tsct_filter) {
 		.wheres = f->filter.wheres, .nr_wheres = f->filter.nr_wheres,
 	};
-	x->closed = span_figures_add;
-	f->rec = tsct_trace_recording(f->trace);
+	x->closed = count_span;
+	f->rec = s->figures.rec = tsct_trace_recording(f->trace);
 	err = tsct_export_prepare(x);
 	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, TSCT_TRACE_EVENTS, false,
 					 x->why, sizeof(x->why));
 	if (!err && check_by(s))
 		goto free_spans;
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
-	span_figures_sort(s);
+	span_figures_sort(&s->figures);
 	if (err)
 		ctl_error("%s: %s", f->dir, *x->why ? x->why : strerror(-err));
 	else if (f->json)
@@ -148,7 +160,7 @@ int stat_spans(struct stat_figures *f)
 	if (!err)
 		ret = view_print_missing(x->trace);
 free_spans:
-	span_figures_free(s);
+	span_figures_free(&s->figures);
 	tsct_selection_free(&s->selection);
 	tsct_filter_free(&s->where);
 	tsct_export_free(x);

@@ -240,6 +240,25 @@ function twice(event) {
 	setView(S.from[hit.span] - size * 0.15, S.to[hit.span] + size * 0.15);
 }
 
+// Zooms to a span, and selects it if it is drawn individually: "THREAD,FROM,LENGTH".
+function showSpan(place) {
+	const [thread, from, size] = place.split(",").map(Number);
+	const row = View.byThread.get(thread);
+
+	setView(from - size * 0.15, from + size * 1.15);
+	if (!row)
+		return;
+	View.nodes[View.nodeAt[row.node]].open = true;
+	layRows();
+	showRow(row);
+	canvas.scrollIntoView({ block: "nearest" });
+	const span = S.to.findIndex((to, i) => to === from + size && S.from[i] === from &&
+		S.row[i] === thread && (S.type[i] & 3) !== SPAN_RUN);
+
+	if (span >= 0)
+		choose({ span });
+}
+
 function wheel(event) {
 	const [x] = place(event), line = event.deltaMode ? 30 : 1;
 	const dx = event.deltaX * line, dy = event.deltaY * line;

@@ -209,6 +209,8 @@ function listen() {
 	canvas.addEventListener("dblclick", twice);
 	canvas.addEventListener("wheel", wheel, { passive: false });
 	document.addEventListener("keydown", key);
+	document.addEventListener("click", ({ target }) =>
+		target.dataset.span && showSpan(target.dataset.span));
 	byId("search").addEventListener("input", event => search(event.target.value));
 	byId("previous").onclick = () => nextMatch(-1);
 	byId("next").onclick = () => nextMatch(1);

@@ -12,15 +12,15 @@
 
 /* Writes the value of a field of the span, of its begin event if that has the field. Returns
  * false if it has none. */
-static bool field_text(const struct stat_spans *s, const struct tsct_closed_span *span,
+static bool field_text(const struct span_figures *f, const struct tsct_closed_span *span,
 		       char text[BY_MAX])
 {
 	char all[TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(BY_MAX)];
 	struct tsct_value v;
 	size_t len;
 
-	if (!(span->begin_event && tsct_value_find(span->begin_event, s->by, &v)) &&
-	    !(span->end_event && tsct_value_find(span->end_event, s->by, &v)))
+	if (!(span->begin_event && tsct_value_find(span->begin_event, f->by, &v)) &&
+	    !(span->end_event && tsct_value_find(span->end_event, f->by, &v)))
 		return false;
 	if (v.size > BY_MAX)
 		v.size = BY_MAX;
@@ -32,27 +32,27 @@ static bool field_text(const struct stat_spans *s, const struct tsct_closed_span
 	return true;
 }
 
-/* Writes the value of --by. Returns false if the span has none. */
-static bool by_text(const struct stat_spans *s, const struct tsct_closed_span *span,
+/* Writes the value of `by`. Returns false if the span has none. */
+static bool by_text(const struct span_figures *f, const struct tsct_closed_span *span,
 		    char text[BY_MAX])
 {
 	char title[TSCT_THREAD_TITLE_MAX];
 
-	if (!s->by)
+	if (!f->by)
 		return false;
-	if (!strcmp(s->by, "node")) {
-		snprintf(text, BY_MAX, "%s", tsct_recording_node_name(s->x.rec, span->node));
-	} else if (!strcmp(s->by, "thread")) {
+	if (!strcmp(f->by, "node")) {
+		snprintf(text, BY_MAX, "%s", tsct_recording_node_name(f->rec, span->node));
+	} else if (!strcmp(f->by, "thread")) {
 		tsct_thread_title(span->thread, title);
 		snprintf(text, BY_MAX, "%s %u", title, span->thread->tid);
 	} else {
-		return field_text(s, span, text);
+		return field_text(f, span, text);
 	}
 	return true;
 }
 
 /* Returns the group of a span; NULL: out of memory. */
-static struct span_group *find_group(struct stat_spans *s, const struct tsct_closed_span *span)
+static struct span_group *find_group(struct span_figures *f, const struct tsct_closed_span *span)
 {
 	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct span_group group = { .is_call = span->is_call, .compat = compat };
@@ -60,34 +60,34 @@ static struct span_group *find_group(struct stat_spans *s, const struct tsct_clo
 	const char *name = span->name;
 	__u32 at;
 
-	group.has_by = by_text(s, span, group.by);
+	group.has_by = by_text(f, span, group.by);
 	if (group.has_by)
 		key[1] = tsct_hash(1, group.by, strlen(group.by));
-	at = tsct_index_find(&s->index, key[0], key[1]);
+	at = tsct_index_find(&f->index, key[0], key[1]);
 	if (at != TSCT_INDEX_NONE)
-		return &s->groups[at];
-	if (s->nr_groups >= GROUPS_MAX) {
+		return &f->groups[at];
+	if (f->nr_groups >= GROUPS_MAX) {
 		/* One more for the others; calls and spans are in separate tables. */
 		group = (struct span_group) { .is_call = span->is_call };
 		name = "others";
 		key[0] = key[1] = span->is_call;
-		at = tsct_index_find(&s->index, key[0], key[1]);
+		at = tsct_index_find(&f->index, key[0], key[1]);
 		if (at != TSCT_INDEX_NONE)
-			return &s->groups[at];
+			return &f->groups[at];
 	}
-	if (!tsct_array_next(&s->groups, s->nr_groups, sizeof(group)))
+	if (!tsct_array_next(&f->groups, f->nr_groups, sizeof(group)))
 		return NULL;
 	group.name = strdup(name);
-	if (!group.name || tsct_index_add(&s->index, key[0], key[1]) == TSCT_INDEX_NONE) {
+	if (!group.name || tsct_index_add(&f->index, key[0], key[1]) == TSCT_INDEX_NONE) {
 		free(group.name);
 		return NULL;
 	}
-	s->groups[s->nr_groups] = group;
-	return &s->groups[s->nr_groups++];
+	f->groups[f->nr_groups] = group;
+	return &f->groups[f->nr_groups++];
 }
 
 /* Sets the bound of a span's length, if its ends are on two nodes. */
-static void set_error(const struct stat_spans *s, const struct tsct_closed_span *span,
+static void set_error(const struct span_figures *f, const struct tsct_closed_span *span,
 		      struct slow_span *slow)
 {
 	struct tsct_error_cursor begin = { .piece = 0 }, end = { .piece = 0 };
@@ -97,13 +97,13 @@ static void set_error(const struct stat_spans *s, const struct tsct_closed_span 
 	slow->between_nodes = node != span->node;
 	if (!slow->between_nodes)
 		return;
-	a = tsct_recording_error_at(s->x.rec, &begin, span->node, span->begin);
-	b = tsct_recording_error_at(s->x.rec, &end, node, span->end);
+	a = tsct_recording_error_at(f->rec, &begin, span->node, span->begin);
+	b = tsct_recording_error_at(f->rec, &end, node, span->end);
 	slow->error_ns = a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
 }
 
 /* Puts a span among the longest, if it is one of them. */
-static void note_slow(const struct stat_spans *s, struct span_group *g,
+static void note_slow(const struct span_figures *f, struct span_group *g,
 		      const struct tsct_closed_span *span, __u64 ns)
 {
 	unsigned int at = g->nr_slow;
@@ -116,23 +116,17 @@ static void note_slow(const struct stat_spans *s, struct span_group *g,
 	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
 	g->slow[at] = (struct slow_span) {
 		.length_ns = ns, .begin_ns = span->begin_ns, .node = span->node,
-		.tid = span->thread->tid,
+		.tid = span->thread->tid, .row = span->thread->index,
 	};
-	set_error(s, span, &g->slow[at]);
+	set_error(f, span, &g->slow[at]);
 	memcpy(g->slow[at].thread, span->thread->name, TSCT_THREAD_NAME_MAX);
 }
 
-int span_figures_add(struct tsct_export *x, const struct tsct_closed_span *span)
+int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span)
 {
-	struct stat_spans *s = (struct stat_spans *)x;
-	struct span_group *g;
+	struct span_group *g = find_group(f, span);
 	__u64 ns;
 
-	if (!(span->is_call ? s->calls : s->spans) ||
-	    (s->selection.where && !tsct_where_matches(s->selection.where, span->begin_event,
-						       span->end_event)))
-		return 0;
-	g = find_group(s, span);
 	if (!g)
 		return -ENOMEM;
 	g->why[span->why]++;
@@ -140,7 +134,7 @@ int span_figures_add(struct tsct_export *x, const struct tsct_closed_span *span)
 		return 0;
 	/* On two nodes, an end may have an earlier time than its begin. */
 	ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
-	note_slow(s, g, span, ns);
+	note_slow(f, g, span, ns);
 	return tsct_histogram_add(&g->lengths, ns);
 }
 
@@ -154,21 +148,21 @@ static int by_total(const void *a, const void *b)
 	return order ?: strcmp(x->by, y->by);
 }
 
-void span_figures_sort(struct stat_spans *s)
+void span_figures_sort(struct span_figures *f)
 {
-	if (s->nr_groups)
-		qsort(s->groups, s->nr_groups, sizeof(*s->groups), by_total);
-	tsct_index_free(&s->index);
+	if (f->nr_groups)
+		qsort(f->groups, f->nr_groups, sizeof(*f->groups), by_total);
+	tsct_index_free(&f->index);
 }
 
-void span_figures_free(struct stat_spans *s)
+void span_figures_free(struct span_figures *f)
 {
 	__u32 i;
 
-	for (i = 0; i < s->nr_groups; i++) {
-		free(s->groups[i].name);
-		tsct_histogram_free(&s->groups[i].lengths);
+	for (i = 0; i < f->nr_groups; i++) {
+		free(f->groups[i].name);
+		tsct_histogram_free(&f->groups[i].lengths);
 	}
-	free(s->groups);
-	tsct_index_free(&s->index);
+	free(f->groups);
+	tsct_index_free(&f->index);
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The messages of a walk over a recording: sends with their receives, also where the clocks of two
+ * nodes have the receive first. Memory is bounded, as in lib/query/message_match.h.
+ */
+#ifndef TSCT_MESSAGES_H
+#define TSCT_MESSAGES_H
+
+#include "export.h"
+#include "lib/query/message_match.h"
+
+struct tsct_messages {
+	/* Set by the caller. Called for each message when both ends have been read. Of an end,
+	 * `row`, `number` and `bytes` are the caller's. Returns 0 or an error. */
+	int (*matched)(void *arg, const struct tsct_message_end *send,
+		       const struct tsct_message_end *receive);
+	void *arg;
+
+	/* sends; receives whose send was not read yet, as times of nodes differ */
+	struct tsct_message_matcher *sends, *early;
+};
+
+/* Returns 0 or -errno; to be freed also after an error */
+int tsct_messages_init(struct tsct_messages *messages);
+void tsct_messages_free(struct tsct_messages *messages);
+
+/*
+ * tsct_messages_add - add an event of a walk, if it is an end of a message
+ * @ev: an event as tsct_export_walk() passes it
+ * @own: its members `row`, `number` and `bytes` are kept for matched()
+ *
+ * Returns 0 or the error of matched().
+ */
+int tsct_messages_add(struct tsct_messages *messages, const struct tsct_export *x,
+		      const struct tsct_export_event *ev, const struct tsct_message_end *own);
+
+#endif /* TSCT_MESSAGES_H */

@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# explain: waits for another node or a disk, of recordings whose events are written down here, so that each
+# cause and length is known. Thread 100 of node one has the span, thread 200 of node two answers.
+# test-wing: explain
+. "$(dirname "$0")/record.sh"
+
+# Explains the span of the events on standard input, which two_nodes reads. Each PART is the longest
+# one of the time before it: STATE-OR-CALL NS BOUND_NS; "-": unknown, as it is below the bound.
+because() {	# BOUND_ONE BOUND_TWO PART...
+	rm -rf "$work/two"
+	mkdir "$work/two"
+	"$helpers/two_nodes" "$work/two" "$1" "$2" || fail two_nodes
+	run 0 explain --span work --json "$work/two"
+	python3 -c '
+import json, sys
+(span,) = json.load(sys.stdin)["spans"]
+def check(whole):
+    known = [p["ns"] for p in whole["parts"]]
+    assert not known or None in known or whole["ns"] is None or sum(known) == whole["ns"], whole
+    for p in whole["parts"]:
+        check(p)
+check(span)
+whole = span
+for want in sys.argv[1:]:
+    whole = whole["parts"][0]
+    part = [whole["call"] or whole["state"], whole["ns"], whole["bound_ns"]]
+    assert [str(v) for v in part] == want.replace("-", "None").rsplit(None, 2), (part, want)
+' "${@:3}" <"$work/out" || fail "other causes than ${*:3}: $(cat "$work/out")"
+}
+
+# A request goes to node two, whose thread sleeps before it answers.
+request() {
+	cat <<END
+0 0 0 switch 100 0
+0 1 0 switch 200 0
+10 1 200 call 45 3
+20 1 200 switch 0 1
+1000 0 100 begin 7
+1100 0 100 call 44 5
+1110 0 100 send 1
+1120 0 100 return 44
+1200 0 100 call 45 5
+1210 0 100 switch 0 1
+END
+}
+answer() {	# US SLEEP: when node two receives the request, and how long it sleeps, us
+	python3 - "$1" "$2" <<'END'
+import sys
+at, sleep = map(int, sys.argv[1:])
+def put(us, event):
+    print(at + us, event)
+put(0, "1 0 receive 1" if at < 100000 else "1 0 receive 3")
+put(5, "1 0 wake 200")
+put(10, "1 0 switch 200 0")
+put(20, "1 200 return 45")
+if sleep:
+    put(30, "1 200 call 230 0")
+    put(40, "1 200 switch 0 1")
+    put(40 + sleep, "1 0 wake 200")
+    put(45 + sleep, "1 0 switch 200 0")
+    put(50 + sleep, "1 200 return 230")
+at += sleep
+put(60, "1 200 call 44 3")
+put(70, "1 200 send 2")
+put(80, "1 200 return 44")
+put(90, "1 200 call 45 3")
+put(95, "1 200 switch 0 1")
+put(400, "0 0 receive 2")
+put(405, "0 0 wake 100")
+put(410, "0 0 switch 100 0")
+put(420, "0 100 return 45")
+put(500, "0 100 end 7")
+END
+}
+
+# The peer is slow: it sleeps.
+slow() { request; answer 1400 8000; }
+slow | because 1000 2000 'recvfrom 8595000 0' 'clock_nanosleep 8000000 0'
+run_shows 0 'blocked in recvfrom of fd 5, until a message of thread 200 (x) on two; until' \
+	explain --span work "$work/two"
+shows '0\.335 ms .* %   in flight from two, +- 0\.003 ms$'
+shows '0\.195 ms .* %     in flight from one, +- 0\.003 ms$'
+# By worse clocks, the time in flight is unknown, and the sleep is known, as it has one clock.
+slow | because 200000 200000 'recvfrom 8595000 0' 'clock_nanosleep 8000000 0'
+run_shows 0 'unknown *in flight from two, less than the bound of 0\.400 ms$' \
+	explain --span work -a "$work/two"
+# The peer answers at once, but the network is slow.
+{ request; answer 9000 0; } | because 1000 2000 'recvfrom 8195000 0' \
+	'recvfrom 7795000 3000' 'in flight 7795000 3000'
+{ request; answer 9000 0; } | because 5000000 3000000 'recvfrom 8195000 0' 'recvfrom - 8000000'
+# The request is lost, and sent again after 200 ms.
+{
+	request
+	echo 201110 0 0 send 3
+	echo 201112 0 0 resent
+	answer 201400 0
+} | because 1000 1000 'recvfrom 200595000 0' 'recvfrom 200195000 2000' 'resending 199900000 0'
+# The clock of node two is ahead: by it, the answer is received before it was sent.
+because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
+0 0 0 switch 100 0
+0 1 0 switch 200 0
+1200 0 100 begin 7
+1210 0 100 switch 0 1
+1405 0 0 wake 100
+1410 0 0 switch 100 0
+1420 0 100 got 2
+1430 1 200 put 2
+1500 0 100 end 7
+END
+
+# Messages that a program states: the thread that waited receives them when it runs.
+stated() {	# EVENT: before the thread of the span waits; '': none
+	grep . <<END
+0 0 0 switch 100 0
+0 1 0 switch 200 0
+10 1 200 switch 0 1
+1000 0 100 begin 7
+1110 0 100 put 1
+$1
+1210 0 100 switch 0 1
+1405 1 0 wake 200
+1410 1 0 switch 200 0
+1420 1 200 got 1
+7470 1 200 put 2
+7510 1 200 switch 0 1
+7905 0 0 wake 100
+7910 0 0 switch 100 0
+7920 0 100 got 2
+8000 0 100 end 7
+END
+}
+stated '' | because 1000 1000 'blocked 6695000 0' 'running 6060000 0'
+# No message ends the wait for a lock, or for a timer: one that came meanwhile is received later.
+stated '1200 0 100 call 202 4096' | because 1000 1000 'futex 6695000 0'
+run 0 explain --span work "$work/two"
+! grep -q 'message' "$work/out" || fail "a futex that waits for a message: $(cat "$work/out")"
+# A packet for another thread comes before a thread wakes the waiting one.
+{
+	request
+	cat <<END
+2300 0 0 switch 300 0
+2310 1 200 send 2
+2320 0 300 receive 2
+2330 0 300 call 1 4
+2340 0 300 wake 100
+2350 0 300 return 1
+2360 0 300 switch 100 1
+2370 0 100 return 45
+2400 0 100 end 7
+END
+} | because 1000 1000 'recvfrom 1130000 0'
+run_shows 0 'blocked in recvfrom of fd 5, woken by thread 300 (x) or an interrupt' \
+	explain --span work "$work/two"
+
+# A disk: no signal ends the wait, the interrupt of the device does.
+because 1000 1000 'fsync 900000 0' <<'END'
+0 0 0 switch 100 0
+1000 0 100 begin 7
+1010 0 100 call 74 9
+1020 0 100 switch 0 2
+1920 0 0 wake 100
+1930 0 0 switch 100 0
+1940 0 100 return 74
+1950 0 100 end 7
+END
+run_shows 0 'blocked in fsync of fd 9, uninterruptible, woken by an interrupt$' \
+	explain --span work "$work/two"

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Figures of the spans and system calls of a recording, by name and group */
+#ifndef SPAN_FIGURES_H
+#define SPAN_FIGURES_H
+
+#include "lib/base/histogram.h"
+#include "lib/base/index.h"
+#include "lib/export/export.h"
+
+#define SLOWEST		10
+#define GROUPS_MAX	4096	/* spans of further groups are counted together */
+#define BY_MAX		64	/* size of the name of a group with the NUL */
+
+struct slow_span {
+	__u64 length_ns, error_ns;	/* error_ns: of the length, UINT64_MAX: unknown */
+	__s64 begin_ns;
+	__u32 node, tid, row;		/* row: index of the thread */
+	bool between_nodes;		/* the span begins on one node and ends on another */
+	char thread[TSCT_THREAD_NAME_MAX];
+};
+
+/* Spans of one name and, with `by`, of one value */
+struct span_group {
+	char *name;
+	bool is_call, compat;
+	bool has_by;
+	char by[BY_MAX];		/* value of `by` as text */
+	struct tsct_histogram lengths;	/* of those whose length is known, ns */
+	__u64 why[TSCT_SPAN_WHYS];	/* number of spans by reason */
+	struct slow_span slow[SLOWEST];	/* the longest first */
+	unsigned int nr_slow;
+};
+
+struct span_figures {
+	/* Set by the caller: */
+	const struct tsct_recording *rec;
+	const char *by;		/* a field, "thread" or "node"; NULL: none */
+
+	struct span_group *groups;
+	__u32 nr_groups;
+	struct tsct_index index;
+};
+
+/* Counts a span of the stream of closed spans. Returns 0 or -ENOMEM. */
+int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
+
+/* Sorts the groups by the sum of their lengths, the largest first; after the last span. */
+void span_figures_sort(struct span_figures *f);
+void span_figures_free(struct span_figures *f);
+
+#endif /* SPAN_FIGURES_H */

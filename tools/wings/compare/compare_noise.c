@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What changed between two recordings beyond noise. How far a figure would be off in another
+ * recording of the same program is estimated from the recording alone, by the bootstrap over
+ * blocks: the recording's time is cut into up to 128 blocks of equal length, and each resample
+ * draws as many of them, with replacement. (E. Carlstein: The use of subseries values for
+ * estimating the variance of a general statistic from a stationary sequence, Ann. Statist. 14,
+ * 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6 and 8.)
+ * Spans that follow each other are alike, so single spans would make the noise too small; blocks
+ * keep what is alike together. The standard deviation of the figure's logarithm over all
+ * resamples is its standard error s. Then, as of Welch (Biometrika 34, 1947),
+ *
+ *	t = (ln b - ln a) / sqrt(s_a^2 + s_b^2)
+ *
+ * has Student's distribution with
+ *
+ *	(s_a^2 + s_b^2)^2 / (s_a^4 / (k_a - 1) + s_b^4 / (k_b - 1))
+ *
+ * degrees of freedom, where k is the number of blocks that have such spans. Of m comparisons,
+ * each has the confidence 1 - 0.05 / m, so that with 95 % none of them is wrong (Bonferroni).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "compare.h"
+
+/* Spans that are longer than a percentile, and blocks that have spans: with fewer, the
+ * bootstrap's noise is too small. */
+#define TAIL_MIN	20
+#define BLOCKS_MIN	8
+
+/* Largest relative width of a cell, of which the percentile may be anywhere: as of a number that
+ * was rounded, the variance is a twelfth of the square. */
+#define CELL_WIDTH	(1.0 / 128)
+
+static const struct { enum compare_figure figure; unsigned int per_mille; } percentiles[] = {
+	{ COMPARE_P50, 500 }, { COMPARE_P90, 900 }, { COMPARE_P99, 990 },
+};
+#define PERCENTILES	(sizeof(percentiles) / sizeof(*percentiles))
+
+/* ---- random numbers: SplitMix64 ---------------------------------------------- */
+
+static __u64 next_random(__u64 *state)
+{
+	__u64 z = *state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+int compare_draw(struct compare_blocks *blocks, __u64 seed)
+{
+	__u32 i, k;
+
+	blocks->draws = calloc(COMPARE_RESAMPLES, blocks->nr);
+	if (!blocks->draws)
+		return -ENOMEM;
+	for (i = 0; i < COMPARE_RESAMPLES; i++)
+		for (k = 0; k < blocks->nr; k++)
+			blocks->draws[i * blocks->nr +
+				      ((next_random(&seed) >> 32) * blocks->nr >> 32)]++;
+	return 0;
+}
+
+/* ---- figures of one resample ---------------------------------------------------- */
+
+/* Sums of the spans in each block */
+struct compare_sums {
+	__u64 nr[COMPARE_BLOCKS];
+	double ns[COMPARE_BLOCKS];
+};
+
+/* Computes the figures. @draws: number of draws of each block; NULL: 1 each. Returns false if
+ * there is no span. */
+static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
+		    const struct compare_cell *cells, __u32 nr_cells, const struct compare_sums *sums,
+		    double values[COMPARE_FIGURES])
+{
+	double nr = 0, ns = 0, below = 0, here, rank;
+	__u32 i = 0, block;
+	unsigned int p;
+
+	for (block = 0; block < blocks->nr; block++) {
+		nr += (double)sums->nr[block] * (draws ? draws[block] : 1);
+		ns += sums->ns[block] * (draws ? draws[block] : 1);
+	}
+	values[COMPARE_COUNT] = nr;
+	values[COMPARE_RATE] = nr / blocks->seconds;
+	if (nr <= 0)
+		return false;
+	values[COMPARE_MEAN] = ns / nr;
+	for (p = 0; p < PERCENTILES; p++) {
+		rank = ceil(nr * percentiles[p].per_mille / 1000);
+		for (; i < nr_cells; i++) {
+			here = (double)cells[i].nr * (draws ? draws[cells[i].block] : 1);
+			if (below + here >= rank && here > 0)
+				break;
+			below += here;
+		}
+		values[percentiles[p].figure] = (double)cells[i < nr_cells ? i : nr_cells - 1].ns;
+	}
+	return true;
+}
+
+/* Returns the logarithm of a figure; 0 counts as a half, of a span or a ns. */
+static double log_of(double value)
+{
+	return log(value > 0.5 ? value : 0.5);
+}
+
+/* ---- noise ------------------------------------------------------------------------ */
+
+static int by_length(const void *a, const void *b)
+{
+	const struct compare_cell *x = a, *y = b;
+
+	return (x->ns > y->ns) - (x->ns < y->ns) ?: (x->block > y->block) - (x->block < y->block);
+}
+
+/* Mean and sum of squares of logarithms, as they are added (Welford) */
+struct spread {
+	double nr, mean, squares;
+};
+
+static void add(struct spread *s, double value)
+{
+	const double off = value - s->mean;
+
+	s->mean += off / ++s->nr;
+	s->squares += off * (value - s->mean);
+}
+
+static void set_noise(const struct spread *all, struct compare_estimate *ret)
+{
+	/* The first and the last period of events may be cut: numbers are off by one span. */
+	const double one = 1 / (double)ret->nr;
+	double variance;
+	int f;
+
+	for (f = 0; f < COMPARE_FIGURES; f++) {
+		variance = all[f].nr > 1 ? all[f].squares / (all[f].nr - 1) : 0;
+		variance += f <= COMPARE_RATE ? one * one :
+			f >= COMPARE_P50 ? CELL_WIDTH * CELL_WIDTH / 12 : 0;
+		ret->noise[f] = sqrt(variance);
+	}
+}
+
+void compare_estimate_make(const struct compare_blocks *blocks, struct compare_cell *cells,
+			   __u32 nr, __u64 max_ns, struct compare_estimate *ret)
+{
+	struct spread all[COMPARE_FIGURES] = { { 0 } };
+	double values[COMPARE_FIGURES];
+	struct compare_sums sums = { .nr = { 0 } };
+	__u32 i;
+	int f;
+
+	ret->blocks = blocks->nr;
+	if (!nr)
+		return;
+	qsort(cells, nr, sizeof(*cells), by_length);
+	for (i = 0; i < nr; i++) {
+		sums.nr[cells[i].block] += cells[i].nr;
+		sums.ns[cells[i].block] += (double)cells[i].sum_ns;
+		ret->nr += cells[i].nr;
+	}
+	for (i = 0; i < blocks->nr; i++)
+		ret->used_blocks += sums.nr[i] > 0;
+	compute(blocks, NULL, cells, nr, &sums, ret->value);
+	for (f = COMPARE_P50; f < COMPARE_FIGURES; f++)
+		ret->value[f] = fmin(ret->value[f], (double)max_ns);
+	for (i = 0; ret->nr >= TAIL_MIN && i < COMPARE_RESAMPLES; i++) {
+		const bool any = compute(blocks, &blocks->draws[i * blocks->nr], cells, nr, &sums,
+					 values);
+
+		for (f = 0; f < (any ? COMPARE_FIGURES : COMPARE_MEAN); f++)
+			add(&all[f], log_of(f == COMPARE_RATE ? values[COMPARE_COUNT] : values[f]));
+	}
+	set_noise(all, ret);
+}
+
+/* ---- Student's distribution --------------------------------------------------------- */
+
+/* Returns the probability that |t| is larger, with @n degrees of freedom (M. Abramowitz, I. Stegun:
+ * Handbook of mathematical functions, 26.7.3 and 26.7.4). */
+static double outside(double t, __u32 n)
+{
+	const double angle = atan(t / sqrt(n)), cosine = cos(angle);
+	double term = n % 2 ? cosine : 1, sum = n == 1 ? 0 : term;
+	__u32 i;
+
+	for (i = n % 2 ? 3 : 2; i + 2 <= n; i += 2) {
+		term *= (i - 1.0) / i * cosine * cosine;
+		sum += term;
+	}
+	return 1 - (n % 2 ? (angle + sin(angle) * sum) * 2 / M_PI : sin(angle) * sum);
+}
+
+/* Returns the t beyond which |t| is with the probability @share. */
+static double limit_of(double share, __u32 n)
+{
+	double low = 0, high = 1e9;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		const double t = (low + high) / 2;
+
+		*(outside(t, n) > share ? &low : &high) = t;
+	}
+	return high;
+}
+
+/* ---- comparisons -------------------------------------------------------------------- */
+
+static bool is_number(enum compare_figure figure)
+{
+	return figure <= COMPARE_RATE;
+}
+
+/* Returns the number of spans that a figure needs. */
+static double wanted(enum compare_figure figure)
+{
+	unsigned int p;
+
+	for (p = 0; p < PERCENTILES; p++)
+		if (percentiles[p].figure == figure)
+			return TAIL_MIN * 1000.0 / (1000 - percentiles[p].per_mille);
+	return 2 * TAIL_MIN;
+}
+
+enum compare_outcome compare_possible(const struct compare_estimate *a,
+				      const struct compare_estimate *b, enum compare_figure figure)
+{
+	const double nr = is_number(figure) ? fmax((double)a->nr, (double)b->nr) :
+		fmin((double)a->nr, (double)b->nr);
+	const double blocks = is_number(figure) ? fmin(a->blocks, b->blocks) :
+		fmin(a->used_blocks, b->used_blocks);
+
+	if (is_number(figure) && (a->lost || b->lost))
+		return COMPARE_LOST;
+	if (nr < wanted(figure) || blocks < BLOCKS_MIN)
+		return COMPARE_FEW;
+	return !is_number(figure) && (a->unknown || b->unknown) ? COMPARE_UNKNOWN : COMPARE_SAME;
+}
+
+/* Returns by how much the clocks' errors can change the difference of a figure. */
+static double bound_of(const struct compare_estimate *a, const struct compare_estimate *b,
+		       enum compare_figure figure)
+{
+	return is_number(figure) ? 0 : a->error_ns + b->error_ns +
+		a->value[figure] * a->rate_error + b->value[figure] * b->rate_error;
+}
+
+static __u32 freedom(double a, double k_a, double b, double k_b)
+{
+	const double sum = a * a + b * b;
+	const double n = sum * sum / (pow(a, 4) / (k_a - 1) + pow(b, 4) / (k_b - 1));
+
+	return n >= 1 ? (__u32)fmin(n, 2 * COMPARE_BLOCKS) : 1;
+}
+
+struct compare_result compare_judge(const struct compare_estimate *a,
+				    const struct compare_estimate *b, enum compare_figure figure,
+				    __u64 comparisons)
+{
+	const double va = a->value[figure], vb = b->value[figure];
+	/* A name that is missing in one recording has no noise there. */
+	const double na = va > 0 ? a->noise[figure] : 0, nb = vb > 0 ? b->noise[figure] : 0;
+	const double ka = is_number(figure) ? a->blocks : a->used_blocks;
+	const double kb = is_number(figure) ? b->blocks : b->used_blocks;
+	struct compare_result r = {
+		.outcome = compare_possible(a, b, figure), .low = NAN, .high = NAN,
+		.ratio = is_number(figure) || (a->nr && b->nr) ? vb / va : NAN,
+	};
+	double limit;
+
+	if (r.outcome != COMPARE_SAME || (va <= 0 && vb <= 0))
+		return r;
+	limit = limit_of((1 - COMPARE_CONFIDENCE) / (double)comparisons, freedom(na, ka, nb, kb)) *
+		sqrt(na * na + nb * nb);
+	if (va > 0 && vb > 0) {
+		r.low = exp(log(r.ratio) - limit);
+		r.high = exp(log(r.ratio) + limit);
+	}
+	/* Without a logarithm, by the difference: v - 0 against v times its relative noise */
+	if (va > 0 && vb > 0 ? fabs(log(r.ratio)) > limit : limit < 1)
+		r.outcome = fabs(vb - va) > bound_of(a, b, figure) ? COMPARE_CHANGED :
+			COMPARE_BELOW_BOUND;
+	return r;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The messages of other nodes that ended the waits of threads. A message that a program states is
+ * received by the thread that waited for it, after the wait. A packet is received by the kernel, in
+ * an interrupt in any thread's time, which then wakes the thread: the waking follows on the same
+ * CPU, with no switch, system call or event of a program in between.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain.h"
+#include "lib/base/array.h"
+
+/* The last packets of a CPU, unless it did something else since */
+struct arrivals_cpu {
+	__u32 received;		/* index of the message, plus 1; 0: none */
+	__u64 sent;		/* number of the send; 0: none */
+};
+
+/* Callback of messages: keeps the send of a message of another node that was received in a time of
+ * the spans. Of a send, `row` is the thread, `number` as in arrivals->nr_sends. */
+static int match(void *arg, const struct tsct_message_end *send,
+		 const struct tsct_message_end *receive)
+{
+	struct explain_job *j = arg;
+	struct path_message *m;
+
+	if (!receive->number || send->node == receive->node)
+		return 0;
+	m = &j->path.messages[receive->number - 1];
+	m->matched = true;
+	m->sent = send->tick;
+	m->send = send->number;
+	m->node = send->node;
+	m->tid = send->row;
+	return 0;
+}
+
+int arrivals_init(struct explain_job *j)
+{
+	const struct tsct_recording *rec = j->x.rec;
+
+	j->arrivals.messages.matched = match;
+	j->arrivals.messages.arg = j;
+	j->arrivals.cpus = calloc(rec->nr_locations + 1, sizeof(*j->arrivals.cpus));
+	j->arrivals.has_calls = calloc(rec->nr_nodes + 1, sizeof(*j->arrivals.has_calls));
+	if (!j->arrivals.cpus || !j->arrivals.has_calls)
+		return -ENOMEM;
+	return tsct_messages_init(&j->arrivals.messages);
+}
+
+void arrivals_free(struct explain_job *j)
+{
+	tsct_messages_free(&j->arrivals.messages);
+	free(j->arrivals.cpus);
+	free(j->arrivals.has_calls);
+	free(j->arrivals.resent);
+}
+
+/* Returns the thread that sends a message; 0: the kernel sends a packet in an interrupt. */
+static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
+{
+	return kernel && j->arrivals.has_calls[ev->node] &&
+		tsct_states_call(&j->states.states, ev->e) < 0 ? 0 : ev->e->tid;
+}
+
+static int take_message(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
+{
+	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
+	struct tsct_message_end end = { .number = 0 };
+	const struct path_message new = { .matched = false };
+	int err = 0;
+
+	if (ev->act == TSCT_ACT_SEND) {
+		end.number = ++j->arrivals.nr_sends;
+		end.row = sender_of(j, ev, kernel);
+		cpu->sent = kernel ? end.number : 0;
+	} else if (path_wants(&j->path, ev->e->tick, ev->e->tick + 1)) {
+		err = tsct_array_add(&j->path.messages, &j->path.nr_messages, &new, sizeof(new));
+		end.number = j->path.nr_messages;
+		cpu->received = kernel ? j->path.nr_messages : 0;
+		if (!err && !kernel)
+			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
+					       j->path.nr_messages - 1, false);
+	}
+	return err ?: tsct_messages_add(&j->arrivals.messages, &j->states, ev, &end);
+}
+
+int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &x->defs[ev->def];
+	const bool kernel = x->rec->streams[ev->e->stream].kernel;
+	struct explain_job *j = x->arg;
+	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
+	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
+		def->kernel == TSCT_KERNEL_EXIT;
+	__s64 tid;
+
+	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
+		return take_message(j, ev, kernel);
+	j->arrivals.has_calls[ev->node] |= call;
+	if (def->kernel == TSCT_KERNEL_WAKING)
+		return cpu->received && tsct_value_find_integer(ev->e, "tid", &tid) && tid > 0 ?
+			path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick,
+					 cpu->received - 1, true) : 0;
+	if (!kernel || call || def->kernel == TSCT_KERNEL_SWITCH)
+		*cpu = (struct arrivals_cpu) { .sent = 0 };
+	else if (cpu->sent && !strcmp(def->def->name, "tcp_retransmit_skb"))
+		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,
+				      sizeof(cpu->sent));
+	return 0;
+}
+
+void arrivals_finish(struct explain_job *j)
+{
+	const struct arrivals *a = &j->arrivals;
+	struct path_message *m;
+	size_t at;
+	__u32 i;
+
+	if (!a->nr_resent)
+		return;
+	tsct_array_sort(a->resent, a->nr_resent, sizeof(*a->resent));
+	for (i = 0; i < j->path.nr_messages; i++) {
+		m = &j->path.messages[i];
+		at = tsct_array_up_to(a->resent, a->nr_resent, sizeof(*a->resent), m->send);
+		m->resent = at && a->resent[at - 1] == m->send;
+	}
+}
