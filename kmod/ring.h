@@ -40,10 +40,7 @@ struct tsct_ring {
 	 * path queues the channel's `notify`, if notify_armed is set
 	 */
 	u64 notify_at;
-	/*
-	 * Members for kernel channels only: the event of an NMI or a debug exception that
-	 * found the ring busy, which the writer that was interrupted records
-	 */
+	/* For kernel channels only: an event that interrupted the ring's writer, who records it */
 	struct tsct_record nested;
 	u8 nested_payload[];
 } ____cacheline_aligned;
