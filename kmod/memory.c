@@ -121,11 +121,14 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 {
+	size_t size = sizeof(struct tsct_ring);
 	int node = cpu_to_node(cpu);
 	struct tsct_ring *ring;
 	void *addr;
 
-	ring = kzalloc_node(sizeof(*ring), gfp, node);
+	if (channel->flags & TSCT_CHANNEL_KERNEL)
+		size += TSCT_NESTED_PAYLOAD_MAX;
+	ring = kzalloc_node(size, gfp, node);
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = channel->ring_bytes >> PAGE_SHIFT;

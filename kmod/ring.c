@@ -102,18 +102,18 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 
 /*
  * Writes a record of at most @max bytes of payload behind @head, and publishes it. Begins a
- * new block if necessary, counts the event as lost if it is too big or the ring is full, and
- * supports every clock source (TSCT_SOURCE_*). The record lies inside the ring's data for any
- * head. Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
+ * new block if necessary, and counts the event as lost if it is too big or the ring is full.
+ * The record lies inside the ring's data for any head. @cycles: not before the last record's.
+ * Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
  */
 static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32 max,
-					   u32 tid, u32 id, const void *payload,
-					   u32 len, u64 *ret_head)
+					   u64 cycles, u32 tid, u32 id,
+					   const void *payload, u32 len, u64 *ret_head)
 {
 	const u64 mask = ring->geo.data_size - 1;
 	struct tsct_ring_slot slot;
 	struct tsct_record *record;
-	u64 cycles, tail;
+	u64 tail;
 
 	if (len > max) {
 		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
@@ -126,7 +126,6 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 		ring_count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
-	cycles = ring_next_cycles(ring);
 	if (slot.pad_len)
 		ring_begin_block(ring, &slot, head, cycles);
 	record = (struct tsct_record *)(ring->data + (slot.pos & mask));
@@ -176,19 +175,23 @@ static notrace u32 ring_lookahead(const struct tsct_ring *ring)
 }
 
 /* `busy` is read only by this writer and NMIs of its CPU: compiler barriers suffice. */
-static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
+static __always_inline void ring_set_busy(struct tsct_ring *ring, u32 busy)
 {
 	barrier();
 	WRITE_ONCE(ring->busy, busy);
 	barrier();
 }
 
-static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
-					   const void *payload, u32 len)
+/*
+ * Writes a record behind the ring's head, and prepares the fast path for those that follow.
+ * Returns 0, -ENOSPC or -EMSGSIZE; *ret_notify is true if `notify` must be queued.
+ */
+static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 tid, u32 id,
+			       const void *payload, u32 len, bool *ret_notify)
 {
-	int err = ring_put_record(ring, ring->head, ring_kernel_payload_max(ring),
-				  current->pid, id, payload, len, &ring->head);
-	u64 rest = 1;
+	int err = ring_put_record(ring, ring->head, ring_kernel_payload_max(ring), cycles,
+				  tid, id, payload, len, &ring->head);
+	u64 rest;
 	u32 left;
 
 	/* A lost event changes nothing that a reader waits for. */
@@ -198,18 +201,85 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 	if (unlikely(READ_ONCE(ring->channel->notify_armed))) {
 		rest = tsct_ring_notify_rest(ring, ring->head);
 		left = rest ? min_t(u64, left, rest - 1) : left;
+		*ret_notify |= !rest;
 	}
 	/* If this store overwrites a 0 of watch.c in `left`, watch.c stores the 0 again. */
 	WRITE_ONCE(ring->left, left);
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
+	return 0;
+}
+
+NOKPROBE_SYMBOL(ring_append);
+
+/*
+ * Records the event that an NMI left in `nested`, with the counter value that the NMI read,
+ * or @cycles, those of the record that it interrupted, if these are later: cycles never
+ * decrease in a ring. `busy` is TAKEN until the ring is consistent again.
+ */
+static noinline notrace void ring_put_nested(struct tsct_ring *ring, u64 cycles)
+{
+	struct tsct_record *nested = &ring->nested;
+	bool notify = false;
+
+	cycles = max(cycles, nested->cycles);
+	ring->last_cycles = cycles;
+	ring_append(ring, cycles, nested->tid, nested->id, ring->nested_payload, nested->len,
+		    &notify);
+	ring_set_busy(ring, TSCT_RING_IDLE);
+	if (notify)
+		irq_work_queue(&ring->channel->notify);
+}
+
+NOKPROBE_SYMBOL(ring_put_nested);
+
+/* Subtracts 1 from `busy`. Returns false if there is an event in `nested`. */
+static __always_inline bool ring_release(struct tsct_ring *ring)
+{
+	bool idle;
+
+	asm volatile("decl %0" : "+m" (ring->busy), "=@ccz" (idle) : : "memory");
+	return likely(idle);
+}
+
+static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
+					   const void *payload, u32 len)
+{
+	u64 cycles = ring_next_cycles(ring);
+	bool notify = false;
+	int err = ring_append(ring, cycles, current->pid, id, payload, len, &notify);
+
 	/* The ring is consistent again, so a probe in the code that follows may emit. */
-	ring_set_busy(ring, false);
-	if (unlikely(!rest))
+	if (!ring_release(ring))
+		ring_put_nested(ring, cycles);
+	if (unlikely(notify))
 		irq_work_queue(&ring->channel->notify);
 	return err;
 }
 
 NOKPROBE_SYMBOL(ring_emit_slow);
+
+/*
+ * An NMI or a debug exception that interrupted the ring's writer cannot wait for it: leaves
+ * the event to that writer. One event: counts as lost those that follow before the writer
+ * has recorded it, and those that are too large.
+ */
+static noinline notrace int ring_emit_nested(struct tsct_ring *ring, u32 id,
+					     const void *payload, u32 len)
+{
+	/* An NMI may interrupt a debug exception right here. */
+	if (len > min_t(u32, ring_kernel_payload_max(ring), TSCT_NESTED_PAYLOAD_MAX) ||
+	    cmpxchg_local(&ring->busy, TSCT_RING_BUSY, TSCT_RING_TAKEN) != TSCT_RING_BUSY) {
+		ring_count_lost(ring, TSCT_LOST_NESTED);
+		return -EBUSY;
+	}
+	record_fill_header(&ring->nested, tsct_source_read(ring->source), current->pid, id, 0);
+	ring->nested.len = len;
+	memcpy(ring->nested_payload, payload, len);
+	ring_set_busy(ring, TSCT_RING_PENDING);
+	return 0;
+}
+
+NOKPROBE_SYMBOL(ring_emit_nested);
 
 #define SMALL_MAX	64
 
@@ -247,10 +317,14 @@ static __always_inline bool ring_begin_small(struct tsct_ring *ring, u32 id, u32
 }
 
 /* Publishes the record of ring_begin_small(), whose payload is complete now. */
-static __always_inline void ring_publish_small(struct tsct_ring *ring)
+static __always_inline void ring_publish_small(struct tsct_ring *ring,
+					       const struct tsct_record *record)
 {
 	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, ring->head);
+	/* Programs cannot write to the record: it has the cycles that were stored. */
+	if (unlikely(!ring_release(ring)))
+		ring_put_nested(ring, record->cycles);
 }
 
 /*
@@ -272,19 +346,15 @@ static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 					  const void *payload, u32 len)
 {
 	struct tsct_record *record;
-	int err = 0;
 
 	if (len <= ring_kernel_payload_max(ring))
 		payload_touch(payload, len);
-	ring_set_busy(ring, true);
-	if (len <= SMALL_MAX && ring_begin_small(ring, id, len, &record)) {
-		payload_copy_small(record->payload, payload, len);
-		ring_publish_small(ring);
-	} else {
-		err = ring_emit_slow(ring, id, payload, len);
-	}
-	ring_set_busy(ring, false);
-	return err;
+	ring_set_busy(ring, TSCT_RING_BUSY);
+	if (len > SMALL_MAX || !ring_begin_small(ring, id, len, &record))
+		return ring_emit_slow(ring, id, payload, len);
+	payload_copy_small(record->payload, payload, len);
+	ring_publish_small(ring, record);
+	return 0;
 }
 
 NOKPROBE_SYMBOL(ring_emit_any);
@@ -303,29 +373,22 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 {
 	struct tsct_ring *ring = channel_this_ring(channel);
 	struct tsct_record *record;
-	int err = 0;
 	u64 value;
 
 	if (unlikely(!ring))
 		return channel_count_no_ring(channel);
-	if (unlikely(ring->busy)) {
-		/* An NMI that interrupted the ring's writer cannot wait for it. */
-		ring_count_lost(ring, TSCT_LOST_NESTED);
-		return -EBUSY;
-	}
+	if (unlikely(ring->busy))
+		return ring_emit_nested(ring, id, payload, len);
 	if (unlikely(len != sizeof(value)))
 		return ring_emit_any(ring, id, payload, len);
 	memcpy(&value, payload, sizeof(value));
-	ring_set_busy(ring, true);
-	if (ring_begin_small(ring, id, sizeof(value), &record)) {
-		memcpy(record->payload, &value, sizeof(value));
-		ring_publish_small(ring);
-	} else {
-		/* Not &value: a local variable with an address costs a stack protector. */
-		err = ring_emit_slow(ring, id, payload, sizeof(value));
-	}
-	ring_set_busy(ring, false);
-	return err;
+	ring_set_busy(ring, TSCT_RING_BUSY);
+	/* Not &value: a local variable with an address costs a stack protector. */
+	if (unlikely(!ring_begin_small(ring, id, sizeof(value), &record)))
+		return ring_emit_slow(ring, id, payload, sizeof(value));
+	memcpy(record->payload, &value, sizeof(value));
+	ring_publish_small(ring, record);
+	return 0;
 }
 
 /* tsct_emit() is documented in include/linux/tsctrace.h. */
@@ -394,8 +457,8 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 	ring = channel_this_ring(channel);
 	if (likely(ring))
 		err = ring_put_record(ring, READ_ONCE(ring->producer->head),
-				      tsct_payload_max(&ring->geo), tid, id, payload,
-				      len, &head);
+				      tsct_payload_max(&ring->geo),
+				      ring_next_cycles(ring), tid, id, payload, len, &head);
 	else
 		err = channel_count_no_ring(channel);
 	preempt_enable();

@@ -18,7 +18,7 @@ struct tsct_kchannel;
  */
 struct tsct_ring {
 	/* Members for kernel channels only; written by the writer on this CPU */
-	bool busy;		/* a writer is storing a record in the ring */
+	u32 busy;		/* TSCT_RING_*: whether a writer is storing a record */
 	u32 left;		/* bytes from `next` on that records may take without
 				 * checks for a full ring or the end of the block;
 				 * watch.c on any CPU may set it to 0
@@ -40,7 +40,23 @@ struct tsct_ring {
 	 * path queues the channel's `notify`, if notify_armed is set
 	 */
 	u64 notify_at;
+	/* For kernel channels only: an event that interrupted the ring's writer, who records it */
+	struct tsct_record nested;
+	u8 nested_payload[];
 } ____cacheline_aligned;
+
+/* Largest payload of an event in `nested`, bytes; rings of user channels have no room for one */
+#define TSCT_NESTED_PAYLOAD_MAX	1024
+
+/*
+ * Values of tsct_ring.busy. A writer subtracts 1 at its end, by one instruction, as any
+ * interrupt of this CPU, and nothing else, may come between: with BUSY that gives IDLE; with
+ * PENDING it gives TAKEN, and the writer records the event in `nested`.
+ */
+#define TSCT_RING_IDLE		0
+#define TSCT_RING_BUSY		1	/* a writer, and room for an event in `nested` */
+#define TSCT_RING_TAKEN		3	/* `nested` is being written or read */
+#define TSCT_RING_PENDING	4	/* `nested` has an event */
 
 /* Returns the bytes from @head to notify_at; 0: it is reached. */
 static __always_inline u64 tsct_ring_notify_rest(const struct tsct_ring *ring, u64 head)

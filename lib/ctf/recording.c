@@ -60,7 +60,8 @@ const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 };
 
 const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR] = {
-	"tsc", "tsc/16", "tsc/256", "interpolated", "system", "off",
+	"tsc", "tsc/16", "tsc/256", "interpolated", "system", "system/16", "system/256",
+	"system-interpolated", "off",
 };
 
 const char *const tsct_fsync_names[TSCT_FSYNC_NR] = {

@@ -379,7 +379,11 @@ enum tsct_timestamps {
 	TSCT_TIMESTAMPS_TSC_256,
 	/* ticks are eighths of a cycle, so that events of one cycle have different ticks */
 	TSCT_TIMESTAMPS_INTERPOLATED,
-	TSCT_TIMESTAMPS_SYSTEM,		/* ticks are ns of CLOCK_REALTIME */
+	/* ticks are ns of CLOCK_REALTIME, or 16 or 256 ns, or eighths of a ns */
+	TSCT_TIMESTAMPS_SYSTEM,
+	TSCT_TIMESTAMPS_SYSTEM_16,
+	TSCT_TIMESTAMPS_SYSTEM_256,
+	TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED,
 	TSCT_TIMESTAMPS_OFF,		/* all events of a packet have the same tick */
 	TSCT_TIMESTAMPS_NR,
 };

@@ -279,10 +279,14 @@ static inline int encode_tick(struct tsct_recording_writer *w,
 			      struct tsct_tick_resolution *resolution, __u64 cycles,
 			      __u64 last, __u64 *ret_tick)
 {
-	if (likely(w->encoder.timestamps != TSCT_TIMESTAMPS_SYSTEM))
+	int err;
+
+	if (likely(!tsct_timestamps_system(w->encoder.timestamps)))
 		return tsct_tick_resolution_tick(resolution, cycles, ret_tick);
-	*ret_tick = tsct_tick_encoder_system(&w->encoder, cycles, last);
-	return 0;
+	err = tsct_tick_resolution_tick(resolution, tsct_tick_encoder_system(&w->encoder, cycles,
+							resolution->seen), ret_tick);
+	*ret_tick = max(*ret_tick, last);
+	return err;
 }
 
 /* Writes one event to the event's file. @id: ID in the file. Returns 0 or an error of

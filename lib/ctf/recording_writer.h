@@ -32,8 +32,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 
 /*
  * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on.
- * Only for recordings with TSCT_TIMESTAMPS_SYSTEM, whose first params are rec->real; no
- * effect on others.
+ * Only for recordings with ticks of system time, whose first params are rec->real; no effect
+ * on others.
  */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);

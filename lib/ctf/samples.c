@@ -53,8 +53,7 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Returns the reason why a sample allows no valid fit, or NULL. */
-static const char *check_sample(const struct tsct_sync_sample *s)
+const char *tsct_sample_check(const struct tsct_sync_sample *s)
 {
 	const __u64 mult = s->line.mult;
 
@@ -101,63 +100,7 @@ static const char *decode_sample(const struct tsct_trace_event *event,
 		tsct_sample_set(ret, i, value);
 	}
 	snprintf(ret->source, sizeof(ret->source), "%s", (const char *)event->payload + pos);
-	return check_sample(ret);
-}
-
-/* ---- exchanges over MPI --------------------------------------------------- */
-
-/* Integer fields of mpi_exchange; the first MPI_OF_BOTH fields are those of mpi_master, too. */
-enum mpi_field {
-	MPI_NODE, MPI_TIMELINE, MPI_SESSION, MPI_SOURCE, MPI_OF_BOTH,
-	MPI_MASTER = MPI_OF_BOTH, MPI_T1, MPI_T2, MPI_T3, MPI_T4, MPI_BASE, MPI_MULT,
-	MPI_BASE_NS, MPI_FIELDS,
-};
-
-static const char *const mpi_fields[MPI_FIELDS] = {
-	"node", "timeline", "session", "source", "master", "t1", "t2", "t3", "t4", "base",
-	"mult", "base_ns",
-};
-
-const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 source,
-				    struct tsct_mpi_session *ret,
-				    struct tsct_sync_sample *ret_sample)
-{
-	const bool is_exchange = !strcmp(event->def->name, TSCT_MPI_EXCHANGE_EVENT);
-	__u64 f[MPI_FIELDS];
-	unsigned int i;
-	__s64 value;
-
-	for (i = 0; i < (is_exchange ? MPI_FIELDS : MPI_OF_BOTH); i++) {
-		if (!tsct_value_find_integer(event, mpi_fields[i], &value))
-			return "a field is missing";
-		f[i] = (__u64)value;
-	}
-	if (f[MPI_SOURCE] != source)
-		return "its counter is not the recording's";
-	*ret = (struct tsct_mpi_session) {
-		.node = f[MPI_NODE], .timeline = (__u32)f[MPI_TIMELINE],
-		.master = f[is_exchange ? MPI_MASTER : MPI_NODE], .has_sample = is_exchange,
-	};
-	/* Master 0 would be the time of NTP servers. */
-	if (!ret->node || !ret->master)
-		return "node without an id";
-	if (!is_exchange)
-		return NULL;
-	if (ret->node == ret->master)
-		return "exchange of a node with itself";
-	*ret_sample = (struct tsct_sync_sample) {
-		.stamp = event->tick,
-		.x = { .t1 = f[MPI_T1], .t2 = f[MPI_T2], .t3 = f[MPI_T3], .t4 = f[MPI_T4],
-		       .session = (__u32)f[MPI_SESSION] },
-		.fitted = 1, .kept = 1, .node = ret->master, .host = ret->master,
-		.master = ret->master, .timeline = ret->timeline,
-		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
-		/* The master's counter is the timeline, without an error. */
-		.line = { .base = f[MPI_BASE], .base_ns = (__s64)f[MPI_BASE_NS],
-			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
-		.source = "mpi",
-	};
-	return check_sample(ret_sample);
+	return tsct_sample_check(ret);
 }
 
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,

@@ -55,33 +55,8 @@ void tsct_sample_set(struct tsct_sync_sample *sample, unsigned int field, __u64 
 /* Encodes a sample as an event's payload. Returns its length, at most TSCT_SAMPLE_BYTES_MAX. */
 __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 
-/*
- * Events that a program with libtsctrace-mpi records in its own channel
- * (lib/mpi/clock_exchange.c): an exchange over MPI; and the statement that the program's
- * node is the master of such exchanges. The contents are untrusted.
- */
-#define TSCT_MPI_EXCHANGE_EVENT	"mpi_exchange"
-#define TSCT_MPI_MASTER_EVENT	"mpi_master"
-
-/* State of a node in a session over MPI, as an event mpi_exchange or mpi_master states it */
-struct tsct_mpi_session {
-	__u64 node, master;	/* ids of the node and of the master */
-	__u32 timeline;		/* number of the master's timeline */
-	/* flag: the event is an exchange; 0: it is mpi_master, its node is the master */
-	__u32 has_sample;
-};
-
-/*
- * tsct_mpi_session_decode - decode an event named mpi_exchange or mpi_master
- * @source: source of the recording's ticks, TSCT_SOURCE_*
- * @ret_sample: the sample that a daemon would have recorded of the exchange, with
- *	clock_epoch 0 and cycles of the source; unchanged for mpi_master
- *
- * Returns NULL, or the reason why the event is invalid.
- */
-const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 source,
-				    struct tsct_mpi_session *ret_session,
-				    struct tsct_sync_sample *ret_sample);
+/* Returns the reason why a sample allows no valid fit, or NULL. */
+const char *tsct_sample_check(const struct tsct_sync_sample *sample);
 
 /* Adds the stream class of sync samples, and its event class, to a recording whose channels
  * were added already. Returns 0 or -errno. */

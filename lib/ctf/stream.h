@@ -37,6 +37,7 @@
  *
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
  *	interpolated	source ticks are divided: struct tsct_tick_resolution
+ *	system, system/16, system/256, system-interpolated	the same of ns of system time
  *	off		every event has the first tick of its packet
  *	sync-every	a packet ends after a given number of events or bytes, or after
  *			a given time: struct tsct_packet_limits

@@ -5,8 +5,11 @@
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
+	[TSCT_TIMESTAMPS_SYSTEM_16] = -4,
+	[TSCT_TIMESTAMPS_SYSTEM_256] = -8,
 	/* 8 ticks per cycle; 8 ticks per ns since 1970 fit 64 bits until 2043. */
 	[TSCT_TIMESTAMPS_INTERPOLATED] = 3,
+	[TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED] = 3,
 };
 
 int tsct_timestamps_bits(__u32 timestamps)
@@ -54,6 +57,13 @@ static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 	return ns > 0 ? ns : 0;
 }
 
+/* Returns what ticks are made of: system time in ns, or cycles. */
+static __u64 to_source(const struct tsct_tick_encoder *encoder, __u64 cycles)
+{
+	return tsct_timestamps_system(encoder->timestamps) ?
+		system_ns(&encoder->params, cycles) : cycles;
+}
+
 static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	const struct tsct_clock_params *params = &encoder->params;
@@ -72,7 +82,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 	encoder->timestamps = rec->timestamps;
 	encoder->bits = tsct_recording_tick_bits(rec);
 	encoder->params = rec->real;
-	encoder->begin = tsct_tick_encoder_moment(encoder, rec->begin);
+	encoder->begin = to_source(encoder, rec->begin);
 	note_error(encoder, rec->begin);
 }
 
@@ -80,7 +90,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at)
 {
-	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !params->mult)
+	if (!tsct_timestamps_system(encoder->timestamps) || !params->mult)
 		return;
 	note_error(encoder, at);
 	encoder->params = *params;
@@ -89,17 +99,13 @@ void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM)
-		return system_ns(&encoder->params, cycles);
-	return to_ticks(encoder->bits, cycles);
+	return to_ticks(encoder->bits, to_source(encoder, cycles));
 }
 
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	const __u64 tick = tsct_tick_encoder_moment(encoder, cycles);
-
-	encoder->floor = max(encoder->floor, tick);
-	return encoder->floor;
+	encoder->floor = max(encoder->floor, to_source(encoder, cycles));
+	return to_ticks(encoder->bits, encoder->floor);
 }
 
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
@@ -198,7 +204,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	__u32 i;
 
 	*to = *rec;
-	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !known->mult ||
+	if (!tsct_timestamps_system(encoder->timestamps) || !known->mult ||
 	    !rec->nr_nodes)
 		return;
 	ret_figures->node = rec->nodes[0];

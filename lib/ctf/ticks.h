@@ -15,8 +15,15 @@
  * in its packet, ns; all events of a packet have the tick of the first event */
 #define TSCT_UNTIMED_NS		100000000
 
-/* Returns log2 of the file ticks per cycle; negative: coarser than cycles. */
+/* Returns log2 of the file ticks per cycle, or per ns of system time; negative: coarser. */
 int tsct_timestamps_bits(__u32 timestamps);
+
+/* Returns true if ticks are system time. */
+static inline bool tsct_timestamps_system(__u32 timestamps)
+{
+	return timestamps >= TSCT_TIMESTAMPS_SYSTEM &&
+		timestamps <= TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED;
+}
 
 static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
 {
@@ -52,13 +59,13 @@ struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording
 struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
-	/* Fields for TSCT_TIMESTAMPS_SYSTEM */
+	/* Fields for ticks of system time */
 	/* params in force, from cycles to CLOCK_REALTIME */
 	struct tsct_clock_params params;
-	__u64 begin;		/* tick of the recording's start */
+	__u64 begin;		/* time of the recording's start, ns or cycles */
 	__u64 error_ps;		/* largest error bound of all params so far, ps */
 	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */
-	__u64 floor;		/* lowest tick that a later event may have */
+	__u64 floor;		/* lowest time that a later event may have, ns or cycles */
 };
 
 /* tsct_tick_encoder_init - initialize by rec->timestamps and rec->real */
@@ -67,7 +74,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 
 /*
  * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on.
- * Has an effect only with TSCT_TIMESTAMPS_SYSTEM.
+ * Has an effect only if ticks are system time.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at);
@@ -80,10 +87,9 @@ __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cy
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
- * tsct_tick_encoder_system - get the tick of a file's next event, with
- * TSCT_TIMESTAMPS_SYSTEM
+ * tsct_tick_encoder_system - get the system time of a file's next event, ns
  * @cycles: must not decrease within a file
- * @last: tick of the previous event; the result is never lower, even if new params give
+ * @last: result for the previous event; the result is never lower, even if new params give
  * earlier times
  */
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,

@@ -411,10 +411,3 @@ bool tsct_merge_is_partial(const struct tsct_merge *m)
 {
 	return m->partial;
 }
-
-const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *m,
-					       unsigned int *ret_nr)
-{
-	*ret_nr = m->nr_files;
-	return m->file;
-}

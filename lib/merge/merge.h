@@ -153,9 +153,6 @@ struct tsct_merge_file {
 	__u32 node;	/* index of the node in the merged recording, among those of all ranks */
 };
 
-const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
-					       unsigned int *ret_nr);
-
 struct tsct_merge_event {
 	__u64 global;
 	__u32 id;	/* event id in the result */

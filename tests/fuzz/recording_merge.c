@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Merges recordings, and checks the result. */
-#include "lib/merge/merge.h"
+#include "lib/merge/merge_private.h"
 
 /* ---- merging recordings -------------------------------------------------- */
 
@@ -30,10 +30,10 @@ static void check_file(struct tsct_merge *m, const struct tsct_merge_file *file)
 static void check_files(struct tsct_merge *m)
 {
 	const struct tsct_recording *result = tsct_merge_result(m);
-	unsigned int nr, i;
-	const struct tsct_merge_file *file = tsct_merge_files(m, &nr);
+	const struct tsct_merge_file *file = m->file;
+	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < m->nr_files; i++) {
 		HOLDS(file[i].class < result->nr_streams);
 		HOLDS(file[i].location < result->nr_locations);
 		HOLDS(file[i].node == result->locations[file[i].location].node);

@@ -121,6 +121,7 @@ static const char *const lines[] = {
 	"\tnode_1_bounds = \"tick=1 ns=2 tick=3 ns=4\";\n",
 	"\ttimestamps = \"tsc/16\";\n", "\ttimestamps = \"interpolated\";\n",
 	"\ttimestamps = \"system\";\n", "\ttimestamps = \"off\";\n",
+	"\ttimestamps = \"system/256\";\n", "\ttimestamps = \"system-interpolated\";\n",
 	"\tfsync = \"end\";\n", "\tsync_every = 16;\n",
 	"\tsync_every_ns = 18446744073709551615;\n", "\tsync_every_bytes = 256;\n",
 	"\tsource = \"monotonic_raw\";\n", "\tsource = \"tsc\";\n",

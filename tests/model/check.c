@@ -8,6 +8,9 @@
  * head contains complete events, without gaps, up to the last one that head counts. So
  * a reader that begins after all writers died finds all of them.
  *
+ * Stamps: each event's counter was read after the event before it was published; that of an
+ * event that an NMI left to the writer that it interrupted is not below the event's before it.
+ *
  * In every state in which all writers are at rest: each attempt was either written or
  * refused, once, and its writer got that result; lost[] counts the refused attempts;
  * and each reader that runs alone reaches head, and has read every event or counted it
@@ -54,7 +57,12 @@ static void compare(const struct truth *truth, const char *who, __u64 nr,
 				" %llx", who, nr, word, words[word],
 				event_word(actor, event, word,
 					   truth->events[nr].stamp));
-	if (truth->events[nr].stamp != nr)
+	if (truth->events[nr].nested) {
+		if (truth->events[nr].stamp > nr ||
+		    (nr && truth->events[nr].stamp < truth->events[nr - 1].stamp))
+			violate("event %llu of an NMI has stamp %u: cycles decrease", nr,
+				truth->events[nr].stamp);
+	} else if (truth->events[nr].stamp != nr)
 		violate("event %llu has stamp %u: it was read before the event"
 			" in front of it was published", nr,
 			truth->events[nr].stamp);

@@ -38,14 +38,16 @@ unsigned int data_word(__u64 pos)
 	return (pos & (ring_geo.data_size - 1)) / sizeof(__u64);
 }
 
-void store_event(__u64 pos, __u64 stamp)
+void store_event_of(unsigned int actor, unsigned int event, __u64 pos, __u64 stamp)
 {
-	const unsigned int actor = self() - now()->actors;
-	const unsigned int event = self()->vars.event;
-
 	for (unsigned int word = 0; word < event_size(actor, event) / 8; word++)
 		store(data_word(pos + 8 * word),
 		      event_word(actor, event, word, stamp));
+}
+
+void store_event(__u64 pos, __u64 stamp)
+{
+	store_event_of(self() - now()->actors, self()->vars.event, pos, stamp);
 }
 
 void store_pad(const struct tsct_ring_slot *place)

@@ -69,6 +69,9 @@ enum {
 	W_KHEAD,			/* word: the kernel's own copy of head */
 	W_KLEFT,			/* word: number of bytes that the kernel may
 					 * write without reading tail */
+	W_NESTED,			/* word: the event that an NMI left to the writer
+					 * that it interrupted: actor, event, stamp, 8 bits
+					 * each */
 	NR_WORDS
 };
 
@@ -128,7 +131,7 @@ struct truth {
 	__u8 refused[TSCT_LOST_NR];	/* numbers of events that the ring did
 					 * not take, by TSCT_LOST_* */
 	struct {
-		__u8 actor, event, stamp;
+		__u8 actor, event, stamp, nested;
 	} events[MAX_EVENTS];
 };
 
@@ -175,6 +178,7 @@ enum mutation {
 	NOT_BUSY_EARLY,		/* mutant: `busy` is cleared before the event is
 				 * stored */
 	INTERRUPTS_ON,		/* mutant: interrupts are on while the kernel writes */
+	RELEASE_IN_TWO,		/* mutant: `busy` is read and cleared by two instructions */
 	STALE_ROOM,		/* mutant: the kernel writes up to the end of a block
 				 * without checking tail */
 	RELEASE_FIRST,		/* mutant: a reader stores tail before it copies */
@@ -232,6 +236,10 @@ void locked_inc(unsigned int where);	/* increments a word; waits until the CPU's
 __u64 read_counter(void);
 void publish(__u64 head, __u64 stamp);	/* publishes an event: stores W_HEAD and
 					 * updates struct truth */
+/* publishes an event that an NMI left to the writer that it interrupted */
+void publish_nested(__u64 head, __u64 stamp, unsigned int actor, unsigned int event);
+__u64 decrement(unsigned int where);	/* subtracts 1 from a word of CPU 0 by one
+					 * instruction, and returns the result */
 
 void section_begin(void);
 void section_end(void);
@@ -269,6 +277,7 @@ __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp);
 void store_event(__u64 pos, __u64 stamp);	/* stores the current event of actor
 						 * self() at position pos of the ring */
+void store_event_of(unsigned int actor, unsigned int event, __u64 pos, __u64 stamp);
 void store_pad(const struct tsct_ring_slot *place);
 void store_header(__u64 pos, const struct tsct_block *block);
 struct tsct_block next_header(__u64 head, __u64 stamp);

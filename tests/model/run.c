@@ -139,19 +139,51 @@ __u64 read_counter(void)
 	return log_value(run.state->truth.nr);
 }
 
+/* Adds an event of any actor to the true history, if its publication was due. */
+static void add_truth(bool due, unsigned int actor, unsigned int event, __u64 stamp,
+		      bool nested)
+{
+	struct truth *truth = &run.state->truth;
+
+	if (!due)
+		return;
+	truth->events[truth->nr].actor = actor;
+	truth->events[truth->nr].event = event;
+	truth->events[truth->nr].stamp = stamp;
+	truth->events[truth->nr].nested = nested;
+	if (++truth->nr == MAX_EVENTS)
+		violate("more than %d events", MAX_EVENTS - 1);
+}
+
 void publish(__u64 head, __u64 stamp)
 {
 	const bool due = run.steps == run.actor->steps;
-	struct truth *truth = &run.state->truth;
 
 	store(W_HEAD, head);
-	if (!due)
-		return;
-	truth->events[truth->nr].actor = run.nr;
-	truth->events[truth->nr].event = run.actor->vars.event;
-	truth->events[truth->nr].stamp = stamp;
-	if (++truth->nr == MAX_EVENTS)
-		violate("more than %d events", MAX_EVENTS - 1);
+	add_truth(due, run.nr, run.actor->vars.event, stamp, false);
+}
+
+void publish_nested(__u64 head, __u64 stamp, unsigned int actor, unsigned int event)
+{
+	const bool due = run.steps == run.actor->steps;
+
+	store(W_HEAD, head);
+	add_truth(due, actor, event, stamp, true);
+	if (due)
+		run.state->actors[actor].vars.nr_reported++;
+}
+
+__u64 decrement(unsigned int where)
+{
+	__u64 value;
+
+	if (!is_due(false))
+		return run.actor->log[run.loads++];
+	value = run.state->words[where] - 1;
+	trace("%s: dec %s: %s", actor_name(run.nr), word_name(where),
+	      word_text(where, value));
+	memory_store(run.state, run.actor->cpu, where, value);
+	return log_value(value);
 }
 
 static void forget(struct actor *actor)

@@ -121,6 +121,8 @@ const struct mutant mutants[] = {
 	  "busy is cleared before head is published" },
 	{ INTERRUPTS_ON, "interrupts-on", "kernel-discard",
 	  "a task writes with interrupts on" },
+	{ RELEASE_IN_TWO, "release-in-two", "kernel-discard",
+	  "a writer reads busy, then clears it" },
 	{ STALE_ROOM, "stale-room", "kernel-full",
 	  "the kernel's fast path ignores tail up to the end of the block" },
 	{ RELEASE_FIRST, "release-first", "user-aborts",

@@ -29,6 +29,7 @@ const char *word_name(unsigned int where)
 		[W_BUSY - MAX_DATA] = "busy",
 		[W_KHEAD - MAX_DATA] = "the kernel's head",
 		[W_KLEFT - MAX_DATA] = "the kernel's room",
+		[W_NESTED - MAX_DATA] = "the NMI's event",
 	};
 	static char text[32];
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A task, an interrupt or an NMI that writes to a kernel channel, as kmod/ring.c does:
- * interrupts are off, `busy` excludes NMIs, and the kernel has its own copy of head and
- * a number of bytes that it may write without reading tail again.
+ * interrupts are off, `busy` excludes NMIs, whose event is left to the writer, and the kernel
+ * has its own copy of head and a number of bytes that it may write without reading tail again.
  */
 #include "model.h"
 
@@ -15,9 +15,30 @@ static void count_loss(struct vars *vars, unsigned int cause)
 	vars->event++;
 }
 
-static void clear_busy(void)
+/* Values of W_BUSY, as in kmod/ring.h */
+enum { IDLE = 0, BUSY = 1, TAKEN = 3, PENDING = 4 };
+
+/*
+ * An NMI leaves its event to the writer that it interrupted, unless another one did so. Nothing
+ * interrupts an NMI, so its load and store of W_BUSY are as one instruction. The writer counts
+ * the event as reported, or as refused.
+ */
+static void leave_event(struct vars *vars, __u64 busy)
 {
-	store(W_BUSY, 0);
+	const __u64 actor = self() - now()->actors;
+	__u64 stamp;
+
+	if (self()->level < 2)
+		violate("a writer that is no NMI found the ring busy");
+	if (busy != BUSY) {
+		count_loss(vars, TSCT_LOST_NESTED);
+		return;
+	}
+	store(W_BUSY, TAKEN);
+	stamp = read_counter();
+	store(W_NESTED, actor << 16 | (__u64)vars->event << 8 | stamp);
+	store(W_BUSY, PENDING);
+	vars->event++;
 }
 
 /*
@@ -41,13 +62,13 @@ static void finish(__u64 head, __u64 stamp)
 {
 	store(W_KHEAD, head);
 	if (mutated(NOT_BUSY_EARLY))
-		clear_busy();
+		store(W_BUSY, IDLE);
 	publish(head, stamp);
 }
 
 /* Writes a record in the general case, with a new block where needed. Returns false if
  * there is no room. */
-static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place)
+static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place, __u64 *ret_stamp)
 {
 	struct tsct_block block;
 	__u64 tail = 0, stamp;
@@ -64,19 +85,20 @@ static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place)
 	}
 	store_event(place->pos, stamp);
 	finish(place->head, stamp);
+	*ret_stamp = stamp;
 	return true;
 }
 
-static bool write_slow(__u64 head, __u32 size)
+static bool write_slow(__u64 head, __u32 size, __u64 *ret_stamp)
 {
 	const struct tsct_ring_slot place = tsct_ring_place(&ring_geo, head, size);
-	const bool written = write_by_rules(head, &place);
+	const bool written = write_by_rules(head, &place, ret_stamp);
 
 	store(W_KLEFT, look_ahead(written ? place.head : head));
 	return written;
 }
 
-static bool write(__u64 head)
+static bool write(__u64 head, __u64 *ret_stamp)
 {
 	const struct actor *me = self();
 	const __u32 size = event_size(me - now()->actors, me->vars.event);
@@ -84,39 +106,91 @@ static bool write(__u64 head)
 	__u64 stamp;
 
 	if (size > left)
-		return write_slow(head, size);
+		return write_slow(head, size, ret_stamp);
 	stamp = read_counter();
 	store_event(head, stamp);
 	store(W_KLEFT, left - size);
 	finish(head + size + TSCT_HEAD_ONE_EVENT, stamp);
+	*ret_stamp = stamp;
 	return true;
+}
+
+/* Writes the event that an NMI left. @stamp: of the event that it interrupted; 0: of none.
+ * Returns false if there is no room. */
+static bool write_nested(__u64 stamp)
+{
+	const __u64 nested = load(W_NESTED), head = load(W_KHEAD);
+	const unsigned int actor = nested >> 16, event = (nested >> 8) & 0xff;
+	const struct tsct_ring_slot place = tsct_ring_place(&ring_geo, head,
+							    event_size(actor, event));
+	struct tsct_block block;
+	__u64 tail = 0;
+
+	if (ring_geo.policy == TSCT_POLICY_DISCARD)
+		tail = load(W_TAIL);
+	if (!tsct_ring_fits(&ring_geo, place.head, tail)) {
+		locked_inc(W_LOST + TSCT_LOST_FULL);
+		return false;
+	}
+	if (stamp < (nested & 0xff))
+		stamp = nested & 0xff;
+	if (place.pad_len) {
+		block = next_header(head, stamp);
+		store_pad(&place);
+		store_header(place.pos - TSCT_BLOCK_HEADER, &block);
+	}
+	store_event_of(actor, event, place.pos, stamp);
+	store(W_KHEAD, place.head);
+	publish_nested(place.head, stamp, actor, event);
+	store(W_KLEFT, look_ahead(place.head));
+	return true;
+}
+
+/* Ends a write. Returns false if an NMI left an event for which there was no room. */
+static bool release(__u64 stamp)
+{
+	bool written;
+
+	if (mutated(NOT_BUSY_EARLY))
+		return true;
+	if (mutated(RELEASE_IN_TWO)) {
+		if (load(W_BUSY) == BUSY) {
+			store(W_BUSY, IDLE);
+			return true;
+		}
+		store(W_BUSY, TAKEN);
+	} else if (decrement(W_BUSY) == IDLE) {
+		return true;
+	}
+	written = write_nested(stamp);
+	store(W_BUSY, IDLE);
+	return written;
 }
 
 void kernel_program(struct vars *vars)
 {
 	const bool blind = mutated(NMI_IGNORES_BUSY) && self()->level == 2;
-	__u64 head = 0;
+	__u64 head = 0, busy = 0, stamp = 0;
+	bool written, all;
 
 	if (!mutated(INTERRUPTS_ON))
 		alone_begin();
-	if (!blind && load(W_BUSY)) {
-		count_loss(vars, TSCT_LOST_NESTED);
+	if (!blind)
+		busy = load(W_BUSY);
+	if (busy) {
+		leave_event(vars, busy);
 		return;
 	}
 	if (mutated(BUSY_LATE))
 		head = load(W_KHEAD);
-	store(W_BUSY, 1);
+	store(W_BUSY, BUSY);
 	if (!mutated(BUSY_LATE))
 		head = load(W_KHEAD);
-	if (!write(head)) {
+	written = write(head, &stamp);
+	if (!written)
 		locked_inc(W_LOST + TSCT_LOST_FULL);
-		clear_busy();
-		now()->truth.refused[TSCT_LOST_FULL]++;
-		vars->event++;
-		return;
-	}
-	if (!mutated(NOT_BUSY_EARLY))
-		clear_busy();
-	vars->nr_reported++;
+	all = release(stamp);
+	now()->truth.refused[TSCT_LOST_FULL] += !written + !all;
+	vars->nr_reported += written;
 	vars->event++;
 }

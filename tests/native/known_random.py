@@ -112,7 +112,8 @@ def options(r):
         fit = [w for w, kind in fields.items() if any(k.startswith(kind) for k in kinds)]
         words += ["--where", r.choice(fit)]
     if r.random() < 0.1:
-        words += ["--timestamps", r.choice(["tsc/16", "tsc/256", "interpolated", "system"])]
+        words += ["--timestamps", r.choice(["tsc/16", "tsc/256", "interpolated", "system",
+                                               "system/256", "system-interpolated"])]
     if r.random() < 0.1 and "uprobe" not in " ".join(kinds):
         words += ["--stack"]
     return words

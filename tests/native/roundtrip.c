@@ -138,12 +138,13 @@ static void calibrate(void)
 	static const __u32 kinds[] = {
 		TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC_16,
 		TSCT_TIMESTAMPS_TSC_256, TSCT_TIMESTAMPS_INTERPOLATED,
-		TSCT_TIMESTAMPS_SYSTEM, TSCT_TIMESTAMPS_OFF,
+		TSCT_TIMESTAMPS_SYSTEM, TSCT_TIMESTAMPS_SYSTEM_16, TSCT_TIMESTAMPS_SYSTEM_256,
+		TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED, TSCT_TIMESTAMPS_OFF,
 	};
 	const __u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
-	rec.timestamps = kinds[any(node ? 6 : 7)];
+	rec.timestamps = kinds[any(node ? 9 : 10)];
 	rec.sync_every.events = any(4) ? 0 : 1ULL << any(10);
 	/* The begin is below 2^50 cycles, so that ticks as stored in the file, of which
 	 * there are up to 8 per cycle, fit into 64 bits. */
@@ -168,6 +169,11 @@ static void calibrate(void)
 	rec.status = TSCT_STATUS_SYNCHRONIZED;
 }
 
+static bool is_system(void)
+{
+	return rec.timestamps >= TSCT_TIMESTAMPS_SYSTEM && rec.timestamps < TSCT_TIMESTAMPS_OFF;
+}
+
 static void add_streams(void)
 {
 	static const char *const names[] = { "default", "kernel", "sync", "a_1",
@@ -180,7 +186,7 @@ static void add_streams(void)
 		define_some(i);
 	}
 	/* Only recordings with the counter's time have sync samples. */
-	if (!any(2) && !node && rec.timestamps != TSCT_TIMESTAMPS_SYSTEM) {
+	if (!any(2) && !node && !is_system()) {
 		tsct_recording_add_samples(&rec);
 		rec.nodes[0].sync.name = strdup("beta \"7\"");
 		strcpy(rec.nodes[0].sync.fit, "hull");
@@ -289,14 +295,18 @@ static __u64 any_gap(void)
 static __u64 tick_of(__u32 stream, const struct tsct_event *e)
 {
 	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
+	const __u64 source = is_system() ? (__u64)tsct_clock_params_ns(&rec.real, e->cycles) :
+		e->cycles;
 
 	switch (rec.timestamps) {
-	case TSCT_TIMESTAMPS_TSC_16: return e->cycles / 16;
-	case TSCT_TIMESTAMPS_TSC_256: return e->cycles / 256;
-	case TSCT_TIMESTAMPS_SYSTEM: return tsct_clock_params_ns(&rec.real, e->cycles);
+	case TSCT_TIMESTAMPS_TSC_16:
+	case TSCT_TIMESTAMPS_SYSTEM_16: return source / 16;
+	case TSCT_TIMESTAMPS_TSC_256:
+	case TSCT_TIMESTAMPS_SYSTEM_256: return source / 256;
 	case TSCT_TIMESTAMPS_INTERPOLATED:
-		return *at = e->cycles * 8 > *at ? e->cycles * 8 : *at + 1;
-	default: return e->cycles;
+	case TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED:
+		return *at = source * 8 > *at ? source * 8 : *at + 1;
+	default: return source;
 	}
 }
 
@@ -376,7 +386,8 @@ static void limit_packets(void)
 static int in_order(const void *a, const void *b)
 {
 	const struct shown *x = a, *y = b;
-	const int fine = rec.timestamps == TSCT_TIMESTAMPS_INTERPOLATED ? 3 : 0;
+	const int fine = rec.timestamps == TSCT_TIMESTAMPS_INTERPOLATED ||
+		rec.timestamps == TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED ? 3 : 0;
 
 	if (x->tick >> fine != y->tick >> fine)
 		return x->tick < y->tick ? -1 : 1;

@@ -82,7 +82,7 @@ check_stamps() {	# DIR
 }
 check_stamps "$work/a"
 check_stamps "$work/long"
-for kind in tsc/16 tsc/256 interpolated system; do
+for kind in tsc/16 tsc/256 interpolated system system/16 system-interpolated; do
 	run 0 record -q --timestamps "$kind" -o "$work/as-${kind/\//-}" -- "$emit" 3000 2
 	check_stamps "$work/as-${kind/\//-}"
 done

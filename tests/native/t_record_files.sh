@@ -14,7 +14,8 @@ check_packets() {	# DIR
 }
 
 events=20001
-for kind in tsc tsc/16 tsc/256 interpolated system off; do
+for kind in tsc tsc/16 tsc/256 interpolated system system/16 system/256 \
+	    system-interpolated off; do
 	dir=$work/${kind/\//-}
 	run 0 record -vv --timestamps "$kind" --sync-every 2^7 --fsync end -o "$dir" \
 		-- "$emit" 10000 2
@@ -41,6 +42,10 @@ shows '"most_on_tick": null'
 run 0 stat "$work/tsc-256"
 shows 'ticks *tsc/256; up to [1-9][0-9]* more events\{0,1\} on the same tick as the first event of the tick'
 run_shows 0 'ticks *interpolated; all time stamps are distinct' stat "$work/interpolated"
+run_shows 0 'ticks *system-interpolated; all time stamps are distinct' \
+	stat "$work/system-interpolated"
+run_shows 0 'ticks *system/256; up to [1-9][0-9]* more events* on the same tick' \
+	stat "$work/system-256"
 
 # --sync-every limits the events per packet, also if --fsync flushes after each packet.
 run 0 record --sync-every 1000 --fsync packet -o "$work/b" -- "$emit" 10000 2
@@ -93,7 +98,7 @@ bad() {
 	run_says 2 "$1: .*'$2'.* $3" record "$1" "$2" -o "$work/c" -- true
 	[ ! -e "$work/c" ] || fail "$1 $2 made a directory"
 }
-bad --timestamps sundial 'tsc, tsc/16, tsc/256, interpolated, system or off'
+bad --timestamps sundial 'tsc, tsc/16, tsc/256, interpolated, system, system/16, system/256, system-interpolated or off'
 bad --fsync sometimes 'never, end or packet'
 for every in -1 2^-1 2^ x '' 1k 1.5s 2^3K 7ns; do
 	bad --sync-every "$every" 'use a number of events such as 1000 or 2^10, a time such as 100ms, or a size such as 16K'

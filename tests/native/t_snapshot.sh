@@ -37,7 +37,7 @@ run 0 snapshot -q -o "$work/again"
 
 # Snapshot has the options --timestamps, --sync-every and --fsync of record. With every
 # kind of timestamps, the recording has the same events.
-for kind in tsc tsc/16 tsc/256 interpolated system off; do
+for kind in tsc tsc/16 tsc/256 interpolated system system/256 off; do
 	dir=$work/as-${kind/\//-}
 	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"
 	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"

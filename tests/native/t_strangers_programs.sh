@@ -135,16 +135,20 @@ END
 	esac
 }
 in_read() { grep -qs "^0 " "/proc/$(main_process)/task/"*/syscall; }
-# The first process of the program, below those that made its container
+# The first process of the program: no other one of the program has started it.
 main_process() {
-	local pid=
-	for pid in $(sort -n "$group/cgroup.procs"); do
-		case $(cat "/proc/$pid/comm" 2>/dev/null) in
-		unshare | container.sh | bash) ;;
-		*) break ;;
-		esac
-	done
-	echo "$pid"
+	local pid
+	for pid in $(cat "$group/cgroup.procs"); do
+		! is_of_program "$pid" ||
+			is_of_program "$(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null)" ||
+			echo "$pid"
+	done | head -n 1
+}
+is_of_program() {	# PID, not of those that make the container
+	grep -qx "$1" "$group/cgroup.procs" || return
+	case $(cat "/proc/$1/comm" 2>/dev/null) in
+	unshare | container.sh | bash) return 1 ;;
+	esac
 }
 
 launch() {	# SETTING...

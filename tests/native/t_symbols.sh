@@ -9,11 +9,11 @@ need objcopy pgrep strip unshare xz
 # --- compiled code -----------------------------------------------------------------
 
 # The program waits after each function until the calls are in the recording, with its name.
-compiled() {	# DIR LINES [COMMAND...]
+compiled() {	# DIR LINES COMMAND...
 	local i
 	mkfifo "$1.steps"
-	"$ctl" record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" \
-		"$helpers/traced/jit" "$2" <"$1.steps" >out 2>err & track recorder
+	"$ctl" record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" "$2" \
+		<"$1.steps" >out 2>err & track recorder
 	exec {steps}>"$1.steps"
 	for i in 0 1 2 3; do
 		wait_for "$1: ten calls of number$i have a name" is_named_in "$1" "$i"
@@ -29,13 +29,20 @@ is_named_in() {	# DIR NUMBER
 		< <("$ctl" export -q -f folded -o - --event sys_getppid/begin "$1" 2>/dev/null)
 }
 begin_part() { cd "$work"; }
-few() { compiled jit 10; }
-huge() { compiled jit 100000; }
-inner() { compiled jit 10 unshare -pf; }
+few() { compiled recorded 10 "$helpers/traced/jit"; }
+huge() { compiled recorded 100000 "$helpers/traced/jit"; }
+# The first process of a namespace has the file /tmp/perf-1.map: each has a /tmp of its own.
+own_tmp() {	# COMMAND...
+	cp "$helpers/traced/jit" .
+	# shellcheck disable=SC2016 # for the inner shell
+	compiled recorded 10 unshare -m sh -c 'mount --bind "$1" /tmp && shift && exec "$@"' \
+		sh "$work" "$@"
+}
+inner() { own_tmp unshare -pf /tmp/jit; }
 # shellcheck disable=SC2016 # for the inner shell
-nested() { compiled jit 10 unshare -pf sh -c 'unshare -pf "$@"; exit' sh; }
+nested() { own_tmp unshare -pf sh -c 'unshare -pf "$@"; exit' sh /tmp/jit; }
 parts=(few huge)
-! unshare -pf true 2>/dev/null || parts+=(inner nested)
+! unshare -mpf true 2>/dev/null || parts+=(inner nested)
 together "${parts[@]}"
 
 # As many functions beside each other: readers take seconds.

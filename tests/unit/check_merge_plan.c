@@ -633,25 +633,23 @@ TEST(test_interrupted_write)
 
 TEST(test_reader)
 {
-	const struct tsct_merge_file *files;
 	struct tsct_merge_reader *reader;
 	struct tsct_merge_event e;
-	unsigned int nr, i;
+	unsigned int i;
 	__u64 t, events = 0;
 	__s64 off;
 
 	ck_assert_int_eq(plan("abc"), 0);
-	files = tsct_merge_files(m, &nr);
-	ck_assert_uint_eq(nr, 5);
-	for (i = 0; i < nr; i++) {
-		ck_assert_int_eq(tsct_merge_reader_open(m, &files[i], &reader), 0);
+	ck_assert_uint_eq(m->nr_files, 5);
+	for (i = 0; i < m->nr_files; i++) {
+		ck_assert_int_eq(tsct_merge_reader_open(m, &m->file[i], &reader), 0);
 		while (tsct_merge_reader_next(reader, false, &e) == 1) {
 			memcpy(&t, e.event->payload, sizeof(t));
 			off = (__s64)(e.global - EPOCH - t);
 			ck_assert_int_le(llabs(off), (__s64)tsct_recording_error_ns(
-				tsct_merge_result(m), files[i].node, e.global));
-			off = merge_own_ns(&m->in[files[i].input], e.event->tick) -
-				EPOCH - (__s64)t - nodes[files[i].node].own_off_ns;
+				tsct_merge_result(m), m->file[i].node, e.global));
+			off = merge_own_ns(&m->in[m->file[i].input], e.event->tick) -
+				EPOCH - (__s64)t - nodes[m->file[i].node].own_off_ns;
 			ck_assert_int_le(llabs(off), 1);
 			events++;
 		}

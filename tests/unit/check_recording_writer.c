@@ -540,7 +540,7 @@ LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 	trace = open_trace(no_report);
 	r = tsct_trace_recording(trace);
 	ck_assert_int_eq(r->complete, 0);
-	if (_i != TSCT_TIMESTAMPS_SYSTEM) {
+	if (!tsct_timestamps_system(_i)) {
 		ck_assert_uint_eq(r->real.as_of_cycles, rec.real.as_of_cycles);
 		ck_assert_uint_le(r->end, last);
 		ck_assert_uint_ge(r->end + 255, last);

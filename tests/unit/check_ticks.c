@@ -77,8 +77,10 @@ static void check_time(const struct tsct_recording *read, __u64 stamp,
 {
 	static const unsigned int per_tick[] = {
 		[TSCT_TIMESTAMPS_TSC] = 1, [TSCT_TIMESTAMPS_TSC_16] = 16,
-		[TSCT_TIMESTAMPS_TSC_256] = 256,
+		[TSCT_TIMESTAMPS_TSC_256] = 256, [TSCT_TIMESTAMPS_SYSTEM] = 1,
+		[TSCT_TIMESTAMPS_SYSTEM_16] = 16, [TSCT_TIMESTAMPS_SYSTEM_256] = 256,
 	};
+	const __u64 system = tsct_clock_params_ns(&rec.real, stamp);
 	unsigned int counts;
 
 	switch (read->timestamps) {
@@ -94,7 +96,15 @@ static void check_time(const struct tsct_recording *read, __u64 stamp,
 		ck_assert_uint_eq(e->tick, e->file_tick / 8);
 		break;
 	case TSCT_TIMESTAMPS_SYSTEM:
-		ck_assert_uint_eq(e->tick, tsct_clock_params_ns(&rec.real, stamp));
+	case TSCT_TIMESTAMPS_SYSTEM_16:
+	case TSCT_TIMESTAMPS_SYSTEM_256:
+		counts = per_tick[read->timestamps];
+		ck_assert_uint_eq(e->tick, system / counts * counts);
+		ck_assert_uint_eq(e->file_tick, system / counts);
+		break;
+	case TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED:
+		ck_assert_uint_ge(e->file_tick, system * 8);
+		ck_assert_uint_eq(e->tick, e->file_tick / 8);
 		break;
 	default:
 		ck_assert_uint_le(e->tick, stamp);
@@ -122,7 +132,8 @@ static void check_read(void)
 
 	while (tsct_trace_next(trace, &e) == 1) {
 		check_same(read, next_of(e.cpu, at), &e);
-		if (read->timestamps == TSCT_TIMESTAMPS_INTERPOLATED)
+		if (read->timestamps == TSCT_TIMESTAMPS_INTERPOLATED ||
+		    read->timestamps == TSCT_TIMESTAMPS_SYSTEM_INTERPOLATED)
 			ck_assert_uint_gt(e.file_tick, last[e.cpu]);
 		last[e.cpu] = e.file_tick;
 		nr++;
@@ -163,7 +174,7 @@ LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), most_on_tick(
 				  -tsct_timestamps_bits(timestamps)));
 	if (timestamps >= TSCT_TIMESTAMPS_INTERPOLATED &&
-	    timestamps != TSCT_TIMESTAMPS_SYSTEM)
+	    !tsct_timestamps_system(timestamps))
 		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), 0);
 }
 

@@ -15,6 +15,7 @@
 #include "lib/base/sysfs_read.h"
 #include "lib/clock/utc.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/ctf/ticks.h"
 #include "lib/statedump/statedump.h"
 #include "tools/common/error.h"
 
@@ -322,7 +323,7 @@ void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
 
-	if (s->rec.timestamps != TSCT_TIMESTAMPS_SYSTEM || !s->writer ||
+	if (!tsct_timestamps_system(s->rec.timestamps) || !s->writer ||
 	    tsct_clock_snapshot(s->clock, &state) ||
 	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
 		return;

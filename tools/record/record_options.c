@@ -328,11 +328,11 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
 
 static const struct argp_option files_options[] = {
-	{ "timestamps", KEY_TIMESTAMPS, "tsc|tsc/16|tsc/256|interpolated|system|off", 0, "set the time of events in the "
+	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "set the time of events in the "
 	  "files: tsc (default): counter cycles; tsc/16, tsc/256: cycles without "
 	  "4 or 8 low bits; interpolated: cycles with extra low bits, distinct "
-	  "for each event; system: nanoseconds of system time; off: only the "
-	  "packet's time", 0 },
+	  "for each event; system, system/16, system/256, system-interpolated: "
+	  "likewise nanoseconds of system time; off: only the packet's time", 0 },
 	{ "sync-every", KEY_SYNC_EVERY, "LIMIT", 0, "begin a packet, with a full "
 	  "time stamp, after a number of events (1000, 2^10), a time (100ms, 5s) "
 	  "or a size (16K); may be repeated, once for each of these (default: "
@@ -371,7 +371,8 @@ static error_t parse_files_option(int key, char *arg, struct argp_state *state)
 	case KEY_TIMESTAMPS:
 		o->timestamps = option_choice(state, "--timestamps", arg,
 				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
-				"tsc, tsc/16, tsc/256, interpolated, system or off");
+				"tsc, tsc/16, tsc/256, interpolated, system, system/16, system/256, "
+				"system-interpolated or off");
 		break;
 	case KEY_SYNC_EVERY: add_limit(state, &o->sync_every, arg); break;
 	case KEY_FSYNC:

@@ -96,8 +96,10 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name, unsigned 
  * every reader to see: callers may ignore the result.
  *
  * Context: Any, NMI too. Interrupts are off while @len bytes are copied.
- * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: called by an
- * NMI or a debug exception on top of a writer of the same ring; -ENXIO: this CPU
+ * In an NMI or a debug exception on top of a writer of the same ring, the event is kept for that
+ * writer, which records it next, with these or its own event's cycles, whichever are later.
+ * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: on top of a writer for
+ * which an event is kept already, or with more than 1024 bytes; -ENXIO: this CPU
  * was added later and has no ring, since there was no memory for it; -EINVAL: @id is
  * not an event id, the only error that is not counted as lost.
  */

@@ -99,8 +99,9 @@
  * for them in process context, which cannot interleave with a section: a thread
  * that was switched out restarts its section), or, in a channel created with
  * TSCT_CHANNEL_KERNEL, only by the kernel, from any context; such rings are
- * read-only to programs. An NMI that finds its ring busy counts lost[NESTED] and
- * returns.
+ * read-only to programs. An NMI that finds its ring busy leaves its event to the writer that it
+ * interrupted, which writes it behind its own, with the NMI's counter value or its own if that
+ * is later. A second one before that, or a payload of more than 1024 bytes, counts lost[NESTED].
  */
 #ifndef TSCTRACE_ABI_CHANNEL_H
 #define TSCTRACE_ABI_CHANNEL_H
@@ -252,7 +253,7 @@ struct tsct_block {
 #define TSCT_LOST_FULL		0
 /* payload larger than TSCT_PAYLOAD_MAX; in a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_TOO_BIG	1
-#define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
+#define TSCT_LOST_NESTED	2	/* another NMI had found the ring busy, too */
 /* the writer's rseq section was aborted too often, and nothing else could write */
 #define TSCT_LOST_ABORTED	3
 /* the channel has no room for the event's definition, or the event's time is impossible */

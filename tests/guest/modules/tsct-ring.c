@@ -201,7 +201,8 @@ static int __init ring_test_refusals(struct tsct_kchannel *channel)
 {
 	static u8 payload[BLOCK] __initdata;
 	struct tsct_ring *ring;
-	int err[5], i;
+	int err[7], i;
+	u32 kept;
 
 	preempt_disable();
 	ring = tsct_channel_ring(channel, smp_processor_id());
@@ -209,9 +210,13 @@ static int __init ring_test_refusals(struct tsct_kchannel *channel)
 	ring->consumer->tail = ring->head;
 	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	err[2] = tsct_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
-	ring->busy = true;	/* simulates an NMI that interrupted a writer */
-	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
-	ring->busy = false;
+	/* Simulates NMIs that interrupt a writer: the first one leaves its event to it. */
+	ring->busy = TSCT_RING_BUSY;
+	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, TSCT_NESTED_PAYLOAD_MAX + 1);
+	err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, TSCT_NESTED_PAYLOAD_MAX);
+	kept = ring->busy;
+	err[5] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	ring->busy = TSCT_RING_IDLE;
 	/* Tests a tail beyond the head, as stored by a faulty reader. */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
 	/*
@@ -219,14 +224,15 @@ static int __init ring_test_refusals(struct tsct_kchannel *channel)
 	 * block loads the tail again, and must fail; earlier emits use an older tail.
 	 */
 	for (i = 0; i <= BLOCK / 24; i++)
-		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+		err[6] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	preempt_enable();
 	check(err[0] == -ENOSPC);
 	check(err[1] == 0);
 	check(err[2] == -EMSGSIZE);
-	check(err[3] == -EBUSY);
-	check(err[4] == -ENOSPC);
-	check(ring->producer->lost[TSCT_LOST_NESTED] == 1);
+	check(err[3] == -EBUSY && err[5] == -EBUSY);
+	check(err[4] == 0 && kept == TSCT_RING_PENDING);
+	check(err[6] == -ENOSPC);
+	check(ring->producer->lost[TSCT_LOST_NESTED] == 2);
 	check(ring->producer->lost[TSCT_LOST_TOO_BIG] == 1);
 	check(ring->producer->head == ring->head);
 	return 0;

@@ -15,9 +15,25 @@
 #define EXCHANGES_MAX	(1U << 20)
 #define SESSIONS_MAX	256
 
+/*
+ * Events that a program with libtsctrace-mpi records in its own channel
+ * (lib/mpi/clock_exchange.c): an exchange over MPI; and the statement that the program's
+ * node is the master of such exchanges. The contents are untrusted.
+ */
+#define EXCHANGE_EVENT	"mpi_exchange"
+#define MASTER_EVENT	"mpi_master"
+
+/* State of a node in a session over MPI, as an event mpi_exchange or mpi_master states it */
+struct mpi_session {
+	__u64 node, master;	/* ids of the node and of the master */
+	__u32 timeline;		/* number of the master's timeline */
+	/* flag: the event is an exchange; 0: it is mpi_master, its node is the master */
+	__u32 has_sample;
+};
+
 /* Sessions that were read from an input */
 struct mpi_input {
-	struct tsct_mpi_session *session;	/* one per pair of node and master */
+	struct mpi_session *session;	/* one per pair of node and master */
 	unsigned int nr_sessions;
 	struct tsct_sync_sample *sample;	/* samples; only while the input is read */
 	unsigned int nr_samples;
@@ -32,8 +48,8 @@ struct mpi_input {
 
 static bool is_session(const struct tsct_event_def *def)
 {
-	return !strcmp(def->name, TSCT_MPI_EXCHANGE_EVENT) ||
-		!strcmp(def->name, TSCT_MPI_MASTER_EVENT);
+	return !strcmp(def->name, EXCHANGE_EVENT) ||
+		!strcmp(def->name, MASTER_EVENT);
 }
 
 static bool has_sessions(const struct tsct_stream_class *class)
@@ -44,6 +60,67 @@ static bool has_sessions(const struct tsct_stream_class *class)
 		if (class->defs[i] && is_session(class->defs[i]))
 			return true;
 	return false;
+}
+
+/* Integer fields of mpi_exchange; the first MPI_OF_BOTH fields are those of mpi_master, too. */
+enum mpi_field {
+	MPI_NODE, MPI_TIMELINE, MPI_SESSION, MPI_SOURCE, MPI_OF_BOTH,
+	MPI_MASTER = MPI_OF_BOTH, MPI_T1, MPI_T2, MPI_T3, MPI_T4, MPI_BASE, MPI_MULT,
+	MPI_BASE_NS, MPI_FIELDS,
+};
+
+static const char *const mpi_fields[MPI_FIELDS] = {
+	"node", "timeline", "session", "source", "master", "t1", "t2", "t3", "t4", "base",
+	"mult", "base_ns",
+};
+
+/*
+ * Decodes an event named mpi_exchange or mpi_master.
+ * @source: source of the recording's ticks, TSCT_SOURCE_*
+ * @ret_sample: the sample that a daemon would have recorded of the exchange, with clock_epoch 0
+ *	and cycles of the source; unchanged for mpi_master
+ *
+ * Returns NULL, or the reason why the event is invalid.
+ */
+static const char *decode_session(const struct tsct_trace_event *event, __u32 source,
+				  struct mpi_session *ret, struct tsct_sync_sample *ret_sample)
+{
+	const bool is_exchange = !strcmp(event->def->name, EXCHANGE_EVENT);
+	__u64 f[MPI_FIELDS];
+	unsigned int i;
+	__s64 value;
+
+	for (i = 0; i < (is_exchange ? MPI_FIELDS : MPI_OF_BOTH); i++) {
+		if (!tsct_value_find_integer(event, mpi_fields[i], &value))
+			return "a field is missing";
+		f[i] = (__u64)value;
+	}
+	if (f[MPI_SOURCE] != source)
+		return "its counter is not the recording's";
+	*ret = (struct mpi_session) {
+		.node = f[MPI_NODE], .timeline = (__u32)f[MPI_TIMELINE],
+		.master = f[is_exchange ? MPI_MASTER : MPI_NODE], .has_sample = is_exchange,
+	};
+	/* Master 0 would be the time of NTP servers. */
+	if (!ret->node || !ret->master)
+		return "node without an id";
+	if (!is_exchange)
+		return NULL;
+	if (ret->node == ret->master)
+		return "exchange of a node with itself";
+	*ret_sample = (struct tsct_sync_sample) {
+		.stamp = event->tick,
+		.x = { .t1 = f[MPI_T1], .t2 = f[MPI_T2], .t3 = f[MPI_T3], .t4 = f[MPI_T4],
+		       .session = (__u32)f[MPI_SESSION] },
+		.fitted = 1, .kept = 1, .node = ret->master, .host = ret->master,
+		.master = ret->master, .timeline = ret->timeline,
+		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
+		/* The master's counter is the timeline, without an error. */
+		.line = { .base = f[MPI_BASE], .base_ns = (__s64)f[MPI_BASE_NS],
+			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
+		.source = "mpi",
+	};
+	return tsct_sample_check(ret_sample);
 }
 
 /* Returns the epoch of the recording's counter at @tick. */
@@ -59,7 +136,7 @@ static __u32 epoch_at(const struct tsct_recording *rec, __u64 tick)
 	return epoch;
 }
 
-static int add_session(struct mpi_input *of, const struct tsct_mpi_session *session)
+static int add_session(struct mpi_input *of, const struct mpi_session *session)
 {
 	unsigned int i;
 
@@ -74,9 +151,9 @@ static int add_session(struct mpi_input *of, const struct tsct_mpi_session *sess
 static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
 		     const struct tsct_trace_event *event)
 {
-	struct tsct_mpi_session session;
+	struct mpi_session session;
 	struct tsct_sync_sample sample;
-	const char *invalid = tsct_mpi_session_decode(event, rec->source, &session, &sample);
+	const char *invalid = decode_session(event, rec->source, &session, &sample);
 	int err;
 
 	if (!invalid && session.has_sample && of->nr_samples == EXCHANGES_MAX)
@@ -122,7 +199,7 @@ struct mpi_timeline {
 static int list_timelines(struct tsct_merge *m, const struct merge_in *in,
 			  const struct mpi_input *of)
 {
-	const struct tsct_mpi_session *s;
+	const struct mpi_session *s;
 	struct mpi_timeline t;
 	int err = 0;
 
@@ -139,7 +216,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
 	const struct tsct_recording *rec = in->rec;
-	const struct tsct_mpi_session merged = {
+	const struct mpi_session merged = {
 		.node = rec->timeline.master, .master = rec->timeline.master,
 		.timeline = rec->timeline.number,
 	};
@@ -183,10 +260,10 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in)
 /* ---- the common timeline -------------------------------------------------------- */
 
 /* Returns an input's session on a timeline, preferably the session of the master itself. */
-static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
+static const struct mpi_session *find_session(const struct mpi_input *of,
 						   __u64 master, __u32 timeline)
 {
-	const struct tsct_mpi_session *s, *found = NULL;
+	const struct mpi_session *s, *found = NULL;
 
 	for (s = of->session; s < of->session + of->nr_sessions; s++)
 		if (s->master == master && s->timeline == timeline &&
@@ -221,7 +298,7 @@ static bool find_common(struct tsct_merge *m)
 static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
-	const struct tsct_mpi_session *session = find_session(of, m->axis.master, m->axis.number);
+	const struct mpi_session *session = find_session(of, m->axis.master, m->axis.number);
 	const struct tsct_recording *rec = in->rec;
 	bool *emptied;
 
