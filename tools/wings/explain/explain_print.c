@@ -135,6 +135,17 @@ static void print_node(const struct explain_job *j, __u32 node)
 	view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, node));
 }
 
+/* Returns true if the recording tells which packets TCP sends again. */
+static bool tells_resent(const struct explain_job *j)
+{
+	__u32 i;
+
+	for (i = 0; i < j->x.nr_defs; i++)
+		if (j->x.defs[i].def && !strcmp(j->x.defs[i].def->name, EXPLAIN_RESENT))
+			return true;
+	return false;
+}
+
 /* Prints the part of a wait for a message, on its way from a node, or not sent yet. */
 static void print_message(const struct explain_job *j, const struct path_part *part)
 {
@@ -149,6 +160,8 @@ static void print_message(const struct explain_job *j, const struct path_part *p
 	fputs(part->other > 0 ? " on " : "an interrupt on ", stdout);
 	print_node(j, part->node);
 	fputs(" had not sent it", stdout);
+	if (!part->other && !tells_resent(j))
+		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", stdout);
 }
 
 /* Prints the thread that ran on the CPU for which another one waited. */
