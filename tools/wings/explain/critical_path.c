@@ -248,8 +248,8 @@ static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
 static bool receives(__s64 number)
 {
 	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
-		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept accept4"
-		" connect ";
+		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept"
+		" accept4 connect ";
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
 	const char *at = names;
 	size_t len;

@@ -47,7 +47,8 @@ static const char *object_of(const struct path_part *part, char text[32])
 
 /* Names of the causes in JSON, in place of a state; NULL: the state */
 static const char *const cause_names[] = {
-	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending", [PATH_FLIGHT] = "in flight",
+	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending",
+	[PATH_FLIGHT] = "in flight",
 };
 
 static json_t *json_known(__u64 number)
