@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """align_check.py make DIR TRUTH   writes traces of two nodes, in the formats of other tools
 align_check.py skip TRACE TRUTH      prints a text without the events around the node's step
+align_check.py own ARCHIVE DUMP       compares an archive of our exports with `trace-ctl dump --json`
 align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl align --json` (TABLE)
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
@@ -146,6 +147,11 @@ def make_perfetto(name, events):
     return out + packet(message(1, number(1, 0) + ftrace))
 
 
+def make_bare(name, events):
+    """Times without a clock"""
+    return b"".join(packet(number(8, m.boottime), event(f"{name}-{m.index}")) for m in events)
+
+
 def make_script(name, events, clock="monotonic"):
     lines = ["# ========", "# captured on    : Mon Nov 30 04:00:00 2026",
              "# hostname : node%d" % events[0].node,
@@ -202,7 +208,7 @@ def make(where, truth):
     random.seed(1)
     formats = {"p.pftrace": make_perfetto, "s.txt": make_script, "f.trace": make_ftrace,
                "j.json": make_json, "k.json": make_kineto, "z.fxt": make_fuchsia,
-               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto}
+               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto, "n.bare": make_bare}
     all_moments = moments(truth)
     for node in (0, 1):
         mine = []
@@ -331,14 +337,15 @@ class Archive:
             self.read_proto(path, data, machine, first)
         elif path.endswith(".json"):
             text = data.decode()
-            whole = json.loads(text if text.startswith("{") else text + "]")
+            # Numbers stay text: a double has too few digits.
+            whole = json.loads(text if text.startswith("{") else text + "]", parse_float=str)
             pinned = (machine, path, "file")
             if "clocks" not in self.entries[path]:
                 fail(path, "has no clock")
             for e in whole["traceEvents"] if isinstance(whole, dict) else whole:
                 if e["ph"] != "M":
-                    us = re.search(rf'"{re.escape(e["name"])}".*?"ts":([0-9]+)\.([0-9]+)', text)
-                    self.place(path, e["name"], pinned, int(us[1] + us[2]))
+                    us, ns = (str(e["ts"]) + ".").split(".")[:2]
+                    self.place(path, e["name"], pinned, int(us + ns.ljust(3, "0")))
         elif path.endswith(".fxt"):
             self.read_fuchsia(path, data, (machine, None, BOOTTIME))
         else:
@@ -363,9 +370,11 @@ class Archive:
 
     def read_proto(self, path, data, machine, first):
         tag, running, names = [None], {}, {}
-        primary = BOOTTIME
+        primary = None
 
         def clock_of(number_, sequence):
+            if number_ is None:
+                fail(path, "a time without a clock")
             if 64 <= number_ < 128:
                 return (machine, path, sequence, number_)
             return (machine, tag[0], number_)
@@ -379,6 +388,8 @@ class Archive:
                 if not first:
                     tag[0] = path    # a second file's clocks are its own
                 clocks = {}
+                if primary is None and BOOTTIME in [members(v)[1] for f, v in fields(p[6]) if f == 1]:
+                    primary = BOOTTIME
                 for f, v in fields(p[6]):
                     if f == 2:
                         primary = v
@@ -400,25 +411,43 @@ class Archive:
                         self.graph.add({mine: 0, shared: 0})
             if 60 in p:
                 t = members(p[60])
-                if t[1] in names:
+                if t[1] in names and path.startswith("clocks/"):
                     fail(path, "two tracks of one number")
-                names[t[1]] = t[2].decode()
+                names[t[1]] = t.get(2, b"").decode()
             if 11 in p:
                 e = members(p[11])
                 clock = clock_of(p.get(58, primary), sequence)
                 ns = p[8]
                 if clock in running:
                     ns = running[clock] = running[clock] + ns * 1000
-                if e[9] == 4:
+                if e.get(9) == 4 and path.startswith("clocks/"):
                     track = self.tracks.setdefault(machine, {}).setdefault(names[e[11]], [])
                     track.append((self.graph.convert(clock, ns, self.goal), e[30]))
                 else:
-                    self.place(path, e[23].decode(), clock, ns)
+                    self.place(path, e.get(23, b"").decode(), clock, ns)
             if 1 in p:
                 for f, v in fields(p[1]):
                     if f == 2:
                         one = members(v)
                         self.place(path, f"-{one[2]}", (machine, tag[0], BOOTTIME), one[1])
+
+
+def own(path, dump):
+    """Each time that `trace-ctl dump --json` prints is in each file of the archive."""
+    archive = Archive(path)
+    placed = collections.defaultdict(list)
+    for member, _, time, _ in archive.placed():
+        placed[member].append(time)
+    with open(dump, encoding="utf-8") as f:
+        times = [int(json.loads(line)["time_ns"]) for line in f]
+    for member, mine in placed.items():
+        mine.sort()
+        bound = archive.manifest["attributes"]["tsctrace.bound_ns." + member]
+        for time in times:
+            i = bisect.bisect_left(mine, time - bound)
+            if i == len(mine) or mine[i] > time + bound:
+                fail(member, "has no event at", time, "+-", bound)
+    print(len(placed), "files,", len(times), "times")
 
 
 def check(path, truth, table):
@@ -470,5 +499,7 @@ if __name__ == "__main__":
         make(*sys.argv[2:])
     elif sys.argv[1] == "skip":
         skip(*sys.argv[2:])
+    elif sys.argv[1] == "own":
+        own(*sys.argv[2:])
     else:
         check(*(sys.argv[2:] + [None])[:3])

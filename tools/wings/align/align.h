@@ -69,12 +69,12 @@ struct align_time {
 	__u64 error_ns;
 };
 
-/* The timeline; of the cluster: the first master and epoch that were seen */
+/* The timeline; of the cluster: the master and the number of its timeline that were seen first */
 struct align_axis {
 	enum align_timeline kind;
 	bool has_cluster;
 	__u64 master;
-	__u32 epoch;
+	__u32 timeline;
 };
 
 /*
@@ -86,8 +86,8 @@ int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 
 		  struct align_axis *axis, struct align_time *ret);
 
 /*
- * Checks that all values of a range can be converted. @series: NULL, or receives the points. Returns
- * 0 or an error of align_convert(), and sets *ret_at to the value of the clock.
+ * Checks that all values of a range can be converted. @series: NULL, or receives the points.
+ * Returns 0 or an error of align_convert(), and sets *ret_at to the value of the clock.
  */
 int align_walk(struct align_node *node, enum tsct_history_clock clock,
 	       const struct align_range *range, struct align_axis *axis,
@@ -129,9 +129,12 @@ struct align_input {
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* clock - number in the file */
 	__u64 resolution_ns;		/* of the numbers */
-	__u64 skew_ns;			/* by which the file's own snapshots contradict the node's clocks */
+	__u64 skew_ns;			/* by which its own snapshots contradict the node's clocks */
+	bool ours;			/* an export of trace-ctl */
+	bool several_nodes;		/* of a merged recording */
+	__u64 recorded_ns;		/* ours: bound of its times; U64_MAX: unknown */
 	bool has_snapshots;		/* Perfetto's, of the file's own */
-	__u64 unrelated;		/* times of clocks that no snapshot relates: Perfetto drops them */
+	__u64 unrelated;		/* times that Perfetto drops: no snapshot relates their clocks */
 	bool left_out;
 	__u64 bound_ns;
 	char member[100];		/* name in the archive */
@@ -139,8 +142,8 @@ struct align_input {
 };
 
 /*
- * Reads a trace: what it is, its clock, its times. in->node: NULL: unknown yet. Returns 0; otherwise
- * prints an error with the file's name, and returns -EINVAL.
+ * Reads a trace: what it is, its clock, its times. in->node: NULL: unknown yet. Returns 0;
+ * otherwise prints an error with the file's name, and returns -EINVAL.
  */
 int align_scan(struct align_input *in);
 

@@ -81,10 +81,10 @@ static void trace_member(struct align_input *in, __u32 number)
 }
 
 /*
- * A trace that has clock snapshots of its own, or whose clock is not the one that Perfetto takes for
- * it, gets a machine of its own beside its node's: on a shared one, its clocks would be taken for
- * those of the node's file. Only on the timeline's machine Perfetto keeps snapshots of a second file
- * apart, and relates the two by CLOCK_BOOTTIME.
+ * A trace that has clock snapshots of its own, or whose clock is not the one that Perfetto takes
+ * for it, gets a machine of its own beside its node's: on a shared one, its clocks would be taken
+ * for those of the node's file. Only on the timeline's machine Perfetto keeps snapshots of a second
+ * file apart, and relates the two by CLOCK_BOOTTIME.
  */
 static bool needs_machine(const struct align_input *in, const struct align_node *first)
 {

@@ -156,6 +156,7 @@ struct json_reader {
 	int digits;			/* most behind a point */
 	__u64 nr_events;
 	__s64 base;			/* baseTimeNanoseconds */
+	bool in_other;			/* in otherData, of our own exports */
 };
 
 /* Reads a string behind its first quote; longer ones are cut. Returns false at the file's end. */
@@ -186,6 +187,16 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 		if (!parse_decimal(value, 1, &r->base, &digits))
 			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
 		return 0;
+	}
+	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
+		r->in->ours = true;
+		r->in->recorded_ns = UINT64_MAX;
+	}
+	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
+		if (!strcmp(key, "clock_error_ns"))
+			r->in->recorded_ns = (__u64)ns;
+		if (!strcmp(key, "nodes"))
+			r->in->several_nodes = ns > 1;
 	}
 	if (!r->events || r->depth != r->events + 1)
 		return 0;
@@ -245,6 +256,7 @@ static int scan_json(struct align_input *in, FILE *file)
 			if (r.depth == DEPTH_MAX - 1)
 				return align_refuse(in, "objects are nested too deeply");
 			r.is_object[++r.depth] = c == '{';
+			r.in_other = r.depth == 2 && has_key && !strcmp(key, "otherData");
 			if (c == '[' && !r.events &&
 			    (r.depth == 1 || (r.depth == 2 && has_key &&
 					      !strcmp(key, "traceEvents"))))
@@ -260,6 +272,11 @@ static int scan_json(struct align_input *in, FILE *file)
 			if (r.depth == r.events)
 				r.events = UINT_MAX;	/* the only array of events ended */
 			r.depth--;
+			r.in_other = false;
+			has_key = false;
+			continue;
+		case ',':
+			has_key = false;
 			continue;
 		default:
 			if (!has_key || !(isdigit(c) || c == '-'))
@@ -278,12 +295,12 @@ static int scan_json(struct align_input *in, FILE *file)
 		return align_refuse(in, "ends within an object; the file is cut");
 	if (!err && !in->ranges.nr)
 		return align_refuse(in, "has no event with a time");
+	/* Kineto's base is one of CLOCK_REALTIME; so are our times. */
+	if (!in->clock_given && (r.base || in->ours))
+		in->clock = TSCT_HISTORY_REALTIME;
 	if (!err && r.base && in->ranges.nr) {
 		__u32 i;
 
-		/* Kineto's base is one of CLOCK_REALTIME; so is ours. */
-		if (!in->clock_given)
-			in->clock = TSCT_HISTORY_REALTIME;
 		in->offset_ns = r.base;
 		for (i = 0; i < in->ranges.nr; i++) {
 			in->ranges.all[i].lo += r.base;
@@ -361,7 +378,8 @@ static int find_kind(const struct align_input *in, const char *head, size_t len)
 	if (begins_with(head, len, "PERFILE2", 8))
 		return align_refuse(in, "a file of perf record; give its text: perf script --header "
 				    "--ns -i FILE, of perf record -k CLOCK_MONOTONIC");
-	if (begins_with(head, len, "\037\213", 2) || begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
+	if (begins_with(head, len, "\037\213", 2) ||
+	    begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
 	    begins_with(head, len, "PK\003\004", 4))
 		return align_refuse(in, "is compressed; decompress it first");
 	if (begins_with(head, len, "\xc1\x1f\xfc\xc1", 4) || begins_with(head, len, "/* CTF", 6))
@@ -425,6 +443,12 @@ int align_scan(struct align_input *in)
 	if (!err && ferror(file))
 		err = align_refuse(in, "%s", strerror(EIO));
 	fclose(file);
+	if (!err && in->ours && in->several_nodes)
+		err = align_refuse(in, "the export of a merged recording, which has one timeline already; "
+				   "give an export of each node's recording");
+	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
+		err = align_refuse(in, "how far its times are off is unknown: the recorder had no "
+				   "synchronized clock");
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
 				   align_kind_names[in->kind],

@@ -20,9 +20,10 @@
 /* Numbers of fields */
 enum {
 	TRACE_PACKET = 1,
-	PACKET_FTRACE = 1, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
-	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_MACHINE = 98,
-	PACKET_ZSTD = 133,
+	PACKET_FTRACE = 1, PACKET_CHROME = 5, PACKET_CLOCKS = 6, PACKET_TIME = 8, PACKET_SEQUENCE = 10,
+	PACKET_DEFLATED = 50, PACKET_CLOCK = 58, PACKET_DEFAULTS = 59, PACKET_TRACK = 60,
+	PACKET_MACHINE = 98, PACKET_ZSTD = 133,
+	TRACK_PROCESS = 3, PROCESS_LABEL = 8,
 	FTRACE_EVENT = 2, FTRACE_COMPACT = 4, FTRACE_CLOCK = 5, EVENT_TIME = 1,
 	COMPACT_SWITCH_TIMES = 1, COMPACT_WAKING_TIMES = 7,
 	SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2,
@@ -30,7 +31,9 @@ enum {
 };
 
 /* Perfetto's numbers of clocks */
-enum { REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, BUILTIN_MAX = 63 };
+enum {
+	REALTIME = 1, MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, TRACE_FILE = 11, BUILTIN_MAX = 63,
+};
 
 static const struct {
 	__u32 id;
@@ -58,7 +61,7 @@ struct proto {
 		__u32 sequence, clock;
 	} *defaults;			/* default clocks of sequences */
 	__u32 nr_defaults;
-	__u32 primary;			/* clock of packets that name none */
+	__u32 primary;			/* clock of packets that name none; 0: unknown as yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
 };
@@ -222,24 +225,30 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	const bool node_known = p->in->node && p->in->node->state > 0;
 	struct align_axis axis = { .kind = ALIGN_REALTIME };
 	struct align_time time;
-	bool measured = false;
+	bool measured = false, has_primary = false, has_boot = false, has_file = false;
 	__s64 reference = -1;
 	unsigned int nr = 0, i, k;
 	struct field f;
 	int more, err = 0;
 
 	while (!err && (more = read_field(&s, &f)) > 0) {
-		if (f.number == SNAPSHOT_PRIMARY)
+		if (f.number == SNAPSHOT_PRIMARY && f.value) {
 			p->primary = (__u32)f.value;
+			has_primary = true;
+		}
 		if (f.number != SNAPSHOT_CLOCK || f.type != 2)
 			continue;
 		if (nr == CLOCKS_MAX)
 			return align_refuse(p->in, "a clock snapshot has more than %d clocks",
 					    CLOCKS_MAX);
-		err = read_clock(p, f.bytes, sequence, &new[nr++]);
+		err = read_clock(p, f.bytes, sequence, &new[nr]);
+		has_boot |= new[nr].id == BOOTTIME;
+		has_file |= new[nr++].id == TRACE_FILE;
 	}
 	if (err || more < 0)
 		return err ?: refuse_damage(p);
+	if (!has_primary && has_boot && !has_file)
+		p->primary = BOOTTIME;
 	if (!p->any)
 		err = choose_reference(p, new, nr);
 	p->any = true;
@@ -363,11 +372,44 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 	return 0;
 }
 
+/* Takes the bound of the times from the label of a node in our own exports. */
+static int read_track(struct proto *p, struct proto_span s)
+{
+	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
+	struct field process, f;
+	char label[160];
+	size_t len;
+	int more, inner;
+
+	while ((more = read_field(&s, &process)) > 0) {
+		if (process.number != TRACK_PROCESS || process.type != 2)
+			continue;
+		while ((inner = read_field(&process.bytes, &f)) > 0) {
+			if (f.number != PROCESS_LABEL || f.type != 2)
+				continue;
+			len = (size_t)(f.bytes.end - f.bytes.at);
+			len = len < sizeof(label) ? len : sizeof(label) - 1;
+			memcpy(label, f.bytes.at, len);
+			label[len] = '\0';
+			if (strncmp(label, prefix, strlen(prefix)))
+				continue;
+			p->in->ours = true;
+			p->in->several_nodes = strstr(label, ", nodes ");
+			if (sscanf(label + strlen(prefix), "%llu ns", &p->in->recorded_ns) != 1)
+				p->in->recorded_ns = UINT64_MAX;
+		}
+		if (inner < 0)
+			return refuse_damage(p);
+	}
+	return more < 0 ? refuse_damage(p) : 0;
+}
+
 static int read_packet(struct proto *p, struct proto_span whole)
 {
 	struct field f, time = { 0 };
 	struct proto_span s = whole;
 	__u32 sequence = 0, clock = 0, *preset;
+	bool chrome = false;
 	int more, err = 0;
 
 	/* Fields may be in any order: those first that say how to read the rest. */
@@ -378,6 +420,8 @@ static int read_packet(struct proto *p, struct proto_span whole)
 			clock = (__u32)f.value;
 		else if (f.number == PACKET_TIME)
 			time = f;
+		else if (f.number == PACKET_CHROME)
+			chrome = true;
 		else if (f.number == PACKET_MACHINE && f.value)
 			return align_refuse(p->in, "has packets of several machines; give a trace of "
 					    "one machine");
@@ -392,13 +436,20 @@ static int read_packet(struct proto *p, struct proto_span whole)
 			err = read_snapshot(p, f.bytes, sequence);
 		else if (f.number == PACKET_DEFAULTS && f.type == 2)
 			err = set_default(p, sequence, f.bytes);
+		else if (f.number == PACKET_TRACK && f.type == 2)
+			err = read_track(p, f.bytes);
 	for (s = whole; !err && read_field(&s, &f) > 0; )
 		if (f.number == PACKET_FTRACE && f.type == 2)
 			err = read_ftrace(p, f.bytes);
 	if (err || !time.number)
 		return err;
 	preset = default_clock(p, sequence);
-	return add_time(p, clock ?: preset && *preset ? *preset : p->primary, sequence, time.value);
+	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
+	if (!clock)
+		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before it does: "
+				    "Perfetto would take its time for one of the timeline; record with "
+				    "clock snapshots");
+	return add_time(p, clock, sequence, time.value);
 }
 
 /* Reads a tag of Trace and its length. Returns 1; 0: at the file's end; -1: damaged */
@@ -422,7 +473,7 @@ static int read_head(FILE *file, __u64 *ret_tag, __u64 *ret_len)
 
 int align_scan_proto(struct align_input *in, FILE *file)
 {
-	struct proto p = { .in = in, .primary = BOOTTIME, .reference = BOOTTIME };
+	struct proto p = { .in = in, .reference = BOOTTIME };
 	__u8 *bytes = NULL;
 	size_t room = 0;
 	__u64 tag, len;

@@ -395,7 +395,7 @@ static int relate_traces(struct align_options *o)
 		for (k = 0; !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
 							&in->ranges.all[k]) +
-				in->resolution_ns + in->skew_ns;
+				in->resolution_ns + in->skew_ns + in->recorded_ns;
 
 			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
 		}
