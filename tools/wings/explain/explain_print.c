@@ -137,7 +137,7 @@ static void print_node(const struct explain_job *j, __u32 node)
 }
 
 /* Returns true if the recording tells which packets TCP sends again. */
-static bool tells_resent(const struct explain_job *j)
+static bool has_resends(const struct explain_job *j)
 {
 	__u32 i;
 
@@ -161,7 +161,7 @@ static void print_message(const struct explain_job *j, const struct path_part *p
 	fputs(part->other > 0 ? " on " : "an interrupt on ", stdout);
 	print_node(j, part->node);
 	fputs(" had not sent it", stdout);
-	if (!part->other && !tells_resent(j))
+	if (!part->other && !has_resends(j))
 		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", stdout);
 }
 
