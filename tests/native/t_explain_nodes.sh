@@ -96,6 +96,22 @@ run_shows 0 'unknown *in flight from two, less than the bound of 0\.400 ms$' \
 	echo 201112 0 0 resent
 	answer 201400 0
 } | because 1000 1000 'recvfrom 200595000 0' 'recvfrom 200195000 2000' 'resending 199900000 0'
+# Packets between two processes of one node, as in two network namespaces, have no other bounds.
+{ request; answer 9000 0; } | because 0 - 'recvfrom 8195000 0' 'recvfrom 7795000 0' \
+	'in flight 7795000 0'
+{
+	request
+	echo 201110 0 0 send 3
+	echo 201112 0 0 resent
+	answer 201400 0
+} | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'resending 199900000 0'
+run_shows 0 'lost or late: sent again by one$' explain --span work "$work/two"
+# An interrupt sends a packet, and is not said to send it again.
+{
+	request
+	echo 201110 0 0 send 3
+	answer 201400 0
+} | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'sending 199900000 0'
 # The clock of node two is ahead: by it, the answer is received before it was sent.
 because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 0 0 0 switch 100 0

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * two_nodes DIR BOUND_ONE BOUND_TWO - write a merged recording of the nodes `one` and `two`
+ * two_nodes DIR BOUND_ONE BOUND_TWO - write a merged recording of the nodes `one` and `two`; or, if
+ * BOUND_TWO is "-", a recording of node `one`, with two CPUs
  *
  * Each line of standard input is an event, US NODE TID NAME NUMBER...: its time in microseconds,
- * the node, 0 or 1, of one CPU, and its thread. BOUND: bound of the node's times, ns. Events:
+ * the node, 0 or 1, of one CPU, or the CPU; and its thread. BOUND: bound of the node's times, ns. Events:
  * switch NEXT STATE; wake TID; call NUMBER ARGUMENT and return; begin and end of a span; put and
  * got, a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet.
  */
@@ -35,12 +36,13 @@ static void describe(char **bounds)
 {
 	static const char *const names[] = { "one", "two" };
 	struct tsct_recorded_correction *c;
+	const bool merged = strcmp(bounds[1], "-");
 	int i;
 
-	tsct_recording_make(&rec, 2);
+	tsct_recording_make(&rec, 1 + merged);
 	tsct_recording_locate(&rec, 2);
-	rec.merged = 1;
-	rec.timeline.hz = 1000000000;
+	rec.merged = merged;
+	rec.timeline.hz = merged ? 1000000000 : 0;
 	rec.clock_origin = strdup("module");
 	rec.begin = BEGIN;
 	rec.end = 2 * BEGIN;
@@ -49,13 +51,16 @@ static void describe(char **bounds)
 	rec.real.as_of_cycles = rec.end;
 	rec.real.holdover_after_cycles = rec.end;
 	rec.real.void_after_cycles = 1000 * BEGIN;
-	rec.compared = TSCT_COMPARED_UTC;
-	for (i = 0; i < 2; i++) {
-		rec.locations[i] = (struct tsct_location) { .node = (__u32)i };
+	rec.compared = merged ? TSCT_COMPARED_UTC : rec.compared;
+	for (i = 0; i < 1 + merged; i++) {
+		rec.locations[i].node = (__u32)i;
+		rec.locations[i].cpu = 0;
 		rec.nodes[i].host = strdup(names[i]);
 		rec.nodes[i].kernel = strdup("6.1");
 		rec.nodes[i].command = strdup("x");
 		rec.nodes[i].provider = strdup("module");
+		if (!merged)
+			continue;
 		c = &rec.nodes[i].correction;
 		strcpy(c->fit, "auto");
 		c->nr_bounds = 1;
@@ -120,7 +125,8 @@ int main(int argc, char **argv)
 	describe(argv + 2);
 	begin_writing(argv[1]);
 	put_threads(0);
-	put_threads(1);
+	if (rec.merged)
+		put_threads(1);
 	while (fgets(line, sizeof(line), stdin)) {
 		first = second = 0;
 		if (sscanf(line, "%lf %u %u %15s %lli %lli", &us, &node, &tid, name, &first,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The messages of other nodes that ended the waits of threads. A message that a program states is
- * received by the thread that waited for it, after the wait. A packet is received by the kernel, in
- * an interrupt in any thread's time, which then wakes the thread: the waking follows on the same
- * CPU, with no switch, system call or event of a program in between.
+ * The messages that ended the waits of threads. One that a program states is received by the thread
+ * that waited for it, after the wait; only those of other nodes count, as others have a waker. A
+ * packet is received by the kernel, in an interrupt in any thread's time, which then wakes the
+ * thread: the waking follows on the same CPU, with no switch, system call or event of a program in
+ * between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,15 +19,16 @@ struct arrivals_cpu {
 	__u64 sent;		/* number of the send; 0: none */
 };
 
-/* Callback of messages: keeps the send of a message of another node that was received in a time of
- * the spans. Of a send, `row` is the thread, `number` as in arrivals->nr_sends. */
+/* Callback of messages: keeps the send of a message that was received in a time of the spans. Of a
+ * send, `row` is the thread, `number` as in arrivals->nr_sends; of a receive, `bytes` is a flag:
+ * the message is a packet. */
 static int match(void *arg, const struct tsct_message_end *send,
 		 const struct tsct_message_end *receive)
 {
 	struct explain_job *j = arg;
 	struct path_message *m;
 
-	if (!receive->number || send->node == receive->node)
+	if (!receive->number || (!receive->bytes && send->node == receive->node))
 		return 0;
 	m = &j->path.messages[receive->number - 1];
 	m->matched = true;
@@ -79,6 +81,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 	} else if (path_wants(&j->path, ev->e->tick, ev->e->tick + 1)) {
 		err = tsct_array_add(&j->path.messages, &j->path.nr_messages, &new, sizeof(new));
 		end.number = j->path.nr_messages;
+		end.bytes = kernel;
 		cpu->received = kernel ? j->path.nr_messages : 0;
 		if (!err && !kernel)
 			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
@@ -106,7 +109,7 @@ int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
 					 cpu->received - 1, true) : 0;
 	if (!kernel || call || def->kernel == TSCT_KERNEL_SWITCH)
 		*cpu = (struct arrivals_cpu) { .sent = 0 };
-	else if (cpu->sent && !strcmp(def->def->name, "tcp_retransmit_skb"))
+	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,
 				      sizeof(cpu->sent));
 	return 0;

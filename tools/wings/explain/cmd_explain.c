@@ -226,8 +226,20 @@ static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
 }
 
+/* Returns true if the recording has messages that may tell more of a wait than wakings do. */
+static bool has_messages(const struct tsct_export *x)
+{
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs && !x->several_nodes; i++)
+		if (x->defs[i].def && x->defs[i].kind == TSCT_KIND_RECEIVE &&
+		    x->rec->streams[x->defs[i].stream].kernel)
+			return true;
+	return x->several_nodes;
+}
+
 /* Reads the recording once more, without a filter, for the states of all threads in the times of
- * the spans, and for the messages between nodes. */
+ * the spans, and for messages. */
 static int read_states(struct explain_job *j)
 {
 	struct tsct_export *x = &j->states;
@@ -241,7 +253,7 @@ static int read_states(struct explain_job *j)
 	err = err ?: tsct_trace_open(j->dir, NULL, NULL, &x->trace, x->why, sizeof(x->why));
 	err = err ?: tsct_export_prepare(x);
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads,
-				      x->several_nodes ? arrivals_take : NULL);
+				      has_messages(x) ? arrivals_take : NULL);
 	arrivals_finish(j);
 	return err;
 }

@@ -2,9 +2,9 @@
 /*
  * Splits a time of a thread by the states of the thread: on CPU, runnable and behind whom, blocked
  * and woken by whom. What a thread was blocked for is what its waker did meanwhile, so that time is
- * split again by the states of the waker, and so on. If a message of another node ended the wait,
- * it is what the sender did until it sent the message, and then the message's way. Such a part
- * begins and ends by the clocks of two nodes, and has the bound of their difference.
+ * split again by the states of the waker, and so on. If a message ended the wait, it is what the
+ * sender did until it sent the message, and then the message's way. If such a part begins and ends
+ * by the clocks of two nodes, it has the bound of their difference.
  * There is no I/O; memory grows with the states that are added.
  */
 #include <errno.h>
@@ -244,12 +244,12 @@ static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
 
 /* ---- messages ------------------------------------------------------------- */
 
-/* Returns true if a message of another node can end a wait in a system call. */
+/* Returns true if a message can end a wait in a system call. */
 static bool receives(__s64 number)
 {
 	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
-		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept accept4"
-		" connect ";
+		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept"
+		" accept4 connect ";
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
 	const char *at = names;
 	size_t len;
@@ -265,7 +265,7 @@ static bool receives(__s64 number)
 	return false;
 }
 
-/* Returns the message of another node that ended a wait, the state @at of a thread; NULL: none */
+/* Returns the message that ended a wait, the state @at of a thread; NULL: none is known */
 static const struct path_message *message_of(const struct path_states *s,
 					     const struct path_row *row, __u32 at)
 {

@@ -53,7 +53,7 @@ static inline bool path_is_unknown(const struct path_part *part)
 
 /* A message that was received */
 struct path_message {
-	bool matched;		/* another node sent it: */
+	bool matched;		/* its send is known: */
 	bool resent;		/* its kernel sent it again, as the first one was lost or late */
 	__u64 sent;		/* tick */
 	__u64 send;		/* number of the send */
@@ -109,6 +109,9 @@ int path_split(const struct path_states *states, __u32 node, __u32 tid, __u64 fr
 	       struct path_part *ret);
 void path_part_free(struct path_part *part);
 void path_states_free(struct path_states *states);
+
+/* Tracepoint that follows the sending of a packet that TCP sends again */
+#define EXPLAIN_RESENT	"tcp_retransmit_skb"
 
 /* ---- arrivals.c ------------------------------------------------------------ */
 

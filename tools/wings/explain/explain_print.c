@@ -47,7 +47,8 @@ static const char *object_of(const struct path_part *part, char text[32])
 
 /* Names of the causes in JSON, in place of a state; NULL: the state */
 static const char *const cause_names[] = {
-	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending", [PATH_FLIGHT] = "in flight",
+	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending",
+	[PATH_FLIGHT] = "in flight",
 };
 
 static json_t *json_known(__u64 number)
@@ -135,6 +136,17 @@ static void print_node(const struct explain_job *j, __u32 node)
 	view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, node));
 }
 
+/* Returns true if the recording tells which packets TCP sends again. */
+static bool has_resends(const struct explain_job *j)
+{
+	__u32 i;
+
+	for (i = 0; i < j->x.nr_defs; i++)
+		if (j->x.defs[i].def && !strcmp(j->x.defs[i].def->name, EXPLAIN_RESENT))
+			return true;
+	return false;
+}
+
 /* Prints the part of a wait for a message, on its way from a node, or not sent yet. */
 static void print_message(const struct explain_job *j, const struct path_part *part)
 {
@@ -149,6 +161,8 @@ static void print_message(const struct explain_job *j, const struct path_part *p
 	fputs(part->other > 0 ? " on " : "an interrupt on ", stdout);
 	print_node(j, part->node);
 	fputs(" had not sent it", stdout);
+	if (!part->other && !has_resends(j))
+		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", stdout);
 }
 
 /* Prints the thread that ran on the CPU for which another one waited. */
