@@ -219,4 +219,14 @@ int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock c
 			 __u64 hi, struct tsct_history_time ret[TSCT_HISTORY_TIMES],
 			 unsigned int *ret_nr);
 
+/*
+ * tsct_history_bends - the values of @clock, sorted, between which conversions are straight
+ * @clock: not CLUSTER_TIME
+ * @ret: an array of lib/base/array.h, for the caller to free
+ *
+ * Of the values from @lo to @hi. Returns 0 or -ENOMEM.
+ */
+int tsct_history_bends(struct tsct_history *history, enum tsct_history_clock clock, __s64 lo,
+		       __s64 hi, __s64 **ret, __u32 *ret_nr);
+
 #endif /* TSCT_HISTORY_H */

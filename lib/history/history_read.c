@@ -113,6 +113,8 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
+			/* Also behind the end, where a value of the next line may lie by this one */
+			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
 		.epoch = segment->epoch, .cause = segment->cause, .master = segment->reserved,
@@ -670,8 +672,10 @@ static void search_run(const struct tsct_history *h, const struct history_run *r
 	for (; i < end && !compare_value(h, &h->real[i], clock, value); i++)
 		if (time_of(h, &h->real[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so what does not touch is none of one value. */
-	if (found == 1 && covers(h->real, lo, i, mine->lo_cycles, mine->hi_cycles))
+	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
+	 * interval may reach into a neighbour that does not allow the value. */
+	if (found == 1 && covers(h->real, lo - (lo > run->first), end, mine->lo_cycles,
+				 mine->hi_cycles))
 		add_time(mine, ret, nr);
 	else
 		search->inside = true;
@@ -771,6 +775,70 @@ int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, 
 	if (search.inside || (search.before && search.after))
 		return -ENODATA;
 	return search.before ? -ERANGE : -EOVERFLOW;
+}
+
+/* ---- bends ---------------------------------------------------------------- */
+
+/* Gets the value of @clock at @cycles by an entry. Returns false if it is not known. */
+static bool value_at(const struct tsct_history *h, const struct entry *e,
+		     enum tsct_history_clock clock, __u64 cycles, __s64 *ret)
+{
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
+
+	*ret = clock == TSCT_HISTORY_TSC ? (__s64)cycles : tsct_clock_params_ns(&e->params, cycles);
+	if (clock == TSCT_HISTORY_TSC || clock == TSCT_HISTORY_REALTIME)
+		return true;
+	if (!t || (clock == TSCT_HISTORY_MONOTONIC_RAW ? !t->has_raw : t->changed))
+		return false;
+	if (clock == TSCT_HISTORY_MONOTONIC_RAW)
+		*ret = add_ns(t->raw_ns, tsct_cycles_ns(t->rate_mult,
+							(__s64)(cycles - t->raw_before)));
+	else
+		*ret = sub_ns(*ret, t->real_min_ns + (t->real_max_ns - t->real_min_ns) / 2);
+	if (clock == TSCT_HISTORY_BOOTTIME)
+		*ret = add_ns(*ret, t->boot_min_ns + (t->boot_max_ns - t->boot_min_ns) / 2);
+	return true;
+}
+
+static int compare_bends(const void *a, const void *b)
+{
+	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,
+		       __s64 **ret, __u32 *ret_nr)
+{
+	__u32 i, k;
+	__s64 value;
+	int err = 0;
+
+	*ret = NULL;
+	*ret_nr = 0;
+	for (; h && !err; h = h->older) {
+		err = make_runs(h);
+		for (i = 0; i < h->nr_real + h->nr_cluster && !err; i++) {
+			const struct entry *e = i < h->nr_real ? &h->real[i] :
+				&h->cluster[i - h->nr_real];
+			const __u64 at[] = {
+				e->begin_cycles, e->until_cycles,
+				e->params.base_cycles + e->params.slew_cycles,
+			};
+
+			for (k = 0; k < 3 && !err; k++) {
+				const struct entry *real = i < h->nr_real ? e :
+					find_entry(h->real, h->nr_real, at[k]);
+
+				if (real && value_at(h, real, clock, at[k], &value) &&
+				    value >= lo && value <= hi)
+					err = tsct_array_add(ret, ret_nr, &value, sizeof(value));
+			}
+		}
+	}
+	if (*ret_nr)
+		qsort(*ret, *ret_nr, sizeof(**ret), compare_bends);
+	return err;
 }
 
 /* ---- files ---------------------------------------------------------------- */

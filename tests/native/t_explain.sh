@@ -45,7 +45,8 @@ run 0 explain --json --slowest cpu rec
 $python -c '
 import json, sys
 (span,) = json.load(sys.stdin)["spans"]
-behind = [p for p in span["parts"] if p["state"] == "runnable" and (p["behind"] or 0) > 0]
+(runnable,) = [p for p in span["parts"] if p["state"] == "runnable"]
+behind = [p for p in runnable["parts"] if (p["behind"] or 0) > 0]
 assert behind and sum(p["ns"] for p in behind) > 1e6, span' <"$work/out" || fail "nobody took the CPU"
 run_shows 0 '^lock: .* ms from +[0-9.]* on, thread [0-9]* (python3)$' explain --span lock rec
 shows 'ms .* % *blocked in futex at 0x[0-9a-f]*, released by thread [0-9]* (python3)\( ([0-9]* times)\)*; that thread meanwhile:$'

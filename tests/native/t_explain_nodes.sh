@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# explain: waits for another node, of recordings whose events are written down here, so that each
+# explain: waits for another node or a disk, of recordings whose events are written down here, so that each
 # cause and length is known. Thread 100 of node one has the span, thread 200 of node two answers.
 # test-wing: explain
 . "$(dirname "$0")/record.sh"
@@ -151,4 +151,18 @@ run 0 explain --span work "$work/two"
 END
 } | because 1000 1000 'recvfrom 1130000 0'
 run_shows 0 'blocked in recvfrom of fd 5, woken by thread 300 (x) or an interrupt' \
+	explain --span work "$work/two"
+
+# A disk: no signal ends the wait, the interrupt of the device does.
+because 1000 1000 'fsync 900000 0' <<'END'
+0 0 0 switch 100 0
+1000 0 100 begin 7
+1010 0 100 call 74 9
+1020 0 100 switch 0 2
+1920 0 0 wake 100
+1930 0 0 switch 100 0
+1940 0 100 return 74
+1950 0 100 end 7
+END
+run_shows 0 'blocked in fsync of fd 9, uninterruptible, woken by an interrupt$' \
 	explain --span work "$work/two"

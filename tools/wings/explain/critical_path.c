@@ -19,6 +19,8 @@
 
 #define DEPTH_MAX	16	/* longest chain of wakers */
 
+#define STATE_UNINTERRUPTIBLE	0x02	/* a value of prev_state */
+
 /* A message that a thread received */
 struct path_arrival {
 	__u64 tick;
@@ -166,7 +168,8 @@ static struct path_part *add_piece(const struct path_states *s, struct path_part
 		if (whole->parts[i].cause == like->cause && whole->parts[i].state == like->state &&
 		    whole->parts[i].call == like->call && whole->parts[i].other == like->other &&
 		    whole->parts[i].object == like->object && whole->parts[i].node == like->node &&
-		    whole->parts[i].released == like->released)
+		    whole->parts[i].released == like->released &&
+		    whole->parts[i].uninterruptible == like->uninterruptible)
 			part = &whole->parts[i];
 	if (!part) {
 		part = tsct_array_next(&whole->parts, whole->nr_parts, sizeof(*part));
@@ -190,8 +193,8 @@ static struct path_part no_part(__u32 node)
 	};
 }
 
-/* Adds a time in which a thread waited for the CPU at @location: each thread that ran there
- * meanwhile has a part; the rest is not known. */
+/* Adds a time in which a thread waited for the CPU at @location to its part of @whole, in which
+ * each thread that ran there meanwhile has a part; the rest is not known. */
 static int add_behind(const struct path_states *s, struct path_part *whole, __u32 node,
 		      __s64 location, struct path_cut from, struct path_cut until)
 {
@@ -202,6 +205,10 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __u3
 	__u32 i;
 
 	like.state = TSCT_STATE_RUNNABLE;
+	whole = add_piece(s, whole, &like, from, until);
+	if (!whole)
+		return -ENOMEM;
+	like.cause = PATH_BEHIND;
 	if (location >= 0) {
 		cpu = &s->cpus[location];
 		for (i = first_after(cpu, from.tick);
@@ -337,6 +344,7 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
 		like.object = time->object;
+		like.uninterruptible = time->prev_state & STATE_UNINTERRUPTIBLE;
 		message = message_of(s, row, at);
 	}
 	if (message) {
@@ -388,22 +396,41 @@ static int split(const struct path_states *s, struct path_cut from, struct path_
 	return from.tick < until.tick && !add_piece(s, whole, &unknown, from, until) ? -ENOMEM : 0;
 }
 
+/* Parts of one state and call, which differ in who ended the wait, are next to each other. */
 static int by_length(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
 
-	return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) :
-		(x->tick > y->tick) - (x->tick < y->tick);
+	if (x->group_ns != y->group_ns)
+		return x->group_ns < y->group_ns ? 1 : -1;
+	if (x->call != y->call)
+		return x->call < y->call ? -1 : 1;
+	if (x->state != y->state)
+		return x->state < y->state ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-static void sort(struct path_part *part)
+static bool is_group(const struct path_part *x, const struct path_part *y)
 {
-	__u32 i;
+	return x == y || (x->cause <= PATH_MESSAGE && y->cause <= PATH_MESSAGE &&
+			  x->cause != PATH_BEHIND && x->state == y->state && x->call == y->call);
+}
 
-	if (part->nr_parts)
-		qsort(part->parts, part->nr_parts, sizeof(*part->parts), by_length);
-	for (i = 0; i < part->nr_parts; i++)
-		sort(&part->parts[i]);
+static void sort(struct path_part *whole)
+{
+	struct path_part *part;
+	__u32 i, k;
+
+	for (i = 0; i < whole->nr_parts; i++) {
+		part = &whole->parts[i];
+		for (k = 0; k < whole->nr_parts; k++)
+			part->group_ns += is_group(part, &whole->parts[k]) ? whole->parts[k].ns : 0;
+		sort(part);
+	}
+	if (whole->nr_parts)
+		qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_length);
 }
 
 int path_split(const struct path_states *s, __u32 node, __u32 tid, __u64 from, __u64 until,

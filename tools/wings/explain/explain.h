@@ -13,6 +13,7 @@
 /* The cause of a part of a time */
 enum path_cause {
 	PATH_STATE,	/* the state of the thread; BLOCKED: until the thread `other` woke it */
+	PATH_BEHIND,	/* part of RUNNABLE: `other` ran on the CPU for which the thread waited */
 	PATH_MESSAGE,	/* the thread waited until a message of `other` on `node` came */
 	/* parts of such a time: until `other` on `node` sent the message, which is not split */
 	PATH_SENT,
@@ -29,16 +30,18 @@ struct path_part {
 	__s64 call;
 	__u64 object;
 	bool released;		/* of BLOCKED: as in struct tsct_state_time */
-	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU for
-	 * which it waited (RUNNABLE); 0: an interrupt, or an idle CPU; -1: unknown */
+	bool uninterruptible;	/* of BLOCKED and OFF_CPU: no signal could end it */
+	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU
+	 * (BEHIND); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
 	__u32 node;		/* of `other` */
 	__u64 tick;		/* start of the first piece */
 	__s64 ns;		/* sum of all pieces */
+	__s64 group_ns;		/* sum of the parts of the same state and call beside it */
 	/* bound of the error of `ns`, where pieces begin and end by different nodes' clocks */
 	__u64 bound_ns;
 	__u64 pieces;		/* number of pieces */
-	struct path_part *parts;	/* what `other` did meanwhile */
+	struct path_part *parts;	/* what `other` did meanwhile; of RUNNABLE: who ran */
 	__u32 nr_parts;
 };
 
@@ -97,7 +100,8 @@ int path_add_arrival(struct path_states *states, __u32 node, __u32 tid, __u64 ti
 /*
  * path_split - split a time of a thread, after all states were added
  * @from, @until: ticks
- * @ret: the whole; ret->parts, sorted by length, has the parts, whose sum is ret->ns
+ * @ret: the whole; ret->parts has the parts, whose sum is ret->ns, sorted by the length of the
+ *	parts of the same state and call together
  *
  * To be freed by path_part_free(), also after an error. Returns 0 or -ENOMEM.
  */

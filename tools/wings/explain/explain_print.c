@@ -47,7 +47,7 @@ static const char *object_of(const struct path_part *part, char text[32])
 
 /* Names of the causes in JSON, in place of a state; NULL: the state */
 static const char *const cause_names[] = {
-	[PATH_SENT] = "sending", [PATH_RESENT] = "resending", [PATH_FLIGHT] = "in flight",
+	[PATH_BEHIND] = "behind", [PATH_SENT] = "sending", [PATH_RESENT] = "resending", [PATH_FLIGHT] = "in flight",
 };
 
 static json_t *json_known(__u64 number)
@@ -63,6 +63,9 @@ static json_t *json_thread(const struct path_part *part, bool wanted)
 static json_t *json_part(const struct explain_job *j, const struct path_part *part)
 {
 	const bool woken = part->cause == PATH_STATE && part->state == TSCT_STATE_BLOCKED;
+	const bool waits = woken || part->cause == PATH_MESSAGE ||
+		part->state == TSCT_STATE_OFF_CPU;
+	const bool sent = part->cause >= PATH_MESSAGE;
 	const char *const cause = cause_names[part->cause];
 	json_t *parts = json_array();
 	char call[32], object[32];
@@ -70,18 +73,18 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 
 	for (i = 0; i < part->nr_parts; i++)
 		json_array_append_new(parts, json_part(j, &part->parts[i]));
-	return json_pack("{ss so so sI so so so so so so so so so}",
+	return json_pack("{ss so so sI so so so so so so so so so so}",
 		"state", cause ?: tsct_state_names[part->state],
 		"ns", path_is_unknown(part) ? json_null() : json_integer((json_int_t)part->ns),
 		"bound_ns", json_known(part->bound_ns), "pieces", (json_int_t)part->pieces,
 		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, call)),
 		"object", *object_of(part, object) ? json_string(object + 3) : json_null(),
+		"uninterruptible", waits ? json_boolean(part->uninterruptible) : json_null(),
 		"woken_by", json_thread(part, woken),
 		"holder", json_thread(part, woken && part->released),
-		"behind", json_thread(part, part->cause == PATH_STATE &&
-				      part->state == TSCT_STATE_RUNNABLE),
-		"sender", json_thread(part, part->cause != PATH_STATE),
-		"sender_node", part->cause != PATH_STATE ?
+		"behind", json_thread(part, part->cause == PATH_BEHIND),
+		"sender", json_thread(part, sent),
+		"sender_node", sent ?
 		ctl_json_text(tsct_recording_node_name(j->x.rec, part->node)) : json_null(),
 		"other_name", part->other > 0 ?
 		ctl_json_text(name_of(j, part->node, (__u32)part->other, part->tick)) :
@@ -148,12 +151,26 @@ static void print_message(const struct explain_job *j, const struct path_part *p
 	fputs(" had not sent it", stdout);
 }
 
+/* Prints the thread that ran on the CPU for which another one waited. */
+static void print_behind(const struct explain_job *j, const struct path_part *part)
+{
+	if (part->other > 0) {
+		fputs("behind ", stdout);
+		print_thread(j, part->node, (__u32)part->other, part->tick);
+	} else {
+		fputs("behind an unknown thread, or an idle CPU", stdout);
+	}
+}
+
 /* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
 static void print_what(const struct explain_job *j, const struct path_part *part)
 {
-	const bool behind = part->state == TSCT_STATE_RUNNABLE;
 	char call[32], object[32];
 
+	if (part->cause == PATH_BEHIND) {
+		print_behind(j, part);
+		return;
+	}
 	if (cause_names[part->cause]) {
 		print_message(j, part);
 		return;
@@ -163,6 +180,8 @@ static void print_what(const struct explain_job *j, const struct path_part *part
 		printf(" in %s", call_name(part->call, call));
 	if (*object_of(part, object))
 		printf(" %s", object);
+	if (part->uninterruptible)
+		fputs(", uninterruptible", stdout);
 	if (part->cause == PATH_MESSAGE) {
 		fputs(", until a message of ", stdout);
 		if (part->other > 0) {
@@ -174,18 +193,15 @@ static void print_what(const struct explain_job *j, const struct path_part *part
 	}
 	if (part->state == TSCT_STATE_OFF_CPU)
 		fputs(", woken by an unknown thread", stdout);
-	if (part->other < 0) {
-		fputs(behind ? ", the CPU's thread is unknown" :
-		      part->state == TSCT_STATE_BLOCKED ? ", not woken" : "", stdout);
+	if (part->state != TSCT_STATE_BLOCKED)
+		return;
+	if (part->other <= 0) {
+		fputs(part->other ? ", not woken" : ", woken by an interrupt", stdout);
 		return;
 	}
-	fputs(behind ? ", behind " : part->released ? ", released by " : ", woken by ", stdout);
-	if (!part->other) {
-		fputs(behind ? "no thread: the CPU was idle" : "an interrupt", stdout);
-		return;
-	}
+	fputs(part->released ? ", released by " : ", woken by ", stdout);
 	print_thread(j, part->node, (__u32)part->other, part->tick);
-	if (part->state == TSCT_STATE_BLOCKED && !part->released)
+	if (!part->released)
 		fputs(" or an interrupt", stdout);
 }
 
@@ -215,8 +231,8 @@ static void print_parts(const struct explain_job *j, const struct explained *s,
 		else if (part->bound_ns)
 			printf(path_is_unknown(part) ? ", less than the bound of %.3f ms" :
 			       ", +- %.3f ms", (double)part->bound_ns * 1e-6);
-		puts(part->nr_parts ? part->cause == PATH_MESSAGE ? "; until it came:" :
-		     "; that thread meanwhile:" : "");
+		puts(!part->nr_parts ? "" : part->cause == PATH_MESSAGE ? "; until it came:" :
+		     part->state == TSCT_STATE_RUNNABLE ? ":" : "; that thread meanwhile:");
 		print_parts(j, s, part, indent + 2);
 	}
 	if (rest)

@@ -341,6 +341,7 @@ static int end_json(struct tsct_export *x)
 	put_moment(j, ",\"begin_ns\":", x->begin_ns);
 	put_moment(j, ",\"end_ns\":", x->end_ns);
 	put_raw(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
+	put_integer(j, ",\"nodes\":", (__s64)tsct_recording_count_nodes(x->rec));
 	put_integer(j, ",\"events\":", (__s64)x->events);
 	put_integer(j, ",\"lost\":", (__s64)tsct_trace_lost(x->trace));
 	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));

@@ -12,20 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/base/sysfs_read.h"
 #include "lib/base/text.h"
-#include "lib/clock/clock_page.h"
-#include "lib/clockpage/clock_segments.h"
-#include "lib/clockpage/latch.h"
-#include "lib/history/history.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
+#include "tools/shared/node_history.h"
 
-#define STATE_DIR	"/var/lib/tsctrace"
-#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 #define COLUMN_MAX	10000
 #define NS_PER_S	1000000000LL
 
@@ -63,7 +57,7 @@ static const struct argp_option options[] = {
 	  "with '-': columns end at commas, not at white space", 0 },
 	{ "to", KEY_TO, "CLOCK", 0, "with '-': write realtime (default), utc or cluster", 0 },
 	{ "dir", 'd', "DIR", 0, "the daemon's state directory, or a copy of it (default: "
-	  STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
+	  NODE_HISTORY_STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
 	{ "list", OPTION_FLAG(struct time_options, list), NULL, 0,
 	  "print the boots of which the daemon recorded the clock", 0 },
 	{ "json", OPTION_FLAG(struct time_options, json), NULL, 0,
@@ -181,36 +175,6 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
 }
 
-/* ---- the history ---------------------------------------------------------- */
-
-static void default_dir(const struct time_options *o, char *text, size_t size)
-{
-	const char *run = tsct_run_dir();
-
-	snprintf(text, size, "%s/" TSCT_HISTORY_DIR, o->dir ? o->dir :
-		 strcmp(run, TSCT_RUN_DIR) ? run : STATE_DIR);
-}
-
-/* Parses a boot id with or without hyphens. */
-static bool parse_boot(const char *text, __u8 ret[16])
-{
-	unsigned int nr = 0, byte;
-	char two[3] = "";
-
-	for (; *text && nr < 16; text++) {
-		if (*text == '-')
-			continue;
-		two[0] = text[0];
-		two[1] = text[1];
-		if (!isxdigit((unsigned char)two[0]) || !isxdigit((unsigned char)two[1]))
-			return false;
-		sscanf(two, "%2x", &byte);
-		ret[nr++] = (__u8)byte;
-		text++;
-	}
-	return nr == 16 && (!*text || *text == '\n');
-}
-
 static void print_boot(void *ctx, const __u8 id[16])
 {
 	int i;
@@ -221,80 +185,12 @@ static void print_boot(void *ctx, const __u8 id[16])
 	putchar('\n');
 }
 
-/* Adds what the daemon publishes now: what it has recorded is some seconds old. */
-static int add_present(struct tsct_history *history)
-{
-	struct tsct_clock_area area;
-	struct tsct_clock_copy copy;
-	char why[256];
-	int err;
-
-	if (tsct_clock_area_map_file(tsct_run_dir(), &area, why, sizeof(why)))
-		return 0;
-	err = tsct_latch_read_copy(area.page, &copy) ||
-		tsct_segments_valid(&copy) ? 0 : tsct_history_add_copy(history, &copy);
-	tsct_clock_area_unmap(&area);
-	return err;
-}
-
-static int open_history(const struct time_options *o, struct tsct_history **ret)
-{
-	struct tsct_history_found found;
-	char path[4096], text[64] = "", why[256];
-	__u8 present[16], boot[16];
-	int err;
-
-	default_dir(o, path, sizeof(path));
-	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
-	if (!parse_boot(text, present))
-		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or give --boot");
-	memcpy(boot, present, sizeof(boot));
-	if (o->boot && !parse_boot(o->boot, boot))
-		return ctl_fail(EXIT_USAGE, "--boot: '%s': not a boot id; give 32 hexadecimal "
-				"digits, as 'trace-ctl time --list' prints them", o->boot);
-	err = tsct_history_load(path, boot, ret, &found, why, sizeof(why));
-	if (err == -ENOENT)
-		return ctl_fail(EXIT_FAILED, "%s: the daemon has recorded no clock there; start "
-				"tsctraced without 'history off' in tsctraced.conf, or give --dir",
-				path);
-	if (err == -ENODATA && !found.foreign_files)
-		return ctl_fail(EXIT_FAILED, "%s: nothing is recorded of %s; 'trace-ctl time --list' "
-				"prints the boots of which something is", path,
-				o->boot ? "that boot" : "this boot");
-	if (err)
-		return ctl_fail(EXIT_FAILED, "%s: %s", path, why);
-	if (found.foreign_files)
-		ctl_error("%s: %s%s", path, found.foreign, found.foreign_files > 1 ?
-			  ", and more files like that" : "");
-	if (found.damaged_records)
-		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
-			  found.damaged_records);
-	if (!memcmp(boot, present, sizeof(boot)) && !o->dir && add_present(*ret)) {
-		tsct_history_free(*ret);
-		return ctl_fail(EXIT_FAILED, "out of memory");
-	}
-	return EXIT_DONE;
-}
-
 /* ---- results -------------------------------------------------------------- */
-
-/* The middle of an interval, and the distance of its ends */
-struct middle {
-	__s64 ns;
-	__u64 error_ns;
-};
-
-static struct middle middle_of(__s64 lo, __s64 hi)
-{
-	__u64 width = (__u64)hi - (__u64)lo;
-
-	return (struct middle) { lo + (__s64)(width / 2), width - width / 2 };
-}
 
 /* Returns the bound of the distance to UTC; U64_MAX: unknown */
 static __u64 utc_error(const struct tsct_history_time *t)
 {
-	__u64 error = middle_of(t->real_lo_ns, t->real_hi_ns).error_ns;
+	__u64 error = node_history_middle(t->real_lo_ns, t->real_hi_ns).error_ns;
 
 	return t->utc_error_ns > ~0ULL - error ? ~0ULL : t->utc_error_ns + error;
 }
@@ -322,29 +218,13 @@ static const char *utc_text(__s64 ns, char text[48])
 	return text;
 }
 
-static const char *reason(int err)
-{
-	switch (err) {
-	case -ERANGE:
-		return "before all that is recorded of this boot";
-	case -EOVERFLOW:
-		return "after all that is recorded of this boot, and that still holds";
-	case -ENODATA:
-		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
-	case -ENOENT:
-		return "nothing is recorded of that clock";
-	default:
-		return strerror(-err);
-	}
-}
-
 static void print_text(const char *number, const struct tsct_history_time *t, unsigned int nr)
 {
 	char a[48], b[32];
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		const struct middle real = middle_of(t[i].real_lo_ns, t[i].real_hi_ns);
+		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
 
 		printf("%s realtime %s +-%" PRIu64 "ns utc %s ", number, seconds_text(real.ns, b),
 		       (uint64_t)real.error_ns, utc_text(real.ns, a));
@@ -353,7 +233,7 @@ static void print_text(const char *number, const struct tsct_history_time *t, un
 		else
 			printf("+-%" PRIu64 "ns", (uint64_t)utc_error(&t[i]));
 		if (t[i].has_cluster) {
-			const struct middle c = middle_of(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+			const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
 
 			printf(" cluster %s +-%" PRIu64 "ns", seconds_text(c.ns, b),
 			       (uint64_t)c.error_ns);
@@ -372,8 +252,8 @@ static int print_json(const char *number, int err, const struct tsct_history_tim
 
 	json_object_set_new(all, "number", ctl_json_text(number));
 	for (i = 0; i < nr; i++) {
-		const struct middle real = middle_of(t[i].real_lo_ns, t[i].real_hi_ns);
-		const struct middle c = middle_of(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
+		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
+		const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
 		json_t *one = json_object();
 
 		json_object_set_new(one, "realtime_ns", json_integer(real.ns));
@@ -390,7 +270,7 @@ static int print_json(const char *number, int err, const struct tsct_history_tim
 	}
 	json_object_set_new(all, "times", times);
 	if (err)
-		json_object_set_new(all, "error", json_string(reason(err)));
+		json_object_set_new(all, "error", json_string(node_history_reason(err)));
 	return ctl_json_print_as(all, TSCT_JSON_LINE);
 }
 
@@ -416,7 +296,7 @@ static int convert_numbers(const struct time_options *o, struct tsct_history *hi
 		if (!o->json)
 			print_text(number, times, nr);
 		if (err && !o->json)
-			ctl_error("%s: %s", number, reason(err));
+			ctl_error("%s: %s", number, node_history_reason(err));
 		if (err)
 			ret = EXIT_FAILED;
 	}
@@ -461,7 +341,7 @@ static const char *convert_one(struct rewrite *s, const char *number, size_t len
 			       const struct number_span *span, char text[48])
 {
 	struct tsct_history_time times[TSCT_HISTORY_TIMES];
-	struct middle m;
+	struct node_history_middle m;
 	__u64 error_ns;
 	unsigned int nr;
 	int err = tsct_history_convert(s->history, s->o->clock, span->lo, span->hi, times, &nr);
@@ -479,8 +359,8 @@ static const char *convert_one(struct rewrite *s, const char *number, size_t len
 		}
 		return NULL;
 	}
-	m = s->o->to == TO_CLUSTER ? middle_of(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
-		middle_of(times[0].real_lo_ns, times[0].real_hi_ns);
+	m = s->o->to == TO_CLUSTER ? node_history_middle(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
+		node_history_middle(times[0].real_lo_ns, times[0].real_hi_ns);
 	error_ns = s->o->to == TO_UTC ? utc_error(&times[0]) : m.error_ns;
 	s->error_ns = error_ns > s->error_ns ? error_ns : s->error_ns;
 	s->extrapolated += times[0].extrapolated;
@@ -548,7 +428,7 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 	if (s.unknown)
 		ctl_error("%" PRIu64 " number%s left as before; the first: %s: %s",
 			  (uint64_t)s.unknown, view_plural(s.unknown), s.first_unknown,
-			  reason(s.err ?: -ENODATA));
+			  node_history_reason(s.err ?: -ENODATA));
 	if (!s.done && !s.unknown && !s.ambiguous)
 		return ctl_fail(EXIT_FAILED, "no line has a number in column %u; give --column or "
 				"--csv", o->column ?: 1);
@@ -560,16 +440,20 @@ static int cmd_time(int argc, char **argv)
 	struct time_options o = { .clock = TSCT_HISTORY_MONOTONIC };
 	struct tsct_history *history;
 	char path[4096];
+	__u8 boot[16];
 	int ret;
 
 	options_parse(&argp, argc, argv, 0, &o);
 	if (o.list) {
-		default_dir(&o, path, sizeof(path));
+		node_history_path(o.dir, path, sizeof(path));
 		ret = tsct_history_boots(path, print_boot, NULL);
 		return ret ? ctl_fail(EXIT_FAILED, "%s: %s; start tsctraced without 'history off', "
 				      "or give --dir", path, strerror(-ret)) : EXIT_DONE;
 	}
-	ret = open_history(&o, &history);
+	if (o.boot && !node_history_parse_boot(o.boot, boot))
+		return ctl_fail(EXIT_USAGE, "--boot: '%s': not a boot id; give 32 hexadecimal "
+				"digits, as 'trace-ctl time --list' prints them", o.boot);
+	ret = node_history_open(o.dir, o.boot ? boot : NULL, &history);
 	if (ret)
 		return ret;
 	ret = o.nr == 1 && !strcmp(*o.numbers, "-") ? rewrite_stream(&o, history) :

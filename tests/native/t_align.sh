@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl align: traces of other tools, of two nodes whose true times are known, become an
+# archive. A reader of its own (align_check.py) finds each event in it within the stated bound.
+# Files that cannot be related are refused, with a sentence, or left out.
+# test-wing: align
+. "$(dirname "$0")/lib.sh"
+need python3
+cp "$here/align_check.py" "$work/"
+traces() { python3 "$work/align_check.py" "$@"; }
+echo 1..10
+cd "$work"
+mkdir tr world
+"$helpers/align_world" world 3 >truth
+traces make tr truth
+nodes=(--node n0=world/0 --node "n1=$work/world/1")
+all_of() {	# K: arguments for all traces of node K
+	local n=@n$1 p=tr/$1
+	inputs+=("--clock" auto "${p}p.pftrace$n" "${p}s.txt$n" "${p}k.json$n" "${p}q.pftrace$n"
+		--clock boottime "${p}f.trace$n" "${p}z.fxt$n" --clock raw "${p}j.json$n" "${p}r.txt$n")
+}
+align() { "$ctl" align -o all.tar "$@" >out 2>err; }
+aligns() {	# ARGUMENT...
+	align --json "$@" || fail "status $?: $(cat err)"
+	cp out table
+	traces check all.tar truth table >out 2>err || fail "$(cat out err)"
+}
+
+# --- wrong usage --------------------------------------------------------------------------
+run_says 2 "no file; give traces of Perfetto" align -o all.tar
+run_says 2 "no archive; give -o" align tr/0s.txt
+run_says 2 "give NAME=DIR or NAME=DIR,BOOT" align --node n0 -o all.tar tr/0s.txt
+run_says 2 "'xyz': not a boot id" align --node n0=world/0,xyz -o all.tar tr/0s.txt
+run_says 2 "'n0' was given twice" align --node n0=world/0 --node n0=world/1 -o all.tar tr/0s.txt
+run_says 2 "'tsc'.*monotonic, boottime" align --clock tsc -o all.tar tr/0s.txt
+ok "wrong usage"
+
+# --- two nodes ----------------------------------------------------------------------------
+inputs=()
+all_of 0
+all_of 1
+aligns "${nodes[@]}" "${inputs[@]}"
+grep -q '"timeline": "cluster"' table || fail "timeline: $(cat table)"
+ok "two nodes: $(tail -n 1 out) events in their bounds, on the cluster's timeline"
+aligns "${nodes[@]}" --timeline utc "${inputs[@]}"
+ok "on the timeline of UTC"
+
+# --- one node -----------------------------------------------------------------------------
+inputs=()
+all_of 1
+aligns --node n1=world/1,0000000000000000000000000000b008 "${inputs[@]}"
+grep -q '"timeline": "realtime"' table || fail "timeline: $(cat table)"
+aligns --node node1=world/1 tr/1s.txt
+# A file that says its host name needs no @NODE.
+aligns --node node0=world/0 --node node1=world/1 tr/1s.txt tr/0s.txt
+grep -q '"node": "node1"' table || fail "$(cat table)"
+ok "one node, also by the file's host name"
+
+# --- what cannot be related -----------------------------------------------------------------
+printf 'x' >empty
+: >none
+{ printf '\n\200\200\200\200\002'; cat tr/0p.pftrace; } >huge
+head -c 9000 tr/0p.pftrace >cut.pftrace
+head -c 9000 tr/0k.json >cut.json
+head -c 9001 tr/0z.fxt >cut.fxt
+gzip -c tr/0s.txt >zip.gz
+printf 'PERFILE2 and so on' >perf.data
+printf '\301\037\374\301x' >stream
+sed '/^#/d' tr/0s.txt >plain.txt
+printf '[{"ph":"i","ts":-5}]' >minus.json
+printf '[{"ph":"i","ts":1e300}]' >large.json
+printf '[%.0s' {1..300} >deep.json
+printf '{"traceEvents":[{"ph":"i","ts":5}}' >bracket.json
+refused() {	# SENTENCE ARGUMENT...
+	local says=$1
+	shift
+	rm -f all.tar
+	run_says 1 "$says" align -o all.tar --node n0=world/0 "$@"
+	[ ! -e all.tar ] || fail "an archive was written for $*"
+}
+refused "empty: not a trace that can be aligned: give one of" empty
+refused "none: is empty" none
+refused "nothere: No such file" nothere
+refused "tr: not a regular file" tr
+refused "huge: a packet is damaged" huge
+refused "cut.pftrace: ends within a packet; the file is cut" cut.pftrace
+refused "cut.json: ends within" --clock monotonic cut.json
+refused "cut.fxt: ends within a record; the file is cut" --clock boottime cut.fxt
+refused "0n.bare: a packet names no clock, and no clock snapshot before it does" tr/0n.bare
+refused "zip.gz: is compressed; decompress it" zip.gz
+refused "perf.data: a file of perf record; give its text: perf script" perf.data
+refused "stream: a part of a CTF trace" stream
+refused "plain.txt: text of perf script does not name its clock; give --clock before it" plain.txt
+refused "0f.trace: text of ftrace does not name its clock; .* local and global are unknown" tr/0f.trace
+refused "0p.pftrace: a Perfetto trace names its clocks itself" --clock raw tr/0p.pftrace
+refused "minus.json: ts of event 1: '-5' is no number" --clock raw minus.json
+refused "large.json: ts of event 1: '1e300' is no number" --clock raw large.json
+refused "deep.json: objects are nested too deeply" --clock raw deep.json
+refused "bracket.json: not JSON: a bracket that does not match" --clock raw bracket.json
+refused "1s.txt: there is no node 'n7'; give --node n7=DIR" tr/1s.txt@n7
+refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" tr/1s.txt
+refused "0s.txt: the history of node nx cannot be read" --node nx=nowhere tr/0s.txt@nx
+ok "files that cannot be related"
+
+# --- left out -----------------------------------------------------------------------------
+align --force "${nodes[@]}" tr/0s.txt@n0 cut.pftrace@n0 && fail "status 0, and a file is left out"
+status=$?
+[ $status = 3 ] || fail "status $status"
+grep -q "cut.pftrace: left out" err || fail "$(cat err)"
+traces check all.tar truth >out || fail "$(cat out)"
+grep -q "^total 334$" out || fail "$(cat out)"
+ok "left out by --force"
+
+# --- a history that is cut, of another boot, damaged ------------------------------------------
+cut() {	# BYTES: of node 0's history
+	mkdir -p cut/history
+	head -c "$1" world/0/history/* >cut/history/0000000000000000000000000000b007.1
+}
+cut 1200
+run_says 1 "0s.txt: CLOCK_MONOTONIC of node x at" align -o all.tar --node x=cut tr/0s.txt
+cut 50
+run_says 1 "not a history, or its beginning is damaged" align -o all.tar --node x=cut tr/0s.txt
+cut 5760
+cp world/1/history/* cut/history/
+run_says 1 "has 2 boots; name one: --node NAME=DIR,BOOT" align -o all.tar --node x=cut tr/0s.txt
+run_says 1 "of node x at .* that is recorded" align -o all.tar \
+	--node x=cut,0000000000000000000000000000b008 tr/0s.txt
+aligns --node x=cut,00000000-0000-0000-0000-00000000b007 tr/0s.txt
+ok "histories"
+
+# --- CLOCK_REALTIME is set, and nothing is known around that ----------------------------------
+mkdir stepped tr2
+"$helpers/align_world" stepped 4 step >truth
+traces make tr2 truth
+run_says 1 "1s.txt: CLOCK_MONOTONIC of node n1 at .*: nothing is known of that time" \
+	align -o all.tar --node n1=stepped/1 tr2/1s.txt
+# Without the events of these 0.6 s, it is known, before and after.
+traces skip tr2/1s.txt truth >tr2/known.txt
+aligns --node n1=stepped/1 --timeline cluster tr2/known.txt
+aligns --node n1=stepped/1 --timeline utc tr2/known.txt
+aligns --node n1=stepped/1 tr2/known.txt
+ok "a step of CLOCK_REALTIME: $(tail -n 1 out)"
+
+# --- names, duplicates, many files ----------------------------------------------------------
+"$helpers/align_world" world 3 >truth
+name=$'a\nb\e[1m\xff..txt'
+cp tr/0s.txt "$name"
+cp tr/0s.txt '.hidden@n9'
+align --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt && fail "cut.fxt"
+align --force --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt &&
+	fail "cut.fxt"
+traces check all.tar truth >checked || fail "$(cat checked)"
+grep -q '^total 1336$' checked || fail "$(cat checked)"
+! grep -q $'\e' out err || fail "control characters on the terminal"
+many=()
+head -n 14 tr/0s.txt >few.txt
+for ((i = 0; i < 10000; i++)); do many+=(few.txt); done
+(ulimit -n 64; ulimit -v 500000; align --node n0=world/0 "${many[@]}") || fail "$(cat err)"
+[ "$(tar tf all.tar | grep -c '^traces/')" = 10000 ] || fail "$(tar tf all.tar | wc -l) files"
+ok "names, and 10000 files"
+
+# --- our own exports, by a daemon on this host --------------------------------------------------
+export TSCTRACE_RUN_DIR=$work/run
+mkdir run
+printf 'history 2\n' >conf
+"$daemon" --run-dir "$work/run" --config conf --interval-ms 100 2>daemon.log &
+track pid
+synced() { "$ctl" clock --wait-synced=0 >/dev/null 2>&1; }
+wait_for "the clock is synchronized" synced
+run 0 record -q -o rec -- "$emit" 300 2
+run 0 export --format perfetto -o rec.pftrace rec
+run 0 export --format json -o rec.json rec
+run 0 export --format json --relative -o relative.json rec
+# The history goes beyond the last event.
+own() { align rec.pftrace rec.json relative.json; }
+wait_for "the exports can be aligned" own
+run 0 dump --json rec
+traces own all.tar out >checked || fail "$(cat checked)"
+end_by TERM "$pid" "the daemon" daemon.log
+ok "our exports: $(cat checked)"

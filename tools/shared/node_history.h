@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a node's history of clocks (lib/history), as the daemon keeps it; messages */
+#ifndef NODE_HISTORY_H
+#define NODE_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/history/history.h"
+
+#define NODE_HISTORY_STATE_DIR	"/var/lib/tsctrace"
+
+/* Parses a boot id of 32 hexadecimal digits, with or without hyphens. */
+bool node_history_parse_boot(const char *text, __u8 ret[16]);
+
+/* Gets the id of the present boot. Returns EXIT_DONE, or prints an error. */
+int node_history_present_boot(__u8 ret[16]);
+
+/* Composes the path of the history below state directory @dir; NULL: that of this host's daemon */
+void node_history_path(const char *dir, char *text, size_t size);
+
+/*
+ * Reads the history of boot @boot; NULL: the present one. For the present boot of this host's
+ * daemon, what it publishes now is added. Prints what was left out, and errors. Returns an exit
+ * status.
+ */
+int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
+
+/* Returns why tsct_history_convert() failed, as a clause. */
+const char *node_history_reason(int err);
+
+/* The middle of an interval, and the distance of its ends */
+struct node_history_middle {
+	__s64 ns;
+	__u64 error_ns;
+};
+
+static inline struct node_history_middle node_history_middle(__s64 lo, __s64 hi)
+{
+	__u64 width = (__u64)hi - (__u64)lo;
+
+	return (struct node_history_middle) { lo + (__s64)(width / 2), width - width / 2 };
+}
+
+#endif /* NODE_HISTORY_H */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace-ctl align: an archive of other tools' traces, as they are, that Perfetto shows on one
+ * timeline, and how far off the times in it can be.
+ *
+ * A trace has a clock of its node. The node's history of clocks converts that clock to the
+ * timeline: CLOCK_REALTIME of the only node, UTC, or the cluster's time. Perfetto knows straight
+ * relations of slope 1, each from a snapshot of two clocks to the next. So the archive has a file
+ * clocks/NODE.pftrace per node, with as many snapshots as the drift needs, and the bound of each as
+ * a counter track. In these files Perfetto's REALTIME is the timeline, because Perfetto takes
+ * REALTIME for the same on all machines, and CLOCK_REALTIME of the node is REALTIME_COARSE. The
+ * manifest says which machine each file belongs to, and which clock it has where Perfetto would
+ * take another one.
+ */
+#ifndef ALIGN_H
+#define ALIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/history/history.h"
+
+/* ---- ranges: align_range.c ------------------------------------------------ */
+
+/* Times at which a trace has events: at most ALIGN_RANGES ranges, with no event between them */
+#define ALIGN_RANGES	64
+struct align_range {
+	__s64 lo, hi;
+};
+struct align_ranges {
+	struct align_range *all;	/* sorted */
+	__u32 nr;
+	__s64 apart;			/* events that are closer are of one range, ns */
+};
+
+/* Adds the range from @lo to @hi. Returns 0 or -ENOMEM. */
+int align_ranges_add(struct align_ranges *ranges, __s64 lo, __s64 hi);
+
+/* ---- nodes and their clocks: align_clock.c -------------------------------- */
+
+enum align_timeline { ALIGN_REALTIME, ALIGN_UTC, ALIGN_CLUSTER, ALIGN_AUTO };
+
+/* A straight relation of slope 1, from @value to that of the next point */
+struct align_point {
+	__s64 value, time;	/* of the clock, of the timeline; ns */
+	__u64 bound_ns;		/* of the timeline's error up to the next point */
+};
+
+struct align_series {
+	struct align_ranges ranges;	/* in which traces have events */
+	struct align_point *points;
+	__u32 nr;
+};
+
+struct align_node {
+	char *name;
+	const char *dir;		/* NULL: the daemon's */
+	__u8 boot[16];
+	bool has_boot;			/* false: the present boot, or the only one of dir */
+	bool used;			/* traces of it are in the archive */
+	int state;			/* 0: not opened; 1: open; -1: it could not be opened */
+	struct tsct_history *history;
+	struct align_series series[TSCT_HISTORY_CLOCKS];
+};
+
+struct align_time {
+	__s64 ns;
+	__u64 error_ns;
+};
+
+/* The timeline; of the cluster: the first master and epoch that were seen */
+struct align_axis {
+	enum align_timeline kind;
+	bool has_cluster;
+	__u64 master;
+	__u32 epoch;
+};
+
+/*
+ * Converts @value of @clock. Returns 0 or an error of tsct_history_convert(); -EDOM: the distance
+ * to UTC is unknown; -ENOTUNIQ: the clock had the value several times; -EXDEV: of another
+ * cluster's time, or of none.
+ */
+int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 value,
+		  struct align_axis *axis, struct align_time *ret);
+
+/*
+ * Checks that all values of a range can be converted. @series: NULL, or receives the points.
+ * Returns 0 or an error of align_convert(), and sets *ret_at to the value of the clock.
+ */
+int align_walk(struct align_node *node, enum tsct_history_clock clock,
+	       const struct align_range *range, struct align_axis *axis,
+	       struct align_series *series, __s64 *ret_at);
+
+/*
+ * Makes all points of a node for its ranges, and at least one of CLOCK_BOOTTIME, to which Perfetto
+ * relates each file of its format. Returns 0 or -ENOMEM.
+ */
+int align_make_points(struct align_node *node, struct align_axis *axis);
+
+/* Returns the largest bound of the points that are used in a range. */
+__u64 align_bound(const struct align_series *series, const struct align_range *range);
+
+/* Returns why align_convert() failed, and what to do, as a clause. */
+const char *align_reason(int err);
+
+/* ---- traces: align_input.c, align_scan.c, align_scan_proto.c -------------- */
+
+#define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
+
+enum align_kind {
+	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_KINDS,
+};
+extern const char *const align_kind_names[];
+
+#define ALIGN_UNNAMED	TSCT_HISTORY_CLOCKS	/* a clock that is not known */
+
+struct align_input {
+	const char *path;
+	const char *node_name;		/* NULL: not given */
+	__u32 node_index;
+	struct align_node *node;
+	enum align_kind kind;
+	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
+	bool clock_given;
+	char host[65];			/* in the file; "": none */
+	__u64 size, dev, ino;
+	struct align_ranges ranges;	/* values of the clock */
+	__s64 offset_ns;		/* clock - number in the file */
+	__u64 resolution_ns;		/* of the numbers */
+	__u64 skew_ns;			/* by which its own snapshots contradict the node's clocks */
+	bool ours;			/* an export of trace-ctl */
+	bool several_nodes;		/* of a merged recording */
+	__u64 recorded_ns;		/* ours: bound of its times; U64_MAX: unknown */
+	bool has_snapshots;		/* Perfetto's, of the file's own */
+	__u64 unrelated;		/* times that Perfetto drops: no snapshot relates their clocks */
+	bool left_out;
+	__u64 bound_ns;
+	char member[100];		/* name in the archive */
+	char machine[256];
+};
+
+/*
+ * Reads a trace: what it is, its clock, its times. in->node: NULL: unknown yet. Returns 0;
+ * otherwise prints an error with the file's name, and returns -EINVAL.
+ */
+int align_scan(struct align_input *in);
+
+/* The parts of align_scan(). @file: at its beginning; return 0 or print an error, -EINVAL. */
+int align_scan_proto(struct align_input *in, FILE *file);
+
+/* Prints what is wrong with a trace, and returns -EINVAL. */
+__attribute__((format(printf, 2, 3)))
+int align_refuse(const struct align_input *in, const char *format, ...);
+
+/* Adds a time of the trace. Returns 0 or prints an error, -EINVAL. */
+int align_add_time(struct align_input *in, __s64 ns);
+
+/* ---- the archive: align_archive.c ----------------------------------------- */
+
+struct align_archive {
+	struct align_node *nodes;
+	__u32 nr_nodes;
+	struct align_input *inputs;
+	__u32 nr_inputs;
+	struct align_axis axis;
+};
+
+/* Writes the archive @path, whole or not at all. Returns 0 or prints an error, -EIO. */
+int align_archive_write(const struct align_archive *archive, const char *path);
+
+/* Gives each trace its name in the archive, and its machine. */
+void align_archive_names(struct align_archive *archive);
+
+#endif /* ALIGN_H */

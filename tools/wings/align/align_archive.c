@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The archive: a tar file (ustar) of the manifest, of a file of clocks per node, and of the traces.
+ * Perfetto reads the files of its own format in the order of their names: clocks/ before traces/,
+ * so the snapshots of a node's file are those of its machine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tsctrace/version.h>
+
+#include "align.h"
+#include "lib/base/array.h"
+#include "lib/base/hash.h"
+#include "lib/base/text.h"
+#include "tools/common/error.h"
+#include "tools/common/json.h"
+
+#define BLOCK		512
+#define NAME_MAX_BYTES	99	/* Perfetto's page reads no longer names */
+#define COPY_BYTES	65536
+
+/* Perfetto's names and numbers of clocks, by ours; of CLOCK_REALTIME see align.h */
+static const struct {
+	const char *name;
+	__u32 id;
+} perfetto_clocks[TSCT_HISTORY_CLOCKS] = {
+	[TSCT_HISTORY_REALTIME] = { "REALTIME_COARSE", 2 },
+	[TSCT_HISTORY_MONOTONIC] = { "MONOTONIC", 3 },
+	[TSCT_HISTORY_MONOTONIC_RAW] = { "MONOTONIC_RAW", 5 },
+	[TSCT_HISTORY_BOOTTIME] = { "BOOTTIME", 6 },
+};
+#define TIMELINE_ID	1
+
+/* Clock that Perfetto takes for that of a trace; TSCT_HISTORY_CLOCKS: one of the file's own */
+static enum tsct_history_clock assumed_clock(const struct align_input *in)
+{
+	switch (in->kind) {
+	case ALIGN_PERF_SCRIPT:
+	case ALIGN_FTRACE:
+		return TSCT_HISTORY_MONOTONIC;
+	case ALIGN_FUCHSIA:
+		return TSCT_HISTORY_BOOTTIME;
+	case ALIGN_PERFETTO:
+		return in->clock;
+	default:
+		return TSCT_HISTORY_CLOCKS;
+	}
+}
+
+/* ---- names ---------------------------------------------------------------- */
+
+static void clock_member(const struct align_archive *a, const struct align_node *node,
+			 char name[100])
+{
+	size_t len = (size_t)snprintf(name, 100, "clocks/%05u-", (unsigned int)(node - a->nodes));
+	const char *from = node->name;
+
+	for (; *from && len < NAME_MAX_BYTES - 8; from++)
+		name[len++] = strchr("/\\", *from) || (unsigned char)*from <= ' ' ||
+			(unsigned char)*from > '~' ? '_' : *from;
+	strcpy(name + len, ".pftrace");
+}
+
+/* A file's name in the archive: number and name, in plain characters. */
+static void trace_member(struct align_input *in, __u32 number)
+{
+	const char *from = strrchr(in->path, '/') ? strrchr(in->path, '/') + 1 : in->path;
+	size_t len = (size_t)snprintf(in->member, sizeof(in->member), "traces/%05u-", number);
+
+	for (; *from && len < NAME_MAX_BYTES; from++)
+		in->member[len++] = *from == '\\' || (unsigned char)*from <= ' ' ||
+			(unsigned char)*from > '~' ? '_' : *from;
+	in->member[len] = '\0';
+}
+
+/*
+ * A trace that has clock snapshots of its own, or whose clock is not the one that Perfetto takes
+ * for it, gets a machine of its own beside its node's: on a shared one, its clocks would be taken
+ * for those of the node's file. Only on the timeline's machine Perfetto keeps snapshots of a second
+ * file apart, and relates the two by CLOCK_BOOTTIME.
+ */
+static bool needs_machine(const struct align_input *in, const struct align_node *first)
+{
+	if (in->kind == ALIGN_PERFETTO)
+		return in->has_snapshots &&
+			(in->node != first || in->clock != TSCT_HISTORY_BOOTTIME);
+	return in->kind != ALIGN_JSON && in->clock != assumed_clock(in);
+}
+
+static const struct align_node *first_node(const struct align_archive *a)
+{
+	__u32 i = 0;
+
+	while (i < a->nr_nodes && !a->nodes[i].used)
+		i++;
+	return &a->nodes[i];
+}
+
+void align_archive_names(struct align_archive *a)
+{
+	const struct align_node *first = first_node(a);
+	__u32 i;
+
+	for (i = 0; i < a->nr_inputs; i++) {
+		struct align_input *in = &a->inputs[i];
+		char clean[3 * 200 + 1];
+
+		if (in->left_out)
+			continue;
+		trace_member(in, i + 1);
+		tsct_utf8_clean(clean, in->node->name, strnlen(in->node->name, 200));
+		if (needs_machine(in, first))
+			snprintf(in->machine, sizeof(in->machine), "%.150s: %s", clean,
+				 strchr(in->member, '/') + 1);
+		else
+			snprintf(in->machine, sizeof(in->machine), "%.250s", clean);
+	}
+}
+
+/* ---- the manifest --------------------------------------------------------- */
+
+static json_t *file_entry(const char *path, const char *machine)
+{
+	json_t *file = json_object(), *of = json_object();
+
+	json_object_set_new(file, "path", json_string(path));
+	json_object_set_new(of, "name", ctl_json_text(machine));
+	json_object_set_new(file, "machine", of);
+	return file;
+}
+
+/* Says that @clock of the file (NULL: its only clock), plus @offset_ns, is @other of file @to. */
+static void relate(json_t *file, const char *clock, const char *to, const char *other,
+		   __s64 offset_ns)
+{
+	json_t *clocks = json_object(), *sync = json_object();
+
+	if (clock)
+		json_object_set_new(clocks, "clock", json_string(clock));
+	json_object_set_new(sync, "file", json_string(to));
+	json_object_set_new(sync, "clock", json_string(other));
+	json_object_set_new(clocks, "sync_to", sync);
+	json_object_set_new(clocks, "offset_ns", json_integer(offset_ns));
+	json_object_set_new(file, "clocks", clocks);
+}
+
+/* Returns Perfetto's name of a clock in a trace of another tool. */
+static const char *clock_in_trace(const struct align_input *in)
+{
+	const enum tsct_history_clock clock = assumed_clock(in);
+
+	return clock == TSCT_HISTORY_REALTIME ? "REALTIME" : perfetto_clocks[clock].name;
+}
+
+static json_t *trace_entry(const struct align_archive *a, const struct align_input *in)
+{
+	json_t *file = file_entry(in->member, in->machine);
+	char clocks[100];
+
+	clock_member(a, in->node, clocks);
+	if (in->kind == ALIGN_JSON)
+		relate(file, NULL, clocks, perfetto_clocks[in->clock].name, in->offset_ns);
+	else if (needs_machine(in, first_node(a)))
+		relate(file, clock_in_trace(in), clocks, perfetto_clocks[in->clock].name, 0);
+	return file;
+}
+
+static char *make_manifest(const struct align_archive *a)
+{
+	static const char *const timelines[] = { "realtime", "utc", "cluster" };
+	json_t *root = json_object(), *all = json_object(), *files = json_array();
+	json_t *time = json_object(), *attributes = json_object();
+	char name[100], first[100], machine[256], key[128], *text;
+	__u32 i;
+
+	clock_member(a, first_node(a), first);
+	for (i = 0; i < a->nr_nodes; i++) {
+		json_t *file;
+
+		if (!a->nodes[i].used)
+			continue;
+		clock_member(a, &a->nodes[i], name);
+		snprintf(machine, sizeof(machine), "%.250s", a->nodes[i].name);
+		file = file_entry(name, machine);
+		if (strcmp(name, first))
+			relate(file, "REALTIME", first, "REALTIME", 0);
+		json_array_append_new(files, file);
+	}
+	json_object_set_new(attributes, "tsctrace.version", json_string(TSCT_VERSION));
+	json_object_set_new(attributes, "tsctrace.timeline", json_string(timelines[a->axis.kind]));
+	for (i = 0; i < a->nr_inputs; i++) {
+		const struct align_input *in = &a->inputs[i];
+
+		if (in->left_out)
+			continue;
+		json_array_append_new(files, trace_entry(a, in));
+		snprintf(key, sizeof(key), "tsctrace.bound_ns.%s", in->member);
+		json_object_set_new(attributes, key, json_integer((json_int_t)in->bound_ns));
+	}
+	json_object_set_new(time, "clock", json_string("REALTIME"));
+	json_object_set_new(time, "file", json_string(first));
+	json_object_set_new(all, "version", json_integer(1));
+	json_object_set_new(all, "trace_time", time);
+	json_object_set_new(all, "files", files);
+	json_object_set_new(all, "attributes", attributes);
+	json_object_set_new(root, "perfetto_manifest", all);
+	text = json_dumps(root, JSON_INDENT(1));
+	json_decref(root);
+	return text;
+}
+
+/* ---- a node's file of clocks, in Perfetto's format ------------------------ */
+
+struct bytes {
+	__u8 *at;
+	__u32 nr;
+	size_t room;
+	bool failed;
+};
+
+static void put_bytes(struct bytes *b, const void *from, size_t len)
+{
+	if (b->failed || tsct_array_reserve(&b->at, &b->room, b->nr + len, 1)) {
+		b->failed = true;
+		return;
+	}
+	memcpy(b->at + b->nr, from, len);
+	b->nr += (__u32)len;
+}
+
+static void put_varint(struct bytes *b, __u64 value)
+{
+	__u8 text[10];
+	size_t nr = 0;
+
+	for (; value > 127; value >>= 7)
+		text[nr++] = (__u8)(value | 128);
+	text[nr++] = (__u8)value;
+	put_bytes(b, text, nr);
+}
+
+static void put_number(struct bytes *b, __u32 field, __u64 value)
+{
+	put_varint(b, (__u64)field << 3);
+	put_varint(b, value);
+}
+
+static void put_message(struct bytes *b, __u32 field, struct bytes *message)
+{
+	put_varint(b, (__u64)field << 3 | 2);
+	put_varint(b, message->nr);
+	put_bytes(b, message->at, message->nr);
+	b->failed |= message->failed;
+	message->nr = 0;
+}
+
+static void put_string(struct bytes *b, __u32 field, const char *text)
+{
+	put_varint(b, (__u64)field << 3 | 2);
+	put_varint(b, strlen(text));
+	put_bytes(b, text, strlen(text));
+}
+
+/* Messages under construction: clock in snapshot in packet in file, and the like */
+struct clocks_writer {
+	struct bytes file, packet, part, inner;
+};
+
+static void put_packet(struct clocks_writer *f)
+{
+	put_number(&f->packet, 10, 1);	/* trusted_packet_sequence_id */
+	put_message(&f->file, 1, &f->packet);
+}
+
+static void put_clock(struct clocks_writer *f, __u32 id, __s64 value)
+{
+	put_number(&f->inner, 1, id);
+	put_number(&f->inner, 2, (__u64)value);
+	put_message(&f->part, 1, &f->inner);
+}
+
+static void put_snapshot(struct clocks_writer *f, __u32 id, const struct align_point *point)
+{
+	put_clock(f, id, point->value);
+	put_clock(f, TIMELINE_ID, point->time);
+	put_number(&f->part, 2, TIMELINE_ID);	/* primary_trace_clock */
+	put_message(&f->packet, 6, &f->part);
+	put_packet(f);
+}
+
+static void put_track(struct clocks_writer *f, __u64 uuid, const char *name)
+{
+	put_number(&f->part, 1, uuid);
+	put_string(&f->part, 2, name);
+	put_number(&f->inner, 3, 1);		/* unit: ns */
+	put_message(&f->part, 8, &f->inner);	/* counter */
+	put_message(&f->packet, 60, &f->part);
+	put_packet(f);
+}
+
+static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 value)
+{
+	put_number(&f->packet, 8, (__u64)time);
+	put_number(&f->packet, 58, TIMELINE_ID);	/* timestamp_clock_id */
+	put_number(&f->part, 9, 4);			/* TYPE_COUNTER */
+	put_number(&f->part, 11, uuid);
+	put_number(&f->part, 30, value);
+	put_message(&f->packet, 11, &f->part);
+	put_packet(f);
+}
+
+/* Makes a node's file: snapshots of each clock against the timeline, then tracks of the bounds. */
+static void make_clocks(const struct align_archive *a, const struct align_node *node,
+			struct clocks_writer *f)
+{
+	char name[64];
+	__u32 clock, i;
+
+	put_number(&f->packet, 13, 1);			/* sequence_flags: cleared */
+	put_number(&f->packet, 87, 1);			/* first_packet_on_sequence */
+	put_packet(f);
+	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
+		for (i = 0; i < node->series[clock].nr; i++)
+			put_snapshot(f, perfetto_clocks[clock].id, &node->series[clock].points[i]);
+	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
+		const struct align_series *s = &node->series[clock];
+		const __u64 uuid = 1000ULL * (__u64)(node - a->nodes + 1) + clock;
+
+		if (!s->ranges.nr)
+			continue;
+		snprintf(name, sizeof(name), "clock bound, CLOCK_%s", clock == TSCT_HISTORY_REALTIME ?
+			 "REALTIME" : perfetto_clocks[clock].name);
+		put_track(f, uuid, name);
+		for (i = 0; i < s->nr; i++)
+			if (!i || s->points[i].bound_ns != s->points[i - 1].bound_ns)
+				put_counter(f, uuid, s->points[i].time, s->points[i].bound_ns);
+	}
+}
+
+/* ---- tar ------------------------------------------------------------------ */
+
+static bool put_header(FILE *to, const char *name, __u64 size)
+{
+	char h[BLOCK] = { 0 };
+	unsigned int sum = 0, i;
+
+	memcpy(h, name, strlen(name));
+	memcpy(h + 100, "0000644\0" "0000000\0" "0000000", 24);	/* mode, owner, group */
+	snprintf(h + 124, 12, "%011" PRIo64, (uint64_t)size);
+	memcpy(h + 136, "00000000000", 12);				/* time */
+	memcpy(h + 148, "        ", 8);
+	h[156] = '0';
+	memcpy(h + 257, "ustar\0" "00", 8);
+	for (i = 0; i < BLOCK; i++)
+		sum += (unsigned char)h[i];
+	snprintf(h + 148, 8, "%06o", sum);
+	return fwrite(h, BLOCK, 1, to) == 1;
+}
+
+static bool put_padding(FILE *to, __u64 size)
+{
+	static const char zeros[BLOCK];
+	const size_t rest = (BLOCK - size % BLOCK) % BLOCK;
+
+	return !rest || fwrite(zeros, rest, 1, to) == 1;
+}
+
+static bool put_file(FILE *to, const char *name, const void *bytes, size_t size)
+{
+	return put_header(to, name, size) && fwrite(bytes, 1, size, to) == size &&
+		put_padding(to, size);
+}
+
+/* Copies a trace. Returns 0; 1: the archive could not be written; -EINVAL: an error was printed. */
+static int put_trace(FILE *to, const struct align_input *in, char *copy)
+{
+	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
+	struct stat st;
+	__u64 left = in->size;
+	ssize_t got;
+
+	if (fd < 0)
+		return align_refuse(in, "%s", strerror(errno));
+	if (fstat(fd, &st) || (__u64)st.st_size != in->size || st.st_dev != in->dev ||
+	    st.st_ino != in->ino) {
+		close(fd);
+		return align_refuse(in, "changed while it was read; align it when it is complete");
+	}
+	err = !put_header(to, in->member, in->size);
+	while (!err && left) {
+		got = read(fd, copy, left < COPY_BYTES ? left : COPY_BYTES);
+		if (got <= 0)
+			err = align_refuse(in, "%s", got ? strerror(errno) :
+					   "changed while it was read; align it when it is complete");
+		else
+			err = fwrite(copy, 1, (size_t)got, to) != (size_t)got;
+		left -= got > 0 ? (__u64)got : 0;
+	}
+	close(fd);
+	return err ?: !put_padding(to, in->size);
+}
+
+/* Writes all members. Returns as put_trace(). */
+static int put_members(const struct align_archive *a, FILE *to)
+{
+	static const char end[2 * BLOCK];
+	struct clocks_writer f = { 0 };
+	char name[100], *manifest = make_manifest(a), *copy = malloc(COPY_BYTES);
+	__u32 i;
+	int err = manifest && copy ? 0 : -ENOMEM;
+
+	if (err)
+		ctl_error("out of memory");
+	if (!err)
+		err = !put_file(to, "perfetto_manifest.json", manifest, strlen(manifest));
+	for (i = 0; i < a->nr_nodes && !err; i++) {
+		if (!a->nodes[i].used)
+			continue;
+		make_clocks(a, &a->nodes[i], &f);
+		clock_member(a, &a->nodes[i], name);
+		if (f.file.failed || f.packet.failed) {
+			ctl_error("out of memory");
+			err = -ENOMEM;
+		} else {
+			err = !put_file(to, name, f.file.at, f.file.nr);
+		}
+		f.file.nr = 0;
+	}
+	for (i = 0; i < a->nr_inputs && !err; i++)
+		if (!a->inputs[i].left_out)
+			err = put_trace(to, &a->inputs[i], copy);
+	free(manifest);
+	free(copy);
+	free(f.file.at);
+	free(f.packet.at);
+	free(f.part.at);
+	free(f.inner.at);
+	return err ?: fwrite(end, sizeof(end), 1, to) != 1;
+}
+
+int align_archive_write(const struct align_archive *a, const char *path)
+{
+	char *part;
+	FILE *to;
+	int fd, err;
+
+	if (asprintf(&part, "%s.XXXXXX", path) < 0) {
+		ctl_error("out of memory");
+		return -EIO;
+	}
+	fd = mkostemp(part, O_CLOEXEC);
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	err = !to;
+	if (to) {
+		mode_t mask = umask(0);
+
+		umask(mask);
+		err = put_members(a, to);
+		err = fflush(to) || fchmod(fd, 0666 & ~mask) || fsync(fd) ? err ?: 1 : err;
+		err = fclose(to) ? err ?: 1 : err;
+		if (!err)
+			err = rename(part, path) ? 1 : 0;
+	}
+	if (err > 0)
+		ctl_error("%s: %s", path, strerror(errno));
+	if (err && fd >= 0)
+		unlink(part);
+	free(part);
+	return err ? -EIO : 0;
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds out what a trace is, which clock it has, and when it has events. Files are read once, in
+ * pieces, and everything in them may be hostile: numbers are checked, texts are cut.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "align.h"
+#include "lib/core/port.h"
+
+#define LINE_MAX_BYTES	65536
+#define NS_PER_S	1000000000LL
+#define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
+
+static int set_clock(struct align_input *in, enum tsct_history_clock clock)
+{
+	if (!in->clock_given)
+		in->clock = clock;
+	return 0;
+}
+
+/* ---- numbers -------------------------------------------------------------- */
+
+/*
+ * Parses a decimal number, "123.456" of a unit of @unit_ns. Returns the end; NULL: no number, or
+ * too large a one. *ret_digits: behind the point
+ */
+static const char *parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits)
+{
+	__u64 whole = 0, part = (__u64)unit_ns, rest = 0;
+
+	*ret_digits = 0;
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	for (; isdigit((unsigned char)*at); at++)
+		if (__builtin_mul_overflow(whole, 10, &whole) ||
+		    __builtin_add_overflow(whole, (__u64)(*at - '0'), &whole))
+			return NULL;
+	if (*at == '.')
+		for (at++; isdigit((unsigned char)*at); at++) {
+			++*ret_digits;
+			part /= 10;
+			rest += part * (__u64)(*at - '0');
+		}
+	if (__builtin_mul_overflow(whole, (__u64)unit_ns, &whole) ||
+	    __builtin_add_overflow(whole, rest, &whole) || whole > ALIGN_TIME_MAX)
+		return NULL;
+	*ret_ns = (__s64)whole;
+	return at;
+}
+
+/* ---- text of perf script and of ftrace ------------------------------------ */
+
+/*
+ * Finds the time of an event: the first word "123.456789:" behind a word in brackets, or, of perf
+ * without CPUs, the first such word.
+ */
+static const char *find_time(const char *line, bool need_cpu, __s64 *ret_ns, int *ret_digits)
+{
+	const char *at = line;
+	bool cpu = !need_cpu;
+
+	while (*at) {
+		const char *end;
+
+		at += strspn(at, " \t");
+		if (*at == '[' && isdigit((unsigned char)at[1]))
+			cpu = true;
+		end = cpu && at > line ? parse_decimal(at, NS_PER_S, ret_ns, ret_digits) : NULL;
+		if (end && *end == ':' && *ret_digits >= 3 && (end[1] == ' ' || end[1] == '\t'))
+			return end;
+		at += strcspn(at, " \t");
+	}
+	return NULL;
+}
+
+/* Takes what perf script --header says. */
+static int read_header(struct align_input *in, const char *line)
+{
+	static const struct {
+		const char *number, *name;
+		enum tsct_history_clock clock;
+	} clocks[] = {
+		{ "clockid = 0,", "clockid: realtime", TSCT_HISTORY_REALTIME },
+		{ "clockid = 1,", "clockid: monotonic ", TSCT_HISTORY_MONOTONIC },
+		{ "clockid = 4,", "clockid: monotonic_raw", TSCT_HISTORY_MONOTONIC_RAW },
+		{ "clockid = 7,", "clockid: boottime", TSCT_HISTORY_BOOTTIME },
+	};
+	char host[65];
+	unsigned int i;
+
+	if (sscanf(line, "# hostname : %64s", host) == 1)
+		strcpy(in->host, host);
+	for (i = 0; i < 4; i++)
+		if ((strstr(line, "use_clockid = 1") && strstr(line, clocks[i].number)) ||
+		    strstr(line, clocks[i].name))
+			return set_clock(in, clocks[i].clock);
+	return 0;
+}
+
+static int scan_text(struct align_input *in, FILE *file)
+{
+	char *line = malloc(LINE_MAX_BYTES);
+	int err = line ? 0 : align_refuse(in, "out of memory"), digits, most = 0;
+	bool begins = true;
+	__u64 times = 0;
+	__s64 ns;
+
+	while (!err && fgets(line, LINE_MAX_BYTES, file)) {
+		const size_t len = strlen(line);
+		const bool first = begins;
+
+		/* What follows 64 KiB of a line is no event. */
+		begins = len && line[len - 1] == '\n';
+		if (!first || !len)
+			continue;
+		if (*line == '#') {
+			err = read_header(in, line);
+			continue;
+		}
+		if (!find_time(line, in->kind == ALIGN_FTRACE, &ns, &digits))
+			continue;
+		most = digits > most ? digits : most;
+		times++;
+		err = align_add_time(in, ns);
+	}
+	free(line);
+	if (!err && !times)
+		err = align_refuse(in, "%s without an event", align_kind_names[in->kind]);
+	for (in->resolution_ns = most ? NS_PER_S - 1 : 0; most-- > 0; )
+		in->resolution_ns /= 10;
+	return err;
+}
+
+/* ---- JSON: Chrome's trace events, and Kineto's ---------------------------- */
+
+#define DEPTH_MAX	256
+#define WORD_MAX	64
+
+struct json_reader {
+	struct align_input *in;
+	FILE *file;
+	unsigned int depth;
+	bool is_object[DEPTH_MAX];
+	unsigned int events;		/* depth of the array of events; 0: not in it */
+	/* the event that is being read */
+	bool has_ts, metadata;
+	__s64 ts, dur;
+	int digits;			/* most behind a point */
+	__u64 nr_events;
+	__s64 base;			/* baseTimeNanoseconds */
+	bool in_other;			/* in otherData, of our own exports */
+};
+
+/* Reads a string behind its first quote; longer ones are cut. Returns false at the file's end. */
+static bool read_string(FILE *file, char word[WORD_MAX])
+{
+	size_t len = 0;
+	int c;
+
+	while ((c = getc_unlocked(file)) != '"') {
+		if (c == '\\')
+			c = getc_unlocked(file);
+		if (c == EOF)
+			return false;
+		if (len < WORD_MAX - 1)
+			word[len++] = (char)c;
+	}
+	word[len] = '\0';
+	return true;
+}
+
+/* Takes a member of an event, or of the outermost object. */
+static int take_member(struct json_reader *r, const char *key, const char *value, bool string)
+{
+	__s64 ns;
+	int digits;
+
+	if (r->depth == 1 && !strcmp(key, "baseTimeNanoseconds")) {
+		if (!parse_decimal(value, 1, &r->base, &digits))
+			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
+		return 0;
+	}
+	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
+		r->in->ours = true;
+		r->in->recorded_ns = UINT64_MAX;
+	}
+	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
+		if (!strcmp(key, "clock_error_ns"))
+			r->in->recorded_ns = (__u64)ns;
+		if (!strcmp(key, "nodes"))
+			r->in->several_nodes = ns > 1;
+	}
+	if (!r->events || r->depth != r->events + 1)
+		return 0;
+	if (string && !strcmp(key, "ph"))
+		r->metadata = !strcmp(value, "M");
+	if (strcmp(key, "ts") && strcmp(key, "dur"))
+		return 0;
+	if (!parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
+		return align_refuse(r->in, "%s of event %llu: '%.40s' is no number of us from 0 on, "
+				    "in decimal digits", key, r->nr_events + 1, value);
+	r->digits = digits > r->digits ? digits : r->digits;
+	if (*key == 't')
+		r->ts = ns;
+	else
+		r->dur = ns;
+	r->has_ts |= *key == 't';
+	return 0;
+}
+
+static int end_event(struct json_reader *r)
+{
+	int err = 0;
+
+	r->nr_events++;
+	if (r->has_ts && !r->metadata)
+		err = align_add_time(r->in, r->ts) ?: align_add_time(r->in, r->ts + r->dur);
+	r->has_ts = r->metadata = false;
+	r->ts = r->dur = 0;
+	return err;
+}
+
+static int scan_json(struct align_input *in, FILE *file)
+{
+	struct json_reader r = { .in = in, .file = file };
+	char word[WORD_MAX] = "", key[WORD_MAX] = "";
+	bool has_key = false;
+	int err = 0, c = 0;
+
+	while (!err && (c = getc_unlocked(file)) != EOF) {
+		size_t len = 0;
+
+		switch (c) {
+		case '"':
+			if (!read_string(file, word))
+				return align_refuse(in, "ends within a text; the file is cut");
+			if (has_key) {
+				err = take_member(&r, key, word, true);
+				has_key = false;
+			}
+			continue;
+		case ':':
+			memcpy(key, word, sizeof(key));
+			has_key = true;
+			continue;
+		case '{':
+		case '[':
+			if (r.depth == DEPTH_MAX - 1)
+				return align_refuse(in, "objects are nested too deeply");
+			r.is_object[++r.depth] = c == '{';
+			r.in_other = r.depth == 2 && has_key && !strcmp(key, "otherData");
+			if (c == '[' && !r.events &&
+			    (r.depth == 1 || (r.depth == 2 && has_key &&
+					      !strcmp(key, "traceEvents"))))
+				r.events = r.depth;
+			has_key = false;
+			continue;
+		case '}':
+		case ']':
+			if (!r.depth || r.is_object[r.depth] != (c == '}'))
+				return align_refuse(in, "not JSON: a bracket that does not match");
+			if (r.events && r.depth == r.events + 1 && c == '}')
+				err = end_event(&r);
+			if (r.depth == r.events)
+				r.events = UINT_MAX;	/* the only array of events ended */
+			r.depth--;
+			r.in_other = false;
+			has_key = false;
+			continue;
+		case ',':
+			has_key = false;
+			continue;
+		default:
+			if (!has_key || !(isdigit(c) || c == '-'))
+				continue;
+		}
+		for (; isdigit(c) || (c != EOF && strchr("+-.eE", c)); c = getc_unlocked(file))
+			if (len < WORD_MAX - 1)
+				word[len++] = (char)c;
+		word[len] = '\0';
+		ungetc(c, file);
+		err = take_member(&r, key, word, false);
+		has_key = false;
+	}
+	/* Chrome leaves out the last bracket of a bare array. */
+	if (!err && (r.depth > 1 || (r.depth && r.is_object[1])))
+		return align_refuse(in, "ends within an object; the file is cut");
+	if (!err && !in->ranges.nr)
+		return align_refuse(in, "has no event with a time");
+	/* Kineto's base is one of CLOCK_REALTIME; so are our times. */
+	if (!in->clock_given && (r.base || in->ours))
+		in->clock = TSCT_HISTORY_REALTIME;
+	if (!err && r.base && in->ranges.nr) {
+		__u32 i;
+
+		in->offset_ns = r.base;
+		for (i = 0; i < in->ranges.nr; i++) {
+			in->ranges.all[i].lo += r.base;
+			in->ranges.all[i].hi += r.base;
+		}
+	}
+	in->resolution_ns = r.digits >= 3 ? 0 : r.digits == 2 ? 9 : r.digits == 1 ? 99 : 999;
+	return err;
+}
+
+/* ---- Fuchsia -------------------------------------------------------------- */
+
+/* Ticks to ns as Perfetto does, rounded down */
+static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
+{
+	const tsct_u128 ns = (tsct_u128)ticks * (__u64)NS_PER_S / per_second;
+
+	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time; the file is damaged",
+					    ticks) : align_add_time(in, (__s64)ns);
+}
+
+static int scan_fuchsia(struct align_input *in, FILE *file)
+{
+	__u64 word[2], per_second = NS_PER_S, words, last = 0;
+	int err = 0;
+
+	in->resolution_ns = 0;
+	while (!err && fread(word, 8, 1, file) == 1) {
+		const unsigned int type = word[0] & 15;
+
+		words = type == 15 ? word[0] >> 4 & 0xffffffff : word[0] >> 4 & 0xfff;
+		if (!words)
+			return align_refuse(in, "a record of no length; the file is damaged");
+		if (words > 1 && fread(&word[1], 8, 1, file) != 1)
+			return align_refuse(in, "ends within a record; the file is cut");
+		if (words > 2 && fseeko(file, (off_t)(words - 3) * 8, SEEK_CUR))
+			return align_refuse(in, "%s", strerror(errno));
+		if (words > 2 && fread(&last, 8, 1, file) != 1)
+			return align_refuse(in, "ends within a record; the file is cut");
+		if (type == 1 && words > 1) {
+			per_second = word[1];
+			if (!per_second)
+				return align_refuse(in, "0 ticks per second; the file is damaged");
+			in->resolution_ns = NS_PER_S / per_second + 1;
+		} else if ((type == 4 || type == 8 || type == 9) && words > 1) {
+			err = add_ticks(in, word[1], per_second);
+			/* A complete event has its end behind its values. */
+			if (!err && type == 4 && (word[0] >> 16 & 15) == 4 && words > 2)
+				err = add_ticks(in, last, per_second);
+		}
+	}
+	if (!err && in->size % 8)
+		err = align_refuse(in, "ends within a record; the file is cut");
+	if (!err && !in->ranges.nr)
+		err = align_refuse(in, "has no event with a time");
+	return err;
+}
+
+/* ---- what a file is ------------------------------------------------------- */
+
+static bool begins_with(const char *head, size_t len, const char *with, size_t size)
+{
+	return len >= size && !memcmp(head, with, size);
+}
+
+/* Returns the kind of a file by its first bytes; prints an error, -EINVAL: none that is aligned */
+static int find_kind(const struct align_input *in, const char *head, size_t len)
+{
+	const char *at = head;
+	__s64 ns;
+	int digits;
+
+	if (!len)
+		return align_refuse(in, "is empty");
+	if (begins_with(head, len, "PERFILE2", 8))
+		return align_refuse(in, "a file of perf record; give its text: perf script --header "
+				    "--ns -i FILE, of perf record -k CLOCK_MONOTONIC");
+	if (begins_with(head, len, "\037\213", 2) ||
+	    begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
+	    begins_with(head, len, "PK\003\004", 4))
+		return align_refuse(in, "is compressed; decompress it first");
+	if (begins_with(head, len, "\xc1\x1f\xfc\xc1", 4) || begins_with(head, len, "/* CTF", 6))
+		return align_refuse(in, "a part of a CTF trace; give an export of it: trace-ctl export "
+				    "--format perfetto, or babeltrace2");
+	if (begins_with(head, len, "\x10\x00\x04\x46\x78\x54\x16\x00", 8))
+		return ALIGN_FUCHSIA;
+	if (*head == '\n')
+		return ALIGN_PERFETTO;
+	at += strspn(at, " \t\r\n");
+	if (strstr(head, "# tracer:"))
+		return ALIGN_FTRACE;
+	if (*at == '{' || *at == '[')
+		return ALIGN_JSON;
+	while (*at) {
+		if (find_time(at, false, &ns, &digits))
+			return ALIGN_PERF_SCRIPT;
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	if (strstr(head, "# hostname :") || strstr(head, "# captured on"))
+		return ALIGN_PERF_SCRIPT;
+	return align_refuse(in, "not a trace that can be aligned: give one of Perfetto, perf script, "
+			    "ftrace, Chrome or Kineto (JSON), or Fuchsia");
+}
+
+int align_scan(struct align_input *in)
+{
+	char head[8192];
+	struct stat st;
+	FILE *file;
+	size_t len;
+	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), kind, err;
+
+	if (fd < 0)
+		return align_refuse(in, "%s", strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(file = fdopen(fd, "r"))) {
+		close(fd);
+		return align_refuse(in, "not a regular file; give a file, or the file of a "
+				    "directory");
+	}
+	in->size = (__u64)st.st_size;
+	in->dev = st.st_dev;
+	in->ino = st.st_ino;
+	len = fread(head, 1, sizeof(head) - 1, file);
+	head[len] = '\0';
+	if (in->size >= TAR_MAX)
+		kind = align_refuse(in, "8 GiB or more, which Perfetto does not read from an "
+				    "archive; record less, or cut it");
+	else
+		kind = find_kind(in, head, len);
+	if (kind < 0) {
+		fclose(file);
+		return kind;
+	}
+	in->kind = (enum align_kind)kind;
+	rewind(file);
+	err = in->kind == ALIGN_PERFETTO ? align_scan_proto(in, file) :
+		in->kind == ALIGN_JSON ? scan_json(in, file) :
+		in->kind == ALIGN_FUCHSIA ? scan_fuchsia(in, file) : scan_text(in, file);
+	if (!err && ferror(file))
+		err = align_refuse(in, "%s", strerror(EIO));
+	fclose(file);
+	if (!err && in->ours && in->several_nodes)
+		err = align_refuse(in, "the export of a merged recording, which has one timeline already; "
+				   "give an export of each node's recording");
+	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
+		err = align_refuse(in, "how far its times are off is unknown: the recorder had no "
+				   "synchronized clock");
+	if (!err && in->clock == ALIGN_UNNAMED)
+		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",
+				   align_kind_names[in->kind],
+				   in->kind == ALIGN_PERF_SCRIPT ? "that of perf record -k, such as "
+				   "monotonic" : in->kind == ALIGN_FTRACE ? "that of trace_clock: "
+				   "monotonic for mono, boottime for boot; local and global are "
+				   "unknown" : "monotonic, boottime, raw or realtime");
+	return err;
+}

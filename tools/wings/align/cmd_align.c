@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl align: other tools' traces on one timeline, in an archive for Perfetto */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "align.h"
+#include "lib/base/array.h"
+#include "lib/base/text.h"
+#include "tools/common/cmd.h"
+#include "tools/common/error.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+#include "tools/shared/node_history.h"
+
+enum { KEY_CLOCK = 256, KEY_NODE, KEY_TIMELINE };
+
+static const char *const clock_names[] = {
+	"realtime", "monotonic", "raw", "boottime", "auto", NULL
+};
+static const char *const timeline_names[] = { "realtime", "utc", "cluster", "auto", NULL };
+
+struct align_options {
+	const char *output;
+	enum align_timeline timeline;
+	enum tsct_history_clock clock;	/* of the files that follow; ALIGN_UNNAMED */
+	bool force, json;
+	struct align_archive archive;
+};
+
+/* ---- command line --------------------------------------------------------- */
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "archive to write (tar)", 0 },
+	{ "node", KEY_NODE, "NAME=DIR[,BOOT]", 0, "a node: its name, the state directory of its"
+	  " daemon or a copy of it, and the boot, if DIR has several", 0 },
+	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, where they do not name it:"
+	  " monotonic, boottime, raw, realtime; auto: as the file says (default)", 0 },
+	{ "timeline", KEY_TIMELINE, "TIME", 0, "realtime (CLOCK_REALTIME of the only node), utc or"
+	  " cluster (default: realtime for one node, else cluster if all have it, else utc)", 0 },
+	{ "force", OPTION_FLAG(struct align_options, force), NULL, 0,
+	  "leave out files that cannot be aligned", 0 },
+	{ "json", OPTION_FLAG(struct align_options, json), NULL, 0,
+	  "print the table of files as JSON", 0 },
+	{ 0 }
+};
+
+static int add_node(struct align_archive *a, const char *name, size_t len, const char *dir,
+		    const __u8 *boot)
+{
+	struct align_node node = { .dir = dir, .name = strndup(name, len) };
+
+	node.has_boot = boot;
+	if (boot)
+		memcpy(node.boot, boot, 16);
+	return node.name ? tsct_array_add(&a->nodes, &a->nr_nodes, &node, sizeof(node)) : -ENOMEM;
+}
+
+/* Parses NAME=DIR[,BOOT]. */
+static void parse_node(struct argp_state *state, struct align_options *o, char *arg)
+{
+	char *dir = strchr(arg, '='), *comma = dir ? strrchr(dir, ',') : NULL;
+	__u8 boot[16];
+	__u32 i;
+
+	if (!dir || dir == arg || !dir[1])
+		argp_error(state, "--node: '%s': give NAME=DIR or NAME=DIR,BOOT", arg);
+	if (comma && !node_history_parse_boot(comma + 1, boot)) {
+		if (!access(dir + 1, F_OK))
+			comma = NULL;	/* of the directory's name */
+		else
+			argp_error(state, "--node: '%s': not a boot id, as 'trace-ctl time --list' "
+				   "prints them", comma + 1);
+	}
+	*dir++ = '\0';
+	if (comma)
+		*comma = '\0';
+	for (i = 0; i < o->archive.nr_nodes; i++)
+		if (!strcmp(o->archive.nodes[i].name, arg))
+			argp_error(state, "--node: '%s' was given twice", arg);
+	if (add_node(&o->archive, arg, strlen(arg), dir, comma ? boot : NULL))
+		argp_failure(state, EXIT_FAILED, 0, "out of memory");
+}
+
+/* A file's argument: FILE or FILE@NODE. A file whose name has an @ goes before. */
+static void parse_input(struct argp_state *state, struct align_options *o, char *arg)
+{
+	struct align_input in = {
+		.path = arg, .clock = o->clock, .clock_given = o->clock != ALIGN_UNNAMED,
+	};
+	char *at = strrchr(arg, '@');
+
+	if (at && at != arg && access(arg, F_OK)) {
+		*at = '\0';
+		in.node_name = at + 1;
+	}
+	if (tsct_array_add(&o->archive.inputs, &o->archive.nr_inputs, &in, sizeof(in)))
+		argp_failure(state, EXIT_FAILED, 0, "out of memory");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	static const enum tsct_history_clock clocks[] = {
+		TSCT_HISTORY_REALTIME, TSCT_HISTORY_MONOTONIC, TSCT_HISTORY_MONOTONIC_RAW,
+		TSCT_HISTORY_BOOTTIME, ALIGN_UNNAMED,
+	};
+	struct align_options *o = state->input;
+
+	switch (key) {
+	case 'o':
+		o->output = arg;
+		return 0;
+	case KEY_NODE:
+		parse_node(state, o, arg);
+		return 0;
+	case KEY_CLOCK:
+		o->clock = clocks[option_choice(state, "--clock", arg, clock_names, 5,
+						"monotonic, boottime, raw, realtime or auto")];
+		return 0;
+	case KEY_TIMELINE:
+		o->timeline = (enum align_timeline)option_choice(state, "--timeline", arg,
+			timeline_names, 4, "realtime, utc, cluster or auto");
+		return 0;
+	case ARGP_KEY_ARG:
+		parse_input(state, o, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->archive.nr_inputs)
+			argp_error(state, "no file; give traces of Perfetto, perf script, ftrace, "
+				   "Chrome or Kineto (JSON), or Fuchsia");
+		if (!o->output)
+			argp_error(state, "no archive; give -o FILE.tar");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FILE[@NODE]...",
+	.doc = "Write an archive for Perfetto in which other tools' traces, as they are, have one "
+	"timeline, and state how far off the times of each can be.\v"
+	"The clocks are related by the history of each node's daemon. NODE is the name of a --node, "
+	"or a boot of this host: its boot id, machine id or host name.",
+};
+
+/* ---- nodes ---------------------------------------------------------------- */
+
+static void read_line_of(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "re");
+
+	*text = '\0';
+	if (!file)
+		return;
+	if (fgets(text, (int)size, file))
+		text[strcspn(text, "\n")] = '\0';
+	fclose(file);
+}
+
+static bool is_this_host(const char *name)
+{
+	char text[128];
+
+	if (!gethostname(text, sizeof(text)) && !strcmp(text, name))
+		return true;
+	read_line_of("/etc/machine-id", text, sizeof(text));
+	return *text && !strcmp(text, name);
+}
+
+/* Returns the node of a name, boot id, machine id or host name; NULL: none, or out of memory. */
+static struct align_node *find_node(struct align_archive *a, const char *name)
+{
+	const __u32 nr = a->nr_nodes;
+	char host[65] = "this-host";
+	__u8 boot[16], present[16];
+	const bool is_boot = node_history_parse_boot(name, boot);
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(a->nodes[i].name, name) ||
+		    (is_boot && a->nodes[i].has_boot && !memcmp(a->nodes[i].boot, boot, 16)))
+			return &a->nodes[i];
+	if (is_this_host(name)) {
+		if (node_history_present_boot(present))
+			return NULL;
+		gethostname(host, sizeof(host) - 1);
+		for (i = 0; i < nr; i++)
+			if (!a->nodes[i].dir && !memcmp(a->nodes[i].boot, present, 16))
+				return &a->nodes[i];
+		return add_node(a, host, strlen(host), NULL, present) ? NULL : &a->nodes[nr];
+	}
+	if (!is_boot)
+		return NULL;
+	return add_node(a, name, strlen(name), NULL, boot) ? NULL : &a->nodes[nr];
+}
+
+struct boots {
+	unsigned int nr;
+	__u8 id[16];
+};
+
+static void count_boot(void *ctx, const __u8 id[16])
+{
+	struct boots *boots = ctx;
+
+	boots->nr++;
+	memcpy(boots->id, id, 16);
+}
+
+/* Reads a node's history, once. Returns true if it could be read. */
+static bool open_node(struct align_node *node)
+{
+	struct boots boots = { 0 };
+	char path[4096];
+
+	if (node->state)
+		return node->state > 0;
+	node->state = -1;
+	if (!node->has_boot) {
+		node_history_path(node->dir, path, sizeof(path));
+		tsct_history_boots(path, count_boot, &boots);
+		if (boots.nr > 1) {
+			ctl_error("node %s: %s has %u boots; name one: --node NAME=DIR,BOOT, and "
+				  "'trace-ctl time --list --dir DIR' prints them", node->name, path,
+				  boots.nr);
+			return false;
+		}
+		memcpy(node->boot, boots.id, 16);
+		node->has_boot = boots.nr;
+	}
+	if (node_history_open(node->dir, node->has_boot ? node->boot : NULL, &node->history))
+		return false;
+	node->state = 1;
+	return true;
+}
+
+/* Finds the node of a trace by what was given, or what the trace says. */
+static int choose_node(struct align_archive *a, struct align_input *in)
+{
+	const char *name = in->node_name ?: *in->host ? in->host : NULL;
+	__u32 index = 0;
+
+	if (name) {
+		struct align_node *node = find_node(a, name);
+
+		if (!node && (in->node_name || a->nr_nodes != 1))
+			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
+		index = node ? (__u32)(node - a->nodes) : 0;
+	} else if (a->nr_nodes != 1) {
+		return align_refuse(in, "of which node? give FILE@NODE");
+	}
+	/* An index: the array of nodes may move. */
+	in->node = &a->nodes[index];
+	return open_node(in->node) ? 0 :
+		align_refuse(in, "the history of node %s cannot be read", in->node->name);
+}
+
+/* ---- traces --------------------------------------------------------------- */
+
+static const char *clock_name(enum tsct_history_clock clock)
+{
+	static const char *const names[] = {
+		"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME",
+	};
+
+	return names[clock];
+}
+
+/* Checks that all times of a trace can be converted to the timeline. Returns 0 or an error of
+ * align_convert() */
+static int check_trace(const struct align_input *in, struct align_axis *axis, __s64 *ret_at)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < in->ranges.nr && !err; i++)
+		err = align_walk(in->node, in->clock, &in->ranges.all[i], axis, NULL, ret_at);
+	return err;
+}
+
+/* Leaves a trace out. Returns the exit status that follows. */
+static int leave_out(const struct align_options *o, struct align_input *in)
+{
+	in->left_out = true;
+	free(in->ranges.all);
+	in->ranges.all = NULL;
+	in->ranges.nr = 0;
+	if (o->force)
+		align_refuse(in, "left out");
+	return o->force ? EXIT_LOST : EXIT_FAILED;
+}
+
+/* Reads all traces. Returns an exit status. */
+static int read_traces(struct align_options *o)
+{
+	struct align_archive *a = &o->archive;
+	int ret = EXIT_DONE;
+	__u32 i, index;
+
+	for (i = 0; i < a->nr_inputs; i++) {
+		struct align_input *in = &a->inputs[i];
+		int err = 0;
+
+		/* A Perfetto trace is compared with its node while it is read. */
+		if (in->node_name || a->nr_nodes == 1)
+			err = choose_node(a, in);
+		err = err ?: align_scan(in);
+		if (!err && !in->node)
+			err = choose_node(a, in);
+		if (err)
+			ret = leave_out(o, in);
+		/* The array of nodes grows: pointers into it are set at the end. */
+		index = in->node ? (__u32)(in->node - a->nodes) : 0;
+		in->node = NULL;
+		in->node_index = index;
+	}
+	for (i = 0; i < a->nr_inputs; i++)
+		a->inputs[i].node = &a->nodes[a->inputs[i].node_index];
+	return ret;
+}
+
+/* Chooses the timeline, if none was given. */
+static void choose_timeline(struct align_options *o)
+{
+	struct align_archive *a = &o->archive;
+	struct align_axis axis = { .kind = ALIGN_CLUSTER };
+	const struct align_node *node = NULL;
+	bool several = false, cluster = true;
+	__s64 at;
+	__u32 i;
+
+	a->axis.kind = o->timeline;
+	if (o->timeline != ALIGN_AUTO)
+		return;
+	for (i = 0; i < a->nr_inputs; i++) {
+		const struct align_input *in = &a->inputs[i];
+
+		if (in->left_out)
+			continue;
+		several |= node && node != in->node;
+		node = in->node;
+		cluster = cluster && check_trace(in, &axis, &at) != -EXDEV;
+	}
+	a->axis.kind = !several ? ALIGN_REALTIME : cluster ? ALIGN_CLUSTER : ALIGN_UTC;
+}
+
+/* Relates each trace to the timeline, and states its bound. Returns an exit status. */
+static int relate_traces(struct align_options *o)
+{
+	struct align_archive *a = &o->archive;
+	int ret = EXIT_DONE, err = 0;
+	const struct align_node *node = NULL;
+	__u32 i, k;
+	__s64 at = 0;
+
+	for (i = 0; i < a->nr_inputs; i++) {
+		struct align_input *in = &a->inputs[i];
+		char text[32];
+
+		if (in->left_out)
+			continue;
+		if (a->axis.kind == ALIGN_REALTIME && node && node != in->node) {
+			align_refuse(in, "CLOCK_REALTIME of several nodes is no timeline; give "
+				     "--timeline utc or cluster");
+			ret = leave_out(o, in);
+			continue;
+		}
+		err = check_trace(in, &a->axis, &at);
+		if (err) {
+			*tsct_digits_signed(text, at) = '\0';
+			align_refuse(in, "%s of node %s at %s ns: %s", clock_name(in->clock),
+				     in->node->name, text, align_reason(err));
+			ret = leave_out(o, in);
+			continue;
+		}
+		node = in->node;
+		in->node->used = true;
+		for (k = 0; k < in->ranges.nr; k++)
+			if (align_ranges_add(&in->node->series[in->clock].ranges,
+					     in->ranges.all[k].lo, in->ranges.all[k].hi))
+				return ctl_fail(EXIT_FAILED, "out of memory");
+	}
+	for (i = 0; i < a->nr_nodes; i++)
+		if (a->nodes[i].used && align_make_points(&a->nodes[i], &a->axis))
+			return ctl_fail(EXIT_FAILED, "out of memory");
+	for (i = 0; i < a->nr_inputs; i++) {
+		struct align_input *in = &a->inputs[i];
+
+		for (k = 0; !in->left_out && k < in->ranges.nr; k++) {
+			const __u64 bound = align_bound(&in->node->series[in->clock],
+							&in->ranges.all[k]) +
+				in->resolution_ns + in->skew_ns + in->recorded_ns;
+
+			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
+		}
+		if (!in->left_out && in->unrelated) {
+			align_refuse(in, "%llu times have clocks that none of its snapshots relates; "
+				     "Perfetto leaves them out", in->unrelated);
+			ret = ret ?: EXIT_LOST;
+		}
+	}
+	return ret;
+}
+
+/* ---- the table ------------------------------------------------------------ */
+
+static int print_table(const struct align_options *o)
+{
+	static const char *const timelines[] = {
+		"CLOCK_REALTIME", "UTC", "the cluster's time",
+	};
+	const struct align_archive *a = &o->archive;
+	json_t *all = json_object(), *files = json_array();
+	__u32 i;
+
+	for (i = 0; i < a->nr_inputs; i++) {
+		const struct align_input *in = &a->inputs[i];
+		json_t *file = json_object();
+
+		if (!o->json && !in->left_out) {
+			tsct_text_print_escaped(stdout, in->path, strlen(in->path), "");
+			printf(": node ");
+			tsct_text_print_escaped(stdout, in->node->name, strlen(in->node->name), "");
+			printf(", %s, within %" PRIu64 " ns of %s\n", clock_name(in->clock),
+			       (uint64_t)in->bound_ns, timelines[a->axis.kind]);
+		}
+		json_object_set_new(file, "file", ctl_json_text(in->path));
+		json_object_set_new(file, "left_out", json_boolean(in->left_out));
+		if (!in->left_out) {
+			json_object_set_new(file, "member", json_string(in->member));
+			json_object_set_new(file, "node", ctl_json_text(in->node->name));
+			json_object_set_new(file, "clock", json_string(clock_name(in->clock)));
+			json_object_set_new(file, "bound_ns", ctl_json_error(in->bound_ns));
+			json_object_set_new(file, "begin_ns", json_integer(in->ranges.all[0].lo));
+			json_object_set_new(file, "end_ns",
+					    json_integer(in->ranges.all[in->ranges.nr - 1].hi));
+		}
+		json_array_append_new(files, file);
+	}
+	json_object_set_new(all, "timeline", json_string(timeline_names[a->axis.kind]));
+	json_object_set_new(all, "files", files);
+	if (o->json)
+		return ctl_json_print(all);
+	json_decref(all);
+	return fflush(stdout) || ferror(stdout) ?
+		ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno)) : EXIT_DONE;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
+static void drop_archive(struct align_archive *a)
+{
+	__u32 i, clock;
+
+	for (i = 0; i < a->nr_nodes; i++) {
+		for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
+			free(a->nodes[i].series[clock].ranges.all);
+			free(a->nodes[i].series[clock].points);
+		}
+		tsct_history_free(a->nodes[i].history);
+		free(a->nodes[i].name);
+	}
+	for (i = 0; i < a->nr_inputs; i++)
+		free(a->inputs[i].ranges.all);
+	free(a->nodes);
+	free(a->inputs);
+}
+
+static int align(struct align_options *o)
+{
+	struct align_archive *a = &o->archive;
+	char host[65] = "this-host";
+	int ret = EXIT_DONE, worse;
+	__u32 i, nr = 0;
+
+	gethostname(host, sizeof(host) - 1);
+	if (!a->nr_nodes && add_node(a, host, strlen(host), NULL, NULL))
+		return ctl_fail(EXIT_FAILED, "out of memory");
+	ret = read_traces(o);
+	if (ret == EXIT_FAILED)
+		return ret;
+	choose_timeline(o);
+	worse = relate_traces(o);
+	if (worse == EXIT_FAILED)
+		return worse;
+	ret = worse ?: ret;
+	for (i = 0; i < a->nr_inputs; i++)
+		nr += !a->inputs[i].left_out;
+	if (!nr)
+		return ctl_fail(EXIT_FAILED, "no file is left to align");
+	align_archive_names(a);
+	if (align_archive_write(a, o->output))
+		return EXIT_FAILED;
+	return print_table(o) ?: ret;
+}
+
+static int cmd_align(int argc, char **argv)
+{
+	struct align_options o = { .clock = ALIGN_UNNAMED, .timeline = ALIGN_AUTO };
+	int ret;
+
+	options_parse(&argp, argc, argv, ARGP_IN_ORDER, &o);
+	ret = align(&o);
+	drop_archive(&o.archive);
+	return ret;
+}
+
+COMMAND(86, align, "put other tools' traces on one timeline, in an archive for Perfetto");
