@@ -153,7 +153,7 @@ demo: deps
 	tests/demo/run.sh
 # Without the right to install packages, it measures what is installed.
 bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-merge-ranks bench-python:
-	tests/deps.sh --bench || echo "continuing with the installed packages" >&2
+	tests/deps.sh || echo "continuing with the installed packages" >&2
 	+$(MAKE) all
 	tests/bench/run.sh $(filter-out bench,$(@:bench-%=%))
 bench-sim: all

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --packages |
+# deps.sh [--list | --browser | --debug-kernel | --fuzz | --newest | --packages |
 #         --programs | --service] -
 # install the packages that the build and the tests use
 #
@@ -12,7 +12,7 @@
 # for the fuzzer, --browser a browser for the pages, --newest those for a root
 # with the newest kernel, --packages those for the test of packages, --programs programs of
 # others, --service those for
-# the container of the service test, --bench LTTng for comparison.
+# the container of the service test.
 set -euo pipefail
 
 # package | how its presence is detected | reason
@@ -41,6 +41,7 @@ libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libsqlite3-dev       | sqlite3.pc          | SQL over recordings
+libbabeltrace2-dev   | babeltrace2.pc      | CTF traces of other tracers
 libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
 protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs
@@ -73,6 +74,8 @@ babeltrace           | babeltrace          | reads our exports
 otf2-tools           | otf2-print          | the same
 python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the same
 python3-six          | /usr/lib/python3/dist-packages/six.py | what python3-otf2 forgets to ask for
+lttng-tools          | lttng               | another tracer: its sessions
+liblttng-ust-dev     | lttng-ust.pc        | ... and its events
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
@@ -125,11 +128,6 @@ musl-tools           | musl-gcc            | a program with another C library
 
 for_service='
 mmdebstrap           | mmdebstrap          | a Debian for a container
-'
-
-for_bench='
-lttng-tools          | lttng               | another tracer: its sessions
-liblttng-ust-dev     | lttng-ust.pc        | ... and its events
 '
 
 for_browser='
@@ -208,7 +206,6 @@ install_packages() {
 [ "${1:-}" != --programs ] || table+=$for_programs
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
-[ "${1:-}" != --bench ] || table+=$for_bench
 [ "${1:-}" != --browser ] || table+=$for_browser
 if [ "${1:-}" = --list ]; then
 	rows

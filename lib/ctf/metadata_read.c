@@ -75,7 +75,8 @@ static int line_error(struct env_reader *r, const struct env_line *e, int err)
 static int not_a_recording(struct env_reader *r, const char *format)
 {
 	snprintf(r->err_text, r->err_size,
-		 "not a tsctrace recording; written by another tracer%s", format);
+		 "not a tsctrace recording; written by another tracer%s; trace-ctl merge, with"
+		 " tools/wings/ctf, makes one of it", format);
 	return -ENOMSG;
 }
 
@@ -647,10 +648,9 @@ static int check_ends(struct env_reader *r, size_t len)
 		/* Packets of metadata begin with this number, in the byte order of the writer. */
 		if (!strncmp(text, "\x57\x1d\xd1\x75", 4) ||
 		    !strncmp(text, "\x75\xd1\x1d\x57", 4))
-			return not_a_recording(r, ", such as LTTng, as CTF 1.8 whose metadata is"
-					       " in packets; read it with babeltrace2");
+			return not_a_recording(r, ", such as LTTng, as CTF 1.8 in packets");
 		if (*text == '\x1e')
-			return not_a_recording(r, " as CTF 2; read it with babeltrace2");
+			return not_a_recording(r, " as CTF 2");
 		snprintf(r->err_text, r->err_size,
 			 "not a tsctrace recording; its metadata is neither CTF 1.8 nor CTF 2");
 		return -ENOMSG;

@@ -12,6 +12,7 @@ enum tsct_mpi_role tsct_mpi_role_of(const struct tsct_event_def *def)
 		{ "mpi_comm_name", TSCT_MPI_ROLE_COMM_NAME },
 		{ "mpi_message", TSCT_MPI_ROLE_MESSAGE },
 		{ "mpi_request", TSCT_MPI_ROLE_REQUEST },
+		{ "mpi_complete", TSCT_MPI_ROLE_COMPLETE },
 		TSCT_MPI_COLLECTIVES(COLLECTIVE)
 	};
 	size_t i;

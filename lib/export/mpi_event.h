@@ -24,6 +24,7 @@ enum tsct_mpi_role {
 	TSCT_MPI_ROLE_COMM_NAME,
 	TSCT_MPI_ROLE_MESSAGE,
 	TSCT_MPI_ROLE_REQUEST,		/* a receive was posted */
+	TSCT_MPI_ROLE_COMPLETE,		/* a nonblocking send or collective call is complete */
 	TSCT_MPI_ROLE_CALL,		/* call of MPI that is not collective */
 	TSCT_MPI_ROLE_BARRIER,		/* BARRIER to COLL_OTHER are collective calls */
 	TSCT_MPI_ROLE_COLL_ONE2ALL,

@@ -74,7 +74,8 @@ struct tsct_history_pairing {
 
 /*
  * In segments of CLUSTER, `epoch` numbers the intervals without a jump, `cause` is the
- * cluster's epoch, and `reserved` the node id of the master.
+ * cluster's epoch on this node, `reserved` the node id of the master, and `reserved0` the number
+ * that the master gave to its timeline; 0: the time is not that of a master.
  */
 struct tsct_history_record {
 	__u64 checksum;		/* of all bytes behind it */
@@ -120,7 +121,7 @@ struct tsct_history_writer {
 	struct tsct_history_line real, cluster;
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
-	__u32 cluster_epoch;
+	__u32 cluster_epoch, cluster_timeline;
 	struct tsct_history_pairing pairing;	/* of pairing_epoch, since the last group */
 	bool has_pairing;
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
@@ -199,7 +200,7 @@ struct tsct_history_time {
 	bool has_cluster;
 	__s64 cluster_lo_ns, cluster_hi_ns;
 	__u64 cluster_master;
-	__u32 cluster_epoch;
+	__u32 cluster_timeline;	/* times are comparable between nodes of one master and timeline */
 	__u32 epoch;
 	bool extrapolated;	/* after the last sample of the clock that is recorded */
 };

@@ -27,7 +27,7 @@ struct entry {
 	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
-	__u32 epoch, cause;
+	__u32 epoch, timeline;
 	__u32 pairing;		/* index + 1; 0: none */
 	bool live;		/* an open end: OPEN or LIVE */
 };
@@ -117,7 +117,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
-		.epoch = segment->epoch, .cause = segment->cause, .master = segment->reserved,
+		.epoch = segment->epoch, .timeline = segment->reserved0, .master = segment->reserved,
 	};
 }
 
@@ -711,13 +711,14 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 	const struct entry *lo = find_entry(h->cluster, h->nr_cluster, t->lo_cycles);
 	const struct entry *hi = find_entry(h->cluster, h->nr_cluster, t->hi_cycles);
 
-	if (!lo || !hi || lo->epoch != hi->epoch || lo->master != hi->master)
+	if (!lo || !hi || lo->epoch != hi->epoch || lo->master != hi->master ||
+	    lo->timeline != hi->timeline)
 		return;
 	t->has_cluster = true;
 	t->cluster_lo_ns = time_of_cycles(lo, t->lo_cycles, t->lo_cycles).lo;
 	t->cluster_hi_ns = time_of_cycles(hi, t->hi_cycles, t->hi_cycles).hi;
 	t->cluster_master = lo->master;
-	t->cluster_epoch = lo->cause;
+	t->cluster_timeline = lo->timeline;
 }
 
 /* Converts a value of the cluster's time: there may be several timelines. */

@@ -219,6 +219,7 @@ static void take_segment(struct tsct_history_writer *w, struct tsct_history_line
 	if (line == &w->cluster) {
 		segment.cause = w->cluster_epoch;
 		segment.reserved = w->cluster_master;
+		segment.reserved0 = w->cluster_timeline;
 	} else if (line->nr && line->part[0].epoch != segment.epoch) {
 		put_group(w);
 	}
@@ -255,6 +256,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 	};
 	const bool is_new = from->cluster_epoch != w->cluster_epoch ||
 		from->cluster_master != w->cluster_master ||
+		from->cluster_timeline != w->cluster_timeline ||
 		(last->real.mult && from->cluster.base_cycles != last->real.base_cycles &&
 		 ((__s64)(from->cluster.base_cycles - last->real.base_cycles) < 0 ||
 		  from->cluster.base_ns !=
@@ -277,6 +279,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 		}
 		w->cluster_epoch = from->cluster_epoch;
 		w->cluster_master = from->cluster_master;
+		w->cluster_timeline = from->cluster_timeline;
 	}
 	tsct_segments_succeed(&w->cluster_copy, &next);
 	take_segments(w, &w->cluster, &w->cluster_copy, false);

@@ -264,6 +264,8 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 		return -ENOMEM;
 	pthread_mutex_init(&m->lock, NULL);
 	m->options = *options;
+	if (!options->name)
+		m->options.name = options->path;
 	m->ranks = options->ranks ? options->ranks : &tsct_ranks_alone;
 	err = merge_agree(m, merge_make_inputs(m));
 	for (i = 0; i < sizeof(plan) / sizeof(plan[0]) && !err; i++)

@@ -37,6 +37,7 @@ typedef bool tsct_merge_poll(void *arg, const struct tsct_merge_progress *progre
 
 struct tsct_merge_options {
 	const char *const *path;	/* paths of the directories of recordings */
+	const char *const *name;	/* names of the inputs in messages; NULL: the paths */
 	unsigned int nr;
 	/* kind of fit, enum tsct_fit_kind; -1: the kind that each recording names */
 	int fit;

@@ -162,13 +162,13 @@ static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX
 	*why = '\0';
 	if (t->other_input == MERGE_NOBODY)
 		return;
-	path = m->options.path[t->other_input];
+	path = m->options.name[t->other_input];
 	if (*t->why)
 		snprintf(why, MERGE_WHY_MAX / 2, "%s: %s", path, t->why);
 	else
 		snprintf(why, MERGE_WHY_MAX / 2, "%s: is on timeline %u of node %016"
 			 PRIx64 ", but %s is on timeline %u of node %016" PRIx64,
-			 path, t->other.number, (uint64_t)t->other.master, m->options.path[0],
+			 path, t->other.number, (uint64_t)t->other.master, m->options.name[0],
 			 t->first.number, (uint64_t)t->first.master);
 }
 
@@ -672,7 +672,7 @@ int merge_find_axis(struct tsct_merge *m)
 		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
 				  " s already; remove --resolution, or merge the"
 				  " recordings that it was made from",
-				  m->options.path[c->input], (uint64_t)m->frame.hz);
+				  m->options.name[c->input], (uint64_t)m->frame.hz);
 	}
 	choose_axis(m, c);
 	err = frame_by_master(m, c);

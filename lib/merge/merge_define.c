@@ -229,7 +229,7 @@ static int add_class(struct tsct_merge *m, const struct named_channel *c)
 					  " more than %d channels in all inputs, or the name"
 					  " is too long" : "%s: no memory for channel '%s' (at"
 					  " most %d channels are possible)",
-					  m->options.path[c->input], c->name, TSCT_STREAMS_MAX);
+					  m->options.name[c->input], c->name, TSCT_STREAMS_MAX);
 		m->result.streams[ret].policy = c->policy;
 		m->result.streams[ret].kernel = c->kernel;
 	}
@@ -543,7 +543,7 @@ static int define_type(struct tsct_merge *m, const struct typed *type, __u32 *ne
 		if (*next > TSCT_ID_WIDE_MAX)
 			return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
 					  " have more than %d event definitions;"
-					  " merge fewer recordings", m->options.path[type->input],
+					  " merge fewer recordings", m->options.name[type->input],
 					  m->result.streams[type->class].name, IDS);
 		*ret_id = *next;
 		tsct_event_def_set_id(&copy, *next);

@@ -76,7 +76,7 @@ static int compare_in(const struct holder *a, const struct holder *b)
 
 static const char *path_of(const struct tsct_merge *m, __u32 input)
 {
-	return m->options.path[input];
+	return m->options.name[input];
 }
 
 /* ---- what is compared ------------------------------------------------------------- */

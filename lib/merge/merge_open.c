@@ -136,15 +136,15 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 /* Opens the input's directory, and reads its description. */
 static int read_description(struct tsct_merge *m, struct merge_in *in)
 {
-	const char *path = in->info.path;
+	const char *dir = m->options.path[in->index], *path = in->info.path;
 	struct stat st;
 	char why[512];
 	int err;
 
-	err = tsct_trace_open(path, report_damage_once, in, &in->trace, why, sizeof(why));
+	err = tsct_trace_open(dir, report_damage_once, in, &in->trace, why, sizeof(why));
 	if (err)
 		return merge_fail(m, err, "%s: %s", path, why);
-	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	in->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->dirfd < 0 || fstatat(in->dirfd, "metadata", &st, 0))
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
 	if (!in->opened)
@@ -281,7 +281,7 @@ static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 {
 	in->merge = m;
 	in->index = index;
-	in->info.path = m->options.path[index];
+	in->info.path = m->options.name[index];
 	in->dirfd = -1;
 }
 

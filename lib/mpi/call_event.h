@@ -191,9 +191,19 @@ void tsct_mpi_failed(int error);
 
 /* ---- messages, with the lock held (communicator.c) ----------------------- */
 
-/* Records that a message is sent, with or without @blocking. Returns its number. */
-__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __s32 tag,
-		       __u64 bytes);
+/* A message that is sent */
+struct tsct_mpi_sent {
+	__u64 in_stream;	/* its number in its stream; UINT64_MAX: it is not matched */
+	__u64 number;		/* its number in events; 0: it is not matched */
+	__u64 request;		/* number of the request; 0: the send is blocking */
+};
+
+/* Records that a message is sent, with or without @blocking. */
+struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest,
+				      __s32 tag, __u64 bytes);
+
+/* Records that a nonblocking send or collective call with this number is complete. */
+void tsct_mpi_completed(__u64 number, __u64 request);
 
 /* Adds a posted receive, which uses @comm. Returns NULL if it is not matched. */
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
@@ -211,7 +221,8 @@ void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);
 
 /* ---- requests, with the lock held (request.c) ---------------------------- */
 
-/* A request that this library follows */
+/* A request that this library follows. MPI may give requests that are complete at once one
+ * handle, such as those of short sends: of these, a call that waits completes the earliest. */
 struct tsct_mpi_request;
 
 /* Returns the number of followed requests: if it is 0, no call needs to search for them. */
@@ -228,9 +239,14 @@ struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
  * request; NULL: it is not complete */
 void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status);
 
-/* Adds the request of a receive @r that tsct_mpi_post() posted; NULL: adds nothing */
-void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
-			      struct tsct_receive *r);
+/*
+ * tsct_mpi_request_add - add the request of a send, a receive, or both
+ * @r: receive that tsct_mpi_post() posted; NULL: none that is matched
+ * @number, @send: numbers of the message that is sent, and of its request; 0: none that is
+ *	matched. A nonblocking collective call has its number, and no @send.
+ */
+void tsct_mpi_request_add(MPI_Request handle, struct tsct_mpi_comm *comm,
+			  struct tsct_receive *r, __u64 number, __u64 send);
 
 /* Adds the request of a persistent send of @bytes, or receive. @peer: see tsct_mpi_peer() */
 void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,

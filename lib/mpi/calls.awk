@@ -34,6 +34,8 @@ function wrapper(name, parameters, meaning,	result, args, kind, tail) {
 	kind = meaning
 	sub(/\(.*/, "", kind)
 	tail = meaning ~ /\(/ ? substr(meaning, length(kind) + 1) : "()"
+	if (kind ~ /^(coll|neighbours)$/ && parameters ~ /MPI_Request *\*request/)
+		kind = "i" kind
 	printf "\nstatic struct tsct_mpi_call %s_call;\n", name
 	printf "static __typeof__(&P%s) %s_real;\n\n", name, name
 	printf "static %s traced_%s(%s)\n{\n", result, name, parameters

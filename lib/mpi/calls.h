@@ -84,28 +84,36 @@ static inline void begin_peer(const struct tsct_mpi_call *call, MPI_Comm handle,
 	tsct_mpi_emit(&call->begin, peer, sizeof(*peer));
 }
 
-static inline __u64 begin_send(const struct tsct_mpi_call *call, MPI_Comm handle,
-			       struct tsct_mpi_peer_fields *peer, bool blocking)
+static inline struct tsct_mpi_sent begin_send(const struct tsct_mpi_call *call, MPI_Comm handle,
+					      struct tsct_mpi_peer_fields *peer, bool blocking)
 {
 	const __u64 bytes = peer->bytes;
-	__u64 number;
+	struct tsct_mpi_sent sent;
 
 	if (bytes == UINT64_MAX)	/* see sent_bytes() */
 		peer->bytes = 0;
 	begin_peer(call, handle, peer);
 	tsct_mpi_lock();
-	number = tsct_mpi_sending(tsct_mpi_comm(handle), blocking, peer->peer, peer->tag, bytes);
+	sent = tsct_mpi_sending(tsct_mpi_comm(handle), blocking, peer->peer, peer->tag, bytes);
 	tsct_mpi_unlock();
-	return number;
+	return sent;
 }
 
 static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *peer,
-			    __u64 number)
+			    const struct tsct_mpi_sent *sent)
 {
 	tsct_mpi_lock();
-	if (number != UINT64_MAX)
+	if (sent->in_stream != UINT64_MAX)
 		tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer,
-				      peer->tag, number);
+				      peer->tag, sent->in_stream);
+	tsct_mpi_unlock();
+}
+
+/* Follows the request of a send, or of a collective call with this number. */
+static inline void follow(MPI_Request request, __u64 number, __u64 send)
+{
+	tsct_mpi_lock();
+	tsct_mpi_request_add(request, &tsct_mpi_no_comm, NULL, number, send);
 	tsct_mpi_unlock();
 }
 
@@ -135,7 +143,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 					   MPI_Comm handle,
 					   const struct tsct_mpi_peer_fields *to,
 					   const struct tsct_mpi_peer_fields *from,
-					   bool blocking, __u64 *ret_number)
+					   bool blocking, struct tsct_mpi_sent *ret_sent)
 {
 	struct tsct_mpi_sendrecv_fields fields = {
 		.send = *to, .source = from->peer, .source_tag = from->tag,
@@ -152,8 +160,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	fields.source_world = tsct_mpi_world_rank(posted.comm, from->peer);
 	tsct_mpi_emit(&call->begin, &fields, sizeof(fields));
 	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, blocking);
-	*ret_number = tsct_mpi_sending(posted.comm, blocking, to->peer, to->tag,
-				       to->bytes);
+	*ret_sent = tsct_mpi_sending(posted.comm, blocking, to->peer, to->tag, to->bytes);
 	tsct_mpi_unlock();
 	return posted;
 }
@@ -191,12 +198,14 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 	tsct_mpi_unlock();
 }
 
-/* Ends a call that starts a receive, such as MPI_Irecv. The lock must be held. */
+/* Ends a call that starts a receive, such as MPI_Irecv, and maybe a send. The lock must be
+ * held. */
 static inline void end_irecv(const struct posted *posted, const MPI_Request *request,
-			     int err)
+			     const struct tsct_mpi_sent *sent, int err)
 {
 	if (err == MPI_SUCCESS)
-		tsct_mpi_request_receive(*request, posted->comm, posted->receive);
+		tsct_mpi_request_add(*request, posted->comm, posted->receive, sent->number,
+				     sent->request);
 	else
 		tsct_mpi_not_received(posted->comm, posted->receive);
 }
@@ -299,9 +308,9 @@ static inline void end_wait(const struct tsct_mpi_call *call, struct waiting_cal
 		tsct_mpi_request_waited(w->requests[at], &statuses[i]);
 		w->requests[at] = NULL;
 	}
-	for (i = 0; w->requests && i < w->nr; i++)
-		if (w->requests[i])
-			tsct_mpi_request_waited(w->requests[i], NULL);
+	for (i = w->requests ? w->nr : 0; i > 0; i--)
+		if (w->requests[i - 1])
+			tsct_mpi_request_waited(w->requests[i - 1], NULL);
 	tsct_mpi_unlock();
 	tsct_mpi_emit(&call->end, &count, sizeof(count));
 	if (w->requests != w->few_requests)
@@ -550,16 +559,19 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 #define SHAPES_send	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_send_of(blocking)					\
 	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, sent_bytes(count, datatype)); \
-	const __u64 number_ = begin_send(call_, comm, &peer_, blocking);
+	const struct tsct_mpi_sent sent_ = begin_send(call_, comm, &peer_, blocking);
 #define BEFORE_send()	BEFORE_send_of(true)
 #define AFTER_send()							\
 	if (ret_ != MPI_SUCCESS)					\
-		not_sent(comm, &peer_, number_);			\
+		not_sent(comm, &peer_, &sent_);				\
 	END_PLAIN();
 
 #define SHAPES_isend	SHAPES_send
 #define BEFORE_isend()	BEFORE_send_of(false)
-#define AFTER_isend()	AFTER_send()
+#define AFTER_isend()							\
+	if (ret_ == MPI_SUCCESS)					\
+		follow(*request, sent_.number, sent_.request);		\
+	AFTER_send()
 
 #define SHAPES_recv	TSCT_MPI_PEER, TSCT_MPI_MESSAGE
 #define BEFORE_recv()							\
@@ -575,7 +587,7 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	tsct_mpi_lock();						\
 	struct posted posted_ = begin_receive(call_, comm, &peer_, false);
 #define AFTER_irecv()							\
-	end_irecv(&posted_, request, ret_);				\
+	end_irecv(&posted_, request, &(struct tsct_mpi_sent) { 0 }, ret_); \
 	tsct_mpi_unlock();						\
 	END_PLAIN();
 
@@ -584,24 +596,24 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	STATUS()							\
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
-	__u64 number_;							\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &number_);
+	struct tsct_mpi_sent sent_;					\
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &sent_);
 #define AFTER_sendrecv(...)						\
 	if (ret_ != MPI_SUCCESS)					\
-		not_sent(comm, &to_, number_);				\
+		not_sent(comm, &to_, &sent_);				\
 	end_receive(call_, &posted_, status, ret_);
 
 #define SHAPES_isendrecv	TSCT_MPI_SENDRECV, TSCT_MPI_NOTHING
 #define BEFORE_isendrecv(send_bytes, recv_bytes)			\
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
-	__u64 number_;							\
+	struct tsct_mpi_sent sent_;					\
 	tsct_mpi_lock();						\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &number_);
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &sent_);
 #define AFTER_isendrecv(...)						\
 	if (ret_ != MPI_SUCCESS)					\
-		not_sent(comm, &to_, number_);				\
-	end_irecv(&posted_, request, ret_);				\
+		not_sent(comm, &to_, &sent_);				\
+	end_irecv(&posted_, request, &sent_, ret_);			\
 	tsct_mpi_unlock();						\
 	END_PLAIN();
 
@@ -646,7 +658,7 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	BEFORE_plain()
 #define AFTER_imrecv()							\
 	tsct_mpi_lock();						\
-	end_irecv(&posted_, request, ret_);				\
+	end_irecv(&posted_, request, &(struct tsct_mpi_sent) { 0 }, ret_); \
 	tsct_mpi_unlock();						\
 	END_PLAIN();
 
@@ -718,6 +730,12 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	};								\
 	begin_coll(call_, comm_, &coll_);
 #define AFTER_coll(...)	END_PLAIN();
+#define SHAPES_icoll	SHAPES_coll
+#define BEFORE_icoll(root_, sent_, received_)	BEFORE_coll(root_, sent_, received_)
+#define AFTER_icoll(...)						\
+	if (ret_ == MPI_SUCCESS)					\
+		follow(*request, coll_.number, 0);			\
+	END_PLAIN();
 
 /* Calls in a topology: @in neighbours send to this process, @out receive from it. */
 #define SHAPES_neighbours	SHAPES_coll
@@ -726,6 +744,9 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	tsct_mpi_count_neighbours(comm, &in, &out);			\
 	BEFORE_coll(NO_ROOT, sent_, received_)
 #define AFTER_neighbours(...)	END_PLAIN();
+#define SHAPES_ineighbours	SHAPES_coll
+#define BEFORE_ineighbours(sent_, received_)	BEFORE_neighbours(sent_, received_)
+#define AFTER_ineighbours(...)	AFTER_icoll()
 
 /* ---- communicators ----------------------------------------------------------- */
 

@@ -39,6 +39,8 @@ TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(num
 	      TSCT_U64(bytes), TSCT_U64(request), TSCT_S64(late_ns));
 /* A receive was posted. It completes with the same `request`. */
 TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
+/* A nonblocking send of a message, or a nonblocking collective call (request 0), is complete. */
+TSCT_EVENT(mpi_complete, TSCT_KIND_INSTANT, TSCT_U64_HEX(number), TSCT_U64(request));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
@@ -153,19 +155,25 @@ static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 s
 	return tsct_hash(comm->id, words, sizeof(words));
 }
 
-__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest, __s32 tag,
-		       __u64 bytes)
+struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest,
+				      __s32 tag, __u64 bytes)
 {
-	__u64 number;
+	struct tsct_mpi_sent sent = { .in_stream = UINT64_MAX };
 
 	if (!comm->id || dest < 0 || dest >= comm->remote_size || tag < 0 ||
 	    tag > tsct_mpi.tag_max || bytes == UINT64_MAX)
-		return UINT64_MAX;
-	number = tsct_message_sending(&comm->order, dest, tag);
-	mpi_send_emit(message_number(comm, comm->side, comm->rank, dest, tag, number),
-		      comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes,
-		      blocking ? 0 : ++tsct_mpi.requests);
-	return number;
+		return sent;
+	sent.in_stream = tsct_message_sending(&comm->order, dest, tag);
+	sent.number = message_number(comm, comm->side, comm->rank, dest, tag, sent.in_stream);
+	sent.request = blocking ? 0 : ++tsct_mpi.requests;
+	mpi_send_emit(sent.number, comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes,
+		      sent.request);
+	return sent;
+}
+
+void tsct_mpi_completed(__u64 number, __u64 request)
+{
+	mpi_complete_emit(number, request);
 }
 
 void tsct_mpi_posted(struct tsct_receive *r)

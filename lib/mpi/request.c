@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests that are followed until they complete: receives, persistent sends and receives,
- * and MPI_Comm_idup. Other sends need no request, because a message is numbered when it is
- * sent. All functions are called with tsct_mpi_lock() held.
+ * Requests that are followed until they complete: sends, receives, nonblocking collective
+ * calls, and MPI_Comm_idup. All functions are called with tsct_mpi_lock() held.
+ *
+ * MPI may give several requests one handle if they are complete from the start: Open MPI does
+ * so with short sends, and with those to MPI_PROC_NULL. So the table has a queue for each
+ * handle. A call that waits takes the first request that no other call waits for.
  */
 #include <stdlib.h>
 
@@ -10,21 +13,28 @@
 #include "message_order.h"
 
 struct tsct_mpi_request {
-	enum { RECEIVE, SEND, NEW_COMM } kind;
+	enum { RECEIVE, SEND, NEW_COMM } kind;	/* SEND: also collective calls, and others */
 	bool persistent;
 	bool active;		/* flag: started, but not complete */
+	bool cancelling;	/* flag: a cancel of the send was requested */
+	bool queued;		/* flag: in the table */
+	bool taken;		/* flag: the call that waits has taken it out of the table */
+	struct tsct_mpi_request *next;	/* next request with the same handle */
+	struct tsct_mpi_request *last;	/* of the first one: the last one */
+	__u64 number, send;	/* see tsct_mpi_request_add() */
 	struct tsct_mpi_comm *comm;
 	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */
 	__s32 peer, tag;	/* arguments of a persistent request */
 	__u64 bytes;
 	__u64 base;		/* id base of a communicator that is being made */
 	const MPI_Comm *new_comm;
-	__u64 handle;		/* key in the table; 0: removed from the table */
+	__u64 handle;		/* key in the table */
 	__u32 waiters;		/* number of calls that wait for this request */
 };
 
 static struct tsct_index requests;	/* key: MPI_Request; value: struct tsct_mpi_request * */
 static struct tsct_index messages;	/* key: MPI_Message; value: struct tsct_mpi_request * */
+static struct tsct_mpi_request *unused;	/* list of freed requests, for new ones */
 
 size_t tsct_mpi_requests(void)
 {
@@ -38,55 +48,105 @@ static struct tsct_mpi_request *find_request(MPI_Request handle)
 	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
 }
 
-/* Adds a copy of the request @from, which counts as a user of its communicator. */
+static void free_request(struct tsct_mpi_request *request)
+{
+	request->next = unused;
+	unused = request;
+}
+
+/* Adds a copy of the request @from, which counts as a user of its communicator, behind those
+ * that have its handle. */
 static void add_request(struct tsct_index *map, __u64 handle,
 			const struct tsct_mpi_request *from)
 {
-	struct tsct_mpi_request *request = malloc(sizeof(*request));
+	struct tsct_mpi_request *request = unused, *first;
+	__u64 *at = tsct_index_get(map, handle, 0);
 
+	if (request)
+		unused = request->next;
+	else
+		request = malloc(sizeof(*request));
 	if (!request)
 		return;
 	*request = *from;
 	request->handle = handle;
-	if (tsct_index_put(map, handle, 0, (uintptr_t)request))
-		request->comm->users++;
-	else
-		free(request);
+	request->queued = true;
+	request->last = request;
+	if (at) {
+		first = (struct tsct_mpi_request *)(uintptr_t)*at;
+		first->last->next = request;
+		first->last = request;
+	} else if (!tsct_index_put(map, handle, 0, (uintptr_t)request)) {
+		free_request(request);
+		return;
+	}
+	request->comm->users++;
 }
 
 /* Frees a request, unless it is in the table or a call waits for it. */
 static void release_request(struct tsct_mpi_request *request)
 {
-	if (request->handle || request->waiters)
+	if (request->queued || request->waiters)
 		return;
 	tsct_mpi_comm_put(request->comm);
-	free(request);
+	free_request(request);
+}
+
+/* Takes a request out of the queue of its handle. Near the front, it is found at once. */
+static void unqueue_request(struct tsct_mpi_request *request)
+{
+	__u64 *at = tsct_index_get(&requests, request->handle, 0);
+	struct tsct_mpi_request *first = (struct tsct_mpi_request *)(uintptr_t)*at, *before;
+
+	if (first == request && !request->next) {
+		tsct_index_remove(&requests, request->handle, 0);
+	} else if (first == request) {
+		request->next->last = request->last;
+		*at = (uintptr_t)request->next;
+	} else {
+		for (before = first; before->next != request; )
+			before = before->next;
+		before->next = request->next;
+		if (first->last == request)
+			first->last = before;
+	}
+	request->next = NULL;
+	request->queued = false;
 }
 
 static void remove_request(struct tsct_mpi_request *request)
 {
-	if (request->handle)
-		tsct_index_remove(&requests, request->handle, 0);
-	request->handle = 0;
+	if (request->queued)
+		unqueue_request(request);
 	release_request(request);
 }
 
-void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
-			      struct tsct_receive *r)
+/* Removes all requests with a handle that MPI has given to a new one of its own: they are
+ * complete, but it was not seen. */
+static void remove_old(MPI_Request handle)
 {
-	if (!r)
-		return;
+	struct tsct_mpi_request *request;
+
+	while ((request = find_request(handle)))
+		remove_request(request);
+}
+
+void tsct_mpi_request_add(MPI_Request handle, struct tsct_mpi_comm *comm,
+			  struct tsct_receive *r, __u64 number, __u64 send)
+{
 	tsct_mpi_posted(r);
-	tsct_mpi_request_free(handle);
+	if (r)
+		remove_old(handle);
 	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
-		.kind = RECEIVE, .active = true, .comm = comm, .receive = r,
+		.kind = r ? RECEIVE : SEND, .active = true, .comm = comm, .receive = r,
+		.number = number, .send = send,
 	});
 }
 
 void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
 				 bool is_send, __s32 peer, __s32 tag, __u64 bytes)
 {
-	tsct_mpi_request_free(handle);
+	remove_old(handle);
 	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = is_send ? SEND : RECEIVE, .persistent = true, .comm = comm,
 		.peer = peer, .tag = tag, .bytes = bytes,
@@ -96,7 +156,7 @@ void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
 void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u64 base,
 			   const MPI_Comm *comm)
 {
-	tsct_mpi_request_free(handle);
+	remove_old(handle);
 	add_request(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
 		.kind = NEW_COMM, .active = true, .comm = parent, .base = base,
 		.new_comm = comm,
@@ -106,13 +166,17 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 void tsct_mpi_request_start(MPI_Request handle)
 {
 	struct tsct_mpi_request *request = find_request(handle);
+	struct tsct_mpi_sent sent;
 
 	if (!request || !request->persistent)
 		return;
 	request->active = true;
 	if (request->kind == SEND) {
-		tsct_mpi_sending(request->comm, false, request->peer, request->tag,
-				 request->bytes);
+		sent = tsct_mpi_sending(request->comm, false, request->peer, request->tag,
+					request->bytes);
+		request->number = sent.number;
+		request->send = sent.request;
+		request->cancelling = false;
 		return;
 	}
 	request->receive = tsct_mpi_post(request->comm, request->peer, request->tag, false);
@@ -136,13 +200,50 @@ static void receive_completed(struct tsct_mpi_request *request, const MPI_Status
 				  tsct_mpi_status_bytes(status));
 }
 
+/* Records the completion of a send, unless it was cancelled, or a collective call. */
+static void send_completed(const struct tsct_mpi_request *request, const MPI_Status *status)
+{
+	int cancelled = 0;
+
+	if (request->cancelling)
+		PMPI_Test_cancelled(status, &cancelled);
+	if (!cancelled)
+		tsct_mpi_completed(request->number, request->send);
+}
+
+/* Of several requests with one handle, the one that is returned leaves the queue, so that the
+ * next one is found at once. */
 struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
 {
 	struct tsct_mpi_request *request = find_request(handle);
 
-	if (request)
-		request->waiters++;
+	while (request && request->waiters)
+		request = request->next;
+	if (!request)
+		return NULL;
+	request->taken = request->next;
+	if (request->taken)
+		unqueue_request(request);
+	request->waiters++;
 	return request;
+}
+
+/* Puts a request that is not complete back to the front of its queue. */
+static void requeue_request(struct tsct_mpi_request *request)
+{
+	struct tsct_mpi_request *first;
+	__u64 *at = tsct_index_get(&requests, request->handle, 0);
+
+	request->last = request;
+	if (at) {
+		first = (struct tsct_mpi_request *)(uintptr_t)*at;
+		request->next = first;
+		request->last = first->last;
+		*at = (uintptr_t)request;
+	} else if (!tsct_index_put(&requests, request->handle, 0, (uintptr_t)request)) {
+		return;
+	}
+	request->queued = true;
 }
 
 void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status)
@@ -156,10 +257,16 @@ void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status 
 		receive_completed(request, status);
 	else if (completes && request->kind == NEW_COMM)
 		tsct_mpi_comm_add(*request->new_comm, request->base, request->comm, 0);
-	if (completes && !request->persistent)
+	if (completes && request->number)
+		send_completed(request, status);
+	if (completes && !request->persistent) {
 		remove_request(request);
-	else
-		release_request(request);
+		return;
+	}
+	if (request->taken)
+		requeue_request(request);
+	request->taken = false;
+	release_request(request);
 }
 
 void tsct_mpi_request_cancel(MPI_Request handle)
@@ -168,6 +275,8 @@ void tsct_mpi_request_cancel(MPI_Request handle)
 
 	if (request && request->receive)
 		tsct_receive_cancelling(&request->comm->order, request->receive);
+	else if (request)
+		request->cancelling = true;
 }
 
 /*
@@ -204,6 +313,6 @@ struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 	r = message->receive;
 	*ret_comm = message->comm;
 	tsct_mpi_comm_put(message->comm);	/* the receive still uses the communicator */
-	free(message);
+	free_request(message);
 	return r;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * align_world DIR SEED [STEP]: two nodes whose times are known. Writes the history of node K to
+ * align_world DIR SEED [step | other]: two nodes whose times are known. Writes the history of node K to
  * DIR/K/history, with lines that are off by less than their bounds, and prints readings of the
- * clocks: "NODE TRUE-NS MONOTONIC BOOTTIME RAW REALTIME", for many moments. STEP: CLOCK_REALTIME of
- * node 1 is set in the middle, and nothing is recorded around it.
+ * clocks: "NODE TRUE-NS MONOTONIC BOOTTIME RAW REALTIME", for many moments. step: CLOCK_REALTIME of
+ * node 1 is set in the middle, and nothing is recorded around it. other: node 1 is on another
+ * timeline of the cluster's master.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct node {
 	ns_t mono;			/* MONOTONIC at BEGIN_NS of CLOCK_REALTIME */
 	ns_t boot, raw;			/* BOOTTIME - MONOTONIC; RAW at a counter of 0 */
 	long double raw_rate;		/* ns per cycle */
+	__u32 timeline;
 	int step;			/* piece after which CLOCK_REALTIME is set; -1 */
 	FILE *file;
 };
@@ -67,8 +69,14 @@ static void put_line(struct node *n, unsigned int kind, ns_t from, ns_t to, __u3
 	struct tsct_history_record record = { .segment = {
 		.base_cycles = (__u64)c0, .until_cycles = (__u64)c1,
 		.error_ps = (__u64)(error_ns * 1000),
-		.epoch = epoch, .cause = 9, .reserved = kind == TSCT_HISTORY_CLUSTER ? 77 : 0,
+		.epoch = epoch,
 	} };
+
+	if (kind == TSCT_HISTORY_CLUSTER) {
+		record.segment.cause = epoch;		/* each node has its own number */
+		record.segment.reserved = 77;
+		record.segment.reserved0 = n->timeline;
+	}
 
 	y0 += any(-error_ns, error_ns) * 0.98L;
 	y1 += any(-error_ns, error_ns) * 0.98L;
@@ -116,11 +124,11 @@ static void put_history(struct node *n)
 	for (; t < LENGTH_NS; t = next) {
 		next = t + any(2e9L, 9e9L);
 		next = next > LENGTH_NS ? LENGTH_NS : next;
-		put_line(n, TSCT_HISTORY_CLUSTER, t, next, 3, t, next, 400);
+		put_line(n, TSCT_HISTORY_CLUSTER, t, next, (__u32)(n->boot + 3), t, next, 400);
 	}
 }
 
-static void begin(struct node *n, const char *dir, int number, bool step)
+static void begin(struct node *n, const char *dir, int number, const char *what)
 {
 	struct tsct_history_record header = { .header = {
 		.magic = TSCT_HISTORY_MAGIC, .version = TSCT_HISTORY_VERSION,
@@ -132,7 +140,8 @@ static void begin(struct node *n, const char *dir, int number, bool step)
 	*n = (struct node) {
 		.hz = any(1.1e9L, 3.9e9L), .c0 = any(1e12L, 9e12L), .mono = any(5e11L, 9e13L),
 		.boot = number ? any(1e9L, 5e11L) : 0, .raw = any(1e9L, 1e12L),
-		.step = step && number ? (int)(STEP_NS * PIECES / LENGTH_NS) - 1 : -1,
+		.timeline = number && !strcmp(what, "other") ? 10 : 9,
+		.step = number && !strcmp(what, "step") ? (int)(STEP_NS * PIECES / LENGTH_NS) - 1 : -1,
 	};
 	n->raw_rate = 1e9L / n->hz * (1 + any(-4e-5L, 4e-5L));
 	n->off[0] = any(-2e7L, 2e7L);
@@ -168,7 +177,7 @@ int main(int argc, char **argv)
 		return 2;
 	srandom((unsigned int)atoi(argv[2]));
 	for (i = 0; i < 2; i++)
-		begin(&nodes[i], argv[1], i, argc > 3);
+		begin(&nodes[i], argv[1], i, argc > 3 ? argv[3] : "");
 	for (k = 0; k < MOMENTS; k++)
 		for (i = 0; i < 2; i++) {
 			const ns_t t = floorl(any(0.1e9L, LENGTH_NS - 0.1e9L));

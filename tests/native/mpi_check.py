@@ -4,8 +4,8 @@
 
 Every begin of a call has its end; every message has both ends, which agree about
 communicator, ranks, tag and length, and is received after it was sent; the members of a
-communicator agree about it, and number its collective calls alike. Prints the counts, by
-name. COUNTS is a directory of mpi_counter.sh: its counts are the same.
+communicator agree about it, and number its collective calls alike; a nonblocking send or
+collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is a directory of mpi_counter.sh: its counts are the same.
 
 OPEN=1: calls may have no end, and messages no receive, as in a program that was aborted.
 """
@@ -59,6 +59,7 @@ def main():
     comms = collections.defaultdict(Comm)
     sent = collections.defaultdict(collections.deque)
     early, world_of, late = [], {}, 0
+    incomplete, inside = collections.Counter(), {}
     for e in events(sys.argv[1]):
         name, kind, f = e["event"], e["kind"], e["fields"]
         if name == "mpi_rank":
@@ -73,6 +74,17 @@ def main():
             counts["messages"] += 1
             counts["bytes"] += f["bytes"]
             sent[f["number"]].append(e)
+            if f["request"]:
+                incomplete[e["pid"], f["number"], f["request"]] += 1
+        elif name == "mpi_complete":
+            call = inside.get(e["tid"])
+            counts["completed"] += 1
+            counts[f"completed in {call}"] += 1
+            incomplete[e["pid"], f["number"], f["request"]] -= 1
+            if incomplete[e["pid"], f["number"], f["request"]]:
+                fault(f"completed what was not begun: {e}")
+            if not call or not call.startswith(("MPI_Wait", "MPI_Test")):
+                fault(f"completed in {call}: {e}")
         elif name == "mpi_message":
             counts["received"] += 1
             late += "late_ns" in f
@@ -83,6 +95,9 @@ def main():
         elif kind == "begin":
             counts[name] += 1
             spans[e["tid"], name] += 1
+            inside[e["tid"]] = name
+            if name.startswith("MPI_I") and "number" in f:
+                incomplete[e["pid"], f["number"], 0] += 1
             if "number" in f:
                 c = comms[f["comm"]].calls.setdefault(e["pid"], [])
                 c.append((f["number"], name, f["root"]))
@@ -90,6 +105,7 @@ def main():
                 counts[f"received by {name}"] += f["received"]
         elif kind == "end":
             spans[e["tid"], name] -= 1
+            inside.pop(e["tid"], None)
     for e in early:
         fault(f"a receive has no send before it: {e}")
     open_sends = sum(map(len, sent.values()))
@@ -110,6 +126,7 @@ def main():
     for name, nr in sorted(counts.items()):
         print(name, nr)
     print("late", late)
+    print("not completed", sum(incomplete.values()))
     print("communicators", len(comms))
     for text in faults[:20]:
         print("FAULT:", text, file=sys.stderr)

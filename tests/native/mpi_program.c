@@ -5,7 +5,7 @@
  * a receiver that gives them other numbers than the sender is found out.
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; sharing: threads with
+ * than they were posted, and cancels; requests: those of sends and collective calls; threads: MPI_THREAD_MULTIPLE; sharing: threads with
  * one tag; groups: communicators and intercommunicators; abort: the last process calls
  * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
  * MPI_Finalize; error: sends to no rank; spawn: one more process; ring N: N times around; waits [US]: known waits of US
@@ -246,6 +246,36 @@ static void probes(void)
 	for (i = 0; i < 2; i++)
 		MPI_Recv(in, ROOM, MPI_INT, left, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Waitall(12, sent, MPI_STATUSES_IGNORE);
+}
+
+/* 8 messages of each process, of which the requests of 7 complete: short ones, for which an MPI
+ * may give one handle, and long ones; 4 in MPI_Wait, 1 each in MPI_Testany, _Waitany, _Waitsome;
+ * and two collective calls, in MPI_Waitall. */
+static void requests(void)
+{
+	MPI_Request none, some[8], both[2];
+	int i, done = 0, index;
+
+	MPI_Isend(out, 1, MPI_INT, MPI_PROC_NULL, 12, MPI_COMM_WORLD, &none);
+	for (i = 0; i < 8; i++)
+		MPI_Isend(out, i < 5 ? 1 + i : ROOM - i, MPI_INT, right, 12, MPI_COMM_WORLD,
+			  &some[i]);
+	MPI_Wait(&none, MPI_STATUS_IGNORE);
+	for (i = 0; i < 8; i++)
+		MPI_Recv(in, ROOM, MPI_INT, left, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (!done)
+		MPI_Request_get_status(some[0], &done, MPI_STATUS_IGNORE);
+	MPI_Request_free(&some[4]);
+	for (done = 0; !done; )
+		MPI_Testany(1, &some[3], &index, &done, MPI_STATUS_IGNORE);
+	MPI_Waitany(1, &some[7], &index, MPI_STATUS_IGNORE);
+	MPI_Waitsome(1, &some[6], &index, &done, MPI_STATUSES_IGNORE);
+	MPI_Wait(&some[5], MPI_STATUS_IGNORE);
+	for (i = 0; i < 3; i++)
+		MPI_Wait(&some[i], MPI_STATUS_IGNORE);
+	MPI_Ibarrier(MPI_COMM_WORLD, &both[0]);
+	MPI_Ibcast(out, 1, MPI_INT, 0, MPI_COMM_WORLD, &both[1]);
+	MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
 static void collective(void)
@@ -595,6 +625,8 @@ int main(int argc, char **argv)
 		probes();
 		collective();
 		one_sided();
+	} else if (!strcmp(mode, "requests")) {
+		requests();
 	} else if (!strcmp(mode, "order")) {
 		two_unlike();
 		for (i = 0; i < 20; i++)

@@ -3,24 +3,36 @@
 """otf2_fifo.py ARCHIVE - pair the MPI messages of an OTF2 archive as readers do that know
 no numbers of messages: those of one stream (communicator, sender, receiver, tag) in the order
 in which they were sent, and in which their receives were posted. Prints the number of pairs;
-fails if the two ends of a pair have other lengths, or a receive was never posted.
+fails if the two ends of a pair have other lengths, a receive was never posted, or what completes
+is no nonblocking send, or completes twice.
 """
 import sys
 from collections import defaultdict
 
 import otf2
-from otf2.events import MpiIrecv, MpiIrecvRequest, MpiIsend, MpiRecv, MpiSend
+from otf2.events import (MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv,
+                         MpiSend)
 
 
 def main():
     sends, receives = defaultdict(list), defaultdict(list)
     posted, faults, kinds = {}, [], defaultdict(int)
+    incomplete = set()
     with otf2.reader.open(sys.argv[1]) as trace:
         for order, (location, event) in enumerate(trace.events):
             kinds[type(event).__name__] += 1
             if isinstance(event, MpiIrecvRequest):
                 posted[location.group, event.request_id] = order
                 continue
+            if isinstance(event, MpiIsendComplete):
+                if (location.group, event.request_id) not in incomplete:
+                    faults.append(f"request {event.request_id} completes, but is no send")
+                incomplete.discard((location.group, event.request_id))
+                continue
+            if isinstance(event, MpiIsend):
+                if (location.group, event.request_id) in incomplete:
+                    faults.append(f"two sends have request {event.request_id}")
+                incomplete.add((location.group, event.request_id))
             if not isinstance(event, (MpiSend, MpiIsend, MpiRecv, MpiIrecv)):
                 continue
             members = [m.group for m in event.communicator.group.members]
@@ -44,7 +56,7 @@ def main():
         for (_, sent), (_, received) in zip(*ends):
             pairs += 1
             unequal += sent != received
-    print("pairs", pairs, "unequal", unequal, dict(kinds))
+    print("pairs", pairs, "unequal", unequal, "incomplete", len(incomplete), dict(kinds))
     sys.exit("\n".join(faults) if faults else bool(unequal))
 
 

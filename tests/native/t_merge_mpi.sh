@@ -147,7 +147,7 @@ for mpi in openmpi mpich; do
 	on_ranks 2 2 -o "$work/o" --inputs - </dev/null
 	says 'does not work with several ranks'
 	on_ranks 1 2 -o "$work/o" "$work/small/a" "$work/x.otf2"
-	says 'x.otf2: is an OTF2 archive'
+	says 'x.otf2: not a recording'
 	none_left
 
 	# A killed rank ends the job. What it leaves has no metadata, and another name.

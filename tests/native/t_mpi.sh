@@ -42,10 +42,10 @@ otf2_of() {
 }
 
 # A reader that pairs messages by their order pairs them as they were.
-pairs() {	# COUNT
+pairs() {	# COUNT INCOMPLETE-SENDS
 	/usr/bin/python3 "$here/otf2_fifo.py" "$work/otf2/traces.otf2" >"$work/out" \
 		2>"$work/err" || fail "$mpi: pairs of OTF2: $(cat "$work/out")"
-	shows "^pairs $1 unequal 0 .*'MpiIrecvRequest'"
+	shows "^pairs $1 unequal 0 incomplete $2 "
 }
 
 has_known_waits() {
@@ -74,10 +74,15 @@ for mpi in openmpi mpich; do
 	# Each of 4 ranks: 41 blocking, 31 nonblocking, 10 persistent, 12 probed
 	counts "messages 376" "received 376" "MPI_Bsend 40" "MPI_Sendrecv 44" \
 		"MPI_Barrier 8" "MPI_Mrecv 16" "MPI_Imrecv 16" "MPI_Put 4"
+	# 53 sends, 2 collective calls
+	counts "completed 220" "not completed 0"
 	otf2_of
 	[ "$(grep -c '^MPI_I\?SEND ' "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
 	[ "$(grep -c '^MPI_I\?RECV ' "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
-	pairs 376
+	pairs 376 0
+	shows "'MpiIrecvRequest'"
+	[ "$(grep -c '^MPI_ISEND_COMPLETE ' "$work/otf2.txt")" = 212 ] ||
+		fail "$mpi: completed sends of OTF2"
 	# 17 blocking collective calls, and the last barrier
 	[ "$(grep -c ^MPI_COLLECTIVE_END "$work/otf2.txt")" = 68 ] ||
 		fail "$mpi: collective calls of OTF2"
@@ -129,11 +134,21 @@ for mpi in openmpi mpich; do
 	# Known waits of 2 s: in the right rank and call, and in no other. Load adds up to 1 s.
 	steadily has_known_waits || fail "$mpi: waits"
 
+	# A send that is freed does not complete.
+	record_program requests
+	check_program "$MPI_COUNTS"
+	counts "messages 32" "completed 36" "not completed 4" "completed in MPI_Wait 16" \
+		"completed in MPI_Waitany 4" "completed in MPI_Waitsome 4" \
+		"completed in MPI_Testany 4" "completed in MPI_Waitall 8"
+	otf2_of
+	pairs 32 4
+	shows "'MpiIsendComplete': 28"
+
 	record_program order
 	check_program "$MPI_COUNTS"
 	counts "messages 182" "received 182"
 	otf2_of
-	pairs 182
+	pairs 182 0
 	grep -qxE 'late [1-9][0-9]*' "$work/counts.txt" || fail "$mpi: nothing was late"
 
 	if mpicc.$mpi -E - <<<'#include <mpi.h>

@@ -52,6 +52,11 @@ without() {
 	strace) missing strace dump --strace "$work/a" ;;
 	otf2) missing otf2 merge -o "$work/x.otf2" "$work/a" "$work/b" ;;
 	formats) missing formats export "$work/a" ;;
+	ctf)
+		mkdir -p "$work/ctf"
+		printf '/* CTF 1.8 */\ntrace { major = 1; minor = 8; };\n' >"$work/ctf/metadata"
+		run_says 1 'not a tsctrace recording.*tools/wings/ctf' merge -o "$work/x" "$work/ctf"
+		;;
 	report) missing report report "$work/a" ;;
 	stacks) missing stacks record -e sched --stack -o "$work/x" -- true ;;
 	kernel) missing kernel record -e sched -o "$work/x" -- true ;;

@@ -61,6 +61,7 @@ static struct tsct_clock_copy published(void)
 	copy.state.cluster_status = copy.state.status;
 	copy.state.cluster_epoch = copy.state.epoch;
 	copy.state.cluster_master = 77;
+	copy.state.cluster_timeline = 5;
 	return copy;
 }
 
@@ -267,7 +268,9 @@ static void check_truths(struct tsct_history *h)
 					(__s64)(t->cycles - f->lo_cycles) >= -1 &&
 					(__s64)(f->hi_cycles - t->cycles) >= -1 &&
 					(!f->has_cluster || (f->cluster_lo_ns <= real &&
-							     real <= f->cluster_hi_ns));
+							     real <= f->cluster_hi_ns &&
+							     f->cluster_master == 77 &&
+							     f->cluster_timeline == 5));
 				sums[clock].width += f->real_hi_ns - f->real_lo_ns;
 			}
 			/* An extrapolation is of a timeline that may have ended meanwhile; a value of

@@ -44,7 +44,7 @@ static void begin(void)
 	ck_assert_ptr_nonnull(m.in);
 	pthread_mutex_init(&m.lock, NULL);
 	m.ranks = &tsct_ranks_alone;
-	m.options.path = input_paths;
+	m.options.path = m.options.name = input_paths;
 }
 
 static int identify(void)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl merge: makes one trace from the traces of several nodes */
 #include <argp.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -145,16 +144,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = { { .argp = &merge_ctf_argp }, { 0 } };
+
 static const struct argp argp = {
 	options, parse_option, "[TRACE...]",
 	"Merge traces of several nodes into one. The result of recordings is a recording, with"
 	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
 	" with times of the first archive's clock."
-	"\vA TRACE is the directory of a recording, the file NAME.otf2 of an archive, or the"
-	" directory of that file."
+	"\vA TRACE is the directory of a recording, of a CTF trace such as LTTng's, or of a file"
+	" NAME.otf2 of an archive, or that file."
 	" The exit status is 0, or 1 on failure (then OUT is not created), 2 for"
 	" wrong usage, 3 if a part of the traces is missing from OUT.",
-	NULL, NULL, NULL
+	children, NULL, NULL
 };
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -167,42 +168,10 @@ static bool is_archive(const char *name)
 		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
 }
 
-static int refuse_input(const struct merge_input *in, int err, const char *why)
+int merge_refuse(const struct merge_input *in, int err, const char *why)
 {
 	merge_print("%s: %s", in->given, why);
 	return err;
-}
-
-/* Replaces in->path, a directory, by the anchor file (*.otf2) of the archive in it. Prints
- * errors. Returns 0 or -errno. */
-static int find_anchor(struct merge_input *in)
-{
-	char *path = in->path;
-	DIR *dir = opendir(path);
-	struct dirent *e;
-	int nr = 0;
-
-	in->path = NULL;
-	if (!dir)
-		nr = -errno;
-	while (dir && nr >= 0 && (e = readdir(dir))) {
-		if (*e->d_name == '.' || !is_archive(e->d_name) || nr++)
-			continue;
-		if (asprintf(&in->path, "%s/%s", path, e->d_name) < 0) {
-			in->path = NULL;
-			nr = -ENOMEM;
-		}
-	}
-	if (dir)
-		closedir(dir);
-	free(path);
-	if (nr < 0)
-		return refuse_input(in, nr, strerror(-nr));
-	if (!nr)
-		return refuse_input(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
-				    ") nor a recording (no file named metadata)");
-	return nr == 1 ? 0 : refuse_input(in, -EINVAL, "holds several archives; give the file NAME"
-					  OTF2_ANCHOR " of one");
 }
 
 /* Sets kind and path of an input. Prints errors. Returns 0, or -errno: it cannot be merged. */
@@ -211,24 +180,30 @@ static int find_input(struct merge_input *in)
 	size_t len = strlen(in->given);
 	char metadata[PATH_MAX];
 	struct stat st;
+	int err;
 
 	if (stat(in->given, &st))
-		return refuse_input(in, -errno, strerror(errno));
+		return merge_refuse(in, -errno, strerror(errno));
+	err = merge_find_ctf ? merge_find_ctf(in) : 0;
+	if (err || in->kind == MERGE_CTF)
+		return err;
 	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
-		return refuse_input(in, -EINVAL, "not an OTF2 archive; give the archive's file *"
+		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the archive's file *"
 				    OTF2_ANCHOR ", or the directory with that file");
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
 		len--;
 	in->path = strndup(in->given, len);
 	if (!in->path)
-		return refuse_input(in, -ENOMEM, strerror(ENOMEM));
-	in->kind = MERGE_OTF2;
+		return merge_refuse(in, -ENOMEM, strerror(ENOMEM));
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	if ((size_t)snprintf(metadata, sizeof(metadata), "%s/metadata", in->path) <
 	    sizeof(metadata) && !stat(metadata, &st) && S_ISREG(st.st_mode))
 		in->kind = MERGE_RECORDING;
-	return in->kind == MERGE_RECORDING ? 0 : find_anchor(in);
+	if (in->kind == MERGE_RECORDING)
+		return 0;
+	return merge_find_anchor ? merge_find_anchor(in) : merge_refuse(in, -EINVAL,
+		"not a recording (no file named metadata), and " TSCT_WING_MISSING("otf2"));
 }
 
 /* ---- the merge ----------------------------------------------------------- */
@@ -257,7 +232,7 @@ static int find_inputs(const struct merge *m)
 		if (i >= inputs * rank / nr && i < inputs * (rank + 1) / nr) {
 			err = find_input(in);
 			if (!err && nr > 1 && in->kind == MERGE_OTF2)
-				err = refuse_input(in, -EINVAL, "is an OTF2 archive; merge"
+				err = merge_refuse(in, -EINVAL, "is an OTF2 archive; merge"
 						   " archives without MPI");
 		} else {
 			in->kind = MERGE_RECORDING;
@@ -270,9 +245,7 @@ static int find_inputs(const struct merge *m)
 
 static int run_merge(const struct merge *m)
 {
-	const char *wrong = NULL, *what = "OTF2 archives";
 	const __u64 nr = (__u64)m->nr;
-	bool archives, recordings, to_archive;
 	int err;
 
 	/* The ranks may have read different files for --inputs: on other nodes, or after a
@@ -286,9 +259,15 @@ static int run_merge(const struct merge *m)
 	merge_end_text(m->options.ranks);
 	if (tsct_ranks_any(m->options.ranks, err))
 		return EXIT_FAILED;
-	archives = has_kind(m, MERGE_OTF2);
-	recordings = has_kind(m, MERGE_RECORDING);
-	to_archive = archives || is_archive(m->output);
+	return has_kind(m, MERGE_CTF) ? merge_ctf(m) : merge_found(m);
+}
+
+int merge_found(const struct merge *m)
+{
+	const bool archives = has_kind(m, MERGE_OTF2), recordings = has_kind(m, MERGE_RECORDING);
+	const bool to_archive = archives || is_archive(m->output);
+	const char *wrong = NULL, *what = "OTF2 archives";
+
 	if (m->align && !archives) {
 		wrong = "--align";
 		what = "recordings";

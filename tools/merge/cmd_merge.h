@@ -15,11 +15,13 @@
 enum merge_kind {
 	MERGE_OTF2,
 	MERGE_RECORDING,
+	MERGE_CTF,	/* a CTF trace that another tracer recorded */
 };
 
 struct merge_input {
 	const char *given;	/* name of the input as the user gave it */
 	char *path;		/* anchor file of an archive, or directory of a recording */
+	const char *name;	/* name in messages about recordings; NULL: path */
 	enum merge_kind kind;
 };
 
@@ -64,10 +66,25 @@ int merge_failed(const char *what, int err, const char *why);
  */
 void merge_signals(sigset_t *ret_set);
 
+/* Prints why an input cannot be merged. Returns @err. */
+int merge_refuse(const struct merge_input *in, int err, const char *why);
+
 /* Merge recordings, archives, or both together, and print the results. Return the exit
- * status. The wing `otf2` defines the last two functions. */
+ * status. The wing `otf2` defines the last three functions. */
 int merge_recordings(const struct merge *m);
+int merge_found(const struct merge *m);	/* any of these, for inputs of known kinds */
 TSCT_WING int merge_archives(const struct merge *m);
 TSCT_WING int merge_mixed(const struct merge *m);
+/* Replaces in->path, a directory, by the file *.otf2 in it. Prints errors. Returns 0 or -errno. */
+TSCT_WING int merge_find_anchor(struct merge_input *in);
+
+/*
+ * The wing `ctf`: options; merge_find_ctf() sets the kind of a CTF trace to MERGE_CTF, and returns
+ * 0, or -errno after an error was printed; merge_ctf() turns the CTF traces into recordings,
+ * and merges.
+ */
+extern TSCT_WING const struct argp merge_ctf_argp;
+TSCT_WING int merge_find_ctf(struct merge_input *in);
+TSCT_WING int merge_ctf(const struct merge *m);
 
 #endif /* CMD_MERGE_H */

@@ -369,7 +369,7 @@ static int merge_all(struct merge_job *w)
 
 int merge_recordings(const struct merge *m)
 {
-	const char **paths = calloc(m->nr, sizeof(*paths));
+	const char **paths = calloc(2 * m->nr, sizeof(*paths));
 	struct merge_job w = { .m = m, .options = m->options };
 	unsigned int i;
 	int ret;
@@ -379,9 +379,12 @@ int merge_recordings(const struct merge *m)
 		return EXIT_FAILED;
 	}
 	w.options.path = paths;
+	w.options.name = paths + m->nr;
 	w.options.nr = (unsigned int)m->nr;
-	for (i = 0; i < w.options.nr; i++)
+	for (i = 0; i < w.options.nr; i++) {
 		paths[i] = m->input[i].path;
+		paths[w.options.nr + i] = m->input[i].name ?: m->input[i].path;
+	}
 	w.options.missing_nodes = m->missing_nodes;
 	/* With several ranks, the launcher gives each rank a CPU of its own. */
 	if (!w.options.jobs && w.options.ranks->nr > 1)

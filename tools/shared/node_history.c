@@ -33,12 +33,17 @@ bool node_history_parse_boot(const char *text, __u8 ret[16])
 	return nr == 16 && (!*text || *text == '\n');
 }
 
-int node_history_present_boot(__u8 ret[16])
+int node_history_read_boot(__u8 ret[16])
 {
 	char text[64] = "";
 
 	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
-	if (!node_history_parse_boot(text, ret))
+	return node_history_parse_boot(text, ret) ? 0 : -EIO;
+}
+
+int node_history_present_boot(__u8 ret[16])
+{
+	if (node_history_read_boot(ret))
 		return ctl_fail(EXIT_FAILED, BOOT_ID ": not readable; mount /proc, or name the boot");
 	return EXIT_DONE;
 }
@@ -51,8 +56,7 @@ void node_history_path(const char *dir, char *text, size_t size)
 		 strcmp(run, TSCT_RUN_DIR) ? run : NODE_HISTORY_STATE_DIR);
 }
 
-/* Adds what the daemon publishes now: what it has recorded is some seconds old. */
-static int add_present(struct tsct_history *history)
+int node_history_add_present(struct tsct_history *history)
 {
 	struct tsct_clock_area area;
 	struct tsct_clock_copy copy;
@@ -94,7 +98,7 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 	if (found.damaged_records)
 		ctl_error("%s: %u damaged records are left out: their times are unknown", path,
 			  found.damaged_records);
-	if ((!boot || !memcmp(boot, present, 16)) && !dir && add_present(*ret)) {
+	if ((!boot || !memcmp(boot, present, 16)) && !dir && node_history_add_present(*ret)) {
 		tsct_history_free(*ret);
 		return ctl_fail(EXIT_FAILED, "out of memory");
 	}

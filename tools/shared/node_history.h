@@ -13,7 +13,9 @@
 /* Parses a boot id of 32 hexadecimal digits, with or without hyphens. */
 bool node_history_parse_boot(const char *text, __u8 ret[16]);
 
-/* Gets the id of the present boot. Returns EXIT_DONE, or prints an error. */
+/* Get the id of the present boot. Return 0 or -EIO; and EXIT_DONE, or EXIT_FAILED after an error
+ * was printed. */
+int node_history_read_boot(__u8 ret[16]);
 int node_history_present_boot(__u8 ret[16]);
 
 /* Composes the path of the history below state directory @dir; NULL: that of this host's daemon */
@@ -25,6 +27,10 @@ void node_history_path(const char *dir, char *text, size_t size);
  * status.
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
+
+/* Adds what this host's daemon publishes now: what it has recorded is some seconds old. Returns 0,
+ * also without a daemon, or -ENOMEM. */
+int node_history_add_present(struct tsct_history *history);
 
 /* Returns why tsct_history_convert() failed, as a clause. */
 const char *node_history_reason(int err);

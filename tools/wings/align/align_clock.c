@@ -36,11 +36,12 @@ int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 
 		} else if (axis->kind == ALIGN_CLUSTER) {
 			if (!axis->has_cluster && t[i].has_cluster) {
 				axis->master = t[i].cluster_master;
-				axis->epoch = t[i].cluster_epoch;
+				axis->timeline = t[i].cluster_timeline;
 				axis->has_cluster = true;
 			}
-			if (!t[i].has_cluster || t[i].cluster_master != axis->master ||
-			    t[i].cluster_epoch != axis->epoch)
+			if (!t[i].has_cluster || !t[i].cluster_timeline ||
+			    t[i].cluster_master != axis->master ||
+			    t[i].cluster_timeline != axis->timeline)
 				return -EXDEV;
 			from = t[i].cluster_lo_ns;
 			to = t[i].cluster_hi_ns;

@@ -175,10 +175,35 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 }
 
 /* Returns the request of a nonblocking send or receive; 0: the call was blocking, or it is not
- * exported when the receive was posted. */
+ * exported when the send completed, or the receive was posted. */
 static __u64 request_of(const struct otf2 *o, const struct tsct_export_event *ev)
 {
-	return o->has_requests ? (__u64)tsct_value_integer_of(ev->e, "request") : 0;
+	return o->has_requests || (ev->act == TSCT_ACT_SEND && o->has_completions) ? (__u64)tsct_value_integer_of(ev->e, "request") : 0;
+}
+
+/* Returns a number of the process of a thread: requests have numbers of their own in each. */
+static __u64 process_of(const struct tsct_export_event *ev)
+{
+	return (ev->thread->process ? ev->thread->process : ev->thread)->index;
+}
+
+/* Writes a send or a receive, and notes that a nonblocking send has no completion yet. */
+static int put_message(struct tsct_export *x, const struct tsct_export_event *ev,
+		       struct otf2_location *to, const struct otf2_op *op)
+{
+	struct otf2 *o = x->own;
+
+	if (op->kind == TSCT_OP_SEND && op->received &&
+	    !tsct_index_put(&o->sent, op->received, process_of(ev), 1))
+		return -ENOMEM;
+	return tsct_otf2_put(x, to, op);
+}
+
+/* Returns true if an event is the completion of a nonblocking send that is in the archive. */
+static bool ends_send(struct otf2 *o, const struct tsct_export_event *ev)
+{
+	return tsct_index_remove(&o->sent, tsct_value_integer_of(ev->e, "request"),
+				 process_of(ev));
 }
 
 /* Writes a send or receive between the enter and the leave of its region, if the first pass
@@ -198,7 +223,7 @@ static int write_message(struct tsct_export *x,
 		x->unmatched++;
 		return 0;
 	}
-	return tsct_otf2_put(x, to, &(struct otf2_op) {
+	return put_message(x, ev, to, &(struct otf2_op) {
 		.kind = ev->act == TSCT_ACT_SEND ? TSCT_OP_SEND : TSCT_OP_RECEIVE,
 		.ref = peer.location - 1, .ns = ev->ns, .tag = tag,
 		.bytes = peer.bytes, .received = request_of(o, ev),
@@ -215,7 +240,7 @@ static int write_mpi_message(struct tsct_export *x, const struct tsct_export_eve
 
 	if (fread(&peer, sizeof(peer), 1, o->peers) != 1 || !peer.location)
 		x->unmatched++;
-	return tsct_otf2_put(x, to, &(struct otf2_op) {
+	return put_message(x, ev, to, &(struct otf2_op) {
 		.kind = is_send ? TSCT_OP_SEND : TSCT_OP_RECEIVE, .ns = ev->ns,
 		.attributes = o->attributes, .comm = comm,
 		.ref = tsct_value_integer_of(ev->e, is_send ? "dest" : "source"),
@@ -250,10 +275,12 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 		return err;
 	if (ev->act == TSCT_ACT_COUNT && has_metric(ev->e->def))
 		return write_counts(x, ev, to);
-	if (role == TSCT_MPI_ROLE_REQUEST)
+	if (role == TSCT_MPI_ROLE_REQUEST ||
+	    (role == TSCT_MPI_ROLE_COMPLETE && ends_send(x->own, ev)))
 		return tsct_otf2_put(x, to, &(struct otf2_op) {
-			.kind = TSCT_OP_REQUEST, .ns = ev->ns, .attributes = o->attributes,
-			.received = request_of(o, ev),
+			.kind = role == TSCT_MPI_ROLE_REQUEST ? TSCT_OP_REQUEST : TSCT_OP_COMPLETE,
+			.ns = ev->ns, .attributes = o->attributes,
+			.received = tsct_value_integer_of(ev->e, "request"),
 		});
 	if (role == TSCT_MPI_ROLE_MESSAGE && ev->message && o->peers) {
 		comm = tsct_otf2_mpi_ref(&o->mpi, ev->e);
@@ -452,6 +479,7 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 			continue;
 		o->numbers[i].role = tsct_otf2_mpi_role(def);
 		o->has_requests |= o->numbers[i].role == TSCT_MPI_ROLE_REQUEST;
+		o->has_completions |= o->numbers[i].role == TSCT_MPI_ROLE_COMPLETE;
 		attribute += def->nr_fields;
 		if (def->kind != TSCT_KIND_COUNTER)
 			continue;
@@ -560,6 +588,7 @@ static void free_otf2(struct tsct_export *x)
 	if (o->peers)
 		fclose(o->peers);
 	tsct_otf2_mpi_free(&o->mpi);
+	tsct_index_free(&o->sent);
 	if (o->attributes)
 		OTF2_AttributeList_Delete(o->attributes);
 	free(o->locations);

@@ -126,7 +126,7 @@ struct otf2_strings {
 /* Kinds of event records that are written to a location */
 enum {
 	TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE,
-	TSCT_OP_REQUEST, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
+	TSCT_OP_REQUEST, TSCT_OP_COMPLETE, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
 struct otf2_op {
@@ -191,6 +191,8 @@ struct otf2 {
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
 	bool has_requests;	/* flag: events are exported that state when receives were posted */
+	bool has_completions;	/* the same of when nonblocking sends completed */
+	struct tsct_index sent;	/* MpiIsend without completion: request and process; value 1 */
 	struct otf2_mpi mpi;
 	/* times of the first and last written event, ns; without events first_ns is U64_MAX */
 	__u64 first_ns, last_ns;

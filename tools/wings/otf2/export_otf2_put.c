@@ -91,6 +91,9 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 	case TSCT_OP_REQUEST:
 		code = OTF2_EvtWriter_MpiIrecvRequest(to, list, op->ns, op->received);
 		break;
+	case TSCT_OP_COMPLETE:
+		code = OTF2_EvtWriter_MpiIsendComplete(to, list, op->ns, op->received);
+		break;
 	case TSCT_OP_COLLECTIVE_BEGIN:
 		code = OTF2_EvtWriter_MpiCollectiveBegin(to, list, op->ns);
 		break;

@@ -12,10 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,12 +21,9 @@
 #include "tools/common/json.h"
 #include "tools/common/progress.h"
 #include "tools/common/view.h"
+#include "tools/shared/worker.h"
 #include "otf2_merge.h"
 #include "tools/merge/cmd_merge.h"
-
-#define POLL_NS		100000000L
-/* Limit of the CPU time that the child uses without progress (its counters do not change), s */
-#define STUCK_S		30
 
 /*
  * Limit of the child's memory, far above its needs: a minimum in bytes, plus a number
@@ -38,6 +32,46 @@
  */
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		256
+
+/* ---- inputs ---------------------------------------------------------------------- */
+
+static bool is_anchor(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > strlen(OTF2_ANCHOR) &&
+		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
+}
+
+int merge_find_anchor(struct merge_input *in)
+{
+	char *path = in->path;
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	int nr = 0;
+
+	in->path = NULL;
+	if (!dir)
+		nr = -errno;
+	while (dir && nr >= 0 && (e = readdir(dir))) {
+		if (*e->d_name == '.' || !is_anchor(e->d_name) || nr++)
+			continue;
+		if (asprintf(&in->path, "%s/%s", path, e->d_name) < 0) {
+			in->path = NULL;
+			nr = -ENOMEM;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	free(path);
+	if (nr < 0)
+		return merge_refuse(in, nr, strerror(-nr));
+	if (!nr)
+		return merge_refuse(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
+				    ") nor a recording (no file named metadata)");
+	return nr == 1 ? 0 : merge_refuse(in, -EINVAL, "holds several archives; give the file NAME"
+					  OTF2_ANCHOR " of one");
+}
 
 /* ---- memory of the child ------------------------------------------------------- */
 
@@ -77,139 +111,28 @@ static uint64_t definitions_of(const char *anchor)
 	return sum;
 }
 
-/* No memory limit with AddressSanitizer, which reserves terabytes of address space */
-#ifndef __SANITIZE_ADDRESS__
-/* Limits the address space to @more bytes above that used now, against wrong counts in
- * files. */
-static void limit_memory(uint64_t more)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long pages = 0;
-	struct rlimit limit;
-
-	if (file && fscanf(file, "%llu", &pages) != 1)
-		pages = 0;
-	if (file)
-		fclose(file);
-	more += pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur <= more)
-		return;
-	limit.rlim_cur = more;
-	setrlimit(RLIMIT_AS, &limit);
-}
-#endif
-
 /* ---- child and parent ------------------------------------------------------------ */
 
-/* Merges in the child process, which exits with 0 or with the errno of an error. */
-static void run_child(pid_t parent, const struct merge *m,
-		      const struct tsct_otf2_merge *work)
+static int run_child(void *arg)
 {
-	const struct rlimit none = { 0, 0 };
-	uint64_t memory = MEMORY_MIN;
-	int i, ret;
+	return tsct_otf2_merge(arg);
+}
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	/* Above the file size limit, let write() fail instead of ending the process. */
-	signal(SIGXFSZ, SIG_IGN);
-	setrlimit(RLIMIT_CORE, &none);
+static int merge_in_child(const struct merge *m, struct tsct_otf2_merge *work)
+{
+	struct tsct_otf2_status *s = work->status;
+	struct worker worker = {
+		.run = run_child, .arg = work, .memory = MEMORY_MIN, .library = "libotf2",
+		.what = "archive", .quiet = m->quiet,
+		.beat = &s->beat, .done = &s->done, .total = &s->total,
+		.file = s->file, .why = s->why, .why_size = sizeof(s->why),
+	};
+	int i;
+
 	for (i = 0; i < m->nr; i++)
-		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
-#ifndef __SANITIZE_ADDRESS__
-	limit_memory(memory);
-	/* Discard libc's messages about a crash, because the parent reports it. */
-	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (ret >= 0)
-		dup2(ret, STDERR_FILENO);
-#endif
-	ret = tsct_otf2_merge(work);
-	_exit(ret < 0 && ret > -256 ? -ret : ret ? EIO : 0);
-}
-
-static int kill_child(pid_t child, int ret)
-{
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	return ret;
-}
-
-/*
- * Waits for the child, and shows the progress that the child writes to @s. Returns 0 or
- * -errno of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
- * killed; -EBADMSG: the child crashed or made no progress. The reason is in s->why.
- */
-static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_status *s,
-			  struct progress *progress)
-{
-	const struct timespec pause = { .tv_nsec = POLL_NS };
-	uint64_t beat = 0;
-	time_t beat_s = 0;	/* child's CPU time at its last progress, s */
-	struct timespec cpu;
-	clockid_t clock;
-	int sig, how;
-	pid_t pid;
-
-	for (;;) {
-		sig = sigtimedwait(set, NULL, &pause);
-		if (sig > 0 && sig != SIGCHLD)
-			return kill_child(child, -EINTR);
-		do
-			pid = waitpid(child, &how, WNOHANG);
-		while (pid < 0 && errno == EINTR);
-		if (pid == child)
-			break;
-		if (clock_getcpuclockid(child, &clock) || clock_gettime(clock, &cpu))
-			cpu.tv_sec = 0;
-		if (s->beat + s->done != beat) {
-			beat = s->beat + s->done;
-			beat_s = cpu.tv_sec;
-		}
-		if (cpu.tv_sec - beat_s > STUCK_S) {
-			kill_child(child, 0);
-			snprintf(s->why, sizeof(s->why),
-				 "damaged: libotf2 makes no progress when it reads "
-				 "this archive");
-			return -EBADMSG;
-		}
-		if (s->total)
-			progress_show(progress, (double)s->done / (double)s->total,
-				      s->done, "events");
-	}
-	if (WIFEXITED(how))
-		return -WEXITSTATUS(how);
-	/* The kernel sends SIGKILL to a process when memory is short. */
-	if (WTERMSIG(how) == SIGKILL) {
-		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because"
-			 " memory was short; merge again with more free memory");
-		return -ENOMEM;
-	}
-	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed when it read this archive (%s)",
-		 strsignal(WTERMSIG(how)));
-	return -EBADMSG;
-}
-
-static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *work)
-{
-	struct progress progress;
-	pid_t parent = getpid(), child;
-	sigset_t set, old;
-	int ret;
-
-	merge_signals(&set);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &old);
-	fflush(NULL);
-	child = fork();
-	if (!child)
-		run_child(parent, m, work);
-	progress_begin(&progress, m->quiet);
-	ret = child < 0 ? -errno : wait_for_child(child, &set, work->status, &progress);
-	progress_clear(&progress);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return ret;
+		worker.memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
+	merge_signals(&worker.signals);
+	return worker_run(&worker);
 }
 
 /* ---- messages -------------------------------------------------------------------- */
@@ -354,7 +277,7 @@ static int report_result(const struct merge *m, const struct tsct_otf2_status *s
 static int merge_into(const struct merge *m, struct output_file *to,
 		      const char **paths, struct tsct_otf2_status *s)
 {
-	const struct tsct_otf2_merge work = {
+	struct tsct_otf2_merge work = {
 		.path = paths, .nr = (uint32_t)m->nr, .dir = to->temporary,
 		.align = !m->align ? TSCT_OTF2_ALIGN_AUTO : *m->align == 'r' ?
 			TSCT_OTF2_ALIGN_REAL : TSCT_OTF2_ALIGN_TEXT,

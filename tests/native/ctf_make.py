@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Writes CTF 1.8 traces by the specification, for the tests of merge.
+
+ctf_make.py stamps DIR BOOT [OFFSET_NS]     an event for each line of standard input,
+                                            "TRUE_NS REALTIME_NS MONOTONIC_NS"
+ctf_make.py types DIR BOOT le|be            all kinds of types
+ctf_make.py clocks DIR BOOT                 two streams of two clocks
+ctf_make.py lost DIR BOOT                   lost events and packets
+ctf_make.py classes DIR BOOT NUMBER         so many event classes, with names that need care
+"""
+import os
+import random
+import struct
+import sys
+
+UUID = bytes(range(16))
+SECOND = 1000000000
+MONOTONIC = 123456789012            # MONOTONIC at the begin of the world of ctf_world.c
+BEGIN = 1795264075 * SECOND
+
+
+class Bits:
+    """Bits in the order of the trace: from the lowest of a byte on, or from the highest."""
+
+    def __init__(self, big):
+        self.big = big
+        self.bits = []
+
+    def align(self, n):
+        while len(self.bits) % n:
+            self.bits.append(0)
+
+    def put(self, value, size, align=None):
+        self.align(align or (8 if size % 8 == 0 else 1))
+        value &= (1 << size) - 1
+        bits = [value >> i & 1 for i in range(size)]
+        self.bits += reversed(bits) if self.big else bits
+
+    def text(self, text):
+        for c in text.encode() + b"\0":
+            self.put(c, 8)
+
+    def real(self, value, size):
+        form = {32: "I", 64: "Q"}[size], {32: "f", 64: "d"}[size]
+        self.put(struct.unpack("<" + form[0], struct.pack("<" + form[1], value))[0], size)
+
+    def bytes(self):
+        self.align(8)
+        out = bytearray()
+        for i in range(0, len(self.bits), 8):
+            byte = self.bits[i:i + 8]
+            out.append(int("".join(map(str, byte if self.big else byte[::-1])), 2))
+        return bytes(out)
+
+
+def quoted(text):
+    return '"' + "".join("\\" + c if c in '\\"' else c if " " <= c <= "~" else "\\%03o" % ord(c)
+                         for c in text) + '"'
+
+
+def head(big, boot, clocks, host="node-b"):
+    uuid = "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:]))
+    own = UUID.hex()
+    own = "-".join((own[:8], own[8:12], own[12:16], own[16:20], own[20:]))
+    text = f"""/* CTF 1.8 */
+typealias integer {{ size = 8; align = 8; signed = false; }} := u8;
+typealias integer {{ size = 16; align = 8; signed = false; }} := u16;
+typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
+typealias integer {{ size = 64; align = 8; signed = false; }} := u64;
+typealias integer {{ size = 32; align = 8; signed = true; }} := s32;
+trace {{ major = 1; minor = 8; uuid = "{own}"; byte_order = {'be' if big else 'le'};
+  packet.header := struct {{ u32 magic; u8 uuid[16]; u32 stream_id; }}; }};
+env {{ hostname = {quoted(host)}; domain = "ust"; tracer_name = "by hand"; }};
+"""
+    for name, freq, offset in clocks:
+        text += f"""clock {{ name = "{name}"; uuid = "{uuid}"; freq = {freq};
+  offset_s = {offset // SECOND}; offset = {offset % SECOND * freq // SECOND};
+  absolute = {'TRUE' if offset and name == 'monotonic' else 'FALSE'}; }};
+typealias integer {{ size = 64; align = 8; signed = false; map = clock.{name}.value; }} := {name}_t;
+"""
+    return text
+
+
+def stream(number, clock, context=""):
+    return f"""stream {{ id = {number};
+  packet.context := struct {{ {clock}_t timestamp_begin; {clock}_t timestamp_end;
+    u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded; u32 cpu_id; }};
+  event.header := struct {{ u32 id; {clock}_t timestamp; }};
+  {context} }};
+"""
+
+
+def packet(big, number, times, body, seq=0, lost=0, cpu=0, cut=None):
+    """A packet with events, whose bits body(bits) appends"""
+    for size in (0, None):
+        bits = Bits(big)
+        bits.put(0xc1fc1fc1, 32)
+        for byte in UUID:
+            bits.put(byte, 8)
+        bits.put(number, 32)
+        bits.put(times[0], 64)
+        bits.put(times[1], 64)
+        if size is None:
+            size = length
+        bits.put(size, 64)
+        bits.put((size + 7) // 8 * 8, 64)
+        bits.put(seq, 64)
+        bits.put(lost, 64)
+        bits.put(cpu, 32)
+        body(bits)
+        length = len(bits.bits)
+    return bits.bytes()
+
+
+def write(path, metadata, files):
+    os.makedirs(path)
+    with open(path + "/metadata", "w") as f:
+        f.write(metadata)
+    for name, data in files.items():
+        with open(f"{path}/{name}", "wb") as f:
+            f.write(data)
+
+
+def stamps(path, boot, offset="0"):
+    """Two CPUs, whose packets have 1000 events each"""
+    lines = [tuple(map(int, line.split())) for line in sys.stdin]
+    metadata = head(False, boot, [("monotonic", SECOND, int(offset))], "node-b") + \
+        stream(0, "monotonic") + \
+        "event { id = 0; stream_id = 0; name = \"stamp\";" \
+        " fields := struct { u64 true_ns; u64 real_ns; }; };\n"
+    files = {}
+    for cpu in 0, 1:
+        mine = lines[cpu::2]
+        data = b""
+        for at in range(0, len(mine), 1000):
+            part = mine[at:at + 1000]
+            begin = struct.pack("<I16sIQQQQQQI", 0xc1fc1fc1, UUID, 0, part[0][2], part[-1][2],
+                                8 * (76 + 28 * len(part)), 8 * (76 + 28 * len(part)), at // 1000, 0, cpu)
+            data += begin + b"".join(struct.pack("<IQQQ", 0, mono, true, real)
+                                     for true, real, mono in part)
+        files[f"chan_{cpu}"] = data
+    write(path, metadata, files)
+
+
+TYPES = """event { id = 7; stream_id = 0; name = "all:types";
+  context := struct { s32 vtid; };
+  fields := struct {
+    integer { size = 3; align = 1; signed = false; } three;
+    integer { size = 5; align = 1; signed = true; } five;
+    integer { size = 13; align = 1; signed = false; base = 16; } thirteen;
+    integer { size = 17; align = 1; signed = true; } seventeen;
+    u16 small; s32 signed_one; integer { size = 64; align = 8; signed = true; } long_one;
+    struct { u8 x; struct { u16 y; string z; } inner; } outer;
+    u32 fixed[3]; u8 len; u16 dynamic[len];
+    integer { size = 8; align = 8; signed = false; encoding = UTF8; } chars[6];
+    string name;
+    enum e : u8 { LOW = 0 ... 9, HIGH = 10 ... 200, TEN = 10 } grade;
+    enum s : integer { size = 8; align = 8; signed = true; } { MINUS = -5, PLUS = 5 } sign;
+    floating_point { exp_dig = 8; mant_dig = 24; align = 8; } single;
+    floating_point { exp_dig = 11; mant_dig = 53; align = 8; } real;
+    enum : u8 { number = 0, words = 1, pair = 2 } tag;
+    variant <tag> { u32 number; string words; struct { u8 a; u8 b; } pair; } choice;
+    struct { u8 v; } rows[2];
+  }; };
+event { id = 8; stream_id = 0; name = "many fields"; fields := struct { %s }; };
+event { id = 9; stream_id = 0; name = "none"; };
+""" % " ".join(f"u8 f{i};" for i in range(40))
+
+
+def types(path, boot, order):
+    big = order == "be"
+    dice = random.Random(3)
+    metadata = head(big, boot, [("monotonic", SECOND, 0)]) + \
+        stream(0, "monotonic", "event.context := struct { s32 vpid; string procname; };") + TYPES
+
+    def event(bits, number, at):
+        bits.align(8)
+        bits.put(number, 32)
+        bits.put(at, 64)
+        bits.put(dice.randrange(1 << 31), 32)
+        bits.text(dice.choice(["a", "two words", "esc\033[31m", "\u00fc"]))
+
+    def all_types(bits, at):
+        event(bits, 7, at)
+        bits.put(dice.randrange(1, 1 << 22), 32)
+        bits.align(8)
+        for size in 3, 5, 13, 17:
+            bits.put(dice.randrange(1 << size), size, 1)
+        bits.put(dice.randrange(1 << 16), 16)
+        bits.put(dice.randrange(1 << 32), 32)
+        bits.put(dice.randrange(1 << 64), 64)
+        bits.put(dice.randrange(256), 8)
+        bits.put(dice.randrange(1 << 16), 16)
+        bits.text("z" * dice.randrange(4))
+        for _ in range(3):
+            bits.put(dice.randrange(1 << 32), 32)
+        length = dice.randrange(5)
+        bits.put(length, 8)
+        for _ in range(length):
+            bits.put(dice.randrange(1 << 16), 16)
+        for c in dice.choice([b"abcdef", b"abc\0ef"]):
+            bits.put(c, 8)
+        bits.text(dice.choice(["", "plain", 'quote " and \\', "tab\tnl\n"]))
+        bits.put(dice.choice([0, 9, 10, 11, 250]), 8)
+        bits.put(dice.choice([-5, 5, 77]), 8)
+        bits.real(dice.choice([0.5, -1.25, 3e30]), 32)
+        bits.real(dice.choice([0.1, -2.5e-300, 1e300]), 64)
+        tag = dice.randrange(3)
+        bits.put(tag, 8)
+        if tag == 0:
+            bits.put(dice.randrange(1 << 32), 32)
+        elif tag == 1:
+            bits.text("w" * dice.randrange(3))
+        else:
+            bits.put(1, 8)
+            bits.put(2, 8)
+        for _ in range(2):
+            bits.put(dice.randrange(256), 8)
+
+    def body(begin):
+        def put(bits):
+            dice.seed(begin)
+            for i in range(50):
+                at = begin + 1000 * i
+                if i % 5 == 3:
+                    event(bits, 8, at)
+                    for k in range(40):
+                        bits.put(k + i, 8)
+                elif i % 5 == 4:
+                    event(bits, 9, at)
+                else:
+                    all_types(bits, at)
+        return put
+    begin = MONOTONIC + SECOND
+    data = [packet(big, 0, (begin + 100000 * p, begin + 100000 * p + 60000), body(begin + 100000 * p),
+                   p, 0, 3) for p in range(4)]
+    write(path, metadata, {"chan_3": b"".join(data)})
+
+
+def clocks(path, boot):
+    """The second clock has another frequency, and began at the epoch: it is CLOCK_REALTIME."""
+    metadata = head(False, boot, [("monotonic", SECOND, 0), ("realtime", 10000000, BEGIN)]) + \
+        stream(0, "monotonic") + stream(1, "realtime")
+    for i in 0, 1:
+        metadata += f"event {{ id = 0; stream_id = {i}; name = \"one\"; fields := struct {{ u64 k; }}; }};\n"
+    files = {}
+    for i, first, step in (0, MONOTONIC + 2 * SECOND, 1000), (1, 20000000 + 70000 + 5, 10):
+        def body(bits, first=first, step=step, i=i):
+            for k in range(100):
+                bits.put(0, 32)
+                bits.put(first + k * step, 64)
+                bits.put(2 * k + i, 64)
+        files[f"clock{i}_0"] = packet(False, i, (first, first + 99 * step), body)
+    write(path, metadata, files)
+
+
+def lost(path, boot):
+    metadata = head(False, boot, [("monotonic", SECOND, 0)]) + stream(0, "monotonic") + \
+        "event { id = 0; stream_id = 0; name = \"one\"; fields := struct { u64 k; }; };\n"
+    data = b""
+    begin = MONOTONIC + SECOND
+    for seq, discarded in (0, 0), (1, 5), (2, 5), (4, 105):
+        def body(bits, seq=seq):
+            for k in range(10):
+                bits.put(0, 32)
+                bits.put(begin + 1000 * seq + k, 64)
+                bits.put(10 * seq + k, 64)
+        data += packet(False, 0, (begin + 1000 * seq, begin + 1000 * seq + 100), body, seq, discarded)
+    write(path, metadata, {"chan_0": data})
+
+
+def classes(path, boot, number):
+    number = int(number)
+    metadata = head(False, boot, [("monotonic", SECOND, 0)], "no\033[31mde\n") + stream(0, "monotonic")
+    name = ["a\033[31m\n{}", "9 {}", "{}" + "x" * 100, "{}", "ns:{}", "ns_{}"]
+    metadata += "".join(
+        f"event {{ id = {i}; stream_id = 0; name = {quoted(name[i % 6].format(i // 6))};"
+        f" fields := struct {{ u32 k; }}; }};\n" for i in range(number))
+    begin = MONOTONIC + SECOND
+    data = struct.pack("<I16sIQQQQQQI", 0xc1fc1fc1, UUID, 0, begin, begin + number,
+                       8 * (76 + 16 * number), 8 * (76 + 16 * number), 0, 0, 0)
+    data += b"".join(struct.pack("<IQI", i, begin + i, i) for i in range(number))
+    write(path, metadata, {"chan_0": data})
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

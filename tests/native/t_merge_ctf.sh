@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# merge of CTF traces of other tracers: all events, fields and losses are as babeltrace2 reads
+# them; times are within their bounds of the true ones, in a world where these are known; what
+# has no time, or is damaged, or is another kind of trace, is refused with the reason.
+# test-wing: ctf
+. "$(dirname "$0")/lib.sh"
+need babeltrace2
+export TSCTRACE_RUN_DIR=$work/none	# no history of this host
+make() { python3 "$here/ctf_make.py" "$@"; }
+compare() { { "$ctl" dump --json "$1" 2>"$work/dump.err" || [ $? = 3 ]; } | /usr/bin/python3 "$here/ctf_check.py" "${@:2}"; }
+truth() { "$ctl" dump --json --error="$1" "$2" | python3 "$here/ctf_truth.py" "${@:3}"; }
+merge() { "$ctl" merge --history "$work/world" "$@" >"$work/out" 2>"$work/err"; }
+gives() {	# STATUS, then arguments of merge
+	local wanted=$1 got=0
+	shift
+	merge "$@" || got=$?
+	[ "$got" = "$wanted" ] || fail "merge $*: status $got"
+}
+refused() {	# REASON, then arguments of merge
+	gives 1 -o "$work/no" "${@:2}"
+	says "$1"
+	[ ! -e "$work/no" ] || fail "a refused merge leaves something"
+}
+world() {	# EVENTS STEP_NS: sets boot
+	rm -rf "$work/world"
+	mkdir "$work/world"
+	boot=$("$helpers/ctf_world" "$work/world" "$@")
+	rm -rf "$work/b"
+	make stamps "$work/b" "$boot" <"$work/world/stamps"
+}
+echo 1..8
+
+# --- the truth -----------------------------------------------------------------------------
+world 100000 0
+gives 0 -q -o "$work/m" "$work/world/a" "$work/b"
+truth common "$work/m" true_ns number >"$work/out" || fail "times of the cluster"
+grep -q '^100000 events, 0 outside' "$work/out" || fail "events"
+first=$(cat "$work/out")
+compare "$work/m" "$work/b" node-b >"$work/out" || fail "fields"
+gives 0 --json -o "$work/m1" "$work/b"
+shows '"compared": *"clock"'
+truth clock "$work/m1" real_ns >"$work/out" || fail "CLOCK_REALTIME"
+ok "recording and trace alternate: $first; alone: $(cat "$work/out")"
+
+# Twice, and in the other order: the same events and bounds
+gives 0 -q -o "$work/m2" "$work/world/a" "$work/b"
+diff -r "$work/m" "$work/m2" || fail "another result of the same merge"
+refused 'holds the same recording' "$work/b" "$work/b"
+for verb in stat 'export -q -f ctf' 'export -q -f json'; do
+	# shellcheck disable=SC2086
+	run 0 $verb ${verb:+$([ "$verb" = stat ] || echo "-o $work/x")} "$work/m1"
+	rm -rf "$work/x"
+done
+ok "the same merge twice; other verbs take the result"
+
+# --- CLOCK_REALTIME is set within the trace --------------------------------------------------
+for step in -2000000000 3000000000; do
+	world 2000 "$step"
+	rm -rf "$work/m" "$work/m1"
+	gives 0 -q -o "$work/m" "$work/world/a" "$work/b"
+	truth common "$work/m" true_ns number >"$work/out" || fail "step $step: cluster"
+	gives 0 -o "$work/m1" "$work/b"
+	[ "$step" -gt 0 ] || says 'were raised; their bounds have that'
+	truth clock "$work/m1" real_ns >"$work/out" || fail "step $step: CLOCK_REALTIME"
+done
+ok "steps of CLOCK_REALTIME"
+
+# --- events and fields -----------------------------------------------------------------------
+world 2000 0
+make types "$work/le" "$boot" le
+make types "$work/be" "$boot" be
+make clocks "$work/clocks" "$boot"
+make lost "$work/lost" "$boot"
+make classes "$work/classes" "$boot" 2000
+for trace in le be clocks classes; do
+	rm -rf "$work/m"
+	gives 0 -o "$work/m" "$work/$trace"
+	compare "$work/m" "$work/$trace" >"$work/out" || fail "$trace: fields"
+done
+says 'no\\x1b\[31mde\\x0a (merged)'
+gives 3 -o "$work/m3" "$work/lost"
+says '1 packets were lost, with an unknown number of events'
+compare "$work/m3" "$work/lost" | grep -q '^40 events, 105 lost' || fail "losses"
+grep -q '105 events were lost while recording: full 105' "$work/dump.err" || fail "losses in dump"
+ok "types in both byte orders, clocks, losses, many classes"
+
+# --- what has no time ------------------------------------------------------------------------
+other=00000000000000000000000000000001
+make types "$work/other" "$other" le
+refused "no history of the clocks of boot $other of node-b is in $work/world" "$work/other"
+refused 'its clock .monotonic. is unknown: no history' "$work/other"
+refused "other: the time .* no history of the clocks" "$work/b" "$work/other"
+gives 0 -q -o "$work/m8" --force "$work/b" "$work/other"
+"$ctl" dump --json "$work/m8" | grep -c '"stamp"' >"$work/out" || fail "one of two without a history"
+gives 0 -o "$work/m4" --boot "$boot" "$work/other"
+gives 0 -o "$work/m5" --force "$work/other"
+says 'times without an error bound, as the trace states them'
+"$ctl" stat "$work/m5" >"$work/out" 2>&1 || fail "stat"
+"$ctl" dump --json --error -n 1 "$work/m5" | grep -q "\"error_ns\":null" || fail "a bound"
+mkdir "$work/odd"
+sed 's/monotonic/odd/g' "$work/le/metadata" >"$work/odd/metadata"
+cp "$work/le/chan_3" "$work/odd/"
+refused "clock 'odd' is unknown: the clock is none of the kernel's.*--clock" "$work/odd"
+gives 0 -o "$work/m6" --clock monotonic "$work/odd"
+compare "$work/m6" "$work/odd" >"$work/out" || fail "--clock"
+# Events before the history, and a clock of a time namespace
+printf '%s\n' '1 1 1000' >"$work/stamps"
+make stamps "$work/old" "$boot" <"$work/stamps"
+refused 'before all that is recorded of this boot' "$work/old"
+make stamps "$work/space" "$boot" 1234567890123456789 <"$work/world/stamps"
+refused 'recorded in a time namespace, or CLOCK_REALTIME was set' "$work/space"
+gives 0 -o "$work/m7" --force "$work/space"
+truth clock "$work/m7" real_ns >"$work/out" || fail "--force: by the history"
+ok "unknown boots, clocks and times"
+
+# --- damage ----------------------------------------------------------------------------------
+damaged=0
+for place in $(seq 30 97 1500); do
+	rm -rf "$work/bad" "$work/x"
+	cp -r "$work/le" "$work/bad"
+	printf '}' | dd of="$work/bad/metadata" bs=1 seek="$place" conv=notrunc status=none
+	merge -q -o "$work/x" "$work/bad" && status=0 || status=$?
+	[ "$status" -le 1 ] || fail "metadata changed at $place: status $status"
+	[ "$status" = 0 ] || [ ! -e "$work/x" ] || fail "a refused merge leaves something"
+	[ "$status" = 0 ] || [ -s "$work/err" ] || fail "no reason"
+	damaged=$((damaged + status))
+done
+[ "$damaged" -gt 3 ] || fail "no damage: no test"
+size=$(stat -c %s "$work/le/chan_3")
+for cut in 1 70 $((size / 3)) $((size - 1)); do
+	rm -rf "$work/bad" "$work/x"
+	cp -r "$work/le" "$work/bad"
+	truncate -s "$cut" "$work/bad/chan_3"
+	refused "use --salvage" "$work/bad"
+	merge -q --salvage -o "$work/x" "$work/bad" && status=0 || status=$?
+	if [ "$cut" -gt 1000 ]; then
+		[ "$status" = 3 ] || fail "cut at $cut: status $status"
+		"$ctl" dump "$work/x" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "dump"
+		[ $(($(wc -l <"$work/out") % 50)) = 0 ] && [ -s "$work/out" ] || fail "whole packets"
+	else
+		[ "$status" = 1 ] || fail "nothing is left, status $status"
+	fi
+done
+ok "changed metadata ($damaged refused), truncated streams"
+
+# --- other files -----------------------------------------------------------------------------
+printf 'PERFILE2' >"$work/perf.data"
+refused 'a perf.data file' "$work/perf.data"
+printf '\027\010\104tracing' >"$work/trace.dat"
+refused 'a trace.dat of trace-cmd' "$work/trace.dat"
+printf '{"traceEvents": []}' >"$work/t.json"
+refused 'a Chrome trace in JSON' "$work/t.json"
+touch "$work/t.perfetto-trace"
+refused 'a Perfetto trace' "$work/t.perfetto-trace"
+refused 'the metadata of a CTF trace; give its directory' "$work/le/metadata"
+mkdir "$work/two"
+printf '\036{"type": "preamble", "version": 2}\n' >"$work/two/metadata"
+if babeltrace2 --version | grep -q ' 2\.0\.'; then
+	refused 'a CTF 2 trace, which libbabeltrace2 2.0 cannot read' "$work/two"
+else
+	refused 'two: ' "$work/two"
+fi
+ok "other kinds of traces"
+
+# --- wrong usage -----------------------------------------------------------------------------
+gives 2 -o "$work/no" --boot xyz "$work/b"
+says "'xyz': not a boot id"
+gives 2 -o "$work/no" --clock wall "$work/b"
+says 'realtime, monotonic, monotonic_raw, boottime or tsc'
+ok "usage"

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs a library that reads files of others in a child process: such a library may trust the
+ * lengths and counts in the files, so a corrupt file can make it access invalid memory. If
+ * the child crashes, needs too much memory or hangs, the parent has an error to report.
+ */
+#ifndef TSCT_TOOLS_WORKER_H
+#define TSCT_TOOLS_WORKER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct worker {
+	int (*run)(void *arg);	/* work of the child; returns 0 or -errno */
+	void *arg;
+	/* limit of the memory that the child may need in addition to the present, bytes */
+	uint64_t memory;
+	const char *library, *what;	/* names of the library and of its input in messages */
+	/* limit of the CPU time that the child may use without progress (its counters do not
+	 * change), s; 0: 30 */
+	unsigned int stuck_s;
+	bool quiet;			/* flag: show no progress */
+	sigset_t signals;		/* signals that interrupt the work */
+
+	/* In memory that parent and child share: */
+	/* counter of steps, which changes while the work proceeds; events done, and in all */
+	const volatile uint64_t *beat, *done, *total;
+	char *file;		/* name of the file that is being read */
+	char *why;		/* receives the reason of an error */
+	size_t why_size;
+};
+
+/*
+ * worker_run - run the child, show its progress, and wait for its end
+ *
+ * Returns 0; -EINTR: a signal interrupted the work; -ENOMEM: the child was killed; -EBADMSG: it
+ * crashed or made no progress; or the -errno of the work. The reason is in w->why.
+ */
+int worker_run(const struct worker *w);
+
+#endif /* TSCT_TOOLS_WORKER_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Turns a CTF trace of another tracer into a recording, which merge takes: a merged recording of
+ * one node, with ticks of CLOCK_REALTIME or of the cluster's time.
+ *
+ *	ctf_graph.c	reads the trace by libbabeltrace2, in the order of its times
+ *	ctf_time.c	converts times by the history that the node's daemon kept of its clocks
+ *	ctf_fields.c	makes event definitions of event classes, and payloads of fields
+ *	ctf_recording.c	writes the recording: files, error bounds, losses, metadata
+ *
+ * libbabeltrace2 may crash on hostile traces: all of this runs in a child process.
+ */
+#ifndef TSCT_WINGS_CTF_H
+#define TSCT_WINGS_CTF_H
+
+#include <babeltrace2/babeltrace.h>
+#include <limits.h>
+
+#include "lib/base/index.h"
+#include "lib/base/text.h"
+#include "lib/ctf/stream.h"
+#include "lib/history/history.h"
+
+/* Options of the command line */
+#define CTF_DIRS_MAX	64
+struct ctf_options {
+	const char *dir[CTF_DIRS_MAX];	/* state directories with histories */
+	unsigned int nr_dirs;
+	const char *boot;	/* boot of traces that state none; NULL: not given */
+	/* enum tsct_history_clock of clocks without a known name; -1: not given */
+	int clock;
+};
+
+/* Progress and result, in memory that the parent process reads even after a crash */
+struct ctf_status {
+	volatile uint64_t beat, done, total;
+	char file[PATH_MAX];
+	char why[1024];
+	char notes[8192];	/* remarks for the user, one per line */
+	bool off_timeline;	/* flag: the error is that times have no cluster's time */
+	/* timeline of the ticks; `on`: that of the first event if none was wanted */
+	struct tsct_recorded_timeline timeline;
+};
+
+struct ctf_job {
+	const char *path;	/* directory of the trace, or of several traces of one node */
+	const char *dir;	/* empty directory for the recording */
+	const struct ctf_options *options;
+	bool force, salvage;
+	bool cluster;		/* flag: ticks are of the cluster's time */
+	struct ctf_status *status; /* zeroed by the caller, but for the wanted timeline */
+};
+
+/* Makes the recording. Returns 0, or -errno with status->why. */
+int ctf_convert(struct ctf_job *job);
+
+/* Set status->why, and return @err. Adds a remark. */
+__attribute__((format(printf, 3, 4)))
+int ctf_fail(struct ctf_status *status, int err, const char *format, ...);
+__attribute__((format(printf, 2, 3)))
+void ctf_note(struct ctf_status *status, const char *format, ...);
+
+/* ---- time: ctf_time.c -------------------------------------------------------------- */
+
+/* The node on which a trace was recorded */
+struct ctf_node {
+	struct ctf_job *job;
+	struct ctf_status *status;	/* of the job */
+	char host[TSCT_NODE_NAME_MAX];	/* "": unknown */
+	char tracer[64];
+	__u8 boot_id[16];
+	bool has_boot;
+	struct tsct_history *history;	/* NULL: none */
+	char why[640];			/* reason why there is none */
+	__u64 unknown, ambiguous, extrapolated;	/* numbers of times of these kinds */
+};
+
+/* A clock of a trace */
+struct ctf_clock {
+	const bt_clock_class *class;
+	char name[64];
+	int clock;		/* enum tsct_history_clock; -1: unknown */
+	__u64 hz;
+	__s64 offset_ns;	/* time of value 0 by the trace, ns since the Unix epoch */
+	bool has_epoch;
+	bool checked;		/* flag: the offset was compared with the history */
+};
+
+/* A time as a tick of the recording; errors in ns, UINT64_MAX: unknown */
+struct ctf_time {
+	__u64 tick, error_ns, utc_ns;
+};
+
+/* Finds the clock of a trace's streams, the node's boot and its history. Returns 0 or -errno. */
+int ctf_clock_init(struct ctf_node *node, struct ctf_clock *clock, const bt_clock_class *class);
+int ctf_time_of(struct ctf_node *node, struct ctf_clock *clock, __u64 value,
+		struct ctf_time *ret);
+void ctf_node_free(struct ctf_node *node);
+
+/* ---- events: ctf_fields.c ---------------------------------------------------------- */
+
+/* Makes the definition of an event class, without an id. */
+void ctf_define(const bt_event_class *class, struct tsct_event_def *ret_def);
+/* Makes the payload of an event, and finds its thread. */
+void ctf_payload(const bt_event *event, const struct tsct_event_def *def,
+		 struct tsct_text *ret_payload, __u32 *ret_tid);
+/* Writes an identifier of at most @size - 1 characters that is made of @name. */
+void ctf_identifier(const char *name, char *to, size_t size);
+
+/* ---- the recording: ctf_recording.c -------------------------------------------------- */
+
+struct ctf_writer;
+struct ctf_file;
+
+int ctf_writer_open(struct ctf_job *job, const __u8 uuid[16], struct ctf_writer **ret);
+/* Returns the file of a channel and CPU; NULL: out of memory, or too many. */
+struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *channel, __u32 cpu);
+/* Appends an event of a class. Returns 0 or -errno. */
+int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event *event,
+		     struct ctf_time *time);
+/* Notes a time of the trace, which may have no events. */
+void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
+/* Counts lost events, which were lost after the events so far. Returns 0 or -errno. */
+int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *file, __u64 nr);
+/* Writes the metadata. @cut_off: events at the end are missing */
+int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cut_off);
+void ctf_writer_free(struct ctf_writer *w);
+
+#endif /* TSCT_WINGS_CTF_H */

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/array.h"
+#include "lib/base/hash.h"
+#include "lib/ctf/recording.h"
+#include "tools/common/cmd.h"
+#include "ctf_find.h"
+
+/* Limits of the search: LTTng has its traces four directories below a session's. */
+#define DEPTH_MAX	8
+#define TRACES_MAX	10000
+
+static bool starts(const char *bytes, size_t len, const char *with, size_t size)
+{
+	return len >= size && !memcmp(bytes, with, size);
+}
+
+#define STARTS(bytes, len, with)	starts(bytes, len, with, sizeof(with) - 1)
+
+static size_t read_begin(const char *path, char *to, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(to, 1, size, file) : 0;
+
+	if (file)
+		fclose(file);
+	return len;
+}
+
+/* Returns true if @path is metadata of CTF that is not that of a recording of ours. */
+static bool is_foreign_metadata(const char *path)
+{
+	char begin[sizeof(TSCT_META_BEGIN)];
+	const size_t len = read_begin(path, begin, sizeof(begin) - 1);
+
+	if (STARTS(begin, len, TSCT_META_BEGIN))
+		return false;
+	/* Text, packets in either byte order, JSON */
+	return STARTS(begin, len, "/* CTF 1") || STARTS(begin, len, "\x57\x1d\xd1\x75") ||
+		STARTS(begin, len, "\x75\xd1\x1d\x57") || STARTS(begin, len, "\x1e");
+}
+
+#define UUID_LEN	36
+
+/* Reads the UUID of a trace: the first one in the text of its metadata, which may be in packets.
+ * "": it has none there. */
+static void read_uuid(const char *metadata, char uuid[UUID_LEN + 1])
+{
+	static const char key[] = "uuid = \"";
+	char begin[4096], *at;
+	const size_t len = read_begin(metadata, begin, sizeof(begin));
+
+	uuid[0] = '\0';
+	at = memmem(begin, len, key, sizeof(key) - 1);
+	if (!at || begin + len < at + sizeof(key) - 1 + UUID_LEN)
+		return;
+	memcpy(uuid, at + sizeof(key) - 1, UUID_LEN);
+	uuid[UUID_LEN] = '\0';
+}
+
+static __u32 find_first(const struct ctf_paths *p, const char *metadata)
+{
+	char path[PATH_MAX + 16], uuid[UUID_LEN + 1], other[UUID_LEN + 1];
+	__u32 i;
+
+	read_uuid(metadata, uuid);
+	for (i = 0; *uuid && i < p->nr; i++) {
+		snprintf(path, sizeof(path), "%s/metadata", p->path[i]);
+		read_uuid(path, other);
+		if (p->first[i] == i && !strcmp(uuid, other))
+			return i;
+	}
+	return p->nr;
+}
+
+static int add_trace(struct ctf_paths *p, const char *path, const char *metadata, __u64 hash)
+{
+	const __u32 first = find_first(p, metadata);
+	__u32 nr = p->nr, nr_first = p->nr;
+	char *copy = strdup(path), bytes[65536];
+	FILE *file = fopen(metadata, "re");
+	size_t len;
+	int err = copy && file && p->nr < TRACES_MAX ? 0 : file ? copy ? -E2BIG : -ENOMEM : -errno;
+
+	while (!err && (len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+		hash = tsct_hash(hash, bytes, len);
+		p->bytes_of_metadata += len;
+	}
+	if (file)
+		fclose(file);
+	if (!err)
+		err = tsct_array_add(&p->path, &nr, &copy, sizeof(copy));
+	if (!err)
+		err = tsct_array_add(&p->first, &nr_first, &first, sizeof(first));
+	if (!err)
+		err = tsct_array_add(&p->hash, &p->nr, &hash, sizeof(hash));
+	if (err)
+		free(copy);
+	return err;
+}
+
+static int search(struct ctf_paths *p, const char *path, int depth)
+{
+	struct dirent **names = NULL;
+	int nr = scandir(path, &names, NULL, alphasort), i, err = 0;
+	char below[PATH_MAX];
+	bool is_trace = false;
+	struct stat st;
+	__u64 hash = 0;
+
+	if (nr < 0)
+		return depth && errno == EACCES ? 0 : -errno;
+	if ((size_t)snprintf(below, sizeof(below), "%s/metadata", path) < sizeof(below) &&
+	    !stat(below, &st) && S_ISREG(st.st_mode))
+		is_trace = is_foreign_metadata(below);
+	for (i = 0; i < nr; i++) {
+		if (err || *names[i]->d_name == '.' ||
+		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
+		    sizeof(below) || lstat(below, &st))
+			continue;
+		if (is_trace && S_ISREG(st.st_mode)) {
+			hash = tsct_hash(hash, names[i]->d_name, strlen(names[i]->d_name) + 1);
+			hash = tsct_hash(hash, &st.st_size, sizeof(st.st_size));
+			p->nr_files++;
+		} else if (!is_trace && S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+			err = search(p, below, depth + 1);
+		}
+	}
+	for (i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	if (!is_trace || err)
+		return err;
+	snprintf(below, sizeof(below), "%s/metadata", path);
+	return add_trace(p, path, below, hash);
+}
+
+int ctf_find(const char *path, struct ctf_paths *ret)
+{
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	err = search(ret, path, 0);
+	if (err)
+		ctf_paths_free(ret);
+	return err;
+}
+
+void ctf_paths_free(struct ctf_paths *p)
+{
+	__u32 i;
+
+	for (i = 0; i < p->nr; i++)
+		free(p->path[i]);
+	free(p->path);
+	free(p->hash);
+	free(p->first);
+	memset(p, 0, sizeof(*p));
+}
+
+/* ---- other traces -------------------------------------------------------------------------- */
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+	const size_t len = strlen(path), size = strlen(suffix);
+
+	return len > size && !strcmp(path + len - size, suffix);
+}
+
+const char *ctf_foreign_kind(const char *path)
+{
+	char begin[4097] = "";
+	const size_t len = read_begin(path, begin, sizeof(begin) - 1);
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	if (STARTS(begin, len, "PERFILE2"))
+		return "a perf.data file";
+	if (STARTS(begin, len, "\x17\x08\x44tracing"))
+		return "a trace.dat of trace-cmd";
+	if (STARTS(begin, len, "\x10\x00\x04\x46\x78\x54\x16\x00"))
+		return "a Fuchsia trace";
+	if (STARTS(begin, len, "# tracer:"))
+		return "a text of ftrace";
+	if (has_suffix(path, ".perfetto-trace") || has_suffix(path, ".pftrace") ||
+	    has_suffix(path, ".perfetto"))
+		return "a Perfetto trace";
+	if ((*begin == '{' || *begin == '[') &&
+	    (strstr(begin, "\"traceEvents\"") || strstr(begin, "\"ph\"")))
+		return "a Chrome trace in JSON";
+	if (!strcmp(name, "metadata") && is_foreign_metadata(path))
+		return "the metadata of a CTF trace; give its directory";
+	if (has_suffix(path, ".def") || has_suffix(path, ".evt"))
+		return "a part of an OTF2 archive; give the archive's file *.otf2";
+	if (STARTS(begin, len, "\x1f\x8b") || STARTS(begin, len, "PK\x03\x04") ||
+	    STARTS(begin, len, "\x28\xb5\x2f\xfd") || has_suffix(path, ".tar"))
+		return "a packed file; unpack it, and give the trace in it";
+	return NULL;
+}

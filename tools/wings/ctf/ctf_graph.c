@@ -1,0 +1,742 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads CTF traces by libbabeltrace2: a source component for each trace directory, and one sink
+ * with a port for each stream. The sink takes the events of all streams in the order of their
+ * converted times, as the streams may have different clocks.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/array.h"
+#include "lib/base/hash.h"
+#include "lib/base/order.h"
+#include "ctf.h"
+#include "ctf_find.h"
+
+#define EVENTS_PER_CALL	4096
+
+struct ctf_stream {
+	bt_message_iterator *iterator;
+	bt_message_array_const messages;
+	uint64_t nr, at;		/* messages of the batch; number of those that are done */
+	struct ctf_clock *clock;
+	char channel[TSCT_NAME_MAX];
+	struct ctf_file *file;		/* of the present packet; NULL: before the first */
+	struct ctf_time time;		/* of the event at the front */
+};
+
+struct reader {
+	struct ctf_job *job;
+	struct ctf_status *status;	/* of the job */
+	struct ctf_node node;
+	struct ctf_writer *writer;
+	struct ctf_stream *streams;
+	uint64_t nr_streams;
+	struct ctf_clock **clocks;
+	__u32 nr_clocks;
+	struct tsct_order order;
+	struct tsct_order_cursor *heap;
+	/* a time of the trace, for one without events */
+	struct ctf_clock *some_clock;
+	__u64 some_value;
+	__u64 unknown_losses, lost_packets, damaged;
+	bool configured;
+	int err;
+};
+
+/* ---- errors of the library ------------------------------------------------------------------ */
+
+/* Takes the library's error: the first cause, which comes from the place nearest to the file. */
+static void take_error(char *to, size_t size)
+{
+	const bt_error *error = bt_current_thread_take_error();
+	const char *text = NULL;
+	char *end;
+
+	if (error && bt_error_get_cause_count(error))
+		text = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
+	snprintf(to, size, "%s", text && *text ? text : "libbabeltrace2 cannot read it");
+	/* Its texts end with the addresses of objects: ": msg-it-addr=0x...". */
+	end = strstr(to, "-addr=");
+	while (end && end > to && *end != ':')
+		end--;
+	if (end && end > to)
+		*end = '\0';
+	if (error)
+		bt_error_release(error);
+}
+
+/* @path: the trace that has it; NULL: not known */
+static int fail_library(struct reader *r, const char *path)
+{
+	const bool is_part = path && strcmp(path, r->job->path);
+	char why[512];
+
+	take_error(why, sizeof(why));
+	return r->err = ctf_fail(r->status, -EBADMSG, "%s%s%s%s", is_part ? path : "",
+				 is_part ? ": " : "", why, !path ? "" : r->job->salvage ?
+				 "; 'babeltrace2 DIR' shows where" : "; 'babeltrace2 DIR' shows"
+				 " where; use --salvage to merge what is readable");
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static struct ctf_clock *find_clock(struct reader *r, const bt_clock_class *class)
+{
+	struct ctf_clock *clock, **slot;
+	__u32 i;
+
+	for (i = 0; i < r->nr_clocks; i++)
+		if (r->clocks[i]->class == class)
+			return r->clocks[i];
+	clock = malloc(sizeof(*clock));
+	slot = clock ? tsct_array_next(&r->clocks, r->nr_clocks, sizeof(*slot)) : NULL;
+	if (!slot) {
+		free(clock);
+		r->err = -ENOMEM;
+		return NULL;
+	}
+	*slot = clock;
+	r->nr_clocks++;
+	r->err = ctf_clock_init(&r->node, clock, class);
+	return r->err ? NULL : clock;
+}
+
+static const char *environment(const bt_trace *trace, const char *name)
+{
+	const bt_value *value = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+
+	return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
+}
+
+/* Sets the name of a stream's channel: that of its file without the number of the CPU at its end,
+ * as tracers name files. */
+static void name_channel(struct ctf_stream *s, const bt_stream *stream, const bt_trace *trace)
+{
+	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+	const char *name = bt_stream_class_get_name(class), *slash, *domain;
+	char path[PATH_MAX], *end;
+	size_t i, len;
+
+	if (!name || !*name)
+		name = bt_stream_get_name(stream);
+	snprintf(path, sizeof(path), "%s", name ? name : "");
+	path[strcspn(path, "|")] = '\0';
+	for (end = path + strlen(path); end > path && (end[-1] == ' ' || end[-1] == '/'); end--)
+		end[-1] = '\0';
+	slash = strrchr(path, '/');
+	name = slash ? slash + 1 : path;
+	/* The last file of several that LTTng rotated has a second number. */
+	for (end = path + strlen(path); end > name && end[-1] >= '0' && end[-1] <= '9'; end--)
+		;
+	if (end > name + 1 && *end && end[-1] == '_')
+		end[-1] = '\0';
+	domain = environment(trace, "domain");
+	if (!*name)
+		snprintf(s->channel, sizeof(s->channel), "ctf_%llu",
+			 (unsigned long long)bt_stream_class_get_id(class));
+	else
+		snprintf(s->channel, sizeof(s->channel), "%s%s", strcmp(domain, "kernel") ? "" :
+			 "kernel.", name);
+	for (i = 0, len = strlen(s->channel); i < len; i++)
+		if (!tsct_is_word(s->channel[i]) && !strchr("-.", s->channel[i]))
+			s->channel[i] = '_';
+	if (s->channel[0] == '.')
+		s->channel[0] = '_';
+}
+
+static int begin_stream(struct reader *r, struct ctf_stream *s, const bt_stream *stream)
+{
+	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+	const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(class);
+	const bt_trace *trace = bt_stream_borrow_trace_const(stream);
+	const char *host = environment(trace, "hostname");
+	const char *tracer = environment(trace, "tracer_name");
+
+	if (!clock)
+		return ctf_fail(r->status, -EINVAL, "a stream has no clock: its times are unknown");
+	if (*r->node.host && *host && strcmp(r->node.host, host))
+		return ctf_fail(r->status, -EINVAL, "it has traces of two hosts, %s and %s; merge"
+				" each as an input of its own", r->node.host, host);
+	if (*host)
+		snprintf(r->node.host, sizeof(r->node.host), "%s", host);
+	if (*tracer)
+		snprintf(r->node.tracer, sizeof(r->node.tracer), "%s", tracer);
+	name_channel(s, stream, trace);
+	s->file = NULL;
+	s->clock = find_clock(r, clock);
+	return s->clock ? 0 : r->err;
+}
+
+static int begin_packet(struct reader *r, struct ctf_stream *s, const bt_packet *packet)
+{
+	const bt_field *context = packet ? bt_packet_borrow_context_field_const(packet) : NULL;
+	const bt_field *cpu = NULL;
+	__u64 number = 0;
+
+	if (context)
+		cpu = bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id");
+	if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu),
+					  BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+		number = bt_field_integer_unsigned_get_value(cpu);
+	s->file = ctf_writer_file(r->writer, s->channel, number > UINT32_MAX ? UINT32_MAX :
+				  (__u32)number);
+	return s->file ? 0 : -EBADMSG;
+}
+
+static struct ctf_file *file_of(struct reader *r, struct ctf_stream *s)
+{
+	if (!s->file)
+		begin_packet(r, s, NULL);
+	return s->file;
+}
+
+static void note_clock(struct reader *r, struct ctf_stream *s, const bt_clock_snapshot *snapshot)
+{
+	if (r->some_clock || !s->clock || !snapshot)
+		return;
+	r->some_clock = s->clock;
+	r->some_value = bt_clock_snapshot_get_value(snapshot);
+}
+
+static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message *message)
+{
+	const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
+	uint64_t nr = 0;
+	struct ctf_file *file = file_of(r, s);
+	const bt_clock_snapshot *at;
+
+	if (bt_stream_class_discarded_events_have_default_clock_snapshots(
+			bt_stream_borrow_class_const(stream))) {
+		at = bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
+			message);
+		note_clock(r, s, at);
+	}
+	if (!file)
+		return -ENOMEM;
+	if (bt_message_discarded_events_get_count(message, &nr) !=
+	    BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+		r->unknown_losses++;
+		return 0;
+	}
+	return ctf_writer_lose(r->writer, file, nr);
+}
+
+/* Handles a message that is no event. */
+static int handle(struct reader *r, struct ctf_stream *s, const bt_message *message)
+{
+	const bt_clock_snapshot *at;
+	const bt_stream_class *class;
+	const bt_packet *packet;
+	uint64_t nr = 1;
+
+	switch (bt_message_get_type(message)) {
+	case BT_MESSAGE_TYPE_STREAM_BEGINNING:
+		return begin_stream(r, s, bt_message_stream_beginning_borrow_stream_const(message));
+	case BT_MESSAGE_TYPE_PACKET_BEGINNING:
+		packet = bt_message_packet_beginning_borrow_packet_const(message);
+		class = bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet));
+		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(class)) {
+			at = bt_message_packet_beginning_borrow_default_clock_snapshot_const(
+				message);
+			note_clock(r, s, at);
+		}
+		return begin_packet(r, s, packet);
+	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+		return lose_events(r, s, message);
+	case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+		bt_message_discarded_packets_get_count(message, &nr);
+		r->lost_packets += nr;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void drop_messages(struct ctf_stream *s)
+{
+	while (s->at < s->nr)
+		bt_message_put_ref(s->messages[s->at++]);
+}
+
+/* Gets the next batch. Returns 1; 0: the stream has ended; or -errno. */
+static int next_batch(struct reader *r, struct ctf_stream *s)
+{
+	char why[512];
+
+	s->nr = s->at = 0;
+	r->status->beat++;
+	switch (bt_message_iterator_next(s->iterator, &s->messages, &s->nr)) {
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+		return 1;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+		return 0;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
+		return 1;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_MEMORY_ERROR:
+		bt_current_thread_clear_error();
+		return -ENOMEM;
+	default:
+		break;
+	}
+	take_error(why, sizeof(why));
+	if (!r->job->salvage)
+		return ctf_fail(r->status, -EBADMSG, "channel %s: damaged or cut off: %s; use"
+				" --salvage to merge what is readable", s->channel, why);
+	ctf_note(r->status, "channel %s: damaged or cut off: %s; what is before is merged",
+		 s->channel, why);
+	r->damaged++;
+	return 0;
+}
+
+/* Goes on to the stream's next event, and converts its time. Returns 1; 0: there is none; or
+ * -errno. */
+static int next_event(struct reader *r, struct ctf_stream *s)
+{
+	const bt_clock_snapshot *snapshot;
+	const bt_message *message;
+	int ret;
+
+	for (;;) {
+		while (s->at == s->nr) {
+			ret = next_batch(r, s);
+			if (ret <= 0)
+				return ret;
+		}
+		message = s->messages[s->at];
+		if (bt_message_get_type(message) == BT_MESSAGE_TYPE_EVENT)
+			break;
+		ret = handle(r, s, message);
+		bt_message_put_ref(message);
+		s->at++;
+		if (ret)
+			return ret;
+	}
+	snapshot = bt_message_event_borrow_default_clock_snapshot_const(message);
+	ret = file_of(r, s) ? ctf_time_of(&r->node, s->clock, bt_clock_snapshot_get_value(snapshot),
+					  &s->time) : -ENOMEM;
+	return ret ? ret : 1;
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static int take_events(struct reader *r)
+{
+	const bt_event *event;
+	struct ctf_stream *s;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < EVENTS_PER_CALL && r->order.nr; i++) {
+		s = &r->streams[tsct_order_first(&r->order)->index];
+		event = bt_message_event_borrow_event_const(s->messages[s->at]);
+		ret = ctf_writer_event(r->writer, s->file, event, &s->time);
+		bt_message_put_ref(s->messages[s->at++]);
+		if (ret)
+			return ret;
+		r->status->done++;
+		ret = next_event(r, s);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			tsct_order_advance(&r->order, s->time.tick);
+		else
+			tsct_order_drop(&r->order);
+	}
+	return 0;
+}
+
+static int begin_all(struct reader *r)
+{
+	uint64_t i;
+	int ret;
+
+	tsct_order_init(&r->order, r->heap, (__u32)r->nr_streams);
+	for (i = 0; i < r->nr_streams; i++) {
+		ret = next_event(r, &r->streams[i]);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			tsct_order_add(&r->order, &(struct tsct_order_cursor) {
+				.key = r->streams[i].time.tick, .index = (__u32)i,
+			});
+	}
+	return 0;
+}
+
+static struct reader *reader_of(bt_self_component_sink *self)
+{
+	return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
+static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self)
+{
+	struct reader *r = reader_of(self);
+
+	if (!r->configured)
+		r->err = begin_all(r);
+	r->configured = true;
+	if (!r->err)
+		r->err = take_events(r);
+	/* What is wrong is in r->err. */
+	return r->err || !r->order.nr ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END :
+		BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+}
+
+static bt_component_class_initialize_method_status init_sink(bt_self_component_sink *self,
+	bt_self_component_sink_configuration *configuration, const bt_value *params, void *data)
+{
+	const struct reader *r = data;
+	char name[24];
+	uint64_t i;
+
+	(void)configuration;
+	(void)params;
+	bt_self_component_set_data(bt_self_component_sink_as_self_component(self), data);
+	for (i = 0; i < r->nr_streams; i++) {
+		snprintf(name, sizeof(name), "in%llu", (unsigned long long)i);
+		if (bt_self_component_sink_add_input_port(self, name, NULL, NULL))
+			return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
+	}
+	return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_component_class_sink_graph_is_configured_method_status
+configure(bt_self_component_sink *self)
+{
+	struct reader *r = reader_of(self);
+	uint64_t i;
+
+	for (i = 0; i < r->nr_streams; i++) {
+		bt_self_component_port_input *port =
+			bt_self_component_sink_borrow_input_port_by_index(self, i);
+
+		if (bt_message_iterator_create_from_sink_component(self, port,
+								   &r->streams[i].iterator))
+			return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_ERROR;
+	}
+	return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
+}
+
+/* ---- one trace ------------------------------------------------------------------------------- */
+
+/* Adds a source of the directories of a trace: path[i] for all i whose first[i] is @number. Returns
+ * the component, NULL after an error. */
+static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
+					     const bt_component_class_source *class,
+					     char *const *path, const __u32 *first, __u32 nr,
+					     __u32 number)
+{
+	const bt_component_source *source = NULL;
+	bt_value *params = bt_value_map_create(), *inputs = NULL;
+	char name[24];
+	int err = -1;
+	__u32 i;
+
+	snprintf(name, sizeof(name), "trace%u", number);
+	if (params)
+		err = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs);
+	for (i = number; i < nr && !err; i++)
+		if (first[i] == number)
+			err = bt_value_array_append_string_element(inputs, path[i]);
+	if (!err)
+		err = bt_graph_add_source_component(graph, class, name, params,
+						    BT_LOGGING_LEVEL_NONE, &source);
+	bt_value_put_ref(params);
+	if (err)
+		fail_library(r, path[number]);
+	return err ? NULL : source;
+}
+
+/* ---- damaged files --------------------------------------------------------------------------- */
+
+static bool is_readable(struct reader *r, const bt_component_class_source *class, const char *path)
+{
+	bt_graph *graph = bt_graph_create(0);
+	char *const paths[] = { (char *)path };
+	bool is = graph && add_source(r, graph, class, paths, &(__u32) { 0 }, 1, 0);
+
+	if (graph)
+		bt_graph_put_ref(graph);
+	r->err = 0;
+	r->status->why[0] = '\0';
+	r->status->beat++;
+	return is;
+}
+
+/* Cuts a file before its last packet, which begins with the bytes with which the file begins: the
+ * magic number, and the UUID if there is one. Returns false if there is none. */
+static bool cut_last_packet(const char *path)
+{
+	enum { MARK = 4 };
+	char mark[MARK], *bytes = NULL;
+	FILE *file = fopen(path, "r+e");
+	struct stat st;
+	off_t at = 0;
+	bool is = false;
+
+	if (file && !fstat(fileno(file), &st) && st.st_size > MARK &&
+	    (bytes = malloc((size_t)st.st_size)) &&
+	    fread(bytes, 1, (size_t)st.st_size, file) == (size_t)st.st_size) {
+		memcpy(mark, bytes, MARK);
+		for (at = st.st_size - MARK; at > 0 && memcmp(bytes + at, mark, MARK); at--)
+			;
+		is = at > 0 && !ftruncate(fileno(file), at);
+	}
+	if (file)
+		fclose(file);
+	free(bytes);
+	return is;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "re"), *out = fopen(to, "wxe");
+	int err = in && out ? 0 : -errno;
+	char bytes[65536];
+	size_t len;
+
+	while (!err && (len = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		if (fwrite(bytes, 1, len, out) != len)
+			err = -errno;
+	if (in)
+		fclose(in);
+	if (out && fclose(out) && !err)
+		err = -errno;
+	return err;
+}
+
+#define CUTS_MAX	16
+
+/* Copies file @name of a trace to directory @to, without what cannot be read at its end. Returns 0,
+ * or -errno. */
+static int salvage_file(struct reader *r, const bt_component_class_source *class, const char *path,
+			const char *to, const char *name)
+{
+	char from[PATH_MAX], copy[PATH_MAX];
+	bool is_cut = false;
+	int cuts = 0, err;
+
+	if ((size_t)snprintf(from, sizeof(from), "%s/%s", path, name) >= sizeof(from) ||
+	    (size_t)snprintf(copy, sizeof(copy), "%s/%s", to, name) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	err = copy_file(from, copy);
+	if (err || !strcmp(name, "metadata"))
+		return err;
+	while (!is_readable(r, class, to)) {
+		r->damaged++;
+		is_cut = cuts++ < CUTS_MAX && cut_last_packet(copy);
+		if (is_cut)
+			continue;
+		ctf_note(r->status, "%s: damaged; it is left out", name);
+		return unlink(copy) ? -errno : 0;
+	}
+	if (is_cut)
+		ctf_note(r->status, "%s: damaged or cut off in its last %d packet%s, left out",
+			 name, cuts, cuts == 1 ? "" : "s");
+	return 0;
+}
+
+/* Copies a trace that cannot be read, without what is damaged, and replaces *@all by the path of
+ * the copy. The caller removes it with all that is temporary. */
+static int salvage_trace(struct reader *r, const bt_component_class_source *class,
+			 unsigned int number, char **all)
+{
+	const char *path = *all;
+	char to[PATH_MAX];
+	struct dirent **names = NULL;
+	int nr, i, err = 0;
+	struct stat st;
+
+	if ((size_t)snprintf(to, sizeof(to), "%s.salvage%u", r->job->dir, number) >= sizeof(to))
+		return -ENAMETOOLONG;
+	nr = mkdir(to, 0700) ? -1 : scandir(path, &names, NULL, alphasort);
+	if (nr < 0)
+		err = -errno;
+	else
+		err = salvage_file(r, class, path, to, "metadata");
+	for (i = 0; i < nr; i++) {
+		char file[PATH_MAX + NAME_MAX + 2];
+
+		snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
+		if (!err && *names[i]->d_name != '.' && strcmp(names[i]->d_name, "metadata") &&
+		    !lstat(file, &st) && S_ISREG(st.st_mode))
+			err = salvage_file(r, class, path, to, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	if (!err) {
+		free(*all);
+		*all = strdup(to);
+		err = *all ? 0 : -ENOMEM;
+	}
+	return err ? ctf_fail(r->status, err, "%s: %s", to, strerror(-err)) : 0;
+}
+
+/* ---- all traces ------------------------------------------------------------------------------ */
+
+static int connect(struct reader *r, bt_graph *graph, const bt_component_source *const *sources,
+		   unsigned int nr, const bt_component_class_sink *class)
+{
+	const bt_port_output *from;
+	const bt_port_input *to;
+	const bt_component_sink *sink;
+	uint64_t at = 0, ports, i;
+	unsigned int k;
+
+	for (k = 0; k < nr; k++)
+		r->nr_streams += bt_component_source_get_output_port_count(sources[k]);
+	r->streams = calloc(r->nr_streams + 1, sizeof(*r->streams));
+	r->heap = calloc(r->nr_streams + 1, sizeof(*r->heap));
+	if (!r->streams || !r->heap)
+		return r->err = -ENOMEM;
+	if (bt_graph_add_sink_component_with_initialize_method_data(graph, class, "merge", NULL, r,
+			BT_LOGGING_LEVEL_NONE, &sink))
+		return fail_library(r, NULL);
+	for (k = 0; k < nr; k++) {
+		ports = bt_component_source_get_output_port_count(sources[k]);
+		for (i = 0; i < ports; i++, at++) {
+			from = bt_component_source_borrow_output_port_by_index_const(sources[k], i);
+			to = bt_component_sink_borrow_input_port_by_index_const(sink, at);
+			if (bt_graph_connect_ports(graph, from, to, NULL))
+				return fail_library(r, NULL);
+		}
+	}
+	return 0;
+}
+
+static int run_graph(struct reader *r, bt_graph *graph)
+{
+	int status;
+
+	if (!r->nr_streams)
+		return 0;
+	do
+		status = bt_graph_run(graph);
+	while (status == BT_GRAPH_RUN_STATUS_AGAIN);
+	if (status != BT_GRAPH_RUN_STATUS_OK && !r->err)
+		return fail_library(r, NULL);
+	return r->err;
+}
+
+static int read_traces(struct reader *r, struct ctf_paths *paths)
+{
+	bt_component_class_sink *sink_class = bt_component_class_sink_create("merge", consume);
+	const bt_component_class_source *source_class;
+	const bt_component_source **sources = calloc(paths->nr + 1, sizeof(*sources));
+	bt_graph *graph = bt_graph_create(0);
+	const bt_plugin *plugin = NULL;
+	unsigned int i, nr = 0;
+	int err = 0;
+
+	if (!sink_class || !graph || !sources)
+		return -ENOMEM;
+	bt_component_class_sink_set_initialize_method(sink_class, init_sink);
+	bt_component_class_sink_set_graph_is_configured_method(sink_class, configure);
+	if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin))
+		return ctf_fail(r->status, -ENOENT, "libbabeltrace2 has no plugin 'ctf' here;"
+				" install babeltrace2");
+	source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
+	/* A graph cannot be used any more after a source failed: what may be damaged is tried in
+	 * another one first. */
+	for (i = 0; i < paths->nr && r->job->salvage && !err; i++)
+		if (!is_readable(r, source_class, paths->path[i]))
+			err = salvage_trace(r, source_class, i, &paths->path[i]);
+	for (i = 0; i < paths->nr && !err; i++) {
+		if (paths->first[i] != i)
+			continue;
+		sources[nr] = add_source(r, graph, source_class, paths->path, paths->first,
+					 paths->nr, i);
+		err = sources[nr++] ? 0 : r->err;
+	}
+	err = err ?: connect(r, graph, sources, nr, sink_class) ?: run_graph(r, graph);
+	for (i = 0; i < r->nr_streams; i++)
+		drop_messages(&r->streams[i]);
+	/* The process ends soon; the graph's iterators refer to each other: nothing is freed. */
+	free(sources);
+	return err;
+}
+
+/* ---- the recording --------------------------------------------------------------------------- */
+
+/* Makes the UUID of the recording (RFC 9562, version 8) from the traces' metadata and the sizes of
+ * their files: a copy of a trace has the same one. */
+static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16])
+{
+	__u64 hash[2] = { 1, 2 + cluster };
+	unsigned int i, k;
+
+	for (i = 0; i < paths->nr; i++)
+		for (k = 0; k < 2; k++)
+			hash[k] = tsct_hash64(tsct_hash(hash[k], &paths->hash[i],
+							sizeof(paths->hash[i])));
+	memcpy(uuid, hash, 16);
+	uuid[6] = (uuid[6] & 0x0f) | 0x80;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+static int finish(struct reader *r)
+{
+	struct ctf_status *s = r->status;
+	struct ctf_time time;
+	int err = 0;
+
+	if (!s->done && !r->some_clock)
+		return ctf_fail(s, -ENODATA, "it has no events, and no packet with a time; leave"
+				" it out");
+	if (!s->done)
+		err = ctf_time_of(&r->node, r->some_clock, r->some_value, &time);
+	if (!s->done && !err)
+		ctf_writer_note(r->writer, &time);
+	if (r->unknown_losses)
+		ctf_note(s, "events were lost, and the trace does not state how many, at %" PRIu64
+			 " places", (uint64_t)r->unknown_losses);
+	if (r->lost_packets)
+		ctf_note(s, "%" PRIu64 " packets were lost, with an unknown number of events",
+			 (uint64_t)r->lost_packets);
+	if (r->node.unknown)
+		ctf_note(s, "%" PRIu64 " times have no error bound", (uint64_t)r->node.unknown);
+	if (r->node.ambiguous)
+		ctf_note(s, "%" PRIu64 " times are ambiguous, as CLOCK_REALTIME was set back:"
+			 " their bounds have all that they may be", (uint64_t)r->node.ambiguous);
+	if (r->node.extrapolated)
+		ctf_note(s, "%" PRIu64 " times are after the last sample of the node's clock that"
+			 " is recorded", (uint64_t)r->node.extrapolated);
+	return err ?: ctf_writer_finish(r->writer, &r->node, r->damaged || r->lost_packets ||
+					r->unknown_losses);
+}
+
+int ctf_convert(struct ctf_job *job)
+{
+	struct ctf_paths paths = { .nr = 0 };
+	struct reader r = {
+		.job = job, .status = job->status,
+		.node = { .job = job, .status = job->status },
+	};
+	__u8 uuid[16];
+	int err = ctf_find(job->path, &paths);
+
+	if (err)
+		return ctf_fail(job->status, err, "%s", strerror(-err));
+	make_uuid(&paths, job->cluster, uuid);
+	err = ctf_writer_open(job, uuid, &r.writer);
+	if (!err)
+		err = read_traces(&r, &paths);
+	if (!err)
+		err = finish(&r);
+	if (err && !*job->status->why)
+		ctf_fail(job->status, err, "%s", strerror(-err));
+	ctf_writer_free(r.writer);
+	ctf_node_free(&r.node);
+	free(r.streams);
+	free(r.heap);
+	ctf_paths_free(&paths);
+	return err;
+}
