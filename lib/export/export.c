@@ -237,7 +237,7 @@ int tsct_export_prepare(struct tsct_export *x)
 		err = number_slices(x) ?: tsct_export_pairs_find(x);
 	if (err)
 		return err;
-	err = tsct_selection_make(&x->selection, &x->filter, x->rec,
+	err = tsct_selection_make(&x->selection, &x->filter, x->rec, x->recording,
 				  TSCT_TRACE_EVENTS, false, x->why,
 				  sizeof(x->why));
 	x->from_ns = x->selection.from_ns;

@@ -95,7 +95,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
 			    limit_hides(k->rec, node, is_switch ? "sched_switch " :
 					"sched_waking ") ||
-			    (k->filter && (k->filter->nr_wheres ||
+			    (k->filter && (k->filter->nr_wheres || k->filter->nr_comms ||
 					   !tsct_filter_wants(k->filter, def))))
 				hidden |= is_switch ? TSCT_HIDDEN_SWITCHES : TSCT_HIDDEN_WAKINGS;
 		}

@@ -111,6 +111,7 @@ void tsct_filter_free(struct tsct_filter *filter)
 	free(filter->nodes);
 	free(filter->events);
 	free(filter->wheres);
+	free(filter->comms);
 	memset(filter, 0, sizeof(*filter));
 }
 
@@ -528,12 +529,12 @@ int tsct_selection_learn(struct tsct_selection *sel)
 			by_id[i] = c->defs[i] &&
 				tsct_filter_wants(sel->filter, c->defs[i]);
 	}
-	return 0;
+	return sel->where ? tsct_where_learn(sel->where) : 0;
 }
 
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
-			const struct tsct_recording *rec, unsigned int which,
+			const struct tsct_recording *rec, const char *dir, unsigned int which,
 			bool growing, char *err_text, size_t err_size)
 {
 	const __s64 begin_ns = tsct_clock_params_ns(&rec->real, rec->begin);
@@ -571,7 +572,8 @@ int tsct_selection_make(struct tsct_selection *sel,
 	err = tsct_selection_learn(sel);
 	if (err)
 		return set_error(&to, err, "out of memory");
-	return filter->nr_wheres ? tsct_where_make(sel, growing, err_text, err_size) : 0;
+	return filter->nr_wheres || filter->nr_comms ?
+		tsct_where_make(sel, dir, growing, err_text, err_size) : 0;
 }
 
 bool tsct_selection_has_at(const struct tsct_selection *sel, const struct tsct_trace_event *e)

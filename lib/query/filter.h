@@ -26,15 +26,15 @@ struct tsct_filter {
 	/* patterns of selected events, NAME or NAME/KIND, with wildcards */
 	const char **events;
 	__u32 nr_events;
-	const char **wheres;		/* conditions on fields, which all must hold */
-	__u32 nr_wheres;
+	const char **wheres, **comms;	/* conditions on fields, which all must hold; thread names */
+	__u32 nr_wheres, nr_comms;
 };
 
 /* Returns true if a filter may leave out events. */
 static inline bool tsct_filter_selects(const struct tsct_filter *f)
 {
 	return f->from || f->to || f->cpus.nr || f->threads.nr || f->nr_nodes || f->nr_events ||
-		f->nr_wheres;
+		f->nr_wheres || f->nr_comms;
 }
 
 /*
@@ -90,22 +90,26 @@ struct tsct_selection {
 	 * stream class are selected. The class of samples is the last. */
 	bool **by_id;
 	__u32 nr_classes;
-	struct tsct_where *where;	/* conditions on fields; NULL: none */
+	struct tsct_where *where;	/* conditions on fields and thread names; NULL: none */
 };
 
-/* Conditions on fields: tools/bpf, which all wings link. Returns an error text, or NULL. */
+/* These conditions: tools/bpf, which all wings link. Returns an error text, or NULL. */
 TSCT_WING const char *tsct_where_check(const char *text);
-/* Sets sel->where. Returns 0 or -errno with @err_text. */
-TSCT_WING int tsct_where_make(struct tsct_selection *sel, bool growing, char *err_text,
-			      size_t err_size);
+/* Sets sel->where. @dir: the recording, for names of threads. Returns 0 or -errno with @err_text. */
+TSCT_WING int tsct_where_make(struct tsct_selection *sel, const char *dir, bool growing,
+			      char *err_text, size_t err_size);
+/* Reads the names that a live recording has now. Returns 0 or -errno. */
+TSCT_WING int tsct_where_learn(struct tsct_where *where);
+/* Returns true if the names have that of a thread at a tick. @where may be NULL. */
+TSCT_WING bool tsct_where_has_thread(struct tsct_where *where, __u32 node, __u32 tid, __u64 tick);
 /* Returns true if each condition holds for @e or @end, the end of a span, which may be NULL. */
-TSCT_WING bool tsct_where_matches(const struct tsct_where *where, const struct tsct_trace_event *e,
+TSCT_WING bool tsct_where_matches(struct tsct_where *where, const struct tsct_trace_event *e,
 				  const struct tsct_trace_event *end);
 TSCT_WING void tsct_where_free(struct tsct_where *where);
 
 /*
  * tsct_selection_make - resolve the names and times of @filter in @rec
- * @filter, @rec: outlive the selection
+ * @filter, @rec, @dir: outlive the selection; @dir: directory of the recording
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: flag: events may be defined later, so an unknown event is not an error
  *
@@ -114,7 +118,7 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
-			const struct tsct_recording *rec, unsigned int which,
+			const struct tsct_recording *rec, const char *dir, unsigned int which,
 			bool growing, char *err_text, size_t err_size);
 
 /* tsct_selection_learn - update after new definitions in the recording; 0 or -ENOMEM */

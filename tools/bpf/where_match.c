@@ -1,16 +1,121 @@
 // SPDX-License-Identifier: MIT
-/* --where after recording: tests the conditions on events of a recording */
+/* --where and --comm after recording: tests the conditions on events of a recording */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/query/filter.h"
+#include "lib/statedump/identity.h"
 #include "tools/bpf/bpf_errors.h"
+#include "tools/common/near_name.h"
 #include "where.h"
+
+/* ---- --comm: the name of a thread at the time of an event, by the statedump ----------- */
+
+#define CACHE_BITS	8
+
+/* The last answer for a thread, which holds from its tick until another one */
+struct comm_answer {
+	__u32 node, tid;
+	__u64 from, until;	/* until: not included */
+	bool matches;
+};
+
+struct comm_match {
+	const char *dir, **names;	/* names: with wildcards */
+	__u32 nr_names;
+	struct tsct_identity identity;
+	struct comm_answer cache[1 << CACHE_BITS];
+};
+
+static bool has_any(const struct comm_match *m, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < m->nr_names; i++)
+		if (!fnmatch(m->names[i], name, 0))
+			return true;
+	return false;
+}
+
+/* Checks that a thread has the name. Returns 0 or -ENOENT. */
+static int check_name(const struct comm_match *m, const char *name)
+{
+	const char *near = NULL;
+	size_t i;
+
+	for (i = 0; i < m->identity.nr_threads; i++) {
+		if (!fnmatch(name, m->identity.threads[i].name, 0))
+			return 0;
+		if (near_name(name, m->identity.threads[i].name))
+			near = m->identity.threads[i].name;
+	}
+	if (!m->identity.nr_threads)
+		return bpf_errors_fail(-ENOENT, "--comm %s: the recording has no names of threads", name);
+	return bpf_errors_fail(-ENOENT, "--comm %s: no thread of the recording has this name%s%s%s", name,
+			       near ? "; did you mean '" : "; 'trace-ctl stat -a' lists the threads",
+			       near ?: "", near ? "'?" : "");
+}
+
+/* Reads the names that the recording has now. */
+static int comm_learn(struct comm_match *m)
+{
+	tsct_identity_free(&m->identity);
+	memset(m->cache, 0, sizeof(m->cache));
+	return tsct_identity_read(m->dir, &m->identity);
+}
+
+/* Returns 0, or -errno with bpf_errors_why(); to be freed also then */
+static int comm_make(struct comm_match **ret, const char *dir, const struct tsct_filter *filter,
+		     bool growing)
+{
+	struct comm_match *m = *ret = calloc(1, sizeof(*m));
+	__u32 i;
+	int err;
+
+	if (!m)
+		return bpf_errors_fail(-ENOMEM, "out of memory");
+	m->dir = dir;
+	m->names = filter->comms;
+	m->nr_names = filter->nr_comms;
+	err = comm_learn(m);
+	if (err)
+		return bpf_errors_fail(err, "--comm: the names of threads: %s", strerror(-err));
+	for (i = 0; i < m->nr_names && !growing && !err; i++)
+		err = check_name(m, m->names[i]);
+	return err;
+}
+
+/* Returns true if the thread has one of the names at a tick; not if its name is unknown. */
+static bool comm_has(struct comm_match *m, __u32 node, __u32 tid, __u64 tick)
+{
+	struct comm_answer *a = &m->cache[(tid + node) % (1 << CACHE_BITS)];
+	const struct tsct_identity_thread *who;
+
+	if (a->node == node && a->tid == tid && a->from <= tick && tick < a->until)
+		return a->matches;
+	/* Events of the idle thread have the tid 0, which has no name. */
+	who = tid ? tsct_identity_find(&m->identity, node, tid, tick) : NULL;
+	*a = (struct comm_answer) {
+		.node = node, .tid = tid, .from = tick, .matches = who && has_any(m, who->name),
+		.until = who ? tsct_identity_until(&m->identity, who, tick) : tick,
+	};
+	return a->matches;
+}
+
+static void comm_free(struct comm_match *m)
+{
+	if (m)
+		tsct_identity_free(&m->identity);
+	free(m);
+}
+
+/* ---- --where ------------------------------------------------------------------------- */
 
 struct tsct_where {
 	struct where_list list;
+	struct comm_match *comms;	/* NULL: threads of any names */
 };
 
 const char *tsct_where_check(const char *text)
@@ -49,7 +154,8 @@ static int find_events(struct where *where, const struct tsct_selection *sel)
 			       *where->near ? "'?" : "");
 }
 
-int tsct_where_make(struct tsct_selection *sel, bool growing, char *why, size_t size)
+int tsct_where_make(struct tsct_selection *sel, const char *dir, bool growing, char *why,
+		    size_t size)
 {
 	struct tsct_where *w = sel->where = calloc(1, sizeof(*w));
 	int err = w ? 0 : -ENOMEM;
@@ -59,9 +165,25 @@ int tsct_where_make(struct tsct_selection *sel, bool growing, char *why, size_t 
 		err = where_parse(sel->filter->wheres[i], &w->list);
 	for (i = 0; !err && !growing && i < w->list.nr; i++)
 		err = find_events(&w->list.where[i], sel);
-	if (err)
+	if (err) {
 		snprintf(why, size, "--where: %s", w ? bpf_errors_why() : strerror(ENOMEM));
+		return err;
+	}
+	if (sel->filter->nr_comms)
+		err = comm_make(&w->comms, dir, sel->filter, growing);
+	if (err)
+		snprintf(why, size, "%s", bpf_errors_why());
 	return err;
+}
+
+int tsct_where_learn(struct tsct_where *w)
+{
+	return w->comms ? comm_learn(w->comms) : 0;
+}
+
+bool tsct_where_has_thread(struct tsct_where *w, __u32 node, __u32 tid, __u64 tick)
+{
+	return !w || !w->comms || comm_has(w->comms, node, tid, tick);
 }
 
 /* Compares integers; fields and values may be of 64 bits with or without a sign. */
@@ -107,12 +229,14 @@ static bool holds(const struct where *where, const struct tsct_trace_event *e)
 		       (__int128)where->number);
 }
 
-bool tsct_where_matches(const struct tsct_where *w, const struct tsct_trace_event *e,
+bool tsct_where_matches(struct tsct_where *w, const struct tsct_trace_event *e,
 			const struct tsct_trace_event *end)
 {
 	const struct where *where = w->list.where, *last = where + w->list.nr;
 	bool any;
 
+	if (w->comms && !comm_has(w->comms, e->node, e->tid, e->tick))
+		return false;
 	while (where < last) {
 		/* Alternatives follow each other. */
 		for (any = false; ; where++) {
@@ -129,5 +253,6 @@ bool tsct_where_matches(const struct tsct_where *w, const struct tsct_trace_even
 
 void tsct_where_free(struct tsct_where *w)
 {
+	comm_free(w->comms);
 	free(w);
 }

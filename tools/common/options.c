@@ -149,7 +149,7 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 /* ---- event filter -------------------------------------------------------- */
 
 /* Keys of the filter options, above the keys of commands, which begin at 256 */
-enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT, KEY_WHERE };
+enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT, KEY_WHERE, KEY_COMM };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Event filter; an event must match all options:", 1 },
@@ -164,6 +164,8 @@ static const struct argp_option options[] = {
 	{ "tid", KEY_TID, "LIST", 0, "select events of the threads with these "
 	  "IDs", 1 },
 	{ "thread", KEY_TID, NULL, OPTION_ALIAS, NULL, 1 },
+	{ "comm", KEY_COMM, "NAME", 0, "select events of threads that have this name then; it may"
+	  " have wildcards; may be repeated", 1 },
 	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "select events by name (and "
 	  "kind); may be repeated", 1 },
 	{ "where", KEY_WHERE, "CONDITION", 0, "select events by fields, as with record; may be"
@@ -247,6 +249,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--where: %s", tsct_where_check ? tsct_where_check(arg) :
 				   "this trace-ctl was built without wings");
 		check_memory(state, "--where", tsct_filter_add(&f->wheres, &f->nr_wheres, arg));
+		break;
+	case KEY_COMM:
+		if (!tsct_where_make)
+			argp_error(state, "--comm: this trace-ctl was built without wings");
+		add_name(state, "--comm", arg, &f->comms, &f->nr_comms);
 		break;
 	case KEY_EVENT:
 		add_name(state, "--event", arg, &f->events, &f->nr_events);

@@ -143,7 +143,7 @@ static bool is_sync_missing(const struct dump *d)
 
 	if (d->sync)
 		return false;
-	err = tsct_selection_make(&all, &d->filter, d->rec, TSCT_TRACE_EVENTS |
+	err = tsct_selection_make(&all, &d->filter, d->rec, d->dir, TSCT_TRACE_EVENTS |
 				  TSCT_TRACE_SAMPLES, false, why, sizeof(why));
 	tsct_selection_free(&all);
 	return !err;
@@ -154,7 +154,7 @@ static int select_events(struct dump *d)
 	char why[256];
 	int err;
 
-	err = tsct_selection_make(&d->selection, &d->filter, d->rec, items_of(d),
+	err = tsct_selection_make(&d->selection, &d->filter, d->rec, d->dir, items_of(d),
 				  d->follow && !d->rec->complete, why,
 				  sizeof(why));
 	if (!err)

@@ -443,7 +443,7 @@ static int cmd_stat(int argc, char **argv)
 	}
 	s.rec = tsct_trace_recording(s.trace);
 	s.filtered = tsct_filter_selects(&s.filter);
-	if (tsct_selection_make(&s.selection, &s.filter, s.rec, TSCT_TRACE_EVENTS, false, why,
+	if (tsct_selection_make(&s.selection, &s.filter, s.rec, s.dir, TSCT_TRACE_EVENTS, false, why,
 				sizeof(why))) {
 		ctl_error("%s", why);
 		goto free_selection;

@@ -148,6 +148,7 @@ class Recording:
                 "+1.5" (s since the begin) or "2026-01-31T12:30Z"
     node        a node's name or number, or a list of them
     cpu, tid    numbers, or a text such as "0-3,8"
+    comm        events of threads that have this name then, with wildcards; or a list of names
 
     `where` is a condition of SQL on the columns of the table that is read.
     """
@@ -206,7 +207,7 @@ class Recording:
     def _rows(self, kind: Any, sql: str, filters: Dict[str, Filter]) -> Rows[Any]:
         command = [self._trace_ctl, "query", "--quiet", "--json=exact"]
         options = {"name": "--event", "start": "--from", "to": "--to", "node": "--node",
-                   "cpu": "--cpu", "tid": "--tid"}
+                   "cpu": "--cpu", "tid": "--tid", "comm": "--comm"}
         for key, option in options.items():
             values = filters.get(key)
             if values is not None:

@@ -216,8 +216,8 @@ int compare_collect(struct compare_side *side)
 	err = tsct_export_prepare(x);
 	side->begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 	err = err ?: tsct_selection_make(&side->selection, &side->where,
-					 tsct_trace_recording(x->trace), TSCT_TRACE_EVENTS, false,
-					 x->why, sizeof(x->why));
+					 tsct_trace_recording(x->trace), x->recording,
+					 TSCT_TRACE_EVENTS, false, x->why, sizeof(x->why));
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
 	return err ?: estimate_all(side);
 }

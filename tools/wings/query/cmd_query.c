@@ -574,7 +574,7 @@ static int run(struct query_job *j)
 	int ret;
 
 	j->q.rec = tsct_trace_recording(j->q.trace);
-	if (tsct_selection_make(&j->q.selection, &j->q.filter, j->q.rec, TSCT_TRACE_EVENTS, false, why,
+	if (tsct_selection_make(&j->q.selection, &j->q.filter, j->q.rec, j->q.dir, TSCT_TRACE_EVENTS, false, why,
 				sizeof(why)))
 		return ctl_fail(EXIT_FAILED, "%s", why);
 	ret = open_recording(&j->q) ?: open_sqlite(&j->q);

@@ -203,6 +203,7 @@ static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 {
 	const struct tsct_filter_ranges *threads = &scan->q->filter.threads;
 	const struct query_want *want = &scan->want;
+	struct tsct_where *where = scan->q->selection.where;
 	int ret;
 
 	for (;;) {
@@ -216,7 +217,9 @@ static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 		if (!scan->numbers[s->class][s->id - TSCT_ID_FIRST] || s->event.tick < want->from ||
 		    (want->tid >= 0 && want->tid != s->event.tid) ||
 		    (scan->wanted && !scan->wanted[s->class][s->id - TSCT_ID_FIRST]) ||
-		    (threads->nr && !tsct_filter_in(threads, s->event.tid)))
+		    (threads->nr && !tsct_filter_in(threads, s->event.tid)) ||
+		    (where && !tsct_where_has_thread(where, s->event.node, s->event.tid,
+						     s->event.tick)))
 			continue;
 		return 1;
 	}

@@ -10,18 +10,24 @@
 
 /* ---- threads and processes --------------------------------------------- */
 
-/* Returns true if --tid selects the thread, or a thread of the process. */
+static bool wants_state(const struct query *q, const struct tsct_identity_thread *s)
+{
+	return tsct_filter_in(&q->filter.threads, s->state.tid) &&
+		tsct_where_has_thread(q->selection.where, s->node, s->state.tid, s->tick);
+}
+
+/* Returns true if --tid and --comm select the state of a thread, or of a thread of the process. */
 static bool wants_thread(const struct query *q, const struct tsct_identity_thread *s, bool process)
 {
 	const struct tsct_identity *all = &q->identity;
 	const struct tsct_identity_thread *t = all->threads;
 
-	if (!process || !q->filter.threads.nr)
-		return tsct_filter_in(&q->filter.threads, s->state.tid);
+	if (!process || !(q->filter.threads.nr || q->filter.nr_comms))
+		return wants_state(q, s);
 	for (; t < all->threads + all->nr_threads; t++)
 		if (t->node == s->node && t->state.tgid == s->state.tgid &&
 		    t->from <= s->until && t->until >= s->from &&
-		    tsct_filter_in(&q->filter.threads, t->state.tid))
+		    wants_state(q, t))
 			return true;
 	return false;
 }

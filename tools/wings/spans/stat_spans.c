@@ -145,7 +145,7 @@ int stat_spans(struct stat_figures *f)
 	x->closed = count_span;
 	f->rec = s->figures.rec = tsct_trace_recording(f->trace);
 	err = tsct_export_prepare(x);
-	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, TSCT_TRACE_EVENTS, false,
+	err = err ?: tsct_selection_make(&s->selection, &s->where, f->rec, f->dir, TSCT_TRACE_EVENTS, false,
 					 x->why, sizeof(x->why));
 	if (!err && check_by(s))
 		goto free_spans;
