@@ -13,11 +13,16 @@ struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 no
 {
 	const __u64 of_node = (__u64)node << 32 | tid;
 	const __u64 of_tid = (__u64)(tid ? 0 : cpu) << 32 | generation;
-	const __u32 at = tsct_index_find(&t->index, of_node, of_tid);
-	struct tsct_thread *thread;
+	struct tsct_thread **recent = &t->recent[tid % 64], *thread = *recent;
+	__u32 at;
 
+	/* A thread has many events, one after the other; idle threads differ by CPU. */
+	if (thread && tid && thread->tid == tid && thread->node == node &&
+	    thread->generation == generation)
+		return thread;
+	at = tsct_index_find(&t->index, of_node, of_tid);
 	if (at != TSCT_INDEX_NONE)
-		return t->all[at];
+		return *recent = t->all[at];
 	if (t->nr == THREADS_MAX || !tsct_array_next(&t->all, t->nr, sizeof(thread)))
 		return NULL;
 	thread = calloc(1, sizeof(*thread));

@@ -51,8 +51,7 @@ static bool by_text(const struct span_figures *f, const struct tsct_closed_span 
 	return true;
 }
 
-/* Returns the group of a span; NULL: out of memory. */
-static struct span_group *find_group(struct span_figures *f, const struct tsct_closed_span *span)
+static struct span_group *look_up(struct span_figures *f, const struct tsct_closed_span *span)
 {
 	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct span_group group = { .is_call = span->is_call, .compat = compat };
@@ -84,6 +83,26 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	}
 	f->groups[f->nr_groups] = group;
 	return &f->groups[f->nr_groups++];
+}
+
+/* Returns the group of a span; NULL: out of memory. */
+static struct span_group *find_group(struct span_figures *f, const struct tsct_closed_span *span)
+{
+	const size_t at = ((uintptr_t)span->name >> 4) % (sizeof(f->recent) / sizeof(*f->recent));
+	struct span_group *g;
+
+	/* The name of a call that is not known is not at an address of its own. */
+	if (f->by || (span->is_call && !span->call))
+		return look_up(f, span);
+	if (f->recent[at].name == span->name && f->recent[at].call == span->call)
+		return &f->groups[f->recent[at].group];
+	g = look_up(f, span);
+	if (g) {
+		f->recent[at].name = span->name;
+		f->recent[at].call = span->call;
+		f->recent[at].group = (__u32)(g - f->groups);
+	}
+	return g;
 }
 
 /* Sets the bound of a span's length, if its ends are on two nodes. */

@@ -39,6 +39,8 @@ struct span_figures {
 	struct span_group *groups;
 	__u32 nr_groups;
 	struct tsct_index index;
+	/* by address of the name: the name that was found last, and its group */
+	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 
 /* Counts a span of the stream of closed spans. Returns 0 or -ENOMEM. */

@@ -18,10 +18,17 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	struct strip s = { .type = type, .row = row, .def = def, .field = field };
 	const bool values = type == STRIP_COUNTER;
 	const __u64 a = (__u64)type << 32 | row, b = (__u64)def << 32 | field;
-	const __u32 at = tsct_index_find(&all->index, a, b);
+	__u32 *recent = &all->recent[(row * 31 + def * 7 + field + type) % 256], at = *recent - 1;
+	struct strip *found = *recent ? &all->all[at] : NULL;
 
-	if (at != TSCT_INDEX_NONE)
+	if (found && found->type == type && found->row == row && found->def == def &&
+	    found->field == field)
+		return found;
+	at = tsct_index_find(&all->index, a, b);
+	if (at != TSCT_INDEX_NONE) {
+		*recent = at + 1;
 		return &all->all[at];
+	}
 	if (all->nr >= STRIPS_MAX && (values || type == STRIP_STATE)) {
 		errno = ENOSPC;	/* different counters or states cannot share a strip */
 		return NULL;

@@ -143,6 +143,7 @@ struct strips {
 	struct strip *all;
 	__u32 nr;
 	struct tsct_index index;	/* index in `all` by type, row, definition, field */
+	__u32 recent[256];		/* index in `all` of a strip that was found last, plus 1 */
 };
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER, STRIP_STATE };
