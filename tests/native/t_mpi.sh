@@ -54,7 +54,7 @@ has_known_waits() {	# MODE WANTED
 import json, sys
 waits = json.load(sys.stdin)["mpi_waits"]
 long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 1e9)
-wanted = sorted(eval(sys.argv[1]))
+wanted = sorted(eval(f"({sys.argv[1]})"))
 for w in waits:
     if w["max_ns"] > 20e9 or w["unknown"]:
         sys.exit(f"{w}: not 2 s")
