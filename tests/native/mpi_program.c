@@ -9,7 +9,7 @@
  * one tag; groups: communicators and intercommunicators; abort: the last process calls
  * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
  * MPI_Finalize; error: sends to no rank; spawn: one more process; ring N: N times around; waits [US]: known waits of US
- * us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
+ * us, or 200 ms, on 4 ranks; late US: others of them; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -580,6 +580,44 @@ static void waits(int long_us)
 	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* The same for nonblocking sends, probes, and nonblocking collective calls */
+static void late_ones(int long_us)
+{
+	MPI_Message message;
+	MPI_Request request;
+	MPI_Status status;
+	int i;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank) {
+		MPI_Issend(out, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		usleep(long_us);
+		MPI_Recv(in, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 2) {
+		MPI_Probe(3, 2, MPI_COMM_WORLD, &status);
+		MPI_Recv(in, 1, MPI_INT, 3, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Mprobe(3, 3, MPI_COMM_WORLD, &message, &status);
+		MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+	} else if (rank == 3) {
+		for (i = 2; i < 4; i++) {
+			usleep(long_us);
+			MPI_Send(out, 1, MPI_INT, 2, i, MPI_COMM_WORLD);
+		}
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (i = 0; i < 2; i++) {
+		if (rank == i)
+			usleep(long_us);
+		if (i)
+			MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		else
+			MPI_Ibarrier(MPI_COMM_WORLD, &request);
+		MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+	}
+}
+
 /* ---- the rest --------------------------------------------------------------- */
 
 static void around_world(int times)
@@ -658,6 +696,8 @@ int main(int argc, char **argv)
 		groups();
 	} else if (!strcmp(mode, "waits")) {
 		waits(argc > 2 ? atoi(argv[2]) : 200000);
+	} else if (!strcmp(mode, "late")) {
+		late_ones(atoi(argv[2]));
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {
