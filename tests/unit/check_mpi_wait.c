@@ -12,7 +12,8 @@ enum {
 	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
 	FINALIZE_BEGIN, FINALIZE_END, RECEIVED, ISENT, COMPLETE, IBARRIER_BEGIN, IBARRIER_END,
 	IALLREDUCE_BEGIN, PROBE_BEGIN, PROBE_END, PROBED_RECEIVED, MPROBE_BEGIN, MPROBE_END,
-	REQUEST, REQUEST_RECEIVED, SENT_TO, TEST_BEGIN, TEST_END, IPROBE_BEGIN, IPROBE_END, EVENTS
+	REQUEST, REQUEST_RECEIVED, SENT_TO, TEST_BEGIN, TEST_END, IPROBE_BEGIN, IPROBE_END,
+	WTIME_BEGIN, WTIME_END, EVENTS
 };
 
 #define RANKS_MAX	16
@@ -65,6 +66,8 @@ static void begin(void)
 		[TEST_END] = { "MPI_Test", TSCT_KIND_END, "count:u64" },
 		[IPROBE_BEGIN] = { "MPI_Iprobe", TSCT_KIND_BEGIN, "comm:u64" },
 		[IPROBE_END] = { "MPI_Iprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[WTIME_BEGIN] = { "MPI_Wtime", TSCT_KIND_BEGIN, "" },
+		[WTIME_END] = { "MPI_Wtime", TSCT_KIND_END, "" },
 		[REQUEST] = { "mpi_request", TSCT_KIND_INSTANT, "request:u64" },
 		[REQUEST_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				       "number:u64, request:u64" },
@@ -413,7 +416,7 @@ static void poll_iprobe(__u64 tick, __s32 source)
 }
 
 /* In a loop of calls that do not wait, the time inside of them counts, until the send of the
- * message that ends the loop began. Another call ends the loop, too. */
+ * message that ends the loop began. Another call ends the loop, too, except MPI_Wtime. */
 TEST(polls)
 {
 	__u32 i;
@@ -421,6 +424,8 @@ TEST(polls)
 	start(2);
 	of_call = "MPI_Test";
 	poll_test(100, 0);
+	add(112, 1, WTIME_BEGIN, 0, 0);
+	add(113, 1, WTIME_END, 0, 0);
 	poll_test(120, 0);
 	add(140, 1, TEST_BEGIN, 0, 0);
 	add(145, 0, SEND_BEGIN, 0, 0);

@@ -175,7 +175,7 @@ static bool is_one_of(const char *name, const char *const *calls)
 	return false;
 }
 
-/* Returns the role of an event, with flags. */
+/* Returns the role of an event, with flags. MPI_Wtime has none: it ends no loop of polls. */
 static __u8 role_of(const struct tsct_event_def *def)
 {
 	struct tsct_event_def blocking = *def;
@@ -183,6 +183,8 @@ static __u8 role_of(const struct tsct_event_def *def)
 
 	if (role != TSCT_MPI_ROLE_CALL)
 		return role;
+	if (!strcmp(def->name, "MPI_Wtime"))
+		return TSCT_MPI_ROLE_NONE;
 	if (is_one_of(def->name, probes) || is_one_of(def->name, polls))
 		return role | (is_one_of(def->name, probes) ? PROBE : 0) |
 			(is_one_of(def->name, polls) ? POLL : 0);
