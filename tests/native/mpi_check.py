@@ -5,7 +5,8 @@
 Every begin of a call has its end; every message has both ends, which agree about
 communicator, ranks, tag and length, and is received after it was sent; the members of a
 communicator agree about it, and number its collective calls alike; a nonblocking send or
-collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is a directory of mpi_counter.sh: its counts are the same.
+collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is
+a directory of mpi_counter.sh: its counts are the same.
 
 OPEN=1: calls may have no end, and messages no receive, as in a program that was aborted.
 """

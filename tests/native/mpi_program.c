@@ -5,8 +5,8 @@
  * a receiver that gives them other numbers than the sender is found out.
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; requests: those of sends and collective calls; freed: those of receives; threads:
- * MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
+ * than they were posted, and cancels; requests: those of sends and collective calls; freed: those of
+ * receives; threads: MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
  * intercommunicators; abort: the last process calls MPI_Abort; abort kill|exit [RANK]: it, or
  * RANK, kills itself, or exits without MPI_Finalize; error: sends to no rank; spawn: one more
  * process; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4 ranks; late

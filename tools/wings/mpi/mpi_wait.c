@@ -536,7 +536,8 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		.may_wait = is_one_of(t->call, blocking_sends),
 		.completes = w->has_completions && tsct_value_integer_of(e, "request"),
 	};
-	at = tsct_index_get(&w->ranks, w->threads[thread].job, (__u32)tsct_value_integer_of(e, "world"));
+	at = tsct_index_get(&w->ranks, w->threads[thread].job,
+			    (__u32)tsct_value_integer_of(e, "world"));
 	loop = at ? &w->threads[*at - 1].loop : NULL;
 	if (loop && loop->call)
 		message->polled = polled_until(loop, tsct_span_last(&w->calls, (__u32)*at - 1),
@@ -648,7 +649,8 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 		w->mismatched++;
 	} else if (message && t && !tsct_value_integer_of(e, "late_ns")) {
 		sent = moment_until(&message->begin, e->tick);
-		if (probe && sent.tick <= tsct_add_saturating(probe->end, bound(&sent, &probe->begin))) {
+		if (probe && sent.tick <= tsct_add_saturating(probe->end,
+							      bound(&sent, &probe->begin))) {
 			sent = moment_until(&sent, probe->end);
 			if (message->loop && message->loop == probe->loop)
 				add_part(&probe->now, TSCT_MPI_LATE_SENDER, &probe->loop_begin,
@@ -656,8 +658,8 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 			else
 				add_length(&probe->now, TSCT_MPI_LATE_SENDER, &probe->begin, &sent);
 		} else if (message->loop && loop->call && message->loop == loop->number) {
-			err = add_wait_since(w, t, thread, TSCT_MPI_LATE_SENDER, &loop->begin, &sent,
-					     message->polled);
+			err = add_wait_since(w, t, thread, TSCT_MPI_LATE_SENDER, &loop->begin,
+					     &sent, message->polled);
 		} else {
 			err = add_wait(w, t, thread, TSCT_MPI_LATE_SENDER, &sent);
 		}
@@ -904,7 +906,8 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		continue_loop(w, &t->loop, call);
 		if (role & PROBE)
 			call->comm = (__u64)tsct_value_integer_of(e, "comm");
-		return is_of(role, TSCT_MPI_ROLE_BARRIER) || is_of(role, TSCT_MPI_ROLE_COLL_ALL2ALL) ?
+		return is_of(role, TSCT_MPI_ROLE_BARRIER) ||
+			is_of(role, TSCT_MPI_ROLE_COLL_ALL2ALL) ?
 			note_collective(w, e, thread, call, role) : 0;
 	}
 }
