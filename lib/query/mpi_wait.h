@@ -10,6 +10,7 @@
  *	collective	a process began another call, in which each process needs all other
  *			processes, before the last process did
  *
+ * In a loop of calls that do not wait, such as MPI_Test, the time inside of them is one wait.
  * The wait of a nonblocking collective call is that of the call that completes it.
  *
  * A call that waits for several messages is one wait, the longest of them. No wait is longer

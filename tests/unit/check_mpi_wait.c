@@ -12,7 +12,8 @@ enum {
 	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
 	FINALIZE_BEGIN, FINALIZE_END, RECEIVED, ISENT, COMPLETE, IBARRIER_BEGIN, IBARRIER_END,
 	IALLREDUCE_BEGIN, PROBE_BEGIN, PROBE_END, PROBED_RECEIVED, MPROBE_BEGIN, MPROBE_END,
-	REQUEST, REQUEST_RECEIVED, EVENTS
+	REQUEST, REQUEST_RECEIVED, SENT_TO, TEST_BEGIN, TEST_END, IPROBE_BEGIN, IPROBE_END,
+	WTIME_BEGIN, WTIME_END, EVENTS
 };
 
 #define RANKS_MAX	16
@@ -53,13 +54,21 @@ static void begin(void)
 		[COMPLETE] = { "mpi_complete", TSCT_KIND_INSTANT, "number:u64, request:u64" },
 		[IBARRIER_BEGIN] = { "MPI_Ibarrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[IBARRIER_END] = { "MPI_Ibarrier", TSCT_KIND_END, "" },
-		[IALLREDUCE_BEGIN] = { "MPI_Iallreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
+		[IALLREDUCE_BEGIN] = { "MPI_Iallreduce_c", TSCT_KIND_BEGIN,
+				       "number:u64, comm:u64" },
 		[PROBE_BEGIN] = { "MPI_Probe", TSCT_KIND_BEGIN, "comm:u64" },
 		[PROBE_END] = { "MPI_Probe", TSCT_KIND_END, "source:s32, tag:s32" },
 		[PROBED_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				      "number:u64, source:s32, tag:s32" },
 		[MPROBE_BEGIN] = { "MPI_Mprobe", TSCT_KIND_BEGIN, "comm:u64" },
 		[MPROBE_END] = { "MPI_Mprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[SENT_TO] = { "mpi_message", TSCT_KIND_SEND, "number:u64, world:u64" },
+		[TEST_BEGIN] = { "MPI_Test", TSCT_KIND_BEGIN, "" },
+		[TEST_END] = { "MPI_Test", TSCT_KIND_END, "count:u64" },
+		[IPROBE_BEGIN] = { "MPI_Iprobe", TSCT_KIND_BEGIN, "comm:u64" },
+		[IPROBE_END] = { "MPI_Iprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[WTIME_BEGIN] = { "MPI_Wtime", TSCT_KIND_BEGIN, "" },
+		[WTIME_END] = { "MPI_Wtime", TSCT_KIND_END, "" },
 		[REQUEST] = { "mpi_request", TSCT_KIND_INSTANT, "request:u64" },
 		[REQUEST_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				       "number:u64, request:u64" },
@@ -384,6 +393,83 @@ TEST(probe)
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
 	of_call = "MPI_Probe";
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
+}
+
+static void send_to_1(__u64 tick, __u64 number)
+{
+	add(tick, 0, SEND_BEGIN, 0, 0);
+	add(tick + 2, 0, SENT_TO, number, 1);
+	add(tick + 2, 0, SEND_END, 0, 0);
+}
+
+static void poll_test(__u64 tick, __u64 received)
+{
+	add(tick, 1, TEST_BEGIN, 0, 0);
+	if (received)
+		add(tick + 9, 1, RECEIVED, received, 0);
+	add(tick + 10, 1, TEST_END, !!received, 0);
+}
+
+static void poll_iprobe(__u64 tick, __s32 source)
+{
+	add(tick, 1, IPROBE_BEGIN, 0, 0);
+	add(tick + 10, 1, IPROBE_END, 4ULL << 32 | (__u32)source, 0);
+}
+
+/* In a loop of calls that do not wait, the time inside of them counts, until the send of the
+ * message that ends the loop began. Another call ends the loop, too, except MPI_Wtime. */
+TEST(polls)
+{
+	__u32 i;
+
+	start(2);
+	of_call = "MPI_Test";
+	poll_test(100, 0);
+	add(112, 1, WTIME_BEGIN, 0, 0);
+	add(113, 1, WTIME_END, 0, 0);
+	poll_test(120, 0);
+	add(140, 1, TEST_BEGIN, 0, 0);
+	add(145, 0, SEND_BEGIN, 0, 0);
+	add(150, 1, TEST_END, 0, 0);
+	add(151, 0, SENT_TO, 11, 1);
+	add(152, 0, SEND_END, 0, 0);
+	poll_test(160, 11);
+	ck_assert_uint_eq(expect(1, TSCT_MPI_LATE_SENDER, 1, 25, 0).max, 25);
+	poll_test(200, 0);
+	add(212, 1, START_BEGIN, 0, 0);
+	add(213, 1, START_END, 0, 0);
+	add(220, 1, TEST_BEGIN, 0, 0);
+	send_to_1(225, 12);
+	add(229, 1, RECEIVED, 12, 0);
+	add(230, 1, TEST_END, 1, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
+	send_to_1(300, 13);
+	poll_test(310, 0);
+	poll_test(330, 13);
+	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
+	for (i = 0; i < 100; i++)
+		poll_test(1000 + 20 * i, 0);
+	send_to_1(2995, 14);
+	poll_test(3000, 14);
+	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 0);
+	error = 8;
+	poll_test(3100, 0);
+	send_to_1(3115, 15);
+	poll_test(3120, 15);
+	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 1);
+
+	of_call = "MPI_Iprobe";
+	error = 0;
+	poll_iprobe(4000, -2);
+	poll_iprobe(4020, -2);
+	send_to_1(4030, 16);
+	poll_iprobe(4040, 0);
+	add(4060, 1, RECV_BEGIN, 0, 0);
+	add(4061, 1, PROBED_RECEIVED, 16, 4ULL << 32);
+	add(4062, 1, RECV_END, 0, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 20, 0);
+	of_call = "MPI_Recv";
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
 }
 
 /* Nonblocking collective calls: the wait is that of the call that completes them, for the last

@@ -29,12 +29,21 @@ const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 /* Send calls that may wait for the receive, and for nothing else */
 static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
-/* Calls that wait for a message, which is received later */
-static const char *const probes[] = { "MPI_Probe", "MPI_Mprobe", NULL };
+/* Calls that find a message, which is received later */
+static const char *const probes[] = {
+	"MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe", NULL
+};
 
-/* Flag of the role of a nonblocking collective call, such as MPI_Ibarrier. Its other bits are the
- * role of the blocking call. */
+/* Calls that do not wait, but are called again and again until they find a message */
+static const char *const polls[] = {
+	"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", NULL
+};
+
+/* Flags of the role of a call. NONBLOCKING: a collective one, such as MPI_Ibarrier, whose other
+ * bits are the role of the blocking one; PROBE, POLL: one of probes, one of polls */
 #define NONBLOCKING	0x80
+#define PROBE		0x40
+#define POLL		0x20
 
 /* The moment at which a call began: tick, its bound, and the number of its recording: others of
  * the same node may have times of their own */
@@ -43,10 +52,21 @@ struct moment {
 	__u32 node;
 };
 
+/* A loop of calls of one name, one of polls, that have not found a message yet */
+struct poll_loop {
+	const char *call;	/* NULL: the thread is in no loop */
+	struct moment begin;
+	__u64 number;		/* among all loops, from 1 */
+	__u64 polled;		/* total length of the calls that have ended, ticks */
+	__u32 nr;		/* number of these calls */
+	struct { __u64 begin, end; } latest[32];	/* of them, call i is at i % 32 */
+};
+
 struct mpi_thread {
 	__u64 job;
 	__s32 rank;
 	bool finalized;		/* flag: MPI_Finalize has ended in this thread */
+	struct poll_loop loop;
 };
 
 /*
@@ -61,6 +81,8 @@ struct call_wait {
 	const char *call;
 	struct moment begin;
 	__u64 end;		/* tick of the call's end; 0: it has not ended */
+	__u64 loop;		/* of a probe: number of the loop that it ended; 0: none */
+	struct moment loop_begin;
 	struct wait_length {
 		enum tsct_mpi_wait_kind kind;
 		__u64 length;	/* ticks; 0: no wait is longer than its bound */
@@ -73,6 +95,7 @@ struct call_wait {
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
+	__u8 role;		/* with flags, see role_of() */
 	struct moment begin;
 	struct call_wait *wait;	/* NULL: the call has not waited, by now */
 	__u64 comm;		/* of a probe: id of the communicator */
@@ -94,6 +117,9 @@ struct sent_message {
 	bool may_wait;		/* flag: the call is one of blocking_sends */
 	bool completes;		/* flag: the send is nonblocking, and its completion is recorded */
 	struct call_wait *completed;	/* call that completed the send; NULL: none by now */
+	/* Loop in which the receiver was when the send began; 0: in none; and the time that it
+	 * had spent inside the loop's calls by then, ticks */
+	__u64 loop, polled;
 };
 
 /* A collective call that some members have begun, but not all; or a nonblocking one that some
@@ -129,6 +155,8 @@ struct tsct_mpi_waits {
 	struct call_wait *waiting;	/* list of all struct call_wait */
 	bool has_completions;	/* flag: the recording has completions of nonblocking calls */
 	__u32 nr_members;			/* members of all unfinished collective calls */
+	struct tsct_index ranks;	/* key: job, rank; value: thread + 1 */
+	__u64 nr_loops;
 	struct tsct_index collectives;	/* key: number; value: struct open_collective * */
 	struct tsct_index sizes;		/* key: id of a communicator; value: its size */
 	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
@@ -147,13 +175,20 @@ static bool is_one_of(const char *name, const char *const *calls)
 	return false;
 }
 
-/* Returns the role of an event, with NONBLOCKING. */
+/* Returns the role of an event, with flags. MPI_Wtime has none: it ends no loop of polls. */
 static __u8 role_of(const struct tsct_event_def *def)
 {
 	struct tsct_event_def blocking = *def;
 	enum tsct_mpi_role role = tsct_mpi_role_of(def);
 
-	if (role != TSCT_MPI_ROLE_CALL || strncmp(def->name, "MPI_I", 5))
+	if (role != TSCT_MPI_ROLE_CALL)
+		return role;
+	if (!strcmp(def->name, "MPI_Wtime"))
+		return TSCT_MPI_ROLE_NONE;
+	if (is_one_of(def->name, probes) || is_one_of(def->name, polls))
+		return role | (is_one_of(def->name, probes) ? PROBE : 0) |
+			(is_one_of(def->name, polls) ? POLL : 0);
+	if (strncmp(def->name, "MPI_I", 5))
 		return role;
 	snprintf(blocking.name, sizeof(blocking.name), "MPI_%c%s", toupper(def->name[5]),
 		 def->name + 6);
@@ -163,7 +198,7 @@ static __u8 role_of(const struct tsct_event_def *def)
 
 static bool is_of(enum tsct_mpi_role role, enum tsct_mpi_role blocking)
 {
-	return (role & ~NONBLOCKING) == blocking;
+	return (role & ~(NONBLOCKING | PROBE | POLL)) == blocking;
 }
 
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
@@ -234,6 +269,7 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 	free_values(&w->messages);
 	free_values(&w->received);
 	tsct_index_free(&w->probed);
+	tsct_index_free(&w->ranks);
 	while (w->waiting) {
 		wait = w->waiting;
 		w->waiting = wait->next;
@@ -355,12 +391,14 @@ static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 	return err;
 }
 
-/* Sets *@to to the wait from @since until @until, unless it is a longer one. If the bounds leave
- * open whether there was a wait, it is unknown. Returns true if *@to is another one now. */
-static bool add_length(struct wait_length *to, enum tsct_mpi_wait_kind kind,
-		       const struct moment *since, const struct moment *until)
+/* Sets *@to to the wait from @since until @until, of which @most ticks count, unless it is a longer
+ * one. If the bounds leave open whether there was a wait, it is unknown. Returns true if *@to is
+ * another one now. */
+static bool add_part(struct wait_length *to, enum tsct_mpi_wait_kind kind,
+		     const struct moment *since, const struct moment *until, __u64 most)
 {
-	const __u64 length = until->tick > since->tick ? until->tick - since->tick : 0;
+	const __u64 all = until->tick > since->tick ? until->tick - since->tick : 0;
+	const __u64 length = all < most ? all : most;
 	const __u64 other = since->tick > until->tick ? since->tick - until->tick : 0;
 	const __u64 error = bound(since, until);
 
@@ -371,20 +409,33 @@ static bool add_length(struct wait_length *to, enum tsct_mpi_wait_kind kind,
 	return true;
 }
 
-/* Adds a wait of the call that a thread is in, from the call's begin until @until. */
-static int add_wait(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
-		    enum tsct_mpi_wait_kind kind, const struct moment *until)
+static bool add_length(struct wait_length *to, enum tsct_mpi_wait_kind kind,
+		       const struct moment *since, const struct moment *until)
+{
+	return add_part(to, kind, since, until, UINT64_MAX);
+}
+
+/* Adds a wait of the call that a thread is in, since its begin or that of the loop that it ends. */
+static int add_wait_since(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+			  enum tsct_mpi_wait_kind kind, const struct moment *since,
+			  const struct moment *until, __u64 most)
 {
 	struct wait_length length = { .length = 0 };
 	struct call_wait *c;
 
-	if (!add_length(&length, kind, &t->begin, until))
+	if (!add_part(&length, kind, since, until, most))
 		return 0;
 	c = wait_of(w, t, thread);
 	if (!c)
 		return -ENOMEM;
-	add_length(&c->now, kind, &t->begin, until);
+	add_part(&c->now, kind, since, until, most);
 	return 0;
+}
+
+static int add_wait(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+		    enum tsct_mpi_wait_kind kind, const struct moment *until)
+{
+	return add_wait_since(w, t, thread, kind, &t->begin, until, UINT64_MAX);
 }
 
 /* Counts the only wait of a call, which began at @since. */
@@ -401,6 +452,53 @@ static int add_only_wait(struct tsct_mpi_waits *w, __u32 thread, const char *cal
 static struct moment moment_until(const struct moment *m, __u64 tick)
 {
 	return (struct moment) { m->tick < tick ? m->tick : tick, m->error, m->node };
+}
+
+/* ---- loops ----------------------------------------------------------------- */
+
+/* Begins or continues a loop at the begin of a call, which is not in it unless it polls. */
+static void continue_loop(struct tsct_mpi_waits *w, struct poll_loop *l,
+			  const struct open_mpi_call *t)
+{
+	if (!(t->role & POLL)) {
+		l->call = NULL;
+	} else if (!l->call || strcmp(l->call, t->call)) {
+		l->call = t->call;
+		l->begin = t->begin;
+		l->number = ++w->nr_loops;
+		l->polled = 0;
+		l->nr = 0;
+	}
+}
+
+/* Adds a call that has ended to the loop, or ends the loop if the call found something. */
+static void end_poll(struct poll_loop *l, const struct open_mpi_call *t,
+		     const struct tsct_trace_event *end)
+{
+	if (t->role & PROBE ? tsct_value_integer_of(end, "source") >= 0 :
+	    tsct_value_integer_of(end, "count") > 0) {
+		l->call = NULL;
+		return;
+	}
+	l->latest[l->nr % 32].begin = t->begin.tick;
+	l->latest[l->nr % 32].end = end->tick;
+	l->polled += end->tick - t->begin.tick;
+	l->nr++;
+}
+
+/* Returns how long a thread has been inside the calls of its loop until @tick; UINT64_MAX: more
+ * calls than are known have ended since then. */
+static __u64 polled_until(const struct poll_loop *l, const struct open_mpi_call *t, __u64 tick)
+{
+	__u64 polled = l->polled;
+	__u32 i;
+
+	if (t && tick > t->begin.tick)
+		polled += tick - t->begin.tick;
+	for (i = l->nr; i > 0 && i + 32 > l->nr && l->latest[(i - 1) % 32].end > tick; i--)
+		polled -= l->latest[(i - 1) % 32].end -
+			max(l->latest[(i - 1) % 32].begin, tick);
+	return i > 0 && i + 32 == l->nr ? UINT64_MAX : polled;
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -423,7 +521,9 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 {
 	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
+	const struct poll_loop *loop;
 	struct sent_message *message;
+	const __u64 *at;
 
 	if (!t || w->messages.nr >= OPEN_MAX)
 		return 0;
@@ -436,6 +536,14 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		.may_wait = is_one_of(t->call, blocking_sends),
 		.completes = w->has_completions && tsct_value_integer_of(e, "request"),
 	};
+	at = tsct_index_get(&w->ranks, w->threads[thread].job,
+			    (__u32)tsct_value_integer_of(e, "world"));
+	loop = at ? &w->threads[*at - 1].loop : NULL;
+	if (loop && loop->call)
+		message->polled = polled_until(loop, tsct_span_last(&w->calls, (__u32)*at - 1),
+					       t->begin.tick);
+	if (loop && loop->call && message->polled != UINT64_MAX)
+		message->loop = loop->number;
 	if (free_message(w, take_message(w, number)) ||
 	    !tsct_index_put(&w->messages, number, 0, (uintptr_t)message)) {
 		free(message);
@@ -473,6 +581,10 @@ static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 t
 	if (!c || !tsct_index_put(&w->probed, key, t->request, (uintptr_t)c))
 		return -ENOMEM;
 	c->users++;
+	if (t->role & POLL && w->threads[thread].loop.call) {
+		c->loop = w->threads[thread].loop.number;
+		c->loop_begin = w->threads[thread].loop.begin;
+	}
 	return 0;
 }
 
@@ -529,6 +641,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	struct sent_message *message = take_message(w, number);
 	struct call_wait *probe = take_probe(w, e, thread);
+	const struct poll_loop *loop = &w->threads[thread].loop;
 	struct moment sent;
 	int err = 0;
 
@@ -536,9 +649,17 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 		w->mismatched++;
 	} else if (message && t && !tsct_value_integer_of(e, "late_ns")) {
 		sent = moment_until(&message->begin, e->tick);
-		if (probe && sent.tick <= tsct_add_saturating(probe->end, bound(&sent, &probe->begin))) {
+		if (probe && sent.tick <= tsct_add_saturating(probe->end,
+							      bound(&sent, &probe->begin))) {
 			sent = moment_until(&sent, probe->end);
-			add_length(&probe->now, TSCT_MPI_LATE_SENDER, &probe->begin, &sent);
+			if (message->loop && message->loop == probe->loop)
+				add_part(&probe->now, TSCT_MPI_LATE_SENDER, &probe->loop_begin,
+					 &sent, message->polled);
+			else
+				add_length(&probe->now, TSCT_MPI_LATE_SENDER, &probe->begin, &sent);
+		} else if (message->loop && loop->call && message->loop == loop->number) {
+			err = add_wait_since(w, t, thread, TSCT_MPI_LATE_SENDER, &loop->begin,
+					     &sent, message->polled);
 		} else {
 			err = add_wait(w, t, thread, TSCT_MPI_LATE_SENDER, &sent);
 		}
@@ -588,9 +709,10 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
 	int err;
 
-	if (why == TSCT_SPAN_ENDED && is_one_of(t->call, probes) &&
-	    note_probe(w, t, thread, e))
+	if (why == TSCT_SPAN_ENDED && t->role & PROBE && note_probe(w, t, thread, e))
 		return -ENOMEM;
+	if (why == TSCT_SPAN_ENDED && t->role & POLL)
+		end_poll(&w->threads[thread].loop, t, e);
 	if (t->wait) {
 		t->wait->end = why == TSCT_SPAN_ENDED ? e->tick : 0;
 		err = put_wait(w, t->wait);
@@ -743,7 +865,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	case TSCT_MPI_ROLE_RANK:
 		t->job = tsct_value_integer_of(e, "job");
 		t->rank = (__s32)tsct_value_integer_of(e, "rank");
-		return 0;
+		return tsct_index_put(&w->ranks, t->job, (__u32)t->rank, thread + 1) ? 0 : -ENOMEM;
 	case TSCT_MPI_ROLE_COMM:
 		/* Ignores intercommunicators, in which the members of two groups take part. */
 		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
@@ -780,9 +902,12 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		call->call = e->def->name;
 		call->begin = (struct moment) { e->tick, error,
 						w->rec->locations[e->location].node };
-		if (is_one_of(call->call, probes))
+		call->role = role;
+		continue_loop(w, &t->loop, call);
+		if (role & PROBE)
 			call->comm = (__u64)tsct_value_integer_of(e, "comm");
-		return is_of(role, TSCT_MPI_ROLE_BARRIER) || is_of(role, TSCT_MPI_ROLE_COLL_ALL2ALL) ?
+		return is_of(role, TSCT_MPI_ROLE_BARRIER) ||
+			is_of(role, TSCT_MPI_ROLE_COLL_ALL2ALL) ?
 			note_collective(w, e, thread, call, role) : 0;
 	}
 }
