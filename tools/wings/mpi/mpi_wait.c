@@ -536,8 +536,8 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		.may_wait = is_one_of(t->call, blocking_sends),
 		.completes = w->has_completions && tsct_value_integer_of(e, "request"),
 	};
-	at = tsct_index_get(&w->ranks, w->threads[thread].job,
-			    (__u32)tsct_value_integer_of(e, "world"));
+	at = w->nr_loops ? tsct_index_get(&w->ranks, w->threads[thread].job,
+					  (__u32)tsct_value_integer_of(e, "world")) : NULL;
 	loop = at ? &w->threads[*at - 1].loop : NULL;
 	if (loop && loop->call)
 		message->polled = polled_until(loop, tsct_span_last(&w->calls, (__u32)*at - 1),
@@ -592,10 +592,13 @@ static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 t
 static struct call_wait *take_probe(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 				    __u32 thread)
 {
-	const __u64 request = (__u64)tsct_value_integer_of(e, "request");
-	__u64 at = request && w->probed.nr ? tsct_index_remove(&w->probed, thread, request) : 0;
+	__u64 request, at;
 
-	if (!at && w->probed.nr)
+	if (!w->probed.nr)
+		return NULL;
+	request = (__u64)tsct_value_integer_of(e, "request");
+	at = request ? tsct_index_remove(&w->probed, thread, request) : 0;
+	if (!at)
 		at = tsct_index_remove(&w->probed, probe_key(e, thread,
 					tsct_value_integer_of(e, "comm")), 0);
 	return (struct call_wait *)(uintptr_t)at;
