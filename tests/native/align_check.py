@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """align_check.py make DIR TRUTH   writes traces of two nodes, in the formats of other tools
 align_check.py skip TRACE TRUTH      prints a text without the events around the node's step
-align_check.py own ARCHIVE DUMP       compares an archive of our exports with `trace-ctl dump --json`
+align_check.py own ARCHIVE DUMP       compares our exports in it with `trace-ctl dump --json`
 align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl align --json` (TABLE)
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
 as Perfetto's trace processor does: a graph of clocks, each of a machine and perhaps of a file; the
 shortest way from an event's clock to that of the timeline; each edge by the last snapshot that is
-not after the value. Then each event has to be where the truth is, within the bound of its file and
+not after the value. Numbers are rounded as it rounds them. Then each event has to be where the truth is, within the bound of its file and
 that of the node's counter track. Prints the numbers of events per file.
 """
 import bisect
@@ -147,20 +147,35 @@ def make_perfetto(name, events):
     return out + packet(message(1, number(1, 0) + ftrace))
 
 
+def make_merged(name, events):
+    """Our export of a merged recording, whose times are the cluster's"""
+    first = events[0].true
+    labels = message(8, "error bounds: CLOCK_REALTIME unknown, nodes 5 ns, UTC unknown") + \
+        message(8, "timeline: 9 of master 77")
+    return packet(snapshot([(REALTIME, first), (BOOTTIME, first)], REALTIME), number(13, 1)) + \
+        packet(message(60, number(1, 3) + message(3, number(1, 1) + labels))) + \
+        b"".join(packet(number(8, m.true), event(f"{name}-{m.index}")) for m in events)
+
+
+def make_merged_json(name, events):
+    lines = [f'{{"ph":"i","name":"{name}-{m.index}","ts":{us_text(m.true)}}}' for m in events]
+    return ('{"traceEvents":[' + ",\n".join(lines) + '],"otherData":{"exported_by":"tsctrace 1",'
+            '"nodes":2,"timeline":"9 of master 77","clock_error_ns":null,"node_error_ns":5}}'
+            ).encode()
+
+
 def make_bare(name, events):
     """Times without a clock"""
     return b"".join(packet(number(8, m.boottime), event(f"{name}-{m.index}")) for m in events)
 
 
 def make_script(name, events, clock="monotonic"):
-    lines = ["# ========", "# captured on    : Mon Nov 30 04:00:00 2026",
-             "# hostname : node%d" % events[0].node,
-             "# event : name = cycles, , use_clockid = 1, clockid = 1, ..."]
+    lines = []
     for m in events:
-        ns = getattr(m, clock)
-        lines += [f"a prog 12 [1] {m.index}/7 [000] {ns // 10**9}.{ns % 10**9:09d}:  1 "
-                  f"cycles: {name}-{m.index}", "\tffffffff81000000 [unknown] (/x)", ""]
-    return "\n".join(lines[4:] if clock != "monotonic" else lines).encode()
+        us = getattr(m, clock) // 1000
+        lines += [f"{name}-{m.index} 12/7 [000] {us // 10**6}.{us % 10**6:06d}:  1 cycles:",
+                  "\tffffffff81000000 [unknown] (/x)", ""]
+    return "\n".join(lines).encode()
 
 
 def make_ftrace(name, events):
@@ -208,9 +223,17 @@ def make(where, truth):
     random.seed(1)
     formats = {"p.pftrace": make_perfetto, "s.txt": make_script, "f.trace": make_ftrace,
                "j.json": make_json, "k.json": make_kineto, "z.fxt": make_fuchsia,
-               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto, "n.bare": make_bare}
+               "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto,
+               "n.bare": make_bare}
     all_moments = moments(truth)
     for node in (0, 1):
+        if not node:
+            events = sorted(all_moments[:200], key=lambda m: m.true)
+            for index, m in enumerate(all_moments):
+                m.index = index
+            for name, form in (("m.pftrace", make_merged), ("m.json", make_merged_json)):
+                with open(os.path.join(where, name), "wb") as f:
+                    f.write(form(name, events))
         mine = []
         for index, m in enumerate(all_moments):
             m.index = index
@@ -227,8 +250,9 @@ def skip(trace, truth):
     begin = 1_790_000_000_000_000_000 + 45 * 10**9
     with open(trace, encoding="ascii") as f:
         for line in f:
-            m = re.search(r"s\.txt-(\d+)$", line)
-            if not m or abs(known[int(m[1])].true - begin) > 310_000_000:
+            m = re.match(r".s\.txt-(\d+)", line)
+            keep = abs(known[int(m[1])].true - begin) > 310_000_000 if m else keep
+            if keep:
                 print(line, end="")
 
 
@@ -295,6 +319,8 @@ class Archive:
         self.manifest = json.loads(text)["perfetto_manifest"]
         if self.manifest["version"] != 1 or self.manifest["trace_time"]["clock"] != "REALTIME":
             fail("manifest", self.manifest)
+        if any(re.search(r"[\x00-\x1f\x7f]", f["machine"]["name"]) for f in self.manifest["files"]):
+            fail("the manifest has control characters in a name")
         self.entries = {f["path"]: f for f in self.manifest["files"]}
         if set(self.entries) != set(self.files) or \
                 len(self.entries) != len(self.manifest["files"]):
@@ -344,16 +370,17 @@ class Archive:
                 fail(path, "has no clock")
             for e in whole["traceEvents"] if isinstance(whole, dict) else whole:
                 if e["ph"] != "M":
-                    us, ns = (str(e["ts"]) + ".").split(".")[:2]
-                    self.place(path, e["name"], pinned, int(us + ns.ljust(3, "0")))
+                    self.place(path, e["name"], pinned, round(float(e["ts"]) * 1000))
         elif path.endswith(".fxt"):
             self.read_fuchsia(path, data, (machine, None, BOOTTIME))
         else:
+            script = not data.startswith(b"# tracer")
             for line in data.decode().splitlines():
-                m = re.match(r".*? (\d+)\.(\d+): .*?([01][a-z]\.[a-z]+-\d+)$", line)
+                m = re.match(r".* (\d+\.\d+): ", line)
                 if m:
-                    self.place(path, m[3], (machine, None, MONOTONIC),
-                               int(m[1] + m[2].ljust(9, "0")))
+                    name = re.search(r"[01][a-z]\.[a-z]+-\d+", line)[0]
+                    ns = float(m[1]) * 1000 * 1000 * 1000 if script else float(m[1]) * 1e9
+                    self.place(path, name, (machine, None, MONOTONIC), int(ns))
 
     def read_fuchsia(self, path, data, clock):
         at, rate = 8, 10**9
@@ -364,8 +391,9 @@ class Archive:
                 rate = first
             elif head & 15 == 4:
                 length = head >> 48 & 0x7fff
-                self.place(path, data[at + 32:at + 32 + length].decode(), clock,
-                           first * 10**9 // rate)
+                ns = (first >> 32) * ((10**9 << 32) // rate) + \
+                    (first & 0xffffffff) * 10**9 // rate
+                self.place(path, data[at + 32:at + 32 + length].decode(), clock, ns)
             at += size
 
     def read_proto(self, path, data, machine, first):
@@ -388,7 +416,8 @@ class Archive:
                 if not first:
                     tag[0] = path    # a second file's clocks are its own
                 clocks = {}
-                if primary is None and BOOTTIME in [members(v)[1] for f, v in fields(p[6]) if f == 1]:
+                ids = [members(v)[1] for f, v in fields(p[6]) if f == 1]
+                if primary is None and BOOTTIME in ids:
                     primary = BOOTTIME
                 for f, v in fields(p[6]):
                     if f == 2:

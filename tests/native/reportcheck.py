@@ -135,9 +135,10 @@ def sums_of(d, page):
                 low, high, last = r.float(), r.float(), r.float()
                 assert low <= last <= high
             else:
-                total += r.varint()
-                assert r.varint() >= 0
-        if kind == 0:
+                number, busy = r.varint(), r.varint()
+                total += 0 if kind == 3 else number     # 3: states of threads, not events
+                assert busy >= 0
+        if kind in (0, 3):
             assert row < len(d["threads"])
     return total
 

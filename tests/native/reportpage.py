@@ -180,7 +180,7 @@ def count(browser):
     sums = browser.value("""({
         events: D.events, shown: D.shown, summed: D.summed,
         rates: D.rates.total.reduce((a, b) => a + b, 0),
-        strips: STRIPS.filter(s => s.type !== STRIP_COUNTER).reduce((n, s) =>
+        strips: STRIPS.filter(s => s.type < STRIP_COUNTER).reduce((n, s) =>
             n + s.bins.reduce((m, b) => m + b.count, 0), 0),
         told: M.n + [...S.type].reduce((n, t, i) => n +
             spanEdges(i).filter(e => e).length, 0) })""")
@@ -251,6 +251,62 @@ def fold(browser):
     browser.value("document.getElementById('fold').click()")
 
 
+# Threads of a process fold into its row, and a match or a length unfolds them.
+def processes(browser):
+    groups = browser.value("View.rows.filter(r => r.type === 'process').map(r => r.rows.length)")
+    grouped = browser.value("""(() => {
+        const n = new Map();
+        for (const row of View.rows)
+            if (row.type === "thread" && row.thread.process) {
+                const key = row.node + "/" + row.thread.process;
+                n.set(key, (n.get(key) || 0) + 1);
+            }
+        return [...n.values()].filter(v => v > 1);
+    })()""")
+    need(f"groups of processes: {groups}, not {grouped}", sorted(groups) == sorted(grouped))
+    if not groups:
+        return
+    rows = browser.value("View.rows.length")
+    browser.value("document.getElementById('fold-processes').click()")
+    browser.settle()
+    need("processes do not fold", browser.value("View.rows.length") == rows - sum(groups))
+    look(browser)
+    browser.value("showRow(View.byThread.get(View.rows.find(r => r.rows && r.group === undefined &&"
+                  " r.type === 'process').rows[0].index))")
+    need("a row does not unfold its process", browser.value("View.rows.length") > rows - sum(groups))
+    browser.value("document.getElementById('fold-processes').click();"
+                  "document.getElementById('fold-processes').click()")
+    need("processes do not unfold", browser.value("View.rows.length") == rows)
+
+
+# A click on a box of a flame graph makes it as wide as the graph; what it had aside is hidden.
+def flame(browser):
+    return browser.value("""(() => {
+        const svg = document.querySelector(".flame svg");
+        if (!svg)
+            return "";
+        const boxes = [...svg.querySelectorAll("g")], rect = box => box.querySelector("rect");
+        const at = box => ["x", "width"].map(name => Number(rect(box).getAttribute(name)));
+        const before = boxes.map(at), whole = svg.viewBox.baseVal.width;
+        const i = boxes.findIndex((_, k) => before[k][1] < whole / 2);
+        if (i < 0)
+            return "";
+        const click = box => rect(box).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        click(boxes[i]);
+        const [x, width] = at(boxes[i]), end = before[i][0] + before[i][1];
+        if (Math.abs(x) > 0.1 || Math.abs(width - whole) > 0.1)
+            return `the box is at ${x}, ${width} wide`;
+        const aside = boxes.filter((_, k) => before[k][0] >= end - 0.01 ||
+            before[k][0] + before[k][1] <= before[i][0] + 0.01);
+        if (aside.some(box => getComputedStyle(box).display !== "none"))
+            return "boxes aside are visible";
+        click(boxes[0]);
+        const after = boxes.map(at);
+        return after.every((a, k) => Math.abs(a[0] - before[k][0]) < 0.1 &&
+            Math.abs(a[1] - before[k][1]) < 0.1) ? "" : "the whole graph does not come back";
+    })()""")
+
+
 # A click on a length of a table shows the span.
 def lengths(browser):
     for at in range(browser.value("document.querySelectorAll('[data-span]').length")):
@@ -278,6 +334,47 @@ def find(browser):
     need("a name is not found",
          " of " in browser.value("document.getElementById('found').textContent"))
     browser.key("Escape")
+
+
+# A search finds each event that is drawn with a value of a field, and no other; TOLD is counted here.
+TOLD = """(() => {
+    const events = [], add = (edge, hit) => edge && fieldsOf(edge).forEach(field =>
+        field[0] && field[2] !== undefined && events.push([field[0], field[1], hit]));
+    for (let i = 0; i < S.n; i++)
+        spanEdges(i).forEach(edge => add(edge, "s" + i));
+    for (let i = 0; i < M.n; i++)
+        add(momentEdge(i), "m" + i);
+    return events.slice(0, 20000);
+})()"""
+
+
+def fields(browser):
+    values = {}
+    all_fields = browser.value(TOLD)
+    for name, text, hit in all_fields:
+        values.setdefault((name.lower(), text.lower()), set()).add(hit)
+    if not values or len(all_fields) == 20000:
+        return 0
+    (name, text), hits = min(values.items(), key=lambda item: (len(item[1]), item))
+    browser.value(f"search({json.dumps(name + '=' + text)}); nextMatch(1)")
+    browser.settle()
+    found = browser.value("View.matches.list.map(m => m.span === undefined ? 'm' + m.moment :"
+                          " 's' + m.span)")
+    need(f"{name}={text}: found {found[:9]}, of {hits}", hits <= set(found) and
+         len(found) == len(set(found)))
+    need("the match is not chosen", browser.value("(View.chosen === S ? 's' : 'm') +"
+                                                  " View.chosenIndex") in found)
+    extra = set(found) - hits
+    need(f"{name}={text} is not in {extra}", browser.value(
+        f"{json.dumps(sorted(extra))}.every(x => (x[0] === 's' ? spanEdges(+x.slice(1)) :"
+        f" [momentEdge(+x.slice(1))]).some(e => e && fieldsOf(e).some(f =>"
+        f" f[2] === undefined && f[1].toLowerCase().includes({json.dumps(text)}) ||"
+        f" f[0].toLowerCase() === {json.dumps(name)} && String(f[2]) === {json.dumps(text)})))"))
+    browser.value(f"search({json.dumps('no such ' + text)}); nextMatch(1)")
+    need("it finds what is not there",
+         browser.value("document.getElementById('found').textContent") == "none")
+    browser.key("Escape")
+    return len(hits)
 
 
 # Time per frame in ms at many zoom levels: median and 95th percentile
@@ -336,12 +433,16 @@ def main():
             look(browser)
             sums = count(browser)
             use(browser)
-            told = [kind for kind in ("span", "moment", "arrow", "gap", "strip")
+            told = [kind for kind in ("span", "moment", "arrow", "gap", "strip",
+                                          "state", "stateBin")
                     if point(browser, kind)]
             need("nothing can be pointed at", told or not sums["events"])
             if sums["events"]:
                 fold(browser)
+                processes(browser)
+                need("flame graph: " + (flame(browser) or "fine"), not flame(browser))
                 find(browser)
+                fields(browser)
                 lengths(browser)
             median, most = frame(browser)
             print(f"events {sums['events']} shown {sums['shown']} summed "

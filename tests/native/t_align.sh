@@ -16,7 +16,7 @@ traces make tr truth
 nodes=(--node n0=world/0 --node "n1=$work/world/1")
 all_of() {	# K: arguments for all traces of node K
 	local n=@n$1 p=tr/$1
-	inputs+=("--clock" auto "${p}p.pftrace$n" "${p}s.txt$n" "${p}k.json$n" "${p}q.pftrace$n"
+	inputs+=("--clock" monotonic "${p}s.txt$n" --clock auto "${p}p.pftrace$n" "${p}k.json$n" "${p}q.pftrace$n"
 		--clock boottime "${p}f.trace$n" "${p}z.fxt$n" --clock raw "${p}j.json$n" "${p}r.txt$n")
 }
 align() { "$ctl" align -o all.tar "$@" >out 2>err; }
@@ -41,17 +41,24 @@ all_of 0
 all_of 1
 aligns "${nodes[@]}" "${inputs[@]}"
 grep -q '"timeline": "cluster"' table || fail "timeline: $(cat table)"
-ok "two nodes: $(tail -n 1 out) events in their bounds, on the cluster's timeline"
+total=$(tail -n 1 out)
+aligns "${nodes[@]}" --clock auto tr/m.pftrace --clock auto tr/0p.pftrace@n0 --clock monotonic tr/1s.txt@n1 --clock auto tr/m.json
+[ "$(grep -c '"node": null' table)" = 2 ] || fail "$(cat table)"
+ok "two nodes: $total events in their bounds, on the cluster's timeline"
 aligns "${nodes[@]}" --timeline utc "${inputs[@]}"
 mkdir other
 "$helpers/align_world" other 5 other >truth5
 mkdir tr5
 traces make tr5 truth5
 run_says 1 "of node b at .*: the node had no cluster's time then, or another cluster's" \
-	align -o all.tar --timeline cluster --node a=other/0 --node b=other/1 tr5/0s.txt@a tr5/1s.txt@b
-align --json --node a=other/0 --node b=other/1 tr5/0s.txt@a tr5/1s.txt@b || fail "$(cat err)"
+	align -o all.tar --timeline cluster --node a=other/0 --node b=other/1 --clock monotonic tr5/0s.txt@a --clock monotonic tr5/1s.txt@b
+align --json --node a=other/0 --node b=other/1 --clock monotonic tr5/0s.txt@a --clock monotonic tr5/1s.txt@b || fail "$(cat err)"
 grep -q '"timeline": "utc"' out || fail "$(cat out)"
 traces check all.tar truth5 >out || fail "$(cat out)"
+run_says 1 "m.json: a merged recording on timeline 9 of master 77, on which no other trace is" \
+	align -o all.tar --node a=other/0 --node b=other/1 --clock auto tr5/m.json --clock monotonic tr5/1s.txt@b
+run_says 1 "m.pftrace: a merged recording on timeline 9 of master 77, on which no other trace is" \
+	align -o all.tar --node a=other/0 --clock auto tr5/m.pftrace
 ok "on the timeline of UTC, as two timelines of one master have to be"
 
 # --- one node -----------------------------------------------------------------------------
@@ -59,11 +66,9 @@ inputs=()
 all_of 1
 aligns --node n1=world/1,0000000000000000000000000000b008 "${inputs[@]}"
 grep -q '"timeline": "realtime"' table || fail "timeline: $(cat table)"
-aligns --node node1=world/1 tr/1s.txt
-# A file that says its host name needs no @NODE.
-aligns --node node0=world/0 --node node1=world/1 tr/1s.txt tr/0s.txt
-grep -q '"node": "node1"' table || fail "$(cat table)"
-ok "one node, also by the file's host name"
+run_says 1 "1s.txt: of which node? give FILE@NODE" \
+	align --clock monotonic -o all.tar "${nodes[@]}" --clock monotonic tr/1s.txt
+ok "one node"
 
 # --- what cannot be related -----------------------------------------------------------------
 printf 'x' >empty
@@ -75,7 +80,9 @@ head -c 9001 tr/0z.fxt >cut.fxt
 gzip -c tr/0s.txt >zip.gz
 printf 'PERFILE2 and so on' >perf.data
 printf '\301\037\374\301x' >stream
-sed '/^#/d' tr/0s.txt >plain.txt
+{ echo "# captured on : today"; cat tr/0s.txt; } >header.txt
+sed 's/:  1 cycles/000&/' tr/0s.txt >nine.txt
+sed '/^$/d' tr/0s.txt >chains.txt
 printf '[{"ph":"i","ts":-5}]' >minus.json
 printf '[{"ph":"i","ts":1e300}]' >large.json
 printf '[%.0s' {1..300} >deep.json
@@ -99,20 +106,23 @@ refused "0n.bare: a packet names no clock, and no clock snapshot before it does"
 refused "zip.gz: is compressed; decompress it" zip.gz
 refused "perf.data: a file of perf record; give its text: perf script" perf.data
 refused "stream: a part of a CTF trace" stream
-refused "plain.txt: text of perf script does not name its clock; give --clock before it" plain.txt
+refused "0s.txt: text of perf script does not name its clock; give --clock before it" tr/0s.txt
+refused "header.txt: begins with a header.* without --header" --clock monotonic header.txt
+refused "nine.txt: has times of 9 digits.* without --ns" --clock monotonic nine.txt
+refused "chains.txt: has samples without call chains" --clock monotonic chains.txt
 refused "0f.trace: text of ftrace does not name its clock; .* local and global are unknown" tr/0f.trace
 refused "0p.pftrace: a Perfetto trace names its clocks itself" --clock raw tr/0p.pftrace
 refused "minus.json: ts of event 1: '-5' is no number" --clock raw minus.json
 refused "large.json: ts of event 1: '1e300' is no number" --clock raw large.json
 refused "deep.json: objects are nested too deeply" --clock raw deep.json
 refused "bracket.json: not JSON: a bracket that does not match" --clock raw bracket.json
-refused "1s.txt: there is no node 'n7'; give --node n7=DIR" tr/1s.txt@n7
-refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" tr/1s.txt
-refused "0s.txt: the history of node nx cannot be read" --node nx=nowhere tr/0s.txt@nx
+refused "1s.txt: there is no node 'n7'; give --node n7=DIR" --clock monotonic tr/1s.txt@n7
+refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" --clock monotonic tr/1s.txt
+refused "0s.txt: the history of node nx cannot be read" --node nx=nowhere --clock monotonic tr/0s.txt@nx
 ok "files that cannot be related"
 
 # --- left out -----------------------------------------------------------------------------
-align --force "${nodes[@]}" tr/0s.txt@n0 cut.pftrace@n0 && fail "status 0, and a file is left out"
+align --force "${nodes[@]}" --clock monotonic tr/0s.txt@n0 --clock auto cut.pftrace@n0 && fail "status 0, and a file is left out"
 status=$?
 [ $status = 3 ] || fail "status $status"
 grep -q "cut.pftrace: left out" err || fail "$(cat err)"
@@ -126,15 +136,15 @@ cut() {	# BYTES: of node 0's history
 	head -c "$1" world/0/history/* >cut/history/0000000000000000000000000000b007.1
 }
 cut 1200
-run_says 1 "0s.txt: CLOCK_MONOTONIC of node x at" align -o all.tar --node x=cut tr/0s.txt
+run_says 1 "0s.txt: CLOCK_MONOTONIC of node x at" align -o all.tar --node x=cut --clock monotonic tr/0s.txt
 cut 50
-run_says 1 "not a history, or its beginning is damaged" align -o all.tar --node x=cut tr/0s.txt
+run_says 1 "not a history, or its beginning is damaged" align -o all.tar --node x=cut --clock monotonic tr/0s.txt
 cut 5760
 cp world/1/history/* cut/history/
-run_says 1 "has 2 boots; name one: --node NAME=DIR,BOOT" align -o all.tar --node x=cut tr/0s.txt
+run_says 1 "has 2 boots; name one: --node NAME=DIR,BOOT" align -o all.tar --node x=cut --clock monotonic tr/0s.txt
 run_says 1 "of node x at .* that is recorded" align -o all.tar \
-	--node x=cut,0000000000000000000000000000b008 tr/0s.txt
-aligns --node x=cut,00000000-0000-0000-0000-00000000b007 tr/0s.txt
+	--node x=cut,0000000000000000000000000000b008 --clock monotonic tr/0s.txt
+aligns --node x=cut,00000000-0000-0000-0000-00000000b007 --clock monotonic tr/0s.txt
 ok "histories"
 
 # --- CLOCK_REALTIME is set, and nothing is known around that ----------------------------------
@@ -142,12 +152,12 @@ mkdir stepped tr2
 "$helpers/align_world" stepped 4 step >truth
 traces make tr2 truth
 run_says 1 "1s.txt: CLOCK_MONOTONIC of node n1 at .*: nothing is known of that time" \
-	align -o all.tar --node n1=stepped/1 tr2/1s.txt
+	align -o all.tar --node n1=stepped/1 --clock monotonic tr2/1s.txt
 # Without the events of these 0.6 s, it is known, before and after.
 traces skip tr2/1s.txt truth >tr2/known.txt
-aligns --node n1=stepped/1 --timeline cluster tr2/known.txt
-aligns --node n1=stepped/1 --timeline utc tr2/known.txt
-aligns --node n1=stepped/1 tr2/known.txt
+aligns --node n1=stepped/1 --timeline cluster --clock monotonic tr2/known.txt
+aligns --node n1=stepped/1 --timeline utc --clock monotonic tr2/known.txt
+aligns --node n1=stepped/1 --clock monotonic tr2/known.txt
 ok "a step of CLOCK_REALTIME: $(tail -n 1 out)"
 
 # --- names, duplicates, many files ----------------------------------------------------------
@@ -155,16 +165,21 @@ ok "a step of CLOCK_REALTIME: $(tail -n 1 out)"
 name=$'a\nb\e[1m\xff..txt'
 cp tr/0s.txt "$name"
 cp tr/0s.txt '.hidden@n9'
-align --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt && fail "cut.fxt"
-align --force --node $'n\n\e0=world/0' "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt &&
+align --node $'n\n\e0=world/0' --clock monotonic "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt && fail "cut.fxt"
+align --force --node $'n\n\e0=world/0' --clock monotonic "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt &&
 	fail "cut.fxt"
 traces check all.tar truth >checked || fail "$(cat checked)"
 grep -q '^total 1336$' checked || fail "$(cat checked)"
 ! grep -q $'\e' out err || fail "control characters on the terminal"
+# Names that differ in bytes that are no text, or beyond those that are shown
+long=$(printf 'x%.0s' {1..300})
+aligns --node $'\xfe=world/0' --node $'\xff=world/1' --node "${long}1=world/1" --clock monotonic tr/0s.txt@$'\xfe' \
+	--clock monotonic tr/1s.txt@$'\xff' --clock auto tr/1p.pftrace@"${long}1"
+[ "$(grep -o 'machine .*' out | sort -u | wc -l)" = 3 ] || fail "$(cat out)"
 many=()
 head -n 14 tr/0s.txt >few.txt
 for ((i = 0; i < 10000; i++)); do many+=(few.txt); done
-(ulimit -n 64; ulimit -v 500000; align --node n0=world/0 "${many[@]}") || fail "$(cat err)"
+(ulimit -n 64; ulimit -v 500000; align --node n0=world/0 --clock monotonic "${many[@]}") || fail "$(cat err)"
 [ "$(tar tf all.tar | grep -c '^traces/')" = 10000 ] || fail "$(tar tf all.tar | wc -l) files"
 ok "names, and 10000 files"
 

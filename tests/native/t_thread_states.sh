@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # States of threads with known causes: states.c makes them, statecheck.py compares what stat
-# --threads says with the events, and with an export to Perfetto.
-# test-wing: threads formats kernel report stacks
+# --threads says with the events, and with an export to Perfetto; pagestates.py with the page.
+# test-wing: threads formats kernel report stacks query
 . "$(dirname "$0")/record.sh"
 need_root "kernel events"
 need_first_pid_namespace
@@ -14,6 +14,15 @@ check() {	# DIR
 	"$ctl" export -q -f perfetto -o "$work/$1.pftrace" "$work/$1"
 	python3 "$here/statecheck.py" "$work/$1.json" "$work/$1.pftrace" "$work/$1.printed" <"$work/$1.dump" 2>"$work/err" ||
 		fail "$1: $(tail -n 1 "$work/err")"
+	check_page "$1"
+}
+
+check_page() {	# DIR
+	"$ctl" report -q -o "$work/$1.html" "$work/$1"
+	"$ctl" query --json "$work/$1" 'select * from states' >"$work/$1.states"
+	drawn=$(python3 "$here/pagestates.py" "$work/$1.html" "$work/$1.json" "$work/$1.states" 2>&1) ||
+		fail "$1: the page: $(tail -c 500 <<<"$drawn")"
+	[ "${drawn% *}" -gt 10 ] || fail "$1: the page has states: $drawn"
 }
 
 # --- the command, and the whole system --------------------------------------------------------
@@ -23,6 +32,21 @@ for which in command all; do
 	run 0 record -q "${arguments[@]}" -o "$work/$which" -- sh -c "'$helpers/states' >'$work/$which.printed'"
 	check $which
 done
+# More times than a page draws individually: the longest are drawn, and the sums are right.
+run 0 record -q -e sched -o "$work/many" -- python3 -c 'import os
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork():
+    for i in range(50000):
+        os.write(b, b"x")
+        os.read(c, 1)
+else:
+    for i in range(50000):
+        os.read(a, 1)
+        os.write(d, b"x")'
+"$ctl" stat --threads --json "$work/many" >"$work/many.json"
+check_page many
+[ "${drawn% *}" -le 60000 ] && [ "${drawn#* }" -gt 3 ] || fail "many: the page has states: $drawn"
+
 run 0 stat --threads "$work/command"
 shows '^thread  *running ms  *runnable ms  *blocked ms  *off CPU ms  *unknown ms  *switched in'
 shows ' sleeper'

@@ -120,19 +120,23 @@ struct align_input {
 	const char *path;
 	const char *node_name;		/* NULL: not given */
 	__u32 node_index;
-	struct align_node *node;
+	struct align_node *node;	/* NULL: of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
 	bool clock_given;
-	char host[65];			/* in the file; "": none */
 	__u64 size, dev, ino;
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* clock - number in the file */
-	__u64 resolution_ns;		/* of the numbers */
+	__u64 resolution_ns;		/* of the numbers, also as Perfetto reads them */
+	__u64 rounding_ns;
 	__u64 skew_ns;			/* by which its own snapshots contradict the node's clocks */
 	bool ours;			/* an export of trace-ctl */
 	bool several_nodes;		/* of a merged recording */
 	__u64 recorded_ns;		/* ours: bound of its times; U64_MAX: unknown */
+	__u64 nodes_ns;			/* the same against a cluster's timeline */
+	bool on_cluster;		/* its times are those of a cluster's timeline, for itself */
+	__u64 master;
+	__u32 timeline;
 	bool has_snapshots;		/* Perfetto's, of the file's own */
 	__u64 unrelated;		/* times that Perfetto drops: no snapshot relates their clocks */
 	bool left_out;
@@ -149,6 +153,9 @@ int align_scan(struct align_input *in);
 
 /* The parts of align_scan(). @file: at its beginning; return 0 or print an error, -EINVAL. */
 int align_scan_proto(struct align_input *in, FILE *file);
+
+/* Takes the timeline that our exports state: "NUMBER of master ID". */
+void align_take_timeline(struct align_input *in, const char *text);
 
 /* Prints what is wrong with a trace, and returns -EINVAL. */
 __attribute__((format(printf, 2, 3)))

@@ -80,6 +80,23 @@ static void trace_member(struct align_input *in, __u32 number)
 	in->member[len] = '\0';
 }
 
+/* The name of a node's machine. Names are those of machines: no two nodes may have the same, also
+ * where they differ in characters that are replaced. */
+static void node_machine(const struct align_archive *a, const struct align_node *node,
+			 char name[256])
+{
+	char clean[3 * 64 + 1], *at;
+
+	tsct_utf8_clean(clean, node->name, strnlen(node->name, 64));
+	for (at = clean; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == '\177')
+			*at = '_';
+	if (strcmp(clean, node->name) || strchr(clean, ':'))
+		snprintf(name, 256, "%s #%u", clean, (unsigned int)(node - a->nodes));
+	else
+		snprintf(name, 256, "%s", clean);
+}
+
 /*
  * A trace that has clock snapshots of its own, or whose clock is not the one that Perfetto takes
  * for it, gets a machine of its own beside its node's: on a shared one, its clocks would be taken
@@ -110,17 +127,21 @@ void align_archive_names(struct align_archive *a)
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
-		char clean[3 * 200 + 1];
+		char node[256];
 
 		if (in->left_out)
 			continue;
 		trace_member(in, i + 1);
-		tsct_utf8_clean(clean, in->node->name, strnlen(in->node->name, 200));
+		if (in->on_cluster) {
+			strcpy(in->machine, strchr(in->member, '/') + 1);
+			continue;
+		}
+		node_machine(a, in->node, node);
 		if (needs_machine(in, first))
-			snprintf(in->machine, sizeof(in->machine), "%.150s: %s", clean,
+			snprintf(in->machine, sizeof(in->machine), "%.150s: %s", node,
 				 strchr(in->member, '/') + 1);
 		else
-			snprintf(in->machine, sizeof(in->machine), "%.250s", clean);
+			snprintf(in->machine, sizeof(in->machine), "%s", node);
 	}
 }
 
@@ -164,8 +185,11 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 	json_t *file = file_entry(in->member, in->machine);
 	char clocks[100];
 
-	clock_member(a, in->node, clocks);
-	if (in->kind == ALIGN_JSON)
+	clock_member(a, in->node ?: first_node(a), clocks);
+	if (in->on_cluster)
+		relate(file, in->kind == ALIGN_JSON ? NULL : "REALTIME", clocks, "REALTIME",
+		       in->offset_ns);
+	else if (in->kind == ALIGN_JSON)
 		relate(file, NULL, clocks, perfetto_clocks[in->clock].name, in->offset_ns);
 	else if (needs_machine(in, first_node(a)))
 		relate(file, clock_in_trace(in), clocks, perfetto_clocks[in->clock].name, 0);
@@ -187,7 +211,7 @@ static char *make_manifest(const struct align_archive *a)
 		if (!a->nodes[i].used)
 			continue;
 		clock_member(a, &a->nodes[i], name);
-		snprintf(machine, sizeof(machine), "%.250s", a->nodes[i].name);
+		node_machine(a, &a->nodes[i], machine);
 		file = file_entry(name, machine);
 		if (strcmp(name, first))
 			relate(file, "REALTIME", first, "REALTIME", 0);

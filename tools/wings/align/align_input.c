@@ -34,3 +34,8 @@ int align_add_time(struct align_input *in, __s64 ns)
 		return align_refuse(in, "out of memory");
 	return 0;
 }
+
+void align_take_timeline(struct align_input *in, const char *text)
+{
+	in->on_cluster = sscanf(text, "%u of master %llu", &in->timeline, &in->master) == 2;
+}

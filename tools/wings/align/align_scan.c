@@ -19,11 +19,28 @@
 #define NS_PER_S	1000000000LL
 #define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
 
-static int set_clock(struct align_input *in, enum tsct_history_clock clock)
+/* Where Perfetto may place events that it reads with an error */
+static void widen_ranges(struct align_input *in, __u64 error_ns)
 {
-	if (!in->clock_given)
-		in->clock = clock;
-	return 0;
+	__u32 i;
+
+	for (i = 0; i < in->ranges.nr; i++) {
+		in->ranges.all[i].lo -= (__s64)error_ns;
+		in->ranges.all[i].hi += (__s64)error_ns;
+	}
+}
+
+/* Adds to the resolution what Perfetto loses, which reads numbers as double, and multiplies them by
+ * up to three factors: four roundings of 2^-53 each. */
+static void add_rounding(struct align_input *in)
+{
+	__u32 i;
+
+	for (i = 0; i < in->ranges.nr; i++)
+		if ((__u64)in->ranges.all[i].hi >> 51 >= in->rounding_ns)
+			in->rounding_ns = ((__u64)in->ranges.all[i].hi >> 51) + 1;
+	in->resolution_ns += in->rounding_ns + 1;
+	widen_ranges(in, in->rounding_ns + 1);
 }
 
 /* ---- numbers -------------------------------------------------------------- */
@@ -81,35 +98,12 @@ static const char *find_time(const char *line, bool need_cpu, __s64 *ret_ns, int
 	return NULL;
 }
 
-/* Takes what perf script --header says. */
-static int read_header(struct align_input *in, const char *line)
-{
-	static const struct {
-		const char *number, *name;
-		enum tsct_history_clock clock;
-	} clocks[] = {
-		{ "clockid = 0,", "clockid: realtime", TSCT_HISTORY_REALTIME },
-		{ "clockid = 1,", "clockid: monotonic ", TSCT_HISTORY_MONOTONIC },
-		{ "clockid = 4,", "clockid: monotonic_raw", TSCT_HISTORY_MONOTONIC_RAW },
-		{ "clockid = 7,", "clockid: boottime", TSCT_HISTORY_BOOTTIME },
-	};
-	char host[65];
-	unsigned int i;
-
-	if (sscanf(line, "# hostname : %64s", host) == 1)
-		strcpy(in->host, host);
-	for (i = 0; i < 4; i++)
-		if ((strstr(line, "use_clockid = 1") && strstr(line, clocks[i].number)) ||
-		    strstr(line, clocks[i].name))
-			return set_clock(in, clocks[i].clock);
-	return 0;
-}
-
 static int scan_text(struct align_input *in, FILE *file)
 {
 	char *line = malloc(LINE_MAX_BYTES);
 	int err = line ? 0 : align_refuse(in, "out of memory"), digits, most = 0;
-	bool begins = true;
+	const bool perf = in->kind == ALIGN_PERF_SCRIPT;
+	bool begins = true, in_sample = false;
 	__u64 times = 0;
 	__s64 ns;
 
@@ -121,12 +115,24 @@ static int scan_text(struct align_input *in, FILE *file)
 		begins = len && line[len - 1] == '\n';
 		if (!first || !len)
 			continue;
-		if (*line == '#') {
-			err = read_header(in, line);
+		if (*line == '#' && perf)
+			err = align_refuse(in, "begins with a header, which Perfetto does not read; give "
+					   "the text of perf script without --header");
+		if (*line == '#' || err)
+			continue;
+		if (!find_time(line, !perf, &ns, &digits)) {
+			in_sample &= strspn(line, " \t\r\n") != len;
 			continue;
 		}
-		if (!find_time(line, in->kind == ALIGN_FTRACE, &ns, &digits))
-			continue;
+		if (perf && in_sample)
+			err = align_refuse(in, "has samples without call chains, which Perfetto does not "
+					   "read; record with perf record -g");
+		else if (perf && digits != 6)
+			err = align_refuse(in, "has times of %d digits, and Perfetto reads those of 6; give "
+					   "the text of perf script without --ns", digits);
+		in_sample = true;
+		if (err)
+			break;
 		most = digits > most ? digits : most;
 		times++;
 		err = align_add_time(in, ns);
@@ -136,6 +142,7 @@ static int scan_text(struct align_input *in, FILE *file)
 		err = align_refuse(in, "%s without an event", align_kind_names[in->kind]);
 	for (in->resolution_ns = most ? NS_PER_S - 1 : 0; most-- > 0; )
 		in->resolution_ns /= 10;
+	add_rounding(in);
 	return err;
 }
 
@@ -190,11 +197,15 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	}
 	if (r->in_other && string && !strcmp(key, "exported_by") && !strncmp(value, "tsctrace ", 9)) {
 		r->in->ours = true;
-		r->in->recorded_ns = UINT64_MAX;
+		r->in->recorded_ns = r->in->nodes_ns = UINT64_MAX;
 	}
+	if (r->in_other && r->in->ours && string && !strcmp(key, "timeline"))
+		align_take_timeline(r->in, value);
 	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
 		if (!strcmp(key, "clock_error_ns"))
 			r->in->recorded_ns = (__u64)ns;
+		if (!strcmp(key, "node_error_ns"))
+			r->in->nodes_ns = (__u64)ns;
 		if (!strcmp(key, "nodes"))
 			r->in->several_nodes = ns > 1;
 	}
@@ -295,6 +306,8 @@ static int scan_json(struct align_input *in, FILE *file)
 		return align_refuse(in, "ends within an object; the file is cut");
 	if (!err && !in->ranges.nr)
 		return align_refuse(in, "has no event with a time");
+	in->resolution_ns = r.digits >= 3 ? 0 : r.digits == 2 ? 9 : r.digits == 1 ? 99 : 999;
+	add_rounding(in);
 	/* Kineto's base is one of CLOCK_REALTIME; so are our times. */
 	if (!in->clock_given && (r.base || in->ours))
 		in->clock = TSCT_HISTORY_REALTIME;
@@ -307,17 +320,21 @@ static int scan_json(struct align_input *in, FILE *file)
 			in->ranges.all[i].hi += r.base;
 		}
 	}
-	in->resolution_ns = r.digits >= 3 ? 0 : r.digits == 2 ? 9 : r.digits == 1 ? 99 : 999;
 	return err;
 }
 
 /* ---- Fuchsia -------------------------------------------------------------- */
 
-/* Ticks to ns as Perfetto does, rounded down */
+/* Adds a time in ticks, and what Perfetto's conversion of it is off by: that multiplies the upper
+ * half of the ticks by a rounded factor. */
 static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 {
 	const tsct_u128 ns = (tsct_u128)ticks * (__u64)NS_PER_S / per_second;
+	const tsct_u128 theirs = (tsct_u128)(ticks >> 32) * (((__u64)NS_PER_S << 32) / per_second) +
+		(ticks & 0xffffffff) * (__u64)NS_PER_S / per_second;
 
+	if (ns <= ALIGN_TIME_MAX && (__u64)(ns - theirs) > in->skew_ns)
+		in->skew_ns = (__u64)(ns - theirs);
 	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time; the file is damaged",
 					    ticks) : align_add_time(in, (__s64)ns);
 }
@@ -352,6 +369,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 				err = add_ticks(in, last, per_second);
 		}
 	}
+	widen_ranges(in, in->skew_ns);
 	if (!err && in->size % 8)
 		err = align_refuse(in, "ends within a record; the file is cut");
 	if (!err && !in->ranges.nr)
@@ -376,8 +394,8 @@ static int find_kind(const struct align_input *in, const char *head, size_t len)
 	if (!len)
 		return align_refuse(in, "is empty");
 	if (begins_with(head, len, "PERFILE2", 8))
-		return align_refuse(in, "a file of perf record; give its text: perf script --header "
-				    "--ns -i FILE, of perf record -k CLOCK_MONOTONIC");
+		return align_refuse(in, "a file of perf record; give its text: perf script -i FILE, of "
+				    "perf record -g -k CLOCK_MONOTONIC");
 	if (begins_with(head, len, "\037\213", 2) ||
 	    begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
 	    begins_with(head, len, "PK\003\004", 4))
@@ -400,7 +418,7 @@ static int find_kind(const struct align_input *in, const char *head, size_t len)
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}
-	if (strstr(head, "# hostname :") || strstr(head, "# captured on"))
+	if (strstr(head, "# captured on"))
 		return ALIGN_PERF_SCRIPT;
 	return align_refuse(in, "not a trace that can be aligned: give one of Perfetto, perf script, "
 			    "ftrace, Chrome or Kineto (JSON), or Fuchsia");
@@ -443,8 +461,11 @@ int align_scan(struct align_input *in)
 	if (!err && ferror(file))
 		err = align_refuse(in, "%s", strerror(EIO));
 	fclose(file);
-	if (!err && in->ours && in->several_nodes)
-		err = align_refuse(in, "the export of a merged recording, which has one timeline already; "
+	in->on_cluster &= in->several_nodes;
+	if (in->on_cluster)
+		in->recorded_ns = in->nodes_ns;
+	if (!err && in->ours && in->several_nodes && !in->on_cluster)
+		err = align_refuse(in, "the export of a merged recording that is on no cluster's time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
 		err = align_refuse(in, "how far its times are off is unknown: the recorder had no "

@@ -377,6 +377,7 @@ static int read_track(struct proto *p, struct proto_span s)
 {
 	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
 	struct field process, f;
+	const char *nodes;
 	char label[160];
 	size_t len;
 	int more, inner;
@@ -391,10 +392,15 @@ static int read_track(struct proto *p, struct proto_span s)
 			len = len < sizeof(label) ? len : sizeof(label) - 1;
 			memcpy(label, f.bytes.at, len);
 			label[len] = '\0';
+			if (p->in->ours && !strncmp(label, "timeline: ", 10))
+				align_take_timeline(p->in, label + 10);
 			if (strncmp(label, prefix, strlen(prefix)))
 				continue;
 			p->in->ours = true;
-			p->in->several_nodes = strstr(label, ", nodes ");
+			nodes = strstr(label, ", nodes ");
+			p->in->several_nodes = nodes;
+			if (!nodes || sscanf(nodes, ", nodes %llu ns", &p->in->nodes_ns) != 1)
+				p->in->nodes_ns = UINT64_MAX;
 			if (sscanf(label + strlen(prefix), "%llu ns", &p->in->recorded_ns) != 1)
 				p->in->recorded_ns = UINT64_MAX;
 		}

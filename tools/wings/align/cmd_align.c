@@ -240,18 +240,18 @@ static bool open_node(struct align_node *node)
 	return true;
 }
 
-/* Finds the node of a trace by what was given, or what the trace says. */
+/* Finds the node of a trace. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
-	const char *name = in->node_name ?: *in->host ? in->host : NULL;
+	const char *name = in->node_name;
 	__u32 index = 0;
 
 	if (name) {
 		struct align_node *node = find_node(a, name);
 
-		if (!node && (in->node_name || a->nr_nodes != 1))
+		if (!node)
 			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
-		index = node ? (__u32)(node - a->nodes) : 0;
+		index = (__u32)(node - a->nodes);
 	} else if (a->nr_nodes != 1) {
 		return align_refuse(in, "of which node? give FILE@NODE");
 	}
@@ -311,7 +311,7 @@ static int read_traces(struct align_options *o)
 		if (in->node_name || a->nr_nodes == 1)
 			err = choose_node(a, in);
 		err = err ?: align_scan(in);
-		if (!err && !in->node)
+		if (!err && !in->node && !in->on_cluster)
 			err = choose_node(a, in);
 		if (err)
 			ret = leave_out(o, in);
@@ -321,7 +321,8 @@ static int read_traces(struct align_options *o)
 		in->node_index = index;
 	}
 	for (i = 0; i < a->nr_inputs; i++)
-		a->inputs[i].node = &a->nodes[a->inputs[i].node_index];
+		if (!a->inputs[i].on_cluster)
+			a->inputs[i].node = &a->nodes[a->inputs[i].node_index];
 	return ret;
 }
 
@@ -343,7 +344,9 @@ static void choose_timeline(struct align_options *o)
 
 		if (in->left_out)
 			continue;
-		several |= node && node != in->node;
+		several |= in->on_cluster || (node && node != in->node);
+		if (in->on_cluster)
+			continue;
 		node = in->node;
 		cluster = cluster && check_trace(in, &axis, &at) != -EXDEV;
 	}
@@ -363,7 +366,7 @@ static int relate_traces(struct align_options *o)
 		struct align_input *in = &a->inputs[i];
 		char text[32];
 
-		if (in->left_out)
+		if (in->left_out || in->on_cluster)
 			continue;
 		if (a->axis.kind == ALIGN_REALTIME && node && node != in->node) {
 			align_refuse(in, "CLOCK_REALTIME of several nodes is no timeline; give "
@@ -386,13 +389,27 @@ static int relate_traces(struct align_options *o)
 					     in->ranges.all[k].lo, in->ranges.all[k].hi))
 				return ctl_fail(EXIT_FAILED, "out of memory");
 	}
+	for (i = 0; i < a->nr_inputs; i++) {
+		struct align_input *in = &a->inputs[i];
+
+		if (in->left_out || !in->on_cluster)
+			continue;
+		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
+		    in->timeline != a->axis.timeline) {
+			align_refuse(in, "a merged recording on timeline %u of master %llu, on which no "
+				     "other trace is; give those of its nodes, without --timeline",
+				     in->timeline, in->master);
+			ret = leave_out(o, in);
+		}
+		in->bound_ns = in->recorded_ns + in->resolution_ns;
+	}
 	for (i = 0; i < a->nr_nodes; i++)
 		if (a->nodes[i].used && align_make_points(&a->nodes[i], &a->axis))
 			return ctl_fail(EXIT_FAILED, "out of memory");
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
 
-		for (k = 0; !in->left_out && k < in->ranges.nr; k++) {
+		for (k = 0; in->node && !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
 							&in->ranges.all[k]) +
 				in->resolution_ns + in->skew_ns + in->recorded_ns;
@@ -425,16 +442,21 @@ static int print_table(const struct align_options *o)
 
 		if (!o->json && !in->left_out) {
 			tsct_text_print_escaped(stdout, in->path, strlen(in->path), "");
-			printf(": node ");
-			tsct_text_print_escaped(stdout, in->node->name, strlen(in->node->name), "");
-			printf(", %s, within %" PRIu64 " ns of %s\n", clock_name(in->clock),
+			if (in->node) {
+				printf(": node ");
+				tsct_text_print_escaped(stdout, in->node->name,
+							strlen(in->node->name), "");
+			}
+			printf("%s %s, within %" PRIu64 " ns of %s\n", in->node ? "," : ":",
+			       in->node ? clock_name(in->clock) : "several nodes",
 			       (uint64_t)in->bound_ns, timelines[a->axis.kind]);
 		}
 		json_object_set_new(file, "file", ctl_json_text(in->path));
 		json_object_set_new(file, "left_out", json_boolean(in->left_out));
 		if (!in->left_out) {
 			json_object_set_new(file, "member", json_string(in->member));
-			json_object_set_new(file, "node", ctl_json_text(in->node->name));
+			json_object_set_new(file, "node", in->node ? ctl_json_text(in->node->name) :
+					    json_null());
 			json_object_set_new(file, "clock", json_string(clock_name(in->clock)));
 			json_object_set_new(file, "bound_ns", ctl_json_error(in->bound_ns));
 			json_object_set_new(file, "begin_ns", json_integer(in->ranges.all[0].lo));

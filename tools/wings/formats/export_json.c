@@ -325,7 +325,9 @@ static void put_moment(struct json *j, const char *key, __s64 ns)
 static int end_json(struct tsct_export *x)
 {
 	__u64 errors[TSCT_EXPORT_ERRORS];
+	const struct tsct_recorded_timeline *t = &x->rec->timeline;
 	struct json *j = x->own;
+	char timeline[80];
 	__u32 i;
 	int err = 0;
 
@@ -342,6 +344,10 @@ static int end_json(struct tsct_export *x)
 	put_moment(j, ",\"end_ns\":", x->end_ns);
 	put_raw(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
 	put_integer(j, ",\"nodes\":", (__s64)tsct_recording_count_nodes(x->rec));
+	if (x->rec->merged && t->on && t->master && x->rec->compared == TSCT_COMPARED_SAMPLES) {
+		snprintf(timeline, sizeof(timeline), "%u of master %llu", t->number, t->master);
+		put_text(j, ",\"timeline\":", timeline);
+	}
 	put_integer(j, ",\"events\":", (__s64)x->events);
 	put_integer(j, ",\"lost\":", (__s64)tsct_trace_lost(x->trace));
 	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));

@@ -248,14 +248,14 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 	return put_track(x, TRACK_PROCESS | p->index, 0, &track);
 }
 
-static int put_node(struct tsct_export *x, __u32 node, char *label)
+static int put_node(struct tsct_export *x, __u32 node, char **labels, size_t nr_labels)
 {
 	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
 	Pft__ProcessDescriptor process = PFT__PROCESS_DESCRIPTOR__INIT;
 	int err;
 
-	process.n_process_labels = 1;
-	process.process_labels = &label;
+	process.n_process_labels = nr_labels;
+	process.process_labels = labels;
 	SET(&process, pid, pid_of(x, node, 0));
 	process.process_name = clean_text(x->nodes[node], strlen(x->nodes[node]));
 	if (!process.process_name)
@@ -323,14 +323,19 @@ static int put_counter_track(struct tsct_export *x, const struct tsct_export_eve
 
 static int put_nodes(struct tsct_export *x)
 {
-	char label[160];
+	const struct tsct_recorded_timeline *t = &x->rec->timeline;
+	char label[160], timeline[80], *labels[] = { label, timeline };
+	const bool on_cluster = x->rec->merged && t->on && t->master &&
+		x->rec->compared == TSCT_COMPARED_SAMPLES;
 	__u32 i;
 	int err = 0;
 
 	label_errors(x, label, sizeof(label));
+	/* trace-ctl align puts the export beside other traces of that timeline. */
+	snprintf(timeline, sizeof(timeline), "timeline: %u of master %llu", t->number, t->master);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
-			err = put_node(x, i, label);
+			err = put_node(x, i, labels, on_cluster ? 2 : 1);
 	return err;
 }
 

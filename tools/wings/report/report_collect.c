@@ -54,7 +54,6 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	const __u64 from = report_time(r, span->from_ns), to = report_time(r, span->to_ns);
 	const __u32 def = tsct_export_def_of(&r->x, span->begin);
 	const __u64 width = report_bin_ns(r);
-	__u64 bin, low, high;
 	struct strip *s;
 
 	s = report_strip(&r->strips, span->type == SPAN_RUN ? STRIP_CPU : STRIP_THREAD,
@@ -67,11 +66,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
 		return 0;	/* a CPU in its idle thread is not busy */
-	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
-		low = bin * width > from ? bin * width : from;
-		high = (bin + 1) * width < to ? (bin + 1) * width : to;
-		s->busy[bin] += (float)(high - low) / width;
-	}
+	report_strip_cover(r, s, from, to);
 	return 0;
 }
 
@@ -299,6 +294,25 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	return err || taken ? err : take_moment(r, ev);
 }
 
+static int collect_state(struct tsct_export *x, const struct tsct_state_time *time)
+{
+	struct report *r = (struct report *)x;
+
+	report_flame_state(r, time);
+	return report_state_note(r, time);
+}
+
+/* Returns true if events of the recording tell the states of threads. */
+static bool has_states(const struct tsct_export *x)
+{
+	const struct tsct_export_def *d;
+
+	for (d = x->defs; d < x->defs + x->nr_defs; d++)
+		if (d->kernel == TSCT_KERNEL_SWITCH || d->kernel == TSCT_KERNEL_WAKING)
+			return true;
+	return false;
+}
+
 /* ---- the report as an export format ---------------------------------------- */
 
 static int begin_pass(struct tsct_export *x)
@@ -334,15 +348,16 @@ int report_take(struct report *r)
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
-	r->x.state = report_flame_state;
+	r->x.state = has_states(&r->x) ? collect_state : NULL;
 	r->span_done = take_span;
 	err = report_runs_begin(r) ?:
 		tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:
 		begin_messages(r) ?:
 		tsct_export_run(&r->x) ?:
 		report_runs_finish(r) ?:
+		report_states_put(r) ?:
 		take_gaps(r);
-	if (!err && (r->moments.failed || r->spans.failed || r->arrows.failed))
+	if (!err && (r->state_bytes.failed || r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the data for the page's script: one HTML element of JSON, four of base64 */
+/* Writes the data for the page's script: one HTML element of JSON, five of base64 */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +210,7 @@ static json_t *show_calls(const struct report *r)
 {
 	const struct tsct_event_def *def;
 	json_t *calls = json_array();
-	bool used = false;
+	bool used = r->nr_states;
 	const char *name;
 	unsigned int i, k;
 
@@ -367,18 +367,21 @@ static void coarsen_strip(struct strip *s, __u32 by)
 	}
 }
 
-static void put_strips(const struct report *r, struct tsct_text *to)
+/* Appends strips. @most: limit of their size, bytes */
+static void put_strips(const struct strips *strips, struct tsct_text *to, size_t most)
 {
+	const size_t begin = to->len;
 	__u32 i, by;
 
 	for (by = 1; by < 64; by *= 4) {
-		to->len = 0;
-		for (i = 0; i < r->strips.nr; i++)
-			put_strip(to, &r->strips.all[i]);
-		if (to->len <= STRIP_BYTES_MAX)
+		to->len = begin;
+		for (i = 0; i < strips->nr; i++)
+			if (strips->all[i].row != TSCT_INDEX_NONE)
+				put_strip(to, &strips->all[i]);
+		if (to->len - begin <= most)
 			break;
-		for (i = 0; i < r->strips.nr; i++)
-			coarsen_strip(&r->strips.all[i], 4 * by);
+		for (i = 0; i < strips->nr; i++)
+			coarsen_strip(&strips->all[i], 4 * by);
 	}
 }
 
@@ -386,13 +389,13 @@ static void put_strips(const struct report *r, struct tsct_text *to)
 
 static json_t *show_all(const struct report *r)
 {
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:o,"
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:o,"
 			 "s:o,s:o,s:o,s:o,s:o,s:o,s:o}",
 		"origin", json_sprintf("%lld", r->origin_ns),
 		"span", number(report_span_ns(r)), "events", number(r->events),
 		"shown", number(r->shown), "summed", number(r->summed),
 		"moments", number(r->nr_moments), "spans", number(r->nr_spans),
-		"arrows", number(r->nr_arrows), "cut", EDGE_KEPT,
+		"arrows", number(r->nr_arrows), "states", number(r->nr_states), "cut", EDGE_KEPT,
 		"binWidth", number(report_bin_ns(r)), "nodes", show_nodes(r),
 		"defs", show_defs(r), "threads", show_threads(r),
 		"cpus", show_cpus(r), "calls", show_calls(r), "gaps", show_gaps(r),
@@ -401,12 +404,13 @@ static json_t *show_all(const struct report *r)
 
 int report_data(struct report *r, FILE *to)
 {
+	struct tsct_text strips = { 0 };
 	json_t *all = show_all(r);
 	char *json = tsct_json_format(all, TSCT_JSON_HTML);
-	struct tsct_text strips = { 0 };
 
 	json_decref(all);
-	put_strips(r, &strips);
+	put_strips(&r->strips, &strips, STRIP_BYTES_MAX);
+	put_strips(&r->state_strips, &strips, STATE_STRIP_BYTES_MAX);
 	if (!json || strips.failed) {
 		free(json);
 		free(strips.at);
@@ -417,6 +421,7 @@ int report_data(struct report *r, FILE *to)
 	put_bytes(to, "spans", &r->spans);
 	put_bytes(to, "arrows", &r->arrows);
 	put_bytes(to, "strips", &strips);
+	put_bytes(to, "states", &r->state_bytes);
 	free(json);
 	free(strips.at);
 	return 0;

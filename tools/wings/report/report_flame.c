@@ -30,22 +30,19 @@ struct flame_box {
 struct flame {
 	struct flame_box *boxes;	/* boxes[0] is the base, below all functions */
 	__u32 nr;
-	unsigned int depth;
+	unsigned int depth;	/* number of levels that are drawn above the base */
 	bool timed;		/* flag: weights are times */
 };
 
 /* ---- counting ---------------------------------------------------------------- */
 
-int report_flame_state(struct tsct_export *x, const struct tsct_state_time *time)
+void report_flame_state(struct report *r, const struct tsct_state_time *time)
 {
-	struct report *r = (struct report *)x;
-
 	if (time->thread->own)
 		r->stack_counts[time->thread->own - 1].off_cpu_ns +=
-			(__u64)tsct_export_off_cpu_ns(x, time);
+			(__u64)tsct_export_off_cpu_ns(&r->x, time);
 	if (time->state == TSCT_STATE_RUNNING)
 		time->thread->own = 0;
-	return 0;
 }
 
 int report_flame_note(struct report *r, const struct tsct_export_event *ev)
@@ -127,12 +124,25 @@ static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 weig
 			return -ENOMEM;
 		f->boxes[at].weight += weight;
 	}
-	if (stack->nr > f->depth)
-		f->depth = stack->nr;
 	return 0;
 }
 
 /* ---- pictures ------------------------------------------------------------------ */
+
+/* Returns the number of levels above a box whose boxes are wide enough to be drawn. */
+static unsigned int levels_above(const struct flame *f, __u32 index, double scale)
+{
+	unsigned int most = 0, levels;
+	__u32 above;
+
+	for (above = f->boxes[index].first; above; above = f->boxes[above].next) {
+		if ((double)f->boxes[above].weight * scale < BOX_MIN)
+			continue;
+		levels = levels_above(f, above, scale) + 1;
+		most = levels > most ? levels : most;
+	}
+	return most;
+}
 
 /* Writes as much of a function's name as fits into its box. */
 static void put_label(FILE *to, const char *name, double width)
@@ -181,11 +191,13 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 	}
 }
 
-static void put_graph(const struct report *r, FILE *to, const struct flame *f, __u32 def,
+static void put_graph(const struct report *r, FILE *to, struct flame *f, __u32 def,
 		      __u32 node, bool open)
 {
+	const double scale = GRAPH_WIDTH / (double)f->boxes[0].weight;
 	const struct tsct_event_def *d = r->x.defs[def].def;
 
+	f->depth = levels_above(f, 0, scale);
 	fprintf(to, "<details class=\"flame\"%s><summary>", open ? " open=\"open\"" : "");
 	report_text(to, d->name);
 	if (d->kind != TSCT_KIND_INSTANT)
@@ -196,7 +208,7 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 	report_print(to, "</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
 		     " aria-label=\"Flame graph\">\n", GRAPH_WIDTH,
 		     (f->depth + 1) * ROW_HEIGHT);
-	put_box(to, f, 0, 0, GRAPH_WIDTH / (double)f->boxes[0].weight, 0);
+	put_box(to, f, 0, 0, scale, 0);
 	fputs("</svg>\n</details>\n", to);
 }
 
@@ -305,7 +317,8 @@ int report_flame_put(struct report *r, FILE *to)
 	      " as the number of events with it in their stacks, or of switches, as the time for"
 	      " which their threads did not run, where it is known; below it is the function that"
 	      " called it. Functions of the kernel are blue. Names and numbers of narrow boxes"
-	      " show at the pointer.</p>\n", to);
+	      " show at the pointer. A click on a box makes it as wide as the graph, one on the"
+	      " lowest box shows all.</p>\n", to);
 	for (i = 0; order && rank && i < r->x.nr_defs; i++)
 		rank[order[i]] = i;
 	if (order && rank) {

@@ -22,8 +22,8 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 
 	if (at != TSCT_INDEX_NONE)
 		return &all->all[at];
-	if (all->nr >= STRIPS_MAX && def && values) {
-		errno = ENOSPC;	/* different counters cannot share a strip */
+	if (all->nr >= STRIPS_MAX && (values || type == STRIP_STATE)) {
+		errno = ENOSPC;	/* different counters or states cannot share a strip */
 		return NULL;
 	}
 	if (all->nr >= STRIPS_MAX && def)
@@ -40,6 +40,18 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	s.high = values ? s.low + STRIP_BINS : NULL;
 	all->all[all->nr] = s;
 	return &all->all[all->nr++];
+}
+
+void report_strip_cover(const struct report *r, struct strip *s, __u64 from, __u64 to)
+{
+	const __u64 width = report_bin_ns(r);
+	__u64 bin, low, high;
+
+	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
+		low = bin * width > from ? bin * width : from;
+		high = (bin + 1) * width < to ? (bin + 1) * width : to;
+		s->busy[bin] += (float)(high - low) / width;
+	}
 }
 
 void report_strips_free(struct strips *all)

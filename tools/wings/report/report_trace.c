@@ -192,6 +192,9 @@ static void free_report(struct report *r)
 	free(r->spans.at);
 	free(r->arrows.at);
 	report_strips_free(&r->strips);
+	report_strips_free(&r->state_strips);
+	free(r->states);
+	free(r->state_bytes.at);
 	report_flame_free(r);
 	tsct_message_matcher_free(r->sends);
 	tsct_message_matcher_free(r->early);

@@ -78,9 +78,10 @@ int report_runs_finish(struct report *r);
 #define SLOWEST_KEPT	4096	/* number of the slowest spans that are drawn individually */
 
 /* Limits of a page's data before base64, bytes: for events drawn individually, and for sums
- * of all other events */
-#define EVENT_BYTES_MAX	(11U << 20)
+ * of all other events. Those of states take as much as the sums of states. */
+#define EVENT_BYTES_MAX	(9U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
+#define STATE_STRIP_BYTES_MAX	(1U << 20)	/* for sums of states */
 
 struct event_rate {
 	__u32 bins[RATE_BINS];
@@ -128,8 +129,9 @@ struct gap {
  * events, and for spans and counters also a value, by bin of time */
 struct strip {
 	__u32 type, row, field;
-	__u32 def;		/* index of the event definition on the page, plus 1;
-				 * 0: several event definitions share the strip */
+	/* index of the event definition on the page, plus 1; 0: several event definitions share the
+	 * strip. Of STRIP_STATE: the state */
+	__u32 def;
 	__u32 *count;		/* per bin; the allocation has the other values, too */
 	/* per bin: total time of spans / bin's length; or a counter's last value */
 	float *busy;
@@ -143,7 +145,7 @@ struct strips {
 	struct tsct_index index;	/* index in `all` by type, row, definition, field */
 };
 
-enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
+enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER, STRIP_STATE };
 
 /* Number of events with the same definition and stack */
 struct stack_count {
@@ -191,6 +193,11 @@ struct report {
 	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
+	struct drawn_state *states;	/* times with a state, drawn individually */
+	__u32 nr_states;
+	__u64 least_state_ns;		/* shorter ones are in the strips */
+	struct strips state_strips;
+	struct tsct_text state_bytes;
 	struct tsct_message_matcher *sends, *early;
 	struct gap *gaps;
 	__u32 nr_gaps;
@@ -246,6 +253,8 @@ int report_take(struct report *r);
  * adds it if there is none. NULL: out of memory or, with errno ENOSPC, too many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
+/* Adds the time from @from to @to, since the page's origin, to the bins of a strip. */
+void report_strip_cover(const struct report *r, struct strip *strip, __u64 from, __u64 to);
 void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
@@ -258,10 +267,17 @@ void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 /* Writes the tables of the lengths of spans (report_figures.c). */
 void report_figures(const struct report *r, FILE *to);
 
+/* States of threads (report_states.c). note(): takes a time with a state. put(): after
+ * the last one, writes those that are drawn individually; r->nr_states is their number, and the
+ * strips have the rows of the page then. Both return 0 or -ENOMEM. */
+int report_state_note(struct report *r, const struct tsct_state_time *time);
+int report_states_put(struct report *r);
+
 /* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
- * section, if there are stacks. Both return 0 or -ENOMEM. state(): callback of the export */
+ * section, if there are stacks. All return 0 or -ENOMEM. state():
+ * adds a time with a state to that of the thread's last switch. */
 int report_flame_note(struct report *r, const struct tsct_export_event *ev);
-int report_flame_state(struct tsct_export *x, const struct tsct_state_time *time);
+void report_flame_state(struct report *r, const struct tsct_state_time *time);
 int report_flame_put(struct report *r, FILE *to);
 void report_flame_free(struct report *r);
 

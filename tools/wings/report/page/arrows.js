@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages, as arrows between rows
 
-// Returns the vertical middle of a thread's row, or of the header of a folded node.
+// Returns the vertical middle of a thread's row, or of the header of a folded node or process.
 function anchor(index) {
 	const row = View.byThread.get(index);
 
@@ -9,6 +9,8 @@ function anchor(index) {
 		return null;
 	if (row.y === undefined || !View.nodes[View.nodeAt[row.node]].open)
 		return View.top - View.scroll + View.nodes[View.nodeAt[row.node]].y + HEAD / 2;
+	if (row.group && !row.group.open)
+		return View.top - View.scroll + row.group.y + PROCESS / 2;
 	return View.top - View.scroll + row.y + (row.strip ? 24 : 9);
 }
 
@@ -55,8 +57,9 @@ function drawArrow(i, wrong, crowd) {
 	const x1 = View.x(A.from[i]), x2 = View.x(A.to[i]), bend = Math.max(6,
 			Math.min(Math.abs(x2 - x1) / 2, 60));
 	const lit = View.hover && View.hover.arrow === i;
+	const dim = View.matches && !View.matches.ranks.has(M.rankOf[A.sent[i]]);
 
-	ctx.globalAlpha = lit || wrong ? 1 : isDim(M.rankOf[A.sent[i]]) ? 0.04 :
+	ctx.globalAlpha = lit || wrong ? 1 : dim ? 0.04 :
 		Math.max(0.3, Math.min(0.75, 120 / crowd));
 	ctx.strokeStyle = ctx.fillStyle = wrong ? Theme.css.bad :
 		lit ? Theme.css.text : colourOf(D.defs[A.sent[i]].name, true);

@@ -6,7 +6,7 @@
 const SPAN_SLICE = 0, SPAN_CALL = 1, SPAN_RUN = 2;
 const NO_BEGIN = 4, NO_END = 8;
 const MOMENT_ORPHAN = 1, MOMENT_COUNTER = 2;
-const STRIP_THREAD = 0, STRIP_CPU = 1, STRIP_COUNTER = 2;
+const STRIP_THREAD = 0, STRIP_CPU = 1, STRIP_COUNTER = 2, STRIP_STATE = 3;
 const KINDS = ["instant", "begin", "end", "counter", "send", "receive"];
 
 // Types of fields, as in tsctrace/abi_channel.h
@@ -286,6 +286,25 @@ function readArrows() {
 	return a;
 }
 
+// Reads times in which a thread had a state, in the order of their ends.
+function readStates() {
+	const r = new Reader(decodeBase64("states")), n = D.states;
+	const s = { n, row: new Int32Array(n), state: new Uint8Array(n), from: new Float64Array(n),
+		    to: new Float64Array(n), other: new Float64Array(n),
+		    call: new Float64Array(n) };
+	let t = 0;
+
+	for (let i = 0; i < n; i++) {
+		s.row[i] = r.varint();
+		s.state[i] = r.varint();
+		s.to[i] = t += r.varint();
+		s.from[i] = t - r.varint();
+		s.other[i] = r.varint() - 1;
+		s.call[i] = r.varint() - 1;
+	}
+	return s;
+}
+
 // Reads the sums of events that are not drawn individually: per time bin, their number
 // and the share of the bin that their spans cover.
 function readStrips() {
@@ -359,4 +378,4 @@ function boundText(error) {
 }
 
 cleanNames();
-const M = readMoments(), S = readSpans(), A = readArrows(), STRIPS = readStrips();
+const M = readMoments(), S = readSpans(), A = readArrows(), STRIPS = readStrips(), ST = readStates();

@@ -56,8 +56,13 @@ function text(string, x, y, width, colour) {
 	ctx.fillText(string, x, y);
 }
 
-function isDim(rank) {
-	return View.matches && !View.matches.ranks.has(rank);
+// Return true for an item that the search does not match.
+function isDimSpan(i) {
+	return View.matches && !View.matches.spans[i];
+}
+
+function isDimMoment(i) {
+	return View.matches && !View.matches.moments[i];
 }
 
 // ---- spans -----------------------------------------------------------------
@@ -83,7 +88,7 @@ function drawSpan(i, left, right, y, h) {
 	const x = Math.max(View.x(S.from[i]), left), w = Math.min(View.x(S.to[i]), right) - x;
 	const rank = S.rank[i], type = S.type[i];
 
-	ctx.globalAlpha = isDim(rank) ? 0.13 : 1;
+	ctx.globalAlpha = isDimSpan(i) ? 0.13 : 1;
 	ctx.fillStyle = COLOURS[rank];
 	if (w >= 9) {
 		ctx.beginPath();
@@ -109,12 +114,12 @@ function drawSpan(i, left, right, y, h) {
 
 // Draws several narrow spans as one: darker if they cover more of the time, in the
 // colour of the longest.
-function drawCrowd(from, to, covered, y, h, rank) {
+function drawCrowd(from, to, covered, y, h, i) {
 	const x = View.x(from), w = Math.max(View.x(to) - x, 1);
 
-	ctx.globalAlpha = (isDim(rank) ? 0.13 : 1) *
+	ctx.globalAlpha = (isDimSpan(i) ? 0.13 : 1) *
 		(0.3 + 0.65 * Math.min(1, covered / (to - from || 1)));
-	fill(STRONG[rank], x, y, w, h);
+	fill(STRONG[S.rank[i]], x, y, w, h);
 	ctx.globalAlpha = 1;
 }
 
@@ -132,26 +137,26 @@ function drawLane(lane, y, h) {
 			continue;
 		}
 		const from = lane.from[i];
-		let to = from, covered = 0, longest = -1, rank = -1;
+		let to = from, covered = 0, longest = -1, best = -1;
 
 		do {
-			const size = lane.to[i] - lane.from[i], r = S.rank[lane.ids[i]];
+			const size = lane.to[i] - lane.from[i], id = lane.ids[i];
 
 			to = lane.to[i++];
-			if (r === View.idle)
+			if (S.rank[id] === View.idle)
 				continue;
 			covered += size;
 			// Matches of a search stay visible.
-			const weight = size + (View.matches && !isDim(r) ? D.span : 0);
+			const weight = size + (View.matches && !isDimSpan(id) ? D.span : 0);
 
 			if (weight > longest) {
 				longest = weight;
-				rank = r;
+				best = id;
 			}
 		} while (i < end && lane.from[i] - to < px && to - from < 12 * px &&
 			 lane.to[i] - lane.from[i] <= narrow);
-		if (rank >= 0)
-			drawCrowd(from, to, covered, y, h, rank);
+		if (best >= 0)
+			drawCrowd(from, to, covered, y, h, best);
 	}
 	return whiskers;
 }

@@ -27,7 +27,7 @@ function drawTick(i, y, h, head) {
 	const chosen = View.hover && View.hover.moment === i ||
 		View.chosen === M && View.chosenIndex === i;
 
-	ctx.globalAlpha = isDim(rank) ? 0.13 : 1;
+	ctx.globalAlpha = isDimMoment(i) ? 0.13 : 1;
 	ctx.fillStyle = chosen ? Theme.css.text : STRONG[rank];
 	ctx.fillRect(x - 0.75, y + 3, chosen ? 2.5 : 1.5, h - 3);
 	if (!head && !chosen) {
@@ -51,10 +51,10 @@ function drawTick(i, y, h, head) {
 function drawTickCrowd(row, first, last, y, h) {
 	const { t, ids } = row.ticks, rank = M.rank[ids[first]];
 	const x = View.x(t[first]), w = Math.max(View.x(t[last]) - x, 1.5);
-	let dim = isDim(rank);
+	let dim = isDimMoment(ids[first]);
 
 	for (let k = first; dim && k <= last && k < first + 64; k++)
-		dim = isDim(M.rank[ids[k]]);
+		dim = isDimMoment(ids[k]);
 	ctx.globalAlpha = (dim ? 0.13 : 1) * Math.min(1, 0.45 + (last - first) / w / 8);
 	fill(STRONG[rank], x - 0.75, y + 2, w + 0.75, h - 2);
 	ctx.globalAlpha = 1;
@@ -93,6 +93,10 @@ function drawThread(row, y) {
 	if (row.ticks) {
 		drawTicks(row, at, 13);
 		at += 15;
+	}
+	if (row.states) {
+		drawStates(row.states, at);
+		at += STATE_BAND + 2;
 	}
 	if (row.runs) {
 		drawRuns(row.runs, at);
@@ -291,25 +295,43 @@ function drawNode(row, y) {
 	text(row.sub, View.label + 10, y + 19, View.width - View.label - 140, Theme.css.dim);
 }
 
+// Draws the outermost bars of a folded process's threads, one over the other.
+function drawProcess(row, y) {
+	if (row.open) {
+		font(10);
+		text(row.sub, View.label + 10, y + 15, View.width - View.label - 20, Theme.css.dim);
+		font(11);
+		return;
+	}
+	for (const { lanes } of row.rows)
+		if (lanes[0])
+			drawLane(lanes[0], y + 3, PROCESS - 6);
+}
+
+// Draws the triangle of a row that can be folded.
+function drawTriangle(open, x, y) {
+	ctx.beginPath();
+	if (open) {
+		ctx.moveTo(x, y - 3);
+		ctx.lineTo(x + 10, y - 3);
+		ctx.lineTo(x + 5, y + 4);
+	} else {
+		ctx.moveTo(x + 2, y - 5);
+		ctx.lineTo(x + 9, y);
+		ctx.lineTo(x + 2, y + 5);
+	}
+	ctx.fillStyle = Theme.css.dim;
+	ctx.fill();
+}
+
 function drawLabel(row, y) {
-	const inset = row.type === "node" ? 26 : 22;
+	const inset = row.type === "node" ? 26 : row.group || row.type === "process" ? 34 : 22;
 	const mid = y + (row.type === "node" ? 20 : 16);
 
-	if (row.type === "node") {
-		ctx.beginPath();
-		if (row.open) {
-			ctx.moveTo(9, y + 12);
-			ctx.lineTo(19, y + 12);
-			ctx.lineTo(14, y + 19);
-		} else {
-			ctx.moveTo(11, y + 10);
-			ctx.lineTo(18, y + 15);
-			ctx.lineTo(11, y + 20);
-		}
-		ctx.fillStyle = Theme.css.dim;
-		ctx.fill();
-		font(13, 600);
-		text(row.label, inset, mid, View.label - 30, Theme.css.text);
+	if (row.rows) {
+		drawTriangle(row.open, inset - 17, mid - 5);
+		font(row.type === "node" ? 13 : 12, 600);
+		text(row.label, inset, mid, View.label - inset - 4, Theme.css.text);
 		font(11);
 		return;
 	}
@@ -327,7 +349,7 @@ function drawLabel(row, y) {
 	font(11);
 }
 
-const DRAWERS = { node: drawNode, cpu: drawCpu, counter: drawCounter,
+const DRAWERS = { node: drawNode, cpu: drawCpu, counter: drawCounter, process: drawProcess,
 		  thread: drawThread };
 
 function drawRows() {

@@ -73,8 +73,16 @@ function showAll() {
 	setView(-margin, D.span + margin);
 }
 
+// Makes a row visible: unfolds its node and its process, and scrolls to it.
 function showRow(row) {
-	const room = View.height - View.top;
+	const room = View.height - View.top, node = View.nodes[View.nodeAt[row.node]];
+
+	if (!node.open || row.group && !row.group.open) {
+		node.open = true;
+		if (row.group)
+			row.group.open = true;
+		layRows();
+	}
 
 	if (row.y < View.scroll || row.y + row.height > View.scroll + room)
 		scrollRows(row.y - View.scroll - room / 3);
@@ -98,7 +106,7 @@ function pointAt(x, y) {
 	View.hover = told ? hit : null;
 	View.hoverRow = hit.row;
 	View.cursor = x > View.label ? View.t(x) : null;
-	canvas.style.cursor = hit.row && hit.row.type === "node" || told ? "pointer" :
+	canvas.style.cursor = hit.row && hit.row.rows || told ? "pointer" :
 		y < MAP ? "ew-resize" : "default";
 	showTip(told, x, y);
 	redraw();
@@ -206,13 +214,14 @@ function up(event) {
 function click(x, y) {
 	const hit = pick(x, y);
 
-	if (hit.row && hit.row.type === "node")
+	if (hit.row && hit.row.rows)
 		return toggle(hit.row);
 	choose(hit);
 }
 
-function toggle(node) {
-	node.open = !node.open;
+// Folds or unfolds a node or a process.
+function toggle(row) {
+	row.open = !row.open;
 	layRows();
 	scrollRows(0);
 }
@@ -248,8 +257,6 @@ function showSpan(place) {
 	setView(from - size * 0.15, from + size * 1.15);
 	if (!row)
 		return;
-	View.nodes[View.nodeAt[row.node]].open = true;
-	layRows();
 	showRow(row);
 	canvas.scrollIntoView({ block: "nearest" });
 	const span = S.to.findIndex((to, i) => to === from + size && S.from[i] === from &&
@@ -315,67 +322,4 @@ function key(event) {
 		return;
 	event.preventDefault();
 	act();
-}
-
-// ---- searching -----------------------------------------------------------------
-
-function search(term) {
-	const label = document.getElementById("found");
-
-	View.matches = null;
-	label.textContent = "";
-	term = term.trim().toLowerCase();
-	if (term) {
-		const ranks = new Set();
-
-		NAMES.forEach((name, rank) => {
-			if (name.toLowerCase().includes(term))
-				ranks.add(rank);
-		});
-		View.matches = { ranks, list: listMatches(ranks), at: -1 };
-		label.textContent = View.matches.list.length ?
-			`${count(View.matches.list.length)} found` : "none";
-	}
-	redraw();
-}
-
-function listMatches(ranks) {
-	const list = [];
-
-	for (let i = 0; i < S.n; i++)
-		if (ranks.has(S.rank[i]))
-			list.push({ t: S.from[i], span: i });
-	for (let i = 0; i < M.n; i++)
-		if (ranks.has(M.rank[i]))
-			list.push({ t: M.t[i], moment: i });
-	return list.sort((a, b) => a.t - b.t);
-}
-
-function rowOf(hit) {
-	if (hit.span === undefined)
-		return View.byThread.get(M.row[hit.moment]);
-	return (S.type[hit.span] & 3) === SPAN_RUN ? View.byCpu.get(S.row[hit.span]) :
-		View.byThread.get(S.row[hit.span]);
-}
-
-function nextMatch(way) {
-	const m = View.matches;
-
-	if (!m || !m.list.length)
-		return;
-	if (m.at < 0)
-		m.at = way > 0 ? above(m.list.map(x => x.t), View.from) - 1 : 0;
-	m.at = (m.at + way + m.list.length) % m.list.length;
-	const hit = m.list[m.at], row = rowOf(hit);
-	const size = View.to - View.from;
-
-	document.getElementById("found").textContent =
-		`${count(m.at + 1)} of ${count(m.list.length)}`;
-	if (row && !View.nodes[View.nodeAt[row.node]].open)
-		toggle(View.nodes[View.nodeAt[row.node]]);
-	if (hit.t < View.from || hit.t > View.to)
-		setView(hit.t - size / 2, hit.t + size / 2);
-	if (row)
-		showRow(row);
-	choose({ ...hit, row });
 }

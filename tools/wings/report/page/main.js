@@ -37,7 +37,7 @@ function makeLayout() {
 	View.byCpu = new Map();
 	View.nodes.forEach((node, i) => {
 		View.nodeAt[node.node] = i;
-		for (const row of node.rows) {
+		for (const row of allRows(node)) {
 			if (row.type === "thread")
 				View.byThread.set(row.index, row);
 			if (row.type === "cpu")
@@ -224,6 +224,18 @@ function listen() {
 		layRows();
 		scrollRows(0);
 	};
+	const processes = View.nodes.flatMap(node => node.rows.filter(row => row.rows));
+
+	byId("fold-processes").hidden = !processes.length;
+	byId("fold-processes").onclick = () => {
+		const open = !processes.some(row => row.open);
+
+		processes.forEach(row => { row.open = open; });
+		layRows();
+		scrollRows(0);
+	};
+	document.querySelectorAll(".flame svg").forEach(svg =>
+		svg.addEventListener("click", event => zoomFlame(svg, event.target.closest("g"))));
 	byId("rates-by").onchange = drawRates;
 	addEventListener("resize", resize);
 	for (const query of ["(prefers-color-scheme: dark)", "print"])

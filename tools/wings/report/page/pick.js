@@ -66,6 +66,11 @@ function pickThread(row, x, inRow) {
 		}
 		at += 15;
 	}
+	if (row.states) {
+		if (inRow < at + STATE_BAND + 1)
+			return pickState(row.states, x);
+		at += STATE_BAND + 2;
+	}
 	at += row.runs ? 4 : 0;
 	const lane = row.lanes[Math.floor((inRow - at) / LANE)];
 	const span = lane ? pickSpan(lane, x) : null;
@@ -131,7 +136,7 @@ function pickArrow(x, y) {
 function pick(x, y) {
 	const row = rowAt(y);
 
-	if (!row || x < View.label || row.type === "node")
+	if (!row || x < View.label || row.rows)
 		return { row };
 	const inRow = y - View.top + View.scroll - row.y;
 	let found = null;
@@ -277,6 +282,10 @@ function tell(hit) {
 		return tellUnknown(hit.unknown, hit.row.node);
 	if (hit.strip)
 		return tellStrip(hit.strip, hit.row.node);
+	if (hit.state !== undefined)
+		return tellState(hit.state);
+	if (hit.stateBin !== undefined)
+		return tellStateBin(hit.stateBin, hit.parts, hit.row.node);
 	if (hit.counterBin)
 		return tellCounterBin(hit.counterBin, hit.counter);
 	return null;

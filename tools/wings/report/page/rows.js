@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes the rows: each node, with its CPUs, counters and threads.
 
-const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46;
+const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46, PROCESS = 22;
 const LANES_MAX = 64;
 
 // Groups the items 0 to n - 1 by key(i); each group keeps their order.
@@ -147,15 +147,15 @@ function lanesOf(spans, prefix) {
 	return lanes;
 }
 
-function threadRow(index, spans, ticks, runs) {
+function threadRow(index, spans, ticks, runs, states) {
 	const thread = D.threads[index], lanes = lanesOf(spans, `t${index}/`);
 	const ids = ticks.get(index), strip = stripsOf(STRIP_THREAD, index);
 	const own = runs.get(index);
-	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (own ? 4 : 0);
+	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (states ? STATE_BAND + 2 : own ? 4 : 0);
 
 	return { type: "thread", node: thread.node, index, thread, lanes,
 		 ticks: ids ? toTicks(ids) : null, strip,
-		 runs: own ? toLane(own) : null,
+		 states, runs: own && !states ? toLane(own) : null,
 		 label: threadTitle(thread),
 		 sub: `${count(thread.events)} events`,
 		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
@@ -201,6 +201,37 @@ function makeNode(index) {
 		 peak: Math.max(1, ...bins), height: HEAD, open: true, rows: [] };
 }
 
+// Puts the rows of threads into groups: a process with several of them is a row that can be folded.
+function groupRows(threads) {
+	const groups = new Map(), rows = [];
+
+	for (const row of threads) {
+		const { node, process } = row.thread, key = process ? `${node}/${process}` : row;
+		let group = groups.get(key);
+
+		if (!group) {
+			groups.set(key, group = { type: "process", node, label: process, open: true,
+						  height: PROCESS, rows: [] });
+			rows.push(group);
+		}
+		group.rows.push(row);
+	}
+	return rows.map(group => {
+		if (group.rows.length === 1)
+			return group.rows[0];
+		const events = group.rows.reduce((n, row) => n + row.thread.events, 0);
+
+		group.rows.forEach(row => { row.group = group; });
+		group.sub = `${count(group.rows.length)} threads, ${count(events)} events`;
+		return group;
+	});
+}
+
+// Returns the rows of a node, also those in its processes.
+function allRows(node) {
+	return node.rows.flatMap(row => row.rows ? [row, ...row.rows] : [row]);
+}
+
 function byThread(a, b) {
 	return !a.thread.tid - !b.thread.tid || (a.thread.tid < 0) - (b.thread.tid < 0) ||
 		a.thread.tid - b.thread.tid || a.thread.cpu - b.thread.cpu;
@@ -212,7 +243,10 @@ function makeRows() {
 	const ticks = collect(M.n, i => hasOwnRow(i) ? -1 : M.row[i]);
 	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
 	const nodes = D.nodes.map((_, i) => makeNode(i));
-	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs));
+	const states = collect(ST.n, i => ST.row[i]);
+	const sums = collect(STRIPS.length, i => STRIPS[i].type === STRIP_STATE ? STRIPS[i].row : -1);
+	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs,
+		statesOf(states.get(i), sums.get(i))));
 
 	D.cpus.forEach((_, i) => {
 		const row = cpuRow(i, spans);
@@ -224,9 +258,11 @@ function makeRows() {
 		nodes[c.node].rows.push({ type: "counter", node: c.node, counter: c,
 					  label: counterTitle(c), sub: "",
 					  height: COUNTER_ROW });
-	for (const row of threads.sort(byThread))
-		if (row.lanes.length || row.ticks || row.strip || row.runs && row.thread.tid)
-			nodes[row.node].rows.push(row);
+	const drawn = threads.filter(row => row.lanes.length || row.ticks || row.strip ||
+		row.states || row.runs && row.thread.tid);
+
+	for (const row of groupRows(drawn.sort(byThread)))
+		nodes[row.node].rows.push(row);
 	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
 }
 
@@ -235,12 +271,14 @@ function placeRows(nodes) {
 	const rows = [];
 	let y = 0;
 
-	for (const node of nodes) {
-		for (const row of [node, ...(node.open ? node.rows : [])]) {
-			row.y = y;
-			y += row.height;
-			rows.push(row);
-		}
-	}
+	const place = row => {
+		row.y = y;
+		y += row.height;
+		rows.push(row);
+		if (row.rows && row.open)
+			row.rows.forEach(place);
+	};
+
+	nodes.forEach(place);
 	return rows;
 }
