@@ -3,11 +3,15 @@
  * Wait states of an MPI program, found in the events of libtsctrace-mpi. The wing `mpi`
  * defines the functions.
  *
- *	late sender	a receive, or the wait for a receive, began before its send began
- *	late receiver	a blocking send began before its receive began, and ended after that
+ *	late sender	a receive, the wait for a receive, or a probe began before its send began
+ *	late receiver	a blocking send, or the wait for a nonblocking one, began before its
+ *			receive began, and ended after that
  *	barrier		a process began MPI_Barrier before the last process did
  *	collective	a process began another call, in which each process needs all other
  *			processes, before the last process did
+ *
+ * In a loop of calls that do not wait, such as MPI_Test, the time inside of them is one wait.
+ * The wait of a nonblocking collective call is that of the call that completes it.
  *
  * A call that waits for several messages is one wait, the longest of them. No wait is longer
  * than its call.

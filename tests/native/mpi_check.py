@@ -5,7 +5,8 @@
 Every begin of a call has its end; every message has both ends, which agree about
 communicator, ranks, tag and length, and is received after it was sent; the members of a
 communicator agree about it, and number its collective calls alike; a nonblocking send or
-collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is a directory of mpi_counter.sh: its counts are the same.
+collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is
+a directory of mpi_counter.sh: its counts are the same.
 
 OPEN=1: calls may have no end, and messages no receive, as in a program that was aborted.
 """
@@ -59,7 +60,7 @@ def main():
     comms = collections.defaultdict(Comm)
     sent = collections.defaultdict(collections.deque)
     early, world_of, late = [], {}, 0
-    incomplete, inside = collections.Counter(), {}
+    incomplete, inside, posted = collections.Counter(), {}, set()
     for e in events(sys.argv[1]):
         name, kind, f = e["event"], e["kind"], e["fields"]
         if name == "mpi_rank":
@@ -76,6 +77,8 @@ def main():
             sent[f["number"]].append(e)
             if f["request"]:
                 incomplete[e["pid"], f["number"], f["request"]] += 1
+        elif name == "mpi_request":
+            posted.add((e["pid"], f["request"]))
         elif name == "mpi_complete":
             call = inside.get(e["tid"])
             counts["completed"] += 1
@@ -87,6 +90,7 @@ def main():
                 fault(f"completed in {call}: {e}")
         elif name == "mpi_message":
             counts["received"] += 1
+            posted.discard((e["pid"], f["request"]))
             late += "late_ns" in f
             if sent[f["number"]]:
                 check_message(sent[f["number"]].popleft(), e, comms, world_of)
@@ -126,6 +130,7 @@ def main():
     for name, nr in sorted(counts.items()):
         print(name, nr)
     print("late", late)
+    print("posted only", len(posted))
     print("not completed", sum(incomplete.values()))
     print("communicators", len(comms))
     for text in faults[:20]:

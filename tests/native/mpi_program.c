@@ -5,11 +5,12 @@
  * a receiver that gives them other numbers than the sender is found out.
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; requests: those of sends and collective calls; threads: MPI_THREAD_MULTIPLE; sharing: threads with
- * one tag; groups: communicators and intercommunicators; abort: the last process calls
- * MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
- * MPI_Finalize; error: sends to no rank; spawn: one more process; ring N: N times around; waits [US]: known waits of US
- * us, or 200 ms, on 4 ranks; session: a session of MPI 4, without MPI_Init
+ * than they were posted, and cancels; requests: those of sends and collective calls; freed: those of
+ * receives; threads: MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
+ * intercommunicators; abort: the last process calls MPI_Abort; abort kill|exit [RANK]: it, or
+ * RANK, kills itself, or exits without MPI_Finalize; error: sends to no rank; spawn: one more
+ * process; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4 ranks; late
+ * US: others of them; polls FOLDER: loops of polls; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -276,6 +277,17 @@ static void requests(void)
 	MPI_Ibarrier(MPI_COMM_WORLD, &both[0]);
 	MPI_Ibcast(out, 1, MPI_INT, 0, MPI_COMM_WORLD, &both[1]);
 	MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+}
+
+/* A receive whose request is freed, and which gets a message later */
+static void freed(void)
+{
+	MPI_Request request;
+
+	MPI_Irecv(more, ROOM, MPI_INT, left, 13, MPI_COMM_WORLD, &request);
+	MPI_Request_free(&request);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Send(out, 1, MPI_INT, right, 13, MPI_COMM_WORLD);
 }
 
 static void collective(void)
@@ -580,6 +592,90 @@ static void waits(int long_us)
 	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* The same for nonblocking sends, probes, and nonblocking collective calls */
+static void late_ones(int long_us)
+{
+	MPI_Message message;
+	MPI_Request request;
+	MPI_Status status;
+	int i;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank) {
+		MPI_Issend(out, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		usleep(long_us);
+		MPI_Recv(in, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 2) {
+		MPI_Probe(3, 2, MPI_COMM_WORLD, &status);
+		MPI_Recv(in, 1, MPI_INT, 3, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Mprobe(3, 3, MPI_COMM_WORLD, &message, &status);
+		MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+	} else if (rank == 3) {
+		for (i = 2; i < 4; i++) {
+			usleep(long_us);
+			MPI_Send(out, 1, MPI_INT, 2, i, MPI_COMM_WORLD);
+		}
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (i = 0; i < 2; i++) {
+		if (rank == i)
+			usleep(long_us);
+		if (i)
+			MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		else
+			MPI_Ibarrier(MPI_COMM_WORLD, &request);
+		MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+	}
+}
+
+static double polled;	/* time around calls that poll, s */
+
+static int poll_once(MPI_Request *request)
+{
+	const double begin = MPI_Wtime();
+	int found;
+
+	if (request)
+		MPI_Test(request, &found, MPI_STATUS_IGNORE);
+	else
+		MPI_Iprobe(MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	polled += MPI_Wtime() - begin;
+	return found;
+}
+
+/* In two loops, rank 1 polls at least 1000 times before rank 0 sends, which waits for a file of
+ * each loop: a call of MPI would end the loop. Prints the time around the calls of each loop. */
+static void polls(const char *folder)
+{
+	char path[4096];
+	MPI_Request request;
+	int i, n;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/polled-%d", folder, i);
+		if (!rank) {
+			while (access(path, F_OK))
+				usleep(1000);
+			MPI_Send(out, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
+		} else if (rank == 1) {
+			if (i)
+				MPI_Irecv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &request);
+			polled = 0;
+			for (n = 1; !poll_once(i ? &request : NULL); n++) {
+				if (n == 1000)
+					fclose(fopen(path, "w"));
+				if (n > 1000)
+					usleep(1000);
+			}
+			if (!i)
+				MPI_Recv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			printf("polled %.0f ns in MPI_%s\n", polled * 1e9, i ? "Test" : "Iprobe");
+		}
+	}
+}
+
 /* ---- the rest --------------------------------------------------------------- */
 
 static void around_world(int times)
@@ -627,6 +723,8 @@ int main(int argc, char **argv)
 		one_sided();
 	} else if (!strcmp(mode, "requests")) {
 		requests();
+	} else if (!strcmp(mode, "freed")) {
+		freed();
 	} else if (!strcmp(mode, "order")) {
 		two_unlike();
 		for (i = 0; i < 20; i++)
@@ -658,6 +756,10 @@ int main(int argc, char **argv)
 		groups();
 	} else if (!strcmp(mode, "waits")) {
 		waits(argc > 2 ? atoi(argv[2]) : 200000);
+	} else if (!strcmp(mode, "late")) {
+		late_ones(atoi(argv[2]));
+	} else if (!strcmp(mode, "polls")) {
+		polls(argv[2]);
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {

@@ -48,20 +48,26 @@ pairs() {	# COUNT INCOMPLETE-SENDS
 	shows "^pairs $1 unequal 0 incomplete $2 "
 }
 
-has_known_waits() {
-	record_program waits 2000000
+has_known_waits() {	# MODE WANTED
+	record_program "$1" 2000000
 	"$ctl" stat --json "$work/rec" | python3 -c '
 import json, sys
 waits = json.load(sys.stdin)["mpi_waits"]
 long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 1e9)
-wanted = sorted([(1, "MPI_Recv", "late sender"), (2, "MPI_Ssend", "late receiver")] +
-		[(r, "MPI_Barrier", "barrier") for r in (0, 1, 3)] +
-		[(r, "MPI_Allreduce", "collective") for r in (0, 2, 3)])
+wanted = sorted(eval(f"({sys.argv[1]})"))
 for w in waits:
     if w["max_ns"] > 20e9 or w["unknown"]:
         sys.exit(f"{w}: not 2 s")
-sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err"
+sys.exit(long != wanted and f"waits: {long}, not {wanted}")' "$2" 2>"$work/err"
 }
+waits_of_calls='[(1, "MPI_Recv", "late sender"), (2, "MPI_Ssend", "late receiver")] +
+		[(r, "MPI_Barrier", "barrier") for r in (0, 1, 3)] +
+		[(r, "MPI_Allreduce", "collective") for r in (0, 2, 3)]'
+late_waits='[(0, "MPI_Wait", "late receiver"), (2, "MPI_Probe", "late sender"),
+	     (2, "MPI_Mprobe", "late sender")] +
+	    [(r, "MPI_Barrier", "barrier") for r in (0, 1)] +
+	    [(r, "MPI_Waitall", "barrier") for r in (1, 2, 3)] +
+	    [(r, "MPI_Waitall", "collective") for r in (0, 2, 3)]'
 
 nr=0
 for mpi in openmpi mpich; do
@@ -75,7 +81,7 @@ for mpi in openmpi mpich; do
 	counts "messages 376" "received 376" "MPI_Bsend 40" "MPI_Sendrecv 44" \
 		"MPI_Barrier 8" "MPI_Mrecv 16" "MPI_Imrecv 16" "MPI_Put 4"
 	# 53 sends, 2 collective calls
-	counts "completed 220" "not completed 0"
+	counts "completed 220" "not completed 0" "posted only 0"
 	otf2_of
 	[ "$(grep -c '^MPI_I\?SEND ' "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
 	[ "$(grep -c '^MPI_I\?RECV ' "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
@@ -132,7 +138,22 @@ for mpi in openmpi mpich; do
 		fail "$mpi: no name"
 
 	# Known waits of 2 s: in the right rank and call, and in no other. Load adds up to 1 s.
-	steadily has_known_waits || fail "$mpi: waits"
+	steadily has_known_waits waits "$waits_of_calls" || fail "$mpi: waits"
+	steadily has_known_waits late "$late_waits" || fail "$mpi: waits of nonblocking calls"
+
+	# The time inside the calls of a loop is one wait, and not longer than what the program
+	# measures around them.
+	rm -f "$work"/polled-*
+	record_program polls "$work"
+	"$ctl" stat --json "$work/rec" | python3 -c '
+import json, re, sys
+waits = {w["call"]: w for w in json.load(sys.stdin)["mpi_waits"] if w["rank"] == 1}
+for ns, call in re.findall(r"polled (\d+) ns in (\w+)", open(sys.argv[1]).read()):
+    w = waits.pop(call)
+    assert w["for"] == "late sender" and w["waits"] == 1 and w["unknown"] == 0, w
+    assert 0 < w["total_ns"] <= int(ns) + 1, (w, ns)
+assert not {"MPI_Recv", "MPI_Test", "MPI_Iprobe"} & waits.keys(), waits' "$work/out" \
+		2>"$work/err" || fail "$mpi: waits of loops"
 
 	# A send that is freed does not complete.
 	record_program requests
@@ -143,6 +164,11 @@ for mpi in openmpi mpich; do
 	otf2_of
 	pairs 32 4
 	shows "'MpiIsendComplete': 28"
+
+	# A receive that is freed has no message, as its completion is unknown.
+	record_program freed
+	OPEN=1 check_program "$MPI_COUNTS"
+	counts "messages 4" "posted only 4"
 
 	record_program order
 	check_program "$MPI_COUNTS"

@@ -10,7 +10,10 @@
 enum {
 	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
 	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, ALLREDUCE_END,
-	FINALIZE_BEGIN, FINALIZE_END, RECEIVED,
+	FINALIZE_BEGIN, FINALIZE_END, RECEIVED, ISENT, COMPLETE, IBARRIER_BEGIN, IBARRIER_END,
+	IALLREDUCE_BEGIN, PROBE_BEGIN, PROBE_END, PROBED_RECEIVED, MPROBE_BEGIN, MPROBE_END,
+	REQUEST, REQUEST_RECEIVED, SENT_TO, TEST_BEGIN, TEST_END, IPROBE_BEGIN, IPROBE_END,
+	WTIME_BEGIN, WTIME_END, EVENTS
 };
 
 #define RANKS_MAX	16
@@ -18,10 +21,11 @@ static struct tsct_location locations[RANKS_MAX];
 static struct tsct_recording rec;
 static struct tsct_mpi_waits *waits;
 static __u64 error;
+static const char *of_call;	/* call of which expect() checks the waits; NULL: any */
 
 static void begin(void)
 {
-	static struct tsct_event_def *defs[RECEIVED + 1];
+	static struct tsct_event_def *defs[EVENTS];
 	static struct tsct_stream_class class;
 	static const struct {
 		const char *name;
@@ -46,16 +50,38 @@ static void begin(void)
 		[FINALIZE_BEGIN] = { "MPI_Finalize", TSCT_KIND_BEGIN, "" },
 		[FINALIZE_END] = { "MPI_Finalize", TSCT_KIND_END, "" },
 		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, bytes:u64" },
+		[ISENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, request:u64" },
+		[COMPLETE] = { "mpi_complete", TSCT_KIND_INSTANT, "number:u64, request:u64" },
+		[IBARRIER_BEGIN] = { "MPI_Ibarrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
+		[IBARRIER_END] = { "MPI_Ibarrier", TSCT_KIND_END, "" },
+		[IALLREDUCE_BEGIN] = { "MPI_Iallreduce_c", TSCT_KIND_BEGIN,
+				       "number:u64, comm:u64" },
+		[PROBE_BEGIN] = { "MPI_Probe", TSCT_KIND_BEGIN, "comm:u64" },
+		[PROBE_END] = { "MPI_Probe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[PROBED_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
+				      "number:u64, source:s32, tag:s32" },
+		[MPROBE_BEGIN] = { "MPI_Mprobe", TSCT_KIND_BEGIN, "comm:u64" },
+		[MPROBE_END] = { "MPI_Mprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[SENT_TO] = { "mpi_message", TSCT_KIND_SEND, "number:u64, world:u64" },
+		[TEST_BEGIN] = { "MPI_Test", TSCT_KIND_BEGIN, "" },
+		[TEST_END] = { "MPI_Test", TSCT_KIND_END, "count:u64" },
+		[IPROBE_BEGIN] = { "MPI_Iprobe", TSCT_KIND_BEGIN, "comm:u64" },
+		[IPROBE_END] = { "MPI_Iprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		[WTIME_BEGIN] = { "MPI_Wtime", TSCT_KIND_BEGIN, "" },
+		[WTIME_END] = { "MPI_Wtime", TSCT_KIND_END, "" },
+		[REQUEST] = { "mpi_request", TSCT_KIND_INSTANT, "request:u64" },
+		[REQUEST_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
+				       "number:u64, request:u64" },
 	};
 	__u32 i;
 
-	for (i = 0; i <= RECEIVED; i++) {
+	for (i = 0; i < EVENTS; i++) {
 		defs[i] = calloc(1, sizeof(*defs[i]));
 		ck_assert_int_eq(tsct_event_def_parse(events[i].name, events[i].kind,
 						      events[i].fields, defs[i], NULL), 0);
 		defs[i]->id = TSCT_ID_FIRST + i;
 	}
-	class = (struct tsct_stream_class) { .defs = defs, .nr_defs = RECEIVED + 1 };
+	class = (struct tsct_stream_class) { .defs = defs, .nr_defs = EVENTS };
 	for (i = 0; i < RANKS_MAX; i++)
 		locations[i].node = i;
 	rec = (struct tsct_recording) {
@@ -63,6 +89,7 @@ static void begin(void)
 		.nr_locations = RANKS_MAX,
 	};
 	error = 0;
+	of_call = NULL;
 	ck_assert_int_eq(tsct_mpi_waits_new(&rec, &waits), 0);
 	ck_assert_ptr_nonnull(waits);
 }
@@ -116,7 +143,8 @@ static struct tsct_mpi_wait expect(__s32 rank, enum tsct_mpi_wait_kind kind, __u
 
 	w = tsct_mpi_waits_sort(waits, &nr);
 	for (i = 0; i < nr; i++)
-		if (w[i].rank == rank && w[i].kind == kind)
+		if (w[i].rank == rank && w[i].kind == kind &&
+		    (!of_call || !strcmp(w[i].call, of_call)))
 			found = w[i];
 	ck_assert_uint_eq(found.count, count);
 	ck_assert_uint_eq(found.total, total);
@@ -223,6 +251,255 @@ TEST(waitall_bounds)
 	add(200, 1, RECEIVED, 23, 5);
 	add(201, 1, WAIT_END, 0, 0);
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 70, 0);
+}
+
+/* The wait for a nonblocking send began before the receive, and ended after it: in whichever order
+ * the completion and the receive are recorded, and only once for all sends of a call. */
+TEST(late_receiver_of_wait)
+{
+	__u32 i;
+
+	start(2);
+	for (i = 0; i < 3; i++)
+		add(10 + i, 0, ISENT, 20 + i, 1 + i);	/* in no call: not examined */
+	add(20, 0, START_BEGIN, 0, 0);
+	for (i = 0; i < 4; i++)
+		add(21, 0, ISENT, 30 + i, 11 + i);
+	add(22, 0, START_END, 0, 0);
+	add(25, 1, RECV_BEGIN, 0, 0);			/* before the wait */
+	add(26, 1, RECEIVED, 30, 0);
+	add(27, 1, RECV_END, 0, 0);
+	add(30, 0, WAIT_BEGIN, 0, 0);
+	for (i = 1; i < 4; i++) {
+		add(30 + 10 * i, 1, RECV_BEGIN, 0, 0);
+		add(35 + 10 * i, 1, RECEIVED, 30 + i, 0);
+		add(36 + 10 * i, 1, RECV_END, 0, 0);
+	}
+	for (i = 0; i < 4; i++)
+		add(70, 0, COMPLETE, 30 + i, 11 + i);
+	add(71, 0, WAIT_END, 0, 0);
+	ck_assert_uint_eq(expect(0, TSCT_MPI_LATE_RECEIVER, 1, 30, 0).max, 30);
+	for (i = 0; i < 2; i++) {
+		add(100 + i, 0, START_BEGIN, 0, 0);
+		add(100 + i, 0, ISENT, 40 + i, 21 + i);
+		add(100 + i, 0, START_END, 0, 0);
+	}
+	add(110, 0, WAIT_BEGIN, 0, 0);
+	add(120, 1, WAIT_BEGIN, 0, 0);
+	add(130, 0, COMPLETE, 40, 21);
+	add(131, 0, COMPLETE, 41, 22);
+	add(132, 0, WAIT_END, 0, 0);
+	add(140, 1, RECEIVED, 40, 0);
+	add(141, 1, WAIT_END, 0, 0);
+	add(150, 1, RECV_BEGIN, 0, 0);			/* after the wait */
+	add(151, 1, RECEIVED, 41, 0);
+	add(152, 1, RECV_END, 0, 0);
+	ck_assert_uint_eq(expect(0, TSCT_MPI_LATE_RECEIVER, 2, 40, 0).max, 30);
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
+}
+
+/* One call that waits for a receive and for a send waits for the longer of the two. */
+TEST(exchange)
+{
+	static const struct {
+		__u64 receives, sends, late_receiver, late_sender;
+	} turns[] = { { 50, 60, 0, 50 }, { 90, 30, 80, 0 } };
+	__u64 at, sum[2] = { 0 };
+	__u32 i;
+
+	start(3);
+	for (i = 0; i < 2; i++) {
+		at = 1000 * (i + 1);
+		add(at, 0, START_BEGIN, 0, 0);
+		add(at, 0, ISENT, 50 + i, 1 + i);
+		add(at, 0, START_END, 0, 0);
+		add(at + 10, 0, WAIT_BEGIN, 0, 0);
+		if (!i)
+			add(at + turns[i].receives, 1, RECV_BEGIN, 0, 0);
+		add(at + turns[i].sends, 2, SEND_BEGIN, 0, 0);
+		add(at + turns[i].sends, 2, SENT, 60 + i, 5);
+		add(at + turns[i].sends, 2, SEND_END, 0, 0);
+		if (i)
+			add(at + turns[i].receives, 1, RECV_BEGIN, 0, 0);
+		add(at + 95, 0, RECEIVED, 60 + i, 5);
+		add(at + 96, 0, COMPLETE, 50 + i, 1 + i);
+		add(at + 97, 0, WAIT_END, 0, 0);
+		add(at + 98, 1, RECEIVED, 50 + i, 0);
+		add(at + 99, 1, RECV_END, 0, 0);
+		sum[0] += turns[i].late_sender;
+		sum[1] += turns[i].late_receiver;
+	}
+	expect(0, TSCT_MPI_LATE_SENDER, 1, sum[0], 0);
+	expect(0, TSCT_MPI_LATE_RECEIVER, 1, sum[1], 0);
+}
+
+/* A wait in MPI_Probe and MPI_Mprobe is that of the probe, and not of the receive, which may be
+ * of another call, and within the bounds. A probe of another message does not count. */
+TEST(probe)
+{
+	const __u64 tag = 4ULL << 32;
+	__u32 i;
+
+	start(2);
+	error = 5;
+	add(50, 1, PROBE_BEGIN, 0, 0);
+	add(100, 0, SEND_BEGIN, 0, 0);
+	add(101, 0, SENT, 11, 0);
+	add(102, 0, SEND_END, 0, 0);
+	add(103, 1, PROBE_END, tag, 0);
+	add(104, 1, PROBE_BEGIN, 0, 0);
+	add(105, 1, PROBE_END, tag, 0);
+	add(106, 1, RECV_BEGIN, 0, 0);
+	add(107, 1, PROBED_RECEIVED, 11, tag);
+	add(108, 1, RECV_END, 0, 0);
+	of_call = "MPI_Recv";
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
+	of_call = "MPI_Probe";
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
+	for (i = 0; i < 2; i++) {
+		add(200 + 2 * i, 1, MPROBE_BEGIN, 0, 0);
+		if (!i) {
+			add(201, 0, SEND_BEGIN, 0, 0);
+			add(201, 0, SENT, 12, 0);
+			add(201, 0, SEND_END, 0, 0);
+			add(201, 0, SEND_BEGIN, 0, 0);
+			add(201, 0, SENT, 13, 0);
+			add(201, 0, SEND_END, 0, 0);
+		}
+		add(201 + 2 * i, 1, REQUEST, 70 + i, 0);
+		add(201 + 2 * i, 1, MPROBE_END, tag, 0);
+	}
+	add(300, 1, MPROBE_BEGIN, 0, 0);
+	add(340, 0, SEND_BEGIN, 0, 0);
+	add(341, 0, SENT, 14, 0);
+	add(342, 0, SEND_END, 0, 0);
+	add(345, 1, REQUEST, 72, 0);
+	add(346, 1, MPROBE_END, tag, 0);
+	add(350, 1, RECV_BEGIN, 0, 0);
+	for (i = 0; i < 3; i++)
+		add(360, 1, REQUEST_RECEIVED, 14 - i, 72 - i);
+	add(361, 1, RECV_END, 0, 0);
+	of_call = "MPI_Mprobe";
+	ck_assert_uint_eq(expect(1, TSCT_MPI_LATE_SENDER, 1, 40, 2).max, 40);
+	add(400, 1, PROBE_BEGIN, 0, 0);		/* message of another thread's receive */
+	add(410, 1, PROBE_END, tag, 0);
+	add(450, 1, RECV_BEGIN, 0, 0);
+	add(500, 0, SEND_BEGIN, 0, 0);
+	add(501, 0, SENT, 15, 0);
+	add(502, 0, SEND_END, 0, 0);
+	add(503, 1, PROBED_RECEIVED, 15, tag);
+	add(504, 1, RECV_END, 0, 0);
+	of_call = "MPI_Recv";
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
+	of_call = "MPI_Probe";
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
+}
+
+static void send_to_1(__u64 tick, __u64 number)
+{
+	add(tick, 0, SEND_BEGIN, 0, 0);
+	add(tick + 2, 0, SENT_TO, number, 1);
+	add(tick + 2, 0, SEND_END, 0, 0);
+}
+
+static void poll_test(__u64 tick, __u64 received)
+{
+	add(tick, 1, TEST_BEGIN, 0, 0);
+	if (received)
+		add(tick + 9, 1, RECEIVED, received, 0);
+	add(tick + 10, 1, TEST_END, !!received, 0);
+}
+
+static void poll_iprobe(__u64 tick, __s32 source)
+{
+	add(tick, 1, IPROBE_BEGIN, 0, 0);
+	add(tick + 10, 1, IPROBE_END, 4ULL << 32 | (__u32)source, 0);
+}
+
+/* In a loop of calls that do not wait, the time inside of them counts, until the send of the
+ * message that ends the loop began. Another call ends the loop, too, except MPI_Wtime. */
+TEST(polls)
+{
+	__u32 i;
+
+	start(2);
+	of_call = "MPI_Test";
+	poll_test(100, 0);
+	add(112, 1, WTIME_BEGIN, 0, 0);
+	add(113, 1, WTIME_END, 0, 0);
+	poll_test(120, 0);
+	add(140, 1, TEST_BEGIN, 0, 0);
+	add(145, 0, SEND_BEGIN, 0, 0);
+	add(150, 1, TEST_END, 0, 0);
+	add(151, 0, SENT_TO, 11, 1);
+	add(152, 0, SEND_END, 0, 0);
+	poll_test(160, 11);
+	ck_assert_uint_eq(expect(1, TSCT_MPI_LATE_SENDER, 1, 25, 0).max, 25);
+	poll_test(200, 0);
+	add(212, 1, START_BEGIN, 0, 0);
+	add(213, 1, START_END, 0, 0);
+	add(220, 1, TEST_BEGIN, 0, 0);
+	send_to_1(225, 12);
+	add(229, 1, RECEIVED, 12, 0);
+	add(230, 1, TEST_END, 1, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
+	send_to_1(300, 13);
+	poll_test(310, 0);
+	poll_test(330, 13);
+	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
+	for (i = 0; i < 100; i++)
+		poll_test(1000 + 20 * i, 0);
+	send_to_1(2995, 14);
+	poll_test(3000, 14);
+	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 0);
+	error = 8;
+	poll_test(3100, 0);
+	send_to_1(3115, 15);
+	poll_test(3120, 15);
+	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 1);
+
+	of_call = "MPI_Iprobe";
+	error = 0;
+	poll_iprobe(4000, -2);
+	poll_iprobe(4020, -2);
+	send_to_1(4030, 16);
+	poll_iprobe(4040, 0);
+	add(4060, 1, RECV_BEGIN, 0, 0);
+	add(4061, 1, PROBED_RECEIVED, 16, 4ULL << 32);
+	add(4062, 1, RECV_END, 0, 0);
+	expect(1, TSCT_MPI_LATE_SENDER, 1, 20, 0);
+	of_call = "MPI_Recv";
+	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
+}
+
+/* Nonblocking collective calls: the wait is that of the call that completes them, for the last
+ * one to begin. */
+TEST(nonblocking_collective)
+{
+	static const __u32 begins[] = { IBARRIER_BEGIN, IALLREDUCE_BEGIN };
+	static const enum tsct_mpi_wait_kind kinds[] = { TSCT_MPI_BARRIER, TSCT_MPI_COLLECTIVE };
+	__u32 i, k;
+
+	start(3);
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < 2; i++) {
+			add(1000 * k + 10 + i, i, begins[k], 80 + k, 5);
+			add(1000 * k + 12 + i, i, IBARRIER_END, 0, 0);
+		}
+		add(1000 * k + 20, 0, WAIT_BEGIN, 0, 0);
+		add(1000 * k + 50, 2, begins[k], 80 + k, 5);
+		add(1000 * k + 51, 2, IBARRIER_END, 0, 0);
+		add(1000 * k + 53, 0, COMPLETE, 80 + k, 0);
+		add(1000 * k + 54, 0, WAIT_END, 0, 0);
+		for (i = 1; i < 3; i++) {
+			add(1000 * k + 60, i, WAIT_BEGIN, 0, 0);
+			add(1000 * k + 61, i, COMPLETE, 80 + k, 0);
+			add(1000 * k + 62, i, WAIT_END, 0, 0);
+		}
+		ck_assert_str_eq(expect(0, kinds[k], 1, 30, 0).call, "MPI_Waitall");
+		expect(1, kinds[k], 0, 0, 0);
+		expect(2, kinds[k], 0, 0, 0);
+	}
 }
 
 /* Threads that share a tag: two messages have each other's number. None waited for anything

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,22 @@ const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 /* Send calls that may wait for the receive, and for nothing else */
 static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
+/* Calls that find a message, which is received later */
+static const char *const probes[] = {
+	"MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe", NULL
+};
+
+/* Calls that do not wait, but are called again and again until they find a message */
+static const char *const polls[] = {
+	"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", NULL
+};
+
+/* Flags of the role of a call. NONBLOCKING: a collective one, such as MPI_Ibarrier, whose other
+ * bits are the role of the blocking one; PROBE, POLL: one of probes, one of polls */
+#define NONBLOCKING	0x80
+#define PROBE		0x40
+#define POLL		0x20
+
 /* The moment at which a call began: tick, its bound, and the number of its recording: others of
  * the same node may have times of their own */
 struct moment {
@@ -34,10 +52,42 @@ struct moment {
 	__u32 node;
 };
 
+/* A loop of calls of one name, one of polls, that have not found a message yet */
+struct poll_loop {
+	const char *call;	/* NULL: the thread is in no loop */
+	struct moment begin;
+	__u64 number;		/* among all loops, from 1 */
+	__u64 polled;		/* total length of the calls that have ended, ticks */
+	__u32 nr;		/* number of these calls */
+	struct { __u64 begin, end; } latest[32];	/* of them, call i is at i % 32 */
+};
+
 struct mpi_thread {
 	__u64 job;
 	__s32 rank;
 	bool finalized;		/* flag: MPI_Finalize has ended in this thread */
+	struct poll_loop loop;
+};
+
+/*
+ * The longest wait of a call so far. It outlasts the call while a message whose send the call
+ * completed, or that it probed, is not received. A call may wait for several things at the same
+ * time, and is counted once.
+ */
+struct call_wait {
+	struct call_wait *next, *prev;	/* list w->waiting */
+	__u32 users;		/* the call, unless it has ended, and messages */
+	__u32 thread;
+	const char *call;
+	struct moment begin;
+	__u64 end;		/* tick of the call's end; 0: it has not ended */
+	__u64 loop;		/* of a probe: number of the loop that it ended; 0: none */
+	struct moment loop_begin;
+	struct wait_length {
+		enum tsct_mpi_wait_kind kind;
+		__u64 length;	/* ticks; 0: no wait is longer than its bound */
+		bool unknown;	/* flag: length 0, but the call may have waited */
+	} now, counted;		/* known by now; counted in a row */
 };
 
 /* The MPI call that a thread is in. All have the same span name: a thread is in one call
@@ -45,9 +95,11 @@ struct mpi_thread {
 struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
+	__u8 role;		/* with flags, see role_of() */
 	struct moment begin;
-	__u64 waited;		/* length of the wait of this call that is counted, ticks */
-	bool unknown;		/* flag: a possible wait of this call is counted as unknown */
+	struct call_wait *wait;	/* NULL: the call has not waited, by now */
+	__u64 comm;		/* of a probe: id of the communicator */
+	__u64 request;		/* request that was posted in the call; 0: none */
 	__u64 collective;	/* number of the collective call; 0: none */
 	__u32 member;		/* index of this thread in its `members` */
 	__u64 sent;		/* number of the message that the call sends; 0: none */
@@ -63,12 +115,20 @@ struct sent_message {
 	__u32 thread;
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
+	bool completes;		/* flag: the send is nonblocking, and its completion is recorded */
+	struct call_wait *completed;	/* call that completed the send; NULL: none by now */
+	/* Loop in which the receiver was when the send began; 0: in none; and the time that it
+	 * had spent inside the loop's calls by then, ticks */
+	__u64 loop, polled;
 };
 
-/* A collective call that some members have begun, but not all */
+/* A collective call that some members have begun, but not all; or a nonblocking one that some
+ * members have not completed */
 struct open_collective {
 	__u64 number, size;
-	bool is_barrier;
+	bool is_barrier, nonblocking;
+	struct moment last;	/* nonblocking: latest begin of a member */
+	__u32 nr_completed;	/* nonblocking */
 	const char *call;
 	__u32 nr;
 	struct collective_member {
@@ -86,7 +146,17 @@ struct tsct_mpi_waits {
 	size_t room;			/* number of allocated elements of `threads` */
 	struct tsct_spans calls;	/* struct open_mpi_call, by the thread's index */
 	struct tsct_index messages;	/* key: message number; value: struct sent_message * */
+	/* Messages of nonblocking sends that were received, but whose sends have not completed;
+	 * key: message number; value: struct moment *, begin of the receive */
+	struct tsct_index received;
+	/* Messages that were probed, but not received; key: see probe_key(), or thread and
+	 * request; value: struct call_wait * */
+	struct tsct_index probed;
+	struct call_wait *waiting;	/* list of all struct call_wait */
+	bool has_completions;	/* flag: the recording has completions of nonblocking calls */
 	__u32 nr_members;			/* members of all unfinished collective calls */
+	struct tsct_index ranks;	/* key: job, rank; value: thread + 1 */
+	__u64 nr_loops;
 	struct tsct_index collectives;	/* key: number; value: struct open_collective * */
 	struct tsct_index sizes;		/* key: id of a communicator; value: its size */
 	struct tsct_index row_of;	/* key: hash of rank, call, kind; value: row + 1 */
@@ -103,6 +173,32 @@ static bool is_one_of(const char *name, const char *const *calls)
 		if (tsct_mpi_is_call(name, *calls))
 			return true;
 	return false;
+}
+
+/* Returns the role of an event, with flags. MPI_Wtime has none: it ends no loop of polls. */
+static __u8 role_of(const struct tsct_event_def *def)
+{
+	struct tsct_event_def blocking = *def;
+	enum tsct_mpi_role role = tsct_mpi_role_of(def);
+
+	if (role != TSCT_MPI_ROLE_CALL)
+		return role;
+	if (!strcmp(def->name, "MPI_Wtime"))
+		return TSCT_MPI_ROLE_NONE;
+	if (is_one_of(def->name, probes) || is_one_of(def->name, polls))
+		return role | (is_one_of(def->name, probes) ? PROBE : 0) |
+			(is_one_of(def->name, polls) ? POLL : 0);
+	if (strncmp(def->name, "MPI_I", 5))
+		return role;
+	snprintf(blocking.name, sizeof(blocking.name), "MPI_%c%s", toupper(def->name[5]),
+		 def->name + 6);
+	role = tsct_mpi_role_of(&blocking);
+	return role == TSCT_MPI_ROLE_CALL ? role : role | NONBLOCKING;
+}
+
+static bool is_of(enum tsct_mpi_role role, enum tsct_mpi_role blocking)
+{
+	return (role & ~(NONBLOCKING | PROBE | POLL)) == blocking;
 }
 
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
@@ -126,8 +222,9 @@ int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits *
 		w->role[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**w->role));
 		for (j = 0; w->role[i] && j < rec->streams[i].nr_defs; j++) {
 			if (rec->streams[i].defs[j])
-				w->role[i][j] = tsct_mpi_role_of(rec->streams[i].defs[j]);
+				w->role[i][j] = role_of(rec->streams[i].defs[j]);
 			any = any || w->role[i][j] == TSCT_MPI_ROLE_RANK;
+			w->has_completions |= w->role[i][j] == TSCT_MPI_ROLE_COMPLETE;
 		}
 		if (!w->role[i])
 			break;
@@ -149,8 +246,19 @@ static void collective_free(struct open_collective *c)
 	free(c);
 }
 
+static void free_values(struct tsct_index *index)
+{
+	size_t i;
+
+	for (i = 0; i < index->room; i++)
+		if (index->slots[i].value)
+			free((void *)(uintptr_t)index->slots[i].value);
+	tsct_index_free(index);
+}
+
 void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 {
+	struct call_wait *wait;
 	size_t i;
 
 	if (!w)
@@ -158,14 +266,19 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 	for (i = 0; w->role && i < w->rec->nr_streams; i++)
 		free(w->role[i]);
 	free(w->role);
-	for (i = 0; i < w->messages.room; i++)
-		if (w->messages.slots[i].value)
-			free((void *)(uintptr_t)w->messages.slots[i].value);
+	free_values(&w->messages);
+	free_values(&w->received);
+	tsct_index_free(&w->probed);
+	tsct_index_free(&w->ranks);
+	while (w->waiting) {
+		wait = w->waiting;
+		w->waiting = wait->next;
+		free(wait);
+	}
 	for (i = 0; i < w->collectives.room; i++)
 		if (w->collectives.slots[i].value)
 			collective_free((struct open_collective *)(uintptr_t)
 					w->collectives.slots[i].value);
-	tsct_index_free(&w->messages);
 	tsct_index_free(&w->collectives);
 	tsct_index_free(&w->sizes);
 	tsct_index_free(&w->row_of);
@@ -215,41 +328,124 @@ static __u64 bound(const struct moment *a, const struct moment *b)
 	return a->node == b->node ? 0 : tsct_add_saturating(a->error, b->error);
 }
 
-/*
- * Counts a wait of @thread in a call: the call began at @since, and what it waited for, at
- * @until. If the bounds leave open whether it waited, counts it as unknown. @open: the call,
- * which may wait for several things at the same time, and is counted once with the longest
- * of these waits; NULL: it waits for one thing only
- */
-static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
-		    enum tsct_mpi_wait_kind kind, const struct moment *since,
-		    const struct moment *until, struct open_mpi_call *open)
+/* Counts the longest wait of a call in its row, in place of one that was counted before. */
+static int count_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 {
-	const __u64 length = until->tick > since->tick ? until->tick - since->tick : 0;
-	const __u64 other = since->tick > until->tick ? since->tick - until->tick : 0;
-	const __u64 error = bound(since, until);
-	struct open_mpi_call once = { .waited = 0 };
 	struct tsct_mpi_wait *row;
 
-	open = open ? open : &once;
-	if ((!length && (!error || other > error)) || length < open->waited)
+	if (c->counted.length || c->counted.unknown) {
+		row = row_of(w, c->thread, c->call, c->counted.kind);
+		if (!row)
+			return -ENOMEM;
+		row->unknown -= c->counted.unknown;
+		row->count -= !!c->counted.length;
+		row->total -= c->counted.length;
+	}
+	c->counted = (struct wait_length) { .length = 0 };
+	if (!c->now.length && !c->now.unknown)
 		return 0;
-	row = row_of(w, thread, call, kind);
+	row = row_of(w, c->thread, c->call, c->now.kind);
 	if (!row)
 		return -ENOMEM;
-	if (length <= error) {
-		row->unknown += !open->waited && !open->unknown;
-		open->unknown = !open->waited;
-		return 0;
-	}
-	row->unknown -= open->unknown && row->unknown;
-	row->count += !open->waited;
-	row->total = tsct_add_saturating(row->total, length - open->waited);
-	if (length > row->max)
-		row->max = length;
-	open->unknown = false;
-	open->waited = length;
+	row->unknown += c->now.unknown;
+	row->count += !!c->now.length;
+	row->total += c->now.length;
+	if (c->now.length > row->max)
+		row->max = c->now.length;
+	c->counted = c->now;
 	return 0;
+}
+
+/* Returns the wait of the call that a thread is in; NULL: out of memory */
+static struct call_wait *wait_of(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread)
+{
+	struct call_wait *c = t->wait;
+
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct call_wait) {
+		.next = w->waiting, .users = 1, .thread = thread, .call = t->call,
+		.begin = t->begin,
+	};
+	if (w->waiting)
+		w->waiting->prev = c;
+	w->waiting = t->wait = c;
+	return c;
+}
+
+/* Ends a use of a wait; the end of the last one counts it. */
+static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
+{
+	int err;
+
+	if (!c || --c->users)
+		return 0;
+	err = count_wait(w, c);
+	*(c->prev ? &c->prev->next : &w->waiting) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	free(c);
+	return err;
+}
+
+/* Sets *@to to the wait from @since until @until, of which @most ticks count, unless it is a longer
+ * one. If the bounds leave open whether there was a wait, it is unknown. Returns true if *@to is
+ * another one now. */
+static bool add_part(struct wait_length *to, enum tsct_mpi_wait_kind kind,
+		     const struct moment *since, const struct moment *until, __u64 most)
+{
+	const __u64 all = until->tick > since->tick ? until->tick - since->tick : 0;
+	const __u64 length = all < most ? all : most;
+	const __u64 other = since->tick > until->tick ? since->tick - until->tick : 0;
+	const __u64 error = bound(since, until);
+
+	if ((!length && (!error || other > error)) || length < to->length ||
+	    (length <= error && (to->length || to->unknown)))
+		return false;
+	*to = (struct wait_length) { kind, length > error ? length : 0, length <= error };
+	return true;
+}
+
+static bool add_length(struct wait_length *to, enum tsct_mpi_wait_kind kind,
+		       const struct moment *since, const struct moment *until)
+{
+	return add_part(to, kind, since, until, UINT64_MAX);
+}
+
+/* Adds a wait of the call that a thread is in, since its begin or that of the loop that it ends. */
+static int add_wait_since(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+			  enum tsct_mpi_wait_kind kind, const struct moment *since,
+			  const struct moment *until, __u64 most)
+{
+	struct wait_length length = { .length = 0 };
+	struct call_wait *c;
+
+	if (!add_part(&length, kind, since, until, most))
+		return 0;
+	c = wait_of(w, t, thread);
+	if (!c)
+		return -ENOMEM;
+	add_part(&c->now, kind, since, until, most);
+	return 0;
+}
+
+static int add_wait(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+		    enum tsct_mpi_wait_kind kind, const struct moment *until)
+{
+	return add_wait_since(w, t, thread, kind, &t->begin, until, UINT64_MAX);
+}
+
+/* Counts the only wait of a call, which began at @since. */
+static int add_only_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
+			 enum tsct_mpi_wait_kind kind, const struct moment *since,
+			 const struct moment *until)
+{
+	struct call_wait c = { .thread = thread, .call = call };
+
+	return add_length(&c.now, kind, since, until) ? count_wait(w, &c) : 0;
 }
 
 /* Returns @m, or the same node's moment at @tick if that is earlier. */
@@ -258,14 +454,76 @@ static struct moment moment_until(const struct moment *m, __u64 tick)
 	return (struct moment) { m->tick < tick ? m->tick : tick, m->error, m->node };
 }
 
+/* ---- loops ----------------------------------------------------------------- */
+
+/* Begins or continues a loop at the begin of a call, which is not in it unless it polls. */
+static void continue_loop(struct tsct_mpi_waits *w, struct poll_loop *l,
+			  const struct open_mpi_call *t)
+{
+	if (!(t->role & POLL)) {
+		l->call = NULL;
+	} else if (!l->call || strcmp(l->call, t->call)) {
+		l->call = t->call;
+		l->begin = t->begin;
+		l->number = ++w->nr_loops;
+		l->polled = 0;
+		l->nr = 0;
+	}
+}
+
+/* Adds a call that has ended to the loop, or ends the loop if the call found something. */
+static void end_poll(struct poll_loop *l, const struct open_mpi_call *t,
+		     const struct tsct_trace_event *end)
+{
+	if (t->role & PROBE ? tsct_value_integer_of(end, "source") >= 0 :
+	    tsct_value_integer_of(end, "count") > 0) {
+		l->call = NULL;
+		return;
+	}
+	l->latest[l->nr % 32].begin = t->begin.tick;
+	l->latest[l->nr % 32].end = end->tick;
+	l->polled += end->tick - t->begin.tick;
+	l->nr++;
+}
+
+/* Returns how long a thread has been inside the calls of its loop until @tick; UINT64_MAX: more
+ * calls than are known have ended since then. */
+static __u64 polled_until(const struct poll_loop *l, const struct open_mpi_call *t, __u64 tick)
+{
+	__u64 polled = l->polled;
+	__u32 i;
+
+	if (t && tick > t->begin.tick)
+		polled += tick - t->begin.tick;
+	for (i = l->nr; i > 0 && i + 32 > l->nr && l->latest[(i - 1) % 32].end > tick; i--)
+		polled -= l->latest[(i - 1) % 32].end -
+			max(l->latest[(i - 1) % 32].begin, tick);
+	return i > 0 && i + 32 == l->nr ? UINT64_MAX : polled;
+}
+
 /* ---- messages -------------------------------------------------------------- */
+
+static int free_message(struct tsct_mpi_waits *w, struct sent_message *message)
+{
+	const int err = message ? put_wait(w, message->completed) : 0;
+
+	free(message);
+	return err;
+}
+
+static struct sent_message *take_message(struct tsct_mpi_waits *w, __u64 number)
+{
+	return (struct sent_message *)(uintptr_t)tsct_index_remove(&w->messages, number, 0);
+}
 
 static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		     __u32 thread)
 {
 	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
+	const struct poll_loop *loop;
 	struct sent_message *message;
+	const __u64 *at;
 
 	if (!t || w->messages.nr >= OPEN_MAX)
 		return 0;
@@ -276,9 +534,18 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		.begin = t->begin, .thread = thread, .call = t->call,
 		.bytes = (__u64)tsct_value_integer_of(e, "bytes"),
 		.may_wait = is_one_of(t->call, blocking_sends),
+		.completes = w->has_completions && tsct_value_integer_of(e, "request"),
 	};
-	free((void *)(uintptr_t)tsct_index_remove(&w->messages, number, 0));
-	if (!tsct_index_put(&w->messages, number, 0, (uintptr_t)message)) {
+	at = w->nr_loops ? tsct_index_get(&w->ranks, w->threads[thread].job,
+					  (__u32)tsct_value_integer_of(e, "world")) : NULL;
+	loop = at ? &w->threads[*at - 1].loop : NULL;
+	if (loop && loop->call)
+		message->polled = polled_until(loop, tsct_span_last(&w->calls, (__u32)*at - 1),
+					       t->begin.tick);
+	if (loop && loop->call && message->polled != UINT64_MAX)
+		message->loop = loop->number;
+	if (free_message(w, take_message(w, number)) ||
+	    !tsct_index_put(&w->messages, number, 0, (uintptr_t)message)) {
 		free(message);
 		return -ENOMEM;
 	}
@@ -287,35 +554,142 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 	return 0;
 }
 
-/* Processes a receive. Its send may have waited for it, if the send call ended after the
- * receive call began. If the send call has not ended yet, call_closed() decides this later. */
+/* ---- probes ---------------------------------------------------------------- */
+
+static __u64 probe_key(const struct tsct_trace_event *e, __u32 thread, __u64 comm)
+{
+	const __u64 words[] = {
+		thread, comm, (__u32)tsct_value_integer_of(e, "source"),
+		(__u32)tsct_value_integer_of(e, "tag"),
+	};
+
+	return tsct_hash(0, words, sizeof(words));
+}
+
+/* Notes a probe that has found a message: MPI_Mprobe by its request, MPI_Probe by communicator,
+ * source and tag of the next receive of the thread. If it is probed again, the first counts. */
+static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+		      const struct tsct_trace_event *end)
+{
+	const __u64 key = t->request ? thread : probe_key(end, thread, t->comm);
+	struct call_wait *c;
+
+	if (tsct_value_integer_of(end, "source") < 0 || w->probed.nr >= OPEN_MAX ||
+	    tsct_index_get(&w->probed, key, t->request))
+		return 0;
+	c = wait_of(w, t, thread);
+	if (!c || !tsct_index_put(&w->probed, key, t->request, (uintptr_t)c))
+		return -ENOMEM;
+	c->users++;
+	if (t->role & POLL && w->threads[thread].loop.call) {
+		c->loop = w->threads[thread].loop.number;
+		c->loop_begin = w->threads[thread].loop.begin;
+	}
+	return 0;
+}
+
+/* Returns the probe that found the message of a receive; NULL: none */
+static struct call_wait *take_probe(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
+				    __u32 thread)
+{
+	__u64 request, at;
+
+	if (!w->probed.nr)
+		return NULL;
+	request = (__u64)tsct_value_integer_of(e, "request");
+	at = request ? tsct_index_remove(&w->probed, thread, request) : 0;
+	if (!at)
+		at = tsct_index_remove(&w->probed, probe_key(e, thread,
+					tsct_value_integer_of(e, "comm")), 0);
+	return (struct call_wait *)(uintptr_t)at;
+}
+
+/* ---- receives -------------------------------------------------------------- */
+
+/* Adds the wait of the sender of a message for its receive, which began at @receive. If the call
+ * that may have waited has not ended yet, call_closed() or note_complete() does this later. */
+static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent_message *message,
+			     const struct moment *receive)
+{
+	struct open_mpi_call *sender = tsct_span_last(&w->calls, message->thread);
+	struct call_wait *c = message->completed;
+	struct moment *copy;
+
+	if (message->may_wait && message->end > receive->tick)
+		return add_only_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
+				     &message->begin, receive);
+	if (message->may_wait && sender && !message->end)
+		sender->receive = *receive;
+	if (c && (!c->end || c->end > receive->tick))
+		add_length(&c->now, TSCT_MPI_LATE_RECEIVER, &c->begin, receive);
+	if (c || !message->completes)
+		return 0;
+	if (w->received.nr >= OPEN_MAX)	/* such as of requests that were freed */
+		free_values(&w->received);
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	*copy = *receive;
+	if (tsct_index_put(&w->received, number, 0, (uintptr_t)copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+/* Processes a receive: it may have waited for the send, and the send for it. */
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
+	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
-	struct sent_message *message = (struct sent_message *)(uintptr_t)
-		tsct_index_remove(&w->messages, tsct_value_integer_of(e, "number"), 0);
-	struct open_mpi_call *sender;
+	struct sent_message *message = take_message(w, number);
+	struct call_wait *probe = take_probe(w, e, thread);
+	const struct poll_loop *loop = &w->threads[thread].loop;
 	struct moment sent;
 	int err = 0;
 
-	if (!message)
-		return 0;
-	if (message->bytes != (__u64)tsct_value_integer_of(e, "bytes")) {
+	if (message && message->bytes != (__u64)tsct_value_integer_of(e, "bytes")) {
 		w->mismatched++;
-		free(message);
-		return 0;
+	} else if (message && t && !tsct_value_integer_of(e, "late_ns")) {
+		sent = moment_until(&message->begin, e->tick);
+		if (probe && sent.tick <= tsct_add_saturating(probe->end,
+							      bound(&sent, &probe->begin))) {
+			sent = moment_until(&sent, probe->end);
+			if (message->loop && message->loop == probe->loop)
+				add_part(&probe->now, TSCT_MPI_LATE_SENDER, &probe->loop_begin,
+					 &sent, message->polled);
+			else
+				add_length(&probe->now, TSCT_MPI_LATE_SENDER, &probe->begin, &sent);
+		} else if (message->loop && loop->call && message->loop == loop->number) {
+			err = add_wait_since(w, t, thread, TSCT_MPI_LATE_SENDER, &loop->begin,
+					     &sent, message->polled);
+		} else {
+			err = add_wait(w, t, thread, TSCT_MPI_LATE_SENDER, &sent);
+		}
+		err = err ?: add_late_receiver(w, number, message, &t->begin);
 	}
-	sender = tsct_span_last(&w->calls, message->thread);
-	sent = moment_until(&message->begin, e->tick);
-	if (t && !tsct_value_integer_of(e, "late_ns"))
-		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin, &sent, t);
-	if (!err && t && message->may_wait && message->end > t->begin.tick)
-		err = add_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
-			       &message->begin, &t->begin, NULL);
-	else if (t && sender && message->may_wait && !message->end)
-		sender->receive = t->begin;
-	free(message);
+	return put_wait(w, probe) ?: free_message(w, message) ?: err;
+}
+
+/* Processes the completion of a nonblocking send, in a call that may have waited for its
+ * receive. */
+static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+			 __u64 number)
+{
+	const __u64 *at = tsct_index_get(&w->messages, number, 0);
+	struct sent_message *message = at ? (struct sent_message *)(uintptr_t)*at : NULL;
+	struct moment *received;
+	int err;
+
+	if (message && !message->completed) {
+		message->completed = wait_of(w, t, thread);
+		if (!message->completed)
+			return -ENOMEM;
+		message->completed->users++;
+	}
+	received = (struct moment *)(uintptr_t)tsct_index_remove(&w->received, number, 0);
+	err = received ? add_wait(w, t, thread, TSCT_MPI_LATE_RECEIVER, received) : 0;
+	free(received);
 	return err;
 }
 
@@ -333,10 +707,21 @@ static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, 
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
-	const struct open_mpi_call *t = (struct open_mpi_call *)span;
+	struct open_mpi_call *t = (struct open_mpi_call *)span;
 	struct tsct_mpi_waits *w = arg;
 	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
+	int err;
 
+	if (why == TSCT_SPAN_ENDED && t->role & PROBE && note_probe(w, t, thread, e))
+		return -ENOMEM;
+	if (why == TSCT_SPAN_ENDED && t->role & POLL)
+		end_poll(&w->threads[thread].loop, t, e);
+	if (t->wait) {
+		t->wait->end = why == TSCT_SPAN_ENDED ? e->tick : 0;
+		err = put_wait(w, t->wait);
+		if (err)
+			return err;
+	}
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
 	if (!strcmp(t->call, "MPI_Finalize"))
@@ -346,8 +731,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	if (at)
 		((struct sent_message *)(uintptr_t)*at)->end = e->tick;
 	else if (t->receive.tick && t->receive.tick < e->tick)
-		return add_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
-				&t->receive, NULL);
+		return add_only_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
+				     &t->receive);
 	return 0;
 }
 
@@ -369,8 +754,8 @@ static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c
 		until = moment_until(&last->begin, m->end ? m->end : UINT64_MAX);
 		if (m == last || last->begin.tick - until.tick > bound(&m->begin, &until))
 			continue;
-		err = add_wait(w, m->thread, c->call, c->is_barrier ? TSCT_MPI_BARRIER :
-			       TSCT_MPI_COLLECTIVE, &m->begin, &until, NULL);
+		err = add_only_wait(w, m->thread, c->call, c->is_barrier ? TSCT_MPI_BARRIER :
+				    TSCT_MPI_COLLECTIVE, &m->begin, &until);
 	}
 	tsct_index_remove(&w->collectives, c->number, 0);
 	w->nr_members -= c->nr;
@@ -380,7 +765,7 @@ static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c
 
 static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 					       const struct tsct_trace_event *e,
-					       bool is_barrier, __u64 size)
+					       enum tsct_mpi_role role, __u64 size)
 {
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	__u64 *at = tsct_index_get(&w->collectives, number, 0);
@@ -392,7 +777,8 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 	if (!c)
 		return NULL;
 	*c = (struct open_collective) {
-		.number = number, .size = size, .is_barrier = is_barrier,
+		.number = number, .size = size, .is_barrier = is_of(role, TSCT_MPI_ROLE_BARRIER),
+		.nonblocking = role & NONBLOCKING,
 		.call = e->def->name,
 	};
 	if (tsct_index_put(&w->collectives, number, 0, (uintptr_t)c))
@@ -402,7 +788,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 }
 
 static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
-			   __u32 thread, struct open_mpi_call *call, bool is_barrier)
+			   __u32 thread, struct open_mpi_call *call, enum tsct_mpi_role role)
 {
 	const __u64 *size = tsct_index_get(&w->sizes, tsct_value_integer_of(e, "comm"), 0);
 	struct open_collective *c;
@@ -410,9 +796,15 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
 	    w->nr_members >= MEMBERS_MAX)
 		return 0;
-	c = find_collective(w, e, is_barrier, *size);
+	c = find_collective(w, e, role, *size);
 	if (!c)
 		return -ENOMEM;
+	if (c->nonblocking) {
+		c->nr++;
+		if (call->begin.tick >= c->last.tick)
+			c->last = call->begin;
+		return 0;
+	}
 	call->collective = c->number;
 	call->member = c->nr;
 	if (tsct_array_add(&c->members, &c->nr, &(struct collective_member) {
@@ -420,6 +812,28 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 		return -ENOMEM;
 	w->nr_members++;
 	return c->nr == c->size ? settle_collective(w, c) : 0;
+}
+
+/* Processes the completion of a nonblocking collective call, in a call that may have waited for
+ * the last member. */
+static int complete_collective(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
+			       __u64 number)
+{
+	const __u64 *at = tsct_index_get(&w->collectives, number, 0);
+	struct open_collective *c = at ? (struct open_collective *)(uintptr_t)*at : NULL;
+	int err = 0;
+
+	if (!c || !c->nonblocking)
+		return 0;
+	c->nr_completed++;
+	if (c->nr == c->size)
+		err = add_wait(w, t, thread, c->is_barrier ? TSCT_MPI_BARRIER :
+			       TSCT_MPI_COLLECTIVE, &c->last);
+	if (c->nr_completed < c->size)
+		return err;
+	tsct_index_remove(&w->collectives, number, 0);
+	collective_free(c);
+	return err;
 }
 
 /* ---- events ---------------------------------------------------------------- */
@@ -438,7 +852,7 @@ static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event
 int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		       __u64 error)
 {
-	const enum tsct_mpi_role role = w->role[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST];
+	enum tsct_mpi_role role = w->role[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST];
 	struct mpi_thread *t;
 	struct open_mpi_call *call;
 	__u32 thread;
@@ -454,7 +868,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	case TSCT_MPI_ROLE_RANK:
 		t->job = tsct_value_integer_of(e, "job");
 		t->rank = (__s32)tsct_value_integer_of(e, "rank");
-		return 0;
+		return tsct_index_put(&w->ranks, t->job, (__u32)t->rank, thread + 1) ? 0 : -ENOMEM;
 	case TSCT_MPI_ROLE_COMM:
 		/* Ignores intercommunicators, in which the members of two groups take part. */
 		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
@@ -465,6 +879,18 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	case TSCT_MPI_ROLE_MESSAGE:
 		return e->def->kind == TSCT_KIND_SEND ? note_send(w, e, thread) :
 			e->def->kind == TSCT_KIND_RECEIVE ? note_receive(w, e, thread) : 0;
+	case TSCT_MPI_ROLE_REQUEST:
+		call = tsct_span_last(&w->calls, thread);
+		if (call)
+			call->request = (__u64)tsct_value_integer_of(e, "request");
+		return 0;
+	case TSCT_MPI_ROLE_COMPLETE:
+		call = tsct_span_last(&w->calls, thread);
+		if (!call)
+			return 0;
+		return tsct_value_integer_of(e, "request") ?
+			complete_send(w, call, thread, tsct_value_integer_of(e, "number")) :
+			complete_collective(w, call, thread, tsct_value_integer_of(e, "number"));
 	default:
 		if (e->def->kind == TSCT_KIND_END) {
 			err = tsct_spans_end(&w->calls, thread, 0, e);
@@ -479,9 +905,13 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		call->call = e->def->name;
 		call->begin = (struct moment) { e->tick, error,
 						w->rec->locations[e->location].node };
-		return role == TSCT_MPI_ROLE_BARRIER || role == TSCT_MPI_ROLE_COLL_ALL2ALL ?
-			note_collective(w, e, thread, call,
-					role == TSCT_MPI_ROLE_BARRIER) : 0;
+		call->role = role;
+		continue_loop(w, &t->loop, call);
+		if (role & PROBE)
+			call->comm = (__u64)tsct_value_integer_of(e, "comm");
+		return is_of(role, TSCT_MPI_ROLE_BARRIER) ||
+			is_of(role, TSCT_MPI_ROLE_COLL_ALL2ALL) ?
+			note_collective(w, e, thread, call, role) : 0;
 	}
 }
 
@@ -496,8 +926,11 @@ static int by_total(const void *a, const void *b)
 
 const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 *ret_nr)
 {
+	struct call_wait *c;
 	__u32 i;
 
+	for (c = w->waiting; c; c = c->next)
+		count_wait(w, c);
 	if (w->nr_rows)
 		qsort(w->rows, w->nr_rows, sizeof(*w->rows), by_total);
 	for (i = 0; i < w->nr_rows; i++)

@@ -178,7 +178,8 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
  * exported when the send completed, or the receive was posted. */
 static __u64 request_of(const struct otf2 *o, const struct tsct_export_event *ev)
 {
-	return o->has_requests || (ev->act == TSCT_ACT_SEND && o->has_completions) ? (__u64)tsct_value_integer_of(ev->e, "request") : 0;
+	return o->has_requests || (ev->act == TSCT_ACT_SEND && o->has_completions) ?
+		(__u64)tsct_value_integer_of(ev->e, "request") : 0;
 }
 
 /* Returns a number of the process of a thread: requests have numbers of their own in each. */
