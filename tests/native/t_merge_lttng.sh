@@ -34,7 +34,7 @@ session() {	# NAME EVENTS SUBBUFFERS [COMMAND...]: traces and records the progra
 }
 merges() { rm -rf "$work/$1"; "$ctl" merge -o "$work/$1" "${@:2}" >"$work/out" 2>"$work/err"; }
 
-session all 20000 1024 >"$work/out" 2>"$work/err"
+session all 20000 256 >"$work/out" 2>"$work/err"
 # What the daemon publishes has no pairings of clocks; they are in its history after some seconds.
 wait_for "the history has the time" merges m "$work/all.rec" "$work/all.lttng"
 "$ctl" dump --json --error=clock "$work/m" >"$work/dump"
