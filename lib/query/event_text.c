@@ -19,7 +19,7 @@
 #include "value_text.h"
 
 #define TID_WIDTH	7	/* width of the column of thread IDs, digits */
-#define TIME_ROOM	192	/* room for time and error, with colours, bytes */
+#define TIME_ROOM	272	/* room for time and error, with colours, and a name, bytes */
 #define COLOUR_ROOM	16	/* room for the colour codes of a value, bytes */
 #define NAME_WIDTH_MAX	32	/* longest event name that keeps the columns aligned */
 
@@ -377,6 +377,8 @@ static char *put_columns(struct tsct_event_text *l, char *at,
 	at = put_time(l, at, e, ns);
 	at = copy_blocks(at, columns->text, columns->len);
 	at = tsct_digits_right(at, e->tid, TID_WIDTH);
+	if (unlikely(l->put_name))
+		at = l->put_name(l->arg, at, e);
 	if (unlikely(l->colour))
 		at = stpcpy(at, text_colours[1].off);
 	*at++ = ' ';

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --comm: each reader selects the events whose threads have the name at that time, as dump --json
+# dump --names prints the name of each event's thread. --comm: each reader selects the events whose threads have the name at that time, as dump --json
 # shows it; threads that change their names, several nodes, wildcards, names that no thread has.
 # test-fast: yes
 # test-wing: query spans
@@ -60,3 +60,23 @@ for reader in dump stat 'export -f csv -o csv' 'report -o page.html' query expla
 done
 run_says 1 '--comm x: the recording has no names of threads' dump --comm x spans
 run_says 2 '--comm: empty name' dump --comm '' a
+
+# dump --names: the names of dump --json, in a column behind the ID
+run 0 dump --names a
+mv out lines
+run 0 dump a
+mv out plain
+run 0 dump --json a
+python3 - <<'END' || fail "dump --names"
+import json
+names = set()
+for line, plain, event in zip(open("lines"), open("plain"), map(json.loads, open("out")), strict=True):
+    head = line[:len(plain.split(event["event"])[0])]
+    assert plain.startswith(head) and head.endswith(f"{event['tid']} "), (line, plain)
+    name = line[len(head):len(head) + 15].rstrip()
+    assert name == event.get("thread", "-"), (name, event)
+    assert line[len(head) + 15:] == " " + plain[len(head):], (line, plain)
+    names.add(name)
+assert {"emit", "first-name", "second-name"} <= names, names
+END
+run_shows 0 ' - *stage_in ' dump --names spans

@@ -90,6 +90,7 @@ check(lambda e: e["name"] == "job", recording.events(name="job"))
 check(lambda e: e["name"] in ("job", "loop") and e["kind"] == "end", recording.events(name=["job/end", "loop/end"]))
 check(lambda e: e["tid"] in (101, 102, 107), recording.events(tid="101-102,107"))
 check(lambda e: e["tid"] == 101, recording.events(tid=101))
+assert len(list(tsctrace.open("types").events(comm="emi*"))) == 1001
 check(lambda e: e["cpu"] == 3 and e["kind"] == "begin", recording.events("kind = 'begin' -- c", cpu=3))
 check(lambda e: 10**8 <= e["rel_ns"] < 2 * 10**8, recording.events(start="+0.1", to=begin + 2 * 10**8))
 assert {e["node"] for e in tsctrace.open("nodes").events(node="two")} == {"two"}

@@ -22,7 +22,8 @@
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_RELATIVE, KEY_DELTA, KEY_TAIL, KEY_ERROR, KEY_COLOUR, KEY_STAMPS };
+enum { KEY_UTC = 256, KEY_RAW, KEY_RELATIVE, KEY_DELTA, KEY_TAIL, KEY_ERROR, KEY_COLOUR, KEY_STAMPS,
+       KEY_NAMES };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
@@ -37,6 +38,7 @@ static const struct argp_option options[] = {
 	{ "error", KEY_ERROR, "common|clock|utc", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
 	  " common (against the common time of all nodes; the default), clock (against"
 	  " the node's CLOCK_REALTIME) or utc", 0 },
+	{ "names", KEY_NAMES, NULL, 0, "print the names of threads, too", 0 },
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
@@ -90,6 +92,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				      "auto, always or never");
 		break;
 	case 'f': d->follow = true; break;
+	case KEY_NAMES:
+		if (!dump_put_name)
+			argp_error(state, "--names: this trace-ctl was built without wings");
+		d->lines.put_name = dump_put_name;
+		d->lines.arg = d;
+		break;
 	case ARGP_KEY_END:
 		if (d->strace && d->json)
 			argp_error(state, "--strace and --json exclude each other; use one");
@@ -253,7 +261,7 @@ static int wait_for_more(struct dump *d)
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
 	/* Learn the threads that have started meanwhile. */
-	if (ret >= 0 && (d->json || d->strace))
+	if (ret >= 0 && (d->json || d->strace || d->lines.put_name))
 		read_identity(d);
 	if (ret >= 0 && d->strace)
 		ret = dump_calls_start(d) ?: ret;
@@ -298,14 +306,6 @@ static int dump_events(struct dump *d)
 	write_lines(d);
 	d->enough |= stop_signals;
 	return ret == -EINTR ? 0 : ret;
-}
-
-static int start_follow(struct dump *d)
-{
-	static const int stop[] = { SIGINT, SIGTERM, 0 };
-
-	stop_catch(stop, NULL);
-	return tsct_trace_follow(d->trace, d->dir);
 }
 
 /* Prints an error if no event matches the filter. An unknown thread ID is noticed only here,
@@ -353,6 +353,7 @@ static void print_stamps_header(const struct dump *d)
 
 static int dump_all(struct dump *d)
 {
+	static const int stop[] = { SIGINT, SIGTERM, 0 };
 	int err;
 
 	tsct_trace_select(d->trace, items_of(d));
@@ -363,7 +364,7 @@ static int dump_all(struct dump *d)
 	d->lines.unique = &d->stamp;
 	/* Print the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
-	if (d->json || d->strace)
+	if (d->json || d->strace || d->lines.put_name)
 		read_identity(d);
 	err = tsct_event_text_init(&d->lines);
 	if (!err && d->strace)
@@ -376,8 +377,10 @@ static int dump_all(struct dump *d)
 		print_stamps_header(d);
 	if (!err && d->tail)
 		err = dump_tail_start(d, items_of(d));
-	if (!err && d->follow)
-		err = start_follow(d);
+	if (!err && d->follow) {
+		stop_catch(stop, NULL);
+		err = tsct_trace_follow(d->trace, d->dir);
+	}
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)
@@ -386,13 +389,6 @@ static int dump_all(struct dump *d)
 	if (err >= 0 && !ferror(stdout) && !fflush(stdout))
 		return print_missing(d);
 	return EXIT_FAILED;
-}
-
-/* Returns true if the reader of standard output has closed the pipe. That is seen here only
- * if the caller of trace-ctl blocks SIGPIPE, which ends the process otherwise. */
-static bool is_output_closed(void)
-{
-	return ferror(stdout) && errno == EPIPE;
 }
 
 static int dump_opened(struct dump *d)
@@ -411,7 +407,8 @@ static int dump_opened(struct dump *d)
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
-	return is_output_closed() ? EXIT_DONE : ret;
+	/* A closed pipe is seen only if the caller blocks SIGPIPE, which ends the process otherwise. */
+	return ferror(stdout) && errno == EPIPE ? EXIT_DONE : ret;
 }
 
 static int cmd_dump(int argc, char **argv)

@@ -29,7 +29,7 @@ struct dump {
 	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
 	__s64 begin_ns;			/* time at which the recording begins */
-	struct tsct_identity identity;	/* threads, for lines of JSON and of calls */
+	struct tsct_identity identity;	/* threads, for JSON, calls and names */
 	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
 	bool stacks_are_old;		/* the live recording may have more stacks now */
 	struct dump_calls *calls;	/* open system calls, for --strace */
@@ -47,7 +47,7 @@ struct dump {
 /* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
-/* ---- stacks, --tail: tools/shared, which all wings link --------------------------- */
+/* ---- stacks, --names, --tail: tools/shared, which all wings link --------------------------- */
 
 /* Reads the stacks of the recording. Returns 0 or -errno. */
 TSCT_WING int dump_stacks_read(struct dump *d);
@@ -62,6 +62,9 @@ TSCT_WING int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
 TSCT_WING char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
+
+/* Appends the name of an event's thread and blanks, 16 characters at least; @arg: struct dump */
+TSCT_WING char *dump_put_name(void *arg, char *at, const struct tsct_trace_event *e);
 
 /* Sets d->skip. @items: TSCT_TRACE_*. Returns 0 or -errno. */
 TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
