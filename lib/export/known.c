@@ -276,12 +276,16 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	return end;
 }
 
-/* Returns true if events of the recorder and stream of event @e may be lost then. */
-static bool is_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
+bool tsct_known_lossy(const struct tsct_known *k, const struct tsct_trace_event *e, __u64 since)
 {
 	const __u32 node = k->rec->locations[e->location].node;
 
-	return e->tick < k->lossy_until[node * k->rec->nr_streams + e->stream];
+	return since < k->lossy_until[node * k->rec->nr_streams + e->stream];
+}
+
+static bool is_lossy(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return tsct_known_lossy(k, e, e->tick);
 }
 
 bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)

@@ -143,6 +143,9 @@ __u64 tsct_known_run_end(const struct tsct_known *known, __u32 location);
 bool tsct_known_off(const struct tsct_known *known, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm);
 
+/* Returns true if events of the recorder and stream of event @e may be lost between @since and @e. */
+bool tsct_known_lossy(const struct tsct_known *known, const struct tsct_trace_event *e, __u64 since);
+
 /* Returns true if the wakings of a thread for which tsct_known_off() holds are recorded, too. */
 bool tsct_known_wakings(const struct tsct_known *known, const struct tsct_trace_event *e);
 

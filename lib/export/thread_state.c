@@ -28,7 +28,7 @@ struct tsct_state_row {
 	bool ending;
 	bool switched;
 	bool has_wakings;	/* BLOCKED: each waking of the thread is recorded, unless lost */
-	bool waked;		/* RUNNING: a waking of the thread is recorded since `from` */
+	bool waked;		/* RUNNING: a waking of the thread is recorded since `from`, or hidden */
 	/* BLOCKED: it may have become runnable without a waking after the switch away */
 	bool may_be_runnable;
 	__u64 from;
@@ -176,11 +176,12 @@ static int end_threads(struct tsct_states *s, __u64 tick)
 
 /* ---- events --------------------------------------------------------------------- */
 
-/* Events of a thread may be hidden from @tick on. If it runs, tsct_known_run() reports until when
- * that is known. */
+/* Events of a thread, also wakings, may be hidden from @tick on. If it runs, tsct_known_run()
+ * reports until when that is known. */
 static int lose_unless_running(struct tsct_states *s, __u32 at, __u64 tick)
 {
 	s->rows[at].call = -1;
+	s->rows[at].waked = true;
 	return s->rows[at].state == TSCT_STATE_RUNNING ? 0 : lose(s, at, tick);
 }
 
@@ -238,7 +239,8 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 {
 	const __s64 prev_state = tsct_value_integer_of(e, "prev_state");
 	struct tsct_state_row *row = &s->rows[at];
-	const bool waked = row->waked || row->state != TSCT_STATE_RUNNING;
+	const bool waked = row->waked || row->state != TSCT_STATE_RUNNING ||
+		tsct_known_lossy(&s->known, e, row->from);
 	struct tsct_value comm;
 	int err = end_state(s, at, e->tick, false);
 
