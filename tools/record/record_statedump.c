@@ -6,17 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
-
-#include <linux/magic.h>
 
 #include "lib/base/array.h"
 #include "lib/base/index.h"
@@ -179,30 +175,6 @@ void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 {
 	pthread_mutex_lock(&s->statedump->lock);
 	add_cgroup(s, cycles, id, path);
-	pthread_mutex_unlock(&s->statedump->lock);
-}
-
-/* The session for add_directory(): nftw() passes no argument to its callback. */
-static struct record_session *walking;
-
-static int add_directory(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)at;
-	if (type == FTW_D)
-		add_cgroup(walking, walking->rec.begin, st->st_ino,
-			   path[strlen(CGROUPS)] ? path + strlen(CGROUPS) : "/");
-	return 0;
-}
-
-void record_statedump_cgroups(struct record_session *s)
-{
-	struct statfs fs;
-
-	if (statfs(CGROUPS, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
-		return;
-	pthread_mutex_lock(&s->statedump->lock);
-	walking = s;
-	nftw(CGROUPS, add_directory, 16, FTW_PHYS | FTW_MOUNT);
 	pthread_mutex_unlock(&s->statedump->lock);
 }
 

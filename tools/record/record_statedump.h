@@ -26,10 +26,9 @@ void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 void record_statedump_thread(struct record_session *s, __u64 cycles,
 			     const struct tsct_statedump_thread *state);
 
-/* Adds the path of one cgroup. record_statedump_cgroups() adds the paths of all cgroups. */
+/* Adds the path of one cgroup. */
 void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
 			     const char *path);
-void record_statedump_cgroups(struct record_session *s);
 
 /* Adds the state of a thread that the embedded server is about to serve. Called by the
  * server's thread. */

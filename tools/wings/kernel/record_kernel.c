@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Kernel events of a recording: BPF programs, and the records that they send for the statedump */
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <linux/magic.h>
 
 #include "tools/record/cmd_record.h"
 #include "lib/base/array.h"
@@ -18,6 +23,8 @@
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 #include "tools/common/view.h"
+
+#define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
 
 /* time without a report on progress while programs are attached, ns */
 #define QUIET_NS	500000000LL
@@ -53,6 +60,29 @@ static void print_unknown(const struct record_session *s)
 		  " are missed, and net_send has no stacks" : "",
 		  unknown.hidden ? "run with CAP_SYSLOG, too, and with kernel.kptr_restrict=1" :
 		  "use a kernel with CONFIG_KALLSYMS_ALL=y");
+}
+
+/* The session for add_directory(): nftw() passes no argument to its callback. */
+static struct record_session *walking;
+
+static int add_directory(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)at;
+	if (type == FTW_D)
+		record_statedump_cgroup(walking, walking->rec.begin, st->st_ino,
+					path[strlen(CGROUPS)] ? path + strlen(CGROUPS) : "/");
+	return 0;
+}
+
+/* Adds the paths of all cgroups of version 2 to the statedump. */
+static void add_cgroups(struct record_session *s)
+{
+	struct statfs fs;
+
+	if (statfs(CGROUPS, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+		return;
+	walking = s;
+	nftw(CGROUPS, add_directory, 16, FTW_PHYS | FTW_MOUNT);
 }
 
 /* Empties the rings, so that none is full when the recording begins. Returns 0 or -errno. */
@@ -147,7 +177,7 @@ int record_kernel_open(struct record_session *s, pid_t root)
 		return err;
 	}
 	print_unknown(s);
-	record_statedump_cgroups(s);
+	add_cgroups(s);
 	err = (select.stacks ? record_stacks_open(s) : 0) ?: discard_events(s);
 	attach->end_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	return err ? ctl_fail(err, "kernel events: %s", strerror(-err)) : 0;
