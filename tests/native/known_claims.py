@@ -124,9 +124,11 @@ def of_otf2(path):
                 continue
             fields = {a.name: v for a, v in (e.attributes or {}).items()}
             add = stacks.begin if kind == "Enter" else stacks.end
-            add(location.name, e.region.name, e.time, fields)
+            # Threads of several recorders have one name.
+            add(location, e.region.name, e.time, fields)
     tid = lambda name: int(re.search(r"(\d+)\)?$", name)[1]) if "swapper" not in name else 0
-    return [c._replace(tid=tid(c.tid)) for c in stacks.all() if c.end is None or c.end > c.begin]
+    return [c._replace(tid=tid(c.tid.name)) for c in stacks.all()
+            if c.end is None or c.end > c.begin]
 
 
 def ns_of(text):
