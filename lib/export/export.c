@@ -693,7 +693,12 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 	int err = 0;
 	__u32 i;
 
-	while (!err && (loss = tsct_known_pass(&x->known, tick))) {
+	while (!err && ((loss = tsct_known_pass(&x->known, tick)) ||
+			(hidden = tsct_known_hide(&x->known, tick)))) {
+		if (!loss) {
+			err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);
+			continue;
+		}
 		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss);
 		for (i = 0; i < threads->nr && !err; i++)
 			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location) &&
@@ -701,8 +706,6 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			     tsct_known_hides(&x->known, loss, &x->calls, i)))
 				err = end_slices(x, threads->all[i], loss->from, why_left(loss));
 	}
-	while (!err && (hidden = tsct_known_hide(&x->known, tick)))
-		err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);
 	return err ?: end_threads(x, threads, tick, ended);
 }
 

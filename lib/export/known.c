@@ -225,7 +225,8 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 	const __u32 nr = k->rec->nr_streams;
 	struct tsct_known_run *run;
 
-	if (k->begun == k->nr_losses || loss->from >= tick)
+	if (k->begun == k->nr_losses || loss->from >= tick ||
+	    (k->passed < k->nr_renamed && k->renamed[k->passed].tick < loss->from))
 		return NULL;
 	k->begun++;
 	extend(&k->lossy_until[k->rec->locations[loss->location].node * nr + loss->stream], loss);
@@ -260,7 +261,8 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	struct tsct_known_run *run;
 	__u32 i;
 
-	if (k->passed == k->nr_renamed || end->tick >= tick)
+	if (k->passed == k->nr_renamed || end->tick >= tick ||
+	    (k->begun < k->nr_losses && k->losses[k->begun].from <= end->tick))
 		return NULL;
 	k->passed++;
 	/* It runs on, but no event tells until when. */
@@ -448,17 +450,16 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 		     const struct tsct_threads *threads, const struct tsct_trace_event *e,
 		     bool is_switch)
 {
-	const struct tsct_identity_end *hidden;
+	const struct tsct_identity_end *hidden = NULL;
 	const struct tsct_loss_time *loss;
 	const struct tsct_identity_thread *who;
 	const struct tsct_thread *thread;
 	struct tsct_known_change change;
 	int err = 0;
 
-	while (!err && (loss = tsct_known_pass(k, e->tick)))
-		err = leave_calls(k, calls, threads, loss, NULL, e);
-	while (!err && (hidden = tsct_known_hide(k, e->tick)))
-		err = leave_calls(k, calls, threads, NULL, hidden, e);
+	while (!err && ((loss = tsct_known_pass(k, e->tick)) ||
+			(hidden = tsct_known_hide(k, e->tick))))
+		err = leave_calls(k, calls, threads, loss, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
 	/* With --cpu, a thread that is switched away may make calls elsewhere. */

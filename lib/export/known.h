@@ -93,7 +93,8 @@ bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_tim
 		      const struct tsct_spans *spans, __u32 row);
 
 /* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
- * called like tsct_known_pass(). */
+ * called in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
+ * other one's next moment is earlier. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
 /* Returns the node of a location, of which there may be several recordings. */

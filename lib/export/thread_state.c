@@ -204,17 +204,18 @@ static int pass(struct tsct_states *s, __u64 tick)
 	int err = 0;
 	__u32 i;
 
-	while (!err && (loss = tsct_known_pass(&s->known, tick))) {
+	while (!err && ((loss = tsct_known_pass(&s->known, tick)) ||
+			(hidden = tsct_known_hide(&s->known, tick)))) {
+		if (!loss) {
+			i = find(s, hidden->node, hidden->tid, hidden->tick, false);
+			err = i == NOWHERE ? 0 : lose_unless_running(s, i, hidden->tick);
+			continue;
+		}
 		err = end_threads(s, loss->from + 1);
 		for (i = 0; i < s->nr_rows && !err; i++)
 			if (s->threads.all[i]->node == tsct_known_node(&s->known, loss->location) &&
 			    s->known.rec->streams[loss->stream].kernel)
 				err = lose_by(s, i, loss);
-	}
-	while (!err && (hidden = tsct_known_hide(&s->known, tick))) {
-		i = find(s, hidden->node, hidden->tid, hidden->tick, false);
-		if (i != NOWHERE)
-			err = lose_unless_running(s, i, hidden->tick);
 	}
 	return err ?: end_threads(s, tick);
 }

@@ -377,6 +377,23 @@ TEST(test_ended_recorder)
 	known.rec = &rec;
 }
 
+/* Losses and names that hide events pass in the order of their times. */
+TEST(test_names_between_losses)
+{
+	request(TSCT_REQUEST_COMM, "ten");
+	start();
+	known.losses = calloc(2, sizeof(*known.losses));
+	known.nr_losses = 2;
+	known.losses[0] = (struct tsct_loss_time) { .stream = 1, .from = 500, .until = 550 };
+	known.losses[1] = (struct tsct_loss_time) { .stream = 1, .from = 501, .until = 550 };
+	ck_assert_ptr_null(tsct_known_hide(&known, 600));
+	ck_assert_ptr_eq(tsct_known_pass(&known, 600), &known.losses[0]);
+	ck_assert_ptr_null(tsct_known_pass(&known, 600));
+	ck_assert_ptr_nonnull(tsct_known_hide(&known, 600));
+	ck_assert_ptr_eq(tsct_known_pass(&known, 600), &known.losses[1]);
+	ck_assert_ptr_null(tsct_known_hide(&known, 600));
+}
+
 /* With --cpu, a call ends elsewhere, unless its thread stays. */
 TEST(test_calls_elsewhere)
 {
