@@ -2,7 +2,8 @@
 /*
  * Like t_nest, and with debug exceptions: a hardware breakpoint on the payload
  * is hit inside the writer each time it copies the payload, and its handler
- * writes, too. Setting it patches the kernel's code, so not parallel.
+ * writes, too: the writer keeps the handler's event. Setting the breakpoint patches the kernel's
+ * code, so not parallel.
  * guest-test: timeout=90 rt=yes
  */
 #include "nest.h"
@@ -12,7 +13,8 @@ static void check_hits(void)
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		const struct mod_nest *c = &reported[cpu][MOD_CONTEXTS - 1];
 
-		t_check(c->written > 100 && c->nested > 100, "cpu %u: %lu %lu",
+		/* Only those are lost which meet an NMI's event. */
+		t_check(c->written > 100 && c->nested < c->tried / 10, "cpu %u: %lu %lu",
 			cpu, c->written, c->nested);
 	}
 }
