@@ -60,6 +60,8 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
+# The runner ends a test that takes too long. A command in the foreground ends, too.
+trap 'trap "" TERM; fail "ended by SIGTERM: ${awaited:-$BASH_COMMAND}"' TERM
 
 fail() {	# TEXT
 	local i
