@@ -6,8 +6,8 @@
 
 start() {	# ARGUMENT...: starts a recorder in the background; sets: pid
 	: >"$work/err"
-	# A shell ignores SIGINT and SIGQUIT in background jobs of a script.
-	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" & track pid
+	# A shell ignores SIGINT and SIGQUIT in background jobs of a script; nohup, SIGHUP.
+	env --default-signal=INT,QUIT,HUP "$ctl" record -v "$@" >"$work/out" 2>"$work/err" & track pid
 }
 
 ended() {	# WANTED-STATUS
