@@ -88,6 +88,8 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 		while (pid < 0 && errno == EINTR);
 		if (pid == child)
 			break;
+		if (pid < 0)
+			return -errno;
 		if (clock_getcpuclockid(child, &clock) || clock_gettime(clock, &cpu))
 			cpu.tv_sec = 0;
 		if (*w->beat + *w->done != beat) {
@@ -123,11 +125,15 @@ int worker_run(const struct worker *w)
 {
 	struct progress progress;
 	pid_t parent = getpid(), child;
+	/* An ignored SIGCHLD, which is inherited, would lose the exit status. */
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
 	sigset_t set = w->signals, old;
+	struct sigaction was;
 	int ret;
 
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
+	sigaction(SIGCHLD, &plain, &was);
 	fflush(NULL);
 	child = fork();
 	if (!child)
@@ -135,6 +141,7 @@ int worker_run(const struct worker *w)
 	progress_begin(&progress, w->quiet);
 	ret = child < 0 ? -errno : wait_for_child(child, &set, w, &progress);
 	progress_clear(&progress);
+	sigaction(SIGCHLD, &was, NULL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return ret;
 }

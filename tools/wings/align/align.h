@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "lib/history/history.h"
 
@@ -125,6 +126,7 @@ struct align_input {
 	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
 	bool clock_given;
 	__u64 size, dev, ino;
+	struct timespec mtim;
 	struct align_ranges ranges;	/* values of the clock */
 	__s64 offset_ns;		/* clock - number in the file */
 	__u64 resolution_ns;		/* of the numbers, also as Perfetto reads them */

@@ -18,6 +18,7 @@
 #include "align.h"
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "tools/common/output_file.h"
 #include "lib/base/text.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -91,7 +92,7 @@ static void node_machine(const struct align_archive *a, const struct align_node 
 	for (at = clean; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == '\177')
 			*at = '_';
-	if (strcmp(clean, node->name) || strchr(clean, ':'))
+	if (strcmp(clean, node->name) || strpbrk(clean, ":#"))
 		snprintf(name, 256, "%s #%u", clean, (unsigned int)(node - a->nodes));
 	else
 		snprintf(name, 256, "%s", clean);
@@ -413,12 +414,16 @@ static int put_trace(FILE *to, const struct align_input *in, char *copy)
 	if (fd < 0)
 		return align_refuse(in, "%s", strerror(errno));
 	if (fstat(fd, &st) || (__u64)st.st_size != in->size || st.st_dev != in->dev ||
-	    st.st_ino != in->ino) {
+	    st.st_ino != in->ino || memcmp(&st.st_mtim, &in->mtim, sizeof(in->mtim))) {
 		close(fd);
 		return align_refuse(in, "changed while it was read; align it when it is complete");
 	}
 	err = !put_header(to, in->member, in->size);
 	while (!err && left) {
+		if (output_interrupted()) {
+			err = align_refuse(in, "interrupted");
+			break;
+		}
 		got = read(fd, copy, left < COPY_BYTES ? left : COPY_BYTES);
 		if (got <= 0)
 			err = align_refuse(in, "%s", got ? strerror(errno) :
@@ -471,31 +476,26 @@ static int put_members(const struct align_archive *a, FILE *to)
 
 int align_archive_write(const struct align_archive *a, const char *path)
 {
-	char *part;
-	FILE *to;
-	int fd, err;
+	struct output_file out;
+	struct stat to, from;
+	__u32 i;
+	int err;
 
-	if (asprintf(&part, "%s.XXXXXX", path) < 0) {
-		ctl_error("out of memory");
-		return -EIO;
-	}
-	fd = mkostemp(part, O_CLOEXEC);
-	to = fd < 0 ? NULL : fdopen(fd, "w");
-	err = !to;
-	if (to) {
-		mode_t mask = umask(0);
-
-		umask(mask);
-		err = put_members(a, to);
-		err = fflush(to) || fchmod(fd, 0666 & ~mask) || fsync(fd) ? err ?: 1 : err;
-		err = fclose(to) ? err ?: 1 : err;
-		if (!err)
-			err = rename(part, path) ? 1 : 0;
-	}
+	if (!strcmp(path, "-"))
+		return ctl_fail(-EINVAL, "-o -: standard output gets the table; name a file");
+	for (i = 0; i < a->nr_inputs && !stat(path, &to); i++)
+		if (!stat(a->inputs[i].path, &from) && from.st_dev == to.st_dev &&
+		    from.st_ino == to.st_ino)
+			return align_refuse(&a->inputs[i], "is the archive, too; name another with -o");
+	output_catch_signals(false);
+	err = output_file_open(&out, path, false);
+	if (err)
+		return ctl_fail(-EIO, "%s: no archive is made", path);
+	err = put_members(a, out.file);
 	if (err > 0)
 		ctl_error("%s: %s", path, strerror(errno));
-	if (err && fd >= 0)
-		unlink(part);
-	free(part);
-	return err ? -EIO : 0;
+	if (!err)
+		return output_file_commit(&out) ? -EIO : 0;
+	output_file_discard(&out);
+	return -EIO;
 }

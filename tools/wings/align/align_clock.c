@@ -104,6 +104,7 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	__u64 tolerance = TOLERANCE_NS > error / TOLERANCE_PART ? TOLERANCE_NS :
 		error / TOLERANCE_PART, drift, nr, i;
 	struct align_point *last = *go_on ? &s->points[s->nr - 1] : NULL;
+	const __u64 left = s->nr < POINTS_MAX ? POINTS_MAX - s->nr : 0;
 	int err = 0;
 
 	if (last) {
@@ -119,8 +120,8 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	}
 	drift = distance(v1 - v0, t1->ns - t0->ns);
 	nr = drift / tolerance + 1;
-	if (nr > (POINTS_MAX - s->nr) / 8 + 1)
-		nr = (POINTS_MAX - s->nr) / 8 + 1;
+	if (nr > left / 8 + 1)
+		nr = left / 8 + 1;
 	if (nr > (__u64)(v1 - v0))
 		nr = (__u64)(v1 - v0) ?: 1;
 	for (i = 0; i < nr && !err; i++) {

@@ -111,9 +111,13 @@ static int scan_text(struct align_input *in, FILE *file)
 		const size_t len = strlen(line);
 		const bool first = begins;
 
+		if (!len || (line[len - 1] != '\n' && len < LINE_MAX_BYTES - 1 && !feof(file))) {
+			err = align_refuse(in, "has a NUL byte; the file is damaged");
+			break;
+		}
 		/* What follows 64 KiB of a line is no event. */
-		begins = len && line[len - 1] == '\n';
-		if (!first || !len)
+		begins = line[len - 1] == '\n';
+		if (!first)
 			continue;
 		if (*line == '#' && perf)
 			err = align_refuse(in, "begins with a header, which Perfetto does not read; give "
@@ -442,6 +446,7 @@ int align_scan(struct align_input *in)
 	in->size = (__u64)st.st_size;
 	in->dev = st.st_dev;
 	in->ino = st.st_ino;
+	in->mtim = st.st_mtim;
 	len = fread(head, 1, sizeof(head) - 1, file);
 	head[len] = '\0';
 	if (in->size >= TAR_MAX)

@@ -493,6 +493,10 @@ int align_scan_proto(struct align_input *in, FILE *file)
 		if ((tag & 7) != 2 || len > PACKET_MAX) {
 			err = refuse_damage(&p);
 		} else if (tag >> 3 != TRACE_PACKET) {
+			if ((__u64)ftello(file) + len > in->size) {
+				more = -1;
+				break;
+			}
 			if (fseeko(file, (off_t)len, SEEK_CUR))
 				err = align_refuse(in, "%s", strerror(errno));
 		} else if (len > in->size) {	/* before memory is taken for it */

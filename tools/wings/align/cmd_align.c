@@ -499,10 +499,13 @@ static int align(struct align_options *o)
 	struct align_archive *a = &o->archive;
 	char host[65] = "this-host";
 	int ret = EXIT_DONE, worse;
+	__u8 present[16];
 	__u32 i, nr = 0;
 
 	gethostname(host, sizeof(host) - 1);
-	if (!a->nr_nodes && add_node(a, host, strlen(host), NULL, NULL))
+	if (!a->nr_nodes && node_history_present_boot(present))
+		return EXIT_FAILED;
+	if (!a->nr_nodes && add_node(a, host, strlen(host), NULL, present))
 		return ctl_fail(EXIT_FAILED, "out of memory");
 	ret = read_traces(o);
 	if (ret == EXIT_FAILED)

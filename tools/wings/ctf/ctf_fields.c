@@ -222,7 +222,11 @@ static void define_field(struct field_walk *w, const char *name, const bt_field_
 	}
 	field = &def->fields[def->nr_fields];
 	*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
-	name_field(def, field, name);
+	/* By this name, the last field is known to have the rest. */
+	if (def->nr_fields == TSCT_FIELDS_MAX - 1 && !strncmp(name, REST_NAME, strlen(REST_NAME)))
+		name_field(def, field, "_" REST_NAME);
+	else
+		name_field(def, field, name);
 	if (class)
 		set_type(field, class);
 	def->nr_fields++;

@@ -34,6 +34,14 @@ static size_t read_begin(const char *path, char *to, size_t size)
 	return len;
 }
 
+/* Returns true if @path is the metadata of a recording of ours. */
+static bool is_own_metadata(const char *path)
+{
+	char begin[sizeof(TSCT_META_BEGIN)];
+
+	return STARTS(begin, read_begin(path, begin, sizeof(begin) - 1), TSCT_META_BEGIN);
+}
+
 /* Returns true if @path is metadata of CTF that is not that of a recording of ours. */
 static bool is_foreign_metadata(const char *path)
 {
@@ -65,26 +73,20 @@ static void read_uuid(const char *metadata, char uuid[UUID_LEN + 1])
 	uuid[UUID_LEN] = '\0';
 }
 
-static __u32 find_first(const struct ctf_paths *p, const char *metadata)
+static __u32 find_first(const struct ctf_paths *p, const char *uuid)
 {
-	char path[PATH_MAX + 16], uuid[UUID_LEN + 1], other[UUID_LEN + 1];
 	__u32 i;
 
-	read_uuid(metadata, uuid);
-	for (i = 0; *uuid && i < p->nr; i++) {
-		snprintf(path, sizeof(path), "%s/metadata", p->path[i]);
-		read_uuid(path, other);
-		if (p->first[i] == i && !strcmp(uuid, other))
+	for (i = 0; *uuid && i < p->nr; i++)
+		if (p->first[i] == i && !strcmp(uuid, p->uuid[i]))
 			return i;
-	}
 	return p->nr;
 }
 
 static int add_trace(struct ctf_paths *p, const char *path, const char *metadata, __u64 hash)
 {
-	const __u32 first = find_first(p, metadata);
-	__u32 nr = p->nr, nr_first = p->nr;
-	char *copy = strdup(path), bytes[65536];
+	__u32 nr = p->nr, nr_first = p->nr, nr_uuid = p->nr, first;
+	char *copy = strdup(path), bytes[65536], uuid[UUID_LEN + 1];
 	FILE *file = fopen(metadata, "re");
 	size_t len;
 	int err = copy && file && p->nr < TRACES_MAX ? 0 : file ? copy ? -E2BIG : -ENOMEM : -errno;
@@ -95,6 +97,10 @@ static int add_trace(struct ctf_paths *p, const char *path, const char *metadata
 	}
 	if (file)
 		fclose(file);
+	read_uuid(metadata, uuid);
+	first = find_first(p, uuid);
+	if (!err)
+		err = tsct_array_add(&p->uuid, &nr_uuid, uuid, sizeof(uuid));
 	if (!err)
 		err = tsct_array_add(&p->path, &nr, &copy, sizeof(copy));
 	if (!err)
@@ -111,17 +117,20 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 	struct dirent **names = NULL;
 	int nr = scandir(path, &names, NULL, alphasort), i, err = 0;
 	char below[PATH_MAX];
-	bool is_trace = false;
+	bool is_trace = false, is_own = false;
 	struct stat st;
 	__u64 hash = 0;
 
 	if (nr < 0)
 		return depth && errno == EACCES ? 0 : -errno;
 	if ((size_t)snprintf(below, sizeof(below), "%s/metadata", path) < sizeof(below) &&
-	    !stat(below, &st) && S_ISREG(st.st_mode))
+	    !stat(below, &st) && S_ISREG(st.st_mode)) {
 		is_trace = is_foreign_metadata(below);
+		is_own = is_own_metadata(below);
+	}
+	p->nr_recordings += is_own && depth;
 	for (i = 0; i < nr; i++) {
-		if (err || *names[i]->d_name == '.' ||
+		if (err || is_own || *names[i]->d_name == '.' ||
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
 		    sizeof(below) || lstat(below, &st))
 			continue;
@@ -162,6 +171,7 @@ void ctf_paths_free(struct ctf_paths *p)
 	free(p->path);
 	free(p->hash);
 	free(p->first);
+	free(p->uuid);
 	memset(p, 0, sizeof(*p));
 }
 

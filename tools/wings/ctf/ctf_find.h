@@ -13,6 +13,8 @@ struct ctf_paths {
 	 * trace begins a directory anew */
 	__u32 *first;
 	__u32 nr;
+	char (*uuid)[37];	/* of each trace; "": none */
+	__u32 nr_recordings;	/* recordings of ours below the directory, which are not searched */
 	__u64 bytes_of_metadata, nr_files;
 };
 

@@ -475,24 +475,27 @@ static bool is_readable(struct reader *r, const bt_component_class_source *class
  * magic number, and the UUID if there is one. Returns false if there is none. */
 static bool cut_last_packet(const char *path)
 {
-	enum { MARK = 4 };
-	char mark[MARK], *bytes = NULL;
-	FILE *file = fopen(path, "r+e");
+	enum { MARK = 4, WINDOW = 65536 };
+	char mark[MARK], bytes[WINDOW + MARK];
+	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	off_t end, from, at = 0;
 	struct stat st;
-	off_t at = 0;
 	bool is = false;
+	ssize_t i;
 
-	if (file && !fstat(fileno(file), &st) && st.st_size > MARK &&
-	    (bytes = malloc((size_t)st.st_size)) &&
-	    fread(bytes, 1, (size_t)st.st_size, file) == (size_t)st.st_size) {
-		memcpy(mark, bytes, MARK);
-		for (at = st.st_size - MARK; at > 0 && memcmp(bytes + at, mark, MARK); at--)
-			;
-		is = at > 0 && !ftruncate(fileno(file), at);
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && st.st_size > MARK && pread(fd, mark, MARK, 0) == MARK) {
+		for (end = st.st_size; end > 0 && !at; end = from) {
+			from = end > WINDOW ? end - WINDOW : 0;
+			/* Also a mark that begins in this window and ends in the next one */
+			i = pread(fd, bytes, (size_t)(end - from) + MARK - 1, from) - MARK;
+			for (; i >= 0 && !at; i--)
+				at = memcmp(bytes + i, mark, MARK) ? 0 : from + i;
+		}
+		is = at > 0 && !ftruncate(fd, at);
 	}
-	if (file)
-		fclose(file);
-	free(bytes);
+	close(fd);
 	return is;
 }
 
@@ -506,6 +509,8 @@ static int copy_file(const char *from, const char *to)
 	while (!err && (len = fread(bytes, 1, sizeof(bytes), in)) > 0)
 		if (fwrite(bytes, 1, len, out) != len)
 			err = -errno;
+	if (!err && ferror(in))
+		err = -EIO;
 	if (in)
 		fclose(in);
 	if (out && fclose(out) && !err)

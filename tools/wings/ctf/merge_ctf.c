@@ -122,6 +122,11 @@ int merge_find_ctf(struct merge_input *in)
 	/* What cannot be searched is refused later. */
 	if (ctf_find(in->given, &paths) || !paths.nr)
 		return 0;
+	if (paths.nr_recordings) {
+		merge_print("%s: has recordings and CTF traces; give each as an input of its own",
+			    in->given);
+		err = -EINVAL;
+	}
 	for (i = 0; i < paths.nr && !err; i++)
 		if (is_ctf2(paths.path[i]) && (major < 2 || (major == 2 && minor < 1))) {
 			merge_print("%s: a CTF 2 trace, which libbabeltrace2 %u.%u cannot read; use"
