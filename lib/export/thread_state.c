@@ -331,8 +331,8 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	const struct tsct_syscall *call;
 	const __u32 at = find(s, e->node, e->tid, e->tick, false);
 
-	if (at == NOWHERE || row->call < 0 || s->rows[at].call != row->call ||
-	    s->rows[at].object != row->object)
+	if (at == NOWHERE || row->call < 0 || row->object == TSCT_STATE_NO_OBJECT ||
+	    s->rows[at].call != row->call || s->rows[at].object != row->object)
 		return false;
 	call = tsct_syscall_by_number((__u64)row->call);
 	return call && !strcmp(call->name, "futex");

@@ -121,7 +121,7 @@ because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 1405 0 0 wake 100
 1410 0 0 switch 100 0
 1420 0 100 got 2
-1430 1 200 put 2
+1424 1 200 put 2
 1500 0 100 end 7
 END
 

@@ -60,14 +60,17 @@ class Rows(Iterator[T], Generic[T]):
     a recorder that was killed, or a recording that is still being written.
     """
 
-    incomplete: Optional[str]
-
     def __init__(self, command: List[str]) -> None:
-        self.incomplete = None
-        self._rows = self._read(command)
+        self._reasons: List[str] = []
+        # It does not refer to self: the child ends with the last reference to this.
+        self._rows = self._read(command, self._reasons)
+
+    @property
+    def incomplete(self) -> Optional[str]:
+        return self._reasons[0] if self._reasons else None
 
     def __iter__(self) -> Iterator[T]:
-        return self._rows
+        return self
 
     def __next__(self) -> T:
         row: T = next(self._rows)
@@ -83,7 +86,8 @@ class Rows(Iterator[T], Generic[T]):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _read(self, command: List[str]) -> Any:
+    @staticmethod
+    def _read(command: List[str], reasons: List[str]) -> Any:
         # Programs that only record need not load these.
         import subprocess
         import tempfile
@@ -95,6 +99,8 @@ class Rows(Iterator[T], Generic[T]):
             except OSError as error:
                 raise ReadError(f"{command[0]}: {error.strerror}; the package tsctrace has it, or"
                                 " give its path as open(..., trace_ctl=PATH)") from error
+            except ValueError as error:     # a NUL in an argument
+                raise ReadError(f"{command[0]}: {error}") from error
             assert child.stdout
             at_end = False
             try:
@@ -114,7 +120,7 @@ class Rows(Iterator[T], Generic[T]):
             errors.seek(0)
             text = errors.read().decode(errors="replace").strip()
         if status == EXIT_LOST:
-            self.incomplete = text or "events are missing"
+            reasons.append(text or "events are missing")
         elif status:
             raise ReadError(text or f"{command[0]} ended with status {status}")
 
@@ -211,7 +217,9 @@ class Recording:
         for key, option in options.items():
             values = filters.get(key)
             if values is not None:
-                several = [values] if isinstance(values, (int, str)) else values
+                several = [values] if isinstance(values, (int, float, str)) else list(values)
+                if not several:
+                    raise ValueError(f"{key}: an empty list selects nothing; leave it out for all")
                 command += [f"{option}={value}" for value in several]
         unknown = set(filters) - set(options)
         if unknown:

@@ -74,6 +74,10 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 	const struct path_message new = { .matched = false };
 	int err = 0;
 
+	if (!kernel)
+		*cpu = (struct arrivals_cpu) { .sent = 0 };
+	else if (ev->act == TSCT_ACT_RECEIVE)
+		cpu->received = 0;
 	if (ev->act == TSCT_ACT_SEND) {
 		end.number = ++j->arrivals.nr_sends;
 		end.row = sender_of(j, ev, kernel);

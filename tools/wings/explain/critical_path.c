@@ -265,28 +265,48 @@ static bool receives(__s64 number)
 	return false;
 }
 
+/* Returns true if the first argument of a call says what it waits on. */
+static bool has_object(__s64 number)
+{
+	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
+
+	return call && (call->args[0].class == TSCT_SYSCALL_FD || !strcmp(call->name, "futex"));
+}
+
 /* Returns the message that ended a wait, the state @at of a thread; NULL: none is known */
 static const struct path_message *message_of(const struct path_states *s,
 					     const struct path_row *row, __u32 at)
 {
 	const struct tsct_state_time *time = &row->all[at];
-	__u64 next = UINT64_MAX;	/* begin of the thread's next wait */
+	__u64 next = UINT64_MAX;	/* begin of the thread's next wait, or of what is not kept */
+	const struct path_cut end = { time->until, time->thread->node };
 	const struct path_arrival *a;
+	const struct path_message *m;
+	struct path_cut sent;
 	__u32 i;
 
 	if (!row->nr_arrivals || !receives(time->call))
 		return NULL;
 	for (i = at + 1; i < row->nr && next == UINT64_MAX; i++)
-		if (row->all[i].state != TSCT_STATE_RUNNING &&
-		    row->all[i].state != TSCT_STATE_RUNNABLE)
+		if (row->all[i].from > row->all[i - 1].until)
+			next = row->all[i - 1].until + 1;
+		else if (row->all[i].state != TSCT_STATE_RUNNING &&
+			 row->all[i].state != TSCT_STATE_RUNNABLE)
 			next = row->all[i].from;
+	if (next == UINT64_MAX)
+		next = row->all[row->nr - 1].until + 1;
 	i = time->until ? (__u32)tsct_array_up_to(&row->arrivals->tick, row->nr_arrivals,
 						  sizeof(*row->arrivals), time->until - 1) : 0;
 	for (; i < row->nr_arrivals && row->arrivals[i].tick < next; i++) {
 		a = &row->arrivals[i];
-		if ((!a->waking || (time->woken && a->tick == time->until)) &&
-		    s->messages[a->message].matched)
-			return &s->messages[a->message];
+		m = &s->messages[a->message];
+		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
+			continue;
+		/* One that was certainly sent after the wait did not end it. */
+		sent = (struct path_cut) { m->sent, m->node };
+		if (sent.tick <= end.tick ||
+		    (__u64)length_ns(s, end.tick, sent.tick) <= bound_ns(s, end, sent))
+			return m;
 	}
 	return NULL;
 }
@@ -343,7 +363,7 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	like.state = time->state;
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
-		like.object = time->object;
+		like.object = has_object(time->call) ? time->object : TSCT_STATE_NO_OBJECT;
 		like.uninterruptible = time->prev_state & STATE_UNINTERRUPTIBLE;
 		message = message_of(s, row, at);
 	}

@@ -700,7 +700,7 @@ static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, 
 	const __u64 *at = tsct_index_get(&w->collectives, t->collective, 0);
 	struct open_collective *c = at ? (struct open_collective *)(uintptr_t)*at : NULL;
 
-	if (c && t->member < c->nr && c->members[t->member].thread == thread)
+	if (c && !c->nonblocking && t->member < c->nr && c->members[t->member].thread == thread)
 		c->members[t->member].end = tick;
 }
 

@@ -199,7 +199,6 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
  * NaN and Infinity; a value that is JSON is part of it. For Python's module json */
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
 
-#define QUERY_SUBTYPE_JSON	'J'	/* SQLite's mark of a text that is JSON */
 
 /* Writes a real number for QUERY_EXACT; returns the end of the text. @single: it was a float */
 char *query_put_exact_real(char *at, double value, bool single);

@@ -661,8 +661,6 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 		len = t->all ? query_fields(&c->text, e, t->q->exact) : 0;
 		if (len)
 			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
-		if (len && t->q->exact)
-			sqlite3_result_subtype(to, QUERY_SUBTYPE_JSON);
 		if (t->all && !len)
 			sqlite3_result_error_nomem(to);
 		else if (!t->all)

@@ -111,12 +111,6 @@ static bool add_exact(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 	case SQLITE_FLOAT:
 		end = query_put_exact_real(number, sqlite3_column_double(stmt, i), false);
 		break;
-	case SQLITE_TEXT:
-		if (sqlite3_value_subtype(sqlite3_column_value(stmt, i)) != QUERY_SUBTYPE_JSON)
-			return false;
-		tsct_text_add(to, (const char *)sqlite3_column_text(stmt, i),
-			      (size_t)sqlite3_column_bytes(stmt, i));
-		return true;
 	}
 	tsct_text_add(to, number, (size_t)(end - number));
 	return end > number;

@@ -50,7 +50,8 @@ static void put_group(const struct report *r, FILE *to, const struct span_group 
 {
 	const struct tsct_histogram *lengths = &g->lengths;
 
-	report_print(to, REPORT_HEAD REPORT_COUNT, g->name, lengths->nr);
+	report_print(to, "<tr><th scope=\"row\">%s%s</th>" REPORT_COUNT, g->name,
+		     g->compat ? " (32-bit)" : "", lengths->nr);
 	put_ns(to, lengths, lengths->sum);
 	put_ns(to, lengths, lengths->nr ? lengths->sum / lengths->nr : 0);
 	put_quantile(to, lengths, 500);
