@@ -474,6 +474,19 @@ TEST(polls)
 
 /* Nonblocking collective calls: the wait is that of the call that completes them, for the last
  * one to begin. */
+/* A hostile program uses the number of a barrier again, for a nonblocking one. */
+TEST(collective_number_again)
+{
+	start(3);
+	add(10, 0, BARRIER_BEGIN, 9, 5);
+	add(11, 1, BARRIER_BEGIN, 9, 5);
+	add(12, 2, BARRIER_BEGIN, 9, 5);
+	add(20, 2, BARRIER_END, 0, 0);
+	add(30, 2, IBARRIER_BEGIN, 9, 5);
+	add(40, 0, BARRIER_END, 0, 0);
+	expect(0, TSCT_MPI_BARRIER, 1, 2, 0);
+}
+
 TEST(nonblocking_collective)
 {
 	static const __u32 begins[] = { IBARRIER_BEGIN, IALLREDUCE_BEGIN };
