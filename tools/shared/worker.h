@@ -8,9 +8,12 @@
 #define TSCT_TOOLS_WORKER_H
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 struct worker {
 	int (*run)(void *arg);	/* work of the child; returns 0 or -errno */
@@ -39,5 +42,18 @@ struct worker {
  * crashed or made no progress; or the -errno of the work. The reason is in w->why.
  */
 int worker_run(const struct worker *w);
+
+/* Appends a remark of the child, a line, to @notes, whose room is @size bytes. A remark that does
+ * not fit is left out as a whole. */
+static inline void worker_note(char *notes, size_t size, const char *format, va_list args)
+{
+	const size_t len = strlen(notes), left = size - len;
+	const int n = vsnprintf(notes + len, left, format, args);
+
+	if (n < 0 || (size_t)n + 2 > left)
+		notes[len] = '\0';
+	else
+		strcat(notes, "\n");
+}
 
 #endif /* TSCT_TOOLS_WORKER_H */

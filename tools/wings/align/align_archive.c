@@ -477,20 +477,19 @@ static int put_members(const struct align_archive *a, FILE *to)
 int align_archive_write(const struct align_archive *a, const char *path)
 {
 	struct output_file out;
-	struct stat to, from;
+	struct stat to;
 	__u32 i;
 	int err;
 
 	if (!strcmp(path, "-"))
 		return ctl_fail(-EINVAL, "-o -: standard output gets the table; name a file");
-	for (i = 0; i < a->nr_inputs && !stat(path, &to); i++)
-		if (!stat(a->inputs[i].path, &from) && from.st_dev == to.st_dev &&
-		    from.st_ino == to.st_ino)
+	for (i = stat(path, &to) ? a->nr_inputs : 0; i < a->nr_inputs; i++)
+		if (a->inputs[i].dev == to.st_dev && a->inputs[i].ino == to.st_ino)
 			return align_refuse(&a->inputs[i], "is the archive, too; name another with -o");
 	output_catch_signals(false);
 	err = output_file_open(&out, path, false);
 	if (err)
-		return ctl_fail(-EIO, "%s: no archive is made", path);
+		return -EIO;
 	err = put_members(a, out.file);
 	if (err > 0)
 		ctl_error("%s: %s", path, strerror(errno));

@@ -115,7 +115,7 @@ static int scan_text(struct align_input *in, FILE *file)
 			err = align_refuse(in, "has a NUL byte; the file is damaged");
 			break;
 		}
-		/* What follows 64 KiB of a line is no event. */
+		/* A line has its event in its first 64 KiB. */
 		begins = line[len - 1] == '\n';
 		if (!first)
 			continue;

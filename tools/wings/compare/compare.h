@@ -45,7 +45,7 @@ struct compare_estimate {
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	__u32 blocks;		/* number of all blocks */
 	__u32 used_blocks;	/* number of those that have such spans */
-	/* What forbids a comparison: */
+	/* Reasons for which figures cannot be compared: */
 	bool lost;		/* events are missing: numbers are too small */
 	bool unknown;		/* a span lies between nodes whose clocks have no known bound */
 	double error_ns;	/* largest error bound of a span between nodes */

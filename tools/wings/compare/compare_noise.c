@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What changed between two recordings beyond noise. How far a figure would be off in another
- * recording of the same program is estimated from the recording alone, by the bootstrap over
- * blocks: the recording's time is cut into up to 128 blocks of equal length, and each resample
+ * Finds the changes between two recordings that are larger than noise. How far a figure would be
+ * off in another recording of the same program is estimated from the recording alone, by the
+ * bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and each resample
  * draws as many of them, with replacement. (E. Carlstein: The use of subseries values for
  * estimating the variance of a general statistic from a stationary sequence, Ann. Statist. 14,
  * 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6 and 8.)

@@ -385,7 +385,7 @@ static bt_component_class_sink_consume_method_status consume(bt_self_component_s
 	r->configured = true;
 	if (!r->err)
 		r->err = take_events(r);
-	/* What is wrong is in r->err. */
+	/* The error is in r->err. */
 	return r->err || !r->order.nr ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END :
 		BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/shared/node_history.h"
+#include "tools/shared/worker.h"
 #include "ctf.h"
 
 #define GIGA	1000000000LL
@@ -28,18 +29,11 @@ int ctf_fail(struct ctf_status *s, int err, const char *format, ...)
 
 void ctf_note(struct ctf_status *s, const char *format, ...)
 {
-	size_t len = strlen(s->notes), left = sizeof(s->notes) - len;
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(s->notes + len, left, format, args);
+	worker_note(s->notes, sizeof(s->notes), format, args);
 	va_end(args);
-	/* A remark that does not fit is left out as a whole. */
-	if (n < 0 || (size_t)n + 2 > left)
-		s->notes[len] = '\0';
-	else
-		strcat(s->notes, "\n");
 }
 
 /* ---- the clock ---------------------------------------------------------------------- */

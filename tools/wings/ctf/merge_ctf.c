@@ -119,7 +119,7 @@ int merge_find_ctf(struct merge_input *in)
 		kind = S_ISREG(st.st_mode) ? ctf_foreign_kind(in->given) : NULL;
 		return kind ? refuse_file(in, kind) : 0;
 	}
-	/* What cannot be searched is refused later. */
+	/* A directory that cannot be searched is refused when it is opened. */
 	if (ctf_find(in->given, &paths) || !paths.nr)
 		return 0;
 	if (paths.nr_recordings) {

@@ -29,7 +29,7 @@ static const char *call_name(__s64 number, char text[32])
 	return text;
 }
 
-/* Returns what the call of a part waits on, "of fd 3" or "at 0x1000", a futex; "": unknown */
+/* Returns the object that the call of a part waits on: "of fd 3"; "at 0x1000", a futex; "": unknown */
 static const char *object_of(const struct path_part *part, char text[32])
 {
 	const struct tsct_syscall *call = part->call < 0 ? NULL :
@@ -40,7 +40,7 @@ static const char *object_of(const struct path_part *part, char text[32])
 		return text;
 	if (call->args[0].class == TSCT_SYSCALL_FD)
 		snprintf(text, 32, "of fd %d", (int)part->object);
-	else if (!strcmp(call->name, "futex"))
+	else
 		snprintf(text, 32, "at 0x%llx", (unsigned long long)part->object);
 	return text;
 }

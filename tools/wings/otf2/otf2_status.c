@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/shared/worker.h"
 #include "otf2_merge_work.h"
 
 int tsct_otf2_fail(struct tsct_otf2_status *s, const char *file, int err, const char *format, ...)
@@ -21,18 +22,11 @@ int tsct_otf2_fail(struct tsct_otf2_status *s, const char *file, int err, const 
 
 void tsct_otf2_note(struct tsct_otf2_status *s, const char *format, ...)
 {
-	size_t len = strlen(s->notes), left = sizeof(s->notes) - len;
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(s->notes + len, left, format, args);
+	worker_note(s->notes, sizeof(s->notes), format, args);
 	va_end(args);
-	/* If the remark does not fit into status->notes, discards the whole remark. */
-	if (n < 0 || (size_t)n + 2 > left)
-		s->notes[len] = '\0';
-	else
-		strcat(s->notes, "\n");
 }
 
 int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
