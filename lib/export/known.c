@@ -352,12 +352,12 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if an event does not tell that the name of its thread is selected: a waking is
- * recorded also if that of the woken thread is. */
-static bool is_waking_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
+/* Returns true if an event does not tell that the name of its thread is selected: it is recorded
+ * also if that of the thread is which is woken, moved or new. */
+static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
-		tsct_kernel_event(k->rec, e->stream, e->def) == TSCT_KERNEL_WAKING;
+		tsct_kernel_event(k->rec, e->stream, e->def) >= TSCT_KERNEL_WAKING;
 }
 
 void tsct_known_run_(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
@@ -392,7 +392,7 @@ void tsct_known_run_(struct tsct_known *k, const struct tsct_trace_event *e, boo
 	if (is_switch)
 		begin_run(k, e, (__u32)next, &comm, ret);
 	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream] &&
-		 !is_waking_by_any(k, e))
+		 !is_by_any(k, e))
 		begin_run(k, e, e->tid, NULL, ret);
 }
 

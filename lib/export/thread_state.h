@@ -18,7 +18,7 @@ enum tsct_state {
 	TSCT_STATE_UNKNOWN,
 	TSCT_STATE_RUNNING,	/* runs on a CPU */
 	TSCT_STATE_RUNNABLE,	/* was preempted, gave up the CPU, or was woken; waits for a CPU */
-	/* was switched away in a state that waits, and was not woken until the end */
+	/* was switched away in a state that waits, or is new, and was not woken until the end */
 	TSCT_STATE_BLOCKED,
 	/* was switched away in a state that waits; when it became runnable is not known: it ran
 	 * again, or no more is known of it, without a waking. A waking may precede the switch away,
@@ -59,8 +59,8 @@ struct tsct_state_time {
 /* Meaning of an event definition */
 struct tsct_state_def {
 	enum tsct_state_event {
-		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_CALL,
-		TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
+		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_FORK,
+		TSCT_STATE_CALL, TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
 	} event;
 	__s64 call;
 };

@@ -194,7 +194,8 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane);
 /*
  * Makes a reference fit. @keep: array of one flag per exchange. The caller sets the
  * flags of the exchanges that have a point in @plane. The function clears the flags of
- * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE or -ENODATA.
+ * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA; or
+ * -EOPNOTSUPP: this program is without lib/reference, which no core needs.
  */
 int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		       const struct tsct_exchange *x, unsigned int nr, bool *keep,

@@ -303,6 +303,19 @@ TSCT_WING void record_kernel_stop(struct record_session *s);
 TSCT_WING void record_kernel_flush(struct record_session *s);
 TSCT_WING void record_kernel_close(struct record_session *s);
 
+/* ---- snapshot --previous-boot: the wing `previous` -------------------------- */
+
+/* Opens channels and clock of the previous boot, and fills in s->rec. */
+TSCT_WING int snapshot_previous_open(struct record_session *s);
+
+/* Frees the reserved memory in which the previous boot left channels. */
+TSCT_WING int snapshot_previous_discard(void);
+
+/* Stores the name of the channel that was opened last, and counts the channel. @provider and
+ * @id are added to the name if another channel has the same name. cmd_snapshot.c */
+void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
+		       __u32 id);
+
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 
 /* Opens the clock, unless s->clock is open. */
