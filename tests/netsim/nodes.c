@@ -174,11 +174,10 @@ static void parse_seeds(void *ctx, const char *text)
 	options->seeds = (unsigned int)options_number(&options->common, text);
 }
 
-static void parse_quick(void *ctx, const char *text)
+static void parse_quick(void *ctx, const char *)
 {
 	struct options *options = ctx;
 
-	(void)text;
 	options->quick = true;
 }
 

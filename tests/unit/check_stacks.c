@@ -101,9 +101,8 @@ LOOP_TEST(test_id_text, 0, ROWS(ids))
 static unsigned int nr_warnings;
 static char warning[4096];
 
-static void warn(void *arg, const char *sentence)
+static void warn(void *, const char *sentence)
 {
-	(void)arg;
 	nr_warnings++;
 	snprintf(warning, sizeof(warning), "%s", sentence);
 }

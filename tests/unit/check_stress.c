@@ -73,9 +73,8 @@ static bool emit_one(unsigned int w)
 	return true;
 }
 
-static void on_signal(int sig)
+static void on_signal(int)
 {
-	(void)sig;
 	if (me)
 		emit_one(me);	/* writer `me` is the handler of thread me - 1 */
 }
