@@ -12,7 +12,6 @@
  * shorter and smaller scenarios.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "options.h"

@@ -3,7 +3,6 @@
  * moved between CPUs. The result of each emit is kept in shared memory. The events that
  * are read must be exactly those reported as written, once, complete, and in the order
  * of their cycles. */
-#include <sys/time.h>
 
 #include "seed.h"
 #include "serve.h"

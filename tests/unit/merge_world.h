@@ -6,7 +6,6 @@
 #ifndef TESTS_MERGE_WORLD_H
 #define TESTS_MERGE_WORLD_H
 
-#include <dirent.h>
 #include <ftw.h>
 
 #include "lib/clockpage/clock_params.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl status: shows providers, clock and channels, and what is missing */
 #include <argp.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
