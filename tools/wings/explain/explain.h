@@ -83,7 +83,7 @@ struct path_states {
 /* Returns true if the states from tick @from to @until are needed. */
 bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
-/* Adds a state; time->thread outlives @states. Returns 0 or -ENOMEM. */
+/* Adds a state; time->thread must outlive @states. Returns 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 
 /*
@@ -126,7 +126,7 @@ struct arrivals {
 
 struct explain_job;
 
-/* Return 0 or -errno; to be freed also after an error. */
+/* Returns 0 or -errno; the arrivals must be freed even after an error. */
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
