@@ -430,7 +430,7 @@ bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_even
 		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
-/* Leaves the calls that a loss hides, or those of one thread. One of both is NULL. */
+/* Closes the calls that @loss hides, or those of the thread @hidden. One of both is NULL. */
 static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 		       const struct tsct_threads *threads, const struct tsct_loss_time *loss,
 		       const struct tsct_identity_end *hidden, const struct tsct_trace_event *e)
@@ -462,7 +462,7 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 		err = leave_calls(k, calls, threads, loss, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
-	/* With --cpu, a thread that is switched away may make calls elsewhere. */
+	/* With --cpu, a thread that is switched away may make calls on unrecorded CPUs. */
 	tsct_known_run(k, e, is_switch, &change);
 	if (!is_switch)
 		return 0;
