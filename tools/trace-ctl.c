@@ -163,8 +163,8 @@ static void replace_stdout(void)
 }
 
 /*
- * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file
- * that a command opens would get such a number, and the output of printf().
+ * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file that
+ * a command opens would get such a number, and printf() would write into that file.
  */
 static void reserve_standard_fds(void)
 {

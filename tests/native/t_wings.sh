@@ -62,6 +62,7 @@ without() {
 	threads)
 		run_shows 0 'threads and system calls: .* built without tools/wings/threads' stat "$work/a"
 		;;
+	previous) missing previous snapshot --previous-boot -o "$work/x" ;;
 	probes) missing probes record -e kprobe:do_exit -o "$work/x" -- true ;;
 	esac
 	mv "$work/removed" "$copy/$1"
