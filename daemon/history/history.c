@@ -53,13 +53,13 @@ struct history {
 static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
-		log_warning("%s: %s: %s; trace-ctl time will not know the time from now on; "
+		log_warning("%s: %s: %s; trace-ctl time will lack times from now on; "
 			    "%s, or give 'history off'", h->dir, what, strerror(-err),
 			    err == -ENOSPC || err == -EDQUOT ? "make room" :
 			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
-			    "mend that");
+			    "fix that");
 	if (!err && h->err)
-		log_info("%s: the history of the clock is written again", h->dir);
+		log_info("%s: writing the clock's history works again", h->dir);
 	h->err = err;
 }
 

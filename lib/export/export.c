@@ -370,7 +370,7 @@ static __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_e
 	while (def->shared && tsct_value_next(e, &nr, &pos, &v)) {
 		if (!(def->shared >> (nr - 1) & 1))
 			continue;
-		/* The sum, as the order of the fields may differ */
+		/* Adds the hashes, as the fields of BEGIN and END may be in different orders. */
 		name = tsct_hash(0, v.field->name, strlen(v.field->name));
 		integer = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
 		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
@@ -665,8 +665,8 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
-/* Reason for which spans close whose ends a loss may hide: they are open where their recorder
- * ended. */
+/* Reason for closing spans whose ends @loss may hide; TSCT_SPAN_OPEN if the recorder ended with
+ * this loss. */
 static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 {
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;

@@ -321,8 +321,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		else
 			++*ret_damaged;
 	}
-	/* The open end of the file before this one, if this one has no line, is followed by
-	 * this one's. */
+	/* Appends this file's open end, which no line follows. If the file has no line at all, its
+	 * end comes right after the open end of the file before it. */
 	return err ?: close_end(h);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* test-wing: formats */
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
-#include <errno.h>
-#include <limits.h>
 
 #include "lib/query/message_match.h"
 #include "lib/export/spans.h"

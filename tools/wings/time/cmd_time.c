@@ -175,11 +175,10 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
 }
 
-static void print_boot(void *ctx, const __u8 id[16])
+static void print_boot(void *, const __u8 id[16])
 {
 	int i;
 
-	(void)ctx;
 	for (i = 0; i < 16; i++)
 		printf("%02x", id[i]);
 	putchar('\n');
