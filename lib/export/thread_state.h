@@ -80,13 +80,13 @@ struct tsct_states {
 	size_t ended;			/* number of identity->ends that have passed */
 };
 
-/* @identity and @rec outlive the struct. @trace: NULL: the caller sets known.losses. Returns 0 or
- * -ENOMEM; to be freed also after an error */
+/* @identity and @rec must outlive @states. @trace: NULL: the caller sets known.losses. Returns 0
+ * or -ENOMEM; @states must be freed even after an error. */
 int tsct_states_init(struct tsct_states *states, const struct tsct_recording *rec,
 		     const struct tsct_identity *identity, const struct tsct_trace *trace);
 void tsct_states_free(struct tsct_states *states);
 
-/* Adds an event; all events of the recording, in the order of time. Returns 0, -ENOMEM or the
+/* Adds an event: all events of the recording, in the order of time. Returns 0, -ENOMEM or the
  * error of closed(). */
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
 

@@ -38,7 +38,7 @@ static void set_name(struct argp_state *state, struct explain_job *j, char *arg,
 		     bool slowest)
 {
 	if (j->name)
-		argp_error(state, "--span and --slowest exclude each other, and are given once");
+		argp_error(state, "--span and --slowest exclude each other; give one of them once");
 	if (!*arg || *arg == ':')
 		argp_error(state, "%s: empty name; give that of a span or system call",
 			   slowest ? "--slowest" : "--span");
