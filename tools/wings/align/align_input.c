@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "align.h"
 #include "tools/common/error.h"
 
 const char *const align_kind_names[] = {
 	"a Perfetto trace", "text of perf script", "text of ftrace", "a trace in JSON",
-	"a Fuchsia trace",
+	"a Fuchsia trace", "the output of journalctl",
+};
+
+const char *const align_clock_names[] = {
+	"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "TSC",
 };
 
 int align_refuse(const struct align_input *in, const char *format, ...)
@@ -25,6 +33,20 @@ int align_refuse(const struct align_input *in, const char *format, ...)
 	return -EINVAL;
 }
 
+int align_open(const struct align_input *in)
+{
+	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return align_refuse(in, "%s", strerror(errno));
+	if (!fstat(fd, &st) && (__u64)st.st_size == in->size && st.st_dev == in->dev &&
+	    st.st_ino == in->ino && !memcmp(&st.st_mtim, &in->mtim, sizeof(in->mtim)))
+		return fd;
+	close(fd);
+	return align_refuse(in, "changed while it was read; align it when it is complete");
+}
+
 int align_add_time(struct align_input *in, __s64 ns)
 {
 	if (ns < 0 || ns > ALIGN_TIME_MAX)
@@ -33,6 +55,16 @@ int align_add_time(struct align_input *in, __s64 ns)
 	if (align_ranges_add(&in->ranges, ns, ns))
 		return align_refuse(in, "out of memory");
 	return 0;
+}
+
+void align_widen(struct align_input *in, __u64 error_ns)
+{
+	__u32 i;
+
+	for (i = 0; i < in->ranges.nr; i++) {
+		in->ranges.all[i].lo -= (__s64)error_ns;
+		in->ranges.all[i].hi += (__s64)error_ns;
+	}
 }
 
 void align_take_timeline(struct align_input *in, const char *text)
