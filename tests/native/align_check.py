@@ -4,6 +4,10 @@
 align_check.py skip TRACE TRUTH      prints a text without the events around the node's step
 align_check.py own ARCHIVE DUMP       compares our exports in it with `trace-ctl dump --json`
 align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl align --json` (TABLE)
+align_check.py truth ARCHIVE DUMP NODE=TIMES...   events of lttng/program.c of nodes; TIMES has lines
+                                     "NUMBER BEFORE AFTER", between which an event was; DUMP is that
+                                     of the merged recording, with bounds, which is in ARCHIVE
+align_check.py stream TIMES BOUND    lines "[SECONDS] ... step-NUMBER" of standard input
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
 as Perfetto's trace processor does: a graph of clocks, each of a machine and perhaps of a file; the
@@ -386,7 +390,9 @@ class Archive:
                 fail(path, "has no clock")
             for e in whole["traceEvents"] if isinstance(whole, dict) else whole:
                 if e["ph"] != "M":
-                    self.place(path, e["name"], pinned, round(float(e["ts"]) * 1000))
+                    nr = e.get("args", {}).get("nr")
+                    name = e["name"] if nr is None else f"{e['tid']}:step-{nr}"
+                    self.place(path, name, pinned, round(float(e["ts"]) * 1000))
         elif path.endswith(".fxt"):
             self.read_fuchsia(path, data, (machine, None, BOOTTIME))
         else:
@@ -394,7 +400,7 @@ class Archive:
             for line in data.decode().splitlines():
                 m = re.match(r".* (\d+\.\d+): ", line)
                 if m:
-                    name = re.search(r"[01][a-z]\.[a-z]+-\d+", line)[0]
+                    name = re.search(r"([01][a-z]\.[a-z]+|step)-\d+", line)[0]
                     ns = float(m[1]) * 1000 * 1000 * 1000 if script else float(m[1]) * 1e9
                     self.place(path, name, (machine, None, MONOTONIC), int(ns))
 
@@ -498,6 +504,59 @@ def own(path, dump):
     print(len(placed), "files,", len(times), "times")
 
 
+def judge(what, events, wanted):
+    """events: (earliest, latest, before, after): by the bound; by the truth"""
+    outside = sum(hi < before or lo > after for lo, hi, before, after in events)
+    # Of events that certainly were before this one, none may certainly be after it.
+    disorder, ended, latest, i = 0, sorted((e[3], e[0]) for e in events), 0, 0
+    for _, hi, before, _ in sorted(events, key=lambda e: e[2]):
+        while ended[i][0] < before:
+            latest = max(latest, ended[i][1])
+            i += 1
+        disorder += hi < latest
+    bounds = [(hi - lo) // 2 for lo, hi, _, _ in events]
+    print(f"{what}: {len(events)} events, {outside} outside, {disorder} out of order, bounds "
+          f"{min(bounds)} to {max(bounds)} ns")
+    if outside or disorder or len(events) != wanted:
+        fail(what, "wanted", wanted, "events, all right")
+
+
+def read_times(of, node):
+    with open(of, encoding="ascii") as f:
+        return {(node, nr): (a, b) for nr, a, b in (map(int, line.split()) for line in f)}
+
+
+def stream(of, bound):
+    times, bound, events = read_times(of, ""), int(bound), []
+    for m in map(re.compile(r"\[(\d+)\.(\d{9})\] .*step-(\d+)$").match, sys.stdin):
+        t = int(m[1] + m[2])
+        events.append((t - bound, t + bound) + times["", int(m[3])])
+    judge("stream", events, len(times) // 4)
+
+
+def truth(path, dump, *files):
+    times, nodes, merged = {}, {}, []
+    for node, of in (text.split("=") for text in files):
+        times |= read_times(of, node)
+    with open(dump, encoding="utf-8") as f:
+        for event in map(json.loads, f):
+            if event["event"] in ("own_step", "test_program_step"):
+                t, error = int(event["time_ns"]), int(event["error_ns"])
+                nodes[event["tid"]] = event["node"]
+                merged.append((t - error, t + error) + times[event["node"], event["fields"]["nr"]])
+    judge("merged", merged, len(times) // 2)
+    archive = Archive(path)
+    bounds = {member: archive.manifest["attributes"]["tsctrace.bound_ns." + member]
+              for member in archive.files if member.startswith("traces/")}
+    seen = {}
+    for member, name, t, _ in archive.placed():
+        if m := re.fullmatch(r"(?:(\d+):)?step-(\d+)", name):
+            node = nodes[int(m[1])] if m[1] else archive.machine(member).split(":")[0]
+            bound = bounds[member]
+            seen[node, int(m[2])] = (t - bound, t + bound) + times[node, int(m[2])]
+    judge("aligned", list(seen.values()), len(times))
+
+
 def check(path, truth, table):
     archive = Archive(path)
     real = archive.manifest["attributes"]["tsctrace.timeline"] == "realtime"
@@ -549,5 +608,7 @@ if __name__ == "__main__":
         skip(*sys.argv[2:])
     elif sys.argv[1] == "own":
         own(*sys.argv[2:])
+    elif sys.argv[1] in ("truth", "stream"):
+        globals()[sys.argv[1]](*sys.argv[2:])
     else:
         check(*(sys.argv[2:] + [None])[:3])
