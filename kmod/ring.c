@@ -260,8 +260,8 @@ NOKPROBE_SYMBOL(ring_emit_slow);
 
 /*
  * An NMI or a debug exception that interrupted the ring's writer cannot wait for it: leaves
- * the event to that writer. One event: counts as lost those that follow before the writer
- * has recorded it, and those that are too large.
+ * the event to that writer. There is room for one event: counts as lost all others until
+ * the writer has recorded it, and those that are too large.
  */
 static noinline notrace int ring_emit_nested(struct tsct_ring *ring, u32 id,
 					     const void *payload, u32 len)

@@ -13,8 +13,8 @@ last line is the reason), else failed. A program that prints less TAP than it pl
 with a status that contradicts its results, or exceeds its time limit has failed.
 
 As many programs run at a time as there are CPUs, of all suites together, the longest first;
-a guest is one of them. One more runs while those that run mostly wait, as their CPU time in
-earlier runs tells. Comments in a script change that:
+a guest is one of them. More run, up to twice as many, while those that run mostly wait, as
+their CPU time in earlier runs tells. Comments in a script change that:
 
   test-alone: yes, REASON    nothing runs beside it; for scripts that measure
   test-lock: NAME            not beside another script with this lock
@@ -338,7 +338,7 @@ class Run:
 
     def fits(self, job):
         busy = sum(other.share for other in self.running)
-        return len(self.running) <= self.slots and \
+        return len(self.running) < 2 * self.slots and \
             (len(self.running) < self.slots or busy + job.share <= self.slots) and \
             not (job.lock and any(job.lock == other.lock for other in self.running))
 

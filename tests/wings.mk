@@ -5,8 +5,8 @@
 WINGS := $(if $(CORE),none,$(TOP)/tools/wings)
 -include $(WINGS)/strace/symbols.mk $(WINGS)/formats/perfetto.mk
 WING_SRCS := $(wildcard $(addprefix $(WINGS)/,formats/export_*.c mpi/mpi_*.c \
-	otf2/export_*.c otf2/otf2_*.c stacks/code_file.c stacks/perf_map.c \
-	stacks/symbolize*.c strace/syscall_text.c))
+	otf2/export_*.c otf2/otf2_*.c previous/previous_boot.c stacks/code_file.c \
+	stacks/perf_map.c stacks/symbolize*.c strace/syscall_text.c))
 WING_PKGS := $(foreach wing,formats:libprotobuf-c otf2:otf2 stacks:libdw,\
 	$(if $(wildcard $(WINGS)/$(firstword $(subst :, ,$(wing)))),\
 	$(lastword $(subst :, ,$(wing)))))

@@ -330,7 +330,7 @@ static int create_channel(struct tsct_channel *channel, struct tsct_channel_crea
 {
 	int err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);
 
-	/* Earlier versions of the module have one size, and refuse others. */
+	/* Earlier versions of the module accept only defs_size 0. */
 	if (err == -EINVAL && create->defs_size) {
 		create->defs_size = 0;
 		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, create);

@@ -494,26 +494,6 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 	return balance.lost || balance.refused || balance.broken_places;
 }
 
-/* ---- system calls ------------------------------------------------------------ */
-
-static const char *const syscall_names[] = {
-#define SYSCALL(number, name, result, args)	[number] = #name,
-#include "syscall_list.h"
-#undef SYSCALL
-};
-
-const char *tsct_syscall_name(__s64 number)
-{
-	if (number < 0 || number >= (__s64)tsct_syscall_limit())
-		return NULL;
-	return syscall_names[number];
-}
-
-unsigned int tsct_syscall_limit(void)
-{
-	return sizeof(syscall_names) / sizeof(syscall_names[0]);
-}
-
 /* ---- fields of an event ----------------------------------------------------- */
 
 bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,

@@ -542,7 +542,7 @@ struct tsct_recording {
 
 /*
  * tsct_recording_make - initialize the description with empty nodes
- * @rec: all zero; to be freed also after an error.
+ * @rec: all zero; must be freed even after an error.
  * Returns 0; -EINVAL: no node, or too many nodes; or -ENOMEM.
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
@@ -832,7 +832,7 @@ struct tsct_balance {
 	__u64 published;	/* number of events published during the recording */
 	__u64 recorded;		/* number of published events that are in the files */
 	__u64 lost;	/* number of published events that are known to be missing */
-	/* number of events never published: FULL to REFUSED */
+	/* number of events never published: sum of the causes FULL to REFUSED */
 	__u64 refused;
 	/* number of events that the rate limit dropped before they were published; 0 in
 	 * the sums of one channel */
@@ -968,7 +968,7 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 			 const char *context);
 
 /*
- * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed also after an
+ * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: must be freed even after an
  * error. Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; or -ENOMEM.
  * @err_text describes -ENOMSG and -EINVAL, with the number of the line if there is one.
  */

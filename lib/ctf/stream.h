@@ -291,7 +291,7 @@ struct tsct_stream_writer {
 
 /*
  * tsct_stream_writer_init - initialize; allocates nothing and creates no file
- * @file: copied, except for the texts, which outlive the writer
+ * @file: copied, except for the texts, which must outlive the writer
  */
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);

@@ -200,7 +200,7 @@ struct tsct_export {
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
 	__u64 until_tick;	/* tick up to which a walk has read: spans were open until then */
-	/* tick of the recording's start, or of an event read so far that is earlier */
+	/* tick of the recording's start, or of the earliest event read so far if that is lower */
 	__u64 first_tick;
 	/* size of the recording's files, bytes: read so far, and in total */
 	__u64 done_bytes, all_bytes;
@@ -244,7 +244,7 @@ struct tsct_export {
 
 /*
  * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
- * @text: BEGIN:END[:KEY], names of two events and of a field of both; outlives @x
+ * @text: BEGIN:END[:KEY], names of two events and of a field of both; must outlive @x
  *
  * To be called before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
  */

@@ -241,18 +241,11 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 }
 
 bool tsct_known_hides(const struct tsct_known *k, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row)
+		      const struct tsct_span *span)
 {
 	const struct tsct_location *l = k->rec->locations;
-	const struct tsct_span *span;
-	__u32 i;
 
-	for (i = 0; loss->over && i < tsct_spans_open(spans, row); i++) {
-		span = tsct_span_at(spans, row, i);
-		if (l[span->location].node == l[loss->location].node)
-			return true;
-	}
-	return !loss->over;
+	return !loss->over || l[span->location].node == l[loss->location].node;
 }
 
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
@@ -351,12 +344,12 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if an event does not tell that the name of its thread is selected: a waking is
- * recorded also if that of the woken thread is. */
-static bool is_waking_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
+/* Returns true if an event does not tell that the name of its thread is selected: it is recorded
+ * also if that of the thread is which is woken, moved or new. */
+static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
-		tsct_kernel_event(k->rec, e->stream, e->def) == TSCT_KERNEL_WAKING;
+		tsct_kernel_event(k->rec, e->stream, e->def) >= TSCT_KERNEL_WAKING;
 }
 
 void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
@@ -390,7 +383,7 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	if (is_switch)
 		begin_run(k, e, (__u32)next, &comm, ret);
 	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream] &&
-		 !is_waking_by_any(k, e))
+		 !is_by_any(k, e))
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
@@ -430,7 +423,7 @@ bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_even
 		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
-/* Leaves the calls that a loss hides, or those of one thread. One of both is NULL. */
+/* Closes the calls that @loss hides, or those of the thread @hidden. One of both is NULL. */
 static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 		       const struct tsct_threads *threads, const struct tsct_loss_time *loss,
 		       const struct tsct_identity_end *hidden, const struct tsct_trace_event *e)
@@ -440,8 +433,9 @@ static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 	__u32 i;
 
 	for (i = 0; i < threads->nr && !err; i++)
-		if (threads->all[i]->node == node &&
-		    (loss ? tsct_known_hides(k, loss, calls, i) : threads->all[i]->tid == hidden->tid))
+		if (threads->all[i]->node == node && tsct_spans_open(calls, i) &&
+		    (loss ? tsct_known_hides(k, loss, tsct_span_last(calls, i)) :
+		     threads->all[i]->tid == hidden->tid))
 			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
 	return err;
 }
@@ -462,7 +456,7 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 		err = leave_calls(k, calls, threads, loss, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
-	/* With --cpu, a thread that is switched away may make calls elsewhere. */
+	/* With --cpu, a thread that is switched away may make calls on unrecorded CPUs. */
 	tsct_known_run(k, e, is_switch, &change);
 	if (!is_switch)
 		return 0;

@@ -41,7 +41,7 @@ struct tsct_known_run {
 };
 
 struct tsct_known {
-	/* set by the caller; all outlive the struct */
+	/* set by the caller; all must outlive the struct */
 	const struct tsct_recording *rec;
 	const struct tsct_identity *identity;
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
@@ -75,7 +75,7 @@ struct tsct_known_change {
 	__u32 tid;
 };
 
-/* Returns 0 or -ENOMEM; to be freed also after an error. @trace: NULL: the caller sets `losses` */
+/* Returns 0 or -ENOMEM; free @known even after an error. @trace: NULL: the caller sets `losses` */
 int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
 void tsct_known_free(struct tsct_known *known);
 
@@ -88,9 +88,9 @@ void tsct_known_free(struct tsct_known *known);
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
-/* Returns true if a loss of their node may hide the ends of the open spans of a row. */
+/* Returns true if a loss of its node may hide the end of an open span. */
 bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row);
+		      const struct tsct_span *span);
 
 /* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
  * called in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
@@ -119,8 +119,8 @@ void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, 
 		    struct tsct_known_change *ret);
 
 /*
- * tsct_known_calls - leave the open calls whose ends may be hidden or lost before event @e
- * @calls: open calls, of which a row has one at most; rows are the indexes of @threads
+ * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e
+ * @calls: open calls, at most one per row; the rows are the indexes of @threads
  * @threads: threads by node, number, and generation in known->identity
  *
  * For readers that need no more than calls: to be called for each event, instead of

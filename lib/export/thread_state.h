@@ -18,7 +18,7 @@ enum tsct_state {
 	TSCT_STATE_UNKNOWN,
 	TSCT_STATE_RUNNING,	/* runs on a CPU */
 	TSCT_STATE_RUNNABLE,	/* was preempted, gave up the CPU, or was woken; waits for a CPU */
-	/* was switched away in a state that waits, and was not woken until the end */
+	/* was switched away in a state that waits, or is new, and was not woken until the end */
 	TSCT_STATE_BLOCKED,
 	/* was switched away in a state that waits; when it became runnable is not known: it ran
 	 * again, or no more is known of it, without a waking. A waking may precede the switch away,
@@ -59,8 +59,8 @@ struct tsct_state_time {
 /* Meaning of an event definition */
 struct tsct_state_def {
 	enum tsct_state_event {
-		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_CALL,
-		TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
+		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_FORK,
+		TSCT_STATE_CALL, TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
 	} event;
 	__s64 call;
 };
@@ -80,13 +80,13 @@ struct tsct_states {
 	size_t ended;			/* number of identity->ends that have passed */
 };
 
-/* @identity and @rec outlive the struct. @trace: NULL: the caller sets known.losses. Returns 0 or
- * -ENOMEM; to be freed also after an error */
+/* @identity and @rec must outlive @states. @trace: NULL: the caller sets known.losses. Returns 0
+ * or -ENOMEM; @states must be freed even after an error. */
 int tsct_states_init(struct tsct_states *states, const struct tsct_recording *rec,
 		     const struct tsct_identity *identity, const struct tsct_trace *trace);
 void tsct_states_free(struct tsct_states *states);
 
-/* Adds an event; all events of the recording, in the order of time. Returns 0, -ENOMEM or the
+/* Adds an event: all events of the recording, in the order of time. Returns 0, -ENOMEM or the
  * error of closed(). */
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
 

@@ -50,6 +50,8 @@ const char *tsct_fit_error(int err)
 		return "no usable exchange";
 	case -ERANGE:
 		return "the rate between the counters is out of range";
+	case -EOPNOTSUPP:
+		return "a reference fit, which this program was built without (CORE=1)";
 	default:
 		return strerror(-err);
 	}

@@ -159,8 +159,8 @@ struct tsct_fit_candidate {
 	/* hull fit only: mean of the shorter half of the delays that the line does not
 	 * touch, divided by the maximum of that half */
 	double half_mean_ratio;
-	/* regression only: number of exchanges of equal weight that would determine the
-	 * line as well as the weighted ones */
+	/* regression only: effective sample size: number of exchanges of equal weight that
+	 * would determine the line as precisely as the weighted ones do */
 	double effective_nr;
 	/* hull fit only: absolute value of the natural logarithm of the ratio of two
 	 * densities, in delays per count: the density of the shortest delays of
@@ -194,7 +194,8 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane);
 /*
  * Makes a reference fit. @keep: array of one flag per exchange. The caller sets the
  * flags of the exchanges that have a point in @plane. The function clears the flags of
- * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE or -ENODATA.
+ * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE, -ENODATA; or
+ * -EOPNOTSUPP: this program is without lib/reference, which no core needs.
  */
 int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		       const struct tsct_exchange *x, unsigned int nr, bool *keep,

@@ -55,7 +55,7 @@ struct tsct_ring_choice {
 	const struct tsct_memory_limit *limit;
 	/* part of the limit that rings may take: 1 / part */
 	__u32 part;
-	bool refused;		/* the size that the user gave exceeds the limit's part */
+	bool refused;		/* the size that the user gave exceeds 1 / part of the limit */
 };
 
 /*

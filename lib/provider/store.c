@@ -269,7 +269,7 @@ static __s64 find_def(const struct tsct_store_channel *channel,
 	}
 }
 
-/* Gives the definition at offset @at of the definitions the next number. Returns 0 or -ENOMEM. */
+/* Gives the next number to the definition at offset @at of channel->defs. Returns 0 or -ENOMEM. */
 static int number_def(struct tsct_store_channel *channel, __u32 at, const __u64 key[2])
 {
 	if (!tsct_array_next(&channel->def_at, channel->nr_defs, sizeof(at)) ||

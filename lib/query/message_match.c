@@ -55,7 +55,7 @@ struct counts {
 	struct tsct_message_stats stats;
 	/* index in stats.pairs, plus 1, of the pair of nodes `from` and `to` */
 	struct tsct_index pair_of;
-	/* largest from << 32 | to of a pair that may have statistics of its own */
+	/* pairs with a `from << 32 | to` above this get no statistics of their own */
 	__u64 last;
 };
 

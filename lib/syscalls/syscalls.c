@@ -27,7 +27,7 @@
 static const struct tsct_syscall syscalls[] = {
 #define SYSCALL(number, name, result, args) \
 	[number] = { #name, NR_ARGS(args), TSCT_RESULT_##result, { args } },
-#include "lib/ctf/syscall_list.h"
+#include "syscall_list.h"
 #undef SYSCALL
 };
 

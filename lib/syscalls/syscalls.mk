@@ -4,7 +4,7 @@ SYSCALLS_GEN := $(O)/gen/syscall_list_32.h
 
 # CALL(number, name) of each system call of 32-bit programs. The headers may be older than
 # syscall_list.h: from 424 on, these calls have the numbers of the 64-bit calls.
-$(O)/gen/syscall_list_32.h: $(TOP)/lib/ctf/syscall_list.h $(TOP)/lib/syscalls/syscalls.mk
+$(O)/gen/syscall_list_32.h: $(TOP)/lib/syscalls/syscall_list.h $(TOP)/lib/syscalls/syscalls.mk
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)
 	$(Q)echo '#include <asm/unistd_32.h>' | $(CC) $(CPPFLAGS) -E -dM -x c - | cat - $< | \

@@ -13,7 +13,7 @@ import sys
 PRODUCT = ("kmod", "lib", "daemon", "tools")
 # Folders that a core build leaves out, besides tools/wings/
 WING_ROOMS = ("daemon/history", "lib/export", "lib/history", "lib/mpi", "lib/python/tsctrace",
-              "lib/syscalls", "tools/bpf", "tools/bpf/progs", "tools/shared")
+              "lib/reference", "lib/syscalls", "tools/bpf", "tools/bpf/progs", "tools/shared")
 FAULTS = []
 
 

@@ -72,14 +72,17 @@ def components(uses):
 
 def core_lines(build):
     """Lines of all files that `make CORE=1` compiles, by folder: each source and what it
-    includes, as the compiler wrote it, and all of the module."""
-    files = set(glob.glob("kmod/**/*.[ch]", recursive=True))
+    includes, as the compiler wrote it, and all of the module with its rooms of lib/."""
+    files = {f for top in ("kmod", "lib/abi", "lib/core")
+             for f in glob.glob(top + "/**/*.[ch]", recursive=True)}
     for top in ("lib", "daemon", "tools"):
         objects = subprocess.run(["make", "-s", "-C", top, "CORE=1", "O=" + build, "all-objects"],
                                  check=True, capture_output=True, text=True).stdout.split()
         for made in objects:
-            with open(made.removesuffix(".o") + ".d") as text:
-                words = text.read().replace("\\\n", " ").split()
+            words = [os.path.join("..", os.path.relpath(made, build).removesuffix("o") + "c")]
+            if os.path.exists(made.removesuffix(".o") + ".d"):	# not of the core alone
+                with open(made.removesuffix(".o") + ".d") as text:
+                    words = text.read().replace("\\\n", " ").split()
             paths = (os.path.relpath(os.path.join(top, w.rstrip(":"))) for w in words)
             files.update(p for p in paths if re.match(r"(lib|daemon|tools)/.*\.[ch]$", p))
     lines = {}

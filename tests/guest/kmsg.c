@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,7 +41,8 @@ static const char *const warning_words[] = {
 };
 
 static int fd = -1;
-/* kernel warnings that this test caused, with the lines around them */
+/* kernel warnings that this test caused, with the lines after them, and messages of the module:
+ * printed if the test fails */
 static char log_text[LOG_SIZE];
 static size_t log_used;
 static int nr_warnings;
@@ -88,10 +88,9 @@ static void parse_record(char *record)
 		nr_warnings++;
 		context_left = CONTEXT_LINES;
 	}
-	if (context_left > 0) {
-		context_left--;
+	if (context_left > 0 || strstr(message, "tsctrace: "))
 		log_append(message);
-	}
+	context_left -= context_left > 0;
 }
 
 void kmsg_collect(void)

@@ -136,8 +136,10 @@ has "$work/m" "s['sync']['node'] == s['sync']['master']" True
 	"$(stat_of "$work/a" "s['sync']['master']")" ] || fail "another master"
 
 # --- without sessions, and without sync samples --------------------------------------
-run_on 0 beta record --no-sessions --fit spline -o "$work/b" -- sleep 0.1
-is_sync "$work/b" start=none end=none fit=spline
+fit=spline
+[ -e "$out/lib/reference" ] || fit=hull	# CORE=1
+run_on 0 beta record --no-sessions --fit $fit -o "$work/b" -- sleep 0.1
+is_sync "$work/b" start=none end=none fit=$fit
 "$helpers/samplecheck" "$work/b" || fail "fits without sessions"
 run_on 0 beta record --no-cluster -o "$work/c" -- true
 has "$work/c" "s['sync']" None

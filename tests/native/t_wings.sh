@@ -26,8 +26,7 @@ core_works() {
 	[ "$(wc -l <"$work/out")" = 5 ] || fail "without $1: dump"
 	run 0 stat "$work/a"
 	run 0 merge -q -o "$work/m" "$work/a" "$work/b"
-	run 0 stat --json "$work/m"
-	shows '"nodes"'
+	run_shows 0 '"nodes"' stat --json "$work/m"
 }
 
 # What a user gets who asks for a part that is not there: one sentence with its name
@@ -63,6 +62,7 @@ without() {
 	threads)
 		run_shows 0 'threads and system calls: .* built without tools/wings/threads' stat "$work/a"
 		;;
+	previous) missing previous snapshot --previous-boot -o "$work/x" ;;
 	probes) missing probes record -e kprobe:do_exit -o "$work/x" -- true ;;
 	esac
 	mv "$work/removed" "$copy/$1"

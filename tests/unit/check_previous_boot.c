@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Channels and clock of a previous boot in reserved memory: complete, cut, damaged */
+/*
+ * Channels and clock of a previous boot in reserved memory: complete, cut, damaged
+ * test-wing: previous
+ */
 #include "latch_states.h"
 #include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"
 #include "lib/core/reserved.h"
 #include "lib/client/reader.h"
-#include "lib/provider/previous_boot.h"
+#include "tools/wings/previous/previous_boot.h"
 #include "ring_writer.h"
 #include "seed.h"
 #include "suite.h"

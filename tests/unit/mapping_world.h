@@ -55,7 +55,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Makes a spline through knots, as lib/fit/fit_reference.c does; it is straight before
+/* Makes a spline through knots, as lib/reference/fit_reference.c does; it is straight before
  * the first knot. */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {

@@ -147,13 +147,11 @@ void record_dir_name(char *name, size_t size);
 
 /* Readings of the clocks for the metadata: record_describe.c */
 struct record_readings {
-	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
+	/* CLOCK_MONOTONIC at the recording's start, and at the next rewrite of the metadata */
 	__s64 begun_ns, renew_ns;
-	/* last reading of the bound of CLOCK_REALTIME to UTC, the recording's tick from
-	 * which the bound applies, and CLOCK_MONOTONIC of the reading */
-	struct tsct_utc utc;
-	__u64 utc_tick;
-	__s64 utc_ns;
+	struct tsct_utc utc;	/* last reading of the bound of CLOCK_REALTIME to UTC */
+	__u64 utc_tick;		/* tick of the recording from which `utc` applies */
+	__s64 utc_ns;		/* CLOCK_MONOTONIC at the reading of `utc` */
 };
 
 /* Reasons why the command may not find its provider: record_why.c */
@@ -302,6 +300,19 @@ TSCT_WING void record_kernel_stop(struct record_session *s);
  * events. */
 TSCT_WING void record_kernel_flush(struct record_session *s);
 TSCT_WING void record_kernel_close(struct record_session *s);
+
+/* ---- snapshot --previous-boot: the wing `previous` -------------------------- */
+
+/* Opens channels and clock of the previous boot, and fills in s->rec. */
+TSCT_WING int snapshot_previous_open(struct record_session *s);
+
+/* Frees the reserved memory in which the previous boot left channels. */
+TSCT_WING int snapshot_previous_discard(void);
+
+/* Stores the name of the channel that was opened last, and counts the channel. @provider and
+ * @id are added to the name if another channel has the same name. cmd_snapshot.c */
+void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
+		       __u32 id);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 

@@ -2,17 +2,14 @@
 /* trace-ctl snapshot: copies the events in flight recorders into a recording */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd_record.h"
 #include "lib/clockpage/clock_params.h"
-#include "lib/provider/previous_boot.h"
 #include "record_sync.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -52,6 +49,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->discard && (!o->previous_boot || o->dir || o->nr_channels))
 			argp_error(state, "--discard needs --previous-boot, and excludes"
 				   " -o and -c");
+		if (o->previous_boot && !snapshot_previous_open)
+			argp_failure(state, EXIT_FAILED, 0, "--previous-boot: "
+				     TSCT_WING_MISSING("previous"));
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; use -c for channels"
@@ -116,9 +116,8 @@ static int choose_channels(const struct channel_list *all, const struct record_o
 			" select up to %d with -c", nr, RECORD_CHANNELS);
 }
 
-/* Stores the name of the channel that was opened last, and counts the channel. @provider and
- * @id are added to the name if another channel has the same name. */
-static void add_name(struct record_session *s, const char *name, const char *provider, __u32 id)
+void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
+		       __u32 id)
 {
 	const unsigned int i = s->nr_channels;
 	char *own = s->names[i];
@@ -151,7 +150,7 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 		ctl_error("channel %s: %s", c->info.name,
 			     tsct_channel_error(s->channels[i]));
 	else
-		add_name(s, c->info.name, channel_provider_names[c->provider],
+		snapshot_add_name(s, c->info.name, channel_provider_names[c->provider],
 				  c->info.id);
 	if (c->provider == CHANNEL_PROVIDER_EMBEDDED && c->info.flags & TSCT_CHANNEL_KERNEL)
 		s->ends_at_start = true;
@@ -204,168 +203,6 @@ static int open_live(struct record_session *s)
 	if (!err)
 		err = record_session_prepare(s);
 	return err ? err : record_sync_open(s);
-}
-
-/* ---- --previous-boot: channels and clock from reserved memory ------------- */
-
-/* Returns the reason for @err, an error about reserved memory, with advice. */
-static const char *explain_previous(int err)
-{
-	switch (err) {
-	case -ENOENT:
-		return "reserved memory has no channel of a previous boot; see \"Rings"
-			" that outlive a panic\" in tsctrace(4)";
-	case -ENOTTY:
-		return "the module is of another version; load that of this release";
-	case -EPERM:
-	case -EACCES:
-		return "the memory has events of all users; run as root (or with"
-			" CAP_SYS_ADMIN)";
-	case -EPROTO:
-	case -EINVAL:
-		return "the memory is damaged, or was written by another version; free"
-			" it with --discard";
-	}
-	return strerror(-err);
-}
-
-static int open_device(void)
-{
-	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
-
-	if (err)
-		ctl_error("%s: %s%s", TSCT_DEVICE_PATH, strerror(-err),
-			     err == -ENOENT ? "; load the module tsctrace" : "");
-	return err ? err : fd;
-}
-
-/* Frees the reserved memory in which the previous boot left channels. Prints errors. */
-static int discard_previous(void)
-{
-	struct tsct_previous previous = { .flags = TSCT_PREVIOUS_DISCARD };
-	int fd = open_device(), err = fd < 0 ? fd : 0;
-
-	if (err)
-		return err;
-	if (ioctl(fd, TSCT_IOC_PREVIOUS, &previous)) {
-		err = -errno;
-		ctl_error("%s", explain_previous(err));
-	}
-	close(fd);
-	return err;
-}
-
-/* Returns true if the channel is to be copied: -c names it, or there is no -c. Sets named[i]
- * if the argument of the i-th -c is its name or id. */
-static bool is_chosen(const struct record_options *o, const struct tsct_channel_header *h,
-		      bool *named)
-{
-	char id[16];
-	unsigned int i;
-	bool chosen = !o->nr_channels;
-
-	snprintf(id, sizeof(id), "%u", h->id);
-	for (i = 0; i < o->nr_channels; i++) {
-		if (strncmp(o->channels[i], h->name, sizeof(h->name)) &&
-		    strcmp(o->channels[i], id))
-			continue;
-		named[i] = true;
-		chosen = true;
-	}
-	return chosen;
-}
-
-static int add_channel(struct record_session *s, const struct tsct_previous_boot *boot,
-		       unsigned int i)
-{
-	const struct tsct_channel_header *h = tsct_previous_boot_channel(boot, i);
-	int err;
-
-	if (s->nr_channels == RECORD_CHANNELS)
-		return ctl_fail(-E2BIG,
-				"more than %d channels are too many for one recording;"
-				" select some with -c", RECORD_CHANNELS);
-	err = tsct_previous_boot_open_channel(boot, i, &s->channels[s->nr_channels]);
-	if (err == -EINVAL)
-		return ctl_fail(0, "channel %u: its description is damaged: skipped",
-				h->id);
-	if (err)
-		return ctl_fail(err, "channel %u: %s", h->id, strerror(-err));
-	add_name(s, h->name, "module", h->id);
-	return 0;
-}
-
-static int add_channels(struct record_session *s, const struct tsct_previous_boot *boot)
-{
-	bool *named = calloc(s->o->nr_channels + 1, sizeof(*named));
-	unsigned int i;
-	int err = named ? 0 : -ENOMEM;
-
-	for (i = 0; !err && i < boot->nr_channels; i++)
-		if (is_chosen(s->o, tsct_previous_boot_channel(boot, i), named))
-			err = add_channel(s, boot, i);
-	for (i = 0; !err && i < s->o->nr_channels; i++)
-		if (!named[i]) {
-			ctl_error("'%s': no such channel of the previous boot",
-				     s->o->channels[i]);
-			err = -ENOENT;
-		}
-	free(named);
-	if (boot->nr_damaged)
-		ctl_error("%u channel%s skipped: damaged", boot->nr_damaged,
-			     boot->nr_damaged == 1 ? "" : "s");
-	if (!err && !s->nr_channels) {
-		ctl_error("no channel can be read; free the memory with --discard");
-		err = -ENOENT;
-	}
-	return err;
-}
-
-static int open_clock(struct record_session *s, const struct tsct_previous_boot *boot)
-{
-	int err = tsct_previous_boot_open_clock(boot, s->channels, s->nr_channels, &s->clock);
-
-	if (err)
-		ctl_error("clock of the previous boot: %s", err == -EAGAIN ?
-			     "tsctraced did not run, and the moment of the panic is"
-			     " unknown: the events have no times" :
-			     err == -ENODATA ? "all copies are damaged" : strerror(-err));
-	return err;
-}
-
-/* Stores the previous boot's id and kernel version in s->rec, which has those of this boot. */
-static int describe_boot(struct record_session *s, const struct tsct_previous_boot *boot)
-{
-	struct tsct_recorded_node *node = &s->rec.nodes[0];
-	char *kernel = strdup(boot->header.kernel);
-
-	if (!kernel)
-		return -ENOMEM;
-	free(node->kernel);
-	node->kernel = kernel;
-	tsct_previous_boot_id(boot, node->boot_id);
-	return 0;
-}
-
-/* Opens channels and clock of the previous boot, and fills in s->rec. */
-static int open_previous(struct record_session *s)
-{
-	struct tsct_previous_boot boot;
-	int fd = open_device(), err;
-
-	if (fd < 0)
-		return fd;
-	err = tsct_previous_boot_read(fd, &boot);
-	close(fd);
-	if (err)
-		return ctl_fail(err, "%s", explain_previous(err));
-	err = add_channels(s, &boot) ?:
-		open_clock(s, &boot) ?:
-		record_session_prepare(s) ?:
-		describe_boot(s, &boot);
-	tsct_previous_boot_free(&boot);
-	return err;
 }
 
 /* ---- result ------------------------------------------------------------ */
@@ -470,7 +307,6 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Copies the events into a recording. Returns the exit status. */
 /* Copies the first definition of channel @i if it is TSCT_FILTERED_EVENT: others are copied when
  * their event occurs. */
 static int copy_filtered(struct record_session *s, unsigned int i)
@@ -482,13 +318,14 @@ static int copy_filtered(struct record_session *s, unsigned int i)
 		tsct_recording_writer_define(s->writer, i, TSCT_ID_FIRST, def, true) : 0;
 }
 
+/* Copies the events into a recording. Returns the exit status. */
 static int run_snapshot(struct record_session *s)
 {
 	struct tsct_balance b;
 	int err = 0, err2, ret = EXIT_DONE;
 	unsigned int i;
 
-	if (s->o->previous_boot ? open_previous(s) : open_live(s))
+	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
 	/* The channels have what was requested of others. */
@@ -536,7 +373,7 @@ static int cmd_snapshot(int argc, char **argv)
 		return EXIT_FAILED;
 	if (o.discard) {
 		free(o.channels);
-		return discard_previous() ? EXIT_FAILED : EXIT_DONE;
+		return snapshot_previous_discard() ? EXIT_FAILED : EXIT_DONE;
 	}
 	if (!record_dir_check(o.dir)) {
 		/* Above the file size limit, let write() fail with EFBIG instead of

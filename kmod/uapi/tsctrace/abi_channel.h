@@ -89,7 +89,7 @@
  * any time be filling blocks b and b + 1, which lie where b - n and b + 1 - n
  * lay (n = number of blocks). So only positions p >= (b + 2 - n) * block_size
  * are valid, and a copy is valid only if that still holds for the head loaded
- * (after a load fence) behind the copy. A reader that was overtaken continues at
+ * after the copy and a load fence. A reader that was overtaken continues at
  * the first valid block, whose header shows how many events the reader missed.
  *
  * Lost events are counted in the producer page by cause, with an atomic
@@ -100,8 +100,8 @@
  * that was switched out restarts its section), or, in a channel created with
  * TSCT_CHANNEL_KERNEL, only by the kernel, from any context; such rings are
  * read-only to programs. An NMI that finds its ring busy leaves its event to the writer that it
- * interrupted, which writes it behind its own, with the NMI's counter value or its own if that
- * is later. A second one before that, or a payload of more than 1024 bytes, counts lost[NESTED].
+ * interrupted, which writes it after its own, with the later one of both counter values. A second
+ * NMI before that, or a payload of more than 1024 bytes, increments lost[NESTED].
  */
 #ifndef TSCTRACE_ABI_CHANNEL_H
 #define TSCTRACE_ABI_CHANNEL_H

@@ -218,8 +218,8 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	if (strcmp(key, "ts") && strcmp(key, "dur"))
 		return 0;
 	if (!parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
-		return align_refuse(r->in, "%s of event %llu: '%.40s' is no number of us from 0 on, "
-				    "in decimal digits", key, r->nr_events + 1, value);
+		return align_refuse(r->in, "%s of event %llu: '%.40s' is not an unsigned number of "
+				    "microseconds in decimal digits", key, r->nr_events + 1, value);
 	r->digits = digits > r->digits ? digits : r->digits;
 	if (*key == 't')
 		r->ts = ns;

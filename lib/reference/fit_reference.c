@@ -4,7 +4,7 @@
  * of sessions. All drop the tenth of the exchanges with the longest local round trips:
  * linear of all exchanges, spline and itc of each session.
  */
-#include "fit_plane.h"
+#include "lib/fit/fit_plane.h"
 
 #include <math.h>
 #include <stdlib.h>
