@@ -170,8 +170,18 @@ int align_make_perf(struct align_input *in);
  * prints an error, -EINVAL. */
 int align_make_times(struct align_input *in, struct align_axis *axis);
 
-/* Finds the cycles of an event in a line of ftrace. Returns their text and its end, or NULL. */
-char *align_find_cycles(char *line, __s64 *ret, char **ret_end);
+/*
+ * Parses a decimal number, "123.456" of a unit of @unit_ns. Returns the end; NULL: no number, or
+ * too large a one. *ret_digits: behind the point
+ */
+char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
+
+/*
+ * Finds the time of an event: the first word "123.456789:", of cycles "123:", behind a word in
+ * brackets or, of perf without CPUs, the first such word. Returns it, and its end.
+ */
+char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
+		      char **ret_end);
 
 /* Opens a file that has not changed since align_scan(). Returns a descriptor, or prints an error,
  * -EINVAL. */

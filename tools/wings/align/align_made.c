@@ -226,6 +226,7 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 	const char *from;
 	size_t room = 0;
 	__s64 value, at;
+	int digits;
 
 	if (fd >= 0 && !file) {
 		close(fd);
@@ -235,7 +236,8 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 	if (!err && !align_convert(in->node, in->clock, in->ranges.all[0].lo, axis, &t))
 		in->offset_ns = t.ns - NS_PER_S;
 	while (!err && getline(&line, &room, file) > 0) {
-		from = align_find_cycles(line, &value, &end);
+		from = *line == '#' ? NULL :
+			align_find_time(line, true, true, &value, &digits, &end);
 		if (!from) {
 			fputs(line, in->made);
 			continue;

@@ -31,67 +31,7 @@ static void add_rounding(struct align_input *in)
 	align_widen(in, in->rounding_ns + 1);
 }
 
-/* ---- numbers -------------------------------------------------------------- */
-
-/*
- * Parses a decimal number, "123.456" of a unit of @unit_ns. Returns the end; NULL: no number, or
- * too large a one. *ret_digits: behind the point
- */
-static const char *parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits)
-{
-	__u64 whole = 0, part = (__u64)unit_ns, rest = 0;
-
-	*ret_digits = 0;
-	if (!isdigit((unsigned char)*at))
-		return NULL;
-	for (; isdigit((unsigned char)*at); at++)
-		if (__builtin_mul_overflow(whole, 10, &whole) ||
-		    __builtin_add_overflow(whole, (__u64)(*at - '0'), &whole))
-			return NULL;
-	if (*at == '.')
-		for (at++; isdigit((unsigned char)*at); at++) {
-			++*ret_digits;
-			part /= 10;
-			rest += part * (__u64)(*at - '0');
-		}
-	if (__builtin_mul_overflow(whole, (__u64)unit_ns, &whole) ||
-	    __builtin_add_overflow(whole, rest, &whole) || whole > ALIGN_TIME_MAX)
-		return NULL;
-	*ret_ns = (__s64)whole;
-	return at;
-}
-
 /* ---- text of perf script and of ftrace ------------------------------------ */
-
-/*
- * Finds the time of an event: the first word "123.456789:", of cycles "123:", behind a word in
- * brackets or, of perf without CPUs, the first such word. Returns it, and its end.
- */
-static char *find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
-		       char **ret_end)
-{
-	bool cpu = !need_cpu;
-	char *at;
-
-	for (at = line; *at; at += strcspn(at, " \t")) {
-		at += strspn(at, " \t");
-		if (*at == '[' && isdigit((unsigned char)at[1]))
-			cpu = true;
-		*ret_end = cpu && at > line ? (char *)parse_decimal(at, cycles ? 1 : NS_PER_S, ret,
-								    ret_digits) : NULL;
-		if (*ret_end && **ret_end == ':' && (cycles ? !*ret_digits : *ret_digits >= 3) &&
-		    ((*ret_end)[1] == ' ' || (*ret_end)[1] == '\t'))
-			return at;
-	}
-	return NULL;
-}
-
-char *align_find_cycles(char *line, __s64 *ret, char **ret_end)
-{
-	int digits;
-
-	return *line == '#' ? NULL : find_time(line, true, true, ret, &digits, ret_end);
-}
 
 static int scan_text(struct align_input *in, FILE *file)
 {
@@ -119,7 +59,7 @@ static int scan_text(struct align_input *in, FILE *file)
 					   "the text of perf script without --header");
 		if (*line == '#' || err)
 			continue;
-		if (!find_time(line, !perf, cycles, &ns, &digits, &end)) {
+		if (!align_find_time(line, !perf, cycles, &ns, &digits, &end)) {
 			in_sample &= strspn(line, " \t\r\n") != len;
 			continue;
 		}
@@ -193,7 +133,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	int digits;
 
 	if (r->depth == 1 && !strcmp(key, "baseTimeNanoseconds")) {
-		if (!parse_decimal(value, 1, &r->base, &digits))
+		if (!align_parse_decimal(value, 1, &r->base, &digits))
 			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
 		return 0;
 	}
@@ -203,7 +143,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	}
 	if (r->in_other && r->in->ours && string && !strcmp(key, "timeline"))
 		align_take_timeline(r->in, value);
-	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
+	if (r->in_other && r->in->ours && !string && align_parse_decimal(value, 1, &ns, &digits)) {
 		if (!strcmp(key, "clock_error_ns"))
 			r->in->recorded_ns = (__u64)ns;
 		if (!strcmp(key, "node_error_ns"))
@@ -217,7 +157,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 		r->metadata = !strcmp(value, "M");
 	if (strcmp(key, "ts") && strcmp(key, "dur"))
 		return 0;
-	if (!parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
+	if (!align_parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
 		return align_refuse(r->in, "%s of event %llu: '%.40s' is not an unsigned number of "
 				    "microseconds in decimal digits", key, r->nr_events + 1, value);
 	r->digits = digits > r->digits ? digits : r->digits;
@@ -417,7 +357,7 @@ static int find_kind(const struct align_input *in, char *head, size_t len)
 	if (*at == '{' || *at == '[')
 		return ALIGN_JSON;
 	while (*at) {
-		if (find_time(at, false, false, &ns, &digits, &end))
+		if (align_find_time(at, false, false, &ns, &digits, &end))
 			return ALIGN_PERF_SCRIPT;
 		at += strcspn(at, "\n");
 		at += *at == '\n';
