@@ -8,12 +8,116 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/export/export.h"
-#include "protobuf.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/statedump.h"
 #include "lib/export/stacks.h"
+
+/*
+ * ---- protobuf messages: fields in the order of the calls ----------------------
+ *
+ * There is one pass: a message's length has one byte, and more only if its contents need that.
+ */
+#define PB_NUMBER_MAX	20	/* largest size of a tag and a number, bytes */
+
+static inline __u8 *pb_varint_(__u8 *at, __u64 value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (__u8)value | 0x80;
+	*at++ = (__u8)value;
+	return at;
+}
+
+/* Returns room for a field's tag, a number and @len bytes; NULL: out of memory, see to->failed */
+static inline __u8 *pb_room_(struct tsct_text *to, size_t len)
+{
+	return to->room - to->len >= PB_NUMBER_MAX + len ? (__u8 *)to->at + to->len :
+		(__u8 *)tsct_text_reserve(to, PB_NUMBER_MAX + len);
+}
+
+static inline void pb_number(struct tsct_text *to, __u32 field, __u64 value)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (at)
+		to->len = (size_t)(pb_varint_(pb_varint_(at, field << 3), value) - (__u8 *)to->at);
+}
+
+/* A field of type int32, of which negative values have 64 bits */
+static inline void pb_int32(struct tsct_text *to, __u32 field, __s64 value)
+{
+	pb_number(to, field, (__u64)(__s32)value);
+}
+
+/* A field of type fixed64 or double */
+static inline void pb_fixed64(struct tsct_text *to, __u32 field, const void *value)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (!at)
+		return;
+	at = pb_varint_(at, field << 3 | 1);
+	memcpy(at, value, 8);
+	to->len = (size_t)(at + 8 - (__u8 *)to->at);
+}
+
+static inline void pb_bytes(struct tsct_text *to, __u32 field, const void *bytes, size_t len)
+{
+	__u8 *at = pb_room_(to, len);
+
+	if (!at)
+		return;
+	at = pb_varint_(pb_varint_(at, field << 3 | 2), len);
+	memcpy(at, bytes, len);
+	to->len = (size_t)(at + len - (__u8 *)to->at);
+}
+
+static inline void pb_string(struct tsct_text *to, __u32 field, const char *text)
+{
+	pb_bytes(to, field, text, strlen(text));
+}
+
+/* Begins a field that is a message. Returns its place, for pb_end(). */
+static inline size_t pb_begin(struct tsct_text *to, __u32 field)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (at)
+		to->len = (size_t)(pb_varint_(at, field << 3 | 2) + 1 - (__u8 *)to->at);
+	return to->len;
+}
+
+static inline void pb_end(struct tsct_text *to, size_t begin)
+{
+	const size_t len = to->len - begin;
+	__u8 digits[PB_NUMBER_MAX], *at;
+	size_t more;
+
+	if (to->failed)
+		return;
+	at = (__u8 *)to->at + begin;
+	at[-1] = (__u8)len;
+	if (likely(len < 0x80) || !pb_room_(to, 0))
+		return;
+	at = (__u8 *)to->at + begin;
+	more = (size_t)(pb_varint_(digits, len) - digits) - 1;
+	memmove(at + more, at, len);
+	memcpy(at - 1, digits, more + 1);
+	to->len += more;
+}
+
+/* A text of any bytes, as UTF-8 */
+static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, size_t len)
+{
+	const size_t begin = pb_begin(to, field);
+	char *at = tsct_text_reserve(to, 3 * len + 1);
+
+	if (at)
+		to->len += tsct_utf8_clean(at, text, len);
+	pb_end(to, begin);
+}
 
 /* Flags of a packet: clears Perfetto's interned data; needs the interned data */
 #define STATE_CLEARED	1
@@ -182,14 +286,14 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 }
 
 /* A track, and the process, the thread or the counter that it is of */
-struct track {
+struct track_descriptor {
 	__u64 uuid, parent;		/* parent: 0: none */
 	const char *name, *process, *thread, *category;	/* NULL: it has none */
 	const char *const *labels;	/* of a process; ends with NULL */
 	__s32 pid, tid;
 };
 
-static int put_track(struct tsct_export *x, const struct track *t)
+static int put_track(struct tsct_export *x, const struct track_descriptor *t)
 {
 	struct tsct_text *to = begin_plain(x);
 	const size_t track = pb_begin(to, 60);
@@ -266,7 +370,7 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 	p->own = 1;
 	p->renamed = false;
 	tsct_thread_label(p, title);
-	return put_track(x, &(struct track) {
+	return put_track(x, &(struct track_descriptor) {
 		.uuid = TRACK_PROCESS | p->index, .process = title, .pid = pid_of(x, p->node, p->tid),
 	});
 }
@@ -276,7 +380,7 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	char title[TSCT_THREAD_LABEL_MAX];
-	struct track track = {
+	struct track_descriptor track = {
 		.uuid = TRACK_THREAD | t->index, .parent = TRACK_NODE | t->node, .tid = (__s32)t->tid,
 	};
 	struct tsct_thread *process;
@@ -307,7 +411,7 @@ static int put_counter_track(struct tsct_export *x, const struct tsct_export_eve
 
 	snprintf(title, sizeof(title), "%s%s%s", def->name, only ? "" : ".",
 		 only ? "" : def->fields[field].name);
-	return put_track(x, &(struct track) {
+	return put_track(x, &(struct track_descriptor) {
 		.uuid = counter_track(ev->thread->node, ev->def, field),
 		.parent = TRACK_NODE | ev->thread->node, .name = title,
 		.category = x->rec->streams[ev->e->stream].name,
@@ -329,7 +433,7 @@ static int put_nodes(struct tsct_export *x)
 	snprintf(timeline, sizeof(timeline), "timeline: %u of master %llu", t->number, t->master);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
-			err = put_track(x, &(struct track) {
+			err = put_track(x, &(struct track_descriptor) {
 				.uuid = TRACK_NODE | i, .process = x->nodes[i], .labels = labels,
 				.pid = pid_of(x, i, 0),
 			});
@@ -883,7 +987,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 
 	snprintf(title, sizeof(title), "lost events: %llu, damaged places: %llu", lost,
 		 tsct_trace_corrupt_count(x->trace));
-	err = put_track(x, &(struct track) { .uuid = TRACK_LOST, .name = title });
+	err = put_track(x, &(struct track_descriptor) { .uuid = TRACK_LOST, .name = title });
 	if (err)
 		return err;
 	to = begin_timed(x, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
