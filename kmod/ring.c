@@ -87,7 +87,7 @@ static notrace void ring_begin_block(struct tsct_ring *ring,
 
 /*
  * Returns the cycles of the next record. Sources other than the TSC may go back a little when
- * an NMI reads them in the middle of their update: then, those of the last record.
+ * an NMI reads them in the middle of their update: then returns those of the last record.
  */
 static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
