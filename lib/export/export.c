@@ -245,7 +245,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	return err;
 }
 
-/* Frees the open spans, which x->closed() is not called for. */
+/* Frees the open spans without calling x->closed(). */
 static void drop_spans(struct tsct_export *x)
 {
 	tsct_span_closed *const closed = x->closed;
@@ -548,7 +548,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
 		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e) ?: err;
-	/* The thread of a switch goes where events are hidden. */
+	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
@@ -738,7 +738,7 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 				 thread->generation);
 }
 
-/* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
+/* Initializes x->known for a walk over @trace. Returns 0 or -ENOMEM. */
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	tsct_known_free(&x->known);

@@ -143,10 +143,10 @@ struct tsct_closed_span {
 	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
-	__u32 node;		/* node of the begin event, or of the end event if that is all */
+	__u32 node;		/* node of the begin event, else of the end event */
 	struct tsct_thread *thread;	/* thread of that event */
 	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
-	 * the end; of one without an end event, `end` is the last at which it is known to be open */
+	 * the end; of one without an end event, `end` is the last tick known to be in it */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
 	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
@@ -176,7 +176,7 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
-	/* called for each span that closes; may be NULL; to be set before tsct_export_prepare().
+	/* called for each span that closes; may be NULL; set it before tsct_export_prepare().
 	 * A format with cut() must not have it. */
 	tsct_span_closed *closed;
 	/*
@@ -188,9 +188,9 @@ struct tsct_export {
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
 	/*
-	 * Called for each time in which a thread had a state, when it is over, by all events of the
-	 * recording before filter.to, also those that the filter leaves out, before the event that
-	 * ends it is passed on; set before the walk. May be NULL.
+	 * Called for each state of a thread when it ends, before the event that ends it is passed
+	 * on. States are made of all events before filter.to, also of those that the filter leaves
+	 * out. Set it before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
 	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
@@ -246,7 +246,7 @@ struct tsct_export {
  * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
  * @text: BEGIN:END[:KEY], names of two events and of a field of both; must outlive @x
  *
- * To be called before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
+ * Call it before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
  */
 int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
@@ -396,7 +396,7 @@ static inline int tsct_export_fail(struct tsct_export *x, int err, const char *f
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
 	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;
-/* Defined by the wing `otf2`; NULL if the wing is not linked */
+/* Defined in tools/wings/otf2; NULL if that is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

@@ -87,7 +87,7 @@ static int by_from(const void *a, const void *b)
 		(x->until > y->until) - (x->until < y->until);
 }
 
-/* Allocates the ends of the recorders, which are those of the bounds for now. */
+/* Allocates the ends of the recorders, and sets them to those of the bounds for now. */
 static int find_ends(const struct tsct_recording *rec, struct loss_times *to)
 {
 	const struct tsct_recorded_correction *c;

@@ -89,8 +89,8 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 
 /*
  * tsct_spans_find - find the open span that an end event ends
- * @key: of the spans named @name, the one with this key is chosen, which began last if there are
- *	several; if none has it, the one that began last.
+ * @key: chooses, of the spans named @name, the one with this key that began last; if none has
+ *	this key, the one that began last.
  * @ambiguous: incremented if none has the key, but several have the name
  *
  * Returns the index of the span; -1: none has the name.
