@@ -682,7 +682,7 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 }
 
 /* Links node @i to the first recording of its machine. Returns false if that is not before it,
- * or is not a first one. */
+ * or is not the first itself. */
 static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
 {
 	struct tsct_recorded_node *first;

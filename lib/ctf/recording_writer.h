@@ -216,7 +216,7 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 /*
  * tsct_clock_pairing_note - store the clock's present segments in rec->segments
  *
- * To be called after each sample of the clock: later, the clock has worse bounds of this time,
+ * Call it after each sample of the clock: later, the clock has worse bounds of this time,
  * as it keeps one bound per segment, and joins old segments. Returns 0, -EAGAIN or -ENOMEM.
  */
 int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,

@@ -52,7 +52,7 @@
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
 
-/* Returns the number by which an extended header, and the declaration of the event, have an id. */
+/* Returns the number that stands for an id in an extended header and in the event's declaration. */
 static inline __u32 tsct_delta_extended(__u32 id)
 {
 	return (id & TSCT_DELTA_ID_LOW) | (id & ~TSCT_DELTA_ID_LOW) << 1;
@@ -172,9 +172,9 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
- * Returns the header's size in bytes. With nothing changed: -ENODATA: the header does
- * not end within @len; -EINVAL: the tick is beyond 2^64 or before the last event's tick, the
- * id is invalid, or the packet's first event has no thread id.
+ * Returns the header's size in bytes. Errors change nothing: -ENODATA: the header does not
+ * end within @len; -EINVAL: the tick is beyond 2^64 or before the last event's tick, the id
+ * is invalid, or the packet's first event has no thread id.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
