@@ -7,8 +7,8 @@
 
 /*
  * Returns the user whose limits count for the channels and connections of @uid: that user, or
- * the owner of the range of /etc/subuid that it is in. Ids of such a range are free to its owner,
- * in user namespaces and, by set-user-id files made there, outside.
+ * the owner of the range of /etc/subuid that it is in. The owner can use the ids of its range, in
+ * user namespaces and, by set-user-id files made there, outside.
  *
  * The user namespace of a client cannot be read instead: that needs ptrace rights, which the
  * daemon does not have, and the namespace of a process may change after it has connected.

@@ -102,8 +102,8 @@ static int allocate_range(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates all but the rings; of these, the counters and the first block's header, which readers
- * access while a ring is empty. The client that creates the channel allocates the rest.
+ * Allocates all but the rings; of the rings, only the counters and the first block's header, which
+ * readers access while a ring is empty. The client that creates the channel allocates the rest.
  */
 static int allocate_head(const struct tsct_store_channel *channel)
 {
@@ -421,10 +421,10 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /* ---- the store ----------------------------------------------------------- */
 
 /*
- * Channels of all users together may take a quarter of the memory that the process may use, of
- * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256
- * CPUs: 4 MiB per CPU). In an embedded server, channels may take half: the recorder has chosen
- * their sizes, or checked them.
+ * Channels of all users together may take a quarter of the memory that the process may use; an
+ * eighth of that quarter is left to root. Those of one user may take an eighth of the memory,
+ * at most 1 GiB (above 256 CPUs: 4 MiB per CPU). In an embedded server, channels may take
+ * half: the recorder has chosen their sizes, or checked them.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {

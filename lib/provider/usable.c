@@ -123,7 +123,7 @@ static void read_cgroups(struct tsct_memory_limit *limit)
 		fclose(file);
 }
 
-/* A process has no sign of mlockall(MCL_FUTURE) but that it has locked memory. */
+/* Locked memory is the only sign that a process has called mlockall(MCL_FUTURE). */
 static void read_locked(struct tsct_memory_limit *limit)
 {
 	const __u64 locked = read_field("/proc/self/status", "VmLck:", 10);

@@ -374,8 +374,8 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 	return false;
 }
 
-/* Writes "; it has a, b ..." with the names of some events: those of probes, which have the name
- * of the function, are not named as -e named them. */
+/* Writes "; it has a, b ..." with the names of some events. Probes' events have the name of the
+ * function, not the text that -e gave. */
 static void name_events(const struct tsct_selection *sel, unsigned int which, char *text,
 			size_t size)
 {

@@ -478,7 +478,7 @@ struct py_span {
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
 	uint32_t id;			/* 0: none */
-	uint32_t entered_again;		/* number of times, while it was open */
+	uint32_t entered_again;		/* number of entries while it was open */
 	struct py_event *late;		/* end event with the fields of set(); NULL: none */
 	char *late_bytes;		/* its payload, and room for the id */
 	size_t late_len;
