@@ -141,7 +141,7 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Binds the file to @channel and takes over the caller's reference, also on failure.
+ * Binds the file to @channel and takes over the caller's reference, even on failure.
  * Copies the id to *uid first: if that faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,

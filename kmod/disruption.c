@@ -291,7 +291,7 @@ void tsct_disruption_device_init(void)
 
 	disruption_registered = !err;
 	if (err)
-		pr_err(TSCT_DISRUPTIONS_PATH ": cannot be made (error %d): programs do not use tsctraced's clock; unload the module\n",
+		pr_err(TSCT_DISRUPTIONS_PATH ": cannot be created (error %d): programs do not use tsctraced's clock; unload the module\n",
 		       err);
 }
 

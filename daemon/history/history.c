@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
- * trace-ctl time. A file begins at the start of the daemon, or when the one before has
+ * trace-ctl time. A file begins at the start of the daemon, or when the previous one has
  * FILE_BYTES. Files are removed when they are too old, or too large together, oldest first.
  *
  * Each record is written with one write(), so a killed daemon leaves whole records, except on

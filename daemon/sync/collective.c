@@ -595,7 +595,7 @@ void peers_leave(struct peers *p, __u32 id)
 			    "callers of tsct_timesync() wait; the callers no longer "
 			    "wait for this process", pid);
 	} else {
-		log_debug("process %d ended or left: it is no participant any more", pid);
+		log_debug("process %d ended or left: no longer a participant", pid);
 	}
 	poll_parent(p);
 	barrier_tick(p);

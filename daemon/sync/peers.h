@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization with other nodes, as the configuration file says: sources, members
+ * Synchronization with other nodes, as configured in tsctraced.conf: sources, members
  * and the NTP service. Without a configuration file, the network is not used. Not thread
  * safe.
  */

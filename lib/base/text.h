@@ -157,7 +157,7 @@ bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret);
 /* Largest size of a text of @len bytes after it is escaped, bytes */
 #define TSCT_TEXT_ESCAPED(len)	(4 * (size_t)(len))
 /*
- * Writes @text to @at, with escapes for bytes that are no printable UTF-8, and for the
+ * Writes @text to @at, with escapes for bytes that are not printable UTF-8, and for the
  * characters in @special, such as quotes. Writes no NUL. Returns the end of the text.
  */
 char *tsct_text_escape(char *at, const char *text, size_t len, const char *special);

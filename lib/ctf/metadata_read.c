@@ -154,7 +154,7 @@ static bool unescape(const char **at, char *to)
 
 /*
  * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next line. The caller
- * frees @e->value also after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
+ * frees @e->value even after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
  */
 static int parse_line(struct env_reader *r, struct env_line *e)
 {
@@ -313,7 +313,7 @@ static int read_event_def(struct env_reader *r, const struct env_line *e,
 		return -EINVAL;
 	memcpy(name, at, len);
 	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
-		return set_error(r, "%s: not a definition", e->key);
+		return set_error(r, "%s: not an event definition", e->key);
 	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(r->rec, stream, &def);
 }

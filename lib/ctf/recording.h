@@ -779,7 +779,7 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
- * Adds a copy of a checked event definition. Returns 0, also if an equal definition
+ * Adds a copy of a checked event definition. Returns 0, even if an equal definition
  * exists; -EEXIST: the ID has a different definition; -EINVAL: the ID is below
  * TSCT_ID_FIRST; or -ENOMEM.
  */

@@ -155,7 +155,7 @@ int tsct_recording_writer_records(struct tsct_recording_writer *writer,
  */
 void tsct_recording_writer_settle(struct tsct_recording_writer *writer, __u64 cycles);
 
-/* From now on each flush publishes the limit of tsct_recording_writer_settle(), also if there
+/* From now on each flush publishes the limit of tsct_recording_writer_settle(), even if there
  * are no new events, because readers that follow several nodes wait for the limit. */
 void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
 

@@ -78,7 +78,7 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
  * tsct_delta_put - write the header of an event of a packet to memory
  * @to: the memory; TSCT_DELTA_ROOM bytes, as bytes after the header are written, too
  *
- * Returns the header's size, 2 to 15 bytes. -EINVAL, with nothing changed: @tick is
+ * Returns the header's size, 2 to 15 bytes. -EINVAL, which changes nothing: @tick is
  * before the packet's last event (or before the packet's first tick), or @id is above
  * TSCT_DELTA_ID_MAX.
  */

@@ -341,8 +341,8 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 				   tsct_value_text_len(&comm));
 }
 
-/* Returns the index of the open call of a thread whose end has the name of another call, which
- * tsct_syscall_pair() tells; -1: none */
+/* Returns the index of the open call of a thread whose end has the name of another call, by
+ * tsct_syscall_pair(); -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;

@@ -79,7 +79,7 @@ struct tsct_export_format {
 		   bool begins);
 	/* called after the last event; may be NULL */
 	int (*end)(struct tsct_export *x);
-	/* frees the format's state, also if begin() failed */
+	/* frees the format's state, even if begin() failed */
 	void (*free)(struct tsct_export *x);
 };
 

@@ -89,7 +89,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
 				continue;
 			is_switch = event == TSCT_KERNEL_SWITCH;
-			/* Another event tells that a new thread becomes runnable. */
+			/* Another event shows that a new thread becomes runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||

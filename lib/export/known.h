@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times of which a recording does not tell what happened: filters and rate limits of the
+ * The times for which a recording does not show what happened: filters and rate limits of the
  * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
  * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
  * slice was. Readers draw, count and export only what is known. There is no I/O after

@@ -84,7 +84,7 @@ void tsct_mpi_comm_begin(void);
 
 /*
  * tsct_mpi_comm_child - get the id base of the next communicator made from @parent. Call it
- * once per MPI call, in all members of @parent, also if they get MPI_COMM_NULL.
+ * once per MPI call, in all members of @parent, even if they get MPI_COMM_NULL.
  */
 __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 

@@ -11,7 +11,7 @@
 #include "lib/core/port.h"
 #include "ring_size.h"
 
-#define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK is no limit */
+#define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK does not apply */
 /* Version 1 shows "no limit" as the largest multiple of the page size below 2^63. */
 #define CGROUP_NO_LIMIT	(1ULL << 62)
 

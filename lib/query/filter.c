@@ -488,8 +488,8 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 		return 0;
 	if (err == -ENOTUNIQ)
 		return set_error(to, err, "--%s %.64s: this local time occurs twice, at the end of"
-				 " summer time: as %s and as %s; write one of them behind it, or"
-				 " the time in UTC with Z", option, text,
+				 " summer time: at %s and at %s; append one of these offsets, or"
+				 " give the time in UTC with Z", option, text,
 				 offset_text(*ns / NS_PER_S, first),
 				 offset_text(*ns / NS_PER_S + DAY_S, second));
 	if (err == -ENXIO)
@@ -555,7 +555,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 	if (!err)
 		err = set_time("to", filter->to, begin_ns, &sel->to_ns, &to);
 	if (!err && sel->from_ns > sel->to_ns)
-		err = set_error(&to, -EINVAL, "--from is later than --to");
+		err = set_error(&to, -EINVAL, "--from is later than --to; exchange them");
 	if (!err && !growing)
 		err = check_events(sel, which, &to);
 	if (!err)

@@ -105,7 +105,7 @@ struct tsct_messages_options {
 	struct tsct_message_matcher *counts;
 };
 
-/* Makes a matcher. Returns 0, -EINVAL (the capacity is no power of two) or -ENOMEM. */
+/* Makes a matcher. Returns 0, -EINVAL (the capacity is not a power of two) or -ENOMEM. */
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret);
 void tsct_message_matcher_free(struct tsct_message_matcher *m);

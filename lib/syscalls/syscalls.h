@@ -86,7 +86,7 @@ enum tsct_syscall_class {
 	TSCT_SYSCALL_CLASSES
 };
 
-/* Meaning of a result that is no error */
+/* Meaning of a result that is not an error */
 enum tsct_syscall_result {
 	TSCT_RESULT_ERROR,	/* 0 */
 	TSCT_RESULT_INT,	/* a number of 32 bits, such as a process ID */
@@ -188,7 +188,7 @@ static inline __u64 tsct_syscall_event_number(__u64 id)
 }
 
 /*
- * Strings that cannot be read are recorded as these texts, which are no UTF-8: the first
+ * Strings that cannot be read are recorded as these texts, which are not UTF-8: the first
  * for a null pointer, the second for a pointer to memory that cannot be read. A string that
  * was longer than its field is cut: it then has tsct_syscall_arg_size() bytes with its NUL.
  */

@@ -184,7 +184,7 @@ cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
 run 1 dump --cpu "$cpus" "$work/a"
 run 1 dump --node nonesuch "$work/a"
 says "dump: --node nonesuch: the recording has no such node; it has $(uname -n)$"
-run_says 1 'dump: --from is later than --to$' dump --from +2 --to +1 "$work/a"
+run_says 1 'dump: --from is later than --to; exchange them$' dump --from +2 --to +1 "$work/a"
 for number in 2026 20260131 1769862600 0; do
 	run 2 dump --from $number "$work/a"
 	says "--from: '$number' is not a time: .* have 19 digits; write a date as 2026-01-31"

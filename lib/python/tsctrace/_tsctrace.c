@@ -712,8 +712,8 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered many times, one after the other; "
-		"while it is open, this has no effect: it ends when it is left as often. It may "
+		"also by an exception. A span may be entered again after it ended. While it is "
+		"open, that has no effect: it ends when it was left as often as entered. It may "
 		"be entered by async with, too; set(**fields) gives the end event fields.\n\n"
 		"If another span of the name is open in the thread, both events have a field "
 		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",
