@@ -216,7 +216,7 @@ printf '\x1e{"type":"preamble","version":2}' >"$work/other/metadata"
 run_says 1 "written by another tracer as CTF 2" dump "$work/other"
 # Local times that occur twice, or do not occur
 export TZ=CET-1CEST,M3.5.0,M10.5.0/3
-run_says 1 "from 2026-10-25T02:30: this local time occurs twice, .*: at +02:00 and at +01:00; append one" \
+run_says 1 "from 2026-10-25T02:30: this local time occurs twice.*at +02:00 and at +01:00; append" \
 	dump --from 2026-10-25T02:30 "$work/a"
 run_says 1 "to 2026-03-29 02:30: this local time does not occur" dump --to '2026-03-29 02:30' "$work/a"
 run 0 dump --from 2026-10-25T02:30+02:00 "$work/a"
