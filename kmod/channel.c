@@ -408,7 +408,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/*
-	 * Never in the namespaces below: a user there could give a channel the name that the
+	 * Does not search namespaces below: a user there could give a channel the name that the
 	 * host's programs open, and they would then write into memory that is not the host's.
 	 */
 	*ret = channel_find_by_name(uid, ns, arg->name);

@@ -220,7 +220,7 @@ static long ioctl_event_switch(struct file *file, struct tsct_event_switch *arg)
 
 	if (!channel)
 		return -ENOTCONN;
-	/* Not with a file opened for reading: a switch patches code, which interrupts every CPU. */
+	/* Needs a file opened for writing: a switch patches code, which interrupts every CPU. */
 	if (arg->state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return tsct_kevent_switch(channel, arg);

@@ -212,7 +212,7 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* Reads the value of an item at *at, and moves *at behind the value. Returns 0, -EINVAL, or
+/* Reads the value of an item at *at, and moves *at past the value. Returns 0, -EINVAL, or
  * -ERANGE: an impossible bound. */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
@@ -239,7 +239,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* Reads all items of a key from *at, and moves *at behind the last item. Returns 0, or the
+/* Reads all items of a key from *at, and moves *at past the last item. Returns 0, or the
  * error of read_item(). */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
@@ -664,8 +664,8 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* Returns the name of a required key of group @id of which no value was read into
- * @object; NULL: none is missing */
+/* Returns the name of a required key of group @id that has no value in @object;
+ * NULL: none is missing */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];

@@ -216,7 +216,7 @@ struct tsct_recorded_cpu {
 enum tsct_requested {
 	/* kernel events, groups and probes; "user": only events of programs */
 	TSCT_REQUEST_EVENTS,
-	/* processes of which kernel events were recorded, with their descendants: "all", "the
+	/* processes whose kernel events were recorded, with their descendants: "all", "the
 	 * command", or ids */
 	TSCT_REQUEST_PROCESSES,
 	TSCT_REQUEST_COMM,

@@ -17,7 +17,7 @@ struct tsct_syscall;
 TSCT_WING bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
 /* Returns true for events of the 15 calls that programs make most often. They get short
- * IDs in a file, of which there are 32: at least 2 are left for other events. */
+ * IDs in a file. There are 32 such IDs: at least 2 are left for other events. */
 TSCT_WING bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*

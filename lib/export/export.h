@@ -136,7 +136,7 @@ struct tsct_export_slice {
  */
 /* A slice or system call. It and all that it points to are valid during the callback. */
 struct tsct_closed_span {
-	const char *name;		/* name of the events; of a system call: of the call */
+	const char *name;		/* name of the events, or of the system call */
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
@@ -149,7 +149,7 @@ struct tsct_closed_span {
 	 * the end; of one without an end event, `end` is the last tick known to be in it */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
-	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
+	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
 };
 
@@ -276,7 +276,7 @@ void tsct_closed_span_init(struct tsct_export *x);
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
-/* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
+/* Passes a span whose only event is @ev: its end if @why is TSCT_SPAN_NOT_BEGUN, else its begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
 

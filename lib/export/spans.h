@@ -23,8 +23,8 @@ enum tsct_span_why {
 	/* the span may have ended, from a time on at which events were lost or are hidden, or its
 	 * begin is nested too deeply */
 	TSCT_SPAN_UNKNOWN,
-	/* the fields of its end event agree with none of several open spans of the name, of which
-	 * it may be any */
+	/* an end event of the name agrees in its fields with none of several open spans: this may
+	 * be its span */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* end event of a span whose begin event is not in the recording */
 	TSCT_SPAN_WHYS

@@ -373,8 +373,8 @@ static int compare_entries(const void *a, const void *b)
 		x->params.as_of_cycles > y->params.as_of_cycles;
 }
 
-/* Ends an open end where @next begins; at its last sample, if the clock was disrupted in between
- * or @next is not where the open end leads. */
+/* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
+ * between or the open end does not lead to @next. */
 static void end_before(struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -389,8 +389,8 @@ static void end_before(struct entry *open, const struct entry *next)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
-/* Makes each counter value belong to one entry: to a line before an open end, to a later open
- * end before an earlier one. Returns the number of entries that are left. */
+/* Makes each counter value belong to one entry: to a line rather than an open end, to a later
+ * open end rather than an earlier one. Returns the number of entries that are left. */
 static __u32 cut_overlaps(struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;

@@ -54,7 +54,7 @@ static void free_request(struct tsct_mpi_request *request)
 	unused = request;
 }
 
-/* Adds a copy of the request @from, which counts as a user of its communicator, behind those
+/* Adds a copy of the request @from, which counts as a user of its communicator, after those
  * that have its handle. */
 static void add_request(struct tsct_index *map, __u64 handle,
 			const struct tsct_mpi_request *from)

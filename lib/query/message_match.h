@@ -101,7 +101,7 @@ struct tsct_messages_options {
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
 	/* matcher to whose statistics this matcher adds, so that several matchers may each
-	 * match a part of the keys; it outlives this matcher. NULL: own statistics */
+	 * match a part of the keys; it must outlive this matcher. NULL: own statistics */
 	struct tsct_message_matcher *counts;
 };
 

@@ -350,7 +350,7 @@ struct tsct_previous_read {
 	__u64 data;			/* in: address of the copy, void * */
 	__u32 len;			/* in: bytes of the part; out: bytes copied, at
 					 * most TSCT_PREVIOUS_READ_MAX; 0: `offset` is at
-					 * the memory's end or behind it
+					 * the memory's end or after it
 					 */
 	__u32 reserved0;
 	__u64 reserved[3];

@@ -29,7 +29,7 @@
  * -----------
  * Positions are free-running byte counts of 48 bits: position p lies at data
  * offset p & (data_size - 1), in block p / block_size. They wrap; distances
- * are taken modulo 2^48. `head` is one word with two values: the position behind
+ * are taken modulo 2^48. `head` is one word with two values: the position after
  * the last published record (bits 0..47, TSCT_HEAD_POS), and the number of
  * events ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So one
  * store publishes an event and counts it. `tail` is the position up to which the
@@ -73,7 +73,7 @@
  * To begin a block at position n, a writer follows the same rules. In place of 3, the
  * ring is full if n + TSCT_BLOCK_HEADER - tail > data_size. The writer stores pad and
  * header, and publishes head = n + TSCT_BLOCK_HEADER with h's event count, alone or
- * together with the record behind the header.
+ * together with the record after the header.
  *
  * A writer that dies or is restarted before it publishes leaves no trace.
  *
@@ -262,7 +262,7 @@ struct tsct_block {
 
 /* First page of a ring. Only writers of the ring write it. */
 struct tsct_producer {
-	__u64 head;		/* position behind the last record, and number of
+	__u64 head;		/* position after the last record, and number of
 				 * events; see section 3 at the top of this file
 				 */
 	__u64 reserved0[7];

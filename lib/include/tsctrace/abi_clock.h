@@ -91,14 +91,14 @@
  * converted. If that flag is not set, all error bounds include the skews that
  * were measured, and cycles of any CPU are converted as they are.
  *
- * The area is the daemon's. Params hold only while nothing has disrupted the clock, which the
- * module counts: see section 8, abi_disruption.h. The member `disruptions` of a state
- * is the count that was read before the samples for its params were taken; 0: no module
- * was loaded then, and readers need no page. A reader reads the counter first, then the
- * page's count. If the page's count differs from that of the state, the params do not
- * hold for that reading: the time of cycles after real.as_of_cycles is unknown, status
- * DISRUPTED. For the cluster's time, only the upper half of the count matters.
- * Documentation/clock-model.rst has the order of all loads and stores.
+ * The daemon owns the area. Params hold only until the clock is disrupted; the module counts
+ * disruptions: see section 8, abi_disruption.h. The member `disruptions` of a state is the
+ * count that was read before the samples for its params were taken; 0: no module was loaded
+ * then, and readers need no page. A reader reads the counter first, then the page's count. If
+ * the page's count differs from that of the state, the params do not hold for that reading:
+ * the time of cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's
+ * time, only the upper half of the count matters. Documentation/clock-model.rst has the order
+ * of all loads and stores.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H

@@ -408,7 +408,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
-	/* The semicolon behind the macro ends this assertion. */	\
+	/* The semicolon after the macro ends this assertion. */	\
 	TSCT_ASSERT_(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

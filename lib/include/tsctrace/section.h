@@ -164,7 +164,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Computes pos = address of the record less one page, and end = the new head: the
- * position behind the record, and the event count plus 1. Adding the record's size does
+ * position after the record, and the event count plus 1. Adding the record's size does
  * not overflow the position's 48 bits, as the record ends before its block does.
  */
 #define TSCT_SECTION_PLACE_						\

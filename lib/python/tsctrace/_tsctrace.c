@@ -548,7 +548,7 @@ static uint32_t *slot_of(const struct py_event *end)
 	return &nr_open[((uintptr_t)end / 16 ^ (uintptr_t)end / 4096) % OPEN_SLOTS];
 }
 
-/* Records a begin or end, of which @bytes has room for the id after @len bytes. */
+/* Records a begin or end. @bytes has room for the id after @len bytes. */
 static void emit_edge(const struct py_span *span, struct py_event *event, char *bytes, size_t len)
 {
 	if (span->id) {
