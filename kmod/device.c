@@ -389,8 +389,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	err = device_serve(file, known, &copy, uarg);
 	/*
-	 * A snapshot with EOPNOTSUPP has a part of the result. Creation and attachment have
-	 * stored their result, the id, before the file was bound.
+	 * A snapshot that fails with EOPNOTSUPP has a part of the result. Creation and
+	 * attachment have stored their result, the id, before the file was bound.
 	 */
 	if (_IOC_DIR(known) & _IOC_READ && (!err || known == TSCT_IOC_CLOCK_SNAPSHOT) &&
 	    known != TSCT_IOC_CHANNEL_CREATE && known != TSCT_IOC_CHANNEL_ATTACH)

@@ -25,7 +25,7 @@
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
- * Losses of the next second are no further news. Not inline: the fast path would use the stack.
+ * Losses of the next second are not reported. Not inline: the fast path would use the stack.
  */
 static noinline notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
 {

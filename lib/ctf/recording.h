@@ -486,8 +486,8 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* number of ticks from the end that the metadata states to `end`: 0, except for an
-	 * incomplete recording that was read, whose `end` is that of its last packet */
+	/* ticks from the end that the metadata states to `end`: 0, except in an incomplete
+	 * recording that was read: its `end` is that of its last packet */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -529,8 +529,8 @@ struct tsct_recording {
 	/*
 	 * Index of the stream class of the statedump, which follows those of the channels;
 	 * 0: no statedump. The recorder itself writes the statedump's events, which describe
-	 * threads and other parts of the system; see lib/statedump. nr_streams and all sums
-	 * of events do not include this class.
+	 * threads and other parts of the system; see lib/statedump. This class is not in
+	 * nr_streams and in no sum of events.
 	 */
 	__u32 statedump;
 };

@@ -72,7 +72,7 @@ static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
 }
 
-/* Returns the memory of a channel, bytes, if @defs_room bytes of its definitions have memory, and
+/* Returns the memory of a channel, bytes: with memory for @defs_room bytes of definitions and for
  * the rings of the CPUs that are online. */
 static __u64 memory_of(const struct tsct_store *store, const struct tsct_channel_header *h,
 		       __u64 defs_room)
@@ -204,7 +204,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
-	/* Definitions do not grow in a file that would exceed the file size limit with them. */
+	/* If the file would exceed the file size limit, its definitions' area cannot grow. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && h->file_size > limit.rlim_cur)
 		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
 			   TSCT_DEFS_SIZE);
@@ -939,7 +939,7 @@ static int define_event(struct tsct_store *store, const struct tsct_store_peer *
 		return -EINVAL;
 	err = define_in_channel(store, peer->channel, def);
 	id = tsct_event_def_id(def);
-	/* Clients that know no wide ids take this one for an error. */
+	/* Clients that do not know wide ids take this one for an error. */
 	if (!err && id > TSCT_ID_MAX) {
 		def->id = TSCT_ID_WIDE;
 		def->size = (__u16)id;

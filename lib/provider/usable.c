@@ -85,7 +85,7 @@ static void walk_up(unsigned int hierarchy, const char *path, struct tsct_memory
 	}
 }
 
-/* Returns true if the comma-separated list has @word; "": if the list is empty. */
+/* Returns true if the comma-separated list has @word. @word "": if the list is empty */
 static bool in_list(const char *list, const char *word)
 {
 	const size_t len = strlen(word);

@@ -24,7 +24,7 @@ extern "C" {
 /*
  * tsct_tsc_read - an ordered read of the TSC: all earlier instructions have executed
  * before it, so threads that wait for each other never see it run backwards. Raises
- * SIGSEGV in a process that has disabled it (PR_SET_TSC).
+ * SIGSEGV in a process that has disabled the TSC (PR_SET_TSC).
  */
 static inline uint64_t tsct_tsc_read(void)
 {

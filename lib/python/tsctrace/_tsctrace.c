@@ -474,7 +474,7 @@ static uint32_t last_id;
 struct py_span {
 	PyObject_HEAD
 	struct py_event *begin;		/* NULL: disabled when the span was made */
-	struct py_event *end;		/* NULL: not open, or not recorded */
+	struct py_event *end;		/* NULL: the span is not open, or not recorded */
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
 	uint32_t id;			/* 0: none */

@@ -62,7 +62,7 @@ class Rows(Iterator[T], Generic[T]):
 
     def __init__(self, command: List[str]) -> None:
         self._reasons: List[str] = []
-        # It does not refer to self: the child ends with the last reference to this.
+        # _read() does not refer to self: the child ends with the last reference to self.
         self._rows = self._read(command, self._reasons)
 
     @property
