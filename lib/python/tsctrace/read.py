@@ -56,7 +56,7 @@ T = TypeVar("T")
 class Rows(Iterator[T], Generic[T]):
     """The rows of an answer, in order, once.
 
-    incomplete: None, or after the last row the reason for which events are missing: losses, damage,
+    incomplete: None, or after the last row the reason why events are missing: losses, damage,
     a recorder that was killed, or a recording that is still being written.
     """
 
