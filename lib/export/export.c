@@ -265,7 +265,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	return err;
 }
 
-/* Frees the open spans, which x->closed() is not called for. */
+/* Frees the open spans without calling x->closed(). */
 static void drop_spans(struct tsct_export *x)
 {
 	tsct_span_closed *const closed = x->closed;
@@ -370,8 +370,8 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 	thread->until = 0;	/* its next event names it by the statedump again */
 }
 
-/* Returns the index of the open call of a thread whose end has the name of another call, which
- * tsct_syscall_pair() tells; -1: none */
+/* Returns the index of the open call of a thread whose end has the name of another call, by
+ * tsct_syscall_pair(); -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
@@ -582,7 +582,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	if (ev->act == TSCT_ACT_CLOSE)
 		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
 				       ev->e) ?: err;
-	/* The thread of a switch goes where events are hidden. */
+	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
@@ -792,7 +792,7 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 				 thread->generation);
 }
 
-/* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
+/* Initializes x->known for a walk over @trace. Returns 0 or -ENOMEM. */
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	tsct_known_free(&x->known);
