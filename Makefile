@@ -26,7 +26,7 @@
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
-#   make bench      costs beside other tracers'; also bench-clock, -codec, -emit, -file,
+#   make bench      costs beside other tracers'; also bench-answers, -clock, -codec, -emit, -file,
 #                   -kernel, -merge, -merge-ranks, -python, -record, -serve, -sim, -sync
 #   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
 #   make dist       the release's tarball, in build/
@@ -152,7 +152,7 @@ demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
 # Without the right to install packages, it measures what is installed.
-bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-merge-ranks bench-python:
+bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-merge-ranks bench-python bench-answers:
 	tests/deps.sh || echo "continuing with the installed packages" >&2
 	+$(MAKE) all
 	tests/bench/run.sh $(filter-out bench,$(@:bench-%=%))
@@ -209,4 +209,4 @@ clean:
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-all check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-mutants check-newest check-packages check-panics check-programs check-stress check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve bench-answers install uninstall dist deb doc rpm sbom clean

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge | merge-ranks | python]... - runs these benchmarks, or all
+# run.sh [emit | clock | codec | file | record | merge | merge-ranks | python | answers]... - runs these benchmarks, or all
 #
 # Prints "name value unit" lines. Alternatives that are installed are measured in the
 # same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
@@ -175,7 +175,37 @@ bench_merge-ranks() {
 	python3 "$here/merge_ranks.py" "$out"
 }
 
-[ $# -gt 0 ] || set -- emit clock codec file record merge python
+# Events per second of CPU time; sqlite3 answers from a table of the same events, which it imports
+# before, and babeltrace2 reads them
+answer() {	# NAME COMMAND...
+	local TIMEFORMAT='%U %S' took
+	took=$({ time "${@:2}" >/dev/null 2>&1; } 2>&1) || true
+	awk -v name="$1" -v n="$events" '{ printf "%s %.0f events/s\n", name, n / ($1 + $2) }' <<<"$took"
+}
+
+bench_answers() {
+	local events ctl=$out/tools/trace-ctl query="select count(*), sum(tid) from events"
+	work=$(mktemp -d "${TMPDIR:-/dev/shm}/tsctrace-answers-XXXXXX")
+	mkdir "$work/rec"
+	"$out/bench/spans" "$work/rec" "${EVENTS:-5000000}" 1
+	events=$("$ctl" query --csv "$work/rec" 'select count(*) from events' | tail -n 1)
+	answer stat_spans "$ctl" stat --spans "$work/rec"
+	answer report "$ctl" report -q -o "$work/html" "$work/rec"
+	answer export_perfetto "$ctl" export -q -f perfetto -o "$work/out" "$work/rec"
+	rm "$work/out"
+	answer query_sum "$ctl" query "$work/rec" "$query"
+	answer query_selected "$ctl" query "$work/rec" "select count(*) from events
+		where name = 'job' and thread = 'none' and rel_ns > 1000"
+	if type sqlite3 babeltrace2 >/dev/null 2>&1; then
+		answer sqlite_import "$ctl" query -o "$work/db" "$work/rec" \
+			'select time_ns, tid, name, thread from events'
+		answer sqlite_sum sqlite3 "$work/db" "${query/events/result}"
+		answer babeltrace2_read babeltrace2 -o dummy "$work/rec"
+	fi
+	rm -r "$work"
+}
+
+[ $# -gt 0 ] || set -- emit clock codec file record merge python answers
 for group in "$@"; do
 	"bench_$group"
 done

@@ -108,9 +108,11 @@ conditions = 0
 
 
 def condition():
-    column = draw.choice(["time_ns", "rel_ns", "tick", "cpu", "tid", "name", "kind", "node"])
+    column = draw.choice(["time_ns", "rel_ns", "tick", "cpu", "tid", "name", "kind", "node",
+                          "thread"])
     operator = draw.choice(list(OPERATORS)) if column in LEADING[:3] else "="
     value = draw.choice(truth)[column]
+    value = "nobody" if value is None else value
     if column in LEADING[:3]:
         value += draw.choice([-1, 0, 0, 1])
     literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
@@ -124,7 +126,7 @@ def condition():
     if draw.random() < 0.1 and isinstance(value, str) and value.isascii():  # as NOCASE
         literal = literal.upper() + " collate nocase"
         return f"{column} {operator} {literal}", \
-            lambda e: e[column].upper() == value.upper()
+            lambda e: (e[column] or "").upper() == value.upper()
     return f"{column} {operator} {literal}", lambda e: OPERATORS[operator](e[column], value)
 
 

@@ -168,6 +168,15 @@ late=$(reads "select count(*) from events where tick >= $last")
 [ "$(tail -n 1 "$work/out" | tr -d " ")" = 1 ] || fail "the last event"
 [ "$late" -lt $((all / 4)) ] || fail "for the last event, $late of $all bytes were read"
 run 0 query "$work/long" "select count(*) from events where tick >= $last"	# none is missed
+# Packets are found in the middle of a file as by reading it from its beginning.
+parts() {	# EXPRESSION: prints the events of some parts of the time
+	run 0 query --csv "$work/long" "with parts as (select tick as f, tick + 50000 as u from tick
+		where nr % 33333 = 7) select f, count(*), min(tick), max(tick), sum(nr) from parts cross join tick
+		where $1 between f and u group by f"
+	cat "$work/out"
+}
+found=$(parts tick)
+[ "$(wc -l <<<"$found")" = 13 ] && [ "$found" = "$(parts +tick)" ] || fail "parts: $found"
 # A list of threads is one scan.
 list=$(reads "select count(*) from events where tid in (select value from json_each('[1,2,3]'))")
 [ "$list" -lt $((all * 3 / 2)) ] || fail "for a list of threads, $list bytes were read of $all"

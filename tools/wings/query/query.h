@@ -150,7 +150,7 @@ struct query_want {
 	/* -1: all; values that no event has are allowed */
 	__s64 cpu, tid;
 	/* NULL: all; regardless of case; not needed after query_scan_begin() */
-	const char *node, *name, *kind;
+	const char *node, *name, *kind, *thread;
 };
 
 /* A scan of the recording's events, below the merging reader: events in the order of the files
@@ -163,6 +163,7 @@ struct query_scan {
 	/* number + 1 of each event's definition in the table, by class and ID; 0: not wanted */
 	__u32 **numbers;
 	bool **wanted;	/* flags for want.name and want.kind, by the same; NULL: all */
+	bool *threads;	/* flags for want.thread, by ID below THREADS_MAX; NULL: all */
 	struct tsct_stream_reader *s;	/* the stream of the present event */
 	struct tsct_stream_reader *streams;	/* all that are wanted, or the present one */
 	__u32 nr;

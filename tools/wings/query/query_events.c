@@ -293,6 +293,7 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	case TID:
 		return equal;
 	case NODE:
+	case THREAD:
 	case NAME:
 	case KIND:
 		/* The scan ignores case, so that events are found under NOCASE, too. */
@@ -368,7 +369,7 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 {
 	const int column = plan[0] - 'a', type = sqlite3_value_type(value);
 	const char **text = column == NODE ? &want->node :
-		column == NAME ? &want->name : &want->kind;
+		column == THREAD ? &want->thread : column == NAME ? &want->name : &want->kind;
 	__s64 *number = column == CPU ? &want->cpu : &want->tid;
 
 	/* SQLite itself compares values of another type. */

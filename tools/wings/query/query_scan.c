@@ -5,8 +5,11 @@
  * before the wanted time.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/hash.h"
 #include "lib/clockpage/clock_params.h"
@@ -15,6 +18,10 @@
 #include "tools/common/output_file.h"
 
 #define POLL_EVENTS	65536	/* events between two looks at signals and the progress */
+#define THREADS_MAX	(1U << 22)	/* limit of the IDs that Linux gives to threads */
+/* Size of the parts of a file in which a packet header is searched, bytes: nearly all packets are
+ * smaller. A part without one makes a search longer, not wrong. */
+#define PART	(TSCT_PACKET_FULL + 4096)
 
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 {
@@ -73,6 +80,8 @@ static void free_wanted(struct query_scan *scan)
 		free(scan->wanted[i]);
 	free(scan->wanted);
 	scan->wanted = NULL;
+	free(scan->threads);
+	scan->threads = NULL;
 }
 
 static void free_streams(struct query_scan *scan)
@@ -97,27 +106,47 @@ void query_scan_free(struct query_scan *scan)
 
 /* ---- wanted events ----------------------------------------------------- */
 
+/* Returns true if a condition has a name that is shown as UTF-8. */
+static bool is_name(const char *wanted, const char *name)
+{
+	char clean[3 * TSCT_NODE_NAME_MAX + 1];
+
+	clean[tsct_utf8_clean(clean, name, strnlen(name, TSCT_NODE_NAME_MAX))] = '\0';
+	return !strcasecmp(wanted, clean);
+}
+
 static bool is_wanted_file(const struct query_scan *scan, __u32 location)
 {
 	const struct tsct_recording *rec = scan->q->rec;
 	const struct tsct_location *l = &rec->locations[location];
-	const char *name = tsct_recording_node_name(rec, tsct_recording_node_of(rec, l->node));
-	char clean[3 * TSCT_NODE_NAME_MAX + 1];
 
 	if (!scan->q->selection.locations[location] ||
 	    (scan->want.cpu >= 0 && scan->want.cpu != l->cpu))
 		return false;
-	if (!scan->node)
-		return true;
-	/* The query has the name as the table shows it. */
-	clean[tsct_utf8_clean(clean, name, strnlen(name, TSCT_NODE_NAME_MAX))] = '\0';
-	return !strcasecmp(scan->node, clean);
+	return !scan->node || is_name(scan->node, tsct_recording_node_name(rec,
+		tsct_recording_node_of(rec, l->node)));
 }
 
 static bool is_wanted_type(const struct query_want *want, const struct tsct_event_def *def)
 {
 	return (!want->name || !strcasecmp(want->name, def->name)) &&
 		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
+}
+
+/* Makes scan->threads, if the scan is for a thread's name: of all that ever had it. */
+static int want_threads(struct query_scan *scan)
+{
+	const struct tsct_identity *all;
+	const struct tsct_identity_thread *t;
+
+	if (!scan->want.thread)
+		return 0;
+	all = query_identity(scan->q);
+	scan->threads = calloc(THREADS_MAX, sizeof(*scan->threads));
+	for (t = all->threads; scan->threads && t < all->threads + all->nr_threads; t++)
+		if (t->state.tid < THREADS_MAX && is_name(scan->want.thread, t->name))
+			scan->threads[t->state.tid] = true;
+	return scan->threads ? 0 : -ENOMEM;
 }
 
 /* Makes scan->wanted, if the scan is for some names or kinds only. */
@@ -145,28 +174,75 @@ static int want_types(struct query_scan *scan)
 
 /* ---- files ------------------------------------------------------------- */
 
-/*
- * Passes over the packets that end before the wanted time, by their headers. The events in
- * them are not known, so the reader cannot compare the file's events with the recorder's count.
- */
-static void seek(struct query_scan *scan, struct tsct_stream_reader *s)
+/* Reads the header at the offset @at. Returns false if there is no packet that ends before the
+ * wanted time; else s->next is the offset of the next one. */
+static bool ends_before(const struct query_scan *scan, struct tsct_stream_reader *s, __u64 at)
 {
 	struct tsct_stream_reader_dir quiet = scan->dir;
-	__u64 next, last;
+	const struct tsct_stream_reader before = *s;
 
 	quiet.report = NULL;
-	for (;;) {
-		next = s->next;
-		last = s->last;
-		if (!tsct_stream_reader_skip(&quiet, s) ||
-		    s->head.end << s->up >> s->down >= scan->want.from)
-			break;
-		s->packets++;
-		s->events = scan->q->rec->streams[s->class].counts[s->location].events;
+	s->next = at;
+	if (tsct_stream_reader_skip(&quiet, s) &&
+	    s->head.end << s->up >> s->down < scan->want.from) {
+		s->packets = s->head.seq + 1;
+		return true;
 	}
-	s->next = next;
-	s->last = last;
-	s->spoiled = false;
+	*s = before;
+	return false;
+}
+
+/* Passes over the packets up to the first one in @part that ends before the wanted time, and that
+ * a packet follows, so that a payload is not taken for one. Returns false if there is none. */
+static bool skip_to(const struct query_scan *scan, struct tsct_stream_reader *s, int fd, __u64 from,
+		    __u8 part[PART])
+{
+	struct tsct_packet head = { .magic = TSCT_CTF_MAGIC };
+	const size_t key = offsetof(struct tsct_packet, uuid) + sizeof(head.uuid);
+	const struct tsct_stream_reader before = *s;
+	const ssize_t got = pread(fd, part, PART, (off_t)from);
+	const __u8 *at = part;
+
+	memcpy(head.uuid, scan->q->rec->uuid, sizeof(head.uuid));
+	while (got > 0 && (at = memmem(at, (size_t)(part + got - at), &head, key))) {
+		if (ends_before(scan, s, from + (__u64)(at - part))) {
+			from = s->next;
+			if (pread(fd, part, key, (off_t)from) == (ssize_t)key &&
+			    !memcmp(part, &head, key))
+				return true;
+			*s = before;
+			return false;
+		}
+		at++;
+	}
+	return false;
+}
+
+/*
+ * Passes over the packets that end before the wanted time, by a binary search in the file. The
+ * events in them are not known, so the reader cannot compare the file's events with the recorder's
+ * count.
+ */
+static void seek(const struct query_scan *scan, struct tsct_stream_reader *s)
+{
+	const int fd = openat(scan->dir.dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	__u8 *part = malloc(PART);
+	__u64 to, middle;
+	struct stat st;
+
+	to = fd >= 0 && part && !fstat(fd, &st) && S_ISREG(st.st_mode) ? (__u64)st.st_size : 0;
+	while (s->next + PART < to) {
+		middle = s->next + (to - s->next) / 2;
+		if (!skip_to(scan, s, fd, middle, part))
+			to = middle;
+	}
+	while (ends_before(scan, s, s->next))
+		;
+	if (s->packets)
+		s->events = scan->q->rec->streams[s->class].counts[s->location].events;
+	free(part);
+	if (fd >= 0)
+		close(fd);
 }
 
 static void open_file(struct query_scan *scan, struct tsct_stream_reader *s, __u32 class,
@@ -217,6 +293,7 @@ static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 		if (!scan->numbers[s->class][s->id - TSCT_ID_FIRST] || s->event.tick < want->from ||
 		    (want->tid >= 0 && want->tid != s->event.tid) ||
 		    (scan->wanted && !scan->wanted[s->class][s->id - TSCT_ID_FIRST]) ||
+		    (scan->threads && s->event.tid < THREADS_MAX && !scan->threads[s->event.tid]) ||
 		    (threads->nr && !tsct_filter_in(threads, s->event.tid)) ||
 		    (where && !tsct_where_has_thread(where, s->event.node, s->event.tid,
 						     s->event.tick)))
@@ -283,7 +360,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	scan->read = scan->passed_bytes = 0;
 	scan->class = scan->location = 0;
 	scan->first = !scan->q->scans++;
-	err = want_types(scan);
+	err = want_types(scan) ?: want_threads(scan);
 	if (err)
 		return err;
 	/* SQLite keeps the texts until then only. */
@@ -291,7 +368,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	scan->node = want->node ? strdup(want->node) : NULL;
 	if (want->node && !scan->node)
 		return -ENOMEM;
-	scan->want.node = scan->want.name = scan->want.kind = NULL;
+	scan->want.node = scan->want.name = scan->want.kind = scan->want.thread = NULL;
 	if (want->ordered)
 		return begin_ordered(scan);
 	scan->streams = calloc(1, sizeof(*scan->streams));
