@@ -81,10 +81,9 @@ static void want(unsigned int thread, unsigned int at, int why)
 static void begin(unsigned int thread, const char *name, __u64 n, __u64 len)
 {
 	struct open *o = &threads[thread].open[threads[thread].nr++];
-	unsigned int i;
 
 	*o = (struct open) { .name = name, .begin = now, .n = n, .len = len };
-	for (i = 0; i + 1 < threads[thread].nr; i++)
+	for (unsigned int i = 0; i + 1 < threads[thread].nr; i++)
 		if (threads[thread].open[i].depth >= o->depth)
 			o->depth = threads[thread].open[i].depth + 1;
 }
@@ -226,11 +225,10 @@ LOOP_TEST(test_random_spans, 0, 10)
 {
 	struct tsct_export x = { .recording = dir_name, .closed = note_span };
 	char why[256];
-	unsigned int i;
 
-	for (i = 0; i < STEPS; i++)
+	for (unsigned int i = 0; i < STEPS; i++)
 		step(any(THREADS), i + CALLS);
-	for (i = 0; i < THREADS; i++)
+	for (unsigned int i = 0; i < THREADS; i++)
 		while (threads[i].nr)
 			want(i, 0, TSCT_SPAN_OPEN);
 	rec.end = now;
@@ -241,7 +239,7 @@ LOOP_TEST(test_random_spans, 0, 10)
 	ck_assert_uint_eq(nr_found, nr_wanted);
 	qsort(wanted, nr_wanted, TEXT, by_text);
 	qsort(found, nr_found, TEXT, by_text);
-	for (i = 0; i < nr_found; i++)
+	for (unsigned int i = 0; i < nr_found; i++)
 		ck_assert_str_eq(found[i], wanted[i]);
 	ck_assert_uint_gt(x.ambiguous, 0);
 	tsct_trace_close(x.trace);

@@ -95,9 +95,8 @@ TEST(test_precedence)
 TEST(test_steps)
 {
 	struct disruption now;
-	__s64 ns;
 
-	for (ns = -3000; ns <= 3000; ns += 100) {
+	for (__s64 ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
 		set_by(&now, ns);
 		ck_assert_uint_eq(disruption_compare(&quiet, &now),
