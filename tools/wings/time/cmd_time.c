@@ -144,7 +144,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	ret->digits = -1;
 	if (o->clock == TSCT_HISTORY_TSC) {
 		errno = 0;
-		ret->lo = ret->hi = strtoull(at, &end, 0);
+		ret->lo = ret->hi = strtoull(at, &end, at[0] == '0' && (at[1] | 32) == 'x' ? 16 : 10);
 		return errno || negative || isalnum((unsigned char)*end) ? NULL : end;
 	}
 	for (; isdigit((unsigned char)*at); at++)
