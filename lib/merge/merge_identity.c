@@ -489,7 +489,7 @@ static void mark_contradictions(struct tsct_merge *m)
 	}
 }
 
-/* Sets @why to the reason if recordings of one boot contradict each other; else leaves it. */
+/* Sets @why to the reason if recordings of one boot contradict each other; else keeps @why. */
 void merge_check_boots(const struct tsct_merge *m, char *why, size_t size)
 {
 	const struct tsct_blob *list = &m->list[MERGE_LINES];
@@ -515,7 +515,7 @@ struct machines {
 	const struct straight_clock *line, *end_of_lines;
 };
 
-/* Orders nodes by boot and host, then by what tells apart several nodes of one boot. */
+/* Orders nodes by boot and host, then by id and source, which distinguish nodes of one boot. */
 static int by_machine(const void *a, const void *b, void *holders)
 {
 	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;

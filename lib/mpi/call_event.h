@@ -24,7 +24,7 @@
 
 /* ---- communicators (communicator.c) -------------------------------------- */
 
-/* Values of rank fields in events that are not ranks */
+/* Values in rank fields of events that are not a rank */
 #define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL; no root; not in MPI_COMM_WORLD */
 #define TSCT_MPI_IS_ROOT	(-3)	/* MPI_ROOT */
 
