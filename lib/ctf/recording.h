@@ -487,7 +487,7 @@ struct tsct_recording {
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
 	/* ticks from the end that the metadata states to `end`: 0, except in an incomplete
-	 * recording that was read: its `end` is that of its last packet */
+	 * recording that was read: its `end` is its last packet's end */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;

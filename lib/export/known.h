@@ -60,7 +60,7 @@ struct tsct_known {
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;
-	__u64 *blind_until;		/* the same, of switches, by location */
+	__u64 *blind_until;		/* likewise for switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
 
@@ -85,7 +85,7 @@ void tsct_known_free(struct tsct_known *known);
  *
  * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
- * loss->over is set, those that its recorder recorded.
+ * loss->over is set, only those that its recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 

@@ -249,7 +249,7 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* The recordings that end last, of those of this channel that were compared so far.
+	/* Of this channel's recordings that were compared so far, those that end last.
 	 * latest[0]: of nodes without a node id from tsctraced; latest[1]: of nodes with a
 	 * node id */
 	struct latest latest[2];
