@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. Sends
+ * Readiness of readers of kernel channels: the poll() condition, and waking of sleepers. Sends
  * news of lost events, too.
  */
 #include <linux/compiler.h>
