@@ -42,8 +42,6 @@ libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libsqlite3-dev       | sqlite3.pc          | SQL over recordings
 libbabeltrace2-dev   | babeltrace2.pc      | CTF traces of other tracers
-libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
-protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
@@ -76,6 +74,7 @@ python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the sam
 python3-six          | /usr/lib/python3/dist-packages/six.py | what python3-otf2 forgets to ask for
 lttng-tools          | lttng               | another tracer: its sessions
 liblttng-ust-dev     | lttng-ust.pc        | ... and its events
+systemd              | /usr/lib/systemd/systemd-journald | entries of journald
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same

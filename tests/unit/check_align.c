@@ -9,6 +9,7 @@
 
 #include "tools/wings/align/align_clock.c"
 #include "tools/wings/align/align_input.c"
+#include "tools/wings/align/align_made.c"
 #include "tools/wings/align/align_range.c"
 #include "tools/wings/align/align_scan.c"
 #include "tools/wings/align/align_scan_proto.c"
@@ -34,6 +35,12 @@ const char *node_history_reason(int err)
 	return strerror(-err);
 }
 
+bool node_history_parse_boot(const char *text, __u8 ret[16])
+{
+	memset(ret, *text, 16);
+	return strlen(text) == 32;
+}
+
 /* ---- ranges ---------------------------------------------------------------- */
 
 #define SPACE	400	/* times of the model, in units of UNIT */
@@ -43,14 +50,13 @@ RANDOM_TEST(test_ranges, 8)
 {
 	struct align_ranges r = { 0 };
 	bool has[SPACE] = { 0 };
-	int i, k;
 	__u32 at;
 
-	for (i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i++) {
 		const int lo = (int)any(SPACE), hi = (int)any(8) ? lo : lo + (int)any((__u64)(SPACE - lo));
 
 		ck_assert_int_eq(align_ranges_add(&r, lo * UNIT, hi * UNIT), 0);
-		for (k = lo; k <= hi; k++)
+		for (int k = lo; k <= hi; k++)
 			has[k] = true;
 		ck_assert_uint_le(r.nr, ALIGN_RANGES);
 		for (at = 0; at < r.nr; at++) {
@@ -59,7 +65,7 @@ RANDOM_TEST(test_ranges, 8)
 			/* Ranges begin and end at a time that was added. */
 			ck_assert(has[r.all[at].lo / UNIT] && has[r.all[at].hi / UNIT]);
 		}
-		for (k = 0; k < SPACE; k++) {
+		for (int k = 0; k < SPACE; k++) {
 			for (at = 0; at < r.nr; at++)
 				if (r.all[at].lo <= k * UNIT && k * UNIT <= r.all[at].hi)
 					break;
@@ -72,9 +78,8 @@ RANDOM_TEST(test_ranges, 8)
 TEST(test_many_ranges)
 {
 	struct align_ranges r = { 0 };
-	int i;
 
-	for (i = 0; i < 20000; i++)
+	for (int i = 0; i < 20000; i++)
 		ck_assert_int_eq(align_ranges_add(&r, i * 1000000000LL, i * 1000000000LL + 5), 0);
 	ck_assert_uint_le(r.nr, ALIGN_RANGES);
 	ck_assert_int_eq(r.all[0].lo, 0);
@@ -113,13 +118,18 @@ static const char fuchsia[] =
 	"\x10\x00\x04\x46\x78\x54\x16\x00" "\x21\0\0\0\0\0\0\0\x00\xca\x9a\x3b\0\0\0\0"
 	"\x54\0\x04\0\0\0\x01\x80\x05\x01\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0x\0\0\0\0\0\0\0";
 
+static const char journal[] =
+	"{\"_PID\":\"7\",\"MESSAGE\":[104,105,-1],\"_COMM\":null,\"__MONOTONIC_TIMESTAMP\":\"12345\","
+	"\"_BOOT_ID\":\"0123456789abcdef0123456789abcdef\",\"_EXE\":[\"a\",\"b\"]}\n"
+	"{\"_BOOT_ID\":\"0123456789abcdef0123456789abcdef\",\"__MONOTONIC_TIMESTAMP\":\"1\"}\n";
+
 static const struct {
 	const char *bytes;
 	size_t len;
 } seeds[] = {
 	{ perfetto, sizeof(perfetto) - 1 }, { json, sizeof(json) - 1 },
 	{ script, sizeof(script) - 1 }, { ftrace, sizeof(ftrace) - 1 },
-	{ fuchsia, sizeof(fuchsia) - 1 },
+	{ fuchsia, sizeof(fuchsia) - 1 }, { journal, sizeof(journal) - 1 },
 };
 
 static int scan(const char *bytes, size_t len, struct align_input *in)
@@ -139,23 +149,25 @@ static int scan(const char *bytes, size_t len, struct align_input *in)
 
 static void check_ranges(struct align_input *in)
 {
-	__u32 i;
-
 	ck_assert_uint_le(in->ranges.nr, ALIGN_RANGES);
-	for (i = 0; i < in->ranges.nr; i++)
+	for (__u32 i = 0; i < in->ranges.nr; i++)
 		ck_assert(in->ranges.all[i].lo <= in->ranges.all[i].hi &&
 			  (!i || in->ranges.all[i - 1].lo < in->ranges.all[i].lo));
 	free(in->ranges.all);
+	if (in->made)
+		fclose(in->made);
 }
 
 LOOP_TEST(test_seeds, 0, ROWS(seeds))
 {
 	static const enum align_kind kinds[] = {
 		ALIGN_PERFETTO, ALIGN_JSON, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_FUCHSIA,
+		ALIGN_JOURNAL,
 	};
 	struct align_input in = { .clock = ALIGN_UNNAMED };
 
-	if (kinds[_i] != ALIGN_PERFETTO && kinds[_i] != ALIGN_JSON) {
+	if (kinds[_i] != ALIGN_PERFETTO && kinds[_i] != ALIGN_JSON &&
+	    kinds[_i] != ALIGN_JOURNAL) {
 		in.clock = TSCT_HISTORY_BOOTTIME;
 		in.clock_given = true;
 	}
@@ -168,15 +180,14 @@ LOOP_TEST(test_seeds, 0, ROWS(seeds))
 LOOP_TEST(test_hostile, 0, ROWS(seeds))
 {
 	const size_t size = seeds[_i].len;
-	int round, k;
 
-	for (round = 0; round < unit_repeats(3000); round++) {
+	for (int round = 0; round < unit_repeats(3000); round++) {
 		struct align_input in = { .clock = ALIGN_UNNAMED };
 		char *bytes = malloc(size);
 		size_t len = any(8) ? size : any(size);
 
 		memcpy(bytes, seeds[_i].bytes, size);
-		for (k = (int)any(5); k >= 0; k--) {
+		for (int k = (int)any(5); k >= 0; k--) {
 			const size_t at = any(size);
 			const size_t part = any(20) < size - at ? any(20) : 0, from = any(size);
 

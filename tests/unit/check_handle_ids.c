@@ -147,9 +147,8 @@ TEST(test_target_lost)
 
 static struct tsct_event_def wild;
 
-static int reply_wildly(struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int reply_wildly(struct tsct_channel *, unsigned int cmd, void *arg)
 {
-	(void)channel;
 	if (cmd == TSCT_IOC_DEFINE)
 		memcpy(arg, &wild, sizeof(wild));
 	return 0;
@@ -183,11 +182,10 @@ LOOP_TEST(test_reply_differs, 0, 5)
 static int nr_replies;
 
 /* Replies with the next id, until 16 bits have no more. */
-static int reply_in_order(struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int reply_in_order(struct tsct_channel *, unsigned int cmd, void *arg)
 {
 	struct tsct_event_def *def = arg;
 
-	(void)channel;
 	if (cmd != TSCT_IOC_DEFINE)
 		return 0;
 	if (nr_replies > TSCT_ID_MAX - TSCT_ID_FIRST)
@@ -207,12 +205,11 @@ TEST(test_refused_event_has_no_id)
 	struct tsct_channel *other = open_name("b", TSCT_ROLE_WRITE);
 	int (*request)(struct tsct_channel *, unsigned int, void *) = target->request;
 	char name[16];
-	int i;
 
 	nr_replies = 0;
 	target->request = reply_in_order;
 	ck_assert_int_eq(tsct_channel_move(handle, target), 0);
-	for (i = TSCT_ID_FIRST; i <= TSCT_ID_MAX; i++) {
+	for (int i = TSCT_ID_FIRST; i <= TSCT_ID_MAX; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		ck_assert_int_eq(tsct_event_define(handle, name, TSCT_KIND_INSTANT, ""), i);
 	}
@@ -226,9 +223,8 @@ TEST(test_refused_event_has_no_id)
 	tsct_channel_close(other);
 }
 
-static void on_alarm(int number)
+static void on_alarm(int)
 {
-	(void)number;
 }
 
 /* After a request without an answer, the channel's connection stays, but is not used for the

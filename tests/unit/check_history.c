@@ -22,9 +22,8 @@ static unsigned int nr_files;
 static struct tsct_history_writer writer;
 static __u64 recorded;		/* the counter up to which lines are recorded; 0: none */
 
-static void keep(void *ctx, const struct tsct_history_record *record)
+static void keep(void *, const struct tsct_history_record *record)
 {
-	(void)ctx;
 	if (record->kind == TSCT_HISTORY_REAL)
 		recorded = record->segment.until_cycles;
 	files[nr_files - 1].bytes = realloc(files[nr_files - 1].bytes,
@@ -300,9 +299,7 @@ static void check_truths(struct tsct_history *h)
 
 static void show_sums(void)
 {
-	unsigned int clock;
-
-	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
+	for (unsigned int clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
 		printf("%s: %u values, %u known, %u several, %u wrong, mean width %lld ns\n",
 		       clock_names[clock], sums[clock].asked, sums[clock].known,
 		       sums[clock].several, sums[clock].wrong,
@@ -324,7 +321,6 @@ static void run(int i, unsigned int ticks, unsigned int rare)
 RANDOM_TEST(test_true_times, 24)
 {
 	struct tsct_history *h;
-	unsigned int clock;
 
 	restarts = _i % 2;
 	run(_i, 600, 40);
@@ -332,7 +328,7 @@ RANDOM_TEST(test_true_times, 24)
 	check_truths(h);
 	show_sums();
 	fflush(stdout);
-	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
+	for (unsigned int clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
 		ck_assert_uint_eq(sums[clock].wrong, 0);
 		/* The rest is what disruptions, restarts and open ends hide. Of the clocks that do
 		 * not follow the counter or CLOCK_REALTIME, that may be nearly all. */
@@ -490,6 +486,25 @@ TEST(test_extrapolation)
 	tsct_history_free(h);
 }
 
+/* What is written again at the end, without a sample in between, is no better known than before. */
+TEST(test_utc_at_end)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i;
+
+	begin(0);
+	for (i = 0; i < 60; i++)
+		wait_tick();
+	tsct_history_flush(&writer, &world.file);
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, sim_counter(&sim),
+					      sim_counter(&sim), found, &nr), 0);
+	ck_assert_uint_eq(found->utc_error_ns, ~0ULL);
+	tsct_history_free(h);
+}
+
 /* ---- files ---------------------------------------------------------------- */
 
 static char state_dir[64];
@@ -548,13 +563,12 @@ TEST(test_starts)
 	struct tsct_history *history;
 	struct history *h = NULL;
 	off_t bytes = 0, before;
-	unsigned int i, life_nr;
 
 	begin(0);
-	for (life_nr = 1; life_nr <= 3; life_nr++) {
+	for (unsigned int life_nr = 1; life_nr <= 3; life_nr++) {
 		h = history_open(state_dir);
 		ck_assert_ptr_nonnull(h);
-		for (i = 0; i < 40; i++) {
+		for (unsigned int i = 0; i < 40; i++) {
 			wait_tick();
 			history_feed(h, &timekeeper, &world.file, 1);
 		}
@@ -571,7 +585,7 @@ TEST(test_starts)
 	ck_assert_uint_eq(found.files, 3);
 	ck_assert_uint_eq(found.damaged_records + found.foreign_files, 0);
 	check_truths(history);
-	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+	for (unsigned int i = 0; i < TSCT_HISTORY_CLOCKS; i++)
 		if (i != TSCT_HISTORY_CLUSTER_TIME) {
 			ck_assert_uint_eq(sums[i].wrong, 0);
 			ck_assert_uint_gt(sums[i].known, sums[i].asked * 3 / 4);
@@ -583,21 +597,31 @@ TEST(test_starts)
 	ck_assert_str_eq(logged + strlen(logged), "");
 }
 
-/* A day of four times as many records as are usual: the oldest files go. */
+/* A day of four times as many records as are usual: the oldest files go, whatever the clock said
+ * when they were written. That another boot's file is of years ago removes nothing. */
 TEST(test_size)
 {
+	static const struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
 	struct history *h = history_open(state_dir);
 	struct tsct_history_record record = { .status = 1 };
+	char path[sizeof(h->dir) + 64];
 	unsigned int i, nr;
 	off_t bytes;
 
 	begin(0);
+	ck_assert_int_eq(mkdir(h->dir, 0755), 0);
+	snprintf(path, sizeof(path), "%s/%032x.%06u", h->dir, 1, 41);
+	ck_assert_int_ge(open(path, O_WRONLY | O_CREAT, 0600), 0);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+	history_feed(h, &timekeeper, &world.file, 1);
+	ck_assert_int_eq(access(path, F_OK), 0);
 	for (i = 0; i < 150000; i++) {
 		if (h->fd < 0 || h->size >= FILE_BYTES)
 			history_feed(h, &timekeeper, &world.file, 1);
 		tsct_history_seal(&record, TSCT_HISTORY_LIVE, i);
 		put(h, &record);
 	}
+	ck_assert_int_ne(access(path, F_OK), 0);
 	nr = count_files(h->dir, &bytes);
 	ck_assert_uint_le(nr, 4);
 	ck_assert_uint_ge(nr, 3);
@@ -616,18 +640,17 @@ TEST(test_foreign_files)
 	struct tsct_history_found found;
 	struct tsct_history_record header;
 	char path[sizeof(h->dir) + 64];
-	unsigned int i;
 	int fd;
 
 	begin(0);
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		wait_tick();
 		history_feed(h, &timekeeper, &world.file, 1);
 	}
 	history_close(h);
 	h = history_open(state_dir);
 	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, 1);
-	for (i = 0; i < ROWS(reasons); i++) {
+	for (unsigned int i = 0; i < ROWS(reasons); i++) {
 		fd = open(path, O_RDWR);
 		ck_assert_int_ge(fd, 0);
 		ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
@@ -673,7 +696,7 @@ TEST(test_unwritable)
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(unlink(h->dir), 0);
 	history_feed(h, &timekeeper, &world.file, 1);
-	ck_assert(was_logged("is written again"));
+	ck_assert(was_logged("works again"));
 	close(fd);
 	history_close(h);
 }

@@ -2,13 +2,13 @@
 /* trace-ctl align: other tools' traces on one timeline, in an archive for Perfetto */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "align.h"
 #include "lib/base/array.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/base/text.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -19,9 +19,8 @@
 enum { KEY_CLOCK = 256, KEY_NODE, KEY_TIMELINE };
 
 static const char *const clock_names[] = {
-	"realtime", "monotonic", "raw", "boottime", "auto", NULL
+	"realtime", "monotonic", "raw", "boottime", "tsc", "auto", NULL
 };
-static const char *const timeline_names[] = { "realtime", "utc", "cluster", "auto", NULL };
 
 struct align_options {
 	const char *output;
@@ -38,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "node", KEY_NODE, "NAME=DIR[,BOOT]", 0, "a node: its name, the state directory of its"
 	  " daemon or a copy of it, and the boot, if DIR has several", 0 },
 	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, where they do not name it:"
-	  " monotonic, boottime, raw, realtime; auto: as the file says (default)", 0 },
+	  " monotonic, boottime, raw, realtime, tsc; auto: as the file says (default)", 0 },
 	{ "timeline", KEY_TIMELINE, "TIME", 0, "realtime (CLOCK_REALTIME of the only node), utc or"
 	  " cluster (default: realtime for one node, else cluster if all have it, else utc)", 0 },
 	{ "force", OPTION_FLAG(struct align_options, force), NULL, 0,
@@ -105,7 +104,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const enum tsct_history_clock clocks[] = {
 		TSCT_HISTORY_REALTIME, TSCT_HISTORY_MONOTONIC, TSCT_HISTORY_MONOTONIC_RAW,
-		TSCT_HISTORY_BOOTTIME, ALIGN_UNNAMED,
+		TSCT_HISTORY_BOOTTIME, TSCT_HISTORY_TSC, ALIGN_UNNAMED,
 	};
 	struct align_options *o = state->input;
 
@@ -117,20 +116,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_node(state, o, arg);
 		return 0;
 	case KEY_CLOCK:
-		o->clock = clocks[option_choice(state, "--clock", arg, clock_names, 5,
-						"monotonic, boottime, raw, realtime or auto")];
+		o->clock = clocks[option_choice(state, "--clock", arg, clock_names, 6,
+						"monotonic, boottime, raw, realtime, tsc or auto")];
 		return 0;
 	case KEY_TIMELINE:
 		o->timeline = (enum align_timeline)option_choice(state, "--timeline", arg,
-			timeline_names, 4, "realtime, utc, cluster or auto");
+			align_timelines, 4, "realtime, utc, cluster or auto");
 		return 0;
 	case ARGP_KEY_ARG:
 		parse_input(state, o, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->archive.nr_inputs)
-			argp_error(state, "no file; give traces of Perfetto, perf script, ftrace, "
-				   "Chrome or Kineto (JSON), or Fuchsia");
+			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome or "
+				   "Kineto (JSON), Fuchsia or journalctl -o json");
 		if (!o->output)
 			argp_error(state, "no archive; give -o FILE.tar");
 		return 0;
@@ -151,26 +150,13 @@ static const struct argp argp = {
 
 /* ---- nodes ---------------------------------------------------------------- */
 
-static void read_line_of(const char *path, char *text, size_t size)
-{
-	FILE *file = fopen(path, "re");
-
-	*text = '\0';
-	if (!file)
-		return;
-	if (fgets(text, (int)size, file))
-		text[strcspn(text, "\n")] = '\0';
-	fclose(file);
-}
-
 static bool is_this_host(const char *name)
 {
 	char text[128];
 
-	if (!gethostname(text, sizeof(text)) && !strcmp(text, name))
-		return true;
-	read_line_of("/etc/machine-id", text, sizeof(text));
-	return *text && !strcmp(text, name);
+	return (!gethostname(text, sizeof(text)) && !strcmp(text, name)) ||
+		(tsct_sysfs_read_line("/etc/machine-id", text, sizeof(text)) > 0 &&
+		 !strcmp(text, name));
 }
 
 /* Returns the node of a name, boot id, machine id or host name; NULL: none, or out of memory. */
@@ -240,7 +226,7 @@ static bool open_node(struct align_node *node)
 	return true;
 }
 
-/* Finds the node of a trace. */
+/* Finds the node of a trace: by the name that was given, or the boot that the trace states. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
 	const char *name = in->node_name;
@@ -252,25 +238,24 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 		if (!node)
 			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 		index = (__u32)(node - a->nodes);
+	} else if (in->has_boot) {
+		while (index < a->nr_nodes - 1 && !(open_node(&a->nodes[index]) &&
+						    !memcmp(a->nodes[index].boot, in->boot, 16)))
+			index++;
 	} else if (a->nr_nodes != 1) {
 		return align_refuse(in, "of which node? give FILE@NODE");
 	}
 	/* An index: the array of nodes may move. */
 	in->node = &a->nodes[index];
-	return open_node(in->node) ? 0 :
-		align_refuse(in, "the history of node %s cannot be read", in->node->name);
+	if (!open_node(in->node))
+		return align_refuse(in, "the history of node %s cannot be read", in->node->name);
+	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
+		return align_refuse(in, "is of another boot than node %s; give --node NAME=DIR,BOOT "
+				    "of that boot", in->node->name);
+	return 0;
 }
 
 /* ---- traces --------------------------------------------------------------- */
-
-static const char *clock_name(enum tsct_history_clock clock)
-{
-	static const char *const names[] = {
-		"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME",
-	};
-
-	return names[clock];
-}
 
 /* Checks that all times of a trace can be converted to the timeline. Returns 0 or an error of
  * align_convert() */
@@ -284,10 +269,18 @@ static int check_trace(const struct align_input *in, struct align_axis *axis, __
 	return err;
 }
 
+static void drop_made(struct align_input *in)
+{
+	if (in->made)
+		fclose(in->made);
+	in->made = NULL;
+}
+
 /* Leaves a trace out. Returns the exit status that follows. */
 static int leave_out(const struct align_options *o, struct align_input *in)
 {
 	in->left_out = true;
+	drop_made(in);
 	free(in->ranges.all);
 	in->ranges.all = NULL;
 	in->ranges.nr = 0;
@@ -311,7 +304,7 @@ static int read_traces(struct align_options *o)
 		if (in->node_name || a->nr_nodes == 1)
 			err = choose_node(a, in);
 		err = err ?: align_scan(in);
-		if (!err && !in->node && !in->on_cluster)
+		if (!err && (in->has_boot || !in->node) && !in->on_cluster)
 			err = choose_node(a, in);
 		if (err)
 			ret = leave_out(o, in);
@@ -377,7 +370,7 @@ static int relate_traces(struct align_options *o)
 		err = check_trace(in, &a->axis, &at);
 		if (err) {
 			*tsct_digits_signed(text, at) = '\0';
-			align_refuse(in, "%s of node %s at %s ns: %s", clock_name(in->clock),
+			align_refuse(in, "%s of node %s at %s ns: %s", align_clock_names[in->clock],
 				     in->node->name, text, align_reason(err));
 			ret = leave_out(o, in);
 			continue;
@@ -409,6 +402,9 @@ static int relate_traces(struct align_options *o)
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
 
+		if (in->node && !in->left_out && in->clock == TSCT_HISTORY_TSC &&
+		    align_make_times(in, &a->axis))
+			ret = leave_out(o, in);
 		for (k = 0; in->node && !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
 							&in->ranges.all[k]) +
@@ -433,12 +429,12 @@ static int print_table(const struct align_options *o)
 		"CLOCK_REALTIME", "UTC", "the cluster's time",
 	};
 	const struct align_archive *a = &o->archive;
-	json_t *all = json_object(), *files = json_array();
+	json_t *files = json_array();
 	__u32 i;
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		const struct align_input *in = &a->inputs[i];
-		json_t *file = json_object();
+		json_t *file;
 
 		if (!o->json && !in->left_out) {
 			tsct_text_print_escaped(stdout, in->path, strlen(in->path), "");
@@ -447,29 +443,25 @@ static int print_table(const struct align_options *o)
 				tsct_text_print_escaped(stdout, in->node->name,
 							strlen(in->node->name), "");
 			}
-			printf("%s %s, within %" PRIu64 " ns of %s\n", in->node ? "," : ":",
-			       in->node ? clock_name(in->clock) : "several nodes",
-			       (uint64_t)in->bound_ns, timelines[a->axis.kind]);
+			printf("%s %s, within %llu ns of %s\n", in->node ? "," : ":",
+			       in->node ? align_clock_names[in->clock] : "several nodes",
+			       in->bound_ns, timelines[a->axis.kind]);
 		}
-		json_object_set_new(file, "file", ctl_json_text(in->path));
-		json_object_set_new(file, "left_out", json_boolean(in->left_out));
-		if (!in->left_out) {
-			json_object_set_new(file, "member", json_string(in->member));
-			json_object_set_new(file, "node", in->node ? ctl_json_text(in->node->name) :
-					    json_null());
-			json_object_set_new(file, "clock", json_string(clock_name(in->clock)));
-			json_object_set_new(file, "bound_ns", ctl_json_error(in->bound_ns));
-			json_object_set_new(file, "begin_ns", json_integer(in->ranges.all[0].lo));
-			json_object_set_new(file, "end_ns",
-					    json_integer(in->ranges.all[in->ranges.nr - 1].hi));
-		}
+		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path), "left_out", in->left_out);
+		if (!in->left_out)
+			json_object_update_new(file, json_pack("{s:s, s:o, s:b, s:s, s:o, s:I, s:I}",
+				"member", in->member,
+				"node", in->node ? ctl_json_text(in->node->name) : json_null(),
+				"converted", !!in->made, "clock", align_clock_names[in->clock],
+				"bound_ns", ctl_json_error(in->bound_ns),
+				"begin_ns", (json_int_t)in->ranges.all[0].lo,
+				"end_ns", (json_int_t)in->ranges.all[in->ranges.nr - 1].hi));
 		json_array_append_new(files, file);
 	}
-	json_object_set_new(all, "timeline", json_string(timeline_names[a->axis.kind]));
-	json_object_set_new(all, "files", files);
 	if (o->json)
-		return ctl_json_print(all);
-	json_decref(all);
+		return ctl_json_print(json_pack("{s:s, s:o}", "timeline",
+						align_timelines[a->axis.kind], "files", files));
+	json_decref(files);
 	return fflush(stdout) || ferror(stdout) ?
 		ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno)) : EXIT_DONE;
 }
@@ -488,8 +480,10 @@ static void drop_archive(struct align_archive *a)
 		tsct_history_free(a->nodes[i].history);
 		free(a->nodes[i].name);
 	}
-	for (i = 0; i < a->nr_inputs; i++)
+	for (i = 0; i < a->nr_inputs; i++) {
+		drop_made(&a->inputs[i]);
 		free(a->inputs[i].ranges.all);
+	}
 	free(a->nodes);
 	free(a->inputs);
 }

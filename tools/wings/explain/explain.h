@@ -85,8 +85,8 @@ struct path_states {
 /* Returns true if the states from tick @from to @until are needed. */
 bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
-/* Add a state; or that a thread, if it waited for a CPU, waited for that at @location until @tick, in
- * the order of time. time->thread outlives @states. Returns 0 or -ENOMEM. */
+/* Add a state; or that a thread that waited for a CPU waited until @tick for that at @location. Both
+ * in the order of time; time->thread must outlive @states. Return 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
@@ -130,7 +130,7 @@ struct arrivals {
 
 struct explain_job;
 
-/* Return 0 or -errno; to be freed also after an error. */
+/* Returns 0 or -errno; the arrivals must be freed even after an error. */
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 

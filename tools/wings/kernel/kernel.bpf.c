@@ -546,7 +546,7 @@ static __always_inline struct held_call *answerable_call(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const bool filtered = bpf_core_field_exists(task->seccomp.mode) && task->seccomp.mode;
 
-	if (task->ptrace && !any_traced)	/* no store at each call: all CPUs read it */
+	if (task->ptrace && !any_traced)	/* stored only once, as all CPUs read it */
 		any_traced = true;
 	if (!task->ptrace && !filtered)
 		return any_traced ? bpf_task_storage_get(&held_calls, task, NULL, 0) : NULL;
