@@ -38,12 +38,12 @@ typedef Pft__TracePacket packet;
 typedef Pft__DebugAnnotation annotation;
 typedef Pft__InternedName name;
 
-/* The thread that runs on a CPU, as the file says; of a location */
+/* The thread that runs on the CPU of a location, as the file shows it */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */
 	__u32 tid;
 	char name[TSCT_THREAD_NAME_MAX];
-	__u64 blind;		/* end of the last loss of switches that the file has, tick */
+	__u64 blind;		/* end of the last loss of switches that was written, tick */
 };
 
 struct perfetto {
@@ -65,7 +65,7 @@ struct perfetto {
 	name *field_names[TSCT_FIELDS_MAX];
 };
 
-/* Short names for Perfetto's types of track events */
+/* Short names of Perfetto's types of track events */
 #define SLICE_BEGIN	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 #define SLICE_END	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_END
 #define INSTANT		PFT__TRACK_EVENT__TYPE__TYPE_INSTANT
@@ -92,16 +92,16 @@ static __u64 kind_name(const struct tsct_export *x)
 
 /* Perfetto's number of CLOCK_REALTIME, the clock of all times */
 #define CLOCK_REAL	1
-/* That of CLOCK_BOOTTIME, which events of the scheduler have: in our files it is equal */
+/* CLOCK_BOOTTIME, the clock of scheduler events; our files define it as equal to CLOCK_REALTIME */
 #define CLOCK_BOOT	6
 
-/* Stands on a CPU for the thread that runs while this is unknown. Linux has no such number. */
+/* Stands for the thread that runs on a CPU while it is unknown. Linux has no such number. */
 #define NOT_RECORDED	(1U << 30)
 #define NOT_RECORDED_NAME "not recorded"
 /* Bits of prev_state of a thread that has ended */
 #define STATE_DEAD	0x30
 
-/* State of a thread of which no more is known: Perfetto has no name for it. */
+/* State of a thread whose real state is unknown: Perfetto has no name for this one. */
 #define STATE_UNKNOWN	0x1000
 
 /* ---- packets ----------------------------------------------------------- */
@@ -672,9 +672,9 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 /*
  * Perfetto makes its tables `sched` and `thread_state` from the events of the scheduler: a thread
  * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each
- * recorded switch, and where it is unknown who runs, a switch to and from the thread NOT_RECORDED.
+ * recorded switch, and where the running thread is unknown, switches to and from NOT_RECORDED.
  *
- * Perfetto tells threads by their numbers alone, which several nodes share: then there is none.
+ * Perfetto identifies threads only by number, which is ambiguous with several nodes: writes none.
  */
 
 static int put_ftrace(struct tsct_export *x, __u32 location, Pft__FtraceEvent *event, __s64 ns)
@@ -694,8 +694,8 @@ static int put_ftrace(struct tsct_export *x, __u32 location, Pft__FtraceEvent *e
 	return put_packet(x, &one);
 }
 
-/* Writes a switch to the thread @tid. @e: the recorded event; NULL: the thread that ran before is
- * no more known to run, or this one is known to run already */
+/* Writes a switch to the thread @tid. @e: the recorded event; NULL: none was recorded: the
+ * previous thread may have stopped, or @tid runs already */
 static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 		      const char *title, const struct tsct_trace_event *e)
 {
@@ -725,7 +725,7 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 	return put_ftrace(x, location, &event, ns);
 }
 
-/* It is unknown which thread runs on a CPU from then on. */
+/* Writes that from @ns on, it is unknown which thread runs on a CPU. */
 static int put_unknown(struct tsct_export *x, __u32 location, __s64 ns)
 {
 	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
@@ -817,7 +817,7 @@ static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 	return false;
 }
 
-/* Writes what an event tells of the scheduling. */
+/* Writes the scheduling that an event shows. */
 static int put_scheduling(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const enum tsct_kernel_event kernel = x->defs[ev->def].kernel;
@@ -942,7 +942,7 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Writes an event at the end that states the losses: the format has no field for them. */
+/* Writes a last event that states the losses, as the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
