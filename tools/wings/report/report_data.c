@@ -12,8 +12,8 @@
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
-/* Above this number of nodes, the page contains only the largest error bound of each
- * node, instead of the bound over time. */
+/* Above this number of nodes, the page contains only each node's largest error
+ * bound, not the bound over time. */
 #define NODES_DETAILED	512
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
@@ -367,7 +367,7 @@ static void coarsen_strip(struct strip *s, __u32 by)
 	}
 }
 
-/* Appends strips. @most: limit of their size, bytes */
+/* Appends strips. @most: maximum size of the strips, bytes */
 static void put_strips(const struct strips *strips, struct tsct_text *to, size_t most)
 {
 	const size_t begin = to->len;
