@@ -2,7 +2,8 @@
 /*
  * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
  * trace-ctl time. A file begins at the start of the daemon, or when the one before has
- * FILE_BYTES. Files are removed when they are too old, or too large together, oldest first.
+ * FILE_BYTES. Numbers count the files of all boots: the oldest ones are removed when files are too
+ * large together. Ages are not looked at: the clock may be set to a wrong time.
  *
  * Each record is written with one write(), so a killed daemon leaves whole records, except on
  * a full disk: then what was written of the record is cut off again. Nothing is synced to the
@@ -70,25 +71,29 @@ static bool is_history(const char *name)
 	return digits && digits < 10 && !name[33 + digits];
 }
 
+/* Returns the number of a file, of whose name is_history() is true. */
+static unsigned int number_of(const char *name)
+{
+	return (unsigned int)strtoul(name + 33, NULL, 10);
+}
+
 struct old_file {
-	time_t modified;
 	off_t bytes;		/* on the disk */
 	char name[64];
 };
 
-static int by_age(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
-	const struct old_file *x = a, *y = b;
+	const unsigned int x = number_of(((const struct old_file *)a)->name);
+	const unsigned int y = number_of(((const struct old_file *)b)->name);
 
-	return x->modified != y->modified ? (x->modified > y->modified) - (x->modified < y->modified) :
-		strcmp(x->name, y->name);
+	return (x > y) - (x < y);
 }
 
-/* Removes the oldest files as long as the files are too old, or too large together. */
+/* Removes the oldest files as long as the files are too large together. */
 static void prune(const struct history *h, const char *present)
 {
 	const off_t limit = (off_t)h->days * TSCT_HISTORY_DAY_BYTES - FILE_BYTES;
-	const time_t oldest = time(NULL) - (time_t)h->days * 86400;
 	DIR *dir = opendir(h->dir);
 	struct old_file *files = NULL, file;
 	struct dirent *entry;
@@ -102,18 +107,16 @@ static void prune(const struct history *h, const char *present)
 		if (!is_history(entry->d_name) || !strcmp(entry->d_name, present) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		file = (struct old_file) {
-			.modified = st.st_mtime, .bytes = max(st.st_size, st.st_blocks * 512),
-		};
+		file.bytes = max(st.st_size, st.st_blocks * 512);
 		snprintf(file.name, sizeof(file.name), "%.63s", entry->d_name);
 		total += file.bytes;
 		if (tsct_array_add(&files, &nr, &file, sizeof(file)))
 			break;
 	}
 	if (nr)
-		qsort(files, nr, sizeof(*files), by_age);
+		qsort(files, nr, sizeof(*files), by_number);
 	/* The limit leaves room for the present file to grow. */
-	for (i = 0; i < nr && (total > limit || files[i].modified < oldest); i++) {
+	for (i = 0; i < nr && total > limit; i++) {
 		unlinkat(dirfd(dir), files[i].name, 0);
 		total -= files[i].bytes;
 	}
@@ -184,7 +187,7 @@ static int begin_file(struct history *h)
 		},
 	};
 	char path[sizeof(h->dir) + 64];
-	unsigned int nr = 0, found;
+	unsigned int nr = 0, of_boot = 0, found;
 	struct dirent *entry;
 	DIR *dir;
 	int tries, err;
@@ -196,13 +199,15 @@ static int begin_file(struct history *h)
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir)))
-		if (is_history(entry->d_name) && !strncmp(entry->d_name, h->boot, 32)) {
-			found = (unsigned int)strtoul(entry->d_name + 33, NULL, 10);
-			nr = found > nr ? found : nr;
+		if (is_history(entry->d_name)) {
+			found = number_of(entry->d_name);
+			nr = max(nr, found);
+			if (!strncmp(entry->d_name, h->boot, 32))
+				of_boot = max(of_boot, found);
 		}
 	closedir(dir);
 	/* A daemon that could not write may have left some files without a line. */
-	for (found = nr; found && nr - found < RESUME_TRIES && !h->writer.real.has_done &&
+	for (found = of_boot; found && of_boot - found < RESUME_TRIES && !h->writer.real.has_done &&
 	     !h->was_reset; found--)
 		if (resume(h, found))
 			break;

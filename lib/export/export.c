@@ -462,7 +462,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 	case TSCT_KIND_END:
 		frame = find_slice(x, ev);
 		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
-			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame, ev->e);
+			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame,
+					 TSCT_SPAN_ENDED, ev->e);
 			ev->act = TSCT_ACT_ORPHAN;
 			x->orphans++;
 			break;
@@ -547,7 +548,8 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread->events++;
 	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
-		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e) ?: err;
+		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
+				       ev->e) ?: err;
 	/* The thread of a switch goes where events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
@@ -638,7 +640,7 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
 	mark_slice(x, ev, ev->frame, false, true);
-	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, e);
+	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 
 /* Ends the spans of the thread that had the number end->tid at end->tick, for the reason @why. */
@@ -670,16 +672,26 @@ static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends the open spans of all pairs with a key, if @loss may hide the ends of these spans. */
-static int end_keyed(struct tsct_export *x, const struct tsct_loss_time *loss)
+/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: the row is no thread's */
+static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
+		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {
-	const struct tsct_trace_event e = { .tick = loss->from };
-	__u32 row;
+	const struct tsct_trace_event e = { .tick = loss->from, .node = thread ? thread->node : 0 };
+	struct tsct_export_event ev = {
+		.e = &e, .ns = time_of(x, e.tick), .node = e.node, .thread = thread,
+		.act = TSCT_ACT_CLOSE, .frame = tsct_spans_open(spans, row),
+	};
+	struct tsct_span *span;
 	int err = 0;
 
-	for (row = 0; row < x->nr_pairs && !err && time_of(x, e.tick) < x->to_ns; row++)
-		if (tsct_known_hides(&x->known, loss, &x->keyed, row))
-			err = tsct_spans_leave(&x->keyed, row, why_left(loss), &e);
+	while (ev.frame-- && !err && ev.ns < x->to_ns) {
+		span = tsct_span_at(spans, row, ev.frame);
+		if (!tsct_known_hides(&x->known, loss, span))
+			continue;
+		if (spans == &x->slices && x->ended && !span->hidden)
+			err = x->ended(x, &ev);
+		err = err ?: tsct_spans_close(spans, row, ev.frame, why_left(loss), &e);
+	}
 	return err;
 }
 
@@ -699,12 +711,13 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);
 			continue;
 		}
-		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss);
+		err = end_threads(x, threads, loss->from + 1, ended);
+		for (i = 0; i < x->nr_pairs && !err; i++)
+			err = end_lost(x, &x->keyed, i, NULL, loss);
 		for (i = 0; i < threads->nr && !err; i++)
-			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location) &&
-			    (tsct_known_hides(&x->known, loss, &x->slices, i) ||
-			     tsct_known_hides(&x->known, loss, &x->calls, i)))
-				err = end_slices(x, threads->all[i], loss->from, why_left(loss));
+			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
+				err = end_lost(x, &x->calls, i, threads->all[i], loss) ?:
+					end_lost(x, &x->slices, i, threads->all[i], loss);
 	}
 	return err ?: end_threads(x, threads, tick, ended);
 }

@@ -241,18 +241,11 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 }
 
 bool tsct_known_hides(const struct tsct_known *k, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row)
+		      const struct tsct_span *span)
 {
 	const struct tsct_location *l = k->rec->locations;
-	const struct tsct_span *span;
-	__u32 i;
 
-	for (i = 0; loss->over && i < tsct_spans_open(spans, row); i++) {
-		span = tsct_span_at(spans, row, i);
-		if (l[span->location].node == l[loss->location].node)
-			return true;
-	}
-	return !loss->over;
+	return !loss->over || l[span->location].node == l[loss->location].node;
 }
 
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
@@ -440,8 +433,9 @@ static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 	__u32 i;
 
 	for (i = 0; i < threads->nr && !err; i++)
-		if (threads->all[i]->node == node &&
-		    (loss ? tsct_known_hides(k, loss, calls, i) : threads->all[i]->tid == hidden->tid))
+		if (threads->all[i]->node == node && tsct_spans_open(calls, i) &&
+		    (loss ? tsct_known_hides(k, loss, tsct_span_last(calls, i)) :
+		     threads->all[i]->tid == hidden->tid))
 			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
 	return err;
 }

@@ -88,9 +88,9 @@ void tsct_known_free(struct tsct_known *known);
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
-/* Returns true if a loss of their node may hide the ends of the open spans of a row. */
+/* Returns true if a loss of its node may hide the end of an open span. */
 bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row);
+		      const struct tsct_span *span);
 
 /* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
  * called in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the

@@ -98,8 +98,8 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
 		      __u64 *ambiguous);
 
-/* Closes open span number @at of a row by its own end event; later spans stay open. */
-int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
+/* Closes open span number @at of a row, for the reason @why; later spans stay open. */
+int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at, enum tsct_span_why why,
 		     const struct tsct_trace_event *e);
 
 /* Closes all spans of a row, for the reason @why. */

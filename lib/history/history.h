@@ -123,7 +123,7 @@ struct tsct_history_writer {
 	__u64 cluster_master;
 	__u32 cluster_epoch, cluster_timeline;
 	struct tsct_history_pairing pairing;	/* of pairing_epoch, since the last group */
-	bool has_pairing;
+	bool has_pairing, pairing_put;	/* pairing_put: nothing was measured since it was written */
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
 					 * or the pairing is void */
 	__u32 pairing_epoch;

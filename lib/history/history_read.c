@@ -32,17 +32,22 @@ struct entry {
 	bool live;		/* an open end: OPEN or LIVE */
 };
 
-/* Entries of one epoch in the order of the counter, each with or each without a pairing, so that
- * the values of each clock are in order, too */
+/* Entries of one epoch and timeline in the order of the counter, each with or each without a
+ * pairing, so that the values of each clock are in order, too */
 struct history_run {
 	__u32 first, nr;
+};
+
+struct history_runs {
+	struct history_run *all;
+	__u32 nr;
 };
 
 struct tsct_history {
 	struct entry *real, *cluster;
 	struct tsct_history_pairing *pairings;
-	struct history_run *runs;
-	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
+	struct history_runs real_runs, cluster_runs;
+	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
 	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
 	__u32 last_pairing_epoch;
@@ -72,7 +77,8 @@ void tsct_history_free(struct tsct_history *h)
 	free(h->real);
 	free(h->cluster);
 	free(h->pairings);
-	free(h->runs);
+	free(h->real_runs.all);
+	free(h->cluster_runs.all);
 	free(h->end);
 	free(h);
 }
@@ -408,49 +414,6 @@ static __u32 cut_overlaps(struct entry *e, __u32 nr)
 	return kept;
 }
 
-static __s64 begin_ns(const struct entry *e)
-{
-	return tsct_clock_params_ns(&e->params, e->begin_cycles);
-}
-
-static int make_runs(struct tsct_history *h)
-{
-	struct history_run *run = NULL;
-	__u32 i;
-
-	if (h->sorted)
-		return 0;
-	if (h->nr_real)
-		qsort(h->real, h->nr_real, sizeof(*h->real), compare_entries);
-	if (h->nr_cluster)
-		qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
-	h->nr_real = cut_overlaps(h->real, h->nr_real);
-	h->nr_cluster = cut_overlaps(h->cluster, h->nr_cluster);
-	h->unpaired = h->nr_real;
-	h->nr_runs = 0;
-	for (i = 0; i < h->nr_real; i++) {
-		if (run && h->real[i].epoch == h->real[i - 1].epoch &&
-		    !h->real[i].pairing == !h->real[i - 1].pairing &&
-		    begin_ns(&h->real[i]) >= begin_ns(&h->real[i - 1])) {
-			run->nr++;
-			continue;
-		}
-		run = tsct_array_next(&h->runs, h->nr_runs, sizeof(*run));
-		if (!run)
-			return -ENOMEM;
-		*run = (struct history_run) { i, 1 };
-		h->nr_runs++;
-	}
-	h->sorted = true;
-	return 0;
-}
-
-/* ---- one entry ------------------------------------------------------------ */
-
-struct clock_values {
-	__s64 lo, hi;
-};
-
 static __s64 error_ns(const struct entry *e, __u64 cycles)
 {
 	__u64 ps = tsct_clock_params_error_ps(&e->params, cycles);
@@ -458,6 +421,68 @@ static __s64 error_ns(const struct entry *e, __u64 cycles)
 	/* The time is rounded down to 1 ns, and so are readings of the clock. */
 	return ps / 1000 > LLONG_MAX / 8 ? LLONG_MAX / 8 : (__s64)(ps / 1000 + 2);
 }
+
+static __s64 begin_ns(const struct entry *e)
+{
+	return tsct_clock_params_ns(&e->params, e->begin_cycles);
+}
+
+static __s64 end_ns(const struct entry *e)
+{
+	return tsct_clock_params_ns(&e->params, e->until_cycles);
+}
+
+/* Returns true if the values of @next follow those of @e, but for their errors. */
+static bool continues(const struct entry *e, const struct entry *next)
+{
+	return e->epoch == next->epoch && e->master == next->master &&
+		e->timeline == next->timeline && !e->pairing == !next->pairing &&
+		begin_ns(next) >= begin_ns(e) && end_ns(next) >= end_ns(e) &&
+		add_ns(begin_ns(next), error_ns(next, next->begin_cycles)) >=
+		sub_ns(end_ns(e), error_ns(e, e->until_cycles));
+}
+
+/* Sorts entries, and makes their runs. */
+static int sort_entries(struct entry *e, __u32 *nr, struct history_runs *runs)
+{
+	struct history_run *run = NULL;
+	__u32 i;
+
+	if (*nr)
+		qsort(e, *nr, sizeof(*e), compare_entries);
+	*nr = cut_overlaps(e, *nr);
+	runs->nr = 0;
+	for (i = 0; i < *nr; i++) {
+		if (run && continues(&e[i - 1], &e[i])) {
+			run->nr++;
+			continue;
+		}
+		run = tsct_array_next(&runs->all, runs->nr, sizeof(*run));
+		if (!run)
+			return -ENOMEM;
+		*run = (struct history_run) { i, 1 };
+		runs->nr++;
+	}
+	return 0;
+}
+
+static int make_runs(struct tsct_history *h)
+{
+	int err = 0;
+
+	if (!h->sorted)
+		err = sort_entries(h->real, &h->nr_real, &h->real_runs) ?:
+			sort_entries(h->cluster, &h->nr_cluster, &h->cluster_runs);
+	h->unpaired = h->nr_real;
+	h->sorted = !err;
+	return err;
+}
+
+/* ---- one entry ------------------------------------------------------------ */
+
+struct clock_values {
+	__s64 lo, hi;
+};
 
 static __s64 cycles_of_ns(__u64 mult, __s64 ns)
 {
@@ -637,22 +662,23 @@ struct search {
 	bool before, after, inside, any;
 };
 
-/* Adds the time of a value by the entries of a run. */
-static void search_run(const struct tsct_history *h, const struct history_run *run,
+/* Adds the time of a value by the entries of a run. @all: entries of all runs */
+static void search_run(const struct tsct_history *h, const struct entry *all,
+		       const struct history_run *run,
 		       enum tsct_history_clock clock, struct clock_values value,
 		       struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
-	__u32 end = run->first + run->nr, lo = run->first, hi = end, i;
+	__u32 first = run->first, end = first + run->nr, lo = first, hi = end, i;
 	struct tsct_history_time t = { 0 }, mine[TSCT_HISTORY_TIMES];
 	unsigned int found = 0;
 
-	if (!time_of(h, &h->real[lo], clock, value, &t))
+	if (!time_of(h, &all[lo], clock, value, &t))
 		return;
 	search->any = true;
 	/* The first entry that does not end before the value */
 	while (lo < hi) {
 		i = lo + (hi - lo) / 2;
-		if (compare_value(h, &h->real[i], clock, value) > 0)
+		if (compare_value(h, &all[i], clock, value) > 0)
 			lo = i + 1;
 		else
 			hi = i;
@@ -662,20 +688,24 @@ static void search_run(const struct tsct_history *h, const struct history_run *r
 		return;
 	}
 	i = lo;
-	if (compare_value(h, &h->real[i], clock, value) < 0) {
-		if (i == run->first)
+	if (compare_value(h, &all[i], clock, value) < 0) {
+		if (i == first)
 			search->before = true;
 		else
 			search->inside = true;
 		return;
 	}
-	for (; i < end && !compare_value(h, &h->real[i], clock, value); i++)
-		if (time_of(h, &h->real[i], clock, value, &t))
+	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
+		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
 	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
-	 * interval may reach into a neighbour that does not allow the value. */
-	if (found == 1 && covers(h->real, lo - (lo > run->first), end, mine->lo_cycles,
-				 mine->hi_cycles))
+	 * interval may reach into a neighbour that does not allow the value; where the cluster's
+	 * time jumps, CLOCK_REALTIME does not. */
+	if (all == h->cluster) {
+		first = 0;
+		end = h->nr_cluster;
+	}
+	if (found == 1 && covers(all, lo - (lo > first), end, mine->lo_cycles, mine->hi_cycles))
 		add_time(mine, ret, nr);
 	else
 		search->inside = true;
@@ -687,8 +717,8 @@ static void convert_any(const struct tsct_history *h, enum tsct_history_clock cl
 {
 	__u32 i;
 
-	for (i = 0; i < h->nr_runs; i++)
-		search_run(h, &h->runs[i], clock, value, ret, nr, search);
+	for (i = 0; i < h->real_runs.nr; i++)
+		search_run(h, h->real, &h->real_runs.all[i], clock, value, ret, nr, search);
 }
 
 /* Returns the entry that has @cycles; NULL: none */
@@ -725,27 +755,17 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 static void convert_cluster(const struct tsct_history *h, struct clock_values value,
 			    struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
-	__u64 lo, hi;
-	__u32 i;
+	struct tsct_history_time times[TSCT_HISTORY_TIMES];
+	unsigned int found = 0, i;
+	__u32 run;
 
-	for (i = 0; i < h->nr_cluster; i++) {
-		const struct entry *e = &h->cluster[i];
-
-		search->any = true;
-		cycles_of_real(e, value, &lo, &hi);
-		if ((__s64)(hi - e->begin_cycles) < 0) {
-			search->before = true;
-			continue;
-		}
-		if ((__s64)(lo - e->until_cycles) > 0) {
-			search->after = true;
-			continue;
-		}
-		if (find_entry(h->cluster, h->nr_cluster, lo) &&
-		    find_entry(h->cluster, h->nr_cluster, hi))
-			convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) { (__s64)lo, (__s64)hi },
-			    ret, nr, search);
-	}
+	for (run = 0; run < h->cluster_runs.nr; run++)
+		search_run(h, h->cluster, &h->cluster_runs.all[run], TSCT_HISTORY_REALTIME, value,
+			   times, &found, search);
+	for (i = 0; i < found; i++)
+		convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) {
+				(__s64)times[i].lo_cycles, (__s64)times[i].hi_cycles,
+			    }, ret, nr, search);
 }
 
 int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, __u64 lo, __u64 hi,

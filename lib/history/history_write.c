@@ -153,8 +153,7 @@ static void put_pairing(struct tsct_history_writer *w)
 	record.pairing.changed |= w->suspect;
 	tsct_history_seal(&record, TSCT_HISTORY_PAIRING, w->pairing_epoch);
 	w->put(w->ctx, &record);
-	/* The next group needs a bound of UTC of its own, and has the rest from before. */
-	w->pairing.utc_error_ns = 0;
+	w->pairing_put = true;
 }
 
 static void put_group(struct tsct_history_writer *w)
@@ -299,8 +298,11 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 	__s64 real_max = min(all->real_max_ns, pairing->real_max_ns);
 	__s64 boot_min = max(all->boot_min_ns, pairing->boot_min_ns);
 	__s64 boot_max = min(all->boot_max_ns, pairing->boot_max_ns);
-	__u64 utc = max(all->utc_error_ns, pairing->utc_error_ns);
+	/* A group needs a bound of UTC of its own, and has the rest from before. */
+	__u64 utc = w->pairing_put ? pairing->utc_error_ns :
+		max(all->utc_error_ns, pairing->utc_error_ns);
 
+	w->pairing_put = false;
 	if (!w->has_pairing) {
 		*all = *pairing;
 		w->has_pairing = true;
@@ -311,6 +313,7 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 		/* The epoch went on after a contradiction: the group's pairing is void. */
 		all->changed = 1;
 		put_group(w);
+		w->pairing_put = false;
 		*all = *pairing;
 		w->suspect = false;
 		return;

@@ -22,9 +22,8 @@ static const struct argp_option help_options[] = {
 	{ 0 }
 };
 
-static error_t parse_help(int key, char *arg, struct argp_state *state)
+static error_t parse_help(int key, char *, struct argp_state *state)
 {
-	(void)arg;
 	switch (key) {
 	case 'h':
 	case '?':

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace-ctl align: makes an archive of other tools' unchanged traces that Perfetto shows on one
- * timeline, with bounds on the error of their times.
+ * trace-ctl align: makes an archive of other tools' traces that Perfetto shows on one timeline,
+ * with bounds on the error of their times.
  *
  * The times of a trace are of a clock of its node. The node's history of clocks converts that clock
  * to the timeline: CLOCK_REALTIME of the only node, UTC, or the cluster's time. Perfetto relates
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/base/text.h"
 #include "lib/history/history.h"
 
 /* ---- ranges: align_range.c ------------------------------------------------ */
@@ -51,6 +52,7 @@ struct align_series {
 	struct align_ranges ranges;	/* values of the clock at which traces have events */
 	struct align_point *points;
 	__u32 nr;
+	bool is_cycles;			/* values are cycles of the counter, not ns */
 };
 
 struct align_node {
@@ -105,15 +107,17 @@ __u64 align_bound(const struct align_series *series, const struct align_range *r
 /* Returns why align_convert() failed, and what to do, as a clause. */
 const char *align_reason(int err);
 
-/* ---- traces: align_input.c, align_scan.c, align_scan_proto.c -------------- */
+/* ---- traces: align_input.c, align_scan*.c, align_made.c ------------------- */
 
 #define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
 
 enum align_kind {
-	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_KINDS,
+	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_JOURNAL,
+	ALIGN_PERF_DATA,	/* becomes ALIGN_PERF_SCRIPT */
 };
-extern const char *const align_kind_names[];
+extern const char *const align_kind_names[], *const align_clock_names[];
 
+#define NS_PER_S		1000000000LL
 #define ALIGN_UNNAMED	TSCT_HISTORY_CLOCKS	/* an unknown clock */
 
 struct align_input {
@@ -123,6 +127,9 @@ struct align_input {
 	struct align_node *node;	/* NULL: events of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
+	__u8 boot[16];			/* that the trace states */
+	bool has_boot;
+	FILE *made;			/* its contents in the archive; NULL: those of the file */
 	bool clock_given;
 	__u64 size, dev, ino;
 	struct timespec mtim;
@@ -152,8 +159,32 @@ struct align_input {
  */
 int align_scan(struct align_input *in);
 
-/* Parts of align_scan(). @file: at its beginning. Return 0, or -EINVAL after printing an error. */
+/* The parts of align_scan(). @file: at its beginning. Return 0, or -EINVAL after printing an error.
+ * The last two set in->made. */
 int align_scan_proto(struct align_input *in, FILE *file);
+int align_scan_journal(struct align_input *in, FILE *file);
+int align_make_perf(struct align_input *in);
+
+/* Makes a text with times of the timeline, minus in->offset_ns, in place of cycles. Returns 0, or
+ * -EINVAL after printing an error. */
+int align_make_times(struct align_input *in, struct align_axis *axis);
+
+/*
+ * Parses a decimal number, "123.456", in units of @unit_ns. Returns the end; NULL: not a number,
+ * or too large. *ret_digits: number of digits after the point
+ */
+char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
+
+/*
+ * Finds the time of an event: the first word "123.456789:", with @cycles "123:", after a word in
+ * brackets or, in perf's text without CPUs, the first such word. Returns it, and its end.
+ */
+char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
+		      char **ret_end);
+
+/* Opens a file, which must not have changed since align_scan(). Returns a descriptor, or -EINVAL
+ * after printing an error. */
+int align_open(const struct align_input *in);
 
 /* Parses the timeline that our exports state, "NUMBER of master ID", into @in. */
 void align_take_timeline(struct align_input *in, const char *text);
@@ -164,6 +195,16 @@ int align_refuse(const struct align_input *in, const char *format, ...);
 
 /* Adds a time of the trace. Returns 0, or -EINVAL after printing an error. */
 int align_add_time(struct align_input *in, __s64 ns);
+
+/* Widens the ranges by the error with which Perfetto reads the events' times. */
+void align_widen(struct align_input *in, __u64 error_ns);
+
+/* ---- Perfetto's format: align_made.c --------------------------------------- */
+
+/* Add a field. Then @message is empty. */
+void align_put_number(struct tsct_text *to, __u32 field, __u64 value);
+void align_put_text(struct tsct_text *to, __u32 field, const char *text, size_t len);
+void align_put_message(struct tsct_text *to, __u32 field, struct tsct_text *message);
 
 /* ---- the archive: align_archive.c ----------------------------------------- */
 

@@ -231,7 +231,7 @@ static int put_end(struct dump *d, const struct tsct_syscall *call,
 }
 
 /* Appends the line of a call, without a result if its end was not recorded. */
-static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+static int call_closed(void *arg, __u32, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
 	static const char unfinished[] = " <unfinished ...>\n";
@@ -240,7 +240,6 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	struct dump *d = arg;
 	int err = put_begin(d, o, ended ? e : NULL);
 
-	(void)thread;
 	free(o->text);
 	err = err ?: ended ? put_end(d, o->call, e, span) :
 		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
