@@ -20,7 +20,7 @@
 
 #define PROCESSES_MAX	32	/* processes that are kept */
 #define FAILED_MAX	8	/* after this number of failed files, no more are read */
-#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file may let the process sleep */
+#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file may let it sleep */
 #define STACK_BYTES	(64 << 10)
 
 /* A file, and the process that reads its symbols */

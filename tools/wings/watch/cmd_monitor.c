@@ -417,7 +417,8 @@ static const struct argp argp = {
 	" and channels that are created, removed, or lose events of the kernel."
 	"\vNames of other users' channels are shown only to root, names of the caller's own"
 	" channels only with access to the device. Exit status: 0: ended by a signal, --count"
-	" or --duration; 1: the module is not loaded, or was unloaded; 2: usage error.", NULL, NULL, NULL
+	" or --duration; 1: the module is not loaded, or was unloaded; 2: usage error.",
+	NULL, NULL, NULL
 };
 
 static int cmd_monitor(int argc, char **argv)
