@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	{ "node", KEY_NODE, "NAME=DIR[,BOOT]", 0, "a node: its name, the state directory of its"
 	  " daemon or a copy of it, and the boot, if DIR has several", 0 },
 	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, if they do not name it:"
-	  " monotonic, boottime, raw, realtime, tsc; auto: the one named in the file (default)", 0 },
+	  " monotonic, boottime, raw, realtime, tsc; auto: that of the file (default)", 0 },
 	{ "timeline", KEY_TIMELINE, "TIME", 0, "realtime (CLOCK_REALTIME of the only node), utc or"
 	  " cluster (default: realtime for one node, else cluster if all have it, else utc)", 0 },
 	{ "force", OPTION_FLAG(struct align_options, force), NULL, 0,
