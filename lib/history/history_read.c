@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
- * lines of CLOCK_REALTIME and the pairings that hold for them. Results are of all lines that allow
- * the value. What touches in one epoch is one result; an interval that reaches beyond what lines
- * cover is none, because nothing is known there.
+ * lines of CLOCK_REALTIME and the pairings that hold for them. All lines that allow the value give
+ * results. Results that touch in one epoch become one; an interval that reaches beyond the lines
+ * gives none, because nothing is known there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* A line, or params */
 struct entry {
-	__u64 begin_cycles, until_cycles;	/* the counter for which the entry is used */
+	__u64 begin_cycles, until_cycles;	/* range of the counter for which it is used */
 	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
@@ -49,9 +49,9 @@ struct tsct_history {
 	struct history_runs real_runs, cluster_runs;
 	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
-	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
+	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
-	struct tsct_history_pairing last;	/* the last one of all files, as recorded */
+	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
 	bool has_file;		/* there was a file, perhaps a damaged one */
 	bool follows;		/* this file follows another one, and had no pairing yet */
@@ -60,7 +60,7 @@ struct tsct_history {
 	struct entry *end;	/* open end of the present file, dropped where a line follows */
 	__u32 nr_end;
 	bool sorted;
-	/* what was recorded before the counter was reset, or had another source */
+	/* records from before the counter was reset, or with another source */
 	struct tsct_history *older;
 };
 
@@ -119,7 +119,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
-			/* Also behind the end, where a value of the next line may lie by this one */
+			/* Also after the end, where this line may place a value of the next line */
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
@@ -200,8 +200,8 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
 			return 0;
-		/* The differences may have changed while no daemon ran, by a suspend, and the next one
-		 * went on with the epoch: its first lines reach over its absence. */
+		/* A suspend may have changed the differences while no daemon ran, although the next
+		 * daemon continued the epoch: its first lines span that time. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
 			pairing.changed = 1;
 			pairing.has_raw = 0;
@@ -221,7 +221,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
-/* The last pairing also holds for the open end of its epoch, and for lines whose own was lost. */
+/* The last pairing also holds for its epoch's open end, and for lines whose own is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
@@ -241,7 +241,7 @@ static int close_end(struct tsct_history *h)
 }
 
 /* Returns true if @segment contradicts what is recorded: at a lower counter, it has a later time. A
- * daemon that starts may record lines of the one before again, which agree. */
+ * daemon that starts may record lines of the previous daemon again, which agree. */
 static bool contradicts(const struct tsct_history *h, const struct tsct_clock_segment *segment)
 {
 	const struct tsct_clock_params *p = NULL;
@@ -311,7 +311,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
-	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	/* A daemon that could not continue the previous daemon's epochs numbers them anew. */
 	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
@@ -337,7 +337,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
-	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	/* Epochs are numbered anew if the clock area was lost: then this one began later. */
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
@@ -373,8 +373,8 @@ static int compare_entries(const void *a, const void *b)
 		x->params.as_of_cycles > y->params.as_of_cycles;
 }
 
-/* Ends an open end where @next begins; at its last sample, if the clock was disrupted in between
- * or @next is not where the open end leads. */
+/* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
+ * between or the open end does not lead to @next. */
 static void end_before(struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -389,8 +389,8 @@ static void end_before(struct entry *open, const struct entry *next)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
-/* Makes each counter value belong to one entry: to a line before an open end, to a later open
- * end before an earlier one. Returns the number of entries that are left. */
+/* Makes each counter value belong to one entry: to a line rather than an open end, to a later
+ * open end rather than an earlier one. Returns the number of entries that are left. */
 static __u32 cut_overlaps(struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;
@@ -543,9 +543,9 @@ static bool is_of_counter(enum tsct_history_clock clock)
 }
 
 /*
- * Gets what @value of @clock is by an entry: an interval of the counter, of the clocks that
- * follow that, else one of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
- * entry knows nothing of that clock.
+ * Converts @value of @clock by an entry: to an interval of the counter for clocks that follow
+ * the counter, else of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
+ * entry has no data of that clock.
  */
 static bool interval_of(const struct tsct_history *h, const struct entry *e,
 			enum tsct_history_clock clock, struct clock_values value,
@@ -578,7 +578,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
-/* Gets the time of a value by an entry, as interval_of(). */
+/* Gets the time of a value by an entry, like interval_of(). */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
 		    struct tsct_history_time *ret)
@@ -698,9 +698,9 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
 		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
-	 * interval may reach into a neighbour that does not allow the value; where the cluster's
-	 * time jumps, CLOCK_REALTIME does not. */
+	/* Lines of one run are in order, so times that do not touch are not of one value. The
+	 * counter's interval may reach into a neighbour that does not allow the value; where the
+	 * cluster's time jumps, CLOCK_REALTIME does not. */
 	if (all == h->cluster) {
 		first = 0;
 		end = h->nr_cluster;
@@ -821,13 +821,6 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 	return true;
 }
 
-static int compare_bends(const void *a, const void *b)
-{
-	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,
 		       __s64 **ret, __u32 *ret_nr)
 {
@@ -858,7 +851,7 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 		}
 	}
 	if (*ret_nr)
-		qsort(*ret, *ret_nr, sizeof(**ret), compare_bends);
+		tsct_array_sort(*ret, *ret_nr, sizeof(**ret));
 	return err;
 }
 
@@ -867,34 +860,28 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 static int read_file(int dir, const char *name, uid_t owner, char **ret_bytes, size_t *ret_len)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat st;
-	size_t got = 0;
-	ssize_t len = 1;
 	int err = 0;
 
 	*ret_bytes = NULL;
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
+	if (!file || fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 ||
 		 (st.st_uid && st.st_uid != geteuid() && st.st_uid != owner))
 		err = -EACCES;
 	else if ((__u64)st.st_size > BYTES_MAX)
 		err = -EFBIG;
-	else
-		*ret_bytes = malloc((size_t)st.st_size + 1);
-	if (!err && !*ret_bytes)
+	else if (!(*ret_bytes = malloc((size_t)st.st_size + 1)))
 		err = -ENOMEM;
-	while (!err && len > 0 && got < (size_t)st.st_size) {
-		len = read(fd, *ret_bytes + got, (size_t)st.st_size - got);
-		if (len < 0)
-			err = -errno;
-		else
-			got += (size_t)len;
-	}
-	close(fd);
-	*ret_len = got;
+	else
+		*ret_len = fread(*ret_bytes, 1, (size_t)st.st_size, file);
+	if (!err && ferror(file))
+		err = -EIO;
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 	return err;
 }
 

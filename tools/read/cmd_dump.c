@@ -278,19 +278,19 @@ static int wait_for_more(struct dump *d)
  */
 static int dump_next(struct dump *d)
 {
-	struct tsct_trace_event e;
-	int ret = tsct_trace_next(d->trace, &e);
+	const struct tsct_trace_event *e;
+	int ret = tsct_trace_step(d->trace, &e);
 
 	if (ret == -EAGAIN)
 		return wait_for_more(d);
 	if (ret < 1)
 		return ret;
-	d->late += e.tick < d->last;
-	if (e.tick > d->last)
-		d->last = e.tick;
+	d->late += e->tick < d->last;
+	if (e->tick > d->last)
+		d->last = e->tick;
 	if (d->stamps)
-		stamp_event(d, &e);
-	ret = show_wanted(d, &e);
+		stamp_event(d, e);
+	ret = show_wanted(d, e);
 	d->enough = !ret;
 	return ret;
 }

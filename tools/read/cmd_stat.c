@@ -103,7 +103,7 @@ static int count_events(struct stat_figures *s)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
-	struct tsct_trace_event e;
+	const struct tsct_trace_event *e;
 	__u64 bytes, error_ns;
 	__u32 i, node;
 	int ret, err;
@@ -112,30 +112,30 @@ static int count_events(struct stat_figures *s)
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
-	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
+	while ((ret = tsct_trace_step(s->trace, &e)) == 1) {
 		/* No filter applies to the states of threads. */
-		err = s->states ? stat_states_note(s, &e) : 0;
-		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, &e))
+		err = s->states ? stat_states_note(s, e) : 0;
+		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
 			continue;
 		bytes = tsct_trace_event_bytes(s->trace);
 		s->events++;
-		s->payload += e.len;
-		s->last = e.tick;
-		tally_event(&s->by_location[e.location], &e, bytes);
-		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
+		s->payload += e->len;
+		s->last = e->tick;
+		tally_event(&s->by_location[e->location], e, bytes);
+		tally_event(&s->by_event[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST], e,
 			    bytes);
 		if (s->threads)
-			stat_threads_note(s, &e, bytes);
-		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
+			stat_threads_note(s, e, bytes);
+		error_ns = tsct_recording_error_at(s->rec, &cursor, e->node, e->tick);
 		s->nr_unbound += error_ns == UINT64_MAX;
 		if (err || (error_ns != UINT64_MAX && tsct_histogram_add(&s->errors, error_ns)) ||
-		    (s->waits && stat_mpi_add(s, &e, error_ns))) {
+		    (s->waits && stat_mpi_add(s, e, error_ns))) {
 			ret = -ENOMEM;
 			break;
 		}
-		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
-		last->run = last->any && last->tick == e.file_tick ? last->run + 1 : 0;
-		last->tick = e.file_tick;
+		last = &lasts[(size_t)e->stream * s->rec->nr_locations + e->location];
+		last->run = last->any && last->tick == e->file_tick ? last->run + 1 : 0;
+		last->tick = e->file_tick;
 		last->any = true;
 		if (last->run > s->max_per_tick)
 			s->max_per_tick = last->run;
