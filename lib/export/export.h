@@ -142,7 +142,7 @@ struct tsct_closed_span {
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
-	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
+	bool alone;		/* the span has one event, drawn as an event: in_span is false */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
 	__u32 node;		/* node of the begin event, else of the end event */
