@@ -116,13 +116,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Print a recording's events, one per line, in the order of time."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", children, NULL, NULL
+	" 3 if events are missing from it.", filter_children, NULL, NULL
 };
 
 static bool is_coloured(enum dump_colour colour)
