@@ -63,7 +63,7 @@ static const struct argp argp = {
 
 /* ---- counting events --------------------------------------------------- */
 
-/* The last event that was read of a stream on a CPU */
+/* The last event that was read from a stream on a CPU */
 struct last_event {
 	__u64 tick;
 	__u64 run;		/* number of events on `tick` before the last event */
@@ -320,11 +320,8 @@ static void print_nodes(const struct tsct_recording *rec)
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
 		       rec->nodes[i].cut_off ? " NOT COMPLETE when it was merged" : "");
 	}
-	if (rec->missing_nodes) {
-		printf("%-10s ", "MISSING");
-		view_print_escaped(stdout, rec->missing_nodes);
-		putchar('\n');
-	}
+	if (rec->missing_nodes)
+		print_item("MISSING", rec->missing_nodes);
 }
 
 static void print_head(const struct stat_figures *s)
@@ -332,7 +329,7 @@ static void print_head(const struct stat_figures *s)
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
 	const __u32 nodes = tsct_recording_count_nodes(rec);
-	char begin[64], end[64], *requests, *rings;
+	char begin[64], end[64], *requests = NULL, *rings = NULL;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
@@ -342,17 +339,17 @@ static void print_head(const struct stat_figures *s)
 		if (*node->command)
 			print_item("command", node->command);
 		requests = tsct_recorded_requests(node);
+		rings = tsct_recorded_rings(node);
 		if (requests)
 			print_item("requested", requests);
-		free(requests);
 		print_item("host", node->host);
 		print_item("kernel", node->kernel);
 	}
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
-	rings = rec->nr_nodes == 1 ? tsct_recorded_rings(node) : NULL;
 	if (rings)
 		print_item("rings", rings);
+	free(requests);
 	free(rings);
 	if (nodes < rec->nr_nodes)
 		printf("%-10s %u recordings of %u node%s\n", "merged", rec->nr_nodes, nodes,
@@ -431,10 +428,8 @@ static int cmd_stat(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
-	if (s.by_thread && !stat_states_open) {
-		ctl_error("--threads: " TSCT_WING_MISSING("threads"));
-		return EXIT_FAILED;
-	}
+	if (s.by_thread && !stat_states_open)
+		return ctl_fail(EXIT_FAILED, "--threads: " TSCT_WING_MISSING("threads"));
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
 	if (s.spans) {
