@@ -38,7 +38,7 @@ from account import CPUS, CTL, DIR, PROGRAM, WAIT_S, Program, Wrong, contained, 
 
 FORMATS = {"json": "json", "csv": "csv", "text": "txt", "perfetto": "pftrace", "otf2": "otf2",
            "ctf": "ctf", "folded": "folded"}
-PROTO = unknowncheck.HERE.parent.parent / "tools/wings/formats/export_perfetto.proto"
+PROTO = unknowncheck.HERE / "perfetto.proto"
 CGROUPS = next((p for p in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
                 if os.path.exists(p + "/cgroup.procs")), None)
 done = collections.Counter()	# spans, whole recordings of everything, recordings with losses

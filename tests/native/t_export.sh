@@ -14,7 +14,7 @@ rec=$work/a
 # Compares an export with the output of dump; sets $arrows, the number of messages.
 check() {	# FORMAT EXPORT TRUTH
 	local out proto=()
-	[ "$1" != perfetto ] || proto=("$top/tools/wings/formats/export_perfetto.proto")
+	[ "$1" != perfetto ] || proto=("$here/perfetto.proto")
 	out=$(/usr/bin/python3 "$here/exportcheck.py" "$@" "${proto[@]}" \
 		2>&1) || fail "$1: $out"
 	arrows=${out#* }

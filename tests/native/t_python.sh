@@ -331,7 +331,7 @@ for format in "${formats[@]}"; do
 	says '[0-9] slices are split in two'
 	! grep -q "agree in their fields" "$work/err" || fail "$format: ambiguous"
 	proto=()
-	[ "$format" != perfetto ] || proto=("$top/tools/wings/formats/export_perfetto.proto")
+	[ "$format" != perfetto ] || proto=("$here/perfetto.proto")
 	/usr/bin/python3 "$here/exportcheck.py" "$format" "$work/async.$format" "$work/truth" \
 		"${proto[@]}" >"$work/out" 2>&1 || fail "$format"
 done

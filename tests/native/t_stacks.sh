@@ -47,7 +47,7 @@ for name in leaf_call middle_call; do
 done
 
 "$ctl" export -q -f perfetto -o samples known
-protoc --decode=pft.Trace -I "$top/tools/wings/formats" export_perfetto.proto <samples >text
+protoc --decode=pft.Trace -I "$here" perfetto.proto <samples >text
 python3 - text "$("$ctl" dump known | grep -c ' stack=0x')" <<'END' || fail "Perfetto"
 import re, sys
 text = open(sys.argv[1]).read()

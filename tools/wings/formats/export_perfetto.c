@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto, whose field
- * numbers are in brackets here. Each name is written once, in the first packet that needs it.
- * Threads whose process is unknown are shown in a process that stands for their node.
+ * Exports Perfetto's own format: a sequence of packets. Numbers in brackets are those of fields in
+ * Perfetto's protos. Each name is written once, in the first packet that needs it. Threads whose
+ * process is unknown are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <stdlib.h>
