@@ -22,7 +22,7 @@ echo 1..4
 printf 'monotonic 0 0\nboottime 0 0\n' >"$work/offsets"
 enters() {	# NAME: sets: enter
 	# shellcheck disable=SC2016
-	enter=(nsenter -t "$(cat "$work/$1/holder")" -n -m -u -T
+	enter=(nsenter -t "$(cat "$work/$1/holder")" -r -n -m -u -T
 		env HOME="$work/$1/home" LTTNG_HOME="$work/$1/home" TSCTRACE_RUN_DIR="$work/$1"
 		sh -c 'mount --bind "$0" /proc/$$/timens_offsets && exec "$@"' "$work/offsets")
 }
