@@ -85,7 +85,7 @@ sessions=()
 for i in alpha beta; do
 	session $i all 50000 256 "$work/$i/ftrace" >"$work/$i/out" 2>"$work/$i/err" & sessions+=($!)
 done
-for i in "${sessions[@]}"; do wait "$i" || fail "a session: $(cat "$work"/*/err)"; done
+for i in "${sessions[@]}"; do wait "$i" || fail "a session: $(tail -n 5 "$work"/*/{err,out})"; done
 wait_for "the histories have the time" merges m "$work"/{alpha,beta}/all.{rec,lttng}
 for i in alpha beta; do
 	"$ctl" dump --json "$work/m" | grep "\"node\": *\"$i\"" | grep '"channel": *"chan"' |
