@@ -159,6 +159,12 @@ enum tsct_history_clock {
 	TSCT_HISTORY_CLOCKS,
 };
 
+/* "realtime", "monotonic", ...: names of the clocks, and NULL */
+extern const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1];
+
+/* Writes a boot id as 32 hexadecimal digits. */
+void tsct_history_boot_text(const __u8 id[16], char text[33]);
+
 struct tsct_history;
 
 /* Numbers of files and damaged records found while reading a history */

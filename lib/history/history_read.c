@@ -64,6 +64,18 @@ struct tsct_history {
 	struct tsct_history *older;
 };
 
+const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1] = {
+	"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", "cluster", NULL
+};
+
+void tsct_history_boot_text(const __u8 id[16], char text[33])
+{
+	int i;
+
+	for (i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
 struct tsct_history *tsct_history_new(void)
 {
 	return calloc(1, sizeof(struct tsct_history));
@@ -931,10 +943,8 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 	for (i = 0; i < nr && !err; i++) {
 		char hex[33], *bytes;
 		size_t len = 0;
-		int b;
 
-		for (b = 0; b < 16; b++)
-			snprintf(hex + 2 * b, 3, "%02x", boot_id[b]);
+		tsct_history_boot_text(boot_id, hex);
 		if (strncmp(names[i]->d_name, hex, 32))
 			continue;
 		err = read_file(dir, names[i]->d_name, st.st_uid, &bytes, &len);

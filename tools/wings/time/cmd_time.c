@@ -24,9 +24,6 @@
 
 enum { KEY_BOOT = 256, KEY_CLOCK, KEY_COLUMN, KEY_TO, KEY_UNIT };
 
-static const char *const clock_names[] = {
-	"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", "cluster", NULL
-};
 static const char *const target_names[] = { "realtime", "utc", "cluster", NULL };
 enum target { TO_REALTIME, TO_UTC, TO_CLUSTER };
 static const char *const unit_names[] = { "ns", "us", "ms", "s", NULL };
@@ -74,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CLOCK:
 		o->clock = (enum tsct_history_clock)option_choice(state, "--clock", arg,
-			clock_names, TSCT_HISTORY_CLOCKS,
+			tsct_history_clock_names, TSCT_HISTORY_CLOCKS,
 			"realtime, monotonic, monotonic_raw, boottime, tsc or cluster");
 		return 0;
 	case KEY_UNIT:
@@ -176,11 +173,10 @@ static const char *parse_number(const struct time_options *o, const char *text,
 
 static void print_boot(void *, const __u8 id[16])
 {
-	int i;
+	char text[33];
 
-	for (i = 0; i < 16; i++)
-		printf("%02x", id[i]);
-	putchar('\n');
+	tsct_history_boot_text(id, text);
+	puts(text);
 }
 
 /* ---- results -------------------------------------------------------------- */
