@@ -218,6 +218,11 @@ struct align_archive {
 	struct align_axis axis;
 };
 
+/* Loop over the traces that are not left out */
+#define align_for_each(in, archive)						\
+	for ((in) = (archive)->inputs; (in) < (archive)->inputs + (archive)->nr_inputs; (in)++)	\
+		if ((in)->left_out) { } else
+
 /* Writes the archive @path, whole or not at all. Returns 0 or prints an error, -EIO. */
 int align_archive_write(const struct align_archive *archive, const char *path);
 

@@ -110,17 +110,13 @@ static const struct align_node *first_node(const struct align_archive *a)
 void align_archive_names(struct align_archive *a)
 {
 	const struct align_node *first = first_node(a);
-	__u32 i;
+	struct align_input *in;
 
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-		const char *base;
+	align_for_each(in, a) {
+		const char *base = strrchr(in->path, '/');
 		char node[256];
 
-		if (in->left_out)
-			continue;
-		base = strrchr(in->path, '/');
-		member_name(in->member, "traces", i + 1, base ? base + 1 : in->path,
+		member_name(in->member, "traces", (__u32)(in - a->inputs + 1), base ? base + 1 : in->path,
 			    in->made ? in->kind == ALIGN_JOURNAL ? ".pftrace" : ".txt" : "");
 		if (in->on_cluster) {
 			strcpy(in->machine, strchr(in->member, '/') + 1);
@@ -179,6 +175,7 @@ static char *make_manifest(const struct align_archive *a)
 {
 	json_t *files = json_array(), *attributes, *root;
 	char name[100], first[100], machine[256], key[128], *text;
+	const struct align_input *in;
 	__u32 i;
 
 	clock_member(a, first_node(a), first);
@@ -196,11 +193,7 @@ static char *make_manifest(const struct align_archive *a)
 	}
 	attributes = json_pack("{s:s, s:s}", "tsctrace.version", TSCT_VERSION,
 			       "tsctrace.timeline", align_timelines[a->axis.kind]);
-	for (i = 0; i < a->nr_inputs; i++) {
-		const struct align_input *in = &a->inputs[i];
-
-		if (in->left_out)
-			continue;
+	align_for_each(in, a) {
 		json_array_append_new(files, trace_entry(a, in));
 		snprintf(key, sizeof(key), "tsctrace.bound_ns.%s", in->member);
 		json_object_set_new(attributes, key, json_integer((json_int_t)in->bound_ns));
@@ -358,6 +351,7 @@ static int put_members(const struct align_archive *a, FILE *to)
 	static const char end[2 * BLOCK];
 	struct clocks_writer f = { 0 };
 	char name[100], *manifest = make_manifest(a), *copy = malloc(COPY_BYTES);
+	const struct align_input *in;
 	__u32 i;
 	int err = manifest && copy ? 0 : -ENOMEM;
 
@@ -378,9 +372,8 @@ static int put_members(const struct align_archive *a, FILE *to)
 		}
 		f.file.len = 0;
 	}
-	for (i = 0; i < a->nr_inputs && !err; i++)
-		if (!a->inputs[i].left_out)
-			err = put_trace(to, &a->inputs[i], copy);
+	align_for_each(in, a)
+		err = err ?: put_trace(to, in, copy);
 	free(manifest);
 	free(copy);
 	free(f.file.at);

@@ -326,17 +326,13 @@ static void choose_timeline(struct align_options *o)
 	struct align_axis axis = { .kind = ALIGN_CLUSTER };
 	const struct align_node *node = NULL;
 	bool several = false, cluster = true;
+	const struct align_input *in;
 	__s64 at;
-	__u32 i;
 
 	a->axis.kind = o->timeline;
 	if (o->timeline != ALIGN_AUTO)
 		return;
-	for (i = 0; i < a->nr_inputs; i++) {
-		const struct align_input *in = &a->inputs[i];
-
-		if (in->left_out)
-			continue;
+	align_for_each(in, a) {
 		several |= in->on_cluster || (node && node != in->node);
 		if (in->on_cluster)
 			continue;
@@ -352,14 +348,14 @@ static int relate_traces(struct align_options *o)
 	struct align_archive *a = &o->archive;
 	int ret = EXIT_DONE, err = 0;
 	const struct align_node *node = NULL;
+	struct align_input *in;
 	__u32 i, k;
 	__s64 at = 0;
 
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
+	align_for_each(in, a) {
 		char text[32];
 
-		if (in->left_out || in->on_cluster)
+		if (in->on_cluster)
 			continue;
 		if (a->axis.kind == ALIGN_REALTIME && node && node != in->node) {
 			align_refuse(in, "CLOCK_REALTIME of several nodes is no timeline; give "
@@ -382,10 +378,8 @@ static int relate_traces(struct align_options *o)
 					     in->ranges.all[k].lo, in->ranges.all[k].hi))
 				return ctl_fail(EXIT_FAILED, "out of memory");
 	}
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-
-		if (in->left_out || !in->on_cluster)
+	align_for_each(in, a) {
+		if (!in->on_cluster)
 			continue;
 		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
 		    in->timeline != a->axis.timeline) {
@@ -399,11 +393,8 @@ static int relate_traces(struct align_options *o)
 	for (i = 0; i < a->nr_nodes; i++)
 		if (a->nodes[i].used && align_make_points(&a->nodes[i], &a->axis))
 			return ctl_fail(EXIT_FAILED, "out of memory");
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-
-		if (in->node && !in->left_out && in->clock == TSCT_HISTORY_TSC &&
-		    align_make_times(in, &a->axis))
+	align_for_each(in, a) {
+		if (in->node && in->clock == TSCT_HISTORY_TSC && align_make_times(in, &a->axis))
 			ret = leave_out(o, in);
 		for (k = 0; in->node && !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
@@ -494,7 +485,8 @@ static int align(struct align_options *o)
 	char host[65] = "this-host";
 	int ret = EXIT_DONE, worse;
 	__u8 present[16];
-	__u32 i, nr = 0;
+	struct align_input *in;
+	__u32 nr = 0;
 
 	gethostname(host, sizeof(host) - 1);
 	if (!a->nr_nodes && node_history_present_boot(present))
@@ -509,8 +501,8 @@ static int align(struct align_options *o)
 	if (worse == EXIT_FAILED)
 		return worse;
 	ret = worse ?: ret;
-	for (i = 0; i < a->nr_inputs; i++)
-		nr += !a->inputs[i].left_out;
+	align_for_each(in, a)
+		nr++;
 	if (!nr)
 		return ctl_fail(EXIT_FAILED, "no file is left to align");
 	align_archive_names(a);
