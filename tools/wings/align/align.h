@@ -57,6 +57,8 @@ struct align_series {
 };
 
 struct align_node {
+	struct align_node *next;
+	__u32 number;
 	char *name;
 	const char *dir;		/* NULL: the daemon's */
 	__u8 boot[16];
@@ -125,7 +127,6 @@ extern const char *const align_kind_names[], *const align_clock_names[],
 struct align_input {
 	const char *path;
 	const char *node_name;		/* NULL: not given */
-	__u32 node_index;
 	struct align_node *node;	/* NULL: of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
