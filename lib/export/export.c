@@ -704,7 +704,7 @@ static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: the row is no thread's */
+/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: not a thread's row */
 static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {

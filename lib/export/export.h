@@ -142,7 +142,7 @@ struct tsct_closed_span {
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
-	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
+	bool alone;		/* the span has one event, drawn as an event: in_span is false */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
 	__u32 node;		/* node of the begin event, else of the end event */
@@ -328,7 +328,7 @@ static inline __u32 tsct_export_def_of(const struct tsct_export *x,
 	return x->first_def[e->stream] + tsct_event_def_id(e->def) - TSCT_ID_FIRST;
 }
 
-/* Returns the begin event of an open slice, whose place in memory is that of @slice. */
+/* Returns the begin event of an open slice, valid until *slice is moved or freed. */
 static inline const struct tsct_trace_event *tsct_export_begin_of(struct tsct_export_slice *slice)
 {
 	slice->begin.payload = slice->payload ?: slice->kept;
