@@ -2,8 +2,8 @@
 /*
  * The times for which a recording does not show what happened: filters and rate limits of the
  * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
- * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
- * slice was. Readers draw, count and export only what is known. There is no I/O after
+ * unknown which thread runs on the CPU; if the end of a slice is not recorded, it is unknown how
+ * long the slice was. Readers draw, count and export only what is known. There is no I/O after
  * tsct_known_init().
  */
 #ifndef TSCT_KNOWN_H
@@ -47,6 +47,7 @@ struct tsct_known {
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
 
 	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
+	__u8 hides;			/* those of any node */
 	/* times at which threads got another name than the one that --comm selects: from then on
 	 * their events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
@@ -59,11 +60,11 @@ struct tsct_known {
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;
-	__u64 *blind_until;		/* the same, of switches, by location */
+	__u64 *blind_until;		/* likewise for switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
 
-/* How an event changes who is known to run on its CPU */
+/* How an event changes the thread that is known to run on its CPU */
 struct tsct_known_change {
 	/* the run that was known ends. until: last tick at which the thread is known to have
 	 * run; away: it was switched away then */
@@ -84,7 +85,7 @@ void tsct_known_free(struct tsct_known *known);
  *
  * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
- * loss->over is set, those that its recorder recorded.
+ * loss->over is set, only those that its recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
@@ -96,6 +97,15 @@ bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_tim
  * it in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
  * other one's next moment is earlier. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
+
+/* Returns the last tick for which both return NULL. */
+static inline __u64 tsct_known_next(const struct tsct_known *k)
+{
+	const __u64 loss = k->begun < k->nr_losses ? k->losses[k->begun].from : UINT64_MAX;
+	const __u64 renamed = k->passed < k->nr_renamed ? k->renamed[k->passed].tick : UINT64_MAX;
+
+	return loss < renamed ? loss : renamed;
+}
 
 /* Returns the node of a location, of which there may be several recordings. */
 static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
@@ -110,13 +120,27 @@ static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
 }
 
+bool tsct_known_end_(const struct tsct_known *known, const struct tsct_trace_event *e);
+
 /* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
  * tsct_known_pass() and tsct_known_run() report what hides it. */
-bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
+static inline bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return (!k->hides && !k->begun) || tsct_known_end_(k, e);
+}
 
-/* Updates who runs on the CPU of event @e. @is_switch: the event is sched_switch */
-void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
-		    struct tsct_known_change *ret);
+void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
+		     struct tsct_known_change *ret);
+
+/* Updates which thread runs on the CPU of event @e. @is_switch: the event is sched_switch */
+static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
+				  bool is_switch, struct tsct_known_change *ret)
+{
+	if (is_switch || k->runs[e->location].on || k->switches[e->stream] || k->wakings[e->stream])
+		tsct_known_run_(k, e, is_switch, ret);
+	else
+		*ret = (struct tsct_known_change) { .began = false };
+}
 
 /*
  * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e

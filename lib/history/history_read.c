@@ -444,7 +444,7 @@ static __s64 end_ns(const struct entry *e)
 	return tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Returns true if the values of @next follow those of @e, but for their errors. */
+/* Returns true if the values of @next follow those of @e, apart from their errors. */
 static bool continues(const struct entry *e, const struct entry *next)
 {
 	return e->epoch == next->epoch && e->master == next->master &&

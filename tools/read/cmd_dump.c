@@ -116,13 +116,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Print a recording's events, one per line, in the order of time."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", children, NULL, NULL
+	" 3 if events are missing from it.", filter_children, NULL, NULL
 };
 
 static bool is_coloured(enum dump_colour colour)
@@ -142,7 +140,7 @@ static unsigned int items_of(const struct dump *d)
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* Returns true if the filter names something that only sync samples have: --sync shows them. */
+/* Returns true if the filter names something that only sync samples have, which --sync shows. */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -260,7 +258,7 @@ static int wait_for_more(struct dump *d)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
-	/* Learn the threads that have started meanwhile. */
+	/* Reads the threads that have started meanwhile. */
 	if (ret >= 0 && (d->json || d->strace || d->lines.put_name))
 		read_identity(d);
 	if (ret >= 0 && d->strace)
@@ -278,19 +276,19 @@ static int wait_for_more(struct dump *d)
  */
 static int dump_next(struct dump *d)
 {
-	struct tsct_trace_event e;
-	int ret = tsct_trace_next(d->trace, &e);
+	const struct tsct_trace_event *e;
+	int ret = tsct_trace_step(d->trace, &e);
 
 	if (ret == -EAGAIN)
 		return wait_for_more(d);
 	if (ret < 1)
 		return ret;
-	d->late += e.tick < d->last;
-	if (e.tick > d->last)
-		d->last = e.tick;
+	d->late += e->tick < d->last;
+	if (e->tick > d->last)
+		d->last = e->tick;
 	if (d->stamps)
-		stamp_event(d, &e);
-	ret = show_wanted(d, &e);
+		stamp_event(d, e);
+	ret = show_wanted(d, e);
 	d->enough = !ret;
 	return ret;
 }
@@ -362,7 +360,7 @@ static int dump_all(struct dump *d)
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
-	/* Print the error bound of each event if times are not exact. */
+	/* Prints the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	if (d->json || d->strace || d->lines.put_name)
 		read_identity(d);
@@ -407,7 +405,7 @@ static int dump_opened(struct dump *d)
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
-	/* A closed pipe is seen only if the caller blocks SIGPIPE, which ends the process otherwise. */
+	/* EPIPE occurs only if the caller blocks SIGPIPE, which else ends the process. */
 	return ferror(stdout) && errno == EPIPE ? EXIT_DONE : ret;
 }
 

@@ -80,7 +80,7 @@ void record_figure_balance(const struct record_session *s,
 
 /* Resources that the recorder has used */
 struct record_usage {
-	int err;		/* the rest is unknown: -errno; else 0 */
+	int err;		/* 0; or -errno: the other members are unknown */
 	double cpu_s;		/* CPU time of the recorder's threads, s */
 	double percent;		/* cpu_s in per cent of the recorder's run time */
 	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
@@ -212,29 +212,26 @@ static void print_balance(const struct record_session *s, bool quiet)
 	view_print_sum(stderr, &b);
 }
 
+static void print_count(__u64 nr, const char *what, const char *plural, const char *hint)
+{
+	if (nr)
+		fprintf(stderr, "  %llu %s%s %s\n", nr, what, nr == 1 ? "" : plural, hint);
+}
+
 static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
-	const __u64 lost = s->rec.nodes[0].statedump_lost;
 
-	if (s->untracked)
-		fprintf(stderr, "  %lu process%s not recorded: too many processes"
-			" ran together\n",
-			s->untracked, s->untracked == 1 ? "" : "es");
-	if (lost)
-		fprintf(stderr, "  %llu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", lost, view_plural(lost));
-	if (s->refused)
-		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
-			s->refused, view_plural(s->refused));
-	if (s->unnumbered)
-		fprintf(stderr, "  %lu datagram%s without a message number: the content could not"
-			" be read\n", s->unnumbered, view_plural(s->unnumbered));
-	if (s->threads_unseen)
-		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
-			" names and processes are unknown\n", s->threads_unseen,
-			view_plural(s->threads_unseen));
+	print_count(s->untracked, "process", "es", "not recorded: too many processes ran together");
+	print_count(s->rec.nodes[0].statedump_lost, "report", "s", "about threads or stacks missing:"
+		    " names, processes and stacks may be unknown");
+	print_count(s->refused, "event", "s",
+		    "with a stack of which the kernel refused a part");
+	print_count(s->unnumbered, "datagram", "s",
+		    "without a message number: the content could not be read");
+	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify them:"
+		    " names and processes are unknown");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
@@ -255,7 +252,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark on where the rings of kernel events are; "": with the rings of programs. */
+/* Returns a remark: where the rings of kernel events are; "": with the rings of programs. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)
@@ -327,8 +324,8 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	return false;
 }
 
-/* Prints the patterns of --events that match no event definition. Otherwise, a misspelled
- * name would look like an idle program. */
+/* Prints the patterns of --events that match no event definition. Without this, a
+ * misspelled name would look like an idle program. */
 static void print_unmatched(const struct record_session *s)
 {
 	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
@@ -544,8 +541,8 @@ int record_show_summary(const struct record_session *s,
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	/* The rings of the embedded server end with the recorder: events that are unread are
-	 * lost. */
+	/* The rings of the embedded server end with the recorder, and their unread events
+	 * are lost. */
 	if (s->unread.channels)
 		ctl_error("%llu event%s of channel %s%s not recorded; add %s with -c",
 			  s->unread.events, view_plural(s->unread.events), s->unread.name,
