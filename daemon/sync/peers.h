@@ -13,6 +13,7 @@
 
 #include "daemon/clock/timekeeper.h"
 #include "daemon/clock/platform_linux.h"
+#include "lib/base/wing.h"
 
 struct peers_options {
 	const char *config;		/* configuration file; NULL: no network */
@@ -75,13 +76,21 @@ bool peers_urgent(struct peers *peers);
  * "sync" or "timesync N". Returns false, without an answer, for any other request. */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
+#define PEERS_PARTICIPANTS_MAX	512	/* processes of this node that join at the same time */
+
+/* Answer to requests of collectives where the wing daemon/collective is not linked */
+#define PEERS_NO_COLLECTIVES \
+	"error: this tsctraced was built without daemon/collective\n"
+
 /*
+ * The wing daemon/collective:
+ *
  * peers_join - answer the request "join @declared" of process @pid. @declared: number of
  *	processes of this node that take part in collectives, as text. Returns the id of
  *	the participant; 0: refused
  * peers_leave - remove the participant @id, which has ended or left
  */
-__u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
-void peers_leave(struct peers *peers, __u32 id);
+TSCT_WING __u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
+TSCT_WING void peers_leave(struct peers *peers, __u32 id);
 
 #endif /* TSCTRACED_PEERS_H */

@@ -447,6 +447,8 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		sources_begin_session(p);
 		print_json(json_pack("{s:o}", "session",
 					   report_session(p)), 15, to);
+	} else if (is_timesync && !p->barrier) {
+		fputs(PEERS_NO_COLLECTIVES, to);
 	} else if (is_timesync) {
 		barrier_answer(p, request + 9, to);
 	} else {

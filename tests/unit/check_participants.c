@@ -2,9 +2,10 @@
 /*
  * The participants of collectives on one node: all that are declared are waited for,
  * those that ended are not, and a call is released once.
+ * test-wing: collective
  */
 #include "suite.h"
-#include "lib/sync/participants.h"
+#include "daemon/collective/participants.c"
 
 #define MS	1000000LL
 

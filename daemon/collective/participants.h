@@ -12,11 +12,7 @@
 #ifndef TSCT_SYNC_PARTICIPANTS_H
 #define TSCT_SYNC_PARTICIPANTS_H
 
-#include <linux/types.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#define TSCT_PARTICIPANTS_MAX	512
+#include "daemon/sync/peers.h"
 
 /* A call that sent no request for this time has stopped waiting, ns. */
 #define TSCT_CALL_EXPIRE_NS	500000000LL
@@ -32,7 +28,7 @@ struct tsct_participant {
 
 /* A struct of zeros has no participants. */
 struct tsct_participants {
-	struct tsct_participant table[TSCT_PARTICIPANTS_MAX];
+	struct tsct_participant table[PEERS_PARTICIPANTS_MAX];
 	unsigned int nr;	/* number of participants */
 	unsigned int declared;	/* number of processes that each participant declared */
 	unsigned int ended;	/* number of declared processes that joined and ended */
@@ -46,7 +42,7 @@ struct tsct_participants {
  * @why: reason of a refusal, as text
  *
  * A process that joins when others have ended takes the place of one of them. Returns
- * 0; -EINVAL: @declared is 0, above TSCT_PARTICIPANTS_MAX, or not the number of the
+ * 0; -EINVAL: @declared is 0, above PEERS_PARTICIPANTS_MAX, or not the number of the
  * other participants; -EUSERS: as many as declared have joined already.
  *
  * tsct_participants_leave - remove a participant that ended: the node no longer waits

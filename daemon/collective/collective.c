@@ -35,8 +35,8 @@
 #include "daemon/config/log.h"
 #include "lib/base/text.h"
 #include "lib/client/gettime.h"
-#include "lib/sync/participants.h"
-#include "peers_private.h"
+#include "daemon/sync/peers_private.h"
+#include "participants.h"
 
 #define WAITS_NS	TSCT_CALL_EXPIRE_NS
 #define POLL_NS		(NS_PER_S / 10)	/* time between polls while a caller waits, ns */
