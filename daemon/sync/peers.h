@@ -7,6 +7,7 @@
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
 
+#include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "daemon/clock/timekeeper.h"
 #include "daemon/clock/platform_linux.h"
 #include "lib/base/wing.h"
+#include "lib/fit/fit.h"
 
 struct peers_options {
 	const char *config;		/* configuration file; NULL: no network */
@@ -92,5 +94,15 @@ bool peers_answer(struct peers *peers, const char *request, FILE *to);
  */
 TSCT_WING __u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
 TSCT_WING void peers_leave(struct peers *peers, __u32 id);
+
+/*
+ * The wing daemon/exchanges: returns the exchanges with a source as JSON, and their fit
+ * @count_ns: length of a count of the source's counter, ns
+ * @fit: NULL: none, there are too few exchanges
+ * @kept: flags of the exchanges that the fit uses
+ */
+TSCT_WING json_t *peers_report_window(const char *name, double count_ns,
+				      const struct tsct_fit *fit, const struct tsct_exchange *x,
+				      const bool *kept, unsigned int nr);
 
 #endif /* TSCTRACED_PEERS_H */
