@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "participants.h"
+#include "collective.h"
 
 /* Room for the pids in a text of missing processes, bytes. The text is part of a field
  * of 120 characters in packets. */

@@ -203,7 +203,7 @@ TSCT_WING void barrier_answer(struct peers *p, const char *request, FILE *to);
 TSCT_WING void barrier_tick(struct peers *p);
 
 TSCT_WING void barrier_member_request(struct peers *p, const struct tsct_extension *request,
-				      bool gathers);
+				      const char *below);
 TSCT_WING void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
 TSCT_WING void barrier_request(const struct peers *p, struct peer_source *s,
 			       struct tsct_extension *request);

@@ -137,10 +137,7 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 		return;			/* the sender of the request is not a member */
 	members_add(p, request, child, now_ns);
 	if (p->barrier)
-		barrier_member_request(p, &request->request, request->below ||
-				       request->request.flags & TSCT_EXT_ARRIVED);
-	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
-				   request->below ? request->below : "");
+		barrier_member_request(p, &request->request, request->below);
 	tsct_schedule_request(p->members.schedule, &request->request,
 			      request->reply, (__u64)now_ns / 1000);
 	/* An allowed but untrusted node has the rate limit of an unknown client: the
