@@ -13,6 +13,7 @@
 #include "lib/export/export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
+#include "lib/export/build_id.h"
 #include "lib/statedump/statedump.h"
 #include "lib/export/stacks.h"
 
