@@ -97,7 +97,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
 		to = reserved_memory + header->clock_offset +
 			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
-		/* release: the copy before is complete. Hardly any content has the checksum 0. */
+		/* release: the previous copy is complete. Hardly any content has the checksum 0. */
 		smp_store_release(&to->checksum, 0);
 		/* The old copy is invalid before any of it changes. */
 		smp_mb();
@@ -111,7 +111,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/* Copies through a buffer: page faults, which may take long, come without the lock. */
+/* Copies through a buffer: page faults, which may take long, happen without the lock. */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;

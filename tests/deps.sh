@@ -76,6 +76,7 @@ python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the sam
 python3-six          | /usr/lib/python3/dist-packages/six.py | what python3-otf2 forgets to ask for
 lttng-tools          | lttng               | another tracer: its sessions
 liblttng-ust-dev     | lttng-ust.pc        | ... and its events
+systemd              | /usr/lib/systemd/systemd-journald | entries of journald
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same

@@ -115,12 +115,11 @@ COMMAND(1000, help, "show help for a command");
 static int write_error;
 
 /* Writes to standard output, for fopencookie(): a result below @len means failure */
-static ssize_t write_all(void *cookie, const char *text, size_t len)
+static ssize_t write_all(void *, const char *text, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
 
-	(void)cookie;
 	while (done < len) {
 		n = write(STDOUT_FILENO, text + done, len - done);
 		if (n > 0) {
@@ -164,8 +163,8 @@ static void replace_stdout(void)
 }
 
 /*
- * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file
- * that a command opens would get such a number, and the output of printf().
+ * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file that
+ * a command opens would get such a number, and printf() would write into that file.
  */
 static void reserve_standard_fds(void)
 {

@@ -234,7 +234,7 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 			    "be estimated anew after a restart", file->path,
 			    strerror(-err));
 	else if (!err && file->err)
-		log_info("%s: saving works: the counter's rate is saved again", file->path);
+		log_info("%s: saving the counter's rate works again", file->path);
 	file->err = err;
 	return err;
 }

@@ -339,7 +339,7 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	poll_parent(p);
 }
 
-/* Handles a member's report about callers, in its request. @below: names of nodes and processes
+/* Handles the report about callers in a member's request. @below: names of nodes and processes
  * that keep the member from arriving; NULL: the request has none */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    const char *below)
@@ -388,8 +388,8 @@ void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 		reply->flags |= TSCT_EXT_GATHERING;
 }
 
-/* Processes an answer of source @s: the number of the barrier, and the flag that says
- * that the barrier was released. */
+/* Processes an answer of source @s: the number of the barrier, and the flag whether
+ * it was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
@@ -597,7 +597,7 @@ void peers_leave(struct peers *p, __u32 id)
 			    "callers of tsct_timesync() wait; the callers no longer "
 			    "wait for this process", pid);
 	} else {
-		log_debug("process %d ended or left: it is no participant any more", pid);
+		log_debug("process %d ended or left: no longer a participant", pid);
 	}
 	poll_parent(p);
 	barrier_tick(p);

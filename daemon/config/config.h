@@ -73,8 +73,8 @@ struct config {
 	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
 	unsigned int history_days;	/* days of the clock's history that are kept; 0: none */
-	int stratum;			/* configured NTP stratum of answers; 0: not
-					 * configured: 10, or "unsynchronized" while
+	int stratum;			/* configured NTP stratum of answers; 0: none, and
+					 * answers have 10, or "unsynchronized" while
 					 * the kernel's clock is unsynchronized */
 };
 

@@ -44,7 +44,7 @@ int control_fd(const struct control *control);
 /* Serves connections of the control socket: a bounded amount of work per call. */
 void control_dispatch(struct control *control);
 
-/* Closes connections that take too long. To be called about once a second. */
+/* Closes connections that take too long. Call it about once a second. */
 void control_tick(struct control *control);
 
 /* ---- the wing daemon/metrics --------------------------------------------- */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
- * trace-ctl time. A file begins at the start of the daemon, or when the one before has
- * FILE_BYTES. Files are removed when they are too old, or too large together, oldest first.
+ * trace-ctl time. A file begins at the start of the daemon, or when the previous one has
+ * FILE_BYTES. Numbers count the files of all boots: the oldest ones are removed when files are too
+ * large together. Their ages do not count: the clock may be set to a wrong time.
  *
  * Each record is written with one write(), so a killed daemon leaves whole records, except on
  * a full disk: then what was written of the record is cut off again. Nothing is synced to the
@@ -28,8 +29,8 @@
 #define FILE_BYTES	1000000
 #define NUMBER_MAX	999999
 #define RESUME_TRIES	16
-#define PAUSE_TICKS	63U	/* most ticks between two tries to begin a file */
-/* Two crystals that no measurement compares at this moment, see TSCT_RATE_WANDER_PPB */
+#define PAUSE_TICKS	63U	/* maximum number of ticks between two tries to begin a file */
+/* Error of a rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
 
 struct history {
@@ -44,7 +45,7 @@ struct history {
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
 	bool was_reset;			/* the counter is another one than in earlier files */
 	int err;			/* of the last write or open; logged when it changes */
-	unsigned int pause, pauses;	/* ticks until the next try to begin a file, and then again */
+	unsigned int pause, pauses;	/* ticks left to the next try to begin a file, and in all */
 };
 
 /* ---- files ---------------------------------------------------------------- */
@@ -52,13 +53,13 @@ struct history {
 static void note(struct history *h, int err, const char *what)
 {
 	if (err && err != h->err)
-		log_warning("%s: %s: %s; trace-ctl time will not know the time from now on; "
+		log_warning("%s: %s: %s; trace-ctl time will lack times from now on; "
 			    "%s, or give 'history off'", h->dir, what, strerror(-err),
 			    err == -ENOSPC || err == -EDQUOT ? "make room" :
 			    err == -EACCES || err == -EPERM ? "give the directory to the daemon's user" :
-			    "mend that");
+			    "fix that");
 	if (!err && h->err)
-		log_info("%s: the history of the clock is written again", h->dir);
+		log_info("%s: writing the clock's history works again", h->dir);
 	h->err = err;
 }
 
@@ -70,25 +71,29 @@ static bool is_history(const char *name)
 	return digits && digits < 10 && !name[33 + digits];
 }
 
+/* Returns the number of a file, of whose name is_history() is true. */
+static unsigned int number_of(const char *name)
+{
+	return (unsigned int)strtoul(name + 33, NULL, 10);
+}
+
 struct old_file {
-	time_t modified;
 	off_t bytes;		/* on the disk */
 	char name[64];
 };
 
-static int by_age(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
-	const struct old_file *x = a, *y = b;
+	const unsigned int x = number_of(((const struct old_file *)a)->name);
+	const unsigned int y = number_of(((const struct old_file *)b)->name);
 
-	return x->modified != y->modified ? (x->modified > y->modified) - (x->modified < y->modified) :
-		strcmp(x->name, y->name);
+	return (x > y) - (x < y);
 }
 
-/* Removes the oldest files as long as the files are too old, or too large together. */
+/* Removes the oldest files as long as the files are too large together. */
 static void prune(const struct history *h, const char *present)
 {
 	const off_t limit = (off_t)h->days * TSCT_HISTORY_DAY_BYTES - FILE_BYTES;
-	const time_t oldest = time(NULL) - (time_t)h->days * 86400;
 	DIR *dir = opendir(h->dir);
 	struct old_file *files = NULL, file;
 	struct dirent *entry;
@@ -102,18 +107,16 @@ static void prune(const struct history *h, const char *present)
 		if (!is_history(entry->d_name) || !strcmp(entry->d_name, present) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		file = (struct old_file) {
-			.modified = st.st_mtime, .bytes = max(st.st_size, st.st_blocks * 512),
-		};
+		file.bytes = max(st.st_size, st.st_blocks * 512);
 		snprintf(file.name, sizeof(file.name), "%.63s", entry->d_name);
 		total += file.bytes;
 		if (tsct_array_add(&files, &nr, &file, sizeof(file)))
 			break;
 	}
 	if (nr)
-		qsort(files, nr, sizeof(*files), by_age);
+		qsort(files, nr, sizeof(*files), by_number);
 	/* The limit leaves room for the present file to grow. */
-	for (i = 0; i < nr && (total > limit || files[i].modified < oldest); i++) {
+	for (i = 0; i < nr && total > limit; i++) {
 		unlinkat(dirfd(dir), files[i].name, 0);
 		total -= files[i].bytes;
 	}
@@ -142,7 +145,7 @@ static int write_record(struct history *h, const struct tsct_history_record *rec
 }
 
 /*
- * Lets the writer go on where file @nr of this boot, of a daemon before, ends: the clock's
+ * Makes the writer continue where file @nr of this boot, by an earlier daemon, ends: the clock's
  * segments from before that are recorded already. Returns false if the file has no line.
  */
 static bool resume(struct history *h, unsigned int nr)
@@ -184,7 +187,7 @@ static int begin_file(struct history *h)
 		},
 	};
 	char path[sizeof(h->dir) + 64];
-	unsigned int nr = 0, found;
+	unsigned int nr = 0, of_boot = 0, found;
 	struct dirent *entry;
 	DIR *dir;
 	int tries, err;
@@ -196,13 +199,15 @@ static int begin_file(struct history *h)
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir)))
-		if (is_history(entry->d_name) && !strncmp(entry->d_name, h->boot, 32)) {
-			found = (unsigned int)strtoul(entry->d_name + 33, NULL, 10);
-			nr = found > nr ? found : nr;
+		if (is_history(entry->d_name)) {
+			found = number_of(entry->d_name);
+			nr = max(nr, found);
+			if (!strncmp(entry->d_name, h->boot, 32))
+				of_boot = max(of_boot, found);
 		}
 	closedir(dir);
 	/* A daemon that could not write may have left some files without a line. */
-	for (found = nr; found && nr - found < RESUME_TRIES && !h->writer.real.has_done &&
+	for (found = of_boot; found && of_boot - found < RESUME_TRIES && !h->writer.real.has_done &&
 	     !h->was_reset; found--)
 		if (resume(h, found))
 			break;
@@ -259,7 +264,7 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_mult = state->rate_mult;
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
-	/* Up to the next tick, 1.25 s later, and from the one before */
+	/* Holds from the previous tick to the next one: ticks are at most 1.25 s apart. */
 	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
 	return pairing;

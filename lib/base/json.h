@@ -44,7 +44,7 @@ enum tsct_json_style {
 				 * no <, > and & */
 };
 
-/* Returns the text of @json with a NUL, malloc'ed; NULL: out of memory, or @json is NULL. */
+/* Returns the NUL-terminated text of @json, malloc'ed; NULL: out of memory, or @json is NULL. */
 char *tsct_json_format(const json_t *json, enum tsct_json_style style);
 
 #endif /* TSCT_BASE_JSON_H */

@@ -773,7 +773,7 @@ static bool is_ready(struct tsct_reader *reader)
 /*
  * Returns true if the module's poll() can wait for events. poll() compares head and tail,
  * so it would return at once while events are read but not released. Block headers, which
- * are no events, are released here for the same reason.
+ * are not events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)
 {

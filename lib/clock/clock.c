@@ -134,7 +134,7 @@ static const struct {
 		"not credible; use library and provider of one release" },
 };
 
-/* Writes to @why the reason for which @path was rejected with the error @err. Returns the
+/* Writes to @why the reason why @path was rejected with the error @err. Returns the
  * -errno that the library reports: @err, or the error that reasons[] has instead. */
 static int explain(int err, const char *path, char *why, size_t size)
 {

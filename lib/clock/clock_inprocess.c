@@ -167,7 +167,7 @@ static void take_sample(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	/* After a step or jump, the new epoch has no params until one more sample. */
+	/* After a step or jump, the new epoch has no params until one more sample is taken. */
 	else
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);

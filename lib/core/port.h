@@ -23,7 +23,7 @@
 #include <string.h>
 #include <errno.h>
 #include <linux/types.h>
-/* Programs have nothing in their memory that they may not read. */
+/* No barrier in user space: a program may read all its memory. */
 #define array_index_nospec(index, size)	(index)
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)
@@ -37,7 +37,7 @@
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
-/* As in the kernel, but the types may differ. Return @a if @b is no number. */
+/* As in the kernel, but the types of @a and @b may differ. Return @a if @b is NaN. */
 #define tsct_select_(a, op, b)						\
 ({									\
 	__typeof__(1 ? (a) : (b)) select_a_ = (a), select_b_ = (b);	\

@@ -99,7 +99,7 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-/* Parses the metadata into @rec, which the caller frees also after an error. Returns 0 or
+/* Parses the metadata into @rec, which the caller frees even after an error. Returns 0 or
  * -errno. */
 static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 			 char *err_text, size_t err_size)

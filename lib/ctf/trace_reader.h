@@ -108,7 +108,7 @@ bool tsct_trace_is_live(const struct tsct_trace *trace);
  * tsct_trace_follow - read a live recording until it is complete
  * @dir: directory of the recording
  *
- * To be called before tsct_trace_next(); only events of channels can be read. From then
+ * Call it before tsct_trace_next(); only events of channels can be read. From then
  * on tsct_trace_next() returns -EAGAIN at the end of the events that are certain to be
  * in order. tsct_trace_wait() may update the description of the recording; event
  * definitions stay valid. No effect on a complete recording. Returns 0 or -errno.

@@ -388,7 +388,7 @@ static void settle_rate(struct tsct_rate_estimator *est, double more_ns)
  * the effect of a slew of REALTIME. Sets the estimator's rate and its bounds, and the error
  * of the params in force.
  * @bracket: bracket of REALTIME in the sample
- * @offset: interval of times made from @bracket
+ * @offset: interval of times that @bracket allows at its middle
  * @span_ns: time between the readings of REALTIME combined into @bracket, ns
  */
 static void adopt_sample(struct tsct_rate_estimator *est,
@@ -578,9 +578,9 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * fast_cycles 0 disables the fast conversion, which does not check whether the
-	 * CPUs' counters differ or whether the source is the TSC, and would convert TSC
-	 * values as if they were the nanoseconds of another source.
+	 * fast_cycles 0 disables the fast conversion: it reads the TSC, and checks neither
+	 * whether the CPUs' counters differ nor whether the source is the TSC. With another
+	 * source, it would take TSC values for the nanoseconds of that source.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)

@@ -12,7 +12,7 @@ const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_NOT_BEGUN] = "not begun",
 };
 
-/* Returns the number of a system call by which its begin and end are matched, and the call */
+/* Returns the number by which begin and end of a system call are matched. *ret: the call */
 static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_syscall **ret)
 {
 	const __u64 number = tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));

@@ -245,7 +245,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	return err;
 }
 
-/* Frees the open spans, which x->closed() is not called for. */
+/* Frees the open spans without calling x->closed(). */
 static void drop_spans(struct tsct_export *x)
 {
 	tsct_span_closed *const closed = x->closed;
@@ -341,8 +341,8 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 				   tsct_value_text_len(&comm));
 }
 
-/* Returns the index of the open call of a thread whose end has the name of another call, which
- * tsct_syscall_pair() tells; -1: none */
+/* Returns the index of the open call of a thread whose end has the name of another call, by
+ * tsct_syscall_pair(); -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
@@ -370,7 +370,7 @@ static __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_e
 	while (def->shared && tsct_value_next(e, &nr, &pos, &v)) {
 		if (!(def->shared >> (nr - 1) & 1))
 			continue;
-		/* The sum, as the order of the fields may differ */
+		/* Adds the hashes, as the fields of BEGIN and END may be in different orders. */
 		name = tsct_hash(0, v.field->name, strlen(v.field->name));
 		integer = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
 		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
@@ -462,7 +462,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 	case TSCT_KIND_END:
 		frame = find_slice(x, ev);
 		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
-			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame, ev->e);
+			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame,
+					 TSCT_SPAN_ENDED, ev->e);
 			ev->act = TSCT_ACT_ORPHAN;
 			x->orphans++;
 			break;
@@ -547,8 +548,9 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread->events++;
 	err = event ? event(x, ev) : 0;
 	if (ev->act == TSCT_ACT_CLOSE)
-		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e) ?: err;
-	/* The thread of a switch goes where events are hidden. */
+		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
+				       ev->e) ?: err;
+	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
@@ -638,7 +640,7 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
 	mark_slice(x, ev, ev->frame, false, true);
-	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, e);
+	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 
 /* Ends the spans of the thread that had the number end->tid at end->tick, for the reason @why. */
@@ -663,23 +665,33 @@ static int end_threads(struct tsct_export *x, const struct tsct_threads *threads
 	return err;
 }
 
-/* Reason for which spans close whose ends a loss may hide: they are open where their recorder
- * ended. */
+/* Reason for closing spans whose ends @loss may hide; TSCT_SPAN_OPEN if the recorder ended with
+ * this loss. */
 static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 {
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends all spans of pairs with a key whose ends a loss may hide. */
-static int end_keyed(struct tsct_export *x, const struct tsct_loss_time *loss)
+/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: the row is no thread's */
+static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
+		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {
-	const struct tsct_trace_event e = { .tick = loss->from };
-	__u32 row;
+	const struct tsct_trace_event e = { .tick = loss->from, .node = thread ? thread->node : 0 };
+	struct tsct_export_event ev = {
+		.e = &e, .ns = time_of(x, e.tick), .node = e.node, .thread = thread,
+		.act = TSCT_ACT_CLOSE, .frame = tsct_spans_open(spans, row),
+	};
+	struct tsct_span *span;
 	int err = 0;
 
-	for (row = 0; row < x->nr_pairs && !err && time_of(x, e.tick) < x->to_ns; row++)
-		if (tsct_known_hides(&x->known, loss, &x->keyed, row))
-			err = tsct_spans_leave(&x->keyed, row, why_left(loss), &e);
+	while (ev.frame-- && !err && ev.ns < x->to_ns) {
+		span = tsct_span_at(spans, row, ev.frame);
+		if (!tsct_known_hides(&x->known, loss, span))
+			continue;
+		if (spans == &x->slices && x->ended && !span->hidden)
+			err = x->ended(x, &ev);
+		err = err ?: tsct_spans_close(spans, row, ev.frame, why_left(loss), &e);
+	}
 	return err;
 }
 
@@ -699,12 +711,13 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			err = end_thread(x, threads, hidden, TSCT_SPAN_UNKNOWN);
 			continue;
 		}
-		err = end_threads(x, threads, loss->from + 1, ended) ?: end_keyed(x, loss);
+		err = end_threads(x, threads, loss->from + 1, ended);
+		for (i = 0; i < x->nr_pairs && !err; i++)
+			err = end_lost(x, &x->keyed, i, NULL, loss);
 		for (i = 0; i < threads->nr && !err; i++)
-			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location) &&
-			    (tsct_known_hides(&x->known, loss, &x->slices, i) ||
-			     tsct_known_hides(&x->known, loss, &x->calls, i)))
-				err = end_slices(x, threads->all[i], loss->from, why_left(loss));
+			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))
+				err = end_lost(x, &x->calls, i, threads->all[i], loss) ?:
+					end_lost(x, &x->slices, i, threads->all[i], loss);
 	}
 	return err ?: end_threads(x, threads, tick, ended);
 }
@@ -738,7 +751,7 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 				 thread->generation);
 }
 
-/* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
+/* Initializes x->known for a walk over @trace. Returns 0 or -ENOMEM. */
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	tsct_known_free(&x->known);

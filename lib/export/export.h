@@ -79,7 +79,7 @@ struct tsct_export_format {
 		   bool begins);
 	/* called after the last event; may be NULL */
 	int (*end)(struct tsct_export *x);
-	/* frees the format's state, also if begin() failed */
+	/* frees the format's state, even if begin() failed */
 	void (*free)(struct tsct_export *x);
 };
 
@@ -136,20 +136,20 @@ struct tsct_export_slice {
  */
 /* A slice or system call. It and all that it points to are valid during the callback. */
 struct tsct_closed_span {
-	const char *name;		/* name of the events; of a system call: of the call */
+	const char *name;		/* name of the events, or of the system call */
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
 	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
-	__u32 node;		/* node of the begin event, or of the end event if that is all */
+	__u32 node;		/* node of the begin event, else of the end event */
 	struct tsct_thread *thread;	/* thread of that event */
 	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
-	 * the end; of one without an end event, `end` is the last at which it is known to be open */
+	 * the end; of one without an end event, `end` is the last tick known to be in it */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
-	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
+	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
 };
 
@@ -176,7 +176,7 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
-	/* called for each span that closes; may be NULL; to be set before tsct_export_prepare().
+	/* called for each span that closes; may be NULL; set it before tsct_export_prepare().
 	 * A format with cut() must not have it. */
 	tsct_span_closed *closed;
 	/*
@@ -188,9 +188,9 @@ struct tsct_export {
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
 	/*
-	 * Called for each time in which a thread had a state, when it is over, by all events of the
-	 * recording before filter.to, also those that the filter leaves out, before the event that
-	 * ends it is passed on; set before the walk. May be NULL.
+	 * Called for each state of a thread when it ends, before the event that ends it is passed
+	 * on. States are made of all events before filter.to, also of those that the filter leaves
+	 * out. Set it before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
 	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
@@ -200,7 +200,7 @@ struct tsct_export {
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of the last event read */
 	__u64 until_tick;	/* tick up to which a walk has read: spans were open until then */
-	/* tick of the recording's start, or of an event read so far that is earlier */
+	/* tick of the recording's start, or of the earliest event read so far if that is lower */
 	__u64 first_tick;
 	/* size of the recording's files, bytes: read so far, and in total */
 	__u64 done_bytes, all_bytes;
@@ -244,9 +244,9 @@ struct tsct_export {
 
 /*
  * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
- * @text: BEGIN:END[:KEY], names of two events and of a field of both; outlives @x
+ * @text: BEGIN:END[:KEY], names of two events and of a field of both; must outlive @x
  *
- * To be called before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
+ * Call it before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
  */
 int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
@@ -276,7 +276,7 @@ void tsct_closed_span_init(struct tsct_export *x);
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
-/* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
+/* Passes a span whose only event is @ev: its end if @why is TSCT_SPAN_NOT_BEGUN, else its begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
 
@@ -396,7 +396,7 @@ static inline int tsct_export_fail(struct tsct_export *x, int err, const char *f
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
 	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;
-/* Defined by the wing `otf2`; NULL if the wing is not linked */
+/* Defined in tools/wings/otf2; NULL if that is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

@@ -20,20 +20,20 @@ static bool where_hides(const char *where, const struct tsct_event_def *def)
 	return false;
 }
 
-/* Returns true if the rate limit dropped events, or switches (@event), of a node, or may have. */
+/* Returns true if the rate limit dropped events of a node, or may have. @event: NULL: any */
 static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
 {
 	const __u64 limited = tsct_recording_limited(rec, node);
 	const char *list = rec->nodes[node].limited_events;
 
-	/* A list of more than 64 KiB is not whole. */
+	/* A list of more than 64 KiB is not complete. */
 	return limited && (!event || limited == UINT64_MAX || !list || strlen(list) > 65536 ||
 			   strstr(list, event));
 }
 
 /*
  * Returns true if it is unknown which threads a recording of a node selects: a merged recording has
- * the states of threads by all recorders of the node, and another one selects others.
+ * the states of threads by all recorders of the node, and each recorder selects others.
  */
 static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 {
@@ -80,7 +80,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			/* Readers match those of these events that their filter selects. */
+			/* Readers match only those that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || k->filter->nr_wheres ||
 			     !tsct_filter_wants(k->filter, def)))
@@ -89,7 +89,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
 				continue;
 			is_switch = event == TSCT_KERNEL_SWITCH;
-			/* Another event tells that a new thread becomes runnable. */
+			/* Another event shows that a new thread becomes runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -241,18 +241,11 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 }
 
 bool tsct_known_hides(const struct tsct_known *k, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row)
+		      const struct tsct_span *span)
 {
 	const struct tsct_location *l = k->rec->locations;
-	const struct tsct_span *span;
-	__u32 i;
 
-	for (i = 0; loss->over && i < tsct_spans_open(spans, row); i++) {
-		span = tsct_span_at(spans, row, i);
-		if (l[span->location].node == l[loss->location].node)
-			return true;
-	}
-	return !loss->over;
+	return !loss->over || l[span->location].node == l[loss->location].node;
 }
 
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick)
@@ -265,7 +258,7 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	    (k->begun < k->nr_losses && k->losses[k->begun].from <= end->tick))
 		return NULL;
 	k->passed++;
-	/* It runs on, but no event tells until when. */
+	/* The thread runs on, but no event shows until when. */
 	for (i = 0; i < k->rec->nr_locations; i++) {
 		run = &k->runs[i];
 		if (!run->on || run->tid != end->tid || tsct_known_node(k, i) != end->node ||
@@ -351,12 +344,12 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if an event does not tell that the name of its thread is selected: a waking is
- * recorded also if that of the woken thread is. */
-static bool is_waking_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
+/* Returns true if an event does not show that the name of its thread is selected: it is also
+ * recorded if the name of the thread that is woken, moved or new is selected. */
+static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
-		tsct_kernel_event(k->rec, e->stream, e->def) == TSCT_KERNEL_WAKING;
+		tsct_kernel_event(k->rec, e->stream, e->def) >= TSCT_KERNEL_WAKING;
 }
 
 void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
@@ -390,7 +383,7 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	if (is_switch)
 		begin_run(k, e, (__u32)next, &comm, ret);
 	else if (k->rec->streams[e->stream].kernel && k->switches[e->stream] &&
-		 !is_waking_by_any(k, e))
+		 !is_by_any(k, e))
 		begin_run(k, e, e->tid, NULL, ret);
 }
 
@@ -407,8 +400,8 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
-/* Returns false if events of which the stream of event @e has some may be those of other
- * recorders. @had: had_* */
+/* Returns false if a stream's events of one kind may all be those of other recorders:
+ * the recorder of event @e has recorded none so far. @had: had_*, by kind */
 static bool has_had(const struct tsct_known *k, const bool *had, const struct tsct_trace_event *e)
 {
 	return !k->rec->merged || had[k->rec->locations[e->location].node];
@@ -417,7 +410,7 @@ static bool has_had(const struct tsct_known *k, const bool *had, const struct ts
 bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm)
 {
-	/* BPF tests the cgroup of the thread that is switched away only. */
+	/* BPF tests only the cgroup of the thread that is switched away. */
 	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
 		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
 		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) && !is_lossy(k, e) &&
@@ -430,7 +423,7 @@ bool tsct_known_wakings(const struct tsct_known *k, const struct tsct_trace_even
 		!(k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_WAKINGS);
 }
 
-/* Leaves the calls that a loss hides, or those of one thread. One of both is NULL. */
+/* Closes the calls that @loss hides, or those of the thread @hidden. One of both is NULL. */
 static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 		       const struct tsct_threads *threads, const struct tsct_loss_time *loss,
 		       const struct tsct_identity_end *hidden, const struct tsct_trace_event *e)
@@ -440,8 +433,9 @@ static int leave_calls(const struct tsct_known *k, struct tsct_spans *calls,
 	__u32 i;
 
 	for (i = 0; i < threads->nr && !err; i++)
-		if (threads->all[i]->node == node &&
-		    (loss ? tsct_known_hides(k, loss, calls, i) : threads->all[i]->tid == hidden->tid))
+		if (threads->all[i]->node == node && tsct_spans_open(calls, i) &&
+		    (loss ? tsct_known_hides(k, loss, tsct_span_last(calls, i)) :
+		     threads->all[i]->tid == hidden->tid))
 			err = tsct_spans_leave(calls, i, TSCT_SPAN_REPLACED, e);
 	return err;
 }
@@ -462,7 +456,7 @@ int tsct_known_calls(struct tsct_known *k, struct tsct_spans *calls,
 		err = leave_calls(k, calls, threads, loss, hidden, e);
 	if (err || !tsct_known_elsewhere(k, e))
 		return err;
-	/* With --cpu, a thread that is switched away may make calls elsewhere. */
+	/* With --cpu, a thread that is switched away may make calls on unrecorded CPUs. */
 	tsct_known_run(k, e, is_switch, &change);
 	if (!is_switch)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times of which a recording does not tell what happened: filters and rate limits of the
+ * The times for which a recording does not show what happened: filters and rate limits of the
  * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
  * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
  * slice was. Readers draw, count and export only what is known. There is no I/O after
@@ -18,10 +18,10 @@
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
 	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
-	/* ends of calls and probes on other CPUs than the begin: known are those of a thread
-	 * that is known to run on the begin's CPU until then */
+	/* ends of calls and probes on other CPUs than the begin, except for a thread that is
+	 * known to run on the begin's CPU until then */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden for itself, while
+	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden by itself, while
 	 * a call of the table is hidden or recorded as a whole */
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
@@ -31,8 +31,8 @@ enum {
 /* The thread that is known to run on a CPU */
 struct tsct_known_run {
 	bool on;
-	/* flag: whether the filter of cgroups selects the thread is known when it is switched
-	 * away; until then it is not known to run on */
+	/* flag: only its switch away shows whether the filter of cgroups selects the thread;
+	 * until then it is not known to run on */
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: the CPU has had an event sched_switch */
@@ -41,7 +41,7 @@ struct tsct_known_run {
 };
 
 struct tsct_known {
-	/* set by the caller; all outlive the struct */
+	/* set by the caller; all must outlive the struct */
 	const struct tsct_recording *rec;
 	const struct tsct_identity *identity;
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
@@ -52,12 +52,12 @@ struct tsct_known {
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
 	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
-	/* the same of the recorders of a merged recording that share a stream, by recorder: flags
-	 * of those of which there was such an event */
+	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
+	 * recorded such an event so far */
 	bool *had_switches, *had_wakings;
 	struct tsct_loss_time *losses;	/* see tsct_unknown_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	/* ticks until which losses last that have begun, by recorder (location.node), stream */
+	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;
 	__u64 *blind_until;		/* the same, of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
@@ -75,25 +75,25 @@ struct tsct_known_change {
 	__u32 tid;
 };
 
-/* Returns 0 or -ENOMEM; to be freed also after an error. @trace: NULL: the caller sets `losses` */
+/* Returns 0 or -ENOMEM; free @known even after an error. @trace: NULL: the caller sets `losses` */
 int tsct_known_init(struct tsct_known *known, const struct tsct_trace *trace);
 void tsct_known_free(struct tsct_known *known);
 
 /*
  * tsct_known_pass - the next loss that begins at @tick or before
  *
- * To be called until it returns NULL, before the other functions are called for an event at
+ * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
  * loss->over is set, those that its recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
-/* Returns true if a loss of their node may hide the ends of the open spans of a row. */
+/* Returns true if a loss of its node may hide the end of an open span. */
 bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
-		      const struct tsct_spans *spans, __u32 row);
+		      const struct tsct_span *span);
 
-/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
- * called in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
+/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. Call
+ * it in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
  * other one's next moment is earlier. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
@@ -119,11 +119,11 @@ void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, 
 		    struct tsct_known_change *ret);
 
 /*
- * tsct_known_calls - leave the open calls whose ends may be hidden or lost before event @e
- * @calls: open calls, of which a row has one at most; rows are the indexes of @threads
+ * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e
+ * @calls: open calls, at most one per row; the rows are the indexes of @threads
  * @threads: threads by node, number, and generation in known->identity
  *
- * For readers that need no more than calls: to be called for each event, instead of
+ * For readers that need no more than calls. Call it for each event, instead of
  * tsct_known_pass(), tsct_known_hide() and tsct_known_run(). Calls that may have ended are closed
  * for the reason TSCT_SPAN_REPLACED. Returns 0 or the error of the callback.
  */

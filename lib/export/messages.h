@@ -20,7 +20,7 @@ struct tsct_messages {
 	struct tsct_message_matcher *sends, *early;
 };
 
-/* Returns 0 or -errno; to be freed also after an error */
+/* Returns 0 or -errno; @messages must be freed even after an error. */
 int tsct_messages_init(struct tsct_messages *messages);
 void tsct_messages_free(struct tsct_messages *messages);
 

@@ -136,5 +136,5 @@ int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64
 	slice = tsct_span_at(&x->keyed, row, (__u32)at);
 	slice->ambiguous = several;
 	slice->end_hidden = hidden;
-	return tsct_spans_close(&x->keyed, row, (__u32)at, ev->e);
+	return tsct_spans_close(&x->keyed, row, (__u32)at, TSCT_SPAN_ENDED, ev->e);
 }

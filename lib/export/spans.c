@@ -50,11 +50,11 @@ __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 k
 	return last;
 }
 
-int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
+int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at, enum tsct_span_why why,
 		     const struct tsct_trace_event *e)
 {
 	struct tsct_span *span = tsct_span_at(s, row, at);
-	int err = s->closed ? s->closed(s->arg, row, span, TSCT_SPAN_ENDED, e) : 0;
+	int err = s->closed ? s->closed(s->arg, row, span, why, e) : 0;
 
 	memmove(span, (__u8 *)span + s->size, (--s->rows[row].nr - at) * s->size);
 	return err;
@@ -81,7 +81,7 @@ int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
 
 	if (!span || span->name != name)
 		return tsct_spans_leave(s, row, TSCT_SPAN_REPLACED, e);
-	return tsct_spans_close(s, row, 0, e) ?: 1;
+	return tsct_spans_close(s, row, 0, TSCT_SPAN_ENDED, e) ?: 1;
 }
 
 int tsct_spans_finish(struct tsct_spans *s)

@@ -23,8 +23,8 @@ const char *const tsct_state_names[TSCT_STATES] = {
 struct tsct_state_row {
 	enum tsct_state state;	/* BLOCKED: becomes OFF_CPU if the thread runs without a waking */
 	bool ended;
-	/* the thread ends: it is switched away for the last time later, or its number is that of
-	 * another thread now */
+	/* the thread ends: its last switch away is still to come, or another thread has its
+	 * number now */
 	bool ending;
 	bool switched;
 	bool has_wakings;	/* BLOCKED: each waking of the thread is recorded, unless lost */
@@ -277,7 +277,7 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 		return change->tid ? -ENOMEM : 0;
 	row = &s->rows[at];
 	if (row->state == TSCT_STATE_RUNNING) {
-		/* Two recorders recorded the same switch; or its end elsewhere is lost. */
+		/* Two recorders recorded the same switch, or its switch away elsewhere is lost. */
 		if (s->known.rec->locations[row->location].cpu == e->cpu)
 			return 0;
 		run = &s->known.runs[row->location];
@@ -338,7 +338,7 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	return call && !strcmp(call->name, "futex");
 }
 
-/* Notes the first waking of a thread that does not run, and that there was one of one that does. */
+/* Notes that a thread was woken, and its first waking if it is blocked or its state is unknown. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	struct tsct_state_row *row;
@@ -363,6 +363,37 @@ static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 	row->waker = e->tid;
 	row->released = releases(s, e, row);
 	return 0;
+}
+
+/* A thread is new, and blocked until its first waking. */
+static int add_fork(struct tsct_states *s, const struct tsct_trace_event *e)
+{
+	const __u32 before = s->nr_rows;
+	struct tsct_state_row *row;
+	struct tsct_value comm;
+	__s64 tid;
+	__u32 at;
+	int err;
+
+	if (!tsct_value_find_integer(e, "child_tid", &tid) || tid <= 0 ||
+	    !tsct_value_find(e, "comm", &comm) || !tsct_value_is_text(&comm) ||
+	    !tsct_known_off(&s->known, e, (__u32)tid, &comm))
+		return 0;
+	at = find(s, e->node, (__u32)tid, e->tick, true);
+	if (at == NOWHERE)
+		return -ENOMEM;
+	row = &s->rows[at];
+	if (row->ended || row->woken || row->state != TSCT_STATE_UNKNOWN)
+		return 0;
+	if (at == before)
+		row->from = e->tick;
+	err = end_state(s, at, e->tick, false);
+	row = begin_state(s, at, TSCT_STATE_BLOCKED, e->tick, e->location);
+	row->has_wakings = tsct_known_wakings(&s->known, e);
+	row->may_be_runnable = true;	/* another event shows its first waking */
+	row->prev_state = 0;
+	row->next = 0;
+	return err;
 }
 
 static int add_call(struct tsct_states *s, const struct tsct_trace_event *e,
@@ -405,6 +436,8 @@ int tsct_states_add(struct tsct_states *s, const struct tsct_trace_event *e)
 
 	if (!err && def->event == TSCT_STATE_WAKING)
 		err = add_waking(s, e);
+	else if (!err && def->event == TSCT_STATE_FORK)
+		err = add_fork(s, e);
 	else if (!err && def->event >= TSCT_STATE_CALL)
 		err = add_call(s, e, def);
 	return err;
@@ -434,6 +467,7 @@ static struct tsct_state_def meaning_of(const struct tsct_recording *rec, __u32 
 {
 	static const enum tsct_state_event events[] = {
 		[TSCT_KERNEL_SWITCH] = TSCT_STATE_SWITCH, [TSCT_KERNEL_WAKING] = TSCT_STATE_WAKING,
+		[TSCT_KERNEL_MIGRATE] = TSCT_STATE_NO_EVENT, [TSCT_KERNEL_FORK] = TSCT_STATE_FORK,
 		[TSCT_KERNEL_ENTER] = TSCT_STATE_RAW_CALL, [TSCT_KERNEL_EXIT] = TSCT_STATE_CALL_END,
 	};
 	const enum tsct_kernel_event kernel = tsct_kernel_event(rec, stream, def);

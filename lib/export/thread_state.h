@@ -18,12 +18,12 @@ enum tsct_state {
 	TSCT_STATE_UNKNOWN,
 	TSCT_STATE_RUNNING,	/* runs on a CPU */
 	TSCT_STATE_RUNNABLE,	/* was preempted, gave up the CPU, or was woken; waits for a CPU */
-	/* was switched away in a state that waits, and was not woken until the end */
+	/* was switched away in a state that waits, or is new, and was not woken until the end */
 	TSCT_STATE_BLOCKED,
 	/* was switched away in a state that waits; when it became runnable is not known: it ran
-	 * again, or no more is known of it, without a waking. A waking may precede the switch away,
-	 * and a signal that was pending then, which ends a sleep of state 1, leaves none: so a
-	 * thread that is not woken until the end is BLOCKED only if neither can be. */
+	 * again, or no more is known of it, and no waking was recorded. A waking may precede the
+	 * switch away, and a signal that is pending then ends a sleep of state 1 without one: so a
+	 * thread that is not woken until the end is BLOCKED only if neither is possible. */
 	TSCT_STATE_OFF_CPU,
 	TSCT_STATES
 };
@@ -37,10 +37,10 @@ struct tsct_state_time {
 	enum tsct_state state;
 	__u64 from, until;	/* ticks */
 	__u32 location;		/* of RUNNING: CPU; of others: where it was switched away */
-	/* a switch to the thread begins it: of RUNNING; or ends it: of others */
+	/* RUNNING: a switch to the thread begins it; others: such a switch ends it */
 	bool switched;
-	/* a waking begins it: of RUNNABLE; or ends it: of BLOCKED. By that thread, or by an
-	 * interrupt in its time; 0: an idle thread */
+	/* RUNNABLE: a waking begins it; BLOCKED: a waking ends it. By the thread `waker`,
+	 * or by an interrupt in its time; 0: an idle thread */
 	bool woken;
 	__u32 waker;
 	/* of RUNNABLE that no waking begins: the thread that got the CPU; 0: idle thread */
@@ -59,8 +59,8 @@ struct tsct_state_time {
 /* Meaning of an event definition */
 struct tsct_state_def {
 	enum tsct_state_event {
-		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_CALL,
-		TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
+		TSCT_STATE_NO_EVENT, TSCT_STATE_SWITCH, TSCT_STATE_WAKING, TSCT_STATE_FORK,
+		TSCT_STATE_CALL, TSCT_STATE_RAW_CALL, TSCT_STATE_CALL_END,
 	} event;
 	__s64 call;
 };
@@ -80,18 +80,18 @@ struct tsct_states {
 	size_t ended;			/* number of identity->ends that have passed */
 };
 
-/* @identity and @rec outlive the struct. @trace: NULL: the caller sets known.losses. Returns 0 or
- * -ENOMEM; to be freed also after an error */
+/* @identity and @rec must outlive @states. @trace: NULL: the caller sets known.losses. Returns 0
+ * or -ENOMEM; @states must be freed even after an error. */
 int tsct_states_init(struct tsct_states *states, const struct tsct_recording *rec,
 		     const struct tsct_identity *identity, const struct tsct_trace *trace);
 void tsct_states_free(struct tsct_states *states);
 
-/* Adds an event; all events of the recording, in the order of time. Returns 0, -ENOMEM or the
+/* Adds an event: all events of the recording, in the order of time. Returns 0, -ENOMEM or the
  * error of closed(). */
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Returns the number of the system call in which the thread of event @e is after the event; -1:
- * none, or unknown. To be called after tsct_states_add(). */
+ * none, or unknown. Call it after tsct_states_add(). */
 __s64 tsct_states_call(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Ends all times, after the last event. @tick: end of the recording */

@@ -94,7 +94,7 @@ struct tsct_plane_line {
 
 /* Converts @nr exchanges (at least 1) to points: local time, and offset of the remote
  * counter. Returns 0 or an error of tsct_fit_make(). The caller frees @ret by
- * tsct_plane_free(), also on failure. */
+ * tsct_plane_free(), even on failure. */
 int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		    const struct tsct_fit_options *options, double remote_hz,
 		    struct tsct_plane *ret);
@@ -159,8 +159,8 @@ struct tsct_fit_candidate {
 	/* hull fit only: mean of the shorter half of the delays that the line does not
 	 * touch, divided by the maximum of that half */
 	double half_mean_ratio;
-	/* regression only: number of exchanges of equal weight that would determine the
-	 * line as well as the weighted ones */
+	/* regression only: effective sample size: number of exchanges of equal weight that
+	 * would determine the line as precisely as the weighted ones do */
 	double effective_nr;
 	/* hull fit only: absolute value of the natural logarithm of the ratio of two
 	 * densities, in delays per count: the density of the shortest delays of

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
- * lines of CLOCK_REALTIME and the pairings that hold for them. Results are of all lines that allow
- * the value. What touches in one epoch is one result; an interval that reaches beyond what lines
- * cover is none, because nothing is known there.
+ * lines of CLOCK_REALTIME and the pairings that hold for them. All lines that allow the value give
+ * results. Results that touch in one epoch become one; an interval that reaches beyond the lines
+ * gives none, because nothing is known there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* A line, or params */
 struct entry {
-	__u64 begin_cycles, until_cycles;	/* the counter for which the entry is used */
+	__u64 begin_cycles, until_cycles;	/* range of the counter for which it is used */
 	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
@@ -32,21 +32,26 @@ struct entry {
 	bool live;		/* an open end: OPEN or LIVE */
 };
 
-/* Entries of one epoch in the order of the counter, each with or each without a pairing, so that
- * the values of each clock are in order, too */
+/* Entries of one epoch and timeline in the order of the counter, each with or each without a
+ * pairing, so that the values of each clock are in order, too */
 struct history_run {
 	__u32 first, nr;
+};
+
+struct history_runs {
+	struct history_run *all;
+	__u32 nr;
 };
 
 struct tsct_history {
 	struct entry *real, *cluster;
 	struct tsct_history_pairing *pairings;
-	struct history_run *runs;
-	__u32 nr_real, nr_cluster, nr_pairings, nr_runs;
+	struct history_runs real_runs, cluster_runs;
+	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
-	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
+	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
-	struct tsct_history_pairing last;	/* the last one of all files, as recorded */
+	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
 	bool has_file;		/* there was a file, perhaps a damaged one */
 	bool follows;		/* this file follows another one, and had no pairing yet */
@@ -55,7 +60,7 @@ struct tsct_history {
 	struct entry *end;	/* open end of the present file, dropped where a line follows */
 	__u32 nr_end;
 	bool sorted;
-	/* what was recorded before the counter was reset, or had another source */
+	/* records from before the counter was reset, or with another source */
 	struct tsct_history *older;
 };
 
@@ -72,7 +77,8 @@ void tsct_history_free(struct tsct_history *h)
 	free(h->real);
 	free(h->cluster);
 	free(h->pairings);
-	free(h->runs);
+	free(h->real_runs.all);
+	free(h->cluster_runs.all);
 	free(h->end);
 	free(h);
 }
@@ -113,7 +119,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
-			/* Also behind the end, where a value of the next line may lie by this one */
+			/* Also after the end, where this line may place a value of the next line */
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
@@ -194,8 +200,8 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
 			return 0;
-		/* The differences may have changed while no daemon ran, by a suspend, and the next one
-		 * went on with the epoch: its first lines reach over its absence. */
+		/* A suspend may have changed the differences while no daemon ran, although the next
+		 * daemon continued the epoch: its first lines span that time. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
 			pairing.changed = 1;
 			pairing.has_raw = 0;
@@ -215,7 +221,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
-/* The last pairing also holds for the open end of its epoch, and for lines whose own was lost. */
+/* The last pairing also holds for its epoch's open end, and for lines whose own is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
@@ -235,7 +241,7 @@ static int close_end(struct tsct_history *h)
 }
 
 /* Returns true if @segment contradicts what is recorded: at a lower counter, it has a later time. A
- * daemon that starts may record lines of the one before again, which agree. */
+ * daemon that starts may record lines of the previous daemon again, which agree. */
 static bool contradicts(const struct tsct_history *h, const struct tsct_clock_segment *segment)
 {
 	const struct tsct_clock_params *p = NULL;
@@ -305,7 +311,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
-	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	/* A daemon that could not continue the previous daemon's epochs numbers them anew. */
 	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
@@ -315,8 +321,8 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 		else
 			++*ret_damaged;
 	}
-	/* The open end of the file before this one, if this one has no line, is followed by
-	 * this one's. */
+	/* Appends this file's open end, which no line follows. If the file has no line at all, its
+	 * end comes right after the open end of the file before it. */
 	return err ?: close_end(h);
 }
 
@@ -331,7 +337,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
-	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	/* Epochs are numbered anew if the clock area was lost: then this one began later. */
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
@@ -367,8 +373,8 @@ static int compare_entries(const void *a, const void *b)
 		x->params.as_of_cycles > y->params.as_of_cycles;
 }
 
-/* Ends an open end where @next begins; at its last sample, if the clock was disrupted in between
- * or @next is not where the open end leads. */
+/* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
+ * between or the open end does not lead to @next. */
 static void end_before(struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -383,8 +389,8 @@ static void end_before(struct entry *open, const struct entry *next)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
-/* Makes each counter value belong to one entry: to a line before an open end, to a later open
- * end before an earlier one. Returns the number of entries that are left. */
+/* Makes each counter value belong to one entry: to a line rather than an open end, to a later
+ * open end rather than an earlier one. Returns the number of entries that are left. */
 static __u32 cut_overlaps(struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;
@@ -408,49 +414,6 @@ static __u32 cut_overlaps(struct entry *e, __u32 nr)
 	return kept;
 }
 
-static __s64 begin_ns(const struct entry *e)
-{
-	return tsct_clock_params_ns(&e->params, e->begin_cycles);
-}
-
-static int make_runs(struct tsct_history *h)
-{
-	struct history_run *run = NULL;
-	__u32 i;
-
-	if (h->sorted)
-		return 0;
-	if (h->nr_real)
-		qsort(h->real, h->nr_real, sizeof(*h->real), compare_entries);
-	if (h->nr_cluster)
-		qsort(h->cluster, h->nr_cluster, sizeof(*h->cluster), compare_entries);
-	h->nr_real = cut_overlaps(h->real, h->nr_real);
-	h->nr_cluster = cut_overlaps(h->cluster, h->nr_cluster);
-	h->unpaired = h->nr_real;
-	h->nr_runs = 0;
-	for (i = 0; i < h->nr_real; i++) {
-		if (run && h->real[i].epoch == h->real[i - 1].epoch &&
-		    !h->real[i].pairing == !h->real[i - 1].pairing &&
-		    begin_ns(&h->real[i]) >= begin_ns(&h->real[i - 1])) {
-			run->nr++;
-			continue;
-		}
-		run = tsct_array_next(&h->runs, h->nr_runs, sizeof(*run));
-		if (!run)
-			return -ENOMEM;
-		*run = (struct history_run) { i, 1 };
-		h->nr_runs++;
-	}
-	h->sorted = true;
-	return 0;
-}
-
-/* ---- one entry ------------------------------------------------------------ */
-
-struct clock_values {
-	__s64 lo, hi;
-};
-
 static __s64 error_ns(const struct entry *e, __u64 cycles)
 {
 	__u64 ps = tsct_clock_params_error_ps(&e->params, cycles);
@@ -458,6 +421,68 @@ static __s64 error_ns(const struct entry *e, __u64 cycles)
 	/* The time is rounded down to 1 ns, and so are readings of the clock. */
 	return ps / 1000 > LLONG_MAX / 8 ? LLONG_MAX / 8 : (__s64)(ps / 1000 + 2);
 }
+
+static __s64 begin_ns(const struct entry *e)
+{
+	return tsct_clock_params_ns(&e->params, e->begin_cycles);
+}
+
+static __s64 end_ns(const struct entry *e)
+{
+	return tsct_clock_params_ns(&e->params, e->until_cycles);
+}
+
+/* Returns true if the values of @next follow those of @e, but for their errors. */
+static bool continues(const struct entry *e, const struct entry *next)
+{
+	return e->epoch == next->epoch && e->master == next->master &&
+		e->timeline == next->timeline && !e->pairing == !next->pairing &&
+		begin_ns(next) >= begin_ns(e) && end_ns(next) >= end_ns(e) &&
+		add_ns(begin_ns(next), error_ns(next, next->begin_cycles)) >=
+		sub_ns(end_ns(e), error_ns(e, e->until_cycles));
+}
+
+/* Sorts entries, and makes their runs. */
+static int sort_entries(struct entry *e, __u32 *nr, struct history_runs *runs)
+{
+	struct history_run *run = NULL;
+	__u32 i;
+
+	if (*nr)
+		qsort(e, *nr, sizeof(*e), compare_entries);
+	*nr = cut_overlaps(e, *nr);
+	runs->nr = 0;
+	for (i = 0; i < *nr; i++) {
+		if (run && continues(&e[i - 1], &e[i])) {
+			run->nr++;
+			continue;
+		}
+		run = tsct_array_next(&runs->all, runs->nr, sizeof(*run));
+		if (!run)
+			return -ENOMEM;
+		*run = (struct history_run) { i, 1 };
+		runs->nr++;
+	}
+	return 0;
+}
+
+static int make_runs(struct tsct_history *h)
+{
+	int err = 0;
+
+	if (!h->sorted)
+		err = sort_entries(h->real, &h->nr_real, &h->real_runs) ?:
+			sort_entries(h->cluster, &h->nr_cluster, &h->cluster_runs);
+	h->unpaired = h->nr_real;
+	h->sorted = !err;
+	return err;
+}
+
+/* ---- one entry ------------------------------------------------------------ */
+
+struct clock_values {
+	__s64 lo, hi;
+};
 
 static __s64 cycles_of_ns(__u64 mult, __s64 ns)
 {
@@ -518,9 +543,9 @@ static bool is_of_counter(enum tsct_history_clock clock)
 }
 
 /*
- * Gets what @value of @clock is by an entry: an interval of the counter, of the clocks that
- * follow that, else one of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
- * entry knows nothing of that clock.
+ * Converts @value of @clock by an entry: to an interval of the counter for clocks that follow
+ * the counter, else of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
+ * entry has no data of that clock.
  */
 static bool interval_of(const struct tsct_history *h, const struct entry *e,
 			enum tsct_history_clock clock, struct clock_values value,
@@ -553,7 +578,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
-/* Gets the time of a value by an entry, as interval_of(). */
+/* Gets the time of a value by an entry, like interval_of(). */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
 		    struct tsct_history_time *ret)
@@ -637,22 +662,23 @@ struct search {
 	bool before, after, inside, any;
 };
 
-/* Adds the time of a value by the entries of a run. */
-static void search_run(const struct tsct_history *h, const struct history_run *run,
+/* Adds the time of a value by the entries of a run. @all: entries of all runs */
+static void search_run(const struct tsct_history *h, const struct entry *all,
+		       const struct history_run *run,
 		       enum tsct_history_clock clock, struct clock_values value,
 		       struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
-	__u32 end = run->first + run->nr, lo = run->first, hi = end, i;
+	__u32 first = run->first, end = first + run->nr, lo = first, hi = end, i;
 	struct tsct_history_time t = { 0 }, mine[TSCT_HISTORY_TIMES];
 	unsigned int found = 0;
 
-	if (!time_of(h, &h->real[lo], clock, value, &t))
+	if (!time_of(h, &all[lo], clock, value, &t))
 		return;
 	search->any = true;
 	/* The first entry that does not end before the value */
 	while (lo < hi) {
 		i = lo + (hi - lo) / 2;
-		if (compare_value(h, &h->real[i], clock, value) > 0)
+		if (compare_value(h, &all[i], clock, value) > 0)
 			lo = i + 1;
 		else
 			hi = i;
@@ -662,20 +688,24 @@ static void search_run(const struct tsct_history *h, const struct history_run *r
 		return;
 	}
 	i = lo;
-	if (compare_value(h, &h->real[i], clock, value) < 0) {
-		if (i == run->first)
+	if (compare_value(h, &all[i], clock, value) < 0) {
+		if (i == first)
 			search->before = true;
 		else
 			search->inside = true;
 		return;
 	}
-	for (; i < end && !compare_value(h, &h->real[i], clock, value); i++)
-		if (time_of(h, &h->real[i], clock, value, &t))
+	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
+		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
-	 * interval may reach into a neighbour that does not allow the value. */
-	if (found == 1 && covers(h->real, lo - (lo > run->first), end, mine->lo_cycles,
-				 mine->hi_cycles))
+	/* Lines of one run are in order, so times that do not touch are not of one value. The
+	 * counter's interval may reach into a neighbour that does not allow the value; where the
+	 * cluster's time jumps, CLOCK_REALTIME does not. */
+	if (all == h->cluster) {
+		first = 0;
+		end = h->nr_cluster;
+	}
+	if (found == 1 && covers(all, lo - (lo > first), end, mine->lo_cycles, mine->hi_cycles))
 		add_time(mine, ret, nr);
 	else
 		search->inside = true;
@@ -687,8 +717,8 @@ static void convert_any(const struct tsct_history *h, enum tsct_history_clock cl
 {
 	__u32 i;
 
-	for (i = 0; i < h->nr_runs; i++)
-		search_run(h, &h->runs[i], clock, value, ret, nr, search);
+	for (i = 0; i < h->real_runs.nr; i++)
+		search_run(h, h->real, &h->real_runs.all[i], clock, value, ret, nr, search);
 }
 
 /* Returns the entry that has @cycles; NULL: none */
@@ -725,27 +755,17 @@ static void add_cluster(const struct tsct_history *h, struct tsct_history_time *
 static void convert_cluster(const struct tsct_history *h, struct clock_values value,
 			    struct tsct_history_time *ret, unsigned int *nr, struct search *search)
 {
-	__u64 lo, hi;
-	__u32 i;
+	struct tsct_history_time times[TSCT_HISTORY_TIMES];
+	unsigned int found = 0, i;
+	__u32 run;
 
-	for (i = 0; i < h->nr_cluster; i++) {
-		const struct entry *e = &h->cluster[i];
-
-		search->any = true;
-		cycles_of_real(e, value, &lo, &hi);
-		if ((__s64)(hi - e->begin_cycles) < 0) {
-			search->before = true;
-			continue;
-		}
-		if ((__s64)(lo - e->until_cycles) > 0) {
-			search->after = true;
-			continue;
-		}
-		if (find_entry(h->cluster, h->nr_cluster, lo) &&
-		    find_entry(h->cluster, h->nr_cluster, hi))
-			convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) { (__s64)lo, (__s64)hi },
-			    ret, nr, search);
-	}
+	for (run = 0; run < h->cluster_runs.nr; run++)
+		search_run(h, h->cluster, &h->cluster_runs.all[run], TSCT_HISTORY_REALTIME, value,
+			   times, &found, search);
+	for (i = 0; i < found; i++)
+		convert_any(h, TSCT_HISTORY_TSC, (struct clock_values) {
+				(__s64)times[i].lo_cycles, (__s64)times[i].hi_cycles,
+			    }, ret, nr, search);
 }
 
 int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, __u64 lo, __u64 hi,

@@ -60,7 +60,7 @@ void merge_ends_free(struct merge_ends *e)
 	if (!e)
 		return;
 	for (i = 0; i < e->nr_runs; i++)
-		/* The part of a run that was not written is the buffer itself. */
+		/* A run that was not written has the buffer as its part, freed below. */
 		if (e->run[i].part != e->buffer)
 			free(e->run[i].part);
 	if (e->fd >= 0)

@@ -93,7 +93,7 @@ struct tsct_selection {
 	struct tsct_where *where;	/* conditions on fields and thread names; NULL: none */
 };
 
-/* These conditions: tools/bpf, which all wings link. Returns an error text, or NULL. */
+/* Checks a condition; in tools/bpf, which all wings link. Returns an error text, or NULL. */
 TSCT_WING const char *tsct_where_check(const char *text);
 /* Sets sel->where. @dir: the recording, for names of threads. Returns 0 or -errno with @err_text. */
 TSCT_WING int tsct_where_make(struct tsct_selection *sel, const char *dir, bool growing,
@@ -109,11 +109,11 @@ TSCT_WING void tsct_where_free(struct tsct_where *where);
 
 /*
  * tsct_selection_make - resolve the names and times of @filter in @rec
- * @filter, @rec, @dir: outlive the selection; @dir: directory of the recording
+ * @filter, @rec, @dir: must outlive the selection; @dir: directory of the recording
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: flag: events may be defined later, so an unknown event is not an error
  *
- * To be freed also after an error. Returns 0; -ENOENT: the recording has no such event, CPU
+ * Must be freed even after an error. Returns 0; -ENOENT: the recording has no such event, CPU
  * or node; -EINVAL, -ERANGE, -EDOM: invalid time; or -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,

@@ -145,7 +145,7 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
  * Peers may have got their time from the same nodes. The part of their errors that they
  * inherit is taken to be common to all of them, so it does not average out:
  *	sd^2 = sum of W[k]^2 (sd[k]^2 + spread^2) + (sum of W[k] inherited[k])^2
- * with W[k] the weights, the sum of which is 1.
+ * with W[k] the weights, whose sum is 1.
  */
 
 /* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. The error

@@ -7,15 +7,27 @@
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,
 					 const struct tsct_event_def *def)
 {
+	static const struct {
+		const char *name, *field;
+		enum tsct_kernel_event event;
+	} of_sched[] = {
+		{ "sched_waking", "tid", TSCT_KERNEL_WAKING },
+		{ "sched_wakeup_new", "tid", TSCT_KERNEL_WAKING },
+		{ "sched_migrate_task", "tid", TSCT_KERNEL_MIGRATE },
+		{ "sched_process_fork", "child_tid", TSCT_KERNEL_FORK },
+	};
+	unsigned int i;
+
 	if (def->kind != TSCT_KIND_INSTANT || !rec->streams[stream].kernel)
 		return TSCT_KERNEL_OTHER;
+	/* The tracepoints' own fields name the thread `pid`. */
+	for (i = 0; i < sizeof(of_sched) / sizeof(of_sched[0]); i++)
+		if (!strcmp(def->name, of_sched[i].name))
+			return tsct_event_def_has(def, of_sched[i].field) ? of_sched[i].event :
+				TSCT_KERNEL_OTHER;
 	return !strcmp(def->name, "sys_enter") ? TSCT_KERNEL_ENTER :
 		!strcmp(def->name, "sys_exit") ? TSCT_KERNEL_EXIT :
-		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH :
-		/* The tracepoint's own fields name the thread `pid`. */
-		(!strcmp(def->name, "sched_waking") || !strcmp(def->name, "sched_wakeup_new")) &&
-		tsct_event_def_has(def, "tid") ?
-		TSCT_KERNEL_WAKING : TSCT_KERNEL_OTHER;
+		!strcmp(def->name, "sched_switch") ? TSCT_KERNEL_SWITCH : TSCT_KERNEL_OTHER;
 }
 
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,

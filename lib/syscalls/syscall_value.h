@@ -17,6 +17,8 @@ enum tsct_kernel_event {
 	TSCT_KERNEL_EXIT,	/* sys_exit: end of any system call */
 	TSCT_KERNEL_SWITCH,	/* sched_switch */
 	TSCT_KERNEL_WAKING,	/* sched_waking and sched_wakeup_new, of -e sched */
+	TSCT_KERNEL_MIGRATE,	/* sched_migrate_task, of -e sched */
+	TSCT_KERNEL_FORK,	/* sched_process_fork, of -e sched */
 };
 
 enum tsct_kernel_event tsct_kernel_event(const struct tsct_recording *rec, __u32 stream,

@@ -190,11 +190,10 @@ static void update(void)
 	tsct_latch_write(page, &state);
 }
 
-static void *update_all_the_time(void *unused)
+static void *update_all_the_time(void *)
 {
 	const struct timespec pause = { .tv_nsec = UPDATE_NS };
 
-	(void)unused;
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		update();
 		nanosleep(&pause, NULL);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Compiles lib/core/ring.c unchanged, with loads that are instructions of the model */
-#include <string.h>
 
 #include "../../lib/core/port.h"
 #include "model.h"

@@ -4,6 +4,10 @@
 align_check.py skip TRACE TRUTH      prints a text without the events around the node's step
 align_check.py own ARCHIVE DUMP       compares our exports in it with `trace-ctl dump --json`
 align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl align --json` (TABLE)
+align_check.py truth ARCHIVE DUMP NODE=TIMES...   events of lttng/program.c of nodes; TIMES has lines
+                                     "NUMBER BEFORE AFTER", between which an event was; DUMP is that
+                                     of the merged recording, with bounds, which is in ARCHIVE
+align_check.py stream TIMES BOUND    lines "[SECONDS] ... step-NUMBER" of standard input
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
 as Perfetto's trace processor does: a graph of clocks, each of a machine and perhaps of a file; the
@@ -35,7 +39,7 @@ def fail(*what):
 class Moment:
     def __init__(self, line):
         (self.node, self.true, self.monotonic, self.boottime, self.raw,
-         self.realtime) = map(int, line.split())
+         self.realtime, self.cycles) = map(int, line.split())
 
 
 def moments(path):
@@ -178,12 +182,26 @@ def make_script(name, events, clock="monotonic"):
     return "\n".join(lines).encode()
 
 
-def make_ftrace(name, events):
+def make_ftrace(name, events, stamp=lambda m: f"{m.boottime // 10**9}.{m.boottime // 1000 % 10**6:06d}"):
     lines = ["# tracer: nop", "#"]
     for m in events:
-        us = m.boottime // 1000
-        lines.append(f" a:b [c]-{m.index}   [001] d..2. {us // 10**6}.{us % 10**6:06d}: "
+        lines.append(f" a:b [c]-{m.index}   [001] d..2. {stamp(m)}: "
                      f"tracing_mark_write: I|1|{name}-{m.index}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def make_journal(name, events):
+    """journalctl -o json: members are in any order; texts may be arrays, or null"""
+    lines = []
+    for m in events:
+        text = f"{name}-{m.index}"
+        entry = {"_PID": "12", "PRIORITY": "6", "_COMM": None, "_HOSTNAME": "\u00fc\u0000",
+                 "MESSAGE": [text, list(text.encode()), [text, "x"]][m.index % 3]
+                 if m.index % 3 else text,
+                 "_BOOT_ID": f"{0xb007 + m.node:032x}",
+                 "__REALTIME_TIMESTAMP": str(m.realtime // 1000),
+                 "__MONOTONIC_TIMESTAMP": str(m.monotonic // 1000)}
+        lines.append(json.dumps(dict(random.sample(list(entry.items()), len(entry)))))
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -224,6 +242,8 @@ def make(where, truth):
     formats = {"p.pftrace": make_perfetto, "s.txt": make_script, "f.trace": make_ftrace,
                "j.json": make_json, "k.json": make_kineto, "z.fxt": make_fuchsia,
                "r.txt": lambda n, e: make_script(n, e, "raw"), "q.pftrace": make_perfetto,
+               "d.jsonl": make_journal,
+               "x.trace": lambda n, e: make_ftrace(n, e, lambda m: str(m.cycles)),
                "n.bare": make_bare}
     all_moments = moments(truth)
     for node in (0, 1):
@@ -370,7 +390,9 @@ class Archive:
                 fail(path, "has no clock")
             for e in whole["traceEvents"] if isinstance(whole, dict) else whole:
                 if e["ph"] != "M":
-                    self.place(path, e["name"], pinned, round(float(e["ts"]) * 1000))
+                    nr = e.get("args", {}).get("nr")
+                    name = e["name"] if nr is None else f"{e['tid']}:step-{nr}"
+                    self.place(path, name, pinned, round(float(e["ts"]) * 1000))
         elif path.endswith(".fxt"):
             self.read_fuchsia(path, data, (machine, None, BOOTTIME))
         else:
@@ -378,7 +400,7 @@ class Archive:
             for line in data.decode().splitlines():
                 m = re.match(r".* (\d+\.\d+): ", line)
                 if m:
-                    name = re.search(r"[01][a-z]\.[a-z]+-\d+", line)[0]
+                    name = re.search(r"([01][a-z]\.[a-z]+|step)-\d+", line)[0]
                     ns = float(m[1]) * 1000 * 1000 * 1000 if script else float(m[1]) * 1e9
                     self.place(path, name, (machine, None, MONOTONIC), int(ns))
 
@@ -443,6 +465,9 @@ class Archive:
                 if t[1] in names and path.startswith("clocks/"):
                     fail(path, "two tracks of one number")
                 names[t[1]] = t.get(2, b"").decode()
+            if 132 in p:
+                text = members(p[132])[7].decode()
+                self.place(path, text, clock_of(p[58], sequence), p[8])
             if 11 in p:
                 e = members(p[11])
                 clock = clock_of(p.get(58, primary), sequence)
@@ -479,6 +504,59 @@ def own(path, dump):
     print(len(placed), "files,", len(times), "times")
 
 
+def judge(what, events, wanted):
+    """events: (earliest, latest, before, after): by the bound; by the truth"""
+    outside = sum(hi < before or lo > after for lo, hi, before, after in events)
+    # Of events that certainly were before this one, none may certainly be after it.
+    disorder, ended, latest, i = 0, sorted((e[3], e[0]) for e in events), 0, 0
+    for _, hi, before, _ in sorted(events, key=lambda e: e[2]):
+        while ended[i][0] < before:
+            latest = max(latest, ended[i][1])
+            i += 1
+        disorder += hi < latest
+    bounds = [(hi - lo) // 2 for lo, hi, _, _ in events]
+    print(f"{what}: {len(events)} events, {outside} outside, {disorder} out of order, bounds "
+          f"{min(bounds)} to {max(bounds)} ns")
+    if outside or disorder or len(events) != wanted:
+        fail(what, "wanted", wanted, "events, all right")
+
+
+def read_times(of, node):
+    with open(of, encoding="ascii") as f:
+        return {(node, nr): (a, b) for nr, a, b in (map(int, line.split()) for line in f)}
+
+
+def stream(of, bound):
+    times, bound, events = read_times(of, ""), int(bound), []
+    for m in map(re.compile(r"\[(\d+)\.(\d{9})\] .*step-(\d+)$").match, sys.stdin):
+        t = int(m[1] + m[2])
+        events.append((t - bound, t + bound) + times["", int(m[3])])
+    judge("stream", events, len(times) // 4)
+
+
+def truth(path, dump, *files):
+    times, nodes, merged = {}, {}, []
+    for node, of in (text.split("=") for text in files):
+        times |= read_times(of, node)
+    with open(dump, encoding="utf-8") as f:
+        for event in map(json.loads, f):
+            if event["event"] in ("own_step", "test_program_step"):
+                t, error = int(event["time_ns"]), int(event["error_ns"])
+                nodes[event["tid"]] = event["node"]
+                merged.append((t - error, t + error) + times[event["node"], event["fields"]["nr"]])
+    judge("merged", merged, len(times) // 2)
+    archive = Archive(path)
+    bounds = {member: archive.manifest["attributes"]["tsctrace.bound_ns." + member]
+              for member in archive.files if member.startswith("traces/")}
+    seen = {}
+    for member, name, t, _ in archive.placed():
+        if m := re.fullmatch(r"(?:(\d+):)?step-(\d+)", name):
+            node = nodes[int(m[1])] if m[1] else archive.machine(member).split(":")[0]
+            bound = bounds[member]
+            seen[node, int(m[2])] = (t - bound, t + bound) + times[node, int(m[2])]
+    judge("aligned", list(seen.values()), len(times))
+
+
 def check(path, truth, table):
     archive = Archive(path)
     real = archive.manifest["attributes"]["tsctrace.timeline"] == "realtime"
@@ -497,7 +575,7 @@ def check(path, truth, table):
     for machine, tracks in archive.tracks.items():
         for name, points in tracks.items():
             times = [t for t, _ in points]
-            if not name.startswith("clock bound, CLOCK_") or times != sorted(times) or \
+            if not name.startswith("clock bound, ") or times != sorted(times) or \
                     any(b <= 0 for _, b in points):
                 fail("track", machine, name)
     for member in archive.files:
@@ -513,8 +591,8 @@ def check(path, truth, table):
             for one in json.load(f)["files"]:
                 if not one["left_out"]:
                     with open(one["file"], "rb") as g:
-                        if g.read() != archive.files[one["member"]]:
-                            fail(one["file"], "is not the same in the archive")
+                        if (g.read() == archive.files[one["member"]]) == one["converted"]:
+                            fail(one["file"], "in the archive:", one)
                     if one["bound_ns"] != bounds[one["member"]]:
                         fail(one["file"], "has two bounds")
     for member in sorted(counts):
@@ -530,5 +608,7 @@ if __name__ == "__main__":
         skip(*sys.argv[2:])
     elif sys.argv[1] == "own":
         own(*sys.argv[2:])
+    elif sys.argv[1] in ("truth", "stream"):
+        globals()[sys.argv[1]](*sys.argv[2:])
     else:
         check(*(sys.argv[2:] + [None])[:3])

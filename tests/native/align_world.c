@@ -2,7 +2,7 @@
 /*
  * align_world DIR SEED [step | other]: two nodes whose times are known. Writes the history of node K to
  * DIR/K/history, with lines that are off by less than their bounds, and prints readings of the
- * clocks: "NODE TRUE-NS MONOTONIC BOOTTIME RAW REALTIME", for many moments. step: CLOCK_REALTIME of
+ * clocks: "NODE TRUE-NS MONOTONIC BOOTTIME RAW REALTIME CYCLES", for many moments. step: CLOCK_REALTIME of
  * node 1 is set in the middle, and nothing is recorded around it. other: node 1 is on another
  * timeline of the cluster's master.
  */
@@ -186,10 +186,10 @@ int main(int argc, char **argv)
 			const ns_t mono = real - (nodes[i].step >= 0 && t >= STEP_NS ? STEP_BY_NS : 0) +
 				nodes[i].mono;
 
-			printf("%d %lld %lld %lld %lld %lld\n", i, BEGIN_NS + (__s64)t, (__s64)mono,
+			printf("%d %lld %lld %lld %lld %lld %lld\n", i, BEGIN_NS + (__s64)t, (__s64)mono,
 			       (__s64)(mono + nodes[i].boot),
 			       (__s64)(nodes[i].raw + cycles_at(&nodes[i], t) * nodes[i].raw_rate),
-			       BEGIN_NS + (__s64)real);
+			       BEGIN_NS + (__s64)real, (__s64)cycles_at(&nodes[i], t));
 		}
 	return 0;
 }

@@ -8,6 +8,7 @@ ctf_make.py stamps DIR BOOT [OFFSET_NS]     an event for each line of standard i
 ctf_make.py types DIR BOOT le|be            all kinds of types
 ctf_make.py clocks DIR BOOT                 two streams of two clocks
 ctf_make.py lost DIR BOOT                   lost events and packets
+ctf_make.py kernel DIR BOOT compact|large   as lttng-modules writes the kernel's events
 ctf_make.py classes DIR BOOT NUMBER         so many event classes, with names that need care
 """
 import os
@@ -269,6 +270,92 @@ def lost(path, boot):
                 bits.put(10 * seq + k, 64)
         data += packet(False, 0, (begin + 1000 * seq, begin + 1000 * seq + 100), body, seq, discarded)
     write(path, metadata, {"chan_0": data})
+
+
+KERNEL = """typealias integer { size = 5; align = 1; signed = false; } := u5;
+typealias integer { size = 64; align = 8; signed = false; base = 16; } := hex64;
+typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := low27_t;
+struct compact_header {
+  enum : u5 { compact = 0 ... 30, extended = 31 } id;
+  variant <id> { struct { low27_t timestamp; } compact;
+    struct { u32 id; monotonic_t timestamp; } extended; } v; } align(8);
+struct large_header {
+  enum : u16 { compact = 0 ... 65534, extended = 65535 } id;
+  variant <id> { struct { integer { size = 32; align = 8; signed = false; map = clock.monotonic.value; }
+    timestamp; } compact; struct { u32 id; monotonic_t timestamp; } extended; } v; } align(8);
+stream { id = 0; event.header := struct %s_header;
+  packet.context := struct { monotonic_t timestamp_begin; monotonic_t timestamp_end;
+    u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded; u32 cpu_id; };
+  event.context := struct { s32 _tid; integer { size = 8; align = 8; signed = false; encoding = UTF8; }
+    _procname[16]; }; };
+event { name = "sched_switch"; id = 0; stream_id = 0; loglevel = 13; fields := struct {
+  integer { size = 8; align = 8; signed = false; encoding = UTF8; } _prev_comm[16]; s32 _prev_tid;
+  enum : integer { size = 64; align = 8; signed = true; } { "TASK_RUNNING" = 0,
+    "TASK_INTERRUPTIBLE" = 1, "TASK_DEAD" = 64 ... 127 } _prev_state; s32 _next_tid; }; };
+event { name = "syscall_entry_openat"; id = 31; stream_id = 0; fields := struct {
+  s32 _dfd; string _filename; struct { enum : u8 { "O_RDONLY" = 0, "O_CREAT" = 1 } _access;
+  u32 __flags_length; u32 _flags[ __flags_length ]; } _how; hex64 _mode; }; };
+event { name = "irq_softirq_raise"; id = 40; stream_id = 0; fields := struct { u32 _vec; }; };
+"""
+
+
+def kernel(path, boot, header):
+    """The low bits of a clock, ids of two sizes, arrays of characters, losses, two CPUs"""
+    shift = {"compact": 27, "large": 32}[header]
+    dice = random.Random(4)
+    metadata = head(False, boot, [("monotonic", SECOND, 0)]).replace('"ust"', '"kernel"') \
+        .replace('"by hand"', '"lttng-modules"') + KERNEL % header
+
+    def chars(bits, text):
+        for c in text.encode().ljust(16, b"\0"):
+            bits.put(c, 8)
+
+    def event(bits, number, at, last):
+        bits.align(8)
+        small, wide = {"compact": (5, 31), "large": (16, 65535)}[header]
+        extended = number >= wide or at >> shift != last >> shift or dice.randrange(9) == 0
+        bits.put(wide if extended else number, small, 1)
+        if extended:
+            bits.put(number, 32, 8)
+            bits.put(at, 64, 8)
+        else:
+            bits.put(at, shift, 1 if shift == 27 else 8)
+        bits.put(dice.randrange(-1, 1 << 20), 32)
+        chars(bits, dice.choice(["bash", "kworker/0:1", "sixteen-of-them!"]))
+        if number == 0:
+            chars(bits, dice.choice(["swapper/1", "x"]))
+            bits.put(dice.randrange(1 << 20), 32)
+            bits.put(dice.choice([0, 1, 100, 2000]), 64)
+            bits.put(dice.randrange(1 << 20), 32)
+        elif number == 31:
+            bits.put(-100, 32)
+            bits.text("/etc/" + "a" * dice.randrange(40))
+            bits.put(dice.randrange(3), 8)
+            flags = dice.randrange(4)
+            bits.put(flags, 32)
+            for _ in range(flags):
+                bits.put(dice.randrange(1 << 32), 32)
+            bits.put(dice.randrange(1 << 64), 64)
+        else:
+            bits.put(dice.randrange(10), 32)
+
+    files = {}
+    for cpu in 0, 1:
+        at, data, lost = MONOTONIC + SECOND, b"", 0
+        for seq in range(5):
+            times = [at]
+            while len(times) < 60:
+                times.append(times[-1] + dice.choice([700, 90000, 40000000]))
+
+            def body(bits, times=times, seed=(cpu, seq)):
+                dice.seed(repr(seed))
+                for k, now in enumerate(times):
+                    event(bits, dice.choice([0, 31, 40]), now, times[max(k - 1, 0)])
+            lost += seq % 3 * 7
+            data += packet(False, 0, (times[0], times[-1]), body, seq, lost, cpu)
+            at = times[-1] + 5000
+        files[f"chan_{cpu}"] = data
+    write(path, metadata, files)
 
 
 def classes(path, boot, number):

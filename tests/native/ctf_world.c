@@ -9,13 +9,11 @@
  * Writes DIR/a, DIR/history/, and DIR/stamps: "TRUE_NS REALTIME_NS MONOTONIC_NS" for each event
  * of b. Prints the boot id of b.
  */
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/history/history.h"
 #include "helper.h"

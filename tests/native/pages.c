@@ -2,7 +2,7 @@
 /*
  * pages DIR hostile: writes a recording with names and texts that look like HTML or
  * script or reverse the direction of text, with fields of all sizes, and with payloads
- * that a page truncates.
+ * that a page truncates, and 80 slices in each other, whose name is that of idle CPUs.
  * pages DIR many THREADS EVENTS: writes a recording with more threads and events than a
  * page shows individually: slices, of which every 1000th is long, a counter, messages,
  * and few marks.
@@ -76,12 +76,16 @@ static void put_hostile(void)
 	}
 	memset(large, '<', sizeof(large) - 1);
 	put_text(100, large);
+	for (__u32 i = 0; i < 160; i++)
+		put(0, 0, 101, i < 80 ? 17 : 18, "", 0);
 }
 
 static int write_hostile(void)
 {
 	describe(texts[0], texts[2]);
 	define(0, 16, "word", TSCT_KIND_INSTANT, "text:string");
+	define(0, 17, "idle", TSCT_KIND_BEGIN, "");
+	define(0, 18, "idle", TSCT_KIND_END, "");
 	define(1, 16, "sched_switch", TSCT_KIND_INSTANT,
 	       "next_comm:chars[16],next_tid:s32");
 	return 0;

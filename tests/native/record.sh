@@ -126,8 +126,7 @@ none_left() {	# fails if merge left a result, or a part of a result
 }
 
 refused() {	# PATTERN ARGUMENT...
-	run 1 merge -o "$work/o" "${@:2}"
-	says "$1"
+	run_says 1 "$1" merge -o "$work/o" "${@:2}"
 	none_left
 }
 

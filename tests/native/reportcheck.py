@@ -11,6 +11,7 @@ import base64
 import collections
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 import sys
@@ -123,8 +124,9 @@ def events_of(d, page):
     return found, pairs
 
 
+# Events of the page's sums, by bin
 def sums_of(d, page):
-    r, total = Bytes(page.texts.get("strips", "")), 0
+    r, bins = Bytes(page.texts.get("strips", "")), collections.Counter()
     while r.at < len(r.data):
         kind, row, number, _ = (r.varint() for _ in range(4))
         place = -1
@@ -136,11 +138,23 @@ def sums_of(d, page):
                 assert low <= last <= high
             else:
                 number, busy = r.varint(), r.varint()
-                total += 0 if kind == 3 else number     # 3: states of threads, not events
+                bins[place] += 0 if kind == 3 else number   # 3: states of threads, not events
                 assert busy >= 0
         if kind in (0, 3):
             assert row < len(d["threads"])
-    return total
+    return bins
+
+
+# The sums are at the times of the events: until the end of each bin there are as many as the rates
+# tell, except for those that are shown individually.
+def check_bins(d, bins):
+    rates, most = d["rates"], 0
+    until = [0, *itertools.accumulate(rates["total"])]
+    for place in range(512):
+        end = (place + 1) * d["binWidth"] / rates["width"]
+        most += bins[place]
+        least, limit = (until[min(int(i), len(until) - 1)] for i in (end, end + 1))
+        assert least - d["shown"] <= most <= limit, (place, least, most, limit)
 
 
 def check_truth(d, found, pairs, path):
@@ -176,11 +190,13 @@ def main():
     check_text(text)
     check_policy(page)
     d = json.loads(page.texts["data"])
-    (found, pairs), total = events_of(d, page), sums_of(d, page)
+    (found, pairs), bins = events_of(d, page), sums_of(d, page)
+    total = sum(bins.values())
     assert len(found) == d["shown"], (len(found), d["shown"])
     assert total == d["summed"] and d["shown"] + d["summed"] == d["events"], \
         (total, d["shown"], d["summed"], d["events"])
     assert sum(d["rates"]["total"]) == d["events"]
+    check_bins(d, bins)
     if len(sys.argv) > 2:
         check_truth(d, found, pairs, sys.argv[2])
     print(d["events"], d["shown"], d["summed"], len(text))

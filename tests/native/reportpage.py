@@ -307,6 +307,40 @@ def flame(browser):
     })()""")
 
 
+# All spans have a lane, however deep they are; a bar of sums ends with its bin; slices that are called
+# "idle" are drawn, other than idle CPUs; a link with numbers out of range shows something.
+EDGES = """(() => {
+    const rows = View.nodes.flatMap(allRows), lanes = rows.flatMap(row => row.lanes || []);
+    const drawn = lanes.reduce((n, lane) => n + (lane ? lane.ids.length : 0), 0);
+    const width = D.binWidth, was = fill, rects = [];
+    if (drawn !== S.n)
+        return `${drawn} of ${S.n} spans have a lane`;
+    fill = (colour, x, y, w) => rects.push(x + w);
+    for (const row of rows) {
+        const bin = row.strip ? row.strip.count.findIndex((n, i) => n && !row.strip.count[i + 1]) : -1;
+        if (bin < 0)
+            continue;
+        View.from = (bin + 0.5) * width;
+        View.to = (bin + 2.5) * width;
+        drawStrip(row.strip, 0, 13);
+        if (rects.splice(0).some(x => x > View.x((bin + 1) * width) + 1))
+            return "a bar is longer than its bin";
+    }
+    View.from = -1e6 * D.span;
+    View.to = 1e6 * D.span;
+    for (const lane of lanes.filter(lane => lane && (S.type[lane.ids[0]] & 3) === SPAN_SLICE))
+        drawLane(lane, 0, 13);
+    const slices = rects.length;
+    fill = was;
+    history.replaceState(null, "", "#t=-" + "9".repeat(400) + "," + "9".repeat(400));
+    showLinked();
+    if (!isFinite(View.from))
+        return "a link leads nowhere";
+    showAll();
+    return S.type.some(type => (type & 3) === SPAN_SLICE) && !slices ? "no slice is drawn" : "";
+})()"""
+
+
 # A click on a length of a table shows the span.
 def lengths(browser):
     for at in range(browser.value("document.querySelectorAll('[data-span]').length")):
@@ -432,6 +466,8 @@ def main():
         else:
             look(browser)
             sums = count(browser)
+            edges = browser.value(EDGES)
+            need(f"edges: {edges}", not edges)
             use(browser)
             told = [kind for kind in ("span", "moment", "arrow", "gap", "strip",
                                           "state", "stateBin")

@@ -38,7 +38,7 @@ def fields(data):
 
 def sched_events(path):
     """Events of the scheduler in a file, in its order: (time, "switch", prev, prev_state, next, cpu)
-    and (time, "waking", tid, waker, cpu)."""
+    (time, "waking", tid, waker, cpu), (time, "fork", tid) and (time, "free", tid)."""
     clocks = {}
     for _, packet in fields(open(path, "rb").read()):
         for number, message in fields(packet):
@@ -58,6 +58,10 @@ def sched_events(path):
                     f = dict(fields(event[4]))
                     assert event[2] == f[2]
                     yield event[1], "switch", f[2], f[4], f[6], cpu
+                elif 239 in event:
+                    yield event[1], "fork", dict(fields(event[239]))[4]
+                elif 240 in event:
+                    yield event[1], "free", dict(fields(event[240]))[2]
                 else:
                     yield event[1], "waking", dict(fields(event[20]))[2], event[2], cpu
 
@@ -86,8 +90,8 @@ def close_to(value, wanted):
 
 def figures(moments, end):
     """Figures of a thread that began in the recording, by its moments (time, "out", prev_state),
-    (time, "in"), (time, "wake"), and (time, "event"), which it wrote. None: switches to it are
-    missing; the kernel of a guest may hide those of the host's agent."""
+    (time, "in"), (time, "wake"), (time, "fork"), (time, "free"), and (time, "event"), which it
+    wrote. None: switches to it are missing; the kernel of a guest may hide those of the host's agent."""
     sums = dict(running=0, runnable=0, blocked=0, off_cpu=0)
     latencies, runs, wakings = [], 0, 0
     state, since, woken = "unknown", 0, None
@@ -95,6 +99,11 @@ def figures(moments, end):
         if what == "wake":
             if state in ("waits", "unknown") and woken is None:
                 woken = time
+        elif what == "fork":
+            assert state == "unknown" and woken is None, (time, state)
+            state, since = "waits", time
+        elif what == "free":
+            assert state == "dead", (time, state)
         elif what == "event":
             if state != "runs":
                 return None
@@ -136,15 +145,38 @@ def moments_of(events):
             moments.setdefault(rest[0], []).append((time, "wake" if what == "waking" else what))
     return moments
 
-def dumped(lines):
-    for e in map(json.loads, lines):
+def dumped(events):
+    for e in events:
         f, time = e["fields"], int(e["time_ns"])
         if e["event"] == "sched_switch":
             yield time, "switch", f["prev_tid"], f["prev_state"], f["next_tid"]
         elif e["event"] in ("sched_waking", "sched_wakeup_new"):
             yield time, "waking", f["tid"]
+        elif e["event"] == "sched_process_fork":
+            yield time, "fork", f["child_tid"]
         else:
             yield time, "event", e["tid"]
+
+def check_lives(events, tids):
+    """Each of the threads was made once and exited once, and got to each other CPU by a move."""
+    places, moved = {}, {}
+    made, exited = [], []
+    for e in events:
+        f = e["fields"]
+        if e["event"] == "sched_process_fork":
+            made.append(f["child_tid"])
+        elif e["event"] == "sched_process_exit":
+            exited.append(e["tid"])
+        elif e["event"] == "sched_migrate_task":
+            assert f["orig_cpu"] != f["dest_cpu"], e
+            moved[f["tid"]] = f["dest_cpu"]
+        elif e["event"] == "sched_switch":
+            tid = f["next_tid"]
+            if tid in tids and places.get(tid, e["cpu"]) != e["cpu"]:
+                assert moved.get(tid) == e["cpu"], (e, places[tid], moved.get(tid))
+            places[tid] = e["cpu"]
+    for tid in tids:
+        assert made.count(tid) == exited.count(tid) == 1, (tid, made, exited)
 
 def compare(row, sums, latencies, runs, wakings):
     for key, value in sums.items():
@@ -163,7 +195,10 @@ def main():
     assert len(printed) == 5
     compared = {name for name, *_ in printed}
     exported = list(sched_events(sys.argv[2]))
-    for moments in (moments_of(dumped(sys.stdin)),
+    events = [json.loads(line) for line in sys.stdin]
+    check_lives(events, [int(tid) for _, tid, _ in printed])
+    freed = [e[2] for e in exported if e[1] == "free"]
+    for moments in (moments_of(dumped(events)),
                     moments_of(sorted((e[:5] for e in exported), key=lambda e: e[0]))):
         for name, tid, cpu_ns in printed:
             found = figures(moments[int(tid)], int(stat["end_ns"]))
@@ -171,6 +206,7 @@ def main():
                 assert rows[int(tid)]["unknown_ns"], rows[int(tid)]
                 compared.discard(name)
             if name in compared:
+                assert rows[int(tid)]["unknown_ns"] == 0 and freed.count(int(tid)) == 1, name
                 compare(rows[int(tid)], *found)
     sums = slices(exported, int(stat["end_ns"]))
     for tid in {*sums, *rows} - {0, NOT_RECORDED}:

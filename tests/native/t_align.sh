@@ -17,6 +17,7 @@ nodes=(--node n0=world/0 --node "n1=$work/world/1")
 all_of() {	# K: arguments for all traces of node K
 	local n=@n$1 p=tr/$1
 	inputs+=("--clock" monotonic "${p}s.txt$n" --clock auto "${p}p.pftrace$n" "${p}k.json$n" "${p}q.pftrace$n"
+		"${p}d.jsonl" --clock tsc "${p}x.trace$n"
 		--clock boottime "${p}f.trace$n" "${p}z.fxt$n" --clock raw "${p}j.json$n" "${p}r.txt$n")
 }
 align() { "$ctl" align -o all.tar "$@" >out 2>err; }
@@ -32,7 +33,7 @@ run_says 2 "no archive; give -o" align tr/0s.txt
 run_says 2 "give NAME=DIR or NAME=DIR,BOOT" align --node n0 -o all.tar tr/0s.txt
 run_says 2 "'xyz': not a boot id" align --node n0=world/0,xyz -o all.tar tr/0s.txt
 run_says 2 "'n0' was given twice" align --node n0=world/0 --node n0=world/1 -o all.tar tr/0s.txt
-run_says 2 "'tsc'.*monotonic, boottime" align --clock tsc -o all.tar tr/0s.txt
+run_says 2 "'perf'.*monotonic, boottime" align --clock perf -o all.tar tr/0s.txt
 ok "wrong usage"
 
 # --- two nodes ----------------------------------------------------------------------------
@@ -77,6 +78,9 @@ printf 'x' >empty
 head -c 9000 tr/0p.pftrace >cut.pftrace
 head -c 9000 tr/0k.json >cut.json
 head -c 9001 tr/0z.fxt >cut.fxt
+head -c 9001 tr/0d.jsonl >cut.jsonl
+cat tr/[01]d.jsonl >boots.jsonl
+sed '2s/_BOOT_ID/x/' tr/0d.jsonl >noboot.jsonl
 gzip -c tr/0s.txt >zip.gz
 printf 'PERFILE2 and so on' >perf.data
 printf '\301\037\374\301x' >stream
@@ -104,7 +108,16 @@ refused "cut.json: ends within" --clock monotonic cut.json
 refused "cut.fxt: ends within a record; the file is cut" --clock boottime cut.fxt
 refused "0n.bare: a packet names no clock, and no clock snapshot before it does" tr/0n.bare
 refused "zip.gz: is compressed; decompress it" zip.gz
-refused "perf.data: a file of perf record; give its text: perf script" perf.data
+refused "perf.data: perf script fails" perf.data
+! PATH=$work "$ctl" align -o all.tar --node n0=world/0 perf.data 2>err || fail "without perf"
+grep -q "perf.data: a file of perf record, and perf cannot be run: No such file" err || fail "$(cat err)"
+refused "0s.txt: text of perf script has no cycles" --clock tsc tr/0s.txt
+refused "0f.trace: text of ftrace without an event that has cycles" --clock tsc tr/0f.trace
+refused "1d.jsonl: is of another boot than node n0" tr/1d.jsonl
+refused "0d.jsonl: entries of journald name their clock" --clock monotonic tr/0d.jsonl
+refused "boots.jsonl: line 273: an entry of another boot" boots.jsonl
+refused "noboot.jsonl: line 2: not an entry" noboot.jsonl
+refused "cut.jsonl: line .*: not an entry" cut.jsonl
 refused "stream: a part of a CTF trace" stream
 refused "0s.txt: text of perf script does not name its clock; give --clock before it" tr/0s.txt
 refused "header.txt: begins with a header.* without --header" --clock monotonic header.txt
@@ -127,7 +140,7 @@ status=$?
 [ $status = 3 ] || fail "status $status"
 grep -q "cut.pftrace: left out" err || fail "$(cat err)"
 traces check all.tar truth >out || fail "$(cat out)"
-grep -q "^total 334$" out || fail "$(cat out)"
+grep -q "^total 273$" out || fail "$(cat out)"
 ok "left out by --force"
 
 # --- a history that is cut, of another boot, damaged ------------------------------------------
@@ -169,7 +182,7 @@ align --node $'n\n\e0=world/0' --clock monotonic "$name" '.hidden@n9' tr/0s.txt 
 align --force --node $'n\n\e0=world/0' --clock monotonic "$name" '.hidden@n9' tr/0s.txt tr/0s.txt cut.fxt &&
 	fail "cut.fxt"
 traces check all.tar truth >checked || fail "$(cat checked)"
-grep -q '^total 1336$' checked || fail "$(cat checked)"
+grep -q '^total 1092$' checked || fail "$(cat checked)"
 ! grep -q $'\e' out err || fail "control characters on the terminal"
 # Names that differ in bytes that are no text, or beyond those that are shown
 long=$(printf 'x%.0s' {1..300})
@@ -195,9 +208,16 @@ run 0 record -q -o rec -- "$emit" 300 2
 run 0 export --format perfetto -o rec.pftrace rec
 run 0 export --format json -o rec.json rec
 run 0 export --format json --relative -o relative.json rec
+# perf.data: the text that perf script prints, of the clock that the file names
+perf record -q -g -k CLOCK_MONOTONIC -e cpu-clock -o perf.data -- "$emit" 300000 2 >err 2>&1 || fail "$(cat err)"
+perf script -i perf.data >perf.txt
 # The history goes beyond the last event.
-own() { align rec.pftrace rec.json relative.json; }
+own() { align --json rec.pftrace rec.json relative.json perf.data; }
 wait_for "the exports can be aligned" own
+tar xOf all.tar traces/00004-perf.data.txt | cmp - perf.txt || fail "perf.data"
+grep -A 5 '"traces/00004' out | grep -q '"clock": "CLOCK_MONOTONIC"' || fail "$(cat out)"
+run_says 1 "perf.data: its clock is monotonic, as the file says" align -o no.tar --clock raw perf.data
+align rec.pftrace rec.json relative.json || fail "$(cat err)"
 run 0 dump --json rec
 traces own all.tar out >checked || fail "$(cat checked)"
 end_by TERM "$pid" "the daemon" daemon.log

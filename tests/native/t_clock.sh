@@ -75,8 +75,7 @@ shows '"origin": "daemon"'
 run 0 clock --wait-synced
 [ ! -s "$work/out" ] || fail "unexpected output"
 run 0 clock --wait-synced=300 --max-error 1000000
-run 1 clock --wait-synced=0.2 --max-error 1
-says 'the error bound is [0-9]* ns, above --max-error 1'
+run_says 1 'the error bound is [0-9]* ns, above --max-error 1' clock --wait-synced=0.2 --max-error 1
 says '^status  *synchronized'
 
 # --- epochs -------------------------------------------------------------------

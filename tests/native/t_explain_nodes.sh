@@ -182,3 +182,27 @@ because 1000 1000 'fsync 900000 0' <<'END'
 END
 run_shows 0 'blocked in fsync of fd 9, uninterruptible, woken by an interrupt$' \
 	explain --span work "$work/two"
+
+# A thread waits for one CPU, and is moved to another one, for which it waits again.
+because 0 - 'runnable 6000000 0' 'behind 5000000 0' <<'END'
+0 0 0 switch 100 0
+0 1 0 switch 400 0
+1000 0 100 begin 7
+1010 0 100 switch 300 0
+6010 1 400 move 100 0
+7010 1 400 switch 100 0
+7100 1 100 end 7
+END
+run_shows 0 ' 5\.000 ms .* %   behind thread 300 (x)$' explain --span work "$work/two"
+shows ' 1\.000 ms .* %   behind thread 400 (x)$'
+
+# A span that waits on 40,000 descriptors, on one of them twice.
+python3 - <<'END' | because 0 - 'running 379996000 0'
+print("0 0 0 switch 100 0\n1 0 100 begin 7")
+for at, fd in zip(range(10, 500000, 10), [*range(40000), 7]):
+    print(f"{at} 0 100 call 45 {fd}\n{at + 1} 0 100 switch 0 1\n{at + 3} 0 0 wake 100\n"
+          f"{at + 4} 0 0 switch 100 0\n{at + 5} 0 100 return 45")
+print("500000 0 100 end 7")
+END
+holds "$work/out" "len(j['spans'][0]['parts']) == 40002 and
+	[(p['ns'], p['pieces']) for p in j['spans'][0]['parts'] if p['object'] == 'fd 7'] == [(4000, 2)]"

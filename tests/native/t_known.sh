@@ -25,8 +25,7 @@ timed() {	# STATUS CASE CALL WANTED
 
 # Fails unless the first call of thread 1 has no end in lines of dump --strace.
 unfinished() {	# STATUS ARGUMENT...
-	run "$1" dump --strace "${@:2}"
-	shows '^00:00:11.* 1 .* <unfinished ...>$'
+	run_shows "$1" '^00:00:11.* 1 .* <unfinished ...>$' dump --strace "${@:2}"
 	shows '^00:00:14.* 1 <... .* resumed>) = 0$'
 }
 
@@ -93,5 +92,4 @@ holds "$work/out" "[t['switched_in'] for t in j['threads']] == [None] * len(j['t
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
 timed 0 sigreturn uretprobe '(1, 1)'
 on_page 0 '(1, 1, 4)' --event sys_uretprobe "$work/sigreturn"
-run 0 export -q -f json -o - "$work/sigreturn"
-shows '"ph":"E".*"name":"sys_uretprobe".*"args"'
+run_shows 0 '"ph":"E".*"name":"sys_uretprobe".*"args"' export -q -f json -o - "$work/sigreturn"

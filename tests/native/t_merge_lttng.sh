@@ -1,86 +1,137 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# merge of LTTng's traces: a program emits events of tsctrace and of LTTng-UST by turns. Merged, all
-# of LTTng's are as babeltrace2 reads them, each is within its bound between the readings of
-# CLOCK_REALTIME around it, and events whose bounds are disjoint are in their order.
-# test-wing: ctf
-. "$(dirname "$0")/record.sh"
-need babeltrace2 lttng lttng-sessiond
-need_root "a private /run, for LTTng's daemon,"
-# LTTng's daemon of root has its sockets in /run, whatever it is told.
-[ -n "${T_MERGE_LTTNG:-}" ] || T_MERGE_LTTNG=1 exec unshare -m "$0"
-mount -t tmpfs none /run
-export HOME=$work/home LTTNG_HOME=$work/home
-mkdir "$HOME"
+# One time for the traces of four tracers on two nodes: programs emit events of tsctrace, of
+# LTTng-UST, of ftrace's text, and entries of journald by turns. The nodes are synchronized daemons
+# that share the counter; the clocks of beta, but for CLOCK_REALTIME, are shifted by a time
+# namespace. Merged and aligned, each event is within its bound of the master's time of the cycles
+# before and after it, and events whose bounds are disjoint are in their order.
+# test-wing: ctf align time formats
+. "$(dirname "$0")/sync.sh"
+need babeltrace2 lttng lttng-sessiond journalctl unshare
+journald=/usr/lib/systemd/systemd-journald
+[ -x $journald ] || fail "no $journald; install systemd"
 # shellcheck disable=SC2086
 ${CC:-cc} -I"$here/lttng" -I"$top/lib/include" -I"$top/kmod/uapi" -o "$work/program" \
 	"$here/lttng/program.c" "$out/lib/libtsctrace.a" -pthread -llttng-ust -ldl
-lttng-sessiond --no-kernel >"$work/sessiond.log" 2>&1 & track sessiond
-wait_for "LTTng's daemon answers" lttng -n list >"$work/out" 2>&1
-printf 'synced-cluster error 1000\nhistory 2\n' >"$work/conf"
-start_daemon --config "$work/conf" --interval-ms 100
-echo 1..3
+unshare -T true 2>/dev/null || skip "time namespaces: not permitted"
+echo 1..4
 
-session() {	# NAME EVENTS SUBBUFFERS [COMMAND...]: traces and records the program
-	lttng -n create "$1" --output="$work/$1.lttng"
-	lttng -n enable-channel -u chan --subbuf-size=16k --num-subbuf="$3"
-	lttng -n enable-event -u -c chan 'test_program:*'
-	lttng -n add-context -u -t vpid -t vtid -t procname
-	lttng -n start
-	"$ctl" record -q -o "$work/$1.rec" -- "$work/program" "$2" >"$work/$1.times"
-	"${@:4}"
-	lttng -n stop
-	lttng -n destroy "$1"
+# --- two nodes ------------------------------------------------------------------------------
+# A node is a process whose namespaces others enter. Our programs would subtract the offsets of a
+# time namespace; here, its clocks are those of a host.
+printf 'monotonic 0 0\nboottime 0 0\n' >"$work/offsets"
+enters() {	# NAME: sets: enter
+	# shellcheck disable=SC2016
+	enter=(nsenter -t "$(cat "$work/$1/holder")" -n -m -u -T
+		env HOME="$work/$1/home" LTTNG_HOME="$work/$1/home" TSCTRACE_RUN_DIR="$work/$1"
+		sh -c 'mount --bind "$0" /proc/$$/timens_offsets && exec "$@"' "$work/offsets")
 }
-merges() { rm -rf "$work/$1"; "$ctl" merge -o "$work/$1" "${@:2}" >"$work/out" 2>"$work/err"; }
+on() { enters "$1"; "${enter[@]}" "${@:2}"; }		# NAME COMMAND...
+in_net() { enters "$1"; "${enter[@]}" "${@:2}" & track pid; }	# also for start
+node() {	# NAME BOOT [OPTION of unshare...]
+	printf '%s\n' "$2" >"$work/$1/boot"
+	mkdir "$work/$1/home"
+	nsenter --net="/run/netns/$net_id$1" unshare -m -u "${@:3}" --fork --kill-child sh -c '
+		set -e
+		mount -t tmpfs none /run
+		mkdir -p /run/systemd/journald.conf.d /run/log/journal /run/systemd/journal
+		printf "%s\n" "[Journal]" Storage=volatile RateLimitIntervalSec=0 RuntimeMaxUse=1G \
+			RuntimeMaxFileSize=1G ReadKMsg=no Audit=no ForwardToWall=no \
+			>/run/systemd/journald.conf.d/test.conf
+		mount --bind "$1/boot" /proc/sys/kernel/random/boot_id
+		hostname "$2"
+		echo $$ >"$1/holder.new"
+		mv "$1/holder.new" "$1/holder"
+		exec sleep infinity' sh "$work/$1" "$1" & track pid
+	wait_for "node $1" test -e "$work/$1/holder"
+	in_net "$1" lttng-sessiond --no-kernel >"$work/$1/sessiond.log" 2>&1
+	sessionds+=("$pid")
+	in_net "$1" $journald >"$work/$1/journald.log" 2>&1
+	wait_for "LTTng's daemon of $1 answers" on "$1" lttng -n list >"$work/out" 2>&1
+	wait_for "journald of $1 is there" on "$1" test -S /run/systemd/journal/socket
+}
+net alpha beta
+join alpha 10.77.6.1/24 beta 10.77.6.2/24
+node alpha a1fac111-5555-4666-8777-000000000001
+node beta be7a0000-5555-4666-8777-000000000002 -T --monotonic 100000 --boottime 300000
+printf 'name alpha\nhistory 2\nchild beta 10.77.6.2\n' >"$work/alpha/conf"
+printf 'name beta\nhistory 2\nmaster 10.77.6.1 minpoll -3 maxpoll -2\n' >"$work/beta/conf"
+start alpha a1 --interval-ms 100
+start beta b1 --interval-ms 100
+wait_for "alpha has a clock" logged alpha 'clock synchronized'
+wait_for "beta is synchronized" synced beta
 
-session all 20000 256 >"$work/out" 2>"$work/err"
-# What the daemon publishes has no pairings of clocks; they are in its history after some seconds.
-wait_for "the history has the time" merges m "$work/all.rec" "$work/all.lttng"
-"$ctl" dump --json --error=clock "$work/m" >"$work/dump"
-grep '"channel":"chan"' "$work/dump" | /usr/bin/python3 "$here/ctf_check.py" "$work/all.lttng" \
-	>"$work/out" || fail "fields"
-grep -q '^10000 events' "$work/out" || fail "number of events"
+session() {	# NODE NAME EVENTS SUBBUFFERS [FTRACE]: traces and records the program
+	on "$1" lttng -n create "$2" --output="$work/$1/$2.lttng"
+	on "$1" lttng -n enable-channel -u chan --subbuf-size=16k --num-subbuf="$4"
+	on "$1" lttng -n enable-event -u -c chan 'test_program:*'
+	on "$1" lttng -n add-context -u -t vpid -t vtid -t procname
+	on "$1" lttng -n start
+	on "$1" "$ctl" record -q -o "$work/$1/$2.rec" -- "$work/program" "$3" "${@:5}" >"$work/$1/$2.times"
+	[ "$2" = all ] || {
+		on "$1" lttng -n rotate
+		on "$1" "$work/program" "$3" >"$work/out"
+	}
+	on "$1" lttng -n stop
+	on "$1" lttng -n destroy "$2"
+}
+merges() {
+	rm -rf "$work/$1"
+	"$ctl" merge --history "$work/alpha" --history "$work/beta" -o "$work/$1" "${@:2}" \
+		>"$work/out" 2>"$work/err"
+}
+sessions=()
+for i in alpha beta; do
+	session $i all 50000 256 "$work/$i/ftrace" >"$work/$i/out" 2>"$work/$i/err" & sessions+=($!)
+done
+for i in "${sessions[@]}"; do wait "$i" || fail "a session: $(cat "$work"/*/err)"; done
+wait_for "the histories have the time" merges m "$work"/{alpha,beta}/all.{rec,lttng}
+for i in alpha beta; do
+	"$ctl" dump --json "$work/m" | grep "\"node\": *\"$i\"" | grep '"channel": *"chan"' |
+		/usr/bin/python3 "$here/ctf_check.py" "$work/$i/all.lttng" >"$work/out" || fail "fields"
+	grep -q '^12500 events' "$work/out" || fail "number of events"
+done
 ok "events and fields are those that babeltrace2 reads"
 
-python3 - "$work/dump" "$work/all.times" >"$work/out" <<'END' || fail "times"
-import json, sys
-times = {n: (a, b) for n, a, b in (map(int, line.split()) for line in open(sys.argv[2]))}
-worst = outside = order = seen = 0
-low = []
-for line in open(sys.argv[1]):
-    event = json.loads(line)
-    if event["event"] not in ("own_step", "test_program_step"):
-        continue
-    n, t, error = event["fields"]["nr"], int(event["time_ns"]), int(event["error_ns"])
-    before, after = times[n]
-    seen += 1
-    worst = max(worst, error)
-    outside += t + error < before or t - error > after
-    low.append((n, t - error, t + error))
-latest = None
-low.sort()
-for n, a, b in low:         # in the order in which they happened
-    order += latest is not None and b < latest
-    latest = a if latest is None else max(latest, a)
-print(f"{seen} events, {outside} outside, {order} out of order, bound {worst} ns")
-sys.exit(seen != len(times) or outside > 0 or order > 0)
-END
-ok "by turns with events of tsctrace: $(cat "$work/out")"
-
-# A rotated trace has several directories, and one count of losses.
-again() {
-	lttng -n rotate
-	"$work/program" 100000 >/dev/null
+# --- all four -------------------------------------------------------------------------------
+boots=("$(tr -d - <"$work/alpha/boot")" "$(tr -d - <"$work/beta/boot")")
+master_time() {	# COLUMN: cycles in it become the master's time
+	"$ctl" time --dir "$work/alpha" --boot "${boots[0]}" --clock tsc --to cluster --column "$1" - 2>"$work/err"
 }
-session small 100000 2 again >"$work/out" 2>"$work/err"
-[ "$(find "$work/small.lttng" -name metadata | wc -l)" = 2 ] || fail "not rotated"
-wait_for "the history has the time" merges s "$work/small.lttng"
+for i in alpha beta; do
+	master_time 2 <"$work/$i/all.times" | master_time 3 >"$work/$i/true" || fail "time of the master"
+	on $i journalctl -q -o json -D /run/log/journal _COMM=program >"$work/$i/journal"
+done
+"$ctl" dump --json --error=common "$work/m" >"$work/dump"
+"$ctl" export -q -f json -o "$work/m.json" "$work/m"
+aligns() {
+	"$ctl" align -o "$work/all.tar" --node alpha="$work/alpha,${boots[0]}" --node beta="$work/beta" \
+		"$work/m.json" "$work"/{alpha,beta}/journal --clock monotonic "$work/alpha/ftrace@alpha" \
+		"$work/beta/ftrace@beta" >"$work/out" 2>"$work/err"
+}
+wait_for "the histories have the time" aligns
+python3 "$here/align_check.py" truth "$work/all.tar" "$work/dump" alpha="$work/alpha/true" \
+	beta="$work/beta/true" >"$work/out" || fail "times"
+ok "four tracers by turns on two nodes: $(tr '\n' ';' <"$work/out")"
+
+# journald's text, of which trace-ctl time rewrites the time
+on beta journalctl -q -o short-monotonic -D /run/log/journal _COMM=program |
+	"$ctl" time --dir "$work/beta" --to cluster --boot "${boots[1]}" - >"$work/text" 2>"$work/err" ||
+	fail "journald's text"
+bound=$(sed -n 's/.*12500 numbers converted, within \([0-9]*\) ns of the cluster.*/\1/p' "$work/err")
+python3 "$here/align_check.py" stream "$work/beta/true" "$bound" <"$work/text" >"$work/out" || fail "times"
+ok "journald's text: $(cat "$work/out")"
+
+# --- losses ---------------------------------------------------------------------------------
+# A rotated trace has several directories, and one count of losses.
+session beta small 100000 2 >"$work/out" 2>"$work/err"
+[ "$(find "$work/beta/small.lttng" -name metadata | wc -l)" = 2 ] || fail "not rotated"
+wait_for "the history has the time" merges s "$work/beta/small.lttng"
 { "$ctl" dump --json "$work/s" 2>"$work/dump.err" || [ $? = 3 ]; } >"$work/dump"
-/usr/bin/python3 "$here/ctf_check.py" "$work/small.lttng" <"$work/dump" >"$work/out" || fail "fields"
+/usr/bin/python3 "$here/ctf_check.py" "$work/beta/small.lttng" <"$work/dump" >"$work/out" || fail "fields"
 lost=$(sed -n 's/.*events, \([0-9]*\) lost/\1/p' "$work/out")
 [ "$lost" = 0 ] || grep -q "^trace-ctl dump: $lost events were lost" "$work/dump.err" ||
 	fail "$lost events were lost"
-kill "$sessiond"
-wait "$sessiond" || true
+kill "${sessionds[@]}"
+wait "${sessionds[@]}" || true
 ok "small buffers, a rotated trace: $(cat "$work/out")"

@@ -85,8 +85,7 @@ run_shows 3 '^merged  *2 recordings of 1 node$' stat "$work/m"
 
 # An earlier merge's result, and one more recording
 "$ctl" record -q -o "$work/more" -- "$emit" 10 >/dev/null
-run 0 merge -o "$work/mm" "$work/m" "$work/more"
-says 'mm: .* events, 1 node, '
+run_says 0 'mm: .* events, 1 node, ' merge -o "$work/mm" "$work/m" "$work/more"
 says '  node 2: .*; the same node as 0$'
 [ "$(grep -c '^	node_[12]_same_node = 1;' "$work/mm/metadata")" = 2 ] || fail "metadata"
 
@@ -116,8 +115,7 @@ fi
 # --- nodes of their own -----------------------------------------------------------------
 cp -r "$work/kernel" "$work/other"
 sed -i 's/hostname = ".*"/hostname = "other"/' "$work/other/metadata"
-run 0 merge -o "$work/o" "$work/flight" "$work/other"
-says 'o: [0-9]* events, 2 nodes, '
+run_says 0 'o: [0-9]* events, 2 nodes, ' merge -o "$work/o" "$work/flight" "$work/other"
 ! grep -q 'same node\|same_node' "$work/err" "$work/o/metadata" || fail "another host is the same node"
 rm -r "$work/o"
 cp -r "$work/kernel" "$work/clone"
@@ -129,5 +127,4 @@ assert nr == 1
 open(sys.argv[1], "w", encoding="latin1").write(text)
 END
 refused ' are of the same boot, but their clocks contradict each other' "$work/flight" "$work/clone"
-run 0 merge --force -o "$work/o" "$work/flight" "$work/clone"
-says 'o: [0-9]* events, 2 nodes, '
+run_says 0 'o: [0-9]* events, 2 nodes, ' merge --force -o "$work/o" "$work/flight" "$work/clone"

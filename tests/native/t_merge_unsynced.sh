@@ -106,12 +106,10 @@ says 'no bound of its CLOCK_REALTIME to UTC is known'
 [ ! -e "$work/m" ] || fail "a refused merge leaves a result"
 run 1 merge -o "$work/m.otf2" "$work/u.alpha" "$work/u.beta"
 [ ! -e "$work/m.otf2" ] || fail "a refused merge leaves an archive"
-run 0 merge --force --json -o "$work/m" "$work/u.alpha" "$work/u.beta"
-says 'never compared'
+run_says 0 'never compared' merge --force --json -o "$work/m" "$work/u.alpha" "$work/u.beta"
 holds "$work/out" '[n["error_ns"] for n in j["nodes"]] == [None, None]'
 check_order m u unknown
-run 0 stat "$work/m"
-shows 'errors between nodes are unknown: the nodes were never compared'
+run_shows 0 'errors between nodes are unknown: the nodes were never compared' stat "$work/m"
 lacks "$work/out" 'times within\|[0-9] *ns$'
 run 0 stat --json "$work/m"
 holds "$work/out" 'all(j["clock"][k + "error_ns"] is None for k in ("", "node_", "utc_"))' \

@@ -72,7 +72,7 @@ mkdir "$work/hostile"
 y' && run 0 report -q h.html '<script>&"x'"'"'
 y')
 check "$work/h.html" "$work/hostile"
-[ "$events" = 21 ] || fail "$events events"
+[ "$events" = 181 ] || fail "$events events"
 ! grep -q '<img\|<script>document\|taken.>' "$work/h.html" || fail "a text of the recording became markup"
 grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "the title is not escaped"
 
@@ -92,6 +92,14 @@ for max in 1 30000 100000000; do
 	[ "$shown" -le $max ] && [ "$bytes" -lt 21000000 ] || fail "$max: $shown, $bytes"
 done
 [ "$shown" -gt 100000 ] || fail "only $shown events, with no limit"
+
+# Sums that would take too much of the page have longer bins.
+mkdir "$work/sums"
+"$helpers/pages" "$work/sums" many 1499 2000000
+run 0 report -q --max-events 1 "$work/sums.html" "$work/sums"
+python3 "$here/reportcheck.py" "$work/sums.html" >"$work/out" 2>&1 || fail "sums: $(cat "$work/out")"
+holds "$work/sums.html" 'j["binWidth"] > j["span"] // 512 + 1' 'len(text) < 6000000'
+rm -r "$work/sums"
 
 # Events of the rare kind are drawn individually, the frequent kind as a density.
 holds "$work/many.html" '{("mark", "each"), ("tick", "density")} <= set(re.findall(

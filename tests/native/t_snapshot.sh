@@ -25,8 +25,7 @@ babeltrace2 "$work/empty" >"$work/bt" 2>&1 || fail "babeltrace2 of nothing"
 without_statedump <"$work/bt" >"$work/out"
 [ ! -s "$work/out" ] || fail "events in nothing"
 TSCTRACE_CHANNEL=fly "$emit" 100 2 >/dev/null
-run 0 snapshot -o "$work/few"
-says 'channel fly: 201 events over [0-9.]* [mu]s, 0 older overwritten'
+run_says 0 'channel fly: 201 events over [0-9.]* [mu]s, 0 older overwritten' snapshot -o "$work/few"
 [ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
 run_says 1 'output directory .* is not empty; use a new one' snapshot -o "$work/few"
 # The events stay in the rings: a second snapshot has them, too.
@@ -124,8 +123,7 @@ run_says 3 'LOST: too_big 1$' record -f -c second --duration 0.1 -o "$work/flown
 says '(events never published are counted since the channel was created'
 says ' recorded + 0 lost; 1 event was never published$'
 run 3 stat "$work/flown"
-run 3 record -f --block-size 4096 -o "$work/fresh" -- "$helpers/oneshot" big
-says 'LOST: too_big 1$'
+run_says 3 'LOST: too_big 1$' record -f --block-size 4096 -o "$work/fresh" -- "$helpers/oneshot" big
 ! grep -q 'since the channel' "$work/err" || fail "the channel is new: no losses are older than the recording"
 run 0 channel remove second
 

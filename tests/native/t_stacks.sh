@@ -134,7 +134,7 @@ run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./c
 run 1 record --stack=net_receive -e net -e sched -o none -- true
 says 'packets are received in interrupts'
 run 1 record --stack=sched_waking -e sched -o none -- true
-says 'sched_waking: wakings have no stacks'
+says 'sched_waking: of the scheduler.s events, only switches have stacks'
 run 1 record --stack -e sched_waking -o none -- true
 says 'no event of -e can have a stack; sched_switch'
 if "$ctl" list sched:sched_waking >/dev/null 2>&1; then

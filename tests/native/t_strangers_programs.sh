@@ -198,8 +198,7 @@ perf_stop() {
 }
 verbs() {	# DIR
 	local i
-	run 0 dump --strace "$1"
-	shows ' = '
+	run_shows 0 ' = ' dump --strace "$1"
 	for i in perfetto json folded; do
 		rm -rf exported
 		run 0 export -q -f $i -o exported "$1"

@@ -57,6 +57,8 @@ for bad in xyz 12,5 1.2.3 5ns 99999999999999999999999; do
 	run_says 2 "'$bad': not a number" time "$bad"
 done
 run_says 1 "before all that is recorded of this boot" time 5
+tsc=$("$ctl" clock | sed -n "s/^cycles *//p")
+run_shows 0 "^000$tsc realtime" time --clock tsc "000$tsc"
 run_says 1 "after all that is recorded" time --clock realtime 9000000000000000000
 run_says 1 "nothing is recorded of that boot" time --boot 00000000000000000000000000000001 5
 run 0 time --boot "$boot" --json --clock realtime "$(clocks one realtime "$work/seen")"

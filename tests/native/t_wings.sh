@@ -26,8 +26,7 @@ core_works() {
 	[ "$(wc -l <"$work/out")" = 5 ] || fail "without $1: dump"
 	run 0 stat "$work/a"
 	run 0 merge -q -o "$work/m" "$work/a" "$work/b"
-	run 0 stat --json "$work/m"
-	shows '"nodes"'
+	run_shows 0 '"nodes"' stat --json "$work/m"
 }
 
 # What a user gets who asks for a part that is not there: one sentence with its name

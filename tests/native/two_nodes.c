@@ -5,7 +5,7 @@
  *
  * Each line of standard input is an event, US NODE TID NAME NUMBER...: its time in microseconds,
  * the node, 0 or 1, of one CPU, or the CPU; and its thread. BOUND: bound of the node's times, ns. Events:
- * switch NEXT STATE; wake TID; call NUMBER ARGUMENT and return; begin and end of a span; put and
+ * switch NEXT STATE; wake TID; move TID CPU, from that CPU; call NUMBER ARGUMENT and return; begin and end of a span; put and
  * got, a program's message NUMBER; send and receive, a packet NUMBER; resent, the last packet.
  */
 #include "lib/statedump/statedump.h"
@@ -18,7 +18,7 @@
 enum { KERNEL, APP };	/* streams */
 
 enum {	/* IDs of the events of each stream */
-	SWITCH = TSCT_ID_FIRST, WAKE, CALL, RETURN, SEND, RECEIVE, RESENT,
+	SWITCH = TSCT_ID_FIRST, WAKE, MOVE, CALL, RETURN, SEND, RECEIVE, RESENT,
 	SPAN = TSCT_ID_FIRST, SPAN_END, PUT, GOT,
 };
 
@@ -26,7 +26,8 @@ static const struct {
 	const char *name;
 	__u32 stream, id;
 } events[] = {
-	{ "switch", KERNEL, SWITCH }, { "wake", KERNEL, WAKE }, { "call", KERNEL, CALL },
+	{ "switch", KERNEL, SWITCH }, { "wake", KERNEL, WAKE }, { "move", KERNEL, MOVE },
+	{ "call", KERNEL, CALL },
 	{ "return", KERNEL, RETURN }, { "send", KERNEL, SEND }, { "receive", KERNEL, RECEIVE },
 	{ "resent", KERNEL, RESENT }, { "begin", APP, SPAN }, { "end", APP, SPAN_END },
 	{ "put", APP, PUT }, { "got", APP, GOT },
@@ -75,6 +76,7 @@ static void describe(char **bounds)
 	define(KERNEL, SWITCH, "sched_switch", TSCT_KIND_INSTANT, "prev_comm:chars[4],prev_tid:s64,"
 	       "next_comm:chars[4],next_tid:s64,prev_state:s64");
 	define(KERNEL, WAKE, "sched_waking", TSCT_KIND_INSTANT, "comm:chars[4],tid:s64");
+	define(KERNEL, MOVE, "sched_migrate_task", TSCT_KIND_INSTANT, "tid:s64,orig_cpu:s64");
 	define(KERNEL, CALL, "sys_enter", TSCT_KIND_INSTANT, "id:s64/syscall,arg0:u64/x");
 	define(KERNEL, RETURN, "sys_exit", TSCT_KIND_INSTANT, "id:s64/syscall,ret:s64");
 	define(KERNEL, SEND, "net_send", TSCT_KIND_SEND, "message:u64");

@@ -6,7 +6,6 @@
  * event is a send (first node) or a receive (second node) of a message; receives are
  * after or before their sends.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "lib/base/event_parse.h"

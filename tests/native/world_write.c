@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Writes recordings of simulated nodes */
-#include <math.h>
 
 #include "lib/base/event_parse.h"
 #include "lib/core/event_def.h"

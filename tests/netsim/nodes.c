@@ -12,7 +12,6 @@
  * shorter and smaller scenarios.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "options.h"
@@ -174,11 +173,10 @@ static void parse_seeds(void *ctx, const char *text)
 	options->seeds = (unsigned int)options_number(&options->common, text);
 }
 
-static void parse_quick(void *ctx, const char *text)
+static void parse_quick(void *ctx, const char *)
 {
 	struct options *options = ctx;
 
-	(void)text;
 	options->quick = true;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "world.h"

@@ -4,7 +4,6 @@
  * packet's arrival to its answer, and some more until the kernel sends it.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/sync/request_timing.h"

@@ -227,10 +227,8 @@ static void hpet(struct run *run, struct random *random)
 	run->m.jitter_ps = random_between(random, 1 * PS_PER_NS, 100 * PS_PER_NS);
 }
 
-static void nothing_more(struct run *run, struct random *random)
+static void nothing_more(struct run *, struct random *)
 {
-	(void)run;
-	(void)random;
 }
 
 static void cpus_apart(struct run *run, struct random *random)

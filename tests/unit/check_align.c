@@ -9,6 +9,7 @@
 
 #include "tools/wings/align/align_clock.c"
 #include "tools/wings/align/align_input.c"
+#include "tools/wings/align/align_made.c"
 #include "tools/wings/align/align_range.c"
 #include "tools/wings/align/align_scan.c"
 #include "tools/wings/align/align_scan_proto.c"
@@ -32,6 +33,12 @@ void ctl_error_finish(void)
 const char *node_history_reason(int err)
 {
 	return strerror(-err);
+}
+
+bool node_history_parse_boot(const char *text, __u8 ret[16])
+{
+	memset(ret, *text, 16);
+	return strlen(text) == 32;
 }
 
 /* ---- ranges ---------------------------------------------------------------- */
@@ -113,13 +120,18 @@ static const char fuchsia[] =
 	"\x10\x00\x04\x46\x78\x54\x16\x00" "\x21\0\0\0\0\0\0\0\x00\xca\x9a\x3b\0\0\0\0"
 	"\x54\0\x04\0\0\0\x01\x80\x05\x01\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0x\0\0\0\0\0\0\0";
 
+static const char journal[] =
+	"{\"_PID\":\"7\",\"MESSAGE\":[104,105,-1],\"_COMM\":null,\"__MONOTONIC_TIMESTAMP\":\"12345\","
+	"\"_BOOT_ID\":\"0123456789abcdef0123456789abcdef\",\"_EXE\":[\"a\",\"b\"]}\n"
+	"{\"_BOOT_ID\":\"0123456789abcdef0123456789abcdef\",\"__MONOTONIC_TIMESTAMP\":\"1\"}\n";
+
 static const struct {
 	const char *bytes;
 	size_t len;
 } seeds[] = {
 	{ perfetto, sizeof(perfetto) - 1 }, { json, sizeof(json) - 1 },
 	{ script, sizeof(script) - 1 }, { ftrace, sizeof(ftrace) - 1 },
-	{ fuchsia, sizeof(fuchsia) - 1 },
+	{ fuchsia, sizeof(fuchsia) - 1 }, { journal, sizeof(journal) - 1 },
 };
 
 static int scan(const char *bytes, size_t len, struct align_input *in)
@@ -146,16 +158,20 @@ static void check_ranges(struct align_input *in)
 		ck_assert(in->ranges.all[i].lo <= in->ranges.all[i].hi &&
 			  (!i || in->ranges.all[i - 1].lo < in->ranges.all[i].lo));
 	free(in->ranges.all);
+	if (in->made)
+		fclose(in->made);
 }
 
 LOOP_TEST(test_seeds, 0, ROWS(seeds))
 {
 	static const enum align_kind kinds[] = {
 		ALIGN_PERFETTO, ALIGN_JSON, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_FUCHSIA,
+		ALIGN_JOURNAL,
 	};
 	struct align_input in = { .clock = ALIGN_UNNAMED };
 
-	if (kinds[_i] != ALIGN_PERFETTO && kinds[_i] != ALIGN_JSON) {
+	if (kinds[_i] != ALIGN_PERFETTO && kinds[_i] != ALIGN_JSON &&
+	    kinds[_i] != ALIGN_JOURNAL) {
 		in.clock = TSCT_HISTORY_BOOTTIME;
 		in.clock_given = true;
 	}

@@ -220,9 +220,8 @@ TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
 }
 
-static void *sync_later(void *unused)
+static void *sync_later(void *)
 {
-	(void)unused;
 	usleep(100000);
 	CHANGE_FILE(s->status = TSCT_STATUS_SYNCHRONIZED);
 	return NULL;

@@ -229,9 +229,8 @@ TEST(test_forks)
 static struct tsct_clock *handlers_clock;
 static volatile sig_atomic_t handled, handled_wrong;
 
-static void handler(int unused)
+static void handler(int)
 {
-	(void)unused;
 	handled++;
 	if (!right_now(handlers_clock))
 		handled_wrong++;

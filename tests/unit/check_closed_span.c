@@ -17,6 +17,7 @@ static int dir;
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
 static __u64 now;
+static __u32 cpu;	/* of the events */
 
 /* An open span of the model; a thread's are in the order of their begins */
 struct open {
@@ -33,13 +34,12 @@ static unsigned int nr_wanted, nr_found;
 static void before(void)
 {
 	dir = make_dir();
-	make_recording(&rec, 1);
+	make_recording(&rec, 2);
 	define(&rec, 0, JOB_BEGIN, "job", TSCT_KIND_BEGIN, "n:u64,text:string");
 	define(&rec, 0, JOB_END, "job", TSCT_KIND_END, "n:u64");
 	define(&rec, 0, LOOP_BEGIN, "loop", TSCT_KIND_BEGIN, "n:u64");
 	define(&rec, 0, LOOP_END, "loop", TSCT_KIND_END, "");
 	define(&rec, 1, EXIT, "sys_exit", TSCT_KIND_INSTANT, "id:s64/syscall,ret:s64");
-	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
 	now = rec.begin;
 }
 
@@ -54,7 +54,7 @@ static void put(__u32 stream, __u32 thread, __u32 id, __u64 n, __u32 len)
 {
 	struct { __u64 n; char text[256]; } payload = { .n = n };
 	struct tsct_event event = {
-		.cycles = now, .tid = 100 + thread, .id = id, .payload = (__u8 *)&payload,
+		.cycles = now, .cpu = cpu, .tid = 100 + thread, .id = id, .payload = (__u8 *)&payload,
 		.len = (id == LOOP_END && !stream ? 0 : 8) + len + (stream ? 8 : 0),
 	};
 
@@ -220,19 +220,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-CASE("stream", before, after);
-
-LOOP_TEST(test_random_spans, 0, 10)
+/* Compares the stream of the recording with what is wanted. Returns the number of ambiguous ends. */
+static __u64 compare(void)
 {
 	struct tsct_export x = { .recording = dir_name, .closed = note_span };
 	char why[256];
 	unsigned int i;
+	__u64 ambiguous;
 
-	for (i = 0; i < STEPS; i++)
-		step(any(THREADS), i + CALLS);
-	for (i = 0; i < THREADS; i++)
-		while (threads[i].nr)
-			want(i, 0, TSCT_SPAN_OPEN);
 	rec.end = now;
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &x.trace, why, sizeof(why)), 0);
@@ -243,7 +238,51 @@ LOOP_TEST(test_random_spans, 0, 10)
 	qsort(found, nr_found, TEXT, by_text);
 	for (i = 0; i < nr_found; i++)
 		ck_assert_str_eq(found[i], wanted[i]);
-	ck_assert_uint_gt(x.ambiguous, 0);
+	ambiguous = x.ambiguous;
 	tsct_trace_close(x.trace);
 	tsct_export_free(&x);
+	return ambiguous;
+}
+
+
+CASE("stream", before, after);
+
+LOOP_TEST(test_random_spans, 0, 10)
+{
+	unsigned int i;
+
+	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
+	for (i = 0; i < STEPS; i++)
+		step(any(THREADS), i + CALLS);
+	for (i = 0; i < THREADS; i++)
+		while (threads[i].nr)
+			want(i, 0, TSCT_SPAN_OPEN);
+	ck_assert_uint_gt(compare(), 0);
+}
+
+/* Of a thread's spans by two recorders, those of the one that ends first are open at its end; the
+ * other's have their ends. The recorder of CPU 1 is another one. */
+TEST(test_two_recorders)
+{
+	unsigned int i;
+
+	rec.nodes = realloc(rec.nodes, 2 * sizeof(*rec.nodes));
+	rec.nodes[1] = (struct tsct_recorded_node) { .same = 1, .host = strdup("node-1") };
+	rec.nr_nodes = 2;
+	rec.locations[1].node = 1;
+	rec.locations[1].cpu = 0;
+	rec.merged = 1;
+	rec.timeline.hz = 1000000000;
+	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
+	for (i = 0; i < 3; i++, now++) {
+		cpu = i % 2;
+		put(0, 0, cpu ? LOOP_BEGIN : JOB_BEGIN, i, cpu ? 0 : 5);
+		begin(0, cpu ? "loop" : "job", i, cpu ? 0 : 5);
+	}
+	cpu = 1;
+	put(0, 0, LOOP_END, 0, 0);
+	want(0, 1, TSCT_SPAN_ENDED);
+	want(0, 0, TSCT_SPAN_OPEN);
+	want(0, 0, TSCT_SPAN_OPEN);
+	compare();
 }

@@ -535,9 +535,8 @@ static struct {
 
 /* Replaces the ioctl of the module: records the write that the module would receive, and
  * knows the thread's id. */
-static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
+static int fake_ctl(struct tsct_channel *, unsigned int cmd, void *arg)
 {
-	(void)unused;
 	if (cmd == TSCT_IOC_THREAD) {
 		((struct tsct_thread_info *)arg)->tid = gettid();
 		kernel.thread_calls++;

@@ -336,9 +336,8 @@ TEST(test_definition_area_full)
 
 static int stop_switching;
 
-static void *switch_on_and_off(void *arg)
+static void *switch_on_and_off(void *)
 {
-	(void)arg;
 	while (!__atomic_load_n(&stop_switching, __ATOMIC_RELAXED)) {
 		tsct_events_set_enabled("ev_ints", false);
 		tsct_events_set_enabled("ev_*", true);

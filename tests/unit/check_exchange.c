@@ -59,9 +59,8 @@ static __u64 remote_at(__s64 at)
 	return (__u64)w.remote_start + (__u64)(w.ntp_only ? at : at * 31 / 10);
 }
 
-static __s64 real_ns(void *ctx, __u64 cycles)
+static __s64 real_ns(void *, __u64 cycles)
 {
-	(void)ctx;
 	return w.ntp_only ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
@@ -78,9 +77,8 @@ static double remote_true_time(__u64 cycles)
 		(w.ntp_only ? 1 : 3.1);
 }
 
-static __u64 remote_now(void *ctx)
+static __u64 remote_now(void *)
 {
-	(void)ctx;
 	w.now += any(300);
 	return remote_at(w.now);
 }
@@ -314,9 +312,8 @@ static void run(unsigned int polls)
 
 /* ---- setup and end of a simulation --------------------------------------- */
 
-static void on_request(void *ctx, const struct tsct_responder_request *req)
+static void on_request(void *, const struct tsct_responder_request *req)
 {
-	(void)ctx;
 	req->reply->session = req->request.session;
 }
 

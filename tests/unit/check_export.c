@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* test-wing: formats */
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
-#include <errno.h>
-#include <limits.h>
 
 #include "lib/query/message_match.h"
 #include "lib/export/spans.h"
@@ -284,9 +282,9 @@ TEST(test_open_slices)
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 0, 0, &ambiguous), 0);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 3, 0, &ambiguous), -1);
 	ck_assert_int_eq(tsct_spans_find(&s, 8, 1, 0, &ambiguous), -1);
-	ck_assert_int_eq(tsct_spans_close(&s, 9, 0, &e), 0);	/* 1, 2 and 1 stay open */
+	ck_assert_int_eq(tsct_spans_close(&s, 9, 0, TSCT_SPAN_ENDED, &e), 0);	/* 1, 2 and 1 stay open */
 	ck_assert_uint_eq(tsct_spans_open(&s, 9), 3);
-	tsct_spans_close(&s, 9, 2, &e);
+	tsct_spans_close(&s, 9, 2, TSCT_SPAN_ENDED, &e);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), 0);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 2, 0, &ambiguous), 1);
 	span = tsct_span_last(&s, 9);

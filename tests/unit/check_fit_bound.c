@@ -12,9 +12,8 @@ static struct tsct_fit fit;
 
 typedef void (*path_fn)(struct path *path);
 
-static void quiet(struct path *path)
+static void quiet(struct path *)
 {
-	(void)path;
 }
 
 /* A path with all its delay in one direction: the largest possible asymmetry */

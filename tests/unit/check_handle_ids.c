@@ -147,9 +147,8 @@ TEST(test_target_lost)
 
 static struct tsct_event_def wild;
 
-static int reply_wildly(struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int reply_wildly(struct tsct_channel *, unsigned int cmd, void *arg)
 {
-	(void)channel;
 	if (cmd == TSCT_IOC_DEFINE)
 		memcpy(arg, &wild, sizeof(wild));
 	return 0;
@@ -183,11 +182,10 @@ LOOP_TEST(test_reply_differs, 0, 5)
 static int nr_replies;
 
 /* Replies with the next id, until 16 bits have no more. */
-static int reply_in_order(struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int reply_in_order(struct tsct_channel *, unsigned int cmd, void *arg)
 {
 	struct tsct_event_def *def = arg;
 
-	(void)channel;
 	if (cmd != TSCT_IOC_DEFINE)
 		return 0;
 	if (nr_replies > TSCT_ID_MAX - TSCT_ID_FIRST)
@@ -226,9 +224,8 @@ TEST(test_refused_event_has_no_id)
 	tsct_channel_close(other);
 }
 
-static void on_alarm(int number)
+static void on_alarm(int)
 {
-	(void)number;
 }
 
 /* After a request without an answer, the channel's connection stays, but is not used for the

@@ -48,6 +48,13 @@ static void start(void)
 	ck_assert_int_eq(tsct_known_init(&known, NULL), 0);
 }
 
+static void lose(const struct tsct_loss_time *losses, __u32 nr)
+{
+	known.losses = calloc(nr, sizeof(*losses));
+	memcpy(known.losses, losses, nr * sizeof(*losses));
+	known.nr_losses = nr;
+}
+
 static void note(__u64 tick, __u32 cpu, __u32 id, __u32 tid, const void *payload, __u32 len)
 {
 	struct tsct_trace_event e = {
@@ -289,11 +296,7 @@ TEST(test_losses)
 	struct tsct_trace_event e = { .stream = 1, .tid = 10 };
 
 	start();
-	known.losses = calloc(1, sizeof(*known.losses));
-	known.nr_losses = 1;
-	known.losses[0] = (struct tsct_loss_time) {
-		.stream = 1, .from = 200, .until = 400, .events = 7,
-	};
+	lose(&(struct tsct_loss_time) { .stream = 1, .from = 200, .until = 400, .events = 7 }, 1);
 	note_switch(100, 0, 20, 10, "ten");
 	note_switch(100, 1, 20, 11, "eleven");
 	e.tick = 200;
@@ -329,11 +332,7 @@ TEST(test_lost_switches)
 {
 	start();
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
-	known.losses = calloc(1, sizeof(*known.losses));
-	known.nr_losses = 1;
-	known.losses[0] = (struct tsct_loss_time) {
-		.stream = 0, .from = 200, .until = 400, .events = 7,
-	};
+	lose(&(struct tsct_loss_time) { .stream = 0, .from = 200, .until = 400, .events = 7 }, 1);
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	known.losses[0].stream = 1;
 	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
@@ -353,11 +352,7 @@ TEST(test_ended_recorder)
 	const struct tsct_loss_time *over;
 
 	start();
-	known.losses = calloc(1, sizeof(*known.losses));
-	known.nr_losses = 1;
-	known.losses[0] = (struct tsct_loss_time) {
-		.stream = 1, .from = 200, .until = UINT64_MAX, .over = true,
-	};
+	lose(&(struct tsct_loss_time) { .stream = 1, .from = 200, .until = UINT64_MAX, .over = true }, 1);
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 	note_switch(100, 0, 20, 10, "ten");
 	EXPECT_BEGIN(10, true);
@@ -369,10 +364,10 @@ TEST(test_ended_recorder)
 	known.rec = &(struct tsct_recording) { .locations = locations };
 	e.location = 1;
 	ck_assert_int_eq(tsct_spans_begin(&spans, 0, 1, &e), 0);
-	ck_assert(!tsct_known_hides(&known, over, &spans, 0));
+	ck_assert(!tsct_known_hides(&known, over, tsct_span_last(&spans, 0)));
 	e.location = 0;
 	ck_assert_int_eq(tsct_spans_begin(&spans, 0, 1, &e), 0);
-	ck_assert(tsct_known_hides(&known, over, &spans, 0));
+	ck_assert(tsct_known_hides(&known, over, tsct_span_last(&spans, 0)));
 	tsct_spans_free(&spans);
 	known.rec = &rec;
 }
@@ -382,10 +377,8 @@ TEST(test_names_between_losses)
 {
 	request(TSCT_REQUEST_COMM, "ten");
 	start();
-	known.losses = calloc(2, sizeof(*known.losses));
-	known.nr_losses = 2;
-	known.losses[0] = (struct tsct_loss_time) { .stream = 1, .from = 500, .until = 550 };
-	known.losses[1] = (struct tsct_loss_time) { .stream = 1, .from = 501, .until = 550 };
+	lose((struct tsct_loss_time[]) { { .stream = 1, .from = 500, .until = 550 },
+					 { .stream = 1, .from = 501, .until = 550 } }, 2);
 	ck_assert_ptr_null(tsct_known_hide(&known, 600));
 	ck_assert_ptr_eq(tsct_known_pass(&known, 600), &known.losses[0]);
 	ck_assert_ptr_null(tsct_known_pass(&known, 600));

@@ -15,9 +15,8 @@
 #define STATES	60000
 
 /* Stub that the inline functions need to link; never called. */
-int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
+int64_t tsct_clock_now_slow(const struct tsct_clock *)
 {
-	(void)clock;
 	return 0;
 }
 
@@ -187,19 +186,17 @@ TEST(test_race)
 
 /* ---- hostile pages ------------------------------------------------------ */
 
-static void *count_up(void *unused)
+static void *count_up(void *)
 {
-	(void)unused;
 	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
 		__atomic_add_fetch(&shared.seq, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
-static void *overwrite_page(void *unused)
+static void *overwrite_page(void *)
 {
 	uint64_t x = 88172645463325252, i;
 
-	(void)unused;
 	while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
 		for (i = 0; i < 100; i++) {
 			uint64_t *word;

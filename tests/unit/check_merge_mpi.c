@@ -147,11 +147,10 @@ TEST(test_without_the_master)
 }
 
 /* The samples of daemons count, if all inputs have them; and those of sessions, if not. */
-static void second_late(struct exchange *x, unsigned int nr)
+static void second_late(struct exchange *x, unsigned int)
 {
 	x->t2 += nodes[0].num * S;
 	x->t3 += nodes[0].num * S;
-	(void)nr;
 }
 
 TEST(test_daemons)
@@ -273,11 +272,10 @@ LOOP_TEST(test_other_fields, 0, 2)
 }
 
 /* Any values, for the sanitizers: the merge is refused, or made */
-static void random_values(struct exchange *x, unsigned int nr)
+static void random_values(struct exchange *x, unsigned int)
 {
 	__u8 *bytes = (__u8 *)x;
 
-	(void)nr;
 	for (unsigned int k = 0; k <= any(3); k++)
 		bytes[sizeof(x->t) + any(sizeof(*x) - sizeof(x->t))] ^= 1U << any(8);
 	if (!any(3))

@@ -609,9 +609,8 @@ TEST(test_corrupt_merged_inputs)
 	}
 }
 
-static bool stop_writing(void *arg, const struct tsct_merge_progress *progress)
+static bool stop_writing(void *arg, const struct tsct_merge_progress *)
 {
-	(void)progress;
 	return *(bool *)arg;
 }
 

@@ -16,6 +16,11 @@ enum {
 	WTIME_BEGIN, WTIME_END, EVENTS
 };
 
+/* Definitions of the begin and the end of a call, with their fields */
+#define CALL(id, name, of_begin, of_end)				\
+	[id##_BEGIN] = { name, TSCT_KIND_BEGIN, of_begin },		\
+	[id##_END] = { name, TSCT_KIND_END, of_end }
+
 #define RANKS_MAX	16
 static struct tsct_location locations[RANKS_MAX];
 static struct tsct_recording rec;
@@ -34,41 +39,28 @@ static void begin(void)
 	} events[] = {
 		[RANK] = { "mpi_rank", TSCT_KIND_INSTANT, "job:u64, rank:s32" },
 		[COMM] = { "mpi_comm", TSCT_KIND_INSTANT, "comm:u64, size:s32" },
-		[SEND_BEGIN] = { "MPI_Send", TSCT_KIND_BEGIN, "" },
-		[SEND_END] = { "MPI_Send", TSCT_KIND_END, "" },
-		[RECV_BEGIN] = { "MPI_Recv", TSCT_KIND_BEGIN, "" },
-		[RECV_END] = { "MPI_Recv", TSCT_KIND_END, "" },
-		[BARRIER_BEGIN] = { "MPI_Barrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
-		[BARRIER_END] = { "MPI_Barrier", TSCT_KIND_END, "" },
+		CALL(SEND, "MPI_Send", "", ""),
+		CALL(RECV, "MPI_Recv", "", ""),
+		CALL(BARRIER, "MPI_Barrier", "number:u64, comm:u64", ""),
 		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, bytes:u64" },
-		[START_BEGIN] = { "MPI_Startall", TSCT_KIND_BEGIN, "" },
-		[START_END] = { "MPI_Startall", TSCT_KIND_END, "" },
-		[WAIT_BEGIN] = { "MPI_Waitall", TSCT_KIND_BEGIN, "" },
-		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
-		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
-		[ALLREDUCE_END] = { "MPI_Allreduce_c", TSCT_KIND_END, "" },
-		[FINALIZE_BEGIN] = { "MPI_Finalize", TSCT_KIND_BEGIN, "" },
-		[FINALIZE_END] = { "MPI_Finalize", TSCT_KIND_END, "" },
+		CALL(START, "MPI_Startall", "", ""),
+		CALL(WAIT, "MPI_Waitall", "", ""),
+		CALL(ALLREDUCE, "MPI_Allreduce_c", "number:u64, comm:u64", ""),
+		CALL(FINALIZE, "MPI_Finalize", "", ""),
 		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, bytes:u64" },
 		[ISENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, request:u64" },
 		[COMPLETE] = { "mpi_complete", TSCT_KIND_INSTANT, "number:u64, request:u64" },
-		[IBARRIER_BEGIN] = { "MPI_Ibarrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
-		[IBARRIER_END] = { "MPI_Ibarrier", TSCT_KIND_END, "" },
+		CALL(IBARRIER, "MPI_Ibarrier", "number:u64, comm:u64", ""),
 		[IALLREDUCE_BEGIN] = { "MPI_Iallreduce_c", TSCT_KIND_BEGIN,
 				       "number:u64, comm:u64" },
-		[PROBE_BEGIN] = { "MPI_Probe", TSCT_KIND_BEGIN, "comm:u64" },
-		[PROBE_END] = { "MPI_Probe", TSCT_KIND_END, "source:s32, tag:s32" },
+		CALL(PROBE, "MPI_Probe", "comm:u64", "source:s32, tag:s32"),
 		[PROBED_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				      "number:u64, source:s32, tag:s32" },
-		[MPROBE_BEGIN] = { "MPI_Mprobe", TSCT_KIND_BEGIN, "comm:u64" },
-		[MPROBE_END] = { "MPI_Mprobe", TSCT_KIND_END, "source:s32, tag:s32" },
+		CALL(MPROBE, "MPI_Mprobe", "comm:u64", "source:s32, tag:s32"),
 		[SENT_TO] = { "mpi_message", TSCT_KIND_SEND, "number:u64, world:u64" },
-		[TEST_BEGIN] = { "MPI_Test", TSCT_KIND_BEGIN, "" },
-		[TEST_END] = { "MPI_Test", TSCT_KIND_END, "count:u64" },
-		[IPROBE_BEGIN] = { "MPI_Iprobe", TSCT_KIND_BEGIN, "comm:u64" },
-		[IPROBE_END] = { "MPI_Iprobe", TSCT_KIND_END, "source:s32, tag:s32" },
-		[WTIME_BEGIN] = { "MPI_Wtime", TSCT_KIND_BEGIN, "" },
-		[WTIME_END] = { "MPI_Wtime", TSCT_KIND_END, "" },
+		CALL(TEST, "MPI_Test", "", "count:u64"),
+		CALL(IPROBE, "MPI_Iprobe", "comm:u64", "source:s32, tag:s32"),
+		CALL(WTIME, "MPI_Wtime", "", ""),
 		[REQUEST] = { "mpi_request", TSCT_KIND_INSTANT, "request:u64" },
 		[REQUEST_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				       "number:u64, request:u64" },
@@ -120,6 +112,15 @@ static void add(__u64 tick, __u32 rank, __u32 id, __u64 a, __u64 b)
 	else
 		memcpy(payload + 8, &b, sizeof(b));
 	ck_assert_int_eq(tsct_mpi_waits_add(waits, &e, error), 0);
+}
+
+/* A call that takes no time, with one event in it. The end of a call follows its begin in the
+ * list of definitions. */
+static void call(__u64 tick, __u32 rank, __u32 begin, __u32 id, __u64 a, __u64 b)
+{
+	add(tick, rank, begin, 0, 0);
+	add(tick, rank, id, a, b);
+	add(tick, rank, begin + 1, 0, 0);
 }
 
 static void start(__u32 ranks)
@@ -242,9 +243,7 @@ TEST(waitall_bounds)
 	for (i = 0; i < 3; i++)
 		add(131, 0, SENT, 20 + i, 5);
 	add(132, 0, START_END, 0, 0);
-	add(170, 0, START_BEGIN, 0, 0);
-	add(171, 0, SENT, 23, 5);
-	add(172, 0, START_END, 0, 0);
+	call(170, 0, START_BEGIN, SENT, 23, 5);
 	for (i = 0; i < 3; i++)
 		add(200, 1, RECEIVED, 20 + i, 5);
 	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 1);
@@ -280,9 +279,7 @@ TEST(late_receiver_of_wait)
 	add(71, 0, WAIT_END, 0, 0);
 	ck_assert_uint_eq(expect(0, TSCT_MPI_LATE_RECEIVER, 1, 30, 0).max, 30);
 	for (i = 0; i < 2; i++) {
-		add(100 + i, 0, START_BEGIN, 0, 0);
-		add(100 + i, 0, ISENT, 40 + i, 21 + i);
-		add(100 + i, 0, START_END, 0, 0);
+		call(100 + i, 0, START_BEGIN, ISENT, 40 + i, 21 + i);
 	}
 	add(110, 0, WAIT_BEGIN, 0, 0);
 	add(120, 1, WAIT_BEGIN, 0, 0);
@@ -310,15 +307,11 @@ TEST(exchange)
 	start(3);
 	for (i = 0; i < 2; i++) {
 		at = 1000 * (i + 1);
-		add(at, 0, START_BEGIN, 0, 0);
-		add(at, 0, ISENT, 50 + i, 1 + i);
-		add(at, 0, START_END, 0, 0);
+		call(at, 0, START_BEGIN, ISENT, 50 + i, 1 + i);
 		add(at + 10, 0, WAIT_BEGIN, 0, 0);
 		if (!i)
 			add(at + turns[i].receives, 1, RECV_BEGIN, 0, 0);
-		add(at + turns[i].sends, 2, SEND_BEGIN, 0, 0);
-		add(at + turns[i].sends, 2, SENT, 60 + i, 5);
-		add(at + turns[i].sends, 2, SEND_END, 0, 0);
+		call(at + turns[i].sends, 2, SEND_BEGIN, SENT, 60 + i, 5);
 		if (i)
 			add(at + turns[i].receives, 1, RECV_BEGIN, 0, 0);
 		add(at + 95, 0, RECEIVED, 60 + i, 5);
@@ -343,15 +336,11 @@ TEST(probe)
 	start(2);
 	error = 5;
 	add(50, 1, PROBE_BEGIN, 0, 0);
-	add(100, 0, SEND_BEGIN, 0, 0);
-	add(101, 0, SENT, 11, 0);
-	add(102, 0, SEND_END, 0, 0);
+	call(100, 0, SEND_BEGIN, SENT, 11, 0);
 	add(103, 1, PROBE_END, tag, 0);
 	add(104, 1, PROBE_BEGIN, 0, 0);
 	add(105, 1, PROBE_END, tag, 0);
-	add(106, 1, RECV_BEGIN, 0, 0);
-	add(107, 1, PROBED_RECEIVED, 11, tag);
-	add(108, 1, RECV_END, 0, 0);
+	call(106, 1, RECV_BEGIN, PROBED_RECEIVED, 11, tag);
 	of_call = "MPI_Recv";
 	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
 	of_call = "MPI_Probe";
@@ -359,20 +348,14 @@ TEST(probe)
 	for (i = 0; i < 2; i++) {
 		add(200 + 2 * i, 1, MPROBE_BEGIN, 0, 0);
 		if (!i) {
-			add(201, 0, SEND_BEGIN, 0, 0);
-			add(201, 0, SENT, 12, 0);
-			add(201, 0, SEND_END, 0, 0);
-			add(201, 0, SEND_BEGIN, 0, 0);
-			add(201, 0, SENT, 13, 0);
-			add(201, 0, SEND_END, 0, 0);
+			call(201, 0, SEND_BEGIN, SENT, 12, 0);
+			call(201, 0, SEND_BEGIN, SENT, 13, 0);
 		}
 		add(201 + 2 * i, 1, REQUEST, 70 + i, 0);
 		add(201 + 2 * i, 1, MPROBE_END, tag, 0);
 	}
 	add(300, 1, MPROBE_BEGIN, 0, 0);
-	add(340, 0, SEND_BEGIN, 0, 0);
-	add(341, 0, SENT, 14, 0);
-	add(342, 0, SEND_END, 0, 0);
+	call(340, 0, SEND_BEGIN, SENT, 14, 0);
 	add(345, 1, REQUEST, 72, 0);
 	add(346, 1, MPROBE_END, tag, 0);
 	add(350, 1, RECV_BEGIN, 0, 0);
@@ -384,22 +367,13 @@ TEST(probe)
 	add(400, 1, PROBE_BEGIN, 0, 0);		/* message of another thread's receive */
 	add(410, 1, PROBE_END, tag, 0);
 	add(450, 1, RECV_BEGIN, 0, 0);
-	add(500, 0, SEND_BEGIN, 0, 0);
-	add(501, 0, SENT, 15, 0);
-	add(502, 0, SEND_END, 0, 0);
+	call(500, 0, SEND_BEGIN, SENT, 15, 0);
 	add(503, 1, PROBED_RECEIVED, 15, tag);
 	add(504, 1, RECV_END, 0, 0);
 	of_call = "MPI_Recv";
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
 	of_call = "MPI_Probe";
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
-}
-
-static void send_to_1(__u64 tick, __u64 number)
-{
-	add(tick, 0, SEND_BEGIN, 0, 0);
-	add(tick + 2, 0, SENT_TO, number, 1);
-	add(tick + 2, 0, SEND_END, 0, 0);
 }
 
 static void poll_test(__u64 tick, __u64 received)
@@ -439,22 +413,22 @@ TEST(polls)
 	add(212, 1, START_BEGIN, 0, 0);
 	add(213, 1, START_END, 0, 0);
 	add(220, 1, TEST_BEGIN, 0, 0);
-	send_to_1(225, 12);
+	call(225, 0, SEND_BEGIN, SENT_TO, 12, 1);
 	add(229, 1, RECEIVED, 12, 0);
 	add(230, 1, TEST_END, 1, 0);
 	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
-	send_to_1(300, 13);
+	call(300, 0, SEND_BEGIN, SENT_TO, 13, 1);
 	poll_test(310, 0);
 	poll_test(330, 13);
 	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
 	for (i = 0; i < 100; i++)
 		poll_test(1000 + 20 * i, 0);
-	send_to_1(2995, 14);
+	call(2995, 0, SEND_BEGIN, SENT_TO, 14, 1);
 	poll_test(3000, 14);
 	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 0);
 	error = 8;
 	poll_test(3100, 0);
-	send_to_1(3115, 15);
+	call(3115, 0, SEND_BEGIN, SENT_TO, 15, 1);
 	poll_test(3120, 15);
 	expect(1, TSCT_MPI_LATE_SENDER, 3, 1030, 1);
 
@@ -462,18 +436,14 @@ TEST(polls)
 	error = 0;
 	poll_iprobe(4000, -2);
 	poll_iprobe(4020, -2);
-	send_to_1(4030, 16);
+	call(4030, 0, SEND_BEGIN, SENT_TO, 16, 1);
 	poll_iprobe(4040, 0);
-	add(4060, 1, RECV_BEGIN, 0, 0);
-	add(4061, 1, PROBED_RECEIVED, 16, 4ULL << 32);
-	add(4062, 1, RECV_END, 0, 0);
+	call(4060, 1, RECV_BEGIN, PROBED_RECEIVED, 16, 4ULL << 32);
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 20, 0);
 	of_call = "MPI_Recv";
 	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
 }
 
-/* Nonblocking collective calls: the wait is that of the call that completes them, for the last
- * one to begin. */
 /* A hostile program uses the number of a barrier again, for a nonblocking one. */
 TEST(collective_number_again)
 {
@@ -487,6 +457,8 @@ TEST(collective_number_again)
 	expect(0, TSCT_MPI_BARRIER, 1, 2, 0);
 }
 
+/* Nonblocking collective calls: the wait is that of the call that completes them, for the last
+ * one to begin. */
 TEST(nonblocking_collective)
 {
 	static const __u32 begins[] = { IBARRIER_BEGIN, IALLREDUCE_BEGIN };
@@ -505,9 +477,7 @@ TEST(nonblocking_collective)
 		add(1000 * k + 53, 0, COMPLETE, 80 + k, 0);
 		add(1000 * k + 54, 0, WAIT_END, 0, 0);
 		for (i = 1; i < 3; i++) {
-			add(1000 * k + 60, i, WAIT_BEGIN, 0, 0);
-			add(1000 * k + 61, i, COMPLETE, 80 + k, 0);
-			add(1000 * k + 62, i, WAIT_END, 0, 0);
+			call(1000 * k + 60, i, WAIT_BEGIN, COMPLETE, 80 + k, 0);
 		}
 		ck_assert_str_eq(expect(0, kinds[k], 1, 30, 0).call, "MPI_Waitall");
 		expect(1, kinds[k], 0, 0, 0);
@@ -521,9 +491,7 @@ TEST(mismatched)
 {
 	start(2);
 	add(50, 1, WAIT_BEGIN, 0, 0);
-	add(100, 0, SEND_BEGIN, 0, 0);
-	add(101, 0, SENT, 11, 8);
-	add(102, 0, SEND_END, 0, 0);
+	call(100, 0, SEND_BEGIN, SENT, 11, 8);
 	add(103, 0, SEND_BEGIN, 0, 0);
 	add(104, 0, SENT, 12, 16);
 	add(110, 1, RECEIVED, 11, 16);

@@ -12,18 +12,16 @@ static char asked[256];		/* fields or tracepoints that were asked for */
 static struct probe *probes;
 static char real_path[4096];
 
-int probe_fields_by_text(struct probe *probe, const char *text)
+int probe_fields_by_text(struct probe *, const char *text)
 {
-	(void)probe;
 	snprintf(asked, sizeof(asked), "%s", text);
 	if (strcmp(text, "bad"))
 		return 0;
 	return bpf_errors_fail(-EINVAL, "bad fields");
 }
 
-int probe_fields_by_default(struct probe *probe)
+int probe_fields_by_default(struct probe *)
 {
-	(void)probe;
 	snprintf(asked, sizeof(asked), "default");
 	return 0;
 }
@@ -52,34 +50,29 @@ int probe_functions_find(const char *pattern, struct probe **ret_probes)
 }
 
 /* A file with all names that have no parentheses, and with one that has */
-int program_open(const char *path, struct program_file **ret)
+int program_open(const char *, struct program_file **ret)
 {
-	(void)path;
 	*ret = NULL;
 	return 0;
 }
 
-void program_close(struct program_file *file)
+void program_close(struct program_file *)
 {
-	(void)file;
 }
 
-bool program_has(const struct program_file *file, const char *text)
+bool program_has(const struct program_file *, const char *text)
 {
-	(void)file;
 	return !strchr(text, '(') || !strcmp(text, "main.(*T).F");
 }
 
-int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset)
+int program_find(const struct program_file *, const char *text, uint64_t *ret_offset)
 {
-	(void)file;
 	*ret_offset = strlen(text);
 	return 0;
 }
 
-bool program_is_go(const struct program_file *file)
+bool program_is_go(const struct program_file *)
 {
-	(void)file;
 	return false;
 }
 

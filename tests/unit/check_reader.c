@@ -335,9 +335,8 @@ static void *emit_later(void *arg)
 	return NULL;
 }
 
-static void no_op(int sig)
+static void no_op(int)
 {
-	(void)sig;
 }
 
 TEST(test_wait)

@@ -268,9 +268,8 @@ LOOP_TEST(test_seek_end, 0, 2)
 
 static int stop_writing;
 
-static void *write_on(void *arg)
+static void *write_on(void *)
 {
-	(void)arg;
 	while (!READ_ONCE(stop_writing))
 		if (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
 			emitted++;

@@ -210,128 +210,143 @@ LOOP_TEST(test_holds, 0, 2)
 
 /* ---- reading records ----------------------------------------------------- */
 
+/* The ring that is read. The sanitizer finds accesses beyond the end of `bytes`. */
+static struct tsct_geometry shape;
+static uint64_t *bytes;
+
+static void drop_ring(void)
+{
+	free(bytes);
+	bytes = NULL;
+}
+
+static void make_ring_of(uint32_t blocks, uint32_t policy)
+{
+	drop_ring();
+	shape = geometry(4096, blocks, policy);
+	bytes = calloc(1, shape.data_size);
+}
+
+static void make_ring(void)
+{
+	make_ring_of(2, TSCT_POLICY_DISCARD);
+}
+
+/* A step from @pos leads to @next, and finds TSCT_STEP_@kind. */
+#define step(pos, head, kind, want_next) do {					\
+	read_step(&shape, bytes, pos, head);					\
+	ck_assert_int_eq(l.step, TSCT_STEP_##kind);				\
+	ck_assert_uint_eq(l.next, want_next);					\
+} while (0)
+
+CASE("reading", make_ring, drop_ring);
+
 TEST(test_next)
 {
-	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint64_t *data = calloc(1, geo.data_size);
-
-	check_step(&geo, data, 0, 0, EMPTY, 0);
-	put(data, 32, 21, 16, 7, 99);
-	check_step(&geo, data, 32, 56, RECORD, 56);
+	step(0, 0, EMPTY, 0);
+	put(bytes, 32, 21, 16, 7, 99);
+	step(32, 56, RECORD, 56);
 	ck_assert_uint_eq(l.header.len, 21);
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
 	/* The same record one ring size (8192 bytes) higher, and if the upper 16 bits of
 	 * head, or of head and position, count events. */
-	check_step(&geo, data, 8192 + 32, 8192 + 56, RECORD, 8192 + 56);
-	check_step(&geo, data, 32, (999ULL << 48) + 56, RECORD, 56);
-	check_step(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56, RECORD,
-		   (5ULL << 48) + 56);
+	step(8192 + 32, 8192 + 56, RECORD, 8192 + 56);
+	step(32, (999ULL << 48) + 56, RECORD, 56);
+	step((5ULL << 48) + 32, (999ULL << 48) + 56, RECORD, (5ULL << 48) + 56);
 	/* A record that ends beyond the head is broken. */
-	check_step(&geo, data, 32, 48, BROKEN, 48);
-	free(data);
+	step(32, 48, BROKEN, 48);
 }
 
 TEST(test_next_block)
 {
-	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint64_t *data = calloc(1, geo.data_size);
 	struct tsct_producer producer = { .head = 99 };
 	struct tsct_block block;
 
-	tsct_ring_init(&producer, data);
+	tsct_ring_init(&producer, bytes);
 	ck_assert_uint_eq(producer.head, 32);
-	check_step(&geo, data, 0, producer.head, BLOCK, 32);
-	check_step(&geo, data, 32, producer.head, EMPTY, 32);
-	ck_assert(tsct_ring_block(&geo, data, 32, &block));
+	step(0, producer.head, BLOCK, 32);
+	step(32, producer.head, EMPTY, 32);
+	ck_assert(tsct_ring_block(&shape, bytes, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
 	/* A block header of which only a part is published is not a valid record. */
-	check_step(&geo, data, 0, 24, BROKEN, 24);
+	step(0, 24, BROKEN, 24);
 	/* At the begin of a block, any record other than a block header is invalid. */
-	put(data, 4096, 24, 16, 1, 1);
-	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
-	put(data, 4096, 24, TSCT_ID_PAD, 1, 1);
-	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
-	put(data, 4096, 24, TSCT_ID_BLOCK, 1, 1);
-	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
-	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
+	put(bytes, 4096, 24, 16, 1, 1);
+	step(4096, 8192, BROKEN, 8192);
+	put(bytes, 4096, 24, TSCT_ID_PAD, 1, 1);
+	step(4096, 8192, BROKEN, 8192);
+	put(bytes, 4096, 24, TSCT_ID_BLOCK, 1, 1);
+	step(4096, 8192, BROKEN, 8192);
+	ck_assert(!tsct_ring_block(&shape, bytes, 5000, &block));
 	/* A block header in the middle of a block is not a valid record. */
-	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
-	check_step(&geo, data, 32, 4096, BROKEN, 4096);
-	free(data);
+	put(bytes, 32, 32, TSCT_ID_BLOCK, 0, 1);
+	step(32, 4096, BROKEN, 4096);
 }
 
 /* A block header is invalid if it contains a position other than that of its block. */
 TEST(test_block)
 {
-	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
-	char *data = calloc(1, geo.data_size);
 	struct tsct_block block, next;
 	__u64 events;
 
-	put_block(data, &geo, (3ULL << 48) + 16384, 0x123456);
-	ck_assert(tsct_ring_block(&geo, data, 16384 + 100, &block));
+	make_ring_of(4, TSCT_POLICY_OVERWRITE);
+	put_block(bytes, &shape, (3ULL << 48) + 16384, 0x123456);
+	ck_assert(tsct_ring_block(&shape, bytes, 16384 + 100, &block));
 	ck_assert_uint_eq(block.pos, (3ULL << 48) + 16384);
 	ck_assert_uint_eq(block.events, 0x123456);
-	ck_assert(!tsct_ring_block(&geo, data, 100, &block));
-	ck_assert(!tsct_ring_block(&geo, data, 2 * 16384 + 100, &block));
+	ck_assert(!tsct_ring_block(&shape, bytes, 100, &block));
+	ck_assert(!tsct_ring_block(&shape, bytes, 2 * 16384 + 100, &block));
 
 	/* The count in the block's header extends head's event count to 64 bits. */
-	ck_assert(tsct_ring_events(&geo, data, 0x3456ULL << 48 | (16384 + 32),
+	ck_assert(tsct_ring_events(&shape, bytes, 0x3456ULL << 48 | (16384 + 32),
 				   &events));
 	ck_assert_uint_eq(events, 0x123456);
-	ck_assert(tsct_ring_events(&geo, data, 0x4455ULL << 48 | (16384 + 4088),
+	ck_assert(tsct_ring_events(&shape, bytes, 0x4455ULL << 48 | (16384 + 4088),
 				   &events));
 	ck_assert_uint_eq(events, 0x124455);
-	put_block(data, &geo, 16384, 0x12fffe);
-	ck_assert(tsct_ring_events(&geo, data, 0x0001ULL << 48 | (16384 + 80),
+	put_block(bytes, &shape, 16384, 0x12fffe);
+	ck_assert(tsct_ring_events(&shape, bytes, 0x0001ULL << 48 | (16384 + 80),
 				   &events));
 	ck_assert_uint_eq(events, 0x130001);
-	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
+	ck_assert(!tsct_ring_events(&shape, bytes, 4096 + 32, &events));
 
 	/* The next block's header gets a 64-bit position and a 64-bit event count. */
-	tsct_ring_block(&geo, data, 16384, &block);
-	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
+	tsct_ring_block(&shape, bytes, 16384, &block);
+	tsct_block_next(&shape, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
 	ck_assert_uint_eq(next.events, 0x130003);
 	ck_assert_uint_eq(next.cycles, 77);
 	ck_assert(next.len == 32 && next.id == TSCT_ID_BLOCK && !next.reserved);
 	block.pos = (3ULL << 48) - 4096;
-	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
+	tsct_block_next(&shape, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
 	ck_assert_uint_eq(next.pos, 3ULL << 48);
 	/* A hostile event count in a header does not change the next header's
 	 * position. */
 	memset(&block, 0xff, sizeof(block));
-	tsct_block_next(&geo, &block, 16384 + 4000, 79, &next);
+	tsct_block_next(&shape, &block, 16384 + 4000, 79, &next);
 	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
-	free(data);
 }
 
 TEST(test_next_pad)
 {
-	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint64_t *data = calloc(1, geo.data_size);
-
 	/* A pad of any stated length extends to the end of its block. */
-	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
-	check_step(&geo, data, 4080, 4096 + 32, PAD, 4096);
-	put(data, 4080, 65535, TSCT_ID_PAD, 0, 0);
-	check_step(&geo, data, 4080, 4096 + 32, PAD, 4096);
+	put(bytes, 4080, 0, TSCT_ID_PAD, 0, 0);
+	step(4080, 4096 + 32, PAD, 4096);
+	put(bytes, 4080, 65535, TSCT_ID_PAD, 0, 0);
+	step(4080, 4096 + 32, PAD, 4096);
 	/* A pad in the last 8 bytes of the ring's data */
-	data[8184 / 8] = tsct_pad_word(8);
-	check_step(&geo, data, 8184, 8192 + 32, PAD, 8192);
+	bytes[8184 / 8] = tsct_pad_word(8);
+	step(8184, 8192 + 32, PAD, 8192);
 	/* A pad in the last 8 bytes before positions wrap */
-	check_step(&geo, data, MASK48 - 7, 32, PAD, MASK48 + 1);
+	step(MASK48 - 7, 32, PAD, MASK48 + 1);
 	/* A pad without a block header after it is broken. */
-	check_step(&geo, data, 4080, 4088, BROKEN, 4088);
-	free(data);
+	step(4080, 4088, BROKEN, 4088);
 }
 
 TEST(test_next_broken_record)
 {
-	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint64_t *data = calloc(1, geo.data_size);
 	uint64_t head = 8192;
 	size_t i;
 	static const struct {
@@ -347,33 +362,30 @@ TEST(test_next_broken_record)
 	};
 
 	for (i = 0; i < ROWS(bad); i++) {
-		put(data, 32, bad[i].len, bad[i].id, 0, 0);
+		put(bytes, 32, bad[i].len, bad[i].id, 0, 0);
 		/* After a broken record, reading continues at the next block. */
-		check_step(&geo, data, 32, head, BROKEN, 4096);
+		step(32, head, BROKEN, 4096);
 	}
-	put(data, 32, 4056, 16, 0, 0);
-	check_step(&geo, data, 32, head, RECORD, 4088);
+	put(bytes, 32, 4056, 16, 0, 0);
+	step(32, head, RECORD, 4088);
 	/* A record above the largest length is broken, also at an invalid position. */
-	put(data, 8, 4057, 16, 0, 0);
-	check_step(&geo, data, 8, head, BROKEN, 4096);
+	put(bytes, 8, 4057, 16, 0, 0);
+	step(8, head, BROKEN, 4096);
 	/* A record that ends beyond its block, but within the ring's data */
-	put(data, 4072, 32, 16, 0, 0);
-	check_step(&geo, data, 4072, head, BROKEN, 4096);
+	put(bytes, 4072, 32, 16, 0, 0);
+	step(4072, head, BROKEN, 4096);
 	/* A position that is not a multiple of 8: a hostile writer can store such a
 	 * head */
-	check_step(&geo, data, 8189, 8189 + 16, BROKEN, 8192);
-	check_step(&geo, data, 8189, 8190, BROKEN, 8190);
+	step(8189, 8189 + 16, BROKEN, 8192);
+	step(8189, 8190, BROKEN, 8190);
 	/* record at 32, head at 37: only 5 bytes of its first word are published */
-	check_step(&geo, data, 32, 37, BROKEN, 37);
-	free(data);
+	step(32, 37, BROKEN, 37);
 }
 
 /* With random data and positions, each step of a reader advances, and the last step
  * ends at head. The sanitizer detects accesses outside the ring's data. */
 TEST(test_next_random_data)
 {
-	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint64_t *data = malloc(geo.data_size);
 	__u64 events;
 	struct tsct_block block;
 	int run;
@@ -381,37 +393,38 @@ TEST(test_next_random_data)
 
 	for (run = 0; run < 200; run++) {
 		uint64_t pos = any64() >> any(64);
-		uint64_t head = pos + any(geo.data_size + 1);
+		uint64_t head = pos + any(shape.data_size + 1);
 		int steps = 0;
 
-		for (i = 0; i < geo.data_size / 8; i++)
-			data[i] = run & 1 ? any64() : any(64) | any(20) << 16;
-		tsct_ring_block(&geo, data, pos, &block);
-		tsct_ring_events(&geo, data, pos, &events);
+		for (i = 0; i < shape.data_size / 8; i++)
+			bytes[i] = run & 1 ? any64() : any(64) | any(20) << 16;
+		tsct_ring_block(&shape, bytes, pos, &block);
+		tsct_ring_events(&shape, bytes, pos, &events);
 		while (pos != head) {
-			read_step(&geo, data, pos, head);
+			read_step(&shape, bytes, pos, head);
 			ck_assert_int_ne(l.step, TSCT_STEP_EMPTY);
 			ck_assert_uint_gt(l.next - pos, 0);
 			ck_assert_uint_le(l.next - pos, head - pos);
 			if (l.step == TSCT_STEP_RECORD) {
 				ck_assert_uint_ge(l.header.len, 16);
 				ck_assert_uint_le(l.header.len - 16U,
-						  tsct_payload_max(&geo));
+						  tsct_payload_max(&shape));
 				ck_assert(l.header.id >= TSCT_ID_FIRST ||
 					  (l.header.id == TSCT_ID_WIDE && l.header.len >= 24));
-				ck_assert_uint_le((pos & (geo.data_size - 1)) +
-						  l.header.len, geo.data_size);
+				ck_assert_uint_le((pos & (shape.data_size - 1)) +
+						  l.header.len, shape.data_size);
 				ck_assert_uint_eq(l.header.cycles,
-					data[((pos & (geo.data_size - 1)) + 8) / 8]);
+					bytes[((pos & (shape.data_size - 1)) + 8) / 8]);
 			}
 			pos = l.next;
 			ck_assert_int_lt(++steps, 2000);
 		}
 	}
-	free(data);
 }
 
 /* ---- round trips ------------------------------------------------------- */
+
+CASE("round trips", NULL, NULL);
 
 /* A ring with a valid writer and its one valid reader */
 struct ring {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Sizes of rings: limits in, sizes out */
-#include <stdint.h>
-#include <string.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

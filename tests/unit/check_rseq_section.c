@@ -17,12 +17,10 @@ static void (*volatile at_step)(void);
 
 /* Handler of SIGTRAP, which is raised after each instruction while the trap flag is
  * set */
-static void step(int sig, siginfo_t *info, void *context)
+static void step(int, siginfo_t *, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
 
-	(void)sig;
-	(void)info;
 	steps_done++;
 	if (--steps_left)
 		return;
@@ -153,11 +151,10 @@ static const struct {
 
 #define NR_SCENARIOS	ROWS(scenarios)
 
-static void emit_one(int sig)
+static void emit_one(int)
 {
 	__u64 value = 1;
 
-	(void)sig;
 	if (tsct_emit(t, id, &value, sizeof(value)))
 		_exit(1);
 }

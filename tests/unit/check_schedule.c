@@ -57,6 +57,12 @@ static void send_request(__u64 node, __u16 flags, __u32 session, __u32 barrier,
 	tsct_schedule_request(r, &request, &reply, now_us);
 }
 
+static void check_reply(__u32 session, __u16 flags)
+{
+	ck_assert_uint_eq(reply.session, session);
+	ck_assert_uint_eq(reply.flags, flags);
+}
+
 static void join(__u64 node, __u32 session, __u64 now_us)
 {
 	send_request(node, TSCT_EXT_JOIN, session, 0, now_us);
@@ -76,6 +82,19 @@ static void arrive(__u64 node, __u32 barrier, __u64 now_us, bool released)
 	ck_assert_int_eq((reply.flags & TSCT_EXT_RELEASED) != 0, released);
 }
 
+/* The participants from *@at on begin with @name, which has made @exchanges; NULL: there are none. */
+static void check_participant(unsigned int *at, const char *name, __u32 exchanges)
+{
+	const char *found = NULL;
+	__u32 nr = 0;
+
+	ck_assert_int_eq(tsct_schedule_participant(r, at, &found, &nr), name != NULL);
+	if (!name)
+		return;
+	ck_assert_str_eq(found, name);
+	ck_assert_uint_eq(nr, exchanges);
+}
+
 /* ---- sessions ------------------------------------------------------------ */
 
 CASE("schedule", setup, teardown);
@@ -84,13 +103,11 @@ TEST(test_no_session)
 {
 	member(1, NULL, 0);
 	send_request(1, 0, 0, 0, 10);
-	ck_assert_uint_eq(reply.session, 0);
-	ck_assert_uint_eq(reply.flags, 0);
+	check_reply(0, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
 	/* A member joins a session that the master never began. */
 	join(1, 77, 20);
-	ck_assert_uint_eq(reply.session, 0);
-	ck_assert_uint_eq(reply.flags, 0);
+	check_reply(0, 0);
 	/* A node that is not a member sends a request. */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	send_request(2, 0, 0, 0, 30);
@@ -114,8 +131,7 @@ TEST(test_turns)
 	ck_assert_uint_eq(tsct_schedule_begin(r, 2500), s);
 	for (i = 1; i < 6; i++) {
 		send_request(i, 0, 0, 0, 2000 + i);
-		ck_assert_uint_eq(reply.session, s);
-		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+		check_reply(s, TSCT_EXT_SESSION_OPEN);
 		turn[i] = 2000 + i + reply.turn_us;
 	}
 	for (unsigned int cycle = 1; cycle <= 10; cycle++) {
@@ -126,10 +142,7 @@ TEST(test_turns)
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
 			join(i, s, now);
-			ck_assert_uint_eq(reply.session, s);
-			ck_assert_uint_eq(reply.flags, cycle == 10 ?
-					  TSCT_EXT_SESSION_OVER :
-					  TSCT_EXT_SESSION_OPEN);
+			check_reply(s, cycle == 10 ? TSCT_EXT_SESSION_OVER : TSCT_EXT_SESSION_OPEN);
 			turn[i] = now + reply.turn_us;
 		}
 	}
@@ -144,10 +157,9 @@ TEST(test_participants)
 {
 	const struct tsct_schedule_options options = { .max_messages = 2, .name = "other" };
 	unsigned int at = 0;
-	__u32 s, exchanges;
-	const char *name;
+	__u32 s;
 
-	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	check_participant(&at, NULL, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "alpha"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "beta"), 0);
 	member(1, "alpha", 0);
@@ -155,22 +167,17 @@ TEST(test_participants)
 	join(1, s, 20);
 	join(1, s, 20);
 	at = 0;
-	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
-	ck_assert_str_eq(name, "alpha");
-	ck_assert_uint_eq(exchanges, 1);
-	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
-	ck_assert_str_eq(name, "beta");
-	ck_assert_uint_eq(exchanges, 0);
-	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	check_participant(&at, "alpha", 1);
+	check_participant(&at, "beta", 0);
+	check_participant(&at, NULL, 0);
 	tsct_schedule_configure(r, &options);
 	ck_assert_uint_eq(tsct_schedule_open(r, 30), s);
 	join(1, s, 2000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	tsct_schedule_dismiss(r, "alpha");
 	at = 0;
-	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
-	ck_assert_str_eq(name, "beta");
-	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	check_participant(&at, "beta", 0);
+	check_participant(&at, NULL, 0);
 }
 
 /* A member that sends before its turn gets no additional turn, and takes no turn from
@@ -272,8 +279,7 @@ TEST(test_late_members)
 	send_request(1, 0, 0, 0, 29800);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	send_request(2, 0, 0, 0, 29900);
-	ck_assert_uint_eq(reply.session, s);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	check_reply(s, TSCT_EXT_SESSION_OVER);
 }
 
 TEST(test_session_numbers_wrap)
@@ -309,15 +315,12 @@ TEST(test_session_numbers_wrap)
 TEST(test_rare_polls)
 {
 	unsigned int at = 0;
-	const char *name;
-	__u32 exchanges;
 
 	ck_assert_int_ge(tsct_schedule_member(r, 1, "rare", 8, 0), 0);
 	ck_assert_int_ge(tsct_schedule_member(r, 2, "unknown", 0, 0), 0);
 	tsct_schedule_begin(r, 500000000);
-	ck_assert(tsct_schedule_participant(r, &at, &name, &exchanges));
-	ck_assert_str_eq(name, "rare");
-	ck_assert(!tsct_schedule_participant(r, &at, &name, &exchanges));
+	check_participant(&at, "rare", 0);
+	check_participant(&at, NULL, 0);
 	ck_assert_uint_eq(tsct_member_timeout_us(200), 2000000ULL << 17);
 }
 
@@ -384,9 +387,7 @@ TEST(test_barriers)
 	/* The last member arrives: the barrier is released, and a session begins. */
 	send_request(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
-	ck_assert_uint_eq(reply.session, 1);
-	ck_assert_uint_eq(reply.flags,
-			  TSCT_EXT_RELEASED | TSCT_EXT_SESSION_OPEN);
+	check_reply(1, TSCT_EXT_RELEASED | TSCT_EXT_SESSION_OPEN);
 	ck_assert_uint_eq(tsct_schedule_open(r, 500), 1);
 	ck_assert(tsct_schedule_released(r, 1));
 	ck_assert(!tsct_schedule_released(r, 2));

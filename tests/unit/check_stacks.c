@@ -17,8 +17,14 @@ static void before(void)
 	dir = make_dir();
 }
 
+static struct tsct_recording rec;
+static struct tsct_recording_writer *writer;
+static struct tsct_stacks *stacks;	/* of the recording */
+
 static void after(void)
 {
+	tsct_stacks_free(stacks);
+	tsct_recording_free(&rec);
 	drop_dir(dir);
 }
 
@@ -95,9 +101,8 @@ LOOP_TEST(test_id_text, 0, ROWS(ids))
 static unsigned int nr_warnings;
 static char warning[4096];
 
-static void warn(void *arg, const char *sentence)
+static void warn(void *, const char *sentence)
 {
-	(void)arg;
 	nr_warnings++;
 	snprintf(warning, sizeof(warning), "%s", sentence);
 }
@@ -230,8 +235,6 @@ TEST(test_many_files)
 
 /* ---- a recording with a statedump ------------------------------------------------- */
 
-static struct tsct_recording rec;
-static struct tsct_recording_writer *writer;
 static __u64 now;
 
 static void put_event(__u32 id, const void *payload, __u32 len)
@@ -283,12 +286,19 @@ static void begin_recording(void)
 	now = rec.begin;
 }
 
-static const char *frame_text(struct tsct_stacks *s, const struct tsct_stack *stack, __u32 i)
+/* Completes the recording, and reads its stacks. */
+static void read_stacks(struct tsct_trace *trace)
+{
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, trace, &stacks), 0);
+}
+
+static const char *frame_text(const struct tsct_stack *stack, __u32 i)
 {
 	static char text[TSCT_STACK_FRAME_TEXT];
 
 	ck_assert_uint_lt(i, stack->nr);
-	tsct_stacks_text(s, stack->frames[i], text);
+	tsct_stacks_text(stacks, stack->frames[i], text);
 	return text;
 }
 
@@ -297,7 +307,6 @@ TEST(test_table)
 	const struct tsct_stack *stack;
 	char path[256], id[TSCT_BUILD_ID_TEXT], expected[600];
 	const __u64 place = find_place((const void *)known_function, path);
-	struct tsct_stacks *s;
 
 	read_own_id(path, id);
 	begin_recording();
@@ -310,25 +319,22 @@ TEST(test_table)
 	put_stack(7, 0, "1");
 	put_stack(8, 200, "");
 	put_stack(9, 255, "2 x 1");
-	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
-	ck_assert_uint_eq(tsct_stacks_count(s), 3);
-	ck_assert_uint_eq(tsct_stacks_count_frames(s), 3);
-	stack = tsct_stacks_find(s, 0, 7);
+	read_stacks(NULL);
+	ck_assert_uint_eq(tsct_stacks_count(stacks), 3);
+	ck_assert_uint_eq(tsct_stacks_count_frames(stacks), 3);
+	stack = tsct_stacks_find(stacks, 0, 7);
 	ck_assert_uint_eq(stack->nr, 3);
 	ck_assert_uint_eq(stack->nr_kernel, 1);
-	ck_assert_str_eq(frame_text(s, stack, 0), "schedule+0x1c ([kernel])");
+	ck_assert_str_eq(frame_text(stack, 0), "schedule+0x1c ([kernel])");
 	snprintf(expected, sizeof(expected), "known_function+0x0 (%s)", path);
-	ck_assert_str_eq(frame_text(s, stack, 1), expected);
-	ck_assert_str_eq(frame_text(s, stack, 2), "[gone+0x1234]");
-	ck_assert_str_eq(tsct_stacks_name(s, stack->frames[2]), "[gone]");
-	ck_assert_uint_eq(tsct_stacks_find(s, 0, 8)->nr, 0);
-	ck_assert_uint_eq(tsct_stacks_find(s, 0, 9)->nr, 1);
-	ck_assert_uint_eq(tsct_stacks_find(s, 0, 9)->nr_kernel, 1);
-	ck_assert_ptr_null(tsct_stacks_find(s, 1, 7));
-	ck_assert_ptr_null(tsct_stacks_find(s, 0, 0));
-	tsct_stacks_free(s);
-	tsct_recording_free(&rec);
+	ck_assert_str_eq(frame_text(stack, 1), expected);
+	ck_assert_str_eq(frame_text(stack, 2), "[gone+0x1234]");
+	ck_assert_str_eq(tsct_stacks_name(stacks, stack->frames[2]), "[gone]");
+	ck_assert_uint_eq(tsct_stacks_find(stacks, 0, 8)->nr, 0);
+	ck_assert_uint_eq(tsct_stacks_find(stacks, 0, 9)->nr, 1);
+	ck_assert_uint_eq(tsct_stacks_find(stacks, 0, 9)->nr_kernel, 1);
+	ck_assert_ptr_null(tsct_stacks_find(stacks, 1, 7));
+	ck_assert_ptr_null(tsct_stacks_find(stacks, 0, 0));
 }
 
 /* Refused user stacks, absent ones, and those that end after one function are told apart. */
@@ -344,7 +350,6 @@ TEST(test_counts)
 	struct tsct_stack_counts counts = { 0 };
 	char text[TSCT_STACK_SENTENCE_MAX];
 	struct tsct_stack old = { 0 };
-	struct tsct_stacks *s;
 	bool warn;
 
 	begin_recording();
@@ -359,11 +364,10 @@ TEST(test_counts)
 	put_stack(7, 1, "1 2 4");		/* its caller is an address in no file */
 	put_refused(4, 1, "1 3", TSCT_STACK_USER_REFUSED);
 	put_refused(5, 1, "3 2", TSCT_STACK_KERNEL_REFUSED);
-	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
-	ck_assert_str_eq(frame_text(s, tsct_stacks_find(s, 0, 4), 1), "[refused+0x0]");
+	read_stacks(NULL);
+	ck_assert_str_eq(frame_text(tsct_stacks_find(stacks, 0, 4), 1), "[refused+0x0]");
 	for (unsigned int i = 1; i <= 7; i++)
-		tsct_stack_counts_add(&counts, tsct_stacks_find(s, 0, i), i == 2 ? 9 :
+		tsct_stack_counts_add(&counts, tsct_stacks_find(stacks, 0, i), i == 2 ? 9 :
 				      i == 3 ? 4 : i == 4 ? 7 : i == 5 ? 17 : i == 6 ? 3 : 1);
 	tsct_stack_counts_add(&counts, NULL, 1);
 	ck_assert_uint_eq(counts.events, 42);
@@ -384,8 +388,6 @@ TEST(test_counts)
 	ck_assert_uint_eq(counts.untold, 3);
 	for (unsigned int i = 0; i < TSCT_STACK_SENTENCES; i++)
 		ck_assert(!tsct_stack_counts_text(&counts, i, text, &warn));
-	tsct_stacks_free(s);
-	tsct_recording_free(&rec);
 }
 
 TEST(test_events)
@@ -395,7 +397,6 @@ TEST(test_events)
 		unknown = { 1, 8 };
 	char why[256];
 	struct tsct_trace_event e;
-	struct tsct_stacks *s;
 	struct tsct_trace *trace;
 	unsigned int found = 0, has = 0;
 
@@ -412,24 +413,20 @@ TEST(test_events)
 	event = (struct tsct_event) { .id = 41, .len = 8, .cycles = ++now,
 				      .payload = &known.stack };
 	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
-	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
+	read_stacks(NULL);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why, sizeof(why)), 0);
 	while (tsct_trace_next(trace, &e) == 1) {
 		has += tsct_stacks_has(tsct_trace_recording(trace), &e);
-		found += tsct_stacks_of(s, tsct_trace_recording(trace), &e) != NULL;
+		found += tsct_stacks_of(stacks, tsct_trace_recording(trace), &e) != NULL;
 	}
 	ck_assert_uint_eq(has, 2);
 	ck_assert_uint_eq(found, 1);
 	tsct_trace_close(trace);
-	tsct_stacks_free(s);
-	tsct_recording_free(&rec);
 }
 
 TEST(test_many)
 {
 	char frames[64];
-	struct tsct_stacks *s;
 
 	begin_recording();
 	for (__u32 i = 0; i < 20000; i++) {
@@ -437,19 +434,16 @@ TEST(test_many)
 		snprintf(frames, sizeof(frames), "%u %u", i, i / 2);
 		put_stack(i * 0x9e3779b97f4a7c15ULL + 1, 2, frames);
 	}
-	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
-	ck_assert_uint_eq(tsct_stacks_count(s), 20000);
+	read_stacks(NULL);
+	ck_assert_uint_eq(tsct_stacks_count(stacks), 20000);
 	for (__u32 i = 0; i < 20000; i++) {
 		const struct tsct_stack *stack =
-			tsct_stacks_find(s, 0, i * 0x9e3779b97f4a7c15ULL + 1);
+			tsct_stacks_find(stacks, 0, i * 0x9e3779b97f4a7c15ULL + 1);
 
 		ck_assert_ptr_nonnull(stack);
 		ck_assert_uint_eq(stack->frames[0]->address, i);
 		ck_assert_uint_eq(stack->frames[1]->address, i / 2);
 	}
-	tsct_stacks_free(s);
-	tsct_recording_free(&rec);
 }
 
 static void take_report(void *arg, const char *sentence)
@@ -462,7 +456,6 @@ TEST(test_limits)
 {
 	char frames[TSCT_STATEDUMP_BYTES_MAX] = "", symbol[3000], file[3000], why[256];
 	struct tsct_trace *trace;
-	struct tsct_stacks *s;
 
 	begin_recording();
 	memset(symbol, 'f', sizeof(symbol));
@@ -478,16 +471,14 @@ TEST(test_limits)
 	nr_warnings = 0;
 	ck_assert_int_eq(tsct_trace_open(dir_name, take_report, NULL, &trace, why,
 					 sizeof(why)), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, trace, &s), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, trace, &stacks), 0);
 	ck_assert_uint_eq(nr_warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, "stack 0x77"));
-	ck_assert_uint_eq(tsct_stacks_find(s, 0, 0x77)->nr, TSCT_STACK_FRAMES_MAX);
-	ck_assert_uint_eq(strlen(tsct_stacks_find(s, 0, 0x77)->frames[9]->build_id), 40);
-	ck_assert_uint_eq(strlen(tsct_stacks_find(s, 0, 0x77)->frames[9]->name), 1024);
-	frame_text(s, tsct_stacks_find(s, 0, 0x77), 0);
-	tsct_stacks_free(s);
+	ck_assert_uint_eq(tsct_stacks_find(stacks, 0, 0x77)->nr, TSCT_STACK_FRAMES_MAX);
+	ck_assert_uint_eq(strlen(tsct_stacks_find(stacks, 0, 0x77)->frames[9]->build_id), 40);
+	ck_assert_uint_eq(strlen(tsct_stacks_find(stacks, 0, 0x77)->frames[9]->name), 1024);
+	frame_text(tsct_stacks_find(stacks, 0, 0x77), 0);
 	tsct_trace_close(trace);
-	tsct_recording_free(&rec);
 }
 
 /* Damage in the statedump is reported, with the name of its file. */
@@ -511,21 +502,16 @@ TEST(test_damage)
 	tsct_statedump_check(dir_name, take_report, NULL);
 	ck_assert_uint_ge(nr_warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, "statedump_0"));
-	tsct_recording_free(&rec);
 }
 
 /* A recording without a statedump has no stacks. */
 TEST(test_none)
 {
-	struct tsct_stacks *s;
 
 	make_recording(&rec, 1);
 	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
-	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
-	ck_assert_uint_eq(tsct_stacks_count(s), 0);
-	ck_assert_ptr_null(tsct_stacks_find(s, 0, 1));
-	tsct_stacks_free(s);
-	tsct_recording_free(&rec);
-	ck_assert_int_lt(tsct_stacks_read("/nonexistent", NULL, &s), 0);
+	read_stacks(NULL);
+	ck_assert_uint_eq(tsct_stacks_count(stacks), 0);
+	ck_assert_ptr_null(tsct_stacks_find(stacks, 0, 1));
+	ck_assert_int_lt(tsct_stacks_read("/nonexistent", NULL, &stacks), 0);
 }

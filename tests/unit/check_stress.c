@@ -3,7 +3,6 @@
  * moved between CPUs. The result of each emit is kept in shared memory. The events that
  * are read must be exactly those reported as written, once, complete, and in the order
  * of their cycles. */
-#include <sys/time.h>
 
 #include "seed.h"
 #include "serve.h"
@@ -73,9 +72,8 @@ static bool emit_one(unsigned int w)
 	return true;
 }
 
-static void on_signal(int sig)
+static void on_signal(int)
 {
-	(void)sig;
 	if (me)
 		emit_one(me);	/* writer `me` is the handler of thread me - 1 */
 }

@@ -210,13 +210,12 @@ static bool may_be(const struct tsct_state_time *time, const struct truth *t)
 	}
 }
 
-static int closed(void *arg, const struct tsct_state_time *time)
+static int closed(void *, const struct tsct_state_time *time)
 {
 	const __u32 tid = time->thread->tid;
 	const struct truth *t = truth[tid];
 	__u64 i;
 
-	(void)arg;
 	ck_assert(tid >= 1 && tid <= THREADS && time->from <= time->until && time->until <= TICKS);
 	ck_assert_uint_eq(time->from, said_until[tid]);
 	said_until[tid] = time->until;

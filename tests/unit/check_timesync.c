@@ -50,11 +50,10 @@ static void answer(int fd)
 		close(fd);
 }
 
-static void *serve(void *arg)
+static void *serve(void *)
 {
 	int fd;
 
-	(void)arg;
 	for (;;) {
 		if (nr_requests < nr_answers && answers[nr_requests] &&
 		    !strcmp(answers[nr_requests], LEAVE))
@@ -311,11 +310,10 @@ TEST(test_joined_before_restart)
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
 }
 
-static void *call_for_ever(void *unused)
+static void *call_for_ever(void *)
 {
 	char text[256];
 
-	(void)unused;
 	return (void *)(long)tsct_timesync(-1, text, sizeof(text));
 }
 

@@ -12,10 +12,8 @@ static __u8 payload[512];
 static char why[256];
 static unsigned int reports;
 
-static void report(void *arg, const char *sentence)
+static void report(void *, const char *)
 {
-	(void)arg;
-	(void)sentence;
 	reports++;
 }
 

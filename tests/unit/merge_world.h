@@ -6,7 +6,6 @@
 #ifndef TESTS_MERGE_WORLD_H
 #define TESTS_MERGE_WORLD_H
 
-#include <dirent.h>
 #include <ftw.h>
 
 #include "lib/clockpage/clock_params.h"
@@ -89,12 +88,9 @@ static inline void make_root(void)
 	ck_assert_ptr_nonnull(mkdtemp(root));
 }
 
-static int drop_one(const char *path, const struct stat *st, int type,
-		    struct FTW *ftw)
+static int drop_one(const char *path, const struct stat *, int,
+		    struct FTW *)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -313,9 +309,8 @@ static const char *path[8];
 static char notes[4096];
 static char why[1024];
 
-static void take_note(void *arg, const char *sentence)
+static void take_note(void *, const char *sentence)
 {
-	(void)arg;
 	strncat(notes, sentence, sizeof(notes) - strlen(notes) - 2);
 	strcat(notes, "\n");
 }
@@ -386,9 +381,8 @@ static inline void expect_accepted(const char *names, const char *note)
 
 /* ---- checking results ---------------------------------------------------- */
 
-static void no_damage(void *arg, const char *sentence)
+static void no_damage(void *, const char *sentence)
 {
-	(void)arg;
 	ck_abort_msg("%s", sentence);
 }
 

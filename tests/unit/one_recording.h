@@ -53,17 +53,15 @@ static inline int write_sent(struct sent *s)
 	return tsct_recording_writer_event(writer, s->stream, &event);
 }
 
-static inline void report(void *arg, const char *sentence)
+static inline void report(void *, const char *sentence)
 {
-	(void)arg;
 	if (!reports++)
 		snprintf(reported, sizeof(reported), "%s", sentence);
 	snprintf(last_reported, sizeof(last_reported), "%s", sentence);
 }
 
-static inline void no_report(void *arg, const char *sentence)
+static inline void no_report(void *, const char *sentence)
 {
-	(void)arg;
 	ck_abort_msg("%s", sentence);
 }
 

@@ -22,21 +22,18 @@ static struct world {
 	__u32 ticket;
 } w;
 
-static inline __u64 now(void *ctx)
+static inline __u64 now(void *)
 {
-	(void)ctx;
 	return w.now++;
 }
 
-static inline __s64 real_ns(void *ctx, __u64 cycles)
+static inline __s64 real_ns(void *, __u64 cycles)
 {
-	(void)ctx;
 	return NEAR_NS + (__s64)cycles;
 }
 
-static inline void on_request(void *ctx, const struct tsct_responder_request *req)
+static inline void on_request(void *, const struct tsct_responder_request *req)
 {
-	(void)ctx;
 	w.nr_requests++;
 	w.last = *req;
 	req->reply->session = 5;

@@ -47,13 +47,6 @@ static inline void read_step(const struct tsct_geometry *geo, const void *data,
 	l.step = tsct_ring_next(geo, data, pos, head, &l.header, &l.next);
 }
 
-/* A step from @pos leads to @next, and finds TSCT_STEP_@kind. */
-#define check_step(geo, data, pos, head, kind, want_next) do {			\
-	read_step(geo, data, pos, head);					\
-	ck_assert_int_eq(l.step, TSCT_STEP_##kind);				\
-	ck_assert_uint_eq(l.next, want_next);					\
-} while (0)
-
 /* Stores a block header, as a writer does. */
 static inline void put_block(void *data, const struct tsct_geometry *geo,
 			     uint64_t pos, uint64_t events)

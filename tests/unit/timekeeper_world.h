@@ -45,9 +45,8 @@ static struct {
 
 /* ---- struct timekeeper_ops ---------------------------------------------- */
 
-static int world_choose_source(void *ctx, char *why, size_t size)
+static int world_choose_source(void *, char *why, size_t size)
 {
-	(void)ctx;
 	snprintf(why, size, "%s: for a test", tsct_source_name(world.source));
 	return world.source;
 }
@@ -58,16 +57,14 @@ static __u64 raw_cycles(void *ctx, __u32 *ret_cpu)
 	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
 }
 
-static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
+static const struct tsct_clock_ops *world_clock_ops(void *, int which)
 {
-	(void)ctx;
 	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_cycles : raw_cycles;
 	return &sim.ops;
 }
 
-static void world_read_disruption(void *ctx, struct disruption *ret)
+static void world_read_disruption(void *, struct disruption *ret)
 {
-	(void)ctx;
 	if (world.settings) {
 		world.settings--;
 		world.disruption.realtime_min_ns += 5000;
@@ -92,11 +89,10 @@ static bool is_same(const struct tsct_clock_state *state)
 		state->cluster.base_cycles == world.file.state.cluster.base_cycles;
 }
 
-static int world_publish(void *ctx, const struct tsct_clock_state *state)
+static int world_publish(void *, const struct tsct_clock_state *state)
 {
 	int err;
 
-	(void)ctx;
 	ck_assert_int_eq(tsct_clock_state_check(state), 0);
 	sim_advance(&sim, world.publish_ns);
 	if (world.refusals && !(world.refuse == -ETIME && is_same(state))) {
@@ -114,15 +110,13 @@ static int world_publish(void *ctx, const struct tsct_clock_state *state)
 	return 0;
 }
 
-static void world_read_published(void *ctx, struct tsct_clock_state *ret_state)
+static void world_read_published(void *, struct tsct_clock_state *ret_state)
 {
-	(void)ctx;
 	*ret_state = world.file.state;
 }
 
-static void world_read_utc(void *ctx, struct tsct_utc *ret)
+static void world_read_utc(void *, struct tsct_utc *ret)
 {
-	(void)ctx;
 	*ret = world.utc;
 }
 
@@ -138,9 +132,8 @@ static inline struct cpu_survey_result survey_now(void)
 	return result;
 }
 
-static int world_survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
+static int world_survey_cpus(void *, double hz, struct cpu_survey_result *ret)
 {
-	(void)ctx;
 	if (timekeeper.est.state.source == TSCT_SOURCE_TSC)
 		ck_assert(hz > 1e9 && hz < 1e10);
 	world.surveys++;
@@ -148,9 +141,8 @@ static int world_survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret
 	return world.survey_later ? -EINPROGRESS : 0;
 }
 
-static void world_publish_cpus(void *ctx)
+static void world_publish_cpus(void *)
 {
-	(void)ctx;
 	world.tables++;
 	world.table_epoch = world.file.state.epoch;
 	/* Readers must not be using the table of skews that is replaced. */
@@ -159,32 +151,28 @@ static void world_publish_cpus(void *ctx)
 				  TSCT_STATUS_DISRUPTED);
 }
 
-static __u64 world_published_skew(void *ctx)
+static __u64 world_published_skew(void *)
 {
-	(void)ctx;
 	return world.published_skew;
 }
 
-static int world_load_drift(void *ctx, __u32 source, struct drift *ret)
+static int world_load_drift(void *, __u32 source, struct drift *ret)
 {
-	(void)ctx;
 	if (!world.drift.rate_mult || world.drift.source != source)
 		return -ENOENT;
 	*ret = world.drift;
 	return 0;
 }
 
-static void world_save_drift(void *ctx, const struct drift *what)
+static void world_save_drift(void *, const struct drift *what)
 {
-	(void)ctx;
 	ck_assert_uint_ne(what->rate_mult, 0);
 	world.drift = *what;
 	world.saves++;
 }
 
-static void world_forget_drift(void *ctx)
+static void world_forget_drift(void *)
 {
-	(void)ctx;
 	world.drift.rate_mult = 0;
 	world.forgets++;
 }

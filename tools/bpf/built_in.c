@@ -18,15 +18,27 @@ const struct built_in built_ins[NR_BUILT_IN] = {
 	{ "sched_wakeup_new", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_WAKING_FIELDS),
 	  "a new thread becomes runnable for the first time", false },
+	{ "sched_migrate_task", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_MIGRATE_TASK_FIELDS),
+	  "a thread gets into the queue of another CPU", false },
+	{ "sched_process_fork", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_PROCESS_FORK_FIELDS),
+	  "a thread makes a new thread or process", false },
+	{ "sched_process_exec", "sched", TSCT_KIND_INSTANT,
+	  STRING_EVENT_TEXT(SCHED_PROCESS_EXEC_FIELDS),
+	  "a process executes another program", false },
+	{ "sched_process_exit", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_PROCESS_EXIT_FIELDS),
+	  "a thread begins to exit", false },
 	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_ENTER_FIELDS),
 	  "a system call begins, with its arguments", false },
 	{ "sys_exit", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_EXIT_FIELDS),
 	  "a system call ends, with its result", false },
-	{ "net_send", "net", TSCT_KIND_SEND, NET_TEXT,
+	{ "net_send", "net", TSCT_KIND_SEND, STRING_EVENT_TEXT(NET_FIELDS),
 	  "a TCP segment with data or a UDP datagram is sent", true },
-	{ "net_receive", "net", TSCT_KIND_RECEIVE, NET_TEXT,
+	{ "net_receive", "net", TSCT_KIND_RECEIVE, STRING_EVENT_TEXT(NET_FIELDS),
 	  "a TCP segment with data or a UDP datagram is received", false },
 };
 
@@ -52,13 +64,21 @@ void built_in_each(void (*print)(void *context, const char *name, const char *fi
 
 void built_in_list(FILE *to)
 {
-	unsigned int i;
+	const struct built_in *end = built_ins + NR_BUILT_IN, *b, *first;
 
-	for (i = 0; i < NR_BUILT_IN; i++)
-		fprintf(to, "%-16s %s\n", built_ins[i].name, built_ins[i].description);
-	fprintf(to, "%-16s %s\n", "sched", "sched_switch, sched_waking, sched_wakeup_new");
-	fprintf(to, "%-16s %s\n", "syscalls", "sys_enter, sys_exit");
-	fprintf(to, "%-16s %s\n", "net", "net_send, net_receive");
+	for (b = built_ins; b < end; b++)
+		fprintf(to, "%-18s %s\n", b->name, b->description);
+	for (b = first = built_ins; b < end; b++) {
+		if (b == first)
+			fprintf(to, "%-18s ", b->group);
+		fputs(b->name, to);
+		if (b + 1 < end && !strcmp(b[1].group, b->group)) {
+			fputs(", ", to);
+			continue;
+		}
+		putc('\n', to);
+		first = b + 1;
+	}
 }
 
 bool built_in_matches(const char *patterns, const char *name, const char *other)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built-in kernel events, for which there are special programs: all other events are probes */
+/* Built-in kernel events: names, fields and selection */
 #ifndef TSCT_TOOLS_BUILT_IN_H
 #define TSCT_TOOLS_BUILT_IN_H
 
@@ -8,9 +8,6 @@
 
 #include "tools/bpf/progs/events.h"
 #include "where.h"
-
-enum { SCHED_SWITCH, SCHED_WAKING, SCHED_WAKEUP_NEW, SYS_ENTER, SYS_EXIT, NET_SEND,
-	NET_RECEIVE, NR_BUILT_IN };
 
 struct built_in {
 	const char *name;

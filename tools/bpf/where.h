@@ -15,7 +15,6 @@
 #define TSCT_TOOLS_WHERE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <tsctrace/abi.h>

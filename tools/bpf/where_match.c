@@ -66,7 +66,7 @@ static int comm_learn(struct comm_match *m)
 	return tsct_identity_read(m->dir, &m->identity);
 }
 
-/* Returns 0, or -errno with bpf_errors_why(); to be freed also then */
+/* Returns 0, or -errno with bpf_errors_why(); *@ret must be freed in both cases. */
 static int comm_make(struct comm_match **ret, const char *dir, const struct tsct_filter *filter,
 		     bool growing)
 {

@@ -4,7 +4,6 @@
 #define CHANNEL_VIEW_H
 
 #include <jansson.h>
-#include <stdio.h>
 
 #include "lib/base/table.h"
 #include "tools/common/channels.h"

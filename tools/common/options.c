@@ -22,9 +22,8 @@ static const struct argp_option help_options[] = {
 	{ 0 }
 };
 
-static error_t parse_help(int key, char *arg, struct argp_state *state)
+static error_t parse_help(int key, char *, struct argp_state *state)
 {
-	(void)arg;
 	switch (key) {
 	case 'h':
 	case '?':
@@ -247,12 +246,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_WHERE:
 		if (!tsct_where_check || tsct_where_check(arg))
 			argp_error(state, "--where: %s", tsct_where_check ? tsct_where_check(arg) :
-				   "this trace-ctl was built without wings");
+				   "this trace-ctl was built without tools/wings");
 		check_memory(state, "--where", tsct_filter_add(&f->wheres, &f->nr_wheres, arg));
 		break;
 	case KEY_COMM:
 		if (!tsct_where_make)
-			argp_error(state, "--comm: this trace-ctl was built without wings");
+			argp_error(state, "--comm: this trace-ctl was built without tools/wings");
 		add_name(state, "--comm", arg, &f->comms, &f->nr_comms);
 		break;
 	case KEY_EVENT:

@@ -188,14 +188,11 @@ static bool is_first_pass;
  * directory counts the files and starts their write-back; the second pass waits for
  * each file's write-back to end.
  */
-static int sync_one(const char *path, const struct stat *st, int type,
-		    struct FTW *ftw)
+static int sync_one(const char *path, const struct stat *, int,
+		    struct FTW *)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
 
-	(void)st;
-	(void)type;
-	(void)ftw;
 	if (fd < 0)
 		return -errno;
 	if (is_first_pass) {
@@ -226,12 +223,9 @@ static int sync_all(const char *dir)
 	return err;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
+static int remove_one(const char *path, const struct stat *, int,
+		      struct FTW *)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	remove(path);
 	return 0;
 }

@@ -5,9 +5,8 @@
 
 volatile sig_atomic_t stop_signals, stop_sent;
 
-static void on_stop(int number, siginfo_t *info, void *context)
+static void on_stop(int number, siginfo_t *info, void *)
 {
-	(void)context;
 	stop_signals++;
 	if (info->si_code <= 0)
 		stop_sent = number;

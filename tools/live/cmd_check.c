@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl check: checks that the TSC is usable and synchronized between CPUs */
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -15,7 +15,6 @@
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
-#include "lib/clock/tsc_check.h"
 #include "lib/clockpage/clock_params.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"

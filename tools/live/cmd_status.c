@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl status: shows providers, clock and channels, and what is missing */
 #include <argp.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,11 +209,10 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *, struct argp_state *state)
 {
 	struct status_report *s = state->input;
 
-	(void)arg;
 	switch (key) {
 	case 'p': s->per_cpu = true; break;
 	case ARGP_KEY_END:

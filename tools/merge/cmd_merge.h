@@ -3,7 +3,6 @@
 #ifndef CMD_MERGE_H
 #define CMD_MERGE_H
 
-#include <jansson.h>
 #include <signal.h>
 
 #include "lib/base/wing.h"

@@ -94,7 +94,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'f': d->follow = true; break;
 	case KEY_NAMES:
 		if (!dump_put_name)
-			argp_error(state, "--names: this trace-ctl was built without wings");
+			argp_error(state, "--names: this trace-ctl was built without tools/wings");
 		d->lines.put_name = dump_put_name;
 		d->lines.arg = d;
 		break;
@@ -103,7 +103,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--strace and --json exclude each other; use one");
 		if (d->tail && (d->strace || d->follow || !dump_tail_start))
 			argp_error(state, "--tail: cannot be used with --strace, with --follow, or"
-				   " in a build without wings");
+				   " in a trace-ctl that was built without tools/wings");
 		if (d->follow && d->sync)
 			argp_error(state, "--follow: cannot be used with --sync, as samples"
 				   " are in order only in a complete recording");

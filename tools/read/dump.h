@@ -47,7 +47,7 @@ struct dump {
 /* Appends event @e, at time @ns, as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
-/* ---- stacks, --names, --tail: tools/shared, which all wings link --------------------------- */
+/* ---- stacks, --names, --tail: in tools/shared, which a core build leaves out --------------- */
 
 /* Reads the stacks of the recording. Returns 0 or -errno. */
 TSCT_WING int dump_stacks_read(struct dump *d);

@@ -147,13 +147,11 @@ void record_dir_name(char *name, size_t size);
 
 /* Readings of the clocks for the metadata: record_describe.c */
 struct record_readings {
-	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
+	/* CLOCK_MONOTONIC at the recording's start, and at the next rewrite of the metadata */
 	__s64 begun_ns, renew_ns;
-	/* last reading of the bound of CLOCK_REALTIME to UTC, the recording's tick from
-	 * which the bound applies, and CLOCK_MONOTONIC of the reading */
-	struct tsct_utc utc;
-	__u64 utc_tick;
-	__s64 utc_ns;
+	struct tsct_utc utc;	/* last reading of the bound of CLOCK_REALTIME to UTC */
+	__u64 utc_tick;		/* tick of the recording from which `utc` applies */
+	__s64 utc_ns;		/* CLOCK_MONOTONIC at the reading of `utc` */
 };
 
 /* Reasons why the command may not find its provider: record_why.c */

@@ -90,9 +90,8 @@ char *record_child_find(const char *name)
 
 volatile sig_atomic_t record_child_ended;
 
-static void on_child(int number)
+static void on_child(int)
 {
-	(void)number;
 	record_child_ended = 1;
 }
 

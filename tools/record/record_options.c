@@ -2,7 +2,6 @@
 /* The command line of record, and the file options that record and snapshot share */
 #include <argp.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

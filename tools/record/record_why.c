@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Finds the reason why a recording has no events */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +8,6 @@
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "lib/client/programs.h"
-#include "lib/client/runtime_paths.h"
 #include "record_child.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"

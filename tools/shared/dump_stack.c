@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Stacks of events: lines below the line of the event, or an array of JSON */
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/export/stacks.h"

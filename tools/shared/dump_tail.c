@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl dump --tail N: the last events; a pass before finds how many are selected */
-#include <errno.h>
 
 #include "lib/query/filter.h"
-#include "tools/common/error.h"
 #include "tools/read/dump.h"
 
 static int count_selected(const struct dump *d, struct tsct_trace *trace, __u64 *ret_nr)

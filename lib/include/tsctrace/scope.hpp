@@ -29,7 +29,7 @@
 
 namespace tsctrace {
 
-/* Calls a function when it is destroyed; after a move, its successor does. */
+/* Calls a function when it is destroyed. A moved-from object calls nothing. */
 template <typename Function> class exit_call {
 public:
 	explicit exit_call(Function function) : function_(std::move(function)), on_(true) {}

@@ -108,10 +108,8 @@ static void measure_module(struct figure *emit, struct figure *disabled,
 
 static unsigned long long consumed;
 
-static int consume(void *context, void *data, size_t size)
+static int consume(void *, void *, size_t size)
 {
-	(void)context;
-	(void)data;
 	/* An event of 8 bytes, alone or after its header of 16 bytes */
 	consumed += size == 8 || size == 24;
 	return 0;

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>

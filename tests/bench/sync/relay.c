@@ -89,9 +89,8 @@ struct relay {
 
 static volatile sig_atomic_t stop;
 
-static void on_signal(int number)
+static void on_signal(int)
 {
-	(void)number;
 	stop = 1;
 }
 

@@ -5,11 +5,10 @@
 void restore(void);
 __asm__(".skip 64, 0x90\n.globl restore\n.type restore, @function\n"
 	"restore: mov $15, %eax\nsyscall\n.size restore, . - restore\n");
-static void on_signal(int number)
+static void on_signal(int)
 {
 	long ret;
 
-	(void)number;
 	__asm__ volatile("syscall" : "=a"(ret) : "a"(SYS_getppid) : "rcx", "r11", "memory");
 }
 int main(void)

@@ -13,7 +13,7 @@
  * names are written, each when a line was read from the standard input; or many if there
  * are no such lines.
  */
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	static const unsigned char code[16] = { 0x55, 0x48, 0x89, 0xe5,	/* push, mov %rsp,%rbp */
 		0xb8, 110, 0, 0, 0, 0x0f, 0x05,		/* getppid() */
@@ -24,7 +24,6 @@ int main(int argc, char **argv)
 	char path[64];
 	FILE *map;
 
-	(void)argc;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	map = fopen(path, "w");
 	for (i = 0; i < lines; i++)

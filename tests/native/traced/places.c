@@ -39,11 +39,10 @@ __attribute__((weak)) void *(*volatile copy)(void *to, const void *from, size_t 
 __attribute__((weak)) size_t (*volatile length)(const char *text) = strlen;
 
 /* Calls plain() 5 times; with an argument, for each byte of standard input. */
-ONCE int main(int argc, char **argv)
+ONCE int main(int argc, char **)
 {
 	char text[8] = "text", other[8];
 
-	(void)argv;
 	while (argc == 1 || read(0, other, 1) > 0) {
 		for (int i = 0; i < 5; i++)
 			plain();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
-int main(int argc, char **argv)
+int main(int argc, char **)
 {
-	(void)argv;
 	do
 		syncfs(0);
 	while (argc > 1);

@@ -19,6 +19,14 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
+/* Built-in events, for which there are special programs: all other events are probes */
+enum built_in_event {
+	SCHED_SWITCH, SCHED_WAKING, SCHED_WAKEUP_NEW, SCHED_MIGRATE_TASK, SCHED_PROCESS_FORK,
+	SCHED_PROCESS_EXEC, SCHED_PROCESS_EXIT, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE,
+	NR_BUILT_IN,
+	NR_KERNEL_BUILT_IN = NET_SEND,	/* number of those in kernel.bpf.c */
+};
+
 /* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
  * processes and threads as this namespace does. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
@@ -198,6 +206,31 @@ struct statedump_thread {
 	I(s32, prio, "") \
 	I(s32, target_cpu, "")
 
+/* A runnable thread, or one that is woken, gets into the queue of another CPU. */
+#define SCHED_MIGRATE_TASK_FIELDS(I, C) \
+	C(16, comm) \
+	I(s32, tid, "") \
+	I(s32, prio, "") \
+	I(s32, orig_cpu, "") \
+	I(s32, dest_cpu, "")
+
+/* The event's own thread is the parent. */
+#define SCHED_PROCESS_FORK_FIELDS(I, C) \
+	C(16, comm) \
+	I(s32, child_tid, "") \
+	I(s32, child_pid, "")
+
+/* old_tid: the thread's number before, which is another one if it was not the first of its
+ * process */
+#define SCHED_PROCESS_EXEC_FIELDS(I, C, S) \
+	I(s32, old_tid, "") \
+	S(STRING_MAX, filename)
+
+/* The event's own thread begins to exit. */
+#define SCHED_PROCESS_EXIT_FIELDS(I, C) \
+	C(16, comm) \
+	I(s32, prio, "")
+
 #define SYS_ENTER_FIELDS(I, C) \
 	I(s64, id, "/syscall") \
 	I(u64, arg0, "/x") \
@@ -230,8 +263,14 @@ struct statedump_thread {
 
 EVENT_STRUCT(sched_switch, SCHED_SWITCH_FIELDS);
 EVENT_STRUCT(sched_waking, SCHED_WAKING_FIELDS);
+EVENT_STRUCT(sched_migrate_task, SCHED_MIGRATE_TASK_FIELDS);
+EVENT_STRUCT(sched_process_fork, SCHED_PROCESS_FORK_FIELDS);
+EVENT_STRUCT(sched_process_exit, SCHED_PROCESS_EXIT_FIELDS);
 EVENT_STRUCT(sys_enter, SYS_ENTER_FIELDS);
 EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
+struct sched_process_exec {
+	SCHED_PROCESS_EXEC_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
+} __attribute__((packed));
 struct net_event {
 	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
 } __attribute__((packed));
@@ -249,13 +288,13 @@ _Static_assert(sizeof(struct sched_waking) == 28, "sched_waking");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
-/* Texts of fields for tsct_event_define(), each after ", ". EVENT_TEXT() and NET_TEXT
+/* Texts of fields for tsct_event_define(), each after ", ". EVENT_TEXT() and STRING_EVENT_TEXT()
  * join the texts of all fields of an event, and skip the first 2 characters, ", ". */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
 #define TEXT_S(size, name)		", " #name ":string"
 #define EVENT_TEXT(FIELDS)		(&(FIELDS(TEXT_I, TEXT_C))[2])
-#define NET_TEXT			(&(NET_FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
+#define STRING_EVENT_TEXT(FIELDS)	(&(FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
  * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0: the task is

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/base/text.h"
 #include "lib/history/history.h"
 
 /* ---- ranges: align_range.c ------------------------------------------------ */
@@ -52,6 +53,7 @@ struct align_series {
 	struct align_ranges ranges;	/* in which traces have events */
 	struct align_point *points;
 	__u32 nr;
+	bool is_cycles;			/* of the counter, not in ns */
 };
 
 struct align_node {
@@ -106,15 +108,17 @@ __u64 align_bound(const struct align_series *series, const struct align_range *r
 /* Returns why align_convert() failed, and what to do, as a clause. */
 const char *align_reason(int err);
 
-/* ---- traces: align_input.c, align_scan.c, align_scan_proto.c -------------- */
+/* ---- traces: align_input.c, align_scan*.c, align_made.c ------------------- */
 
 #define ALIGN_TIME_MAX	(INT64_MAX / 4)		/* ns: until 2043 */
 
 enum align_kind {
-	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_KINDS,
+	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_JOURNAL,
+	ALIGN_PERF_DATA,	/* becomes ALIGN_PERF_SCRIPT */
 };
-extern const char *const align_kind_names[];
+extern const char *const align_kind_names[], *const align_clock_names[];
 
+#define NS_PER_S		1000000000LL
 #define ALIGN_UNNAMED	TSCT_HISTORY_CLOCKS	/* a clock that is not known */
 
 struct align_input {
@@ -124,6 +128,9 @@ struct align_input {
 	struct align_node *node;	/* NULL: of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* of all times of the trace; ALIGN_UNNAMED */
+	__u8 boot[16];			/* that the trace states */
+	bool has_boot;
+	FILE *made;			/* what the archive has of it; NULL: the file as it is */
 	bool clock_given;
 	__u64 size, dev, ino;
 	struct timespec mtim;
@@ -153,8 +160,32 @@ struct align_input {
  */
 int align_scan(struct align_input *in);
 
-/* The parts of align_scan(). @file: at its beginning; return 0 or print an error, -EINVAL. */
+/* The parts of align_scan(). @file: at its beginning; return 0 or print an error, -EINVAL. The last
+ * two set in->made. */
 int align_scan_proto(struct align_input *in, FILE *file);
+int align_scan_journal(struct align_input *in, FILE *file);
+int align_make_perf(struct align_input *in);
+
+/* Makes a text in which times of the timeline, less in->offset_ns, stand for cycles. Returns 0 or
+ * prints an error, -EINVAL. */
+int align_make_times(struct align_input *in, struct align_axis *axis);
+
+/*
+ * Parses a decimal number, "123.456" of a unit of @unit_ns. Returns the end; NULL: no number, or
+ * too large a one. *ret_digits: behind the point
+ */
+char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits);
+
+/*
+ * Finds the time of an event: the first word "123.456789:", of cycles "123:", behind a word in
+ * brackets or, of perf without CPUs, the first such word. Returns it, and its end.
+ */
+char *align_find_time(char *line, bool need_cpu, bool cycles, __s64 *ret, int *ret_digits,
+		      char **ret_end);
+
+/* Opens a file that has not changed since align_scan(). Returns a descriptor, or prints an error,
+ * -EINVAL. */
+int align_open(const struct align_input *in);
 
 /* Takes the timeline that our exports state: "NUMBER of master ID". */
 void align_take_timeline(struct align_input *in, const char *text);
@@ -165,6 +196,16 @@ int align_refuse(const struct align_input *in, const char *format, ...);
 
 /* Adds a time of the trace. Returns 0 or prints an error, -EINVAL. */
 int align_add_time(struct align_input *in, __s64 ns);
+
+/* Widens the ranges to where Perfetto may place events that it reads with an error. */
+void align_widen(struct align_input *in, __u64 error_ns);
+
+/* ---- Perfetto's format: align_made.c --------------------------------------- */
+
+/* Add a field; a message is empty then. */
+void align_put_number(struct tsct_text *to, __u32 field, __u64 value);
+void align_put_text(struct tsct_text *to, __u32 field, const char *text, size_t len);
+void align_put_message(struct tsct_text *to, __u32 field, struct tsct_text *message);
 
 /* ---- the archive: align_archive.c ----------------------------------------- */
 

@@ -49,6 +49,7 @@ static enum tsct_history_clock assumed_clock(const struct align_input *in)
 	case ALIGN_FUCHSIA:
 		return TSCT_HISTORY_BOOTTIME;
 	case ALIGN_PERFETTO:
+	case ALIGN_JOURNAL:
 		return in->clock;
 	default:
 		return TSCT_HISTORY_CLOCKS;
@@ -57,28 +58,22 @@ static enum tsct_history_clock assumed_clock(const struct align_input *in)
 
 /* ---- names ---------------------------------------------------------------- */
 
+/* A member's name: "DIRECTORY/NUMBER-NAME", in plain characters */
+static void member_name(char name[100], const char *directory, __u32 number, const char *from,
+			const char *suffix)
+{
+	size_t len = (size_t)snprintf(name, 100, "%s/%05u-", directory, number);
+
+	for (; *from && len < NAME_MAX_BYTES - strlen(suffix); from++)
+		name[len++] = strchr("/\\", *from) || (unsigned char)*from <= ' ' ||
+			(unsigned char)*from > '~' ? '_' : *from;
+	strcpy(name + len, suffix);
+}
+
 static void clock_member(const struct align_archive *a, const struct align_node *node,
 			 char name[100])
 {
-	size_t len = (size_t)snprintf(name, 100, "clocks/%05u-", (unsigned int)(node - a->nodes));
-	const char *from = node->name;
-
-	for (; *from && len < NAME_MAX_BYTES - 8; from++)
-		name[len++] = strchr("/\\", *from) || (unsigned char)*from <= ' ' ||
-			(unsigned char)*from > '~' ? '_' : *from;
-	strcpy(name + len, ".pftrace");
-}
-
-/* A file's name in the archive: number and name, in plain characters. */
-static void trace_member(struct align_input *in, __u32 number)
-{
-	const char *from = strrchr(in->path, '/') ? strrchr(in->path, '/') + 1 : in->path;
-	size_t len = (size_t)snprintf(in->member, sizeof(in->member), "traces/%05u-", number);
-
-	for (; *from && len < NAME_MAX_BYTES; from++)
-		in->member[len++] = *from == '\\' || (unsigned char)*from <= ' ' ||
-			(unsigned char)*from > '~' ? '_' : *from;
-	in->member[len] = '\0';
+	member_name(name, "clocks", (__u32)(node - a->nodes), node->name, ".pftrace");
 }
 
 /* The name of a node's machine. Names are those of machines: no two nodes may have the same, also
@@ -128,11 +123,14 @@ void align_archive_names(struct align_archive *a)
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
+		const char *base;
 		char node[256];
 
 		if (in->left_out)
 			continue;
-		trace_member(in, i + 1);
+		base = strrchr(in->path, '/');
+		member_name(in->member, "traces", i + 1, base ? base + 1 : in->path,
+			    in->made ? in->kind == ALIGN_JOURNAL ? ".pftrace" : ".txt" : "");
 		if (in->on_cluster) {
 			strcpy(in->machine, strchr(in->member, '/') + 1);
 			continue;
@@ -193,7 +191,8 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 	else if (in->kind == ALIGN_JSON)
 		relate(file, NULL, clocks, perfetto_clocks[in->clock].name, in->offset_ns);
 	else if (needs_machine(in, first_node(a)))
-		relate(file, clock_in_trace(in), clocks, perfetto_clocks[in->clock].name, 0);
+		relate(file, clock_in_trace(in), clocks, in->clock == TSCT_HISTORY_TSC ? "REALTIME" :
+		       perfetto_clocks[in->clock].name, in->offset_ns);
 	return file;
 }
 
@@ -243,101 +242,51 @@ static char *make_manifest(const struct align_archive *a)
 
 /* ---- a node's file of clocks, in Perfetto's format ------------------------ */
 
-struct bytes {
-	__u8 *at;
-	__u32 nr;
-	size_t room;
-	bool failed;
-};
-
-static void put_bytes(struct bytes *b, const void *from, size_t len)
-{
-	if (b->failed || tsct_array_reserve(&b->at, &b->room, b->nr + len, 1)) {
-		b->failed = true;
-		return;
-	}
-	memcpy(b->at + b->nr, from, len);
-	b->nr += (__u32)len;
-}
-
-static void put_varint(struct bytes *b, __u64 value)
-{
-	__u8 text[10];
-	size_t nr = 0;
-
-	for (; value > 127; value >>= 7)
-		text[nr++] = (__u8)(value | 128);
-	text[nr++] = (__u8)value;
-	put_bytes(b, text, nr);
-}
-
-static void put_number(struct bytes *b, __u32 field, __u64 value)
-{
-	put_varint(b, (__u64)field << 3);
-	put_varint(b, value);
-}
-
-static void put_message(struct bytes *b, __u32 field, struct bytes *message)
-{
-	put_varint(b, (__u64)field << 3 | 2);
-	put_varint(b, message->nr);
-	put_bytes(b, message->at, message->nr);
-	b->failed |= message->failed;
-	message->nr = 0;
-}
-
-static void put_string(struct bytes *b, __u32 field, const char *text)
-{
-	put_varint(b, (__u64)field << 3 | 2);
-	put_varint(b, strlen(text));
-	put_bytes(b, text, strlen(text));
-}
-
 /* Messages under construction: clock in snapshot in packet in file, and the like */
 struct clocks_writer {
-	struct bytes file, packet, part, inner;
+	struct tsct_text file, packet, part, inner;
 };
 
 static void put_packet(struct clocks_writer *f)
 {
-	put_number(&f->packet, 10, 1);	/* trusted_packet_sequence_id */
-	put_message(&f->file, 1, &f->packet);
+	align_put_number(&f->packet, 10, 1);	/* trusted_packet_sequence_id */
+	align_put_message(&f->file, 1, &f->packet);
 }
 
 static void put_clock(struct clocks_writer *f, __u32 id, __s64 value)
 {
-	put_number(&f->inner, 1, id);
-	put_number(&f->inner, 2, (__u64)value);
-	put_message(&f->part, 1, &f->inner);
+	align_put_number(&f->inner, 1, id);
+	align_put_number(&f->inner, 2, (__u64)value);
+	align_put_message(&f->part, 1, &f->inner);
 }
 
 static void put_snapshot(struct clocks_writer *f, __u32 id, const struct align_point *point)
 {
 	put_clock(f, id, point->value);
 	put_clock(f, TIMELINE_ID, point->time);
-	put_number(&f->part, 2, TIMELINE_ID);	/* primary_trace_clock */
-	put_message(&f->packet, 6, &f->part);
+	align_put_number(&f->part, 2, TIMELINE_ID);	/* primary_trace_clock */
+	align_put_message(&f->packet, 6, &f->part);
 	put_packet(f);
 }
 
 static void put_track(struct clocks_writer *f, __u64 uuid, const char *name)
 {
-	put_number(&f->part, 1, uuid);
-	put_string(&f->part, 2, name);
-	put_number(&f->inner, 3, 1);		/* unit: ns */
-	put_message(&f->part, 8, &f->inner);	/* counter */
-	put_message(&f->packet, 60, &f->part);
+	align_put_number(&f->part, 1, uuid);
+	align_put_text(&f->part, 2, name, strlen(name));
+	align_put_number(&f->inner, 3, 1);		/* unit: ns */
+	align_put_message(&f->part, 8, &f->inner);	/* counter */
+	align_put_message(&f->packet, 60, &f->part);
 	put_packet(f);
 }
 
 static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 value)
 {
-	put_number(&f->packet, 8, (__u64)time);
-	put_number(&f->packet, 58, TIMELINE_ID);	/* timestamp_clock_id */
-	put_number(&f->part, 9, 4);			/* TYPE_COUNTER */
-	put_number(&f->part, 11, uuid);
-	put_number(&f->part, 30, value);
-	put_message(&f->packet, 11, &f->part);
+	align_put_number(&f->packet, 8, (__u64)time);
+	align_put_number(&f->packet, 58, TIMELINE_ID);	/* timestamp_clock_id */
+	align_put_number(&f->part, 9, 4);			/* TYPE_COUNTER */
+	align_put_number(&f->part, 11, uuid);
+	align_put_number(&f->part, 30, value);
+	align_put_message(&f->packet, 11, &f->part);
 	put_packet(f);
 }
 
@@ -348,11 +297,11 @@ static void make_clocks(const struct align_archive *a, const struct align_node *
 	char name[64];
 	__u32 clock, i;
 
-	put_number(&f->packet, 13, 1);			/* sequence_flags: cleared */
-	put_number(&f->packet, 87, 1);			/* first_packet_on_sequence */
+	align_put_number(&f->packet, 13, 1);			/* sequence_flags: cleared */
+	align_put_number(&f->packet, 87, 1);			/* first_packet_on_sequence */
 	put_packet(f);
 	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
-		for (i = 0; i < node->series[clock].nr; i++)
+		for (i = 0; i < node->series[clock].nr && perfetto_clocks[clock].id; i++)
 			put_snapshot(f, perfetto_clocks[clock].id, &node->series[clock].points[i]);
 	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
 		const struct align_series *s = &node->series[clock];
@@ -360,8 +309,7 @@ static void make_clocks(const struct align_archive *a, const struct align_node *
 
 		if (!s->ranges.nr)
 			continue;
-		snprintf(name, sizeof(name), "clock bound, CLOCK_%s", clock == TSCT_HISTORY_REALTIME ?
-			 "REALTIME" : perfetto_clocks[clock].name);
+		snprintf(name, sizeof(name), "clock bound, %s", align_clock_names[clock]);
 		put_track(f, uuid, name);
 		for (i = 0; i < s->nr; i++)
 			if (!i || s->points[i].bound_ns != s->points[i - 1].bound_ns)
@@ -406,18 +354,13 @@ static bool put_file(FILE *to, const char *name, const void *bytes, size_t size)
 /* Copies a trace. Returns 0; 1: the archive could not be written; -EINVAL: an error was printed. */
 static int put_trace(FILE *to, const struct align_input *in, char *copy)
 {
-	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
-	struct stat st;
+	int fd = in->made ? dup(fileno(in->made)) : align_open(in), err;
 	__u64 left = in->size;
 	ssize_t got;
 
 	if (fd < 0)
-		return align_refuse(in, "%s", strerror(errno));
-	if (fstat(fd, &st) || (__u64)st.st_size != in->size || st.st_dev != in->dev ||
-	    st.st_ino != in->ino || memcmp(&st.st_mtim, &in->mtim, sizeof(in->mtim))) {
-		close(fd);
-		return align_refuse(in, "changed while it was read; align it when it is complete");
-	}
+		return -EINVAL;
+	lseek(fd, 0, SEEK_SET);
 	err = !put_header(to, in->member, in->size);
 	while (!err && left) {
 		if (output_interrupted()) {
@@ -458,9 +401,9 @@ static int put_members(const struct align_archive *a, FILE *to)
 			ctl_error("out of memory");
 			err = -ENOMEM;
 		} else {
-			err = !put_file(to, name, f.file.at, f.file.nr);
+			err = !put_file(to, name, f.file.at, f.file.len);
 		}
-		f.file.nr = 0;
+		f.file.len = 0;
 	}
 	for (i = 0; i < a->nr_inputs && !err; i++)
 		if (!a->inputs[i].left_out)

@@ -107,6 +107,9 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	const __u64 left = s->nr < POINTS_MAX ? POINTS_MAX - s->nr : 0;
 	int err = 0;
 
+	/* Cycles are not related by points, which are there for the bound. */
+	if (s->is_cycles)
+		return add_point(s, v0, t0->ns, error) ?: add_point(s, v1, t1->ns, error);
 	if (last) {
 		const __u64 off0 = distance(last->time + (v0 - last->value), t0->ns);
 		const __u64 off1 = distance(last->time + (v1 - last->value), t1->ns);
@@ -237,6 +240,7 @@ int align_make_points(struct align_node *node, struct align_axis *axis)
 	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++) {
 		struct align_series *s = &node->series[i];
 
+		s->is_cycles = i == TSCT_HISTORY_TSC;
 		for (k = 0; k < s->ranges.nr && !err; k++)
 			err = align_walk(node, i, &s->ranges.all[k], axis, s, &at);
 	}

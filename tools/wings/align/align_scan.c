@@ -16,19 +16,7 @@
 #include "lib/core/port.h"
 
 #define LINE_MAX_BYTES	65536
-#define NS_PER_S	1000000000LL
 #define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
-
-/* Where Perfetto may place events that it reads with an error */
-static void widen_ranges(struct align_input *in, __u64 error_ns)
-{
-	__u32 i;
-
-	for (i = 0; i < in->ranges.nr; i++) {
-		in->ranges.all[i].lo -= (__s64)error_ns;
-		in->ranges.all[i].hi += (__s64)error_ns;
-	}
-}
 
 /* Adds to the resolution what Perfetto loses, which reads numbers as double, and multiplies them by
  * up to three factors: four roundings of 2^-53 each. */
@@ -40,69 +28,16 @@ static void add_rounding(struct align_input *in)
 		if ((__u64)in->ranges.all[i].hi >> 51 >= in->rounding_ns)
 			in->rounding_ns = ((__u64)in->ranges.all[i].hi >> 51) + 1;
 	in->resolution_ns += in->rounding_ns + 1;
-	widen_ranges(in, in->rounding_ns + 1);
-}
-
-/* ---- numbers -------------------------------------------------------------- */
-
-/*
- * Parses a decimal number, "123.456" of a unit of @unit_ns. Returns the end; NULL: no number, or
- * too large a one. *ret_digits: behind the point
- */
-static const char *parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits)
-{
-	__u64 whole = 0, part = (__u64)unit_ns, rest = 0;
-
-	*ret_digits = 0;
-	if (!isdigit((unsigned char)*at))
-		return NULL;
-	for (; isdigit((unsigned char)*at); at++)
-		if (__builtin_mul_overflow(whole, 10, &whole) ||
-		    __builtin_add_overflow(whole, (__u64)(*at - '0'), &whole))
-			return NULL;
-	if (*at == '.')
-		for (at++; isdigit((unsigned char)*at); at++) {
-			++*ret_digits;
-			part /= 10;
-			rest += part * (__u64)(*at - '0');
-		}
-	if (__builtin_mul_overflow(whole, (__u64)unit_ns, &whole) ||
-	    __builtin_add_overflow(whole, rest, &whole) || whole > ALIGN_TIME_MAX)
-		return NULL;
-	*ret_ns = (__s64)whole;
-	return at;
+	align_widen(in, in->rounding_ns + 1);
 }
 
 /* ---- text of perf script and of ftrace ------------------------------------ */
 
-/*
- * Finds the time of an event: the first word "123.456789:" behind a word in brackets, or, of perf
- * without CPUs, the first such word.
- */
-static const char *find_time(const char *line, bool need_cpu, __s64 *ret_ns, int *ret_digits)
-{
-	const char *at = line;
-	bool cpu = !need_cpu;
-
-	while (*at) {
-		const char *end;
-
-		at += strspn(at, " \t");
-		if (*at == '[' && isdigit((unsigned char)at[1]))
-			cpu = true;
-		end = cpu && at > line ? parse_decimal(at, NS_PER_S, ret_ns, ret_digits) : NULL;
-		if (end && *end == ':' && *ret_digits >= 3 && (end[1] == ' ' || end[1] == '\t'))
-			return end;
-		at += strcspn(at, " \t");
-	}
-	return NULL;
-}
-
 static int scan_text(struct align_input *in, FILE *file)
 {
-	char *line = malloc(LINE_MAX_BYTES);
+	char *line = malloc(LINE_MAX_BYTES), *end;
 	int err = line ? 0 : align_refuse(in, "out of memory"), digits, most = 0;
-	const bool perf = in->kind == ALIGN_PERF_SCRIPT;
+	const bool perf = in->kind == ALIGN_PERF_SCRIPT, cycles = in->clock == TSCT_HISTORY_TSC;
 	bool begins = true, in_sample = false;
 	__u64 times = 0;
 	__s64 ns;
@@ -124,7 +59,7 @@ static int scan_text(struct align_input *in, FILE *file)
 					   "the text of perf script without --header");
 		if (*line == '#' || err)
 			continue;
-		if (!find_time(line, !perf, &ns, &digits)) {
+		if (!align_find_time(line, !perf, cycles, &ns, &digits, &end)) {
 			in_sample &= strspn(line, " \t\r\n") != len;
 			continue;
 		}
@@ -143,7 +78,10 @@ static int scan_text(struct align_input *in, FILE *file)
 	}
 	free(line);
 	if (!err && !times)
-		err = align_refuse(in, "%s without an event", align_kind_names[in->kind]);
+		err = align_refuse(in, "%s without an event%s", align_kind_names[in->kind],
+				   cycles ? " that has cycles; record with trace_clock x86-tsc" : "");
+	if (cycles)
+		return err;
 	for (in->resolution_ns = most ? NS_PER_S - 1 : 0; most-- > 0; )
 		in->resolution_ns /= 10;
 	add_rounding(in);
@@ -195,7 +133,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	int digits;
 
 	if (r->depth == 1 && !strcmp(key, "baseTimeNanoseconds")) {
-		if (!parse_decimal(value, 1, &r->base, &digits))
+		if (!align_parse_decimal(value, 1, &r->base, &digits))
 			return align_refuse(r->in, "baseTimeNanoseconds: not a time");
 		return 0;
 	}
@@ -205,7 +143,7 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 	}
 	if (r->in_other && r->in->ours && string && !strcmp(key, "timeline"))
 		align_take_timeline(r->in, value);
-	if (r->in_other && r->in->ours && !string && parse_decimal(value, 1, &ns, &digits)) {
+	if (r->in_other && r->in->ours && !string && align_parse_decimal(value, 1, &ns, &digits)) {
 		if (!strcmp(key, "clock_error_ns"))
 			r->in->recorded_ns = (__u64)ns;
 		if (!strcmp(key, "node_error_ns"))
@@ -219,9 +157,9 @@ static int take_member(struct json_reader *r, const char *key, const char *value
 		r->metadata = !strcmp(value, "M");
 	if (strcmp(key, "ts") && strcmp(key, "dur"))
 		return 0;
-	if (!parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
-		return align_refuse(r->in, "%s of event %llu: '%.40s' is no number of us from 0 on, "
-				    "in decimal digits", key, r->nr_events + 1, value);
+	if (!align_parse_decimal(value, 1000, &ns, &digits) || strpbrk(value, "eE"))
+		return align_refuse(r->in, "%s of event %llu: '%.40s' is not an unsigned number of "
+				    "microseconds in decimal digits", key, r->nr_events + 1, value);
 	r->digits = digits > r->digits ? digits : r->digits;
 	if (*key == 't')
 		r->ts = ns;
@@ -373,7 +311,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 				err = add_ticks(in, last, per_second);
 		}
 	}
-	widen_ranges(in, in->skew_ns);
+	align_widen(in, in->skew_ns);
 	if (!err && in->size % 8)
 		err = align_refuse(in, "ends within a record; the file is cut");
 	if (!err && !in->ranges.nr)
@@ -389,17 +327,16 @@ static bool begins_with(const char *head, size_t len, const char *with, size_t s
 }
 
 /* Returns the kind of a file by its first bytes; prints an error, -EINVAL: none that is aligned */
-static int find_kind(const struct align_input *in, const char *head, size_t len)
+static int find_kind(const struct align_input *in, char *head, size_t len)
 {
-	const char *at = head;
+	char *at = head, *end;
 	__s64 ns;
 	int digits;
 
 	if (!len)
 		return align_refuse(in, "is empty");
 	if (begins_with(head, len, "PERFILE2", 8))
-		return align_refuse(in, "a file of perf record; give its text: perf script -i FILE, of "
-				    "perf record -g -k CLOCK_MONOTONIC");
+		return ALIGN_PERF_DATA;
 	if (begins_with(head, len, "\037\213", 2) ||
 	    begins_with(head, len, "\x28\xb5\x2f\xfd", 4) ||
 	    begins_with(head, len, "PK\003\004", 4))
@@ -414,22 +351,30 @@ static int find_kind(const struct align_input *in, const char *head, size_t len)
 	at += strspn(at, " \t\r\n");
 	if (strstr(head, "# tracer:"))
 		return ALIGN_FTRACE;
+	if (*at == '{' && (strstr(at, "\"__MONOTONIC_TIMESTAMP\"") || strstr(at, "\"__CURSOR\"") ||
+			   strstr(at, "\"_BOOT_ID\"")))
+		return ALIGN_JOURNAL;
 	if (*at == '{' || *at == '[')
 		return ALIGN_JSON;
 	while (*at) {
-		if (find_time(at, false, &ns, &digits))
+		if (align_find_time(at, false, false, &ns, &digits, &end))
 			return ALIGN_PERF_SCRIPT;
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}
 	if (strstr(head, "# captured on"))
 		return ALIGN_PERF_SCRIPT;
-	return align_refuse(in, "not a trace that can be aligned: give one of Perfetto, perf script, "
-			    "ftrace, Chrome or Kineto (JSON), or Fuchsia");
+	return align_refuse(in, "not a trace that can be aligned: give one of Perfetto, perf, "
+			    "ftrace, Chrome or Kineto (JSON), Fuchsia or journalctl -o json");
 }
 
 int align_scan(struct align_input *in)
 {
+	static int (*const scan[])(struct align_input *in, FILE *file) = {
+		[ALIGN_PERFETTO] = align_scan_proto, [ALIGN_PERF_SCRIPT] = scan_text,
+		[ALIGN_FTRACE] = scan_text, [ALIGN_JSON] = scan_json,
+		[ALIGN_FUCHSIA] = scan_fuchsia, [ALIGN_JOURNAL] = align_scan_journal,
+	};
 	char head[8192];
 	struct stat st;
 	FILE *file;
@@ -449,23 +394,26 @@ int align_scan(struct align_input *in)
 	in->mtim = st.st_mtim;
 	len = fread(head, 1, sizeof(head) - 1, file);
 	head[len] = '\0';
-	if (in->size >= TAR_MAX)
-		kind = align_refuse(in, "8 GiB or more, which Perfetto does not read from an "
-				    "archive; record less, or cut it");
-	else
-		kind = find_kind(in, head, len);
+	kind = find_kind(in, head, len);
+	if (kind == ALIGN_PERF_DATA)
+		kind = align_make_perf(in) ?: ALIGN_PERF_SCRIPT;
 	if (kind < 0) {
 		fclose(file);
 		return kind;
 	}
 	in->kind = (enum align_kind)kind;
 	rewind(file);
-	err = in->kind == ALIGN_PERFETTO ? align_scan_proto(in, file) :
-		in->kind == ALIGN_JSON ? scan_json(in, file) :
-		in->kind == ALIGN_FUCHSIA ? scan_fuchsia(in, file) : scan_text(in, file);
+	if (in->clock == TSCT_HISTORY_TSC && in->kind != ALIGN_FTRACE)
+		err = align_refuse(in, "%s has no cycles; --clock tsc is for text of ftrace with "
+				   "trace_clock x86-tsc", align_kind_names[in->kind]);
+	else
+		err = scan[in->kind](in, in->made ?: file);
 	if (!err && ferror(file))
 		err = align_refuse(in, "%s", strerror(EIO));
 	fclose(file);
+	if (!err && in->size >= TAR_MAX)
+		err = align_refuse(in, "8 GiB or more, which Perfetto does not read from an archive; "
+				   "record less, or cut it");
 	in->on_cluster &= in->several_nodes;
 	if (in->on_cluster)
 		in->recorded_ns = in->nodes_ns;
@@ -480,7 +428,7 @@ int align_scan(struct align_input *in)
 				   align_kind_names[in->kind],
 				   in->kind == ALIGN_PERF_SCRIPT ? "that of perf record -k, such as "
 				   "monotonic" : in->kind == ALIGN_FTRACE ? "that of trace_clock: "
-				   "monotonic for mono, boottime for boot; local and global are "
-				   "unknown" : "monotonic, boottime, raw or realtime");
+				   "monotonic for mono, boottime for boot, tsc for x86-tsc; local and "
+				   "global are unknown" : "monotonic, boottime, raw or realtime");
 	return err;
 }

@@ -515,6 +515,9 @@ int align_scan_proto(struct align_input *in, FILE *file)
 		err = align_refuse(in, "ends within a packet; the file is cut");
 	if (!err && !in->ranges.nr)
 		err = align_refuse(in, "has no packet with a time");
+	/* Perfetto takes the last snapshot that is not after a value, which may be another one than the
+	 * last in the file. */
+	align_widen(in, 2 * in->skew_ns);
 	in->has_snapshots = p.any;
 	free(bytes);
 	free(p.clocks);

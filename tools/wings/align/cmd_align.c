@@ -19,7 +19,7 @@
 enum { KEY_CLOCK = 256, KEY_NODE, KEY_TIMELINE };
 
 static const char *const clock_names[] = {
-	"realtime", "monotonic", "raw", "boottime", "auto", NULL
+	"realtime", "monotonic", "raw", "boottime", "tsc", "auto", NULL
 };
 static const char *const timeline_names[] = { "realtime", "utc", "cluster", "auto", NULL };
 
@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	{ "node", KEY_NODE, "NAME=DIR[,BOOT]", 0, "a node: its name, the state directory of its"
 	  " daemon or a copy of it, and the boot, if DIR has several", 0 },
 	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, where they do not name it:"
-	  " monotonic, boottime, raw, realtime; auto: as the file says (default)", 0 },
+	  " monotonic, boottime, raw, realtime, tsc; auto: as the file says (default)", 0 },
 	{ "timeline", KEY_TIMELINE, "TIME", 0, "realtime (CLOCK_REALTIME of the only node), utc or"
 	  " cluster (default: realtime for one node, else cluster if all have it, else utc)", 0 },
 	{ "force", OPTION_FLAG(struct align_options, force), NULL, 0,
@@ -105,7 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const enum tsct_history_clock clocks[] = {
 		TSCT_HISTORY_REALTIME, TSCT_HISTORY_MONOTONIC, TSCT_HISTORY_MONOTONIC_RAW,
-		TSCT_HISTORY_BOOTTIME, ALIGN_UNNAMED,
+		TSCT_HISTORY_BOOTTIME, TSCT_HISTORY_TSC, ALIGN_UNNAMED,
 	};
 	struct align_options *o = state->input;
 
@@ -117,8 +117,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_node(state, o, arg);
 		return 0;
 	case KEY_CLOCK:
-		o->clock = clocks[option_choice(state, "--clock", arg, clock_names, 5,
-						"monotonic, boottime, raw, realtime or auto")];
+		o->clock = clocks[option_choice(state, "--clock", arg, clock_names, 6,
+						"monotonic, boottime, raw, realtime, tsc or auto")];
 		return 0;
 	case KEY_TIMELINE:
 		o->timeline = (enum align_timeline)option_choice(state, "--timeline", arg,
@@ -129,8 +129,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->archive.nr_inputs)
-			argp_error(state, "no file; give traces of Perfetto, perf script, ftrace, "
-				   "Chrome or Kineto (JSON), or Fuchsia");
+			argp_error(state, "no file; give traces of Perfetto, perf, ftrace, Chrome or "
+				   "Kineto (JSON), Fuchsia or journalctl -o json");
 		if (!o->output)
 			argp_error(state, "no archive; give -o FILE.tar");
 		return 0;
@@ -240,7 +240,7 @@ static bool open_node(struct align_node *node)
 	return true;
 }
 
-/* Finds the node of a trace. */
+/* Finds the node of a trace: by the name that was given, or the boot that the trace states. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
 	const char *name = in->node_name;
@@ -252,25 +252,24 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 		if (!node)
 			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 		index = (__u32)(node - a->nodes);
+	} else if (in->has_boot) {
+		while (index < a->nr_nodes - 1 && !(open_node(&a->nodes[index]) &&
+						    !memcmp(a->nodes[index].boot, in->boot, 16)))
+			index++;
 	} else if (a->nr_nodes != 1) {
 		return align_refuse(in, "of which node? give FILE@NODE");
 	}
 	/* An index: the array of nodes may move. */
 	in->node = &a->nodes[index];
-	return open_node(in->node) ? 0 :
-		align_refuse(in, "the history of node %s cannot be read", in->node->name);
+	if (!open_node(in->node))
+		return align_refuse(in, "the history of node %s cannot be read", in->node->name);
+	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
+		return align_refuse(in, "is of another boot than node %s; give --node NAME=DIR,BOOT "
+				    "of that boot", in->node->name);
+	return 0;
 }
 
 /* ---- traces --------------------------------------------------------------- */
-
-static const char *clock_name(enum tsct_history_clock clock)
-{
-	static const char *const names[] = {
-		"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME",
-	};
-
-	return names[clock];
-}
 
 /* Checks that all times of a trace can be converted to the timeline. Returns 0 or an error of
  * align_convert() */
@@ -284,10 +283,18 @@ static int check_trace(const struct align_input *in, struct align_axis *axis, __
 	return err;
 }
 
+static void drop_made(struct align_input *in)
+{
+	if (in->made)
+		fclose(in->made);
+	in->made = NULL;
+}
+
 /* Leaves a trace out. Returns the exit status that follows. */
 static int leave_out(const struct align_options *o, struct align_input *in)
 {
 	in->left_out = true;
+	drop_made(in);
 	free(in->ranges.all);
 	in->ranges.all = NULL;
 	in->ranges.nr = 0;
@@ -311,7 +318,7 @@ static int read_traces(struct align_options *o)
 		if (in->node_name || a->nr_nodes == 1)
 			err = choose_node(a, in);
 		err = err ?: align_scan(in);
-		if (!err && !in->node && !in->on_cluster)
+		if (!err && (in->has_boot || !in->node) && !in->on_cluster)
 			err = choose_node(a, in);
 		if (err)
 			ret = leave_out(o, in);
@@ -377,7 +384,7 @@ static int relate_traces(struct align_options *o)
 		err = check_trace(in, &a->axis, &at);
 		if (err) {
 			*tsct_digits_signed(text, at) = '\0';
-			align_refuse(in, "%s of node %s at %s ns: %s", clock_name(in->clock),
+			align_refuse(in, "%s of node %s at %s ns: %s", align_clock_names[in->clock],
 				     in->node->name, text, align_reason(err));
 			ret = leave_out(o, in);
 			continue;
@@ -409,6 +416,9 @@ static int relate_traces(struct align_options *o)
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
 
+		if (in->node && !in->left_out && in->clock == TSCT_HISTORY_TSC &&
+		    align_make_times(in, &a->axis))
+			ret = leave_out(o, in);
 		for (k = 0; in->node && !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
 							&in->ranges.all[k]) +
@@ -448,7 +458,7 @@ static int print_table(const struct align_options *o)
 							strlen(in->node->name), "");
 			}
 			printf("%s %s, within %" PRIu64 " ns of %s\n", in->node ? "," : ":",
-			       in->node ? clock_name(in->clock) : "several nodes",
+			       in->node ? align_clock_names[in->clock] : "several nodes",
 			       (uint64_t)in->bound_ns, timelines[a->axis.kind]);
 		}
 		json_object_set_new(file, "file", ctl_json_text(in->path));
@@ -457,7 +467,8 @@ static int print_table(const struct align_options *o)
 			json_object_set_new(file, "member", json_string(in->member));
 			json_object_set_new(file, "node", in->node ? ctl_json_text(in->node->name) :
 					    json_null());
-			json_object_set_new(file, "clock", json_string(clock_name(in->clock)));
+			json_object_set_new(file, "converted", json_boolean(in->made));
+			json_object_set_new(file, "clock", json_string(align_clock_names[in->clock]));
 			json_object_set_new(file, "bound_ns", ctl_json_error(in->bound_ns));
 			json_object_set_new(file, "begin_ns", json_integer(in->ranges.all[0].lo));
 			json_object_set_new(file, "end_ns",
@@ -488,8 +499,10 @@ static void drop_archive(struct align_archive *a)
 		tsct_history_free(a->nodes[i].history);
 		free(a->nodes[i].name);
 	}
-	for (i = 0; i < a->nr_inputs; i++)
+	for (i = 0; i < a->nr_inputs; i++) {
+		drop_made(&a->inputs[i]);
 		free(a->inputs[i].ranges.all);
+	}
 	free(a->nodes);
 	free(a->inputs);
 }

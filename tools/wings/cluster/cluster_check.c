@@ -2,7 +2,6 @@
 /* Checks of nodes before a recording: versions, free space, kernel events and clocks */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tsctrace/version.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl cluster live: shows the nodes' live events on a page during a recording */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "cluster_run.h"
 #include "lib/client/gettime.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Launchers, connections to nodes, and the main loop of trace-ctl cluster record */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

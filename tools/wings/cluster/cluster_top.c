@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl cluster top: shows events, losses and clocks of all nodes, at intervals */
 #include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cluster_run.h"

@@ -355,9 +355,8 @@ static void on_sample(struct cluster_node *n, const struct control_message *m)
 	n->sample = json_incref(m->json);
 }
 
-static void on_ready(struct cluster_node *n, const struct control_message *m)
+static void on_ready(struct cluster_node *n, const struct control_message *)
 {
-	(void)m;
 	n->state = CLUSTER_READY;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/json.h"

@@ -56,9 +56,8 @@ static void suggest_text(const struct word *word, const char *text, const char *
 
 /* ---- events of the kernel ------------------------------------------------ */
 
-static void suggest_built_in(void *context, const char *name, const char *fields)
+static void suggest_built_in(void *context, const char *name, const char *)
 {
-	(void)fields;
 	suggest_text(context, name, NULL);
 }
 

@@ -712,8 +712,8 @@ static int finish(struct reader *r)
 		ctf_note(s, "%" PRIu64 " times are ambiguous, as CLOCK_REALTIME was set back:"
 			 " their bounds have all that they may be", (uint64_t)r->node.ambiguous);
 	if (r->node.extrapolated)
-		ctf_note(s, "%" PRIu64 " times are after the last sample of the node's clock that"
-			 " is recorded", (uint64_t)r->node.extrapolated);
+		ctf_note(s, "%" PRIu64 " times are after the last recorded sample of the node's"
+			 " clock", (uint64_t)r->node.extrapolated);
 	return err ?: ctf_writer_finish(r->writer, &r->node, r->damaged || r->lost_packets ||
 					r->unknown_losses);
 }

@@ -94,6 +94,21 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 	return err ?: tsct_messages_add(&j->arrivals.messages, &j->states, ev, &end);
 }
 
+/* Adds that a thread moved from one CPU to another, if that is in a time of the spans. */
+static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
+{
+	const struct tsct_location *l = j->x.rec->locations, *from = &l[ev->e->location];
+	const __s64 tid = tsct_value_integer_of(ev->e, "tid");
+	const __s64 cpu = tsct_value_integer_of(ev->e, "orig_cpu");
+	__u32 i;
+
+	for (i = 0; i < j->x.rec->nr_locations && tid > 0 &&
+	     path_wants(&j->path, ev->e->tick, ev->e->tick + 1); i++)
+		if (l[i].node == from->node && l[i].cpu == cpu)
+			return path_add_move(&j->path, ev->node, (__u32)tid, ev->e->tick, i);
+	return 0;
+}
+
 int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
@@ -107,6 +122,8 @@ int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
 		return take_message(j, ev, kernel);
 	j->arrivals.has_calls[ev->node] |= call;
+	if (def->kernel == TSCT_KERNEL_MIGRATE)
+		return take_move(j, ev);
 	if (def->kernel == TSCT_KERNEL_WAKING)
 		return cpu->received && tsct_value_find_integer(ev->e, "tid", &tid) && tid > 0 ?
 			path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick,

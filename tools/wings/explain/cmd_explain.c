@@ -38,7 +38,7 @@ static void set_name(struct argp_state *state, struct explain_job *j, char *arg,
 		     bool slowest)
 {
 	if (j->name)
-		argp_error(state, "--span and --slowest exclude each other, and are given once");
+		argp_error(state, "--span and --slowest exclude each other; give one of them once");
 	if (!*arg || *arg == ':')
 		argp_error(state, "%s: empty name; give that of a span or system call",
 			   slowest ? "--slowest" : "--span");
@@ -226,14 +226,16 @@ static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
 }
 
-/* Returns true if the recording has messages that may tell more of a wait than wakings do. */
+/* Returns true if the recording has messages that may tell more of a wait than wakings do, or moves
+ * of threads. */
 static bool has_messages(const struct tsct_export *x)
 {
 	__u32 i;
 
 	for (i = 0; i < x->nr_defs && !x->several_nodes; i++)
-		if (x->defs[i].def && x->defs[i].kind == TSCT_KIND_RECEIVE &&
-		    x->rec->streams[x->defs[i].stream].kernel)
+		if (x->defs[i].def && x->rec->streams[x->defs[i].stream].kernel &&
+		    (x->defs[i].kind == TSCT_KIND_RECEIVE ||
+		     x->defs[i].kernel == TSCT_KERNEL_MIGRATE))
 			return true;
 	return x->several_nodes;
 }

@@ -13,6 +13,7 @@
 
 #include "explain.h"
 #include "lib/base/array.h"
+#include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/syscalls/syscalls.h"
@@ -28,12 +29,20 @@ struct path_arrival {
 	bool waking;	/* `tick` is that of the waking; else it is later */
 };
 
+/* A runnable thread moved from the CPU at @location to another one. */
+struct path_move {
+	__u64 tick;
+	__u32 location;
+};
+
 /* Times of a thread, or of the threads that ran on a CPU, in order */
 struct path_row {
 	struct tsct_state_time *all;
 	__u32 nr;
 	struct path_arrival *arrivals;
 	__u32 nr_arrivals;
+	struct path_move *moves;
+	__u32 nr_moves;
 };
 
 /* The threads whose waits are being split, the last waker or sender first */
@@ -98,6 +107,14 @@ int path_add_arrival(struct path_states *s, __u32 node, __u32 tid, __u64 tick, _
 				    sizeof(arrival)) : -ENOMEM;
 }
 
+int path_add_move(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u32 location)
+{
+	const struct path_move move = { tick, location };
+	struct path_row *row = get_row(s, node, tid);
+
+	return row ? tsct_array_add(&row->moves, &row->nr_moves, &move, sizeof(move)) : -ENOMEM;
+}
+
 void path_states_free(struct path_states *s)
 {
 	__u32 i;
@@ -105,6 +122,7 @@ void path_states_free(struct path_states *s)
 	for (i = 0; i < s->nr_rows; i++) {
 		free(s->rows[i].all);
 		free(s->rows[i].arrivals);
+		free(s->rows[i].moves);
 	}
 	for (i = 0; s->cpus && i < s->rec->nr_locations; i++)
 		free(s->cpus[i].all);
@@ -155,30 +173,40 @@ static __u64 bound_ns(const struct path_states *s, struct path_cut a, struct pat
 		tsct_recording_error_of(s->rec, &cursor, TSCT_ERROR_COMMON, b.node, b.tick));
 }
 
+static bool is_like(const struct path_part *x, const struct path_part *y)
+{
+	return x->cause == y->cause && x->state == y->state && x->call == y->call &&
+		x->other == y->other && x->object == y->object && x->node == y->node &&
+		x->released == y->released && x->uninterruptible == y->uninterruptible;
+}
+
 /* Adds a piece to the part of @whole that has its properties. Returns the part, valid until the
  * next call for @whole; NULL: out of memory. */
 static struct path_part *add_piece(const struct path_states *s, struct path_part *whole,
 				   const struct path_part *like, struct path_cut from,
 				   struct path_cut until)
 {
-	struct path_part *part = NULL;
-	__u32 i;
+	const __u64 key[] = {
+		like->cause, like->state, (__u64)like->call, (__u64)like->other, like->object,
+		like->node, like->released, like->uninterruptible,
+	};
+	const __u64 hash = tsct_hash(0, key, sizeof(key));
+	struct path_part *part;
+	__u64 other = 0;
+	__u32 at;
 
-	for (i = 0; i < whole->nr_parts && !part; i++)
-		if (whole->parts[i].cause == like->cause && whole->parts[i].state == like->state &&
-		    whole->parts[i].call == like->call && whole->parts[i].other == like->other &&
-		    whole->parts[i].object == like->object && whole->parts[i].node == like->node &&
-		    whole->parts[i].released == like->released &&
-		    whole->parts[i].uninterruptible == like->uninterruptible)
-			part = &whole->parts[i];
-	if (!part) {
-		part = tsct_array_next(&whole->parts, whole->nr_parts, sizeof(*part));
-		if (!part)
+	while ((at = tsct_index_add(&whole->index, hash, other++)) < whole->nr_parts &&
+	       !is_like(&whole->parts[at], like))
+		;
+	if (at == TSCT_INDEX_NONE)
+		return NULL;
+	if (at == whole->nr_parts) {
+		if (!tsct_array_next(&whole->parts, at, sizeof(*part)))
 			return NULL;
-		whole->nr_parts++;
-		*part = *like;
-		part->tick = from.tick;
+		whole->parts[whole->nr_parts++] = *like;
+		whole->parts[at].tick = from.tick;
 	}
+	part = &whole->parts[at];
 	part->ns += length_ns(s, from.tick, until.tick);
 	part->bound_ns = tsct_recorded_bound_add(part->bound_ns, bound_ns(s, from, until));
 	part->pieces++;
@@ -193,21 +221,18 @@ static struct path_part no_part(__u32 node)
 	};
 }
 
-/* Adds a time in which a thread waited for the CPU at @location to its part of @whole, in which
- * each thread that ran there meanwhile has a part; the rest is not known. */
-static int add_behind(const struct path_states *s, struct path_part *whole, __u32 node,
-		      __s64 location, struct path_cut from, struct path_cut until)
+/* Adds the part of each thread that ran on the CPU at @location while another thread waited for
+ * that CPU; -1: it is unknown for which CPU. */
+static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
+		      struct path_cut from, struct path_cut until)
 {
-	struct path_part like = no_part(node);
+	struct path_part like = no_part(from.node);
 	const struct tsct_state_time *run;
 	const struct path_row *cpu;
 	struct path_cut end;
 	__u32 i;
 
 	like.state = TSCT_STATE_RUNNABLE;
-	whole = add_piece(s, whole, &like, from, until);
-	if (!whole)
-		return -ENOMEM;
 	like.cause = PATH_BEHIND;
 	if (location >= 0) {
 		cpu = &s->cpus[location];
@@ -215,7 +240,7 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __u3
 		     i < cpu->nr && cpu->all[i].from < until.tick; i++) {
 			run = &cpu->all[i];
 			like.other = -1;
-			end = (struct path_cut) { run->from, node };
+			end = (struct path_cut) { run->from, from.node };
 			if (end.tick > from.tick) {
 				if (!add_piece(s, whole, &like, from, end))
 					return -ENOMEM;
@@ -232,6 +257,32 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __u3
 		like.other = -1;
 	}
 	return from.tick < until.tick && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
+}
+
+/* Adds a time, the state @at of a thread, in which it waited for a CPU, or for one after the other. */
+static int add_runnable(const struct path_states *s, const struct path_row *row, __u32 at,
+			struct path_cut from, struct path_cut until, struct path_part *whole)
+{
+	const struct tsct_state_time *time = &row->all[at];
+	const bool ran = at + 1 < row->nr && time[1].state == TSCT_STATE_RUNNING &&
+		time[1].from == time->until;
+	struct path_part like = no_part(from.node);
+	const struct path_move *move;
+	struct path_cut end;
+
+	like.state = TSCT_STATE_RUNNABLE;
+	whole = add_piece(s, whole, &like, from, until);
+	if (!whole)
+		return -ENOMEM;
+	move = row->moves + tsct_array_up_to(&row->moves->tick, row->nr_moves, sizeof(*move),
+					     from.tick);
+	for (; move < row->moves + row->nr_moves && move->tick < until.tick; move++) {
+		end = (struct path_cut) { move->tick, from.node };
+		if (add_behind(s, whole, move->location, from, end))
+			return -ENOMEM;
+		from = end;
+	}
+	return add_behind(s, whole, ran ? (__s64)time[1].location : -1, from, until);
 }
 
 static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
@@ -350,16 +401,12 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 		     struct path_part *whole)
 {
 	const struct tsct_state_time *time = &row->all[at];
-	const struct tsct_state_time *next = at + 1 < row->nr ? time + 1 : NULL;
 	const struct path_chain waker = { chain->node, time->waker, chain->depth + 1, chain };
 	const struct path_message *message = NULL;
 	struct path_part *part, like = no_part(chain->node);
 
 	if (time->state == TSCT_STATE_RUNNABLE)
-		return add_behind(s, whole, chain->node, next &&
-				  next->state == TSCT_STATE_RUNNING &&
-				  next->from == time->until ? (__s64)next->location : -1,
-				  from, until);
+		return add_runnable(s, row, at, from, until, whole);
 	like.state = time->state;
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
@@ -432,25 +479,43 @@ static int by_length(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-static bool is_group(const struct path_part *x, const struct path_part *y)
+/* Parts of other causes are no group. */
+static bool is_of_group(const struct path_part *part)
 {
-	return x == y || (x->cause <= PATH_MESSAGE && y->cause <= PATH_MESSAGE &&
-			  x->cause != PATH_BEHIND && x->state == y->state && x->call == y->call);
+	return part->cause == PATH_STATE || part->cause == PATH_MESSAGE;
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct path_part *x = a, *y = b;
+
+	if (is_of_group(x) != is_of_group(y))
+		return is_of_group(x) ? -1 : 1;
+	if (x->call != y->call)
+		return x->call < y->call ? -1 : 1;
+	return x->state < y->state ? -1 : x->state > y->state;
 }
 
 static void sort(struct path_part *whole)
 {
-	struct path_part *part;
-	__u32 i, k;
+	struct path_part *const end = whole->parts + whole->nr_parts, *part, *first;
+	__s64 ns;
 
-	for (i = 0; i < whole->nr_parts; i++) {
-		part = &whole->parts[i];
-		for (k = 0; k < whole->nr_parts; k++)
-			part->group_ns += is_group(part, &whole->parts[k]) ? whole->parts[k].ns : 0;
-		sort(part);
+	tsct_index_free(&whole->index);
+	if (!whole->nr_parts)
+		return;
+	qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_group);
+	for (first = whole->parts; first < end; first = part) {
+		ns = 0;
+		for (part = first; part < end && (part == first || (is_of_group(part) &&
+		     !by_group(first, part))); part++) {
+			ns += part->ns;
+			sort(part);
+		}
+		for (; first < part; first++)
+			first->group_ns = ns;
 	}
-	if (whole->nr_parts)
-		qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_length);
+	qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_length);
 }
 
 int path_split(const struct path_states *s, __u32 node, __u32 tid, __u64 from, __u64 until,

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/index.h"
 #include "lib/export/messages.h"
 #include "tools/common/progress.h"
 
@@ -43,6 +44,7 @@ struct path_part {
 	__u64 pieces;		/* number of pieces */
 	struct path_part *parts;	/* what `other` did meanwhile; of RUNNABLE: who ran */
 	__u32 nr_parts;
+	struct tsct_index index;	/* finds `parts` by their properties, until they are sorted */
 };
 
 /* Returns true if a part may as well have the length 0. */
@@ -83,8 +85,10 @@ struct path_states {
 /* Returns true if the states from tick @from to @until are needed. */
 bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
-/* Adds a state; time->thread outlives @states. Returns 0 or -ENOMEM. */
+/* Add a state; or that a thread that waited for a CPU waited until @tick for that at @location. Both
+ * in the order of time; time->thread must outlive @states. Return 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
+int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
 /*
  * path_add_arrival - add that a message came, in the order of time
@@ -126,11 +130,11 @@ struct arrivals {
 
 struct explain_job;
 
-/* Return 0 or -errno; to be freed also after an error. */
+/* Returns 0 or -errno; the arrivals must be freed even after an error. */
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
-/* Callback of the walk for states: adds messages to job->path. */
+/* Callback of the walk for states: adds messages and moves to job->path. */
 int arrivals_take(struct tsct_export *states, const struct tsct_export_event *ev);
 void arrivals_finish(struct explain_job *job);	/* after the walk */
 

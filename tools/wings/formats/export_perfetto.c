@@ -99,6 +99,9 @@ static __u64 kind_name(const struct tsct_export *x)
 /* Stands on a CPU for the thread that runs while this is unknown. Linux has no such number. */
 #define NOT_RECORDED	(1U << 30)
 #define NOT_RECORDED_NAME "not recorded"
+/* Bits of prev_state of a thread that has ended */
+#define STATE_DEAD	0x30
+
 /* State of a thread of which no more is known: Perfetto has no name for it. */
 #define STATE_UNKNOWN	0x1000
 
@@ -739,6 +742,34 @@ static const char *name_of(const struct tsct_trace_event *e, const char *field)
 	return tsct_value_find(e, field, &v) && tsct_value_is_text(&v) ? (const char *)v.at : "";
 }
 
+/* Writes that a thread was switched away for the last time. */
+static int put_free(struct tsct_export *x, const struct tsct_export_event *ev, __u32 tid)
+{
+	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
+	Pft__SchedProcessFree one = PFT__SCHED_PROCESS_FREE__INIT;
+
+	SET(&event, pid, tid);
+	event.sched_process_free = &one;
+	SET(&one, pid, tid);
+	return put_ftrace(x, ev->e->location, &event, ev->ns);
+}
+
+static int put_fork(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
+	Pft__SchedProcessFork one = PFT__SCHED_PROCESS_FORK__INIT;
+	char title[3 * TSCT_THREAD_NAME_MAX + 1];
+	const char *comm = name_of(ev->e, "comm");
+
+	tsct_utf8_clean(title, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
+	SET(&event, pid, ev->e->tid);
+	event.sched_process_fork = &one;
+	SET(&one, parent_pid, ev->e->tid);
+	one.child_comm = title;
+	SET(&one, child_pid, tsct_value_integer_of(ev->e, "child_tid"));
+	return put_ftrace(x, ev->e->location, &event, ev->ns);
+}
+
 /* Writes a recorded switch. */
 static int put_recorded(struct tsct_export *x, const struct tsct_export_event *ev)
 {
@@ -751,6 +782,8 @@ static int put_recorded(struct tsct_export *x, const struct tsct_export_event *e
 	if (!cpu->any || cpu->tid != prev)
 		err = put_switch(x, at, ev->ns, prev, name_of(ev->e, "prev_comm"), NULL);
 	err = err ?: put_switch(x, at, ev->ns, next, name_of(ev->e, "next_comm"), ev->e);
+	if (!err && prev && tsct_value_integer_of(ev->e, "prev_state") & STATE_DEAD)
+		err = put_free(x, ev, prev);
 	return err || x->run.began ? err : put_unknown(x, at, ev->ns);
 }
 
@@ -801,7 +834,9 @@ static int put_scheduling(struct tsct_export *x, const struct tsct_export_event 
 		err = put_recorded(x, ev);
 	else if (!err && x->run.began)
 		err = put_switch(x, at, ev->ns, ev->e->tid, ev->thread->name, NULL);
-	return err || kernel != TSCT_KERNEL_WAKING ? err : put_waking(x, ev);
+	if (!err && kernel == TSCT_KERNEL_WAKING)
+		err = put_waking(x, ev);
+	return err || kernel != TSCT_KERNEL_FORK ? err : put_fork(x, ev);
 }
 
 /* Ends the runs whose ends are not recorded. */

@@ -31,11 +31,7 @@ enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 #define SIGSYS		31
 
 /* Constants that the loader sets before it loads the program */
-const volatile __u32 sched_switch_id;
-const volatile __u32 sched_waking_id;
-const volatile __u32 sched_wakeup_new_id;
-const volatile __u32 sys_enter_id;
-const volatile __u32 sys_exit_id;
+const volatile __u32 ids[NR_KERNEL_BUILT_IN];	/* of events; 0: not selected */
 const volatile bool has_sys_enter;	/* starts of system calls are recorded */
 const volatile bool sched_switch_stacks;	/* sched_switch has the field `stack` */
 const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the field `stack` */
@@ -43,11 +39,11 @@ const volatile bool syscall_stacks;	/* events with SYSCALL_ID_STACK have the fie
 /* Conditions on the fields of the scheduler's events, sys_enter and sys_exit, and on those of
  * known calls */
 const volatile __u32 nr_where;
-const volatile struct where_condition where[5 * WHERE_MAX];
+const volatile struct where_condition where[NR_KERNEL_BUILT_IN * WHERE_MAX];
 const volatile __u32 nr_call_where;
 const volatile struct where_condition call_where[WHERE_MAX];
 
-struct event_limit switch_limit, waking_limit, new_limit, enter_limit, exit_limit;
+struct event_limit limits[NR_KERNEL_BUILT_IN];
 
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
@@ -63,10 +59,20 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if a payload satisfies the conditions on the event @id. */
-static __always_inline bool event_holds(__u32 id, const void *payload)
+/* Returns true if an event in the time of the current thread must be recorded because of @task;
+ * @or_current: or because of the current thread. BPF can test the cgroup of that one only. */
+static __always_inline bool wanted_other(const struct task_struct *task, bool or_current)
 {
-	return payload_holds(where, nr_where, 5 * WHERE_MAX, id, payload);
+	if (filter.by_cgroup)
+		return wanted_current();
+	return wanted_task(task) || (or_current && wanted_task(bpf_get_current_task_btf()));
+}
+
+/* Returns true if an event satisfies the conditions on it, and is within its rate limit. */
+static __always_inline bool is_due(enum built_in_event event, const void *payload)
+{
+	return payload_holds(where, nr_where, NR_KERNEL_BUILT_IN * WHERE_MAX, ids[event],
+			     payload) && within_rate(&limits[event]);
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -162,44 +168,117 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	if (!event_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
+	if (!is_due(SCHED_SWITCH, &all.e))
 		return 0;
 	if (sched_switch_stacks)
 		all.stack = take_stack(ctx, true);
-	emit(sched_switch_id, &all.record, sizeof(all.e) +
+	emit(ids[SCHED_SWITCH], &all.record, sizeof(all.e) +
 	     (sched_switch_stacks ? sizeof(all.stack) : 0));
 	return 0;
 }
 
+/* Returns the CPU on which a thread ran last; of a new one, where it will run first. */
+static __always_inline s32 cpu_of(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0;
+}
+
 /* Records that the current thread, or an interrupt in its time, makes @task runnable. */
-static __always_inline void record_waking(__u32 id, const struct task_struct *task,
-					  struct event_limit *limit)
+static __always_inline void record_waking(enum built_in_event event,
+					  const struct task_struct *task)
 {
 	struct { struct record record; struct sched_waking e; } all;
 
-	/* BPF can test the cgroup of the current thread only. */
-	if (filter.by_cgroup ? !wanted_current() :
-	    !wanted_task(task) && !wanted_task(bpf_get_current_task_btf()))
+	if (!wanted_other(task, true))
 		return;
 	bpf_probe_read_kernel(all.e.comm, sizeof(all.e.comm), task->comm);
 	all.e.tid = task->pid;
 	all.e.prio = task->prio;
-	all.e.target_cpu = bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0;
-	if (event_holds(id, &all.e) && within_rate(limit))
-		emit(id, &all.record, sizeof(all.e));
+	all.e.target_cpu = cpu_of(task);
+	if (is_due(event, &all.e))
+		emit(ids[event], &all.record, sizeof(all.e));
 }
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
-	record_waking(sched_waking_id, task, &waking_limit);
+	record_waking(SCHED_WAKING, task);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_sched_wakeup_new, struct task_struct *task)
 {
-	record_waking(sched_wakeup_new_id, task, &new_limit);
+	record_waking(SCHED_WAKEUP_NEW, task);
+	return 0;
+}
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(on_sched_migrate_task, struct task_struct *task, int dest_cpu)
+{
+	struct { struct record record; struct sched_migrate_task e; } all;
+
+	if (!wanted_other(task, false))
+		return 0;
+	bpf_probe_read_kernel(all.e.comm, sizeof(all.e.comm), task->comm);
+	all.e.tid = task->pid;
+	all.e.prio = task->prio;
+	all.e.orig_cpu = cpu_of(task);
+	all.e.dest_cpu = dest_cpu;
+	if (is_due(SCHED_MIGRATE_TASK, &all.e))
+		emit(ids[SCHED_MIGRATE_TASK], &all.record, sizeof(all.e));
+	return 0;
+}
+
+/* After follow_fork(): the new process is tracked by now. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct { struct record record; struct sched_process_fork e; } all;
+
+	if (!wanted_other(child, true))
+		return 0;
+	bpf_probe_read_kernel(all.e.comm, sizeof(all.e.comm), child->comm);
+	all.e.child_tid = child->pid;
+	all.e.child_pid = child->tgid;
+	if (is_due(SCHED_PROCESS_FORK, &all.e))
+		emit(ids[SCHED_PROCESS_FORK], &all.record, sizeof(all.e));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_sched_process_exec, struct task_struct *task, int old_tid,
+	     struct linux_binprm *binprm)
+{
+	struct { struct record record; struct sched_process_exec e; } all;
+	u64 size;
+
+	if (!wanted_current())
+		return 0;
+	all.e.old_tid = old_tid;
+	/* Conditions read WHERE_TEXT_MAX bytes, also of a shorter name. */
+	__builtin_memset(all.e.filename, 0, WHERE_TEXT_MAX);
+	size = bpf_probe_read_kernel_str(all.e.filename, sizeof(all.e.filename),
+					 binprm->filename);
+	if (!is_due(SCHED_PROCESS_EXEC, &all.e))
+		return 0;
+	opaque(size);
+	if (size <= sizeof(all.e.filename))
+		emit(ids[SCHED_PROCESS_EXEC], &all.record, sizeof(all.e.old_tid) + size);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_sched_process_exit, struct task_struct *task)
+{
+	struct { struct record record; struct sched_process_exit e; } all;
+
+	if (!wanted_current())
+		return 0;
+	bpf_probe_read_kernel(all.e.comm, sizeof(all.e.comm), task->comm);
+	all.e.prio = task->prio;
+	if (is_due(SCHED_PROCESS_EXIT, &all.e))
+		emit(ids[SCHED_PROCESS_EXIT], &all.record, sizeof(all.e));
 	return 0;
 }
 
@@ -467,7 +546,7 @@ static __always_inline struct held_call *answerable_call(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const bool filtered = bpf_core_field_exists(task->seccomp.mode) && task->seccomp.mode;
 
-	if (task->ptrace && !any_traced)	/* no store at each call: all CPUs read it */
+	if (task->ptrace && !any_traced)	/* stored only once, as all CPUs read it */
 		any_traced = true;
 	if (!task->ptrace && !filtered)
 		return any_traced ? bpf_task_storage_get(&held_calls, task, NULL, 0) : NULL;
@@ -627,8 +706,8 @@ static __always_inline void record_unknown(const struct pt_regs *regs, long id, 
 	else
 		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
-		emit(sys_enter_id, &all.record, sizeof(all.e));
+	if (is_due(SYS_ENTER, &all.e))
+		emit(ids[SYS_ENTER], &all.record, sizeof(all.e));
 }
 
 static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
@@ -661,8 +740,8 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 	}
 	if (compat)
 		all.e.id = (u32)all.e.id + SYSCALL_COMPAT;
-	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
-		emit(sys_exit_id, &all.record, sizeof(all.e));
+	if (is_due(SYS_EXIT, &all.e))
+		emit(ids[SYS_EXIT], &all.record, sizeof(all.e));
 }
 
 static __always_inline void record_enter(void *context, const struct pt_regs *regs, long id)

@@ -117,8 +117,8 @@ static int check_stacks(const struct kernel_source *source, unsigned int set)
 			built_in_matches(one, "net_receive", "net_receive") ?
 			"packets are received in interrupts, whose stacks do not show the "
 			"receiver" :
-			built_in_matches(one, "sched_waking", "sched_wakeup_new") ?
-			"wakings have no stacks; " STACK_EVENTS :
+			!strncmp(one, "sched_", 6) && strcmp(one, "sched_switch") ?
+			"of the scheduler's events, only switches have stacks; " STACK_EVENTS :
 			"no event of -e has this name; " STACK_EVENTS);
 	}
 	return 0;
@@ -271,6 +271,19 @@ static int select_second(struct kernel_bpf *bpf)
 	return 0;
 }
 
+/* Returns the program of an event of the scheduler. */
+static struct bpf_program *sched_program(const struct kernel_bpf *bpf, enum built_in_event event)
+{
+	struct bpf_program *const programs[SYS_ENTER] = {
+		bpf->progs.on_sched_switch, bpf->progs.on_sched_waking,
+		bpf->progs.on_sched_wakeup_new, bpf->progs.on_sched_migrate_task,
+		bpf->progs.on_sched_process_fork, bpf->progs.on_sched_process_exec,
+		bpf->progs.on_sched_process_exit,
+	};
+
+	return programs[event];
+}
+
 /* Sets the constants and maps of the built-in programs, and which of them are loaded. */
 static int configure(struct kernel_source *source, unsigned int set, const int *ids)
 {
@@ -287,16 +300,10 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		where_value(&source->where->where[i], (void *)&bpf->rodata->call_where[i]);
 	bpf->rodata->nr_call_where = i;
 	bpf->rodata->has_sys_enter = set & 1u << SYS_ENTER;
-	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
-	bpf->rodata->sched_waking_id = ids[SCHED_WAKING];
-	bpf->rodata->sched_wakeup_new_id = ids[SCHED_WAKEUP_NEW];
-	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
-	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
-	bpf_program__set_autoload(bpf->progs.on_sched_switch,
-				  set & 1u << SCHED_SWITCH);
-	bpf_program__set_autoload(bpf->progs.on_sched_waking, set & 1u << SCHED_WAKING);
-	bpf_program__set_autoload(bpf->progs.on_sched_wakeup_new,
-				  set & 1u << SCHED_WAKEUP_NEW);
+	for (i = 0; i < NR_KERNEL_BUILT_IN; i++)
+		bpf->rodata->ids[i] = (__u32)ids[i];
+	for (i = 0; i < SYS_ENTER; i++)
+		bpf_program__set_autoload(sched_program(bpf, i), set & 1u << i);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & (1u << SYS_ENTER | 1u << SYS_EXIT));
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
@@ -507,12 +514,10 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret)
 {
 	const struct kernel_bpf *bpf = source->bpf;
+	enum built_in_event i;
 
 	*ret = (struct kernel_figures) {
 		.missed = READ_ONCE(bpf->bss->missed) +
-			bpf_program_missed(bpf->progs.on_sched_switch) +
-			bpf_program_missed(bpf->progs.on_sched_waking) +
-			bpf_program_missed(bpf->progs.on_sched_wakeup_new) +
 			(!bpf->rodata->has_sys_enter ? 0 :
 			 calls_missed(bpf, bpf->progs.on_sys_enter,
 				      bpf->progs.on_sys_enter_second,
@@ -525,6 +530,8 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 		.statedump_lost = statedump_ring_count(source->statedump, STATEDUMP_LOST),
 		.stacks_refused = statedump_ring_count(source->statedump, STATEDUMP_REFUSED),
 	};
+	for (i = 0; i < SYS_ENTER; i++)
+		ret->missed += bpf_program_missed(sched_program(bpf, i));
 	if (source->rings) {
 		ret->missing = bpf_rings_missing(source->rings);
 		ret->refused = bpf_rings_refused(source->rings);
@@ -536,20 +543,16 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 			   void *context)
 {
 	const struct kernel_bpf *bpf = source->bpf;
-	const unsigned long built_in[SYS_EXIT + 1] = {
-		[SCHED_SWITCH] = READ_ONCE(bpf->bss->switch_limit.dropped),
-		[SCHED_WAKING] = READ_ONCE(bpf->bss->waking_limit.dropped),
-		[SCHED_WAKEUP_NEW] = READ_ONCE(bpf->bss->new_limit.dropped),
-		[SYS_ENTER] = READ_ONCE(bpf->bss->enter_limit.dropped),
-		[SYS_EXIT] = READ_ONCE(bpf->bss->exit_limit.dropped),
-	};
+	unsigned long dropped;
 	unsigned int i;
 
 	if (!source->shared.filter.rate_ns)
 		return;
-	for (i = 0; i <= SYS_EXIT; i++)
-		if (built_in[i])
-			take(context, built_ins[i].name, built_ins[i].kind, built_in[i]);
+	for (i = 0; i < NR_KERNEL_BUILT_IN; i++) {
+		dropped = READ_ONCE(bpf->bss->limits[i].dropped);
+		if (dropped)
+			take(context, built_ins[i].name, built_ins[i].kind, dropped);
+	}
 	call_layouts_limited(bpf_map__fd(bpf->maps.calls), take, context);
 	net_source_limited(source->net, take, context);
 	if (source->probes)

@@ -8,7 +8,6 @@
 
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include <tsctrace/tsctrace.h>

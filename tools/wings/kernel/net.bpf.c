@@ -57,8 +57,8 @@ struct packet {
 /* ---- payloads ------------------------------------------------------------ */
 
 /*
- * Addresses of the kernel's array of struct page and of the kernel's direct map of
- * memory: those of a kernel without variables for them. find_memory() sets them.
+ * Addresses of the kernel's array of struct page and of its direct map of memory. These
+ * values are of kernels that have no variables for them; else find_memory() sets them.
  */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
@@ -76,7 +76,7 @@ struct net_unknown unknown;
 /*
  * Reads the variable @name of the kernel into @base, which stays unchanged if the kernel
  * has no such variable. Returns false if it may have one that cannot be read: kernels
- * without KALLSYMS_ALL name no variables, thus not @init_task either.
+ * without KALLSYMS_ALL list no variables, so @init_task is missing, too.
  */
 static __always_inline bool read_base(const char *name, int len, __u64 *base)
 {

@@ -65,9 +65,8 @@ static void print_unknown(const struct record_session *s)
 /* The session for add_directory(): nftw() passes no argument to its callback. */
 static struct record_session *walking;
 
-static int add_directory(const char *path, const struct stat *st, int type, struct FTW *at)
+static int add_directory(const char *path, const struct stat *st, int type, struct FTW *)
 {
-	(void)at;
 	if (type == FTW_D)
 		record_statedump_cgroup(walking, walking->rec.begin, st->st_ino,
 					path[strlen(CGROUPS)] ? path + strlen(CGROUPS) : "/");

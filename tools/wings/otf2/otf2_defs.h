@@ -7,7 +7,6 @@
 #ifndef TSCT_OTF2_DEFS_H
 #define TSCT_OTF2_DEFS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -306,7 +306,7 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 	}
 ALL_EVENTS(COPY)
 
-static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
+static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef,
 					    OTF2_TimeStamp time, uint64_t at,
 					    void *data, OTF2_AttributeList *list,
 					    OTF2_StringRef name, uint32_t nr,
@@ -317,7 +317,6 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	uint32_t i;
 
-	(void)location;
 	for (i = 0; i < nr && mapped; i++)
 		mapped[i] = (OTF2_StringRef)MAP(STRING, arguments[i]);
 	if (mapped)
@@ -330,15 +329,12 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 	return end_event(c, code);
 }
 
-static OTF2_CallbackCode copy_unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
+static OTF2_CallbackCode copy_unknown(OTF2_LocationRef, OTF2_TimeStamp,
 				      uint64_t at, void *data,
-				      OTF2_AttributeList *list)
+				      OTF2_AttributeList *)
 {
 	struct event_copy *c = data;
 
-	(void)location;
-	(void)time;
-	(void)list;
 	c->at = at;
 	c->event = "of unknown kind";
 	fail_copy(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");

@@ -235,13 +235,12 @@ struct offsets {
 };
 
 static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
-				    int64_t offset, double deviation)
+				    int64_t offset, double)
 {
 	struct offsets *o = data;
 	struct tsct_otf2_offsets *to = o->to;
 	struct tsct_otf2_offset *bigger;
 
-	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
 		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "damaged: clock offset %u is at time %" PRIu64 ", which is not after the one before, at %" PRIu64,
 				to->nr, time, to->at[to->nr - 1].time);

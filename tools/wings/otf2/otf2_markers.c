@@ -5,10 +5,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"

@@ -26,16 +26,12 @@ static void trim_message(char *text)
 		text[--len] = '\0';
 }
 
-static OTF2_ErrorCode keep_error(void *data, const char *file, uint64_t line,
-				 const char *function, OTF2_ErrorCode code,
+static OTF2_ErrorCode keep_error(void *, const char *, uint64_t,
+				 const char *, OTF2_ErrorCode code,
 				 const char *format, va_list args)
 {
 	size_t len = 0;
 
-	(void)data;
-	(void)file;
-	(void)line;
-	(void)function;
 	if (why[0] || code == OTF2_SUCCESS || code == OTF2_WARNING ||
 	    code == OTF2_DEPRECATED)
 		return code;
@@ -140,13 +136,12 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
  * with zeros, which is cheap in memory that was used before: so a freed chunk is kept for
  * the next location.
  */
-static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef location,
+static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef,
 			    void **own, uint64_t size)
 {
 	struct tsct_otf2_writer *w = data;
 	void **spare = &w->spare[type == OTF2_FILETYPE_EVENTS];
 
-	(void)location;
 	if (*own)
 		return NULL;
 	if (*spare && malloc_usable_size(*spare) >= size) {
@@ -158,14 +153,12 @@ static void *allocate_chunk(void *data, OTF2_FileType type, OTF2_LocationRef loc
 	return *own;
 }
 
-static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location,
-		     void **own, bool final)
+static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef,
+		     void **own, bool)
 {
 	struct tsct_otf2_writer *w = data;
 	void **spare = &w->spare[type == OTF2_FILETYPE_EVENTS];
 
-	(void)location;
-	(void)final;
 	if (*spare)
 		free(*own);
 	else
@@ -173,14 +166,9 @@ static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location,
 	*own = NULL;
 }
 
-static OTF2_FlushType flush_chunk(void *data, OTF2_FileType type,
-				  OTF2_LocationRef location, void *caller, bool final)
+static OTF2_FlushType flush_chunk(void *, OTF2_FileType,
+				  OTF2_LocationRef, void *, bool)
 {
-	(void)data;
-	(void)type;
-	(void)location;
-	(void)caller;
-	(void)final;
 	return OTF2_FLUSH;
 }
 

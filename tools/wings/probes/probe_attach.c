@@ -134,7 +134,7 @@ struct kprobe_link {
 #define LINK_KPROBE	3	/* BPF_PERF_EVENT_KPROBE */
 #define LINK_KRETPROBE	4
 
-/* Returns how often a kprobe was hit, but its program was not called: the hit was inside
+/* Returns how often a kprobe was hit without a call of its program: the hit was inside
  * another kprobe, or, at a function's end, too many calls of the function were open. */
 static unsigned long link_missed(const struct bpf_link *link)
 {

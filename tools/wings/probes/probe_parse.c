@@ -151,9 +151,8 @@ static int read_function(struct probe *probe, const char *path, const char *at,
 	return err;
 }
 
-static void note_found(void *context, const char *name)
+static void note_found(void *context, const char *)
 {
-	(void)name;
 	*(bool *)context = true;
 }
 

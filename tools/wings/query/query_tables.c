@@ -16,25 +16,54 @@ static bool wants_state(const struct query *q, const struct tsct_identity_thread
 		tsct_where_has_thread(q->selection.where, s->node, s->state.tid, s->tick);
 }
 
-/* Returns true if --tid and --comm select the state of a thread, or of a thread of the process. */
-static bool wants_thread(const struct query *q, const struct tsct_identity_thread *s, bool process)
+/* The states of the threads of each process */
+struct process_states {
+	struct tsct_index first;	/* by node and process: index of a state, plus 1 */
+	__u32 *next;			/* by index of a state: the next one, plus 1; 0: none */
+};
+
+/* Returns 0 or -ENOMEM. */
+static int group_states(const struct query *q, struct process_states *of)
 {
 	const struct tsct_identity *all = &q->identity;
-	const struct tsct_identity_thread *t = all->threads;
+	const struct tsct_identity_thread *t;
+	__u64 *first;
+	__u32 i;
 
-	if (!process || !(q->filter.threads.nr || q->filter.nr_comms))
+	of->next = calloc(all->nr_threads + 1, sizeof(*of->next));
+	for (i = 0; of->next && i < all->nr_threads; i++) {
+		t = &all->threads[i];
+		first = tsct_index_get(&of->first, t->node, t->state.tgid);
+		of->next[i] = first ? (__u32)*first : 0;
+		if (!tsct_index_put(&of->first, t->node, t->state.tgid, i + 1))
+			return -ENOMEM;
+	}
+	return of->next ? 0 : -ENOMEM;
+}
+
+/* Returns true if --tid and --comm select the state of a thread, or of a thread of the process.
+ * @of: NULL: of the thread */
+static bool wants_thread(const struct query *q, const struct tsct_identity_thread *s,
+			 const struct process_states *of)
+{
+	const struct tsct_identity_thread *t;
+	const __u64 *first;
+	__u32 at;
+
+	if (!of || !(q->filter.threads.nr || q->filter.nr_comms))
 		return wants_state(q, s);
-	for (; t < all->threads + all->nr_threads; t++)
-		if (t->node == s->node && t->state.tgid == s->state.tgid &&
-		    t->from <= s->until && t->until >= s->from &&
-		    wants_state(q, t))
+	first = tsct_index_get(&of->first, s->node, s->state.tgid);
+	for (at = first ? (__u32)*first : 0; at; at = of->next[at - 1]) {
+		t = &q->identity.threads[at - 1];
+		if (t->from <= s->until && t->until >= s->from && wants_state(q, t))
 			return true;
+	}
 	return false;
 }
 
 /* A state of a thread, until the thread's next state */
 static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
-		      __u64 until, bool process)
+		      __u64 until, const struct process_states *process)
 {
 	const struct tsct_identity *all = query_identity(r->q);
 	const struct tsct_identity_thread *of = s->state.tgid ?
@@ -61,7 +90,7 @@ static void put_state(struct query_rows *r, const struct tsct_identity_thread *s
 	query_end_row(r);
 }
 
-static void fill_states(struct query_rows *r, bool processes)
+static void fill_states(struct query_rows *r, const struct process_states *processes)
 {
 	const struct tsct_identity *all = query_identity(r->q);
 	const struct tsct_identity_thread *s = all->threads, *end = s + all->nr_threads, *next;
@@ -78,20 +107,27 @@ static void fill_states(struct query_rows *r, bool processes)
 		if (first || !processes)
 			from = first ? s->from : s->tick;
 		if (!processes)
-			put_state(r, s, from, last ? s->until : next->tick, false);
+			put_state(r, s, from, last ? s->until : next->tick, NULL);
 		else if (last && s->state.tid == s->state.tgid)
-			put_state(r, s, from, s->until, true);
+			put_state(r, s, from, s->until, processes);
 	}
 }
 
 static void fill_threads(struct query_rows *r)
 {
-	fill_states(r, false);
+	fill_states(r, NULL);
 }
 
 static void fill_processes(struct query_rows *r)
 {
-	fill_states(r, true);
+	struct process_states of = { .next = NULL };
+
+	query_identity(r->q);
+	r->err = group_states(r->q, &of);
+	if (!r->err)
+		fill_states(r, &of);
+	tsct_index_free(&of.first);
+	free(of.next);
 }
 
 /* ---- nodes, CPUs, clocks ----------------------------------------------- */

@@ -356,7 +356,8 @@ int report_take(struct report *r)
 		tsct_export_run(&r->x) ?:
 		report_runs_finish(r) ?:
 		report_states_put(r) ?:
-		take_gaps(r);
+		take_gaps(r) ?:
+		report_strips_put(r);
 	if (!err && (r->state_bytes.failed || r->moments.failed || r->spans.failed || r->arrows.failed))
 		err = -ENOMEM;
 	return err;

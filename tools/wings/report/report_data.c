@@ -349,40 +349,63 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 	bytes_varint(to, 0);
 }
 
-/* Joins each @by neighboring bins into one, so that the strip takes fewer bytes. */
-static void coarsen_strip(struct strip *s, __u32 by)
+/* Joins each two neighboring bins of a strip into one, which has twice the length. */
+static void fold_strip(struct strip *s)
 {
-	__u32 bin, k;
+	__u32 i, a, b;
 
-	if (s->type == STRIP_COUNTER)
-		return;
-	for (bin = 0; bin < STRIP_BINS; bin += by) {
-		for (k = 1; k < by; k++) {
-			s->count[bin] += s->count[bin + k];
-			s->busy[bin] += s->busy[bin + k];
-			s->count[bin + k] = 0;
-			s->busy[bin + k] = 0;
+	for (i = 0; i < STRIP_BINS; i++) {
+		a = 2 * i;
+		b = a + 1;
+		if (a >= STRIP_BINS) {
+			s->count[i] = 0;
+			s->busy[i] = 0;
+			continue;
 		}
-		s->busy[bin] /= by;
+		if (s->type == STRIP_COUNTER) {
+			a = s->count[a] ? a : b;
+			b = s->count[b] ? b : a;
+			s->low[i] = s->low[a] < s->low[b] ? s->low[a] : s->low[b];
+			s->high[i] = s->high[a] > s->high[b] ? s->high[a] : s->high[b];
+			s->busy[i] = s->busy[b];
+		} else {
+			s->busy[i] = (s->busy[a] + s->busy[b]) / 2;
+		}
+		s->count[i] = s->type == STRIP_COUNTER ? s->count[a] | s->count[b] :
+			s->count[a] + s->count[b];
 	}
 }
 
-/* Appends strips. @most: limit of their size, bytes */
-static void put_strips(const struct strips *strips, struct tsct_text *to, size_t most)
+/* Appends strips. Returns the bytes that they take. */
+static size_t put_strips(const struct strips *strips, struct tsct_text *to)
 {
 	const size_t begin = to->len;
-	__u32 i, by;
+	__u32 i;
 
-	for (by = 1; by < 64; by *= 4) {
-		to->len = begin;
-		for (i = 0; i < strips->nr; i++)
-			if (strips->all[i].row != TSCT_INDEX_NONE)
-				put_strip(to, &strips->all[i]);
-		if (to->len - begin <= most)
+	for (i = 0; i < strips->nr; i++)
+		if (strips->all[i].row != TSCT_INDEX_NONE)
+			put_strip(to, &strips->all[i]);
+	return to->len - begin;
+}
+
+int report_strips_put(struct report *r)
+{
+	struct tsct_text *to = &r->strip_bytes;
+	bool fits;
+	__u32 i;
+
+	for (; !to->failed; r->bin_shift++) {
+		to->len = 0;
+		fits = put_strips(&r->strips, to) <= STRIP_BYTES_MAX;
+		if ((put_strips(&r->state_strips, to) <= STATE_STRIP_BYTES_MAX && fits) ||
+		    STRIP_BINS >> r->bin_shift == 1)
 			break;
-		for (i = 0; i < strips->nr; i++)
-			coarsen_strip(&strips->all[i], 4 * by);
+		for (i = 0; i < r->strips.nr; i++)
+			fold_strip(&r->strips.all[i]);
+		for (i = 0; i < r->state_strips.nr; i++)
+			fold_strip(&r->state_strips.all[i]);
 	}
+	return to->failed ? -ENOMEM : 0;
 }
 
 /* ---- all data of the page ------------------------------------------------------ */
@@ -404,25 +427,18 @@ static json_t *show_all(const struct report *r)
 
 int report_data(struct report *r, FILE *to)
 {
-	struct tsct_text strips = { 0 };
 	json_t *all = show_all(r);
 	char *json = tsct_json_format(all, TSCT_JSON_HTML);
 
 	json_decref(all);
-	put_strips(&r->strips, &strips, STRIP_BYTES_MAX);
-	put_strips(&r->state_strips, &strips, STATE_STRIP_BYTES_MAX);
-	if (!json || strips.failed) {
-		free(json);
-		free(strips.at);
+	if (!json)
 		return -ENOMEM;
-	}
 	fprintf(to, "<script type=\"application/json\" id=\"data\">%s</script>\n", json);
 	put_bytes(to, "moments", &r->moments);
 	put_bytes(to, "spans", &r->spans);
 	put_bytes(to, "arrows", &r->arrows);
-	put_bytes(to, "strips", &strips);
+	put_bytes(to, "strips", &r->strip_bytes);
 	put_bytes(to, "states", &r->state_bytes);
 	free(json);
-	free(strips.at);
 	return 0;
 }

@@ -15,7 +15,7 @@
 struct drawn_run {
 	__u32 thread;
 	__u32 cpu;		/* index of the CPU's row */
-	bool switched;		/* flag: `begin` is the switch to the thread */
+	bool switched;		/* flag: `begin` is the sched_switch to the thread */
 	struct tsct_trace_event begin;
 	__u8 payload[EDGE_KEPT];
 };

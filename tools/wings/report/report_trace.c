@@ -195,6 +195,7 @@ static void free_report(struct report *r)
 	report_strips_free(&r->state_strips);
 	free(r->states);
 	free(r->state_bytes.at);
+	free(r->strip_bytes.at);
 	report_flame_free(r);
 	tsct_message_matcher_free(r->sends);
 	tsct_message_matcher_free(r->early);

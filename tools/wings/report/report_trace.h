@@ -198,7 +198,8 @@ struct report {
 	__u32 nr_states;
 	__u64 least_state_ns;		/* shorter ones are in the strips */
 	struct strips state_strips;
-	struct tsct_text state_bytes;
+	struct tsct_text state_bytes, strip_bytes;
+	unsigned int bin_shift;	/* a bin of the strips has 2^bin_shift of the original ones */
 	struct tsct_message_matcher *sends, *early;
 	struct gap *gaps;
 	__u32 nr_gaps;
@@ -228,7 +229,7 @@ static inline __u64 report_span_ns(const struct report *r)
 
 static inline __u64 report_bin_ns(const struct report *r)
 {
-	return report_span_ns(r) / STRIP_BINS + 1;
+	return (report_span_ns(r) / STRIP_BINS + 1) << r->bin_shift;
 }
 
 /* Returns true for a row that several threads of a node share. */
@@ -254,6 +255,9 @@ int report_take(struct report *r);
  * adds it if there is none. NULL: out of memory or, with errno ENOSPC, too many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
+/* Makes r->strip_bytes, with longer bins if these would take too much of the page. Returns 0 or
+ * -ENOMEM. */
+int report_strips_put(struct report *r);
 /* Adds the time from @from to @to, since the page's origin, to the bins of a strip. */
 void report_strip_cover(const struct report *r, struct strip *strip, __u64 from, __u64 to);
 void report_strips_free(struct strips *strips);

@@ -590,9 +590,8 @@ static void free_images(struct record_stacks *st)
 	st->symbolizer = NULL;
 }
 
-static void print_warning(void *none, const char *sentence)
+static void print_warning(void *, const char *sentence)
 {
-	(void)none;
 	ctl_error("--stack: %s", sentence);
 }
 

@@ -106,7 +106,7 @@ static char *put_unknown(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
-/* Puts the stack of a call. It is looked up again, because the table of stacks may have
+/* Appends the stack of a call. It is looked up again, because the table of stacks may have
  * been read anew since the call began. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
@@ -121,7 +121,7 @@ static __s64 pair_of(const struct tsct_syscall *call, const struct tsct_trace_ev
 }
 
 /* Makes the beginning of a call's line, and keeps it until the call ends. If the call
- * does not return, puts the line now. */
+ * does not return, appends the line now. */
 static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
@@ -182,8 +182,8 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
-/* Puts the text of an open call. @end: event of the call's end; NULL: unknown. Its
- * strings replace those that could not be read. */
+/* Appends the text of an open call. @end: event of the call's end, whose strings replace
+ * those that could not be read at the call's start; NULL: unknown */
 static int put_begin(struct dump *d, const struct open_call *o,
 		     const struct tsct_trace_event *end)
 {
@@ -207,7 +207,7 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	return err ?: tsct_event_text_put(&d->lines, o->text + from, o->len - from);
 }
 
-/* Puts the result of a call, and its duration. @since: the start of the call; NULL: it
+/* Appends the result of a call, and its duration. @since: the start of the call; NULL: it
  * was not recorded, so there is no duration */
 static int put_end(struct dump *d, const struct tsct_syscall *call,
 		   const struct tsct_trace_event *e, const struct tsct_span *since)
@@ -230,8 +230,8 @@ static int put_end(struct dump *d, const struct tsct_syscall *call,
 	return tsct_event_text_put(&d->lines, text, len);
 }
 
-/* Puts the line of a call, without a result if its end was not recorded. */
-static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+/* Appends the line of a call, without a result if its end was not recorded. */
+static int call_closed(void *arg, __u32, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
 	static const char unfinished[] = " <unfinished ...>\n";
@@ -240,14 +240,13 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	struct dump *d = arg;
 	int err = put_begin(d, o, ended ? e : NULL);
 
-	(void)thread;
 	free(o->text);
 	err = err ?: ended ? put_end(d, o->call, e, span) :
 		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
 	return err ?: put_stack(d, o);
 }
 
-/* Puts the end of a call whose start was not recorded. */
+/* Appends the end of a call whose start was not recorded. */
 static int put_resumed(struct dump *d, const struct tsct_syscall *call,
 		       const struct tsct_trace_event *e, __s64 ns)
 {

@@ -144,7 +144,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	ret->digits = -1;
 	if (o->clock == TSCT_HISTORY_TSC) {
 		errno = 0;
-		ret->lo = ret->hi = strtoull(at, &end, 0);
+		ret->lo = ret->hi = strtoull(at, &end, at[0] == '0' && (at[1] | 32) == 'x' ? 16 : 10);
 		return errno || negative || isalnum((unsigned char)*end) ? NULL : end;
 	}
 	for (; isdigit((unsigned char)*at); at++)
@@ -175,11 +175,10 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
 }
 
-static void print_boot(void *ctx, const __u8 id[16])
+static void print_boot(void *, const __u8 id[16])
 {
 	int i;
 
-	(void)ctx;
 	for (i = 0; i < 16; i++)
 		printf("%02x", id[i]);
 	putchar('\n');

@@ -236,12 +236,11 @@ static int make_line(struct live_stream *s)
 }
 
 /* Callback: sends text; if there is none, suspends until live_http_run() resumes. */
-static ssize_t read_stream(void *context, uint64_t pos, char *buffer, size_t max)
+static ssize_t read_stream(void *context, uint64_t, char *buffer, size_t max)
 {
 	struct live_stream *s = context;
 	size_t len;
 
-	(void)pos;
 	if (s->at == s->len && s->reader.ended)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (s->at == s->len && live_feed_has(s->http->feed, &s->reader) && make_line(s))
@@ -349,16 +348,14 @@ static struct MHD_Response *make_response(struct live_http *h,
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
-				  const char *path, const char *method, const char *version,
-				  const char *data, size_t *data_size, void **state)
+				  const char *path, const char *method, const char *,
+				  const char *, size_t *data_size, void **state)
 {
 	static int begun;
 	struct MHD_Response *response;
 	enum MHD_Result ret;
 	unsigned int status;
 
-	(void)version;
-	(void)data;
 	/* The first call for a request comes before its body. No valid request has a body. */
 	if (!*state) {
 		*state = &begun;
@@ -488,25 +485,20 @@ void live_http_run(struct live_http *h)
 
 #else /* built without libmicrohttpd */
 
-int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
+int live_http_open(const char *, const struct live_feed *, struct live_http **,
 		   char *text, size_t size)
 {
-	(void)listen;
-	(void)feed;
-	(void)ret;
 	snprintf(text, size, "trace-ctl was built without libmicrohttpd; install"
 		 " libmicrohttpd-dev and build it again");
 	return -ENOSYS;
 }
 
-void live_http_close(struct live_http *h)
+void live_http_close(struct live_http *)
 {
-	(void)h;
 }
 
-void live_http_run(struct live_http *h)
+void live_http_run(struct live_http *)
 {
-	(void)h;
 }
 
 #endif

@@ -247,7 +247,7 @@ function readSpans() {
 	const bytes = decodeBase64("spans"), r = new Reader(bytes), n = D.spans;
 	const s = { n, bytes, from: new Float64Array(n), to: new Float64Array(n),
 		    row: new Int32Array(n), lane: new Uint16Array(n),
-		    type: new Uint8Array(n), name: new Int32Array(n),
+		    type: new Uint8Array(n), name: new Float64Array(n),
 		    at: new Int32Array(n) };
 	let t = 0;
 

@@ -143,7 +143,7 @@ function drawLane(lane, y, h) {
 			const size = lane.to[i] - lane.from[i], id = lane.ids[i];
 
 			to = lane.to[i++];
-			if (S.rank[id] === View.idle)
+			if (S.rank[id] === View.idle && (S.type[id] & 3) === SPAN_RUN)
 				continue;
 			covered += size;
 			// Matches of a search stay visible.

@@ -63,7 +63,6 @@ function drawTickCrowd(row, first, last, y, h) {
 // Draws the sums of events: a bar for their number, a shade where spans cover time.
 function drawStrip(strip, y, h) {
 	const width = D.binWidth, last = Math.floor(View.to / width);
-	const px = width * View.scale;
 
 	for (let bin = Math.max(0, Math.floor(View.from / width)); bin <= last; bin++) {
 		const n = strip.count[bin];
@@ -71,13 +70,14 @@ function drawStrip(strip, y, h) {
 		if (!n)
 			continue;
 		const x = Math.max(View.x(bin * width), View.label);
+		const wide = Math.max(View.x((bin + 1) * width) - x, 1);
 		const tall = Math.max(1.5, h * Math.sqrt(n / strip.max));
 
 		ctx.globalAlpha = 0.75;
-		fill(Theme.css.accent, x, y + h - tall, Math.max(px, 1), tall);
+		fill(Theme.css.accent, x, y + h - tall, wide, tall);
 		if (strip.busy[bin]) {
 			ctx.globalAlpha = 0.25;
-			fill(Theme.css.accent, x, y, Math.max(px, 1), h);
+			fill(Theme.css.accent, x, y, wide, h);
 		}
 	}
 	ctx.globalAlpha = 1;

@@ -22,7 +22,7 @@ function setView(from, to) {
 	let size = Math.min(Math.max(to - from, LEAST), most);
 	const mid = (from + to) / 2;
 
-	from = mid - size / 2;
+	from = (isFinite(mid) ? mid : D.span / 2) - size / 2;
 	from = Math.min(Math.max(from, -size * 0.5), D.span - size * 0.5);
 	View.from = from;
 	View.to = from + size;

@@ -53,7 +53,7 @@ function resize() {
 	const most = matchMedia("print").matches ? 480 :	// when printed
 		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
-	View.width = Math.floor(box.width);
+	View.width = Math.max(Math.floor(box.width), 240);	// a hidden frame has no width
 	View.height = Math.floor(Math.min(View.total + MAP + RULER + 8, most));
 	View.label = View.width < 700 ? 118 : 212;
 	canvas.width = View.width * dpr;
@@ -266,7 +266,6 @@ function start() {
 	makeLegend();
 	paintLegend();
 	listen();
-	View.width = canvas.parentElement.getBoundingClientRect().width;
 	resize();
 	showLinked();
 	addEventListener("hashchange", showLinked);

@@ -2,7 +2,6 @@
 // Makes the rows: each node, with its CPUs, counters and threads.
 
 const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46, PROCESS = 22;
-const LANES_MAX = 64;
 
 // Groups the items 0 to n - 1 by key(i); each group keeps their order.
 function collect(n, key) {
@@ -134,21 +133,17 @@ function counterTitle(c) {
 
 // ---- all rows --------------------------------------------------------------
 
-function lanesOf(spans, prefix) {
+// Returns the lanes of spans, by their depth; null: a lane without spans
+function lanesOf(spans) {
 	const lanes = [];
 
-	for (let k = 0; k < LANES_MAX; k++) {
-		const ids = spans.get(prefix + k);
-
-		lanes.push(ids ? toLane(ids) : null);
-	}
-	while (lanes.length && !lanes[lanes.length - 1])
-		lanes.pop();
-	return lanes;
+	for (const i of spans || [])
+		(lanes[S.lane[i]] = lanes[S.lane[i]] || []).push(i);
+	return Array.from(lanes, ids => ids ? toLane(ids) : null);
 }
 
 function threadRow(index, spans, ticks, runs, states) {
-	const thread = D.threads[index], lanes = lanesOf(spans, `t${index}/`);
+	const thread = D.threads[index], lanes = lanesOf(spans.get("t" + index));
 	const ids = ticks.get(index), strip = stripsOf(STRIP_THREAD, index);
 	const own = runs.get(index);
 	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (states ? STATE_BAND + 2 : own ? 4 : 0);
@@ -180,7 +175,7 @@ function unknownOf({ from, to }) {
 function cpuRow(index, spans) {
 	const { node, cpu } = D.cpus[index];
 	const gaps = D.gaps.filter(gap => gap[0] === index);
-	const lanes = lanesOf(spans, `c${index}/`), strip = stripsOf(STRIP_CPU, index);
+	const lanes = lanesOf(spans.get("c" + index)), strip = stripsOf(STRIP_CPU, index);
 
 	if (!lanes.length && !strip && !gaps.length)
 		return null;
@@ -238,8 +233,7 @@ function byThread(a, b) {
 }
 
 function makeRows() {
-	const spans = collect(S.n, i => ((S.type[i] & 3) === SPAN_RUN ? "c" : "t") +
-			      `${S.row[i]}/${S.lane[i]}`);
+	const spans = collect(S.n, i => ((S.type[i] & 3) === SPAN_RUN ? "c" : "t") + S.row[i]);
 	const ticks = collect(M.n, i => hasOwnRow(i) ? -1 : M.row[i]);
 	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
 	const nodes = D.nodes.map((_, i) => makeNode(i));
