@@ -400,7 +400,7 @@ void tsct_reserved_init(void)
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
 		return;
 	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
-		pr_warn("reserved memory: not used, because it does not consist of whole pages\n");
+		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
 		return;
 	}
 	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);

@@ -324,8 +324,8 @@ static void poll_members(struct peers *p)
 /* ---- reports of members, answers of the parent --------------------------- */
 
 /* Notes whether a caller waits on or below a member. If no member reports a caller any more,
- * ends a state in which this node counts as arrived for processes that ended, and advances
- * the next poll of the parent, which reports the change. */
+ * ends the state in which this node counts as arrived in place of ended processes, and
+ * advances the next poll of the parent, which reports the change. */
 static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 {
 	struct barrier *b = p->barrier;
@@ -410,7 +410,7 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 
 /* ---- names of missing nodes ---------------------------------------------- */
 
-/* Writes the text about missing participants of this node, which begins with a colon, as
+/* Writes the text about missing participants of this node. It begins with a colon, as
  * tsct_schedule_set_blockers() expects; "": no participant is missing */
 static void describe_processes(const struct peers *p, char *text, size_t size)
 {

@@ -71,7 +71,7 @@ static bool is_history(const char *name)
 	return digits && digits < 10 && !name[33 + digits];
 }
 
-/* Returns the number of a file, of whose name is_history() is true. */
+/* Returns the number of a file whose name is_history() accepts. */
 static unsigned int number_of(const char *name)
 {
 	return (unsigned int)strtoul(name + 33, NULL, 10);

@@ -119,7 +119,7 @@ void tsct_channel_free(struct tsct_channel *channel);
  * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
  * text. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
-/* Makes the recorder count the events of a handle, which got -EMFILE, as refused. Does nothing if
+/* Makes the recorder count as refused the events of a handle that got -EMFILE. Does nothing if
  * that fails. */
 void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening);
 

@@ -669,9 +669,9 @@ static const struct tsct_event_def *known_def(const struct tsct_reader *reader, 
 }
 
 /*
- * Copies the next @len bytes of definitions from @from, and parses the copy. Returns how many
- * bytes the whole definitions have at its begin; 0: none, which sets reader->defs_broken, or
- * out of memory.
+ * Copies the next @len bytes of definitions from @from, and parses the copy. Returns the size
+ * of the whole definitions at its begin, bytes; 0: none (sets reader->defs_broken), or out of
+ * memory.
  */
 static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len)
 {

@@ -21,6 +21,12 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
+/* Most ends are those of the last event read. */
+static __s64 time_of(const struct tsct_export *x, __u64 tick)
+{
+	return tick == x->now_tick ? x->now_ns : tsct_clock_params_ns(&x->rec->real, tick);
+}
+
 /* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
  * @until: tick of the end */
 static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
@@ -53,8 +59,8 @@ static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
 		span.call = NULL;
 		span.is_call = false;
 	}
-	span.begin_ns = tsct_clock_params_ns(&x->rec->real, span.begin);
-	span.end_ns = tsct_clock_params_ns(&x->rec->real, span.end);
+	span.end_ns = time_of(x, span.end);
+	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
 	return x->closed(x, &span);
 }
 
@@ -82,6 +88,7 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 	slice->def = ev->def;
 	slice->thread = ev->thread;
 	slice->begin = *ev->e;
+	slice->begin_ns = ev->ns;
 	if (x->closed)
 		slice->depth = next_depth(x, ev->thread->index, is_call);
 	if (ev->e->len > sizeof(slice->kept)) {

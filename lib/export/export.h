@@ -105,6 +105,7 @@ struct tsct_export_def {
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
 	__u32 shared;
+	__u64 *names;	/* hashes of the fields' names, if `shared` is not 0 */
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
@@ -121,6 +122,7 @@ struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
 	__u32 depth;		/* number of the thread's spans around it */
+	__s64 begin_ns;		/* time of the BEGIN event */
 	bool ambiguous;		/* its end event may be that of another slice */
 	bool end_hidden;	/* the filter leaves out its end event */
 	struct tsct_thread *thread;
@@ -140,7 +142,7 @@ struct tsct_closed_span {
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
-	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
+	bool alone;		/* the span has one event, drawn as an event: in_span is false */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
 	__u32 node;		/* node of the begin event, else of the end event */
@@ -219,6 +221,7 @@ struct tsct_export {
 	bool several_nodes;
 	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
 	struct tsct_selection selection;
+	bool all;		/* the filter selects all events */
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
@@ -346,11 +349,23 @@ __s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_stat
 struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 					     const struct tsct_thread *thread);
 
+struct tsct_thread *tsct_export_thread_find_(const struct tsct_export *x,
+					     struct tsct_threads *threads,
+					     const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
  * its name and process if they are known then. Returns NULL if out of memory. */
-struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
-				       struct tsct_threads *threads,
-				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+						     struct tsct_threads *threads,
+						     const struct tsct_trace_event *e,
+						     __u32 tid, __u32 cpu)
+{
+	struct tsct_thread *t = threads->recent[tid % 64];
+
+	/* Most events follow others of their thread in the same state. */
+	return t && tid && t->tid == tid && t->node == e->node && t->from <= e->tick &&
+		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
+}
 
 /*
  * tsct_export_process - find the process of a thread at the time of the present event.

@@ -189,6 +189,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
+		k->hides |= k->hidden[i];
 		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] &
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
@@ -283,7 +284,7 @@ static bool is_lossy(const struct tsct_known *k, const struct tsct_trace_event *
 	return tsct_known_lossy(k, e, e->tick);
 }
 
-bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+bool tsct_known_end_(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
 	const __u8 hidden = k->hidden[e->node];
@@ -352,7 +353,7 @@ static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event 
 		tsct_kernel_event(k->rec, e->stream, e->def) >= TSCT_KERNEL_WAKING;
 }
 
-void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
+void tsct_known_run_(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
 		    struct tsct_known_change *ret)
 {
 	struct tsct_known_run *run = &k->runs[e->location];
@@ -364,7 +365,8 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	*ret = (struct tsct_known_change) { .began = false };
 	run->has_switches |= is_switch;
 	k->had_switches[node] |= is_switch;
-	k->had_wakings[node] |= k->rec->merged && !strcmp(e->def->name, "sched_waking");
+	k->had_wakings[node] |= k->rec->merged && k->wakings[e->stream] &&
+		!strcmp(e->def->name, "sched_waking");
 	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
 			  !tsct_value_find_integer(e, "next_tid", &next) ||
 			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))

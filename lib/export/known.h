@@ -47,6 +47,7 @@ struct tsct_known {
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
 
 	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
+	__u8 hides;			/* those of any node */
 	/* times at which threads got another name than the one that --comm selects: from then on
 	 * their events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
@@ -97,6 +98,15 @@ bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_tim
  * other one's next moment is earlier. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
 
+/* Returns the last tick for which both return NULL. */
+static inline __u64 tsct_known_next(const struct tsct_known *k)
+{
+	const __u64 loss = k->begun < k->nr_losses ? k->losses[k->begun].from : UINT64_MAX;
+	const __u64 renamed = k->passed < k->nr_renamed ? k->renamed[k->passed].tick : UINT64_MAX;
+
+	return loss < renamed ? loss : renamed;
+}
+
 /* Returns the node of a location, of which there may be several recordings. */
 static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
 {
@@ -110,13 +120,27 @@ static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
 }
 
+bool tsct_known_end_(const struct tsct_known *known, const struct tsct_trace_event *e);
+
 /* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
  * tsct_known_pass() and tsct_known_run() report what hides it. */
-bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
+static inline bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return (!k->hides && !k->begun) || tsct_known_end_(k, e);
+}
+
+void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
+		     struct tsct_known_change *ret);
 
 /* Updates who runs on the CPU of event @e. @is_switch: the event is sched_switch */
-void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
-		    struct tsct_known_change *ret);
+static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
+				  bool is_switch, struct tsct_known_change *ret)
+{
+	if (is_switch || k->runs[e->location].on || k->switches[e->stream] || k->wakings[e->stream])
+		tsct_known_run_(k, e, is_switch, ret);
+	else
+		*ret = (struct tsct_known_change) { .began = false };
+}
 
 /*
  * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e

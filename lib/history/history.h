@@ -223,6 +223,7 @@ int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock c
 /*
  * tsct_history_bends - the values of @clock, sorted, between which conversions are straight
  * @clock: not CLUSTER_TIME
+ * @lo: not negative
  * @ret: an array of lib/base/array.h, for the caller to free
  *
  * Examines the values from @lo to @hi. Returns 0 or -ENOMEM.

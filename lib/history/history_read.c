@@ -432,7 +432,7 @@ static __s64 end_ns(const struct entry *e)
 	return tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Returns true if the values of @next follow those of @e, but for their errors. */
+/* Returns true if the values of @next follow those of @e, apart from their errors. */
 static bool continues(const struct entry *e, const struct entry *next)
 {
 	return e->epoch == next->epoch && e->master == next->master &&
@@ -821,13 +821,6 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 	return true;
 }
 
-static int compare_bends(const void *a, const void *b)
-{
-	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,
 		       __s64 **ret, __u32 *ret_nr)
 {
@@ -858,7 +851,7 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 		}
 	}
 	if (*ret_nr)
-		qsort(*ret, *ret_nr, sizeof(**ret), compare_bends);
+		tsct_array_sort(*ret, *ret_nr, sizeof(**ret));
 	return err;
 }
 
@@ -867,34 +860,28 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 static int read_file(int dir, const char *name, uid_t owner, char **ret_bytes, size_t *ret_len)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat st;
-	size_t got = 0;
-	ssize_t len = 1;
 	int err = 0;
 
 	*ret_bytes = NULL;
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
+	if (!file || fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 ||
 		 (st.st_uid && st.st_uid != geteuid() && st.st_uid != owner))
 		err = -EACCES;
 	else if ((__u64)st.st_size > BYTES_MAX)
 		err = -EFBIG;
-	else
-		*ret_bytes = malloc((size_t)st.st_size + 1);
-	if (!err && !*ret_bytes)
+	else if (!(*ret_bytes = malloc((size_t)st.st_size + 1)))
 		err = -ENOMEM;
-	while (!err && len > 0 && got < (size_t)st.st_size) {
-		len = read(fd, *ret_bytes + got, (size_t)st.st_size - got);
-		if (len < 0)
-			err = -errno;
-		else
-			got += (size_t)len;
-	}
-	close(fd);
-	*ret_len = got;
+	else
+		*ret_len = fread(*ret_bytes, 1, (size_t)st.st_size, file);
+	if (!err && ferror(file))
+		err = -EIO;
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 	return err;
 }
 
