@@ -97,7 +97,7 @@ find_btf_tools() {
 	return 0
 }
 
-# Sets btf to `kbuild`, `script` or `none`, by which the module gets its BTF, and why to
+# Sets btf to `kbuild`, `script` or `none`, the source of the module's BTF, and why to
 # the reason for `none`. Kbuild does not use a base or a tool that the user names.
 choose_btf() {
 	btf=none why=''

@@ -301,7 +301,7 @@ warn:
 			    channel->id, cpu, err);
 }
 
-/* Publishes while no CPU comes up. One that came up since channel_add_rings() gets its ring. */
+/* Publishes while no CPU comes up. CPUs that came up since channel_add_rings() get rings. */
 static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
 {
 	unsigned int cpu;
@@ -408,8 +408,8 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/*
-	 * Never in the namespaces below: whoever lives there could choose the name of a channel
-	 * of the host's, whose programs would then write into memory that is not the host's.
+	 * Does not search namespaces below: a user there could give a channel the name that the
+	 * host's programs open, and they would then write into memory that is not the host's.
 	 */
 	*ret = channel_find_by_name(uid, ns, arg->name);
 	while (!*ret && ns->parent && capable(CAP_SYS_ADMIN)) {
@@ -542,12 +542,12 @@ int tsct_channel_remove(u32 id)
 	return err;
 }
 
-/* Pages that channel_oom_work has freed, and no call of the OOM killer has reported */
+/* Pages that channel_oom_work has freed and that were not reported to the OOM killer yet */
 static atomic_long_t channel_oom_pages;
 
 /*
- * Frees the largest channel that no process holds, since the death of none would free it. Not
- * one of CAP_SYS_RESOURCE: other users could remove root's flight recordings by taking all memory.
+ * Frees the largest channel that no process holds: the OOM killer could not free it. Not one of
+ * CAP_SYS_RESOURCE: other users could remove root's flight recordings by taking all memory.
  */
 static void channel_oom_fn(struct work_struct *work)
 {
@@ -578,8 +578,8 @@ static DECLARE_WORK(channel_oom_work, channel_oom_fn);
 
 /*
  * Called before the OOM killer chooses a process, by tasks that may hold any lock of a file
- * system: so a work item frees, and the wait for it is limited. Not if memory is short for a
- * memory policy or a cpuset only, which a user may choose.
+ * system: so a work item frees, and the wait for it is limited. Does nothing if memory is
+ * short only in a memory policy or a cpuset, which a user may choose.
  */
 static int channel_free_on_oom(struct notifier_block *block, unsigned long unused, void *freed)
 {

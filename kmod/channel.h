@@ -81,8 +81,8 @@ struct tsct_kchannel {
 	struct delayed_work watch;
 	struct irq_work notify;		/* queues `watch`, from any context */
 	bool lost_news;			/* true: `watch` has to send news of lost events */
-	unsigned long lost_at;		/* jiffies of the last loss that was news */
-	/* true: slow paths of emits queue `notify` from their rings' notify_at on */
+	unsigned long lost_at;		/* jiffies of the last loss of which news were sent */
+	/* true: slow paths of emits queue `notify` once a ring's head has reached its notify_at */
 	bool notify_armed;
 	unsigned long armed_at;		/* grace period that channel_arm() began */
 	unsigned long watch_at;		/* jiffies when tsct_channel_watch_fn() last ran */

@@ -45,7 +45,7 @@ static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CP
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
-static bool cpucheck_contradicted;	/* a skew contradicts the one of the check before */
+static bool cpucheck_contradicted;	/* a skew contradicts that of the previous check */
 
 /*
  * Result of the last complete check: its readers do not wait for a check that is under
@@ -223,7 +223,7 @@ static u32 cpucheck_reference(bool choose)
 
 /*
  * Checks CPUs that came up; with @all, or if the reference CPU cannot be measured any more,
- * all CPUs. A CPU that goes down keeps its skew: its cycles of before are still converted.
+ * all CPUs. A CPU that goes down keeps its skew: its earlier cycles are still converted.
  * CPUs may come up between two measurements: for them, the hotplug callback schedules
  * another check. Returns 0 or -EINTR.
  */

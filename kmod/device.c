@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll, mmap. Of the module's files, this one handles pointers
- * from user space, and reserved.c those of its requests: arguments are copied in and their
- * reserved fields checked here; results are copied out with no lock of other files held.
+ * /dev/tsctrace: open, ioctl, poll, mmap. Only this file, and reserved.c for its requests,
+ * handle pointers from user space: arguments are copied in and their reserved fields
+ * checked here; results are copied out with no lock of other files held.
  *
  * The node is 0660 root:root; the administrator grants access by a udev rule
  * that sets its group.
@@ -141,7 +141,7 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Binds the file to @channel and takes over the caller's reference, also on failure.
+ * Binds the file to @channel and takes over the caller's reference, even on failure.
  * Copies the id to *uid first: if that faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,
@@ -175,7 +175,7 @@ static long ioctl_create(struct file *file, const struct tsct_channel_create *ar
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg->roles, uid);
-		/* With TSCT_CHANNEL_KEEP, the channel would stay although this fails. */
+		/* With TSCT_CHANNEL_KEEP, the channel would stay although the request fails. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -220,7 +220,7 @@ static long ioctl_event_switch(struct file *file, struct tsct_event_switch *arg)
 
 	if (!channel)
 		return -ENOTCONN;
-	/* Not for readers: a switch patches the kernel's code, which interrupts every CPU. */
+	/* Needs a file opened for writing: a switch patches code, which interrupts every CPU. */
 	if (arg->state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return tsct_kevent_switch(channel, arg);
@@ -292,8 +292,8 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 /* ---- requests ---------------------------------------------------------- */
 
 /*
- * Serves a request whose argument is in *arg, with a copy of what the caller passed; what is
- * returned there is copied to the caller. @uarg: address of the caller's argument
+ * Serves a request. *arg: copy of the caller's argument; the results in it are copied back
+ * to the caller. @uarg: address of the caller's argument
  */
 static long device_serve(struct file *file, u32 request, union device_arg *arg,
 			 void __user *uarg)
@@ -389,8 +389,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	err = device_serve(file, known, &copy, uarg);
 	/*
-	 * A snapshot with EOPNOTSUPP has a part of the result. Creation and attachment have
-	 * stored their result, the id, before the file was bound.
+	 * A snapshot that fails with EOPNOTSUPP has a part of the result. Creation and
+	 * attachment have stored their result, the id, before the file was bound.
 	 */
 	if (_IOC_DIR(known) & _IOC_READ && (!err || known == TSCT_IOC_CLOCK_SNAPSHOT) &&
 	    known != TSCT_IOC_CHANNEL_CREATE && known != TSCT_IOC_CHANNEL_ATTACH)
@@ -463,7 +463,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* True if the caller waits. poll_does_not_wait() tests that, but is gone in 7.2. */
+	/* Is the caller about to wait? poll_does_not_wait() tests that, but is gone in 7.2. */
 	bool waits = table && table->_qproc, ready;
 
 	if (!channel || !device_has_watcher(f, channel))

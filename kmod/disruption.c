@@ -125,8 +125,8 @@ static int disruption_power_event(struct notifier_block *nb, unsigned long event
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
 		/*
-		 * Where PENDING is set, the sum carries: PENDING is 0, and one more counts. It is
-		 * not set if the module was loaded meanwhile.
+		 * If PENDING is set, adding PENDING clears it and carries 1 into the count. It is
+		 * not set if the module was loaded after the suspend began.
 		 */
 		disruption_add(1, atomic_read(disruption_half(1)) & PENDING ? PENDING : COUNTER,
 			       TSCT_CAUSE_SUSPEND);
@@ -248,7 +248,7 @@ static ssize_t disruption_read_count(struct file *file, char __user *to, size_t 
 	return sizeof(now);
 }
 
-/* Reports a change until it is read: epoll calls at times whose results nobody sees. */
+/* Reports a change until it is read: no caller sees the results of some calls by epoll. */
 static __poll_t disruption_poll(struct file *file, poll_table *table)
 {
 	poll_wait(file, &disruption_wait, table);
@@ -291,7 +291,7 @@ void tsct_disruption_device_init(void)
 
 	disruption_registered = !err;
 	if (err)
-		pr_err(TSCT_DISRUPTIONS_PATH ": cannot be made (error %d): programs do not use tsctraced's clock; unload the module\n",
+		pr_err(TSCT_DISRUPTIONS_PATH ": cannot be created (error %d): programs do not use tsctraced's clock; unload the module\n",
 		       err);
 }
 

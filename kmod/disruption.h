@@ -6,7 +6,7 @@
 #include <tsctrace/abi.h>
 
 /*
- * disruption.c: counts what ends the validity of clock params. tsct_disruption_init() makes
+ * disruption.c: counts events that invalidate clock params. tsct_disruption_init() makes
  * the page; start() follows the kernel's events, device_init() lets programs map the page.
  */
 int tsct_disruption_init(void);

@@ -105,7 +105,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 
 	if (channel->reserved)
 		addr = tsct_reserved_head(channel);
-	/* Otherwise the first rings would take the memory that the last ones lack. */
+	/* Fails here: otherwise the first rings would use up memory before the last ones fail. */
 	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
 		addr = ERR_PTR(-ENOMEM);
 	else

@@ -97,7 +97,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 		clock->checksum = tsct_reserved_clock_sum(clock, nr_cpu_ids);
 		to = reserved_memory + header->clock_offset +
 			clock->seq % TSCT_RESERVED_CLOCKS * header->clock_stride;
-		/* release: the copy before is complete. Hardly any content has the checksum 0. */
+		/* release: the previous copy is complete. Hardly any content has the checksum 0. */
 		smp_store_release(&to->checksum, 0);
 		/* The old copy is invalid before any of it changes. */
 		smp_mb();
@@ -111,7 +111,7 @@ static int reserved_store(struct tsct_reserved_clock *clock)
 	return err;
 }
 
-/* Copies through a buffer: page faults, which may take long, come without the lock. */
+/* Copies through a buffer: page faults, which may take long, happen without the lock. */
 long tsct_reserved_store(const struct tsct_clock_store *arg)
 {
 	struct tsct_reserved_clock *clock;
@@ -400,7 +400,7 @@ void tsct_reserved_init(void)
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
 		return;
 	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
-		pr_warn("reserved memory: not used, because it does not consist of whole pages\n");
+		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
 		return;
 	}
 	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);

@@ -25,7 +25,7 @@
 /*
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
- * Losses of the next second are no further news. Not inline: the fast path would use the stack.
+ * Losses of the next second are not reported. Not inline: the fast path would use the stack.
  */
 static noinline notrace void channel_count_lost(struct tsct_kchannel *channel, u64 *lost)
 {
@@ -87,7 +87,7 @@ static notrace void ring_begin_block(struct tsct_ring *ring,
 
 /*
  * Returns the cycles of the next record. Sources other than the TSC may go back a little when
- * an NMI reads them in the middle of their update: then, those of the last record.
+ * an NMI reads them in the middle of their update: then returns those of the last record.
  */
 static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
@@ -101,7 +101,7 @@ static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 }
 
 /*
- * Writes a record of at most @max bytes of payload behind @head, and publishes it. Begins a
+ * Writes a record of at most @max bytes of payload at @head, and publishes it. Begins a
  * new block if necessary, and counts the event as lost if it is too big or the ring is full.
  * The record lies inside the ring's data for any head. @cycles: not before the last record's.
  * Returns 0 and the new head, -ENOSPC or -EMSGSIZE.
@@ -120,7 +120,7 @@ static __always_inline int ring_put_record(struct tsct_ring *ring, u64 head, u32
 		return -EMSGSIZE;
 	}
 	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
-	/* acquire: pairs with the release of tail, behind the reader's last loads */
+	/* acquire: pairs with the release of tail, after the reader's last loads */
 	tail = smp_load_acquire(&ring->consumer->tail);
 	if (!tsct_ring_fits(&ring->geo, slot.head, tail)) {
 		ring_count_lost(ring, TSCT_LOST_FULL);
@@ -153,7 +153,7 @@ static __always_inline u32 ring_kernel_payload_max(const struct tsct_ring *ring)
 
 /*
  * Returns the number of bytes that the next records may take without further checks:
- * the rest of the block, less 8 bytes, or the ring's free bytes if these are fewer
+ * the rest of the block minus 8 bytes, or the ring's free bytes if these are fewer
  * (discard policy). The reader may free bytes meanwhile, so the number is never too
  * large. Returns 0 for sources other than the TSC, which need ring_next_cycles().
  */
@@ -183,7 +183,7 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, u32 busy)
 }
 
 /*
- * Writes a record behind the ring's head, and prepares the fast path for those that follow.
+ * Writes a record at the ring's head, and prepares the fast path for those that follow.
  * Returns 0, -ENOSPC or -EMSGSIZE; *ret_notify is true if `notify` must be queued.
  */
 static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 tid, u32 id,
@@ -383,7 +383,7 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		return ring_emit_any(ring, id, payload, len);
 	memcpy(&value, payload, sizeof(value));
 	ring_set_busy(ring, TSCT_RING_BUSY);
-	/* Not &value: a local variable with an address costs a stack protector. */
+	/* Does not pass &value: a local variable with an address costs a stack protector. */
 	if (unlikely(!ring_begin_small(ring, id, sizeof(value), &record)))
 		return ring_emit_slow(ring, id, payload, sizeof(value));
 	memcpy(record->payload, &value, sizeof(value));

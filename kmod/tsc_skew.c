@@ -38,7 +38,7 @@
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
 #define NARROW_MS	15
-#define BURST_TURNS	20000	/* so many loads of a word take longer than BURST_US */
+#define BURST_TURNS	20000	/* number of loads of a word that takes longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
 
@@ -46,7 +46,7 @@ static struct skew_session {
 	struct tsct_skew_interval *skew;
 	u32 cpu;			/* the measured CPU */
 	u64 burst_cycles;		/* time limit of a burst, cycles */
-	u32 turns_max;			/* limit of loads of a word in one wait */
+	u32 turns_max;			/* maximum number of loads of a word in one wait */
 	bool jumped;
 
 	/* Written by the reference CPU: number of the round; STOP: end of the burst */

@@ -129,13 +129,13 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
  * Nothing polls the rings while a reader waits. Each of n rings may take an nth of the bytes that
  * are missing: as long as none has taken that, all together have not reached the watermark.
  * Beyond its share, a ring's next emit takes the slow path, which queues `notify`, which queues
- * the work item below: that wakes the reader, or divides the bytes that are missing then. An
- * unbound work item, as the emit's CPU may be isolated.
+ * the work item below: that wakes the reader, or divides the bytes that are missing then.
+ * The work item is unbound, as the emit's CPU may be isolated.
  *
  * A writer may overwrite the 0 in `left` by which channel_arm() sends it to the slow path. So the
- * work item runs again until a grace period has passed since, after which no emit that had read
- * the former `left` goes on, and each `left` is within its ring's share. Then only slow paths
- * enlarge it, within that share, and the work item rests until `notify`.
+ * work item runs again until a grace period has passed since then, so that every emit that had
+ * read the former `left` has ended, and each `left` is within its ring's share. Then only slow
+ * paths enlarge it, within that share, and the work item rests until `notify`.
  */
 
 /* Divides the bytes that are missing until the first watcher is ready. */
@@ -153,8 +153,8 @@ static void channel_arm(struct tsct_kchannel *channel)
 		nr++;
 	}
 	/*
-	 * Shares begin at these heads, so what is written from here on counts twice if at all:
-	 * as part of a share, and as bytes that are not missing.
+	 * Shares begin at these heads, which are read before the sum: bytes written in between
+	 * count both as part of a share and as bytes that are not missing.
 	 */
 	smp_rmb();
 	sum = channel_head_sum(channel);
@@ -239,7 +239,7 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		channel->watch_sum = sum;
 	else
 		rest = channel_is_armed(channel);
-	/* A task that this does not see yet arms by itself: tsct_channel_watch(). */
+	/* A task that is not seen here yet arms by itself in tsct_channel_watch(). */
 	if (!ready && !rest && waitqueue_active(&channel->wait))
 		channel_arm(channel);
 	mutex_unlock(&channel->watch_lock);

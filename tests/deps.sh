@@ -42,8 +42,6 @@ libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libsqlite3-dev       | sqlite3.pc          | SQL over recordings
 libbabeltrace2-dev   | babeltrace2.pc      | CTF traces of other tracers
-libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
-protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests

@@ -41,7 +41,7 @@ __u32 disruption_compare(const struct disruption *before,
 	    (*before->clocksource && *now->clocksource &&
 	     strcmp(before->clocksource, now->clocksource)))
 		return TSCT_CAUSE_CLOCKSOURCE;
-	/* The module has counted a disruption of the counter. If only a step was after it, the
+	/* The module has counted a disruption of the counter. If a step followed it, its own
 	 * cause is not known any more. A module that was loaded again has another count. */
 	if (before->count && now->count && before->count >> 32 != now->count >> 32)
 		return now->cause == TSCT_CAUSE_NONE || now->cause == TSCT_CAUSE_STEP ?
@@ -231,8 +231,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
-		/* The virtual machine was migrated or restored since the last read: maxerror
-		 * of adjtimex(2) is from before, and no bound of CLOCK_REALTIME's error. */
+		/* The virtual machine was migrated or restored since the last read: maxerror of
+		 * adjtimex(2) is from before that, so it does not bound CLOCK_REALTIME's error. */
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;

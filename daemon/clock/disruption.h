@@ -25,7 +25,7 @@ struct disruption {
 	bool tsc_unavailable;	/* the kernel does not offer the TSC as clocksource */
 	char cpus_online[64];	/* first 63 characters of the list of CPUs online */
 	__u64 cpus_hash;	/* hash of the whole list of CPUs online; 0: unknown. A change
-				 * is no disruption, but lets the CPUs be surveyed */
+				 * is not a disruption, but causes a survey of the CPUs */
 	bool has_vmclock;	/* true: vm_marker and vm_generation are valid */
 	__u64 vm_marker;	/* hypervisor's count of disruptions */
 	__u64 vm_generation;	/* hypervisor's count of restored snapshots */

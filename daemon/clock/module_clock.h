@@ -29,7 +29,7 @@ struct module_clock {
 void module_clock_store(struct module_clock *m, const struct tsct_clock_page *page);
 
 /* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno; -ENOENT: no module, or
- * one of an earlier release, which is not used any more: logged. */
+ * one of an earlier release, which is logged and then not used. */
 int module_clock_snapshot(struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 

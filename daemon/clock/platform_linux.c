@@ -21,7 +21,7 @@
 #include "lib/base/cpus.h"
 #include "platform_linux.h"
 
-/* Time after ClockBound's file was not found until it is looked for again, ns */
+/* Time between two tries to find ClockBound's file while it is missing, ns */
 #define CLOCKBOUND_WAIT_NS	10000000000LL
 
 /* Largest skew between two CPUs that are not reported as skewed, ns */

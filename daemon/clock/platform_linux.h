@@ -118,7 +118,7 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 /* Removes the drift file, because the counter's rate has changed. */
 void drift_file_forget(struct drift_file *file);
 
-/* Wing daemon/history: keeps the clock's past in @state_dir, for @days; 0: does not */
+/* daemon/history: keeps the clock's history in @state_dir for @days days; 0: keeps none */
 TSCT_WING void history_tick(const char *state_dir, const struct timekeeper *timekeeper,
 			    const struct tsct_clock_page *page, unsigned int days);
 

@@ -437,8 +437,8 @@ static int publish_ahead(struct timekeeper *k, bool cluster_only,
 		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
 		compose(k, cluster_only, timekeeper_cycles(k) +
 			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
-		/* While suspend is under way, the module's count has PENDING: it never has
-		 * this one. */
+		/* While suspend is under way, the module's count has PENDING, so it never
+		 * equals this one. */
 		ret_state->disruptions = k->count & ~TSCT_DISRUPTIONS_PENDING;
 		err = k->ops->publish(k->ops->ctx, ret_state);
 		took_ns = timekeeper_raw_ns(k) - start_ns;

@@ -155,7 +155,7 @@ void timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
  * timekeeper_survey_done - deliver the result of ops->survey_cpus()
  * @result: result of the CPU survey; NULL: the survey failed
  *
- * To be called once after each survey_cpus() that returned -EINPROGRESS.
+ * Call it once after each survey_cpus() that returned -EINPROGRESS.
  */
 void timekeeper_survey_done(struct timekeeper *k,
 			    const struct cpu_survey_result *result);

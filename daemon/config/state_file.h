@@ -22,8 +22,8 @@ int state_file_replace(const char *path, const char *text, size_t len, bool sync
  * possible */
 __u64 node_id(const char *state_dir);
 
-/* Returns the host's id: never 0, and the same for all daemons on this boot of the
- * kernel, which share a counter */
+/* Returns the host's id: never 0, and equal for all daemons on this boot of the
+ * kernel, as they share a counter */
 __u64 node_host_id(void);
 
 #endif /* TSCTRACED_STATE_FILE_H */

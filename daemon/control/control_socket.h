@@ -43,7 +43,7 @@ int control_fd(const struct control *control);
 /* Serves connections of the control socket: a bounded amount of work per call. */
 void control_dispatch(struct control *control);
 
-/* Closes connections that take too long. To be called about once a second. */
+/* Closes connections that take too long. Call it about once a second. */
 void control_tick(struct control *control);
 
 /* ---- metrics.c: metrics of the daemon as text for Prometheus ------------- */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps the node's clock lines in files of the state directory, history/BOOT.NUMBER, for
- * trace-ctl time. A file begins at the start of the daemon, or when the one before has
+ * trace-ctl time. A file begins at the start of the daemon, or when the previous one has
  * FILE_BYTES. Numbers count the files of all boots: the oldest ones are removed when files are too
- * large together. Ages are not looked at: the clock may be set to a wrong time.
+ * large together. Their ages do not count: the clock may be set to a wrong time.
  *
  * Each record is written with one write(), so a killed daemon leaves whole records, except on
  * a full disk: then what was written of the record is cut off again. Nothing is synced to the
@@ -29,8 +29,8 @@
 #define FILE_BYTES	1000000
 #define NUMBER_MAX	999999
 #define RESUME_TRIES	16
-#define PAUSE_TICKS	63U	/* most ticks between two tries to begin a file */
-/* Two crystals that no measurement compares at this moment, see TSCT_RATE_WANDER_PPB */
+#define PAUSE_TICKS	63U	/* maximum number of ticks between two tries to begin a file */
+/* Error of a rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */
 #define WANDER_PPT	(1000ULL * TSCT_RATE_WANDER_PPB)
 
 struct history {
@@ -45,7 +45,7 @@ struct history {
 	struct tsct_clock_copy copy;	/* the published clock at the last tick */
 	bool was_reset;			/* the counter is another one than in earlier files */
 	int err;			/* of the last write or open; logged when it changes */
-	unsigned int pause, pauses;	/* ticks until the next try to begin a file, and then again */
+	unsigned int pause, pauses;	/* ticks left to the next try to begin a file, and in all */
 };
 
 /* ---- files ---------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static bool is_history(const char *name)
 	return digits && digits < 10 && !name[33 + digits];
 }
 
-/* Returns the number of a file, of whose name is_history() is true. */
+/* Returns the number of a file whose name is_history() accepts. */
 static unsigned int number_of(const char *name)
 {
 	return (unsigned int)strtoul(name + 33, NULL, 10);
@@ -145,7 +145,7 @@ static int write_record(struct history *h, const struct tsct_history_record *rec
 }
 
 /*
- * Lets the writer go on where file @nr of this boot, of a daemon before, ends: the clock's
+ * Makes the writer continue where file @nr of this boot, by an earlier daemon, ends: the clock's
  * segments from before that are recorded already. Returns false if the file has no line.
  */
 static bool resume(struct history *h, unsigned int nr)
@@ -264,7 +264,7 @@ static struct tsct_history_pairing measure(const struct timekeeper *k)
 		pairing.rate_mult = state->rate_mult;
 		pairing.rate_error_ppt = state->rate_error_ppt + (k->est.locked ? 0 : WANDER_PPT);
 	}
-	/* Up to the next tick, 1.25 s later, and from the one before */
+	/* Holds from the previous tick to the next one: ticks are at most 1.25 s apart. */
 	if (state->utc_source && state->utc_error_ns < ~0ULL / 2)
 		pairing.utc_error_ns = state->utc_error_ns + 3ULL * state->utc_growth_ppb;
 	return pairing;

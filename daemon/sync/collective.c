@@ -324,8 +324,8 @@ static void poll_members(struct peers *p)
 /* ---- reports of members, answers of the parent --------------------------- */
 
 /* Notes whether a caller waits on or below a member. If no member reports a caller any more,
- * ends a state in which this node counts as arrived for processes that ended, and advances
- * the next poll of the parent, which reports the change. */
+ * ends the state in which this node counts as arrived in place of ended processes, and
+ * advances the next poll of the parent, which reports the change. */
 static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 {
 	struct barrier *b = p->barrier;
@@ -339,8 +339,8 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	poll_parent(p);
 }
 
-/* Handles a member's report about callers, in its request. @gathers: the request says that
- * the member arrived, or names nodes and processes that keep it from arriving */
+/* Handles the report about callers in a member's request. @gathers: by the request, the
+ * member has arrived, or nodes and processes that it names keep it from arriving */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    bool gathers)
 {
@@ -386,8 +386,8 @@ void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 		reply->flags |= TSCT_EXT_GATHERING;
 }
 
-/* Processes an answer of source @s: the number of the barrier, and the flag that says
- * that the barrier was released. */
+/* Processes an answer of source @s: the number of the barrier, and the flag whether
+ * it was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
@@ -408,7 +408,7 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 
 /* ---- names of missing nodes ---------------------------------------------- */
 
-/* Writes the text about missing participants of this node, which begins with a colon, as
+/* Writes the text about missing participants of this node. It begins with a colon, as
  * tsct_schedule_set_blockers() expects; "": no participant is missing */
 static void describe_processes(const struct peers *p, char *text, size_t size)
 {
@@ -595,7 +595,7 @@ void peers_leave(struct peers *p, __u32 id)
 			    "callers of tsct_timesync() wait; the callers no longer "
 			    "wait for this process", pid);
 	} else {
-		log_debug("process %d ended or left: it is no participant any more", pid);
+		log_debug("process %d ended or left: no longer a participant", pid);
 	}
 	poll_parent(p);
 	barrier_tick(p);

@@ -98,7 +98,7 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 /* ---- configuration ------------------------------------------------------- */
 
 /* Members are found again in a new configuration: a child by its name, any other node by
- * its key and address. Nodes that are no children are forgotten if there are children. */
+ * its key and address. Nodes that are not children are forgotten if there are children. */
 static void update_members(struct peers *p)
 {
 	struct peer_member *table = p->members.table, member;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization with other nodes, as the configuration file says: sources, members
+ * Synchronization with other nodes, as configured in tsctraced.conf: sources, members
  * and the NTP service. Without a configuration file, the network is not used. Not thread
  * safe.
  */
@@ -63,7 +63,7 @@ void peers_dispatch(struct peers *peers, const struct pollfd *fds);
  * next request of a node that this node answers. */
 bool peers_expects(const struct peers *peers);
 
-/* To be called after the timekeeper published clock params or began an epoch. */
+/* Call it after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
 /* Returns true if the cluster's time is to be published now, without waiting for the

@@ -29,8 +29,8 @@
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
-/* Least number of turns in a row outside the limits that is logged. Fewer are no fault: at
- * the start of a session and after a late request, the turn may come at once. */
+/* Least number of turns in a row outside the limits that is logged. Fewer are not a fault:
+ * at the start of a session and after a late request, the turn may come at once. */
 #define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */

@@ -12,9 +12,9 @@
 #include <linux/types.h>
 
 /*
- * Makes room for one more element behind the @nr elements of an array. No other function may
+ * Makes room for one more element after the @nr elements of an array. No other function may
  * allocate such an array: its room is @nr rounded up to a power of two. @nr may be lower than
- * in the last call; elements behind the first @nr are lost. Returns the address of the new
+ * in the last call; elements after the first @nr are lost. Returns the address of the new
  * element, which is not initialized; NULL: out of memory. The caller increments @nr.
  */
 void *tsct_array_next(void *array, size_t nr, size_t size);

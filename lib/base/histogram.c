@@ -5,7 +5,7 @@
 #include "array.h"
 #include "histogram.h"
 
-#define BITS	TSCT_HISTOGRAM_BITS	/* of a value behind its highest bit, that tell its bin */
+#define BITS	TSCT_HISTOGRAM_BITS	/* bits below the highest one that select a bin */
 
 static size_t bin_of(__u64 value)
 {

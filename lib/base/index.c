@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Linear probing: a key is in its home slot, or in one of the used slots right behind. */
+/* Linear probing: a key is in its home slot, or in one of the used slots right after it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -70,7 +70,7 @@ __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value)
 	return &slot->value;
 }
 
-/* Moves up keys behind the removed key, because a search ends at the first free slot. */
+/* Moves up keys after the removed key, because a search ends at the first free slot. */
 __u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b)
 {
 	struct tsct_index_slot *const slots = index->slots;

@@ -88,8 +88,12 @@ tsct_order_first(const struct tsct_order *order)
 /* tsct_order_advance - set the key of the first stream's next event */
 static inline void tsct_order_advance(struct tsct_order *order, __u64 key)
 {
+	const struct tsct_order_cursor *heap = order->heap;
+
 	order->heap[0].key = key;
-	tsct_order_sink_(order);
+	/* Most events follow another one of their stream. */
+	if ((order->nr > 1 && key >= heap[1].key) || (order->nr > 2 && key >= heap[2].key))
+		tsct_order_sink_(order);
 }
 
 /* tsct_order_drop - remove the first stream, which has ended */

@@ -19,7 +19,7 @@ struct tsct_column {
 	const char *key;	/* key of the figure in the JSON object of a row */
 	/* Width, characters; negative: texts start at the left; 0: a cell is as wide as its text */
 	int width;
-	/* A figure is shown multiplied by `scale`, with `decimals` digits behind the point. An
+	/* A figure is shown multiplied by `scale`, with `decimals` digits after the point. An
 	 * integer is shown as it is if `scale` is 0. */
 	double scale;		/* 0: 1 */
 	int decimals;

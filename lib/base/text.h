@@ -18,7 +18,7 @@ struct tsct_text {
 };
 
 /*
- * Makes room for @size bytes behind the text. Returns their address, or NULL if memory is short
+ * Makes room for @size bytes after the text. Returns their address, or NULL if memory is short
  * now or was before. The caller adds the number of bytes that it wrote to text->len.
  */
 char *tsct_text_reserve(struct tsct_text *text, size_t size);
@@ -144,7 +144,7 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 }
 
 /*
- * Reads a decimal number at *@at, and moves *@at behind it. Digits only: no blanks and no sign,
+ * Reads a decimal number at *@at, and moves *@at past it. Digits only: no blanks and no sign,
  * which strtoull() accepts. Returns false if there is no number, or it exceeds @max.
  */
 bool tsct_digits_read(const char **at, __u64 max, __u64 *ret);
@@ -157,7 +157,7 @@ bool tsct_digits_read_all(const char *text, __u64 max, __u64 *ret);
 /* Largest size of a text of @len bytes after it is escaped, bytes */
 #define TSCT_TEXT_ESCAPED(len)	(4 * (size_t)(len))
 /*
- * Writes @text to @at, with escapes for bytes that are no printable UTF-8, and for the
+ * Writes @text to @at, with escapes for bytes that are not printable UTF-8, and for the
  * characters in @special, such as quotes. Writes no NUL. Returns the end of the text.
  */
 char *tsct_text_escape(char *at, const char *text, size_t len, const char *special);

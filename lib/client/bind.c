@@ -28,7 +28,7 @@
  */
 #define BIND_TRIES		8
 #define CHILD_STACK		(256 << 10)	/* bytes */
-#define BLOCKS_LEAST		4	/* smallest number of blocks that a program did not choose */
+#define BLOCKS_LEAST		4	/* minimum number of blocks if the program chose none */
 #define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- handles ------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static int read_header(struct tsct_channel *channel)
 
 /*
  * Maps a region in a process that has locked its memory (mlockall), future mappings too, and may
- * not lock as much: maps one page, unlocks it, and makes that mapping larger, which stays
+ * not lock that much: maps one page, unlocks it, and makes that mapping larger, which stays
  * unlocked. Returns the address, or MAP_FAILED with errno.
  */
 static void *map_unlocked(const struct tsct_channel *channel, __u64 from, __u64 len, int prot)
@@ -154,8 +154,8 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 	return 0;
 }
 
-/* Where the rings cannot be mapped, maps the counters of one, in which the events of this handle
- * are counted as refused: the recorder knows of them. */
+/* If the rings cannot be mapped, maps the counters of one ring, where the events of this handle
+ * are counted as refused, for the recorder to report. */
 static void map_refusals(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -379,7 +379,7 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 	return err;
 }
 
-/* Bytes that are allocated by one call: on a signal, tmpfs gives back what it has allocated */
+/* Bytes to allocate per call: on a signal, tmpfs frees all that the call has allocated */
 #define ALLOCATED_AT_ONCE	(256ULL << 10)
 
 /*

@@ -121,8 +121,8 @@ __u64 tsct_channel_head_size(const struct tsct_channel_header *h)
 	return size < h->consumer_offset ? size : h->consumer_offset;
 }
 
-/* Maps the whole area of the definitions, which few programs need. Programs that lock all their
- * memory would otherwise use memory for all of it. Returns NULL if that is not possible. */
+/* Maps the whole definition area at its first use: few programs need it, and in a program that
+ * locks all its memory, all of a map takes memory. Returns NULL if that is not possible. */
 static const char *map_defs(struct tsct_channel *channel)
 {
 	const __u64 size = channel->header.consumer_offset;

@@ -67,10 +67,10 @@ struct tsct_channel {
 	 * complete. Other threads may be using the handle, so its other members stay.
 	 */
 	struct tsct_channel *target;
-	struct tsct_channel *replaced;	/* of a target: the target before it, to which
+	struct tsct_channel *replaced;	/* of a target: the previous target, to which
 					 * events may still be written; NULL: none */
-	/* Handles whose target is this channel, for typed events whose ids have the index in the
-	 * bits above 15; element 0: for those that are refused. NULL: there was none */
+	/* Handles whose target is this channel: wide[i] is for typed events whose ids are i in
+	 * the bits above 15, wide[0] for refused events. NULL: not needed yet */
 	struct tsct_channel *wide[(TSCT_ID_WIDE_MAX >> 16) + 1];
 	__u32 id_high;			/* of such a handle: its index */
 	struct tsct_handle_ids *ids;	/* of a handle: its event definitions; of a target:
@@ -119,7 +119,7 @@ void tsct_channel_free(struct tsct_channel *channel);
  * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
  * text. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
-/* Makes the recorder count the events of a handle, which got -EMFILE, as refused. Does nothing if
+/* Makes the recorder count as refused the events of a handle that got -EMFILE. Does nothing if
  * that fails. */
 void tsct_channel_refuse_all(struct tsct_channel *channel, const struct tsct_opening *opening);
 

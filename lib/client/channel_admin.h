@@ -23,7 +23,7 @@
  * tsct_channel_connect - connect to one provider without opening a channel
  * @socket_path: socket of the provider; NULL: the module's device
  * @server: name of the program that should listen on @socket_path, for the error text
- * @ret_channel: the handle, set also on failure; close it with tsct_channel_close()
+ * @ret_channel: the handle, set even on failure; close it with tsct_channel_close()
  *
  * Returns 0, -ENODEV: the provider is not running, or another -errno;
  * tsct_channel_error() has the reason.

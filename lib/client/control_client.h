@@ -18,7 +18,7 @@
  * @path: path of the control socket
  * @request: text of one line without a newline, at most 62 bytes
  * @until_ns: time of tsct_monotonic_ns() until which to wait; INT64_MAX: 5 s, the maximum
- * @ret_answer: the answer, allocated by malloc(), with a NUL behind it
+ * @ret_answer: the answer, allocated by malloc(), with a NUL after it
  * @ret_len: NULL, or bytes of the answer before that NUL
  * @ret_fd: NULL; or, for a request whose connection stays open after an answer of one line:
  *	the connection, which the caller closes

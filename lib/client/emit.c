@@ -51,9 +51,9 @@ _Static_assert(sizeof(struct iovec) == 16, "addq $16");
 _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 
 /*
- * Copies rdx bytes from src behind the record header at pos, and advances src and pos.
- * Copies fewer than 128 bytes word by word: the source was probably stored as words a
- * moment ago, and a wider load would have to wait for these stores.
+ * Copies rdx bytes from src to the place after the record header at pos, and advances
+ * src and pos. Copies fewer than 128 bytes word by word: the source was probably
+ * stored as words a moment ago, and a wider load would have to wait for these stores.
  */
 #define SECTION_COPY							\
 	TSCT_DO_("cmpq $8, %%rdx")					\

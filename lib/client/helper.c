@@ -439,7 +439,7 @@ static void stop_thread(void)
 	if (!helper.pid || helper.pid != getpid())
 		return;
 	__atomic_store_n(&helper.stop, true, __ATOMIC_RELAXED);
-	/* A program that may open no more descriptors cannot connect: this wakes it, too. */
+	/* Wakes the thread without a connection, for which there may be no descriptor left. */
 	if (has_listener())
 		shutdown(helper.listener, SHUT_RDWR);
 	else

@@ -669,9 +669,9 @@ static const struct tsct_event_def *known_def(const struct tsct_reader *reader, 
 }
 
 /*
- * Copies the next @len bytes of definitions from @from, and parses the copy. Returns how many
- * bytes the whole definitions have at its begin; 0: none, which sets reader->defs_broken, or
- * out of memory.
+ * Copies the next @len bytes of definitions from @from, and parses the copy. Returns the size
+ * of the whole definitions at its begin, bytes; 0: none (sets reader->defs_broken), or out of
+ * memory.
  */
 static size_t copy_defs(struct tsct_reader *reader, const char *from, size_t len)
 {
@@ -773,7 +773,7 @@ static bool is_ready(struct tsct_reader *reader)
 /*
  * Returns true if the module's poll() can wait for events. poll() compares head and tail,
  * so it would return at once while events are read but not released. Block headers, which
- * are no events, are released here for the same reason.
+ * are not events, are released here for the same reason.
  */
 static bool can_poll(struct tsct_reader *reader)
 {

@@ -134,7 +134,7 @@ static const struct {
 		"not credible; use library and provider of one release" },
 };
 
-/* Writes to @why the reason for which @path was rejected with the error @err. Returns the
+/* Writes to @why the reason why @path was rejected with the error @err. Returns the
  * -errno that the library reports: @err, or the error that reasons[] has instead. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
@@ -222,7 +222,7 @@ static void use_mapped_page(struct tsct_clock_full *clock)
 		   *check.clocksource ? check.clocksource : "unknown");
 }
 
-/* Returns true if a daemon listens on its socket, which it also does while it is stopped. */
+/* Returns true if a daemon listens on its socket: even a stopped one does. */
 static bool daemon_runs(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -241,7 +241,7 @@ static bool daemon_runs(void)
 /*
  * Uses the daemon's clock. Params that were made with the module's count of disruptions
  * are not used by a process that cannot see that count: it could not tell that they have
- * become wrong. Params from before a disruption are used if a daemon runs, which is about to
+ * become wrong. Params from before a disruption are used if a daemon runs, as it is about to
  * replace them. Returns 0 or -errno, with the reason added.
  */
 static int use_daemon(struct tsct_clock_full *clock)

@@ -162,7 +162,7 @@ static __u64 count_now(const struct tsct_clock *clock)
 
 /*
  * Returns true if the clock was disrupted since the params with the count @published were
- * made. To be called after the counter was read. When the daemon begins or ceases to use
+ * made. Call it after reading the counter. When the daemon begins or ceases to use
  * the module, this process has to do the same: while it cannot, no params hold.
  */
 static bool is_disrupted(const struct tsct_clock *clock, __u64 published,

@@ -89,7 +89,7 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 
 /*
  * Takes a bracket of MONOTONIC_RAW and one of REALTIME, and widens both by skew_cycles.
- * If ops->snapshot() provides the reading, both brackets have no other width.
+ * If ops->snapshot() provides the reading, skew_cycles is the brackets' only width.
  */
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample);

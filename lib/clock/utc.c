@@ -68,12 +68,12 @@ void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 
 /*
  * Returns true if the kernel runs CLOCK_REALTIME faster or slower than its oscillator by
- * more than TSCT_UTC_KERNEL_PPB: then maxerror may be no bound. The kernel raises maxerror
- * at that rate, the largest error of an oscillator that `freq` (MAXFREQ) can correct. ntpd
- * never adjusts the rate by more. chronyd does so to remove an offset: it changes `tick`
- * in steps of 100 ppm, by up to 10 %. If chronyd dies meanwhile, the kernel keeps this
- * rate, and the time leaves the stated bound. (chronyd also sets `tick` for an oscillator
- * that is more than 500 ppm off: then, too, the bound is unknown.)
+ * more than TSCT_UTC_KERNEL_PPB: then maxerror may not be a bound. The kernel raises
+ * maxerror at that rate, the largest error of an oscillator that `freq` (MAXFREQ) can
+ * correct. ntpd never adjusts the rate by more. chronyd does so to remove an offset: it
+ * changes `tick` in steps of 100 ppm, by up to 10 %. If chronyd dies meanwhile, the kernel
+ * keeps this rate, and the time leaves the stated bound. (chronyd also sets `tick` for an
+ * oscillator that is more than 500 ppm off: then, too, the bound is unknown.)
  */
 static bool is_fast_slew(const struct timex *timex)
 {

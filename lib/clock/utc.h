@@ -32,7 +32,7 @@ void tsct_utc_clear(struct tsct_utc *ret);
  * @since_restore_ns: time since the virtual machine was restored, by
  *	CLOCK_MONOTONIC_COARSE, read before adjtimex(2); or TSCT_NOT_RESTORED
  *
- * Returns 0, or the reason for which the bound is unknown: -ENODATA: TIME_ERROR, STA_UNSYNC,
+ * Returns 0, or the reason why the bound is unknown: -ENODATA: TIME_ERROR, STA_UNSYNC,
  * or the stated bound is 16 s or more; -EBUSY: the kernel slews CLOCK_REALTIME by more than
  * TSCT_UTC_KERNEL_PPB (tick and freq); -ESTALE: maxerror does not prove that it was set
  * later than the restore.

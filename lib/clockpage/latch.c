@@ -6,9 +6,9 @@
  *
  *   (A) writer's release store of seq     with (a) reader's acquire load:
  *       a reader that saw seq sees the whole copy that seq points to
- *   (B) writer's full fence behind that store     with (b) reader's load fence:
- *       a reader that saw any word written behind the writer's fence sees,
- *       behind its own fence, that seq has changed
+ *   (B) writer's full fence after that store     with (b) reader's load fence:
+ *       a reader that saw any word written after the writer's fence sees, after
+ *       its own fence, that seq has changed
  */
 #include "latch.h"
 #include "clock_params.h"

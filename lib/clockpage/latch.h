@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Latch with two copies, which publishes the clock area: one writer, any number of
- * readers; no side waits for the other. See section 4 of tsctrace/abi_clock.h.
+ * readers; neither side waits for the other. See section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CLOCKPAGE_LATCH_H
 #define TSCT_CLOCKPAGE_LATCH_H
@@ -20,7 +20,7 @@ void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
 		     __u32 source, __u32 nr_cpus);
 
 /*
- * tsct_latch_repair - to be called first by a new writer: make seq even and both copies
+ * tsct_latch_repair - first call of a new writer: make seq even and both copies
  * equal and valid, wherever the previous writer died. Readers may be reading.
  */
 void tsct_latch_repair(struct tsct_clock_page *page);
@@ -42,8 +42,8 @@ void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state);
 
 /*
- * tsct_latch_set_cpu - set the skew of one CPU, in cycles; to be called before a state
- * that uses the skew is published. Ignores CPUs beyond nr_cpus.
+ * tsct_latch_set_cpu - set the skew of one CPU, in cycles; call it before publishing a
+ * state that uses the skew. Ignores CPUs beyond nr_cpus.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles);

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <errno.h>
 #include <linux/types.h>
-/* Programs have nothing in their memory that they may not read. */
+/* No barrier in user space: a program may read all its memory. */
 #define array_index_nospec(index, size)	(index)
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)

@@ -216,7 +216,7 @@ static __u64 round_up_len(__u16 len)
 
 /*
  * Classifies a record. Block headers are at the beginnings of blocks and nowhere else,
- * and records leave room for a pad behind them.
+ * and records leave room for a pad after them.
  * @left: bytes up to the block's end
  * @room: those of the @left bytes that are published
  */

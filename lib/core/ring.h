@@ -247,7 +247,7 @@ enum tsct_ring_step {
  * @head: the head, loaded with acquire; extended to 64 bits if @pos has 64
  * @ret_header: the header, copied once; its id is in range, and its payload
  *              is at most tsct_payload_max()
- * @ret_next: position behind the record
+ * @ret_next: position after the record
  *
  * Never reads outside @data. *ret_next > pos unless the result is EMPTY. Before the
  * caller interprets the payload (len - 16 bytes at data + (pos & (data_size - 1)) + 16,

@@ -162,10 +162,10 @@ static int make_params(const struct tsct_recording *rec,
 
 /*
  * Makes segments for the time from the last sample to the recording's end. No sample confirms
- * that time, so their bound is that of a live reading at the recording's end, the largest.
+ * that time, so they get the largest bound, that of a live reading at the recording's end.
  * @last: last segment of the clock's history.
- * Returns the number of segments; 0 also if the samples of @last and @state differ: then a
- * newer sample came after @state was read.
+ * Returns the number of segments; 0, too, if the samples of @last and @state differ: then
+ * a newer sample came after @state was read.
  */
 static int open_lines(const struct tsct_recording *rec,
 		      const struct tsct_clock_state *state,

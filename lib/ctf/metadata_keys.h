@@ -141,7 +141,7 @@ enum tsct_metadata_group_id {
 struct tsct_metadata_group {
 	const struct tsct_metadata_key *keys;
 	__u8 nr_keys;
-	/* number of indices behind the key's name, with '_' between them */
+	/* number of indices after the key's name, with '_' between them */
 	__u8 nr_indices;
 	bool of_node;
 	bool merged_only, single_only;

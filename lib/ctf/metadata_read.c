@@ -154,7 +154,7 @@ static bool unescape(const char **at, char *to)
 
 /*
  * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next line. The caller
- * frees @e->value also after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
+ * frees @e->value even after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
  */
 static int parse_line(struct env_reader *r, struct env_line *e)
 {
@@ -212,7 +212,7 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* Reads the value of an item at *at, and moves *at behind the value. Returns 0, -EINVAL, or
+/* Reads the value of an item at *at, and moves *at past the value. Returns 0, -EINVAL, or
  * -ERANGE: an impossible bound. */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
@@ -239,7 +239,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* Reads all items of a key from *at, and moves *at behind the last item. Returns 0, or the
+/* Reads all items of a key from *at, and moves *at past the last item. Returns 0, or the
  * error of read_item(). */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
@@ -313,7 +313,7 @@ static int read_event_def(struct env_reader *r, const struct env_line *e,
 		return -EINVAL;
 	memcpy(name, at, len);
 	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
-		return set_error(r, "%s: not a definition", e->key);
+		return set_error(r, "%s: not an event definition", e->key);
 	tsct_event_def_set_id(&def, id);
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
@@ -664,8 +664,8 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* Returns the name of a required key of group @id of which no value was read into
- * @object; NULL: none is missing */
+/* Returns the name of a required key of group @id that has no value in @object;
+ * NULL: none is missing */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
@@ -682,7 +682,7 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 }
 
 /* Links node @i to the first recording of its machine. Returns false if that is not before it,
- * or is not a first one. */
+ * or is not the first itself. */
 static bool link_node(struct tsct_recorded_node *nodes, __u32 i)
 {
 	struct tsct_recorded_node *first;

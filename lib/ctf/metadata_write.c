@@ -200,7 +200,7 @@ struct env_writer {
 	/* place of the nodes and locations of `rec` among those of the whole recording */
 	const struct tsct_meta_part *part;
 	char prefix[24];	/* text before the keys of a node: "" or "node_N_" */
-	char indices[24];	/* indices behind a key's name: "", "N" or "N_M" */
+	char indices[24];	/* indices after a key's name: "", "N" or "N_M" */
 };
 
 static __u64 load_number(const void *at, enum tsct_metadata_field field)
@@ -423,7 +423,7 @@ static void write_node(struct env_writer *w, const struct tsct_recorded_node *no
 		write_indexed(w, TSCT_METADATA_CPU, node->cpus[i].cpu, &node->cpus[i]);
 }
 
-/* ---- sections, of which several processes have a part -------------------------- */
+/* ---- sections that several processes write together ---------------------------- */
 
 enum { SECTION_NODES, SECTION_LOCATIONS, SECTION_STREAMS };
 

@@ -13,7 +13,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 
-/* Cause for which an event that happened is not in the recording */
+/* Cause of an event's absence from the recording */
 enum tsct_loss_cause {
 	TSCT_LOSS_FULL,	/* the causes FULL to REFUSED are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
@@ -216,7 +216,7 @@ struct tsct_recorded_cpu {
 enum tsct_requested {
 	/* kernel events, groups and probes; "user": only events of programs */
 	TSCT_REQUEST_EVENTS,
-	/* processes of which kernel events were recorded, with their descendants: "all", "the
+	/* processes whose kernel events were recorded, with their descendants: "all", "the
 	 * command", or ids */
 	TSCT_REQUEST_PROCESSES,
 	TSCT_REQUEST_COMM,
@@ -231,13 +231,13 @@ enum tsct_requested {
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
-/* Name of an event that a flight recorder defines in its channel of kernel events if it does not
- * record all those of the selected processes: the first one, which never occurs. Snapshots copy
+/* Name of the event that a flight recorder defines first in its channel of kernel events if it
+ * does not record all those of the selected processes. The event never occurs. Snapshots copy
  * it, as they do not know what was requested of the recorder. */
 #define TSCT_FILTERED_EVENT	"filtered"
 
-/* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: there were none, or
- * of an older version */
+/* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: no kernel events,
+ * or of an older version */
 struct tsct_recorded_attach {
 	__s64 begin_ns, end_ns;
 };
@@ -250,8 +250,8 @@ struct tsct_recorded_node {
 	/* index + 1 of the first recording of the same machine; 0: this is the first. Events of
 	 * all these have the index of the first as their node */
 	__u32 same;
-	/* index of another recording of the same machine, and so on; 0: no more. Set when
-	 * metadata is read */
+	/* index of the next recording in the list of the same machine's; 0: none. Set
+	 * when metadata is read */
 	__u32 next;
 	__u8 uuid[16];		/* UUID of the recording that was made on this node */
 	__u8 boot_id[16];
@@ -486,8 +486,8 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* number of ticks from the end that the metadata states to `end`: 0, except for an
-	 * incomplete recording that was read, whose `end` is that of its last packet */
+	/* ticks from the end that the metadata states to `end`: 0, except in an incomplete
+	 * recording that was read: its `end` is that of its last packet */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -529,8 +529,8 @@ struct tsct_recording {
 	/*
 	 * Index of the stream class of the statedump, which follows those of the channels;
 	 * 0: no statedump. The recorder itself writes the statedump's events, which describe
-	 * threads and other parts of the system; see lib/statedump. nr_streams and all sums
-	 * of events do not include this class.
+	 * threads and other parts of the system; see lib/statedump. This class is not in
+	 * nr_streams and in no sum of events.
 	 */
 	__u32 statedump;
 };
@@ -637,7 +637,7 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 		tsct_loss_total(&tsct_recording_samples_class(rec)->loss[0]) : 0;
 }
 
-/* Returns the index of the first recording of the machine that @node is of: the node of its
+/* Returns the index of the first recording of @node's machine, which is the node of its
  * events. */
 static inline __u32 tsct_recording_node_of(const struct tsct_recording *rec, __u32 node)
 {
@@ -758,8 +758,8 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 /*
  * tsct_recorded_utc_add - append a bound of the distance of CLOCK_REALTIME from UTC to @node
  * @tick: not before the tick of the node's last bound.
- * If the array is full, the larger of two neighbouring bounds first replaces both: if possible
- * two known or two unknown bounds, and of such pairs the one that covers the shortest time.
+ * If the array is full, first replaces two neighbouring bounds by the larger one: two known or
+ * two unknown bounds if possible, and of such pairs the one that covers the shortest time.
  */
 void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 			   __u64 error_ns, __u32 source);
@@ -779,7 +779,7 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
- * Adds a copy of a checked event definition. Returns 0, also if an equal definition
+ * Adds a copy of a checked event definition. Returns 0, even if an equal definition
  * exists; -EEXIST: the ID has a different definition; -EINVAL: the ID is below
  * TSCT_ID_FIRST; or -ENOMEM.
  */
@@ -802,7 +802,7 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
-/* Sentence on the operations that a recording with events sys_io_uring_* does not have */
+/* Sentence on the operations that are missing from a recording with events sys_io_uring_* */
 #define TSCT_IO_URING_TEXT "operations that programs leave to io_uring are not system calls, and are" \
 	" not among them; the events 'io_uring:*' show them"
 

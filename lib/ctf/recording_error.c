@@ -350,7 +350,7 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds)
 	memset(bounds, 0, sizeof(*bounds));
 }
 
-/* Returns true if ticks are cycles, of which the lines are functions: a recording that is not
+/* Returns true if ticks are cycles, and so the lines' argument: a recording that is not
  * merged, and whose ticks are not system time. */
 static bool has_bounds(const struct tsct_recording *rec)
 {

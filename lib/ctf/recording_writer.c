@@ -50,7 +50,7 @@ struct tsct_recording_writer {
 	__u64 span;
 	struct tsct_tid_notes *notes;	/* set of written threads; NULL: not collected */
 	int progress;		/* descriptor of the progress file; negative: none */
-	bool idle_progress;	/* flag: publish `settled` also if there are no new events */
+	bool idle_progress;	/* flag: publish `settled` even if there are no new events */
 	__u64 settled;		/* counter value before which no more events come */
 	/* value of `settled` that was last written to the progress file, as a tick */
 	__u64 published;

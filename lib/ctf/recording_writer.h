@@ -155,7 +155,7 @@ int tsct_recording_writer_records(struct tsct_recording_writer *writer,
  */
 void tsct_recording_writer_settle(struct tsct_recording_writer *writer, __u64 cycles);
 
-/* From now on each flush publishes the limit of tsct_recording_writer_settle(), also if there
+/* From now on each flush publishes the limit of tsct_recording_writer_settle(), even if there
  * are no new events, because readers that follow several nodes wait for the limit. */
 void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
 
@@ -216,7 +216,7 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 /*
  * tsct_clock_pairing_note - store the clock's present segments in rec->segments
  *
- * To be called after each sample of the clock: later, the clock has worse bounds of this time,
+ * Call it after each sample of the clock: later, the clock has worse bounds of this time,
  * as it keeps one bound per segment, and joins old segments. Returns 0, -EAGAIN or -ENOMEM.
  */
 int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,

@@ -309,7 +309,7 @@ static bool tick_fits(const struct tsct_stream_reader *s, __u64 tick)
 	return tick << s->up >> s->up == tick;
 }
 
-/* Returns the reason why s->head is no packet header of this stream, or NULL. */
+/* Returns the reason why s->head is not a packet header of this stream, or NULL. */
 static const char *check_head(const struct tsct_stream_reader_dir *dir,
 			      const struct tsct_stream_reader *s)
 {

@@ -52,7 +52,7 @@
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
 
-/* Returns the number by which an extended header, and the declaration of the event, have an id. */
+/* Returns the number that stands for an id in an extended header and in the event's declaration. */
 static inline __u32 tsct_delta_extended(__u32 id)
 {
 	return (id & TSCT_DELTA_ID_LOW) | (id & ~TSCT_DELTA_ID_LOW) << 1;
@@ -78,7 +78,7 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
  * tsct_delta_put - write the header of an event of a packet to memory
  * @to: the memory; TSCT_DELTA_ROOM bytes, as bytes after the header are written, too
  *
- * Returns the header's size, 2 to 15 bytes. -EINVAL, with nothing changed: @tick is
+ * Returns the header's size, 2 to 15 bytes. -EINVAL, which changes nothing: @tick is
  * before the packet's last event (or before the packet's first tick), or @id is above
  * TSCT_DELTA_ID_MAX.
  */
@@ -172,9 +172,9 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
- * Returns the header's size in bytes. With nothing changed: -ENODATA: the header does
- * not end within @len; -EINVAL: the tick is beyond 2^64 or before the last event's tick, the
- * id is invalid, or the packet's first event has no thread id.
+ * Returns the header's size in bytes. Errors change nothing: -ENODATA: the header does not
+ * end within @len; -EINVAL: the tick is beyond 2^64 or before the last event's tick, the id
+ * is invalid, or the packet's first event has no thread id.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)

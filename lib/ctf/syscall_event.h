@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of system calls (sys_NAME in kernel channels): their definitions, which are in no
- * channel, and their fields as text. The room lib/syscalls, which the wings link, defines these
+ * channel, and their fields as text. lib/syscalls, which `make CORE=1` leaves out, defines these
  * functions; without it, such events cannot be recorded, and are read as those of a program. */
 #ifndef TSCT_SYSCALL_EVENT_H
 #define TSCT_SYSCALL_EVENT_H
@@ -17,7 +17,7 @@ struct tsct_syscall;
 TSCT_WING bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
 /* Returns true for events of the 15 calls that programs make most often. They get short
- * IDs in a file, of which there are 32: at least 2 are left for other events. */
+ * IDs in a file. There are 32 such IDs: at least 2 are left for other events. */
 TSCT_WING bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*
@@ -31,8 +31,8 @@ tsct_syscall_of(const struct tsct_recording *rec, __u32 stream, const struct tsc
 /*
  * tsct_syscall_value - format a field of a system call's event: "O_RDONLY|O_CLOEXEC"
  * @call: system call of the event; NULL: none.
- * Returns the length of the text; 0: the value has no text of its own, so that
- * tsct_value_format() is to format it.
+ * Returns the length of the text; 0: the value has no text of its own:
+ * tsct_value_format() formats it.
  */
 TSCT_WING size_t tsct_syscall_value(const struct tsct_syscall *call,
 				    const struct tsct_trace_event *e,

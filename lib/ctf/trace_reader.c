@@ -99,7 +99,7 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-/* Parses the metadata into @rec, which the caller frees also after an error. Returns 0 or
+/* Parses the metadata into @rec, which the caller frees even after an error. Returns 0 or
  * -errno. */
 static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 			 char *err_text, size_t err_size)
@@ -313,7 +313,7 @@ static int advance(struct tsct_trace *t)
 	return ret;
 }
 
-int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
+int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
 {
 	const struct tsct_order_cursor *first;
 	int ret = 0;
@@ -330,9 +330,19 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	if (!first || (t->file.live_until &&
 		       t->streams[first->index].event.file_tick >= t->follow->until))
 		return t->file.live_until ? -EAGAIN : 0;
-	*ret_event = t->streams[first->index].event;
+	*ret_event = &t->streams[first->index].event;
 	t->given = true;
 	return 1;
+}
+
+int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
+{
+	const struct tsct_trace_event *e;
+	const int ret = tsct_trace_step(t, &e);
+
+	if (ret == 1)
+		*ret_event = *e;
+	return ret;
 }
 
 void tsct_trace_report_text(const struct tsct_trace *t, const char *sentence)

@@ -39,6 +39,9 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
  */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
+/* Does the same as tsct_trace_next(), without a copy: the event is valid until the next call. */
+int tsct_trace_step(struct tsct_trace *trace, const struct tsct_trace_event **ret_event);
+
 /* Passes a sentence to the callback that tsct_trace_open() was given, if any. */
 void tsct_trace_report_text(const struct tsct_trace *trace, const char *sentence);
 
@@ -108,7 +111,7 @@ bool tsct_trace_is_live(const struct tsct_trace *trace);
  * tsct_trace_follow - read a live recording until it is complete
  * @dir: directory of the recording
  *
- * To be called before tsct_trace_next(); only events of channels can be read. From then
+ * Call it before tsct_trace_next(); only events of channels can be read. From then
  * on tsct_trace_next() returns -EAGAIN at the end of the events that are certain to be
  * in order. tsct_trace_wait() may update the description of the recording; event
  * definitions stay valid. No effect on a complete recording. Returns 0 or -errno.

@@ -151,7 +151,7 @@ void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
  * tsct_rate_resume - continue from the last state of another estimator
  *
  * While the clock agrees with that state, the state's params are continued and slewed,
- * and its epoch is kept. To be called before tsct_rate_start(). Returns 0, or -EINVAL
+ * and its epoch is kept. Call it before tsct_rate_start(). Returns 0, or -EINVAL
  * and changes nothing: the state is invalid, of another source, or without a time.
  */
 int tsct_rate_resume(struct tsct_rate_estimator *est,
@@ -162,7 +162,7 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
  * @rate_mult: the saved rate, 2^-56 ns per cycle
  * @rate_error_ppt: error bound of the rate, in 10^-12 of the rate
  *
- * Later measurements may narrow the bound or contradict the rate. To be called before
+ * Later measurements may narrow the bound or contradict the rate. Call it before
  * tsct_rate_start(). Returns 0 or -EINVAL: no counter runs at this rate.
  */
 int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,

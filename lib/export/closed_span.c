@@ -12,13 +12,19 @@ const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_NOT_BEGUN] = "not begun",
 };
 
-/* Returns the number of a system call by which its begin and end are matched, and the call */
+/* Returns the number by which begin and end of a system call are matched. *ret: the call */
 static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_syscall **ret)
 {
 	const __u64 number = tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));
 
 	*ret = tsct_syscall_by_number(number);
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
+}
+
+/* Most ends are those of the last event read. */
+static __s64 time_of(const struct tsct_export *x, __u64 tick)
+{
+	return tick == x->now_tick ? x->now_ns : tsct_clock_params_ns(&x->rec->real, tick);
 }
 
 /* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
@@ -53,8 +59,8 @@ static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
 		span.call = NULL;
 		span.is_call = false;
 	}
-	span.begin_ns = tsct_clock_params_ns(&x->rec->real, span.begin);
-	span.end_ns = tsct_clock_params_ns(&x->rec->real, span.end);
+	span.end_ns = time_of(x, span.end);
+	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
 	return x->closed(x, &span);
 }
 
@@ -82,6 +88,7 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 	slice->def = ev->def;
 	slice->thread = ev->thread;
 	slice->begin = *ev->e;
+	slice->begin_ns = ev->ns;
 	if (x->closed)
 		slice->depth = next_depth(x, ev->thread->index, is_call);
 	if (ev->e->len > sizeof(slice->kept)) {

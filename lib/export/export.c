@@ -163,6 +163,25 @@ static void share_fields(struct tsct_export_def **defs, __u32 nr)
 			defs[i]->shared = shared_fields(defs[i]->def, first, shared);
 }
 
+/* Hashes the names of fields, of the definitions whose events are matched by fields. */
+static int hash_names(struct tsct_export *x)
+{
+	struct tsct_export_def *d;
+	__u32 i;
+
+	for (d = x->defs; d < x->defs + x->nr_defs; d++) {
+		if (!d->shared)
+			continue;
+		d->names = calloc(d->def->nr_fields, sizeof(*d->names));
+		if (!d->names)
+			return -ENOMEM;
+		for (i = 0; i < d->def->nr_fields; i++)
+			d->names[i] = tsct_hash(0, d->def->fields[i].name,
+						strlen(d->def->fields[i].name));
+	}
+	return 0;
+}
+
 /* Gives all definitions of one name in one channel the same slice number, so that an END
  * event closes the slice that a BEGIN event opened. */
 static int number_slices(struct tsct_export *x)
@@ -234,18 +253,19 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!err)
 		err = list_defs(x);
 	if (!err)
-		err = number_slices(x) ?: tsct_export_pairs_find(x);
+		err = number_slices(x) ?: tsct_export_pairs_find(x) ?: hash_names(x);
 	if (err)
 		return err;
 	err = tsct_selection_make(&x->selection, &x->filter, x->rec, x->recording,
 				  TSCT_TRACE_EVENTS, false, x->why,
 				  sizeof(x->why));
+	x->all = !tsct_filter_selects(&x->filter);
 	x->from_ns = x->selection.from_ns;
 	x->to_ns = x->selection.to_ns;
 	return err;
 }
 
-/* Frees the open spans, which x->closed() is not called for. */
+/* Frees the open spans without calling x->closed(). */
 static void drop_spans(struct tsct_export *x)
 {
 	tsct_span_closed *const closed = x->closed;
@@ -262,6 +282,10 @@ static void drop_spans(struct tsct_export *x)
 
 void tsct_export_free(struct tsct_export *x)
 {
+	__u32 i;
+
+	for (i = 0; x->defs && i < x->nr_defs; i++)
+		free(x->defs[i].names);
 	tsct_known_free(&x->known);
 	if (x->states.closed)
 		tsct_states_free(&x->states);
@@ -279,9 +303,9 @@ void tsct_export_free(struct tsct_export *x)
 
 /* ---- events ------------------------------------------------------------ */
 
-struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
-				       struct tsct_threads *threads,
-				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
+struct tsct_thread *tsct_export_thread_find_(const struct tsct_export *x,
+					     struct tsct_threads *threads,
+					     const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
 {
 	const struct tsct_identity_thread *who =
 		tsct_identity_find(&x->identity, e->node, tid, e->tick);
@@ -291,6 +315,10 @@ struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
 	if (thread && who) {
 		thread->tgid = who->state.tgid;
 		tsct_thread_rename(thread, who->name, strlen(who->name));
+	}
+	if (thread) {
+		thread->from = e->tick;
+		thread->until = tsct_identity_until(&x->identity, who, e->tick);
 	}
 	return thread;
 }
@@ -336,13 +364,14 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 	    !tsct_value_find(e, comm_name, &comm) || !tsct_value_is_text(&comm))
 		return;
 	thread = tsct_export_thread(x, threads, e, tid, 0);
-	if (thread)
-		tsct_thread_rename(thread, (const char *)comm.at,
-				   tsct_value_text_len(&comm));
+	if (!thread)
+		return;
+	tsct_thread_rename(thread, (const char *)comm.at, tsct_value_text_len(&comm));
+	thread->until = 0;	/* its next event names it by the statedump again */
 }
 
-/* Returns the index of the open call of a thread whose end has the name of another call, which
- * tsct_syscall_pair() tells; -1: none */
+/* Returns the index of the open call of a thread whose end has the name of another call, by
+ * tsct_syscall_pair(); -1: none */
 static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct tsct_syscall *end)
 {
 	const struct tsct_syscall *call;
@@ -359,25 +388,28 @@ static __s64 find_call(const struct tsct_export *x, __u32 thread, const struct t
 }
 
 /* Returns a key of the values of the fields that a slice's BEGIN and END events share. */
-static __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_event *e)
+static __u64 hash_shared(const struct tsct_export_def *def, const struct tsct_trace_event *e)
 {
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0, size;
-	__u64 key = 0, name;
-	__s64 integer;
+	__u64 key = 0;
 
-	while (def->shared && tsct_value_next(e, &nr, &pos, &v)) {
+	while ((__u64)def->shared >> nr && tsct_value_next(e, &nr, &pos, &v)) {
 		if (!(def->shared >> (nr - 1) & 1))
 			continue;
 		/* Adds the hashes, as the fields of BEGIN and END may be in different orders. */
-		name = tsct_hash(0, v.field->name, strlen(v.field->name));
-		integer = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
 		size = tsct_value_is_text(&v) ? tsct_value_text_len(&v) : v.size;
-		key += tsct_value_is_integer(&v) ? tsct_hash(name, &integer, sizeof(integer)) :
-			tsct_hash(name, v.at, size);
+		key += tsct_value_is_integer(&v) ?
+			tsct_hash64(def->names[nr - 1] + (__u64)tsct_value_integer(&v)) :
+			tsct_hash(def->names[nr - 1], v.at, size);
 	}
 	return key;
+}
+
+static inline __u64 key_of(const struct tsct_export_def *def, const struct tsct_trace_event *e)
+{
+	return def->shared ? hash_shared(def, e) : 0;
 }
 
 /* Returns the name of the slice that an event begins or ends, as in x->slices. */
@@ -550,7 +582,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	if (ev->act == TSCT_ACT_CLOSE)
 		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
 				       ev->e) ?: err;
-	/* The thread of a switch goes where events are hidden. */
+	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
 	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
@@ -672,7 +704,7 @@ static enum tsct_span_why why_left(const struct tsct_loss_time *loss)
 	return loss->over ? TSCT_SPAN_OPEN : TSCT_SPAN_UNKNOWN;
 }
 
-/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: the row is no thread's */
+/* Ends the spans of a row whose ends a loss may hide. @thread: NULL: not a thread's row */
 static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {
@@ -693,6 +725,15 @@ static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		err = err ?: tsct_spans_close(spans, row, ev.frame, why_left(loss), &e);
 	}
 	return err;
+}
+
+/* Returns the last tick for which end_until() has nothing to do. */
+static __u64 next_end(const struct tsct_export *x, size_t ended)
+{
+	const __u64 known = tsct_known_next(&x->known);
+
+	return ended < x->identity.nr_ends && x->identity.ends[ended].tick < known ?
+		x->identity.ends[ended].tick : known;
 }
 
 /* Ends the slices of threads that ended before @tick, and those whose ends may be hidden or lost
@@ -751,7 +792,7 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 				 thread->generation);
 }
 
-/* Begins to find out what is known, for a walk over @trace. Returns 0 or -ENOMEM. */
+/* Initializes x->known for a walk over @trace. Returns 0 or -ENOMEM. */
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	tsct_known_free(&x->known);
@@ -766,39 +807,45 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     int (*event)(struct tsct_export *x,
 		     const struct tsct_export_event *e))
 {
-	struct tsct_trace_event e;
+	const struct tsct_trace_event *e;
 	struct tsct_export_event ev;
 	const __u64 done_bytes = x->done_bytes;
 	size_t ended = 0;
+	__u64 quiet = 0;
+	bool is_switch;
+	__u32 def;
 	int ret = 0, err = 0;
 
 	drop_spans(x);
 	x->until_tick = UINT64_MAX;
 	err = begin_known(x, trace) ?: begin_states(x, trace);
-	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+	while (!err && (ret = tsct_trace_step(trace, &e)) == 1) {
+		def = tsct_export_def_of(x, e);
+		is_switch = x->defs[def].kernel == TSCT_KERNEL_SWITCH;
 		ev = (struct tsct_export_event) {
-			.e = &e, .ns = time_of(x, e.tick),
-			.def = tsct_export_def_of(x, &e),
-			.node = e.node,
+			.e = e, .ns = time_of(x, e->tick), .def = def, .node = e->node,
 		};
-		err = end_until(x, threads, e.tick, &ended);
+		if (unlikely(e->tick > quiet)) {
+			err = end_until(x, threads, e->tick, &ended);
+			quiet = next_end(x, ended);
+		}
 		if (ev.ns >= x->to_ns) {
 			ret = 0;
 			x->until_tick = x->now_tick;
 			break;
 		}
 		x->now_ns = ev.ns;
-		x->now_tick = ev.e->tick;
-		if (ev.e->tick < x->first_tick)
-			x->first_tick = ev.e->tick;
-		if (x->defs[ev.def].kernel == TSCT_KERNEL_SWITCH) {
-			learn_name(x, threads, &e, "prev_tid", "prev_comm");
-			learn_name(x, threads, &e, "next_tid", "next_comm");
+		x->now_tick = e->tick;
+		if (e->tick < x->first_tick)
+			x->first_tick = e->tick;
+		if (is_switch) {
+			learn_name(x, threads, e, "prev_tid", "prev_comm");
+			learn_name(x, threads, e, "next_tid", "next_comm");
 		}
 		if (!err && x->state)
-			err = tsct_states_add(&x->states, &e);
+			err = tsct_states_add(&x->states, e);
 		if (!err && (event || x->closed))
-			err = ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e) ?
+			err = ev.ns >= x->from_ns && (x->all || tsct_selection_has(&x->selection, e)) ?
 				pass_event(x, threads, &ev, event) :
 				hide_event(x, threads, &ev);
 		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {

@@ -79,7 +79,7 @@ struct tsct_export_format {
 		   bool begins);
 	/* called after the last event; may be NULL */
 	int (*end)(struct tsct_export *x);
-	/* frees the format's state, also if begin() failed */
+	/* frees the format's state, even if begin() failed */
 	void (*free)(struct tsct_export *x);
 };
 
@@ -105,6 +105,7 @@ struct tsct_export_def {
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
 	__u32 shared;
+	__u64 *names;	/* hashes of the fields' names, if `shared` is not 0 */
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
@@ -121,6 +122,7 @@ struct tsct_export_slice {
 	struct tsct_span span;
 	__u32 def;		/* index of the BEGIN event's definition */
 	__u32 depth;		/* number of the thread's spans around it */
+	__s64 begin_ns;		/* time of the BEGIN event */
 	bool ambiguous;		/* its end event may be that of another slice */
 	bool end_hidden;	/* the filter leaves out its end event */
 	struct tsct_thread *thread;
@@ -136,20 +138,20 @@ struct tsct_export_slice {
  */
 /* A slice or system call. It and all that it points to are valid during the callback. */
 struct tsct_closed_span {
-	const char *name;		/* name of the events; of a system call: of the call */
+	const char *name;		/* name of the events, or of the system call */
 	const struct tsct_syscall *call;	/* the system call; NULL: a slice, or a call that
 						 * the table of system calls lacks */
 	bool is_call;
-	bool alone;		/* the only event of the span, which is drawn as one: not in_span */
+	bool alone;		/* the span has one event, drawn as an event: in_span is false */
 	enum tsct_span_why why;
 	__u32 depth;		/* number of spans of the thread around it; 0: the outermost */
-	__u32 node;		/* node of the begin event, or of the end event if that is all */
+	__u32 node;		/* node of the begin event, else of the end event */
 	struct tsct_thread *thread;	/* thread of that event */
 	/* ticks and times, ns since the epoch. Of a span without a begin event, `begin` is that of
-	 * the end; of one without an end event, `end` is the last at which it is known to be open */
+	 * the end; of one without an end event, `end` is the last tick known to be in it */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
-	/* events; NULL: none is recorded. Of an open span's begin, it is a copy. */
+	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
 };
 
@@ -176,7 +178,7 @@ struct tsct_export {
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
-	/* called for each span that closes; may be NULL; to be set before tsct_export_prepare().
+	/* called for each span that closes; may be NULL; set it before tsct_export_prepare().
 	 * A format with cut() must not have it. */
 	tsct_span_closed *closed;
 	/*
@@ -188,9 +190,9 @@ struct tsct_export {
 	int (*ended)(struct tsct_export *x, const struct tsct_export_event *ev);
 
 	/*
-	 * Called for each time in which a thread had a state, when it is over, by all events of the
-	 * recording before filter.to, also those that the filter leaves out, before the event that
-	 * ends it is passed on; set before the walk. May be NULL.
+	 * Called for each state of a thread when it ends, before the event that ends it is passed
+	 * on. States are made of all events before filter.to, also of those that the filter leaves
+	 * out. Set it before the walk. May be NULL.
 	 */
 	int (*state)(struct tsct_export *x, const struct tsct_state_time *time);
 	bool off_cpu;	/* for folded: weigh switches by the time until the thread runs again */
@@ -219,6 +221,7 @@ struct tsct_export {
 	bool several_nodes;
 	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
 	struct tsct_selection selection;
+	bool all;		/* the filter selects all events */
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
@@ -246,7 +249,7 @@ struct tsct_export {
  * tsct_export_pair_add - make spans of two events, in addition to slices and system calls
  * @text: BEGIN:END[:KEY], names of two events and of a field of both; must outlive @x
  *
- * To be called before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
+ * Call it before tsct_export_prepare(). Returns 0 or -EINVAL: malformed, or too many.
  */
 int tsct_export_pair_add(struct tsct_export *x, const char *text);
 
@@ -276,7 +279,7 @@ void tsct_closed_span_init(struct tsct_export *x);
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
-/* Passes a span of which @ev is all. @why: TSCT_SPAN_NOT_BEGUN: @ev is its end; else its begin */
+/* Passes a span whose only event is @ev: its end if @why is TSCT_SPAN_NOT_BEGUN, else its begin */
 int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event *ev,
 			   enum tsct_span_why why);
 
@@ -346,11 +349,23 @@ __s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_stat
 struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 					     const struct tsct_thread *thread);
 
+struct tsct_thread *tsct_export_thread_find_(const struct tsct_export *x,
+					     struct tsct_threads *threads,
+					     const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+
 /* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
  * its name and process if they are known then. Returns NULL if out of memory. */
-struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
-				       struct tsct_threads *threads,
-				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+						     struct tsct_threads *threads,
+						     const struct tsct_trace_event *e,
+						     __u32 tid, __u32 cpu)
+{
+	struct tsct_thread *t = threads->recent[tid % 64];
+
+	/* Most events follow others of their thread in the same state. */
+	return t && tid && t->tid == tid && t->node == e->node && t->from <= e->tick &&
+		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
+}
 
 /*
  * tsct_export_process - find the process of a thread at the time of the present event.
@@ -396,7 +411,7 @@ static inline int tsct_export_fail(struct tsct_export *x, int err, const char *f
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_ctf2, tsct_export_perfetto,
 	tsct_export_json, tsct_export_text, tsct_export_csv, tsct_export_folded;
-/* Defined by the wing `otf2`; NULL if the wing is not linked */
+/* Defined in tools/wings/otf2; NULL if that is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

@@ -20,20 +20,20 @@ static bool where_hides(const char *where, const struct tsct_event_def *def)
 	return false;
 }
 
-/* Returns true if the rate limit dropped events, or switches (@event), of a node, or may have. */
+/* Returns true if the rate limit dropped events of a node, or may have. @event: NULL: any */
 static bool limit_hides(const struct tsct_recording *rec, __u32 node, const char *event)
 {
 	const __u64 limited = tsct_recording_limited(rec, node);
 	const char *list = rec->nodes[node].limited_events;
 
-	/* A list of more than 64 KiB is not whole. */
+	/* A list of more than 64 KiB is not complete. */
 	return limited && (!event || limited == UINT64_MAX || !list || strlen(list) > 65536 ||
 			   strstr(list, event));
 }
 
 /*
  * Returns true if it is unknown which threads a recording of a node selects: a merged recording has
- * the states of threads by all recorders of the node, and another one selects others.
+ * the states of threads by all recorders of the node, and each recorder selects others.
  */
 static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 {
@@ -80,7 +80,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
 			def = k->rec->streams[i].defs[id];
-			/* Readers match those of these events that their filter selects. */
+			/* Readers match only those that their filter selects. */
 			if (def && k->filter && tsct_kernel_is_raw_call(k->rec, i, def) &&
 			    (k->filter->cpus.nr || k->filter->nr_wheres ||
 			     !tsct_filter_wants(k->filter, def)))
@@ -89,7 +89,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
 				continue;
 			is_switch = event == TSCT_KERNEL_SWITCH;
-			/* Another event tells that a new thread becomes runnable. */
+			/* Another event shows that a new thread becomes runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
@@ -189,6 +189,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 		return -ENOMEM;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		k->hidden[i] |= find_hidden(k, i);
+		k->hides |= k->hidden[i];
 		k->hidden[tsct_recording_node_of(rec, i)] |= k->hidden[i] &
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
@@ -258,7 +259,7 @@ const struct tsct_identity_end *tsct_known_hide(struct tsct_known *k, __u64 tick
 	    (k->begun < k->nr_losses && k->losses[k->begun].from <= end->tick))
 		return NULL;
 	k->passed++;
-	/* It runs on, but no event tells until when. */
+	/* The thread runs on, but no event shows until when. */
 	for (i = 0; i < k->rec->nr_locations; i++) {
 		run = &k->runs[i];
 		if (!run->on || run->tid != end->tid || tsct_known_node(k, i) != end->node ||
@@ -283,7 +284,7 @@ static bool is_lossy(const struct tsct_known *k, const struct tsct_trace_event *
 	return tsct_known_lossy(k, e, e->tick);
 }
 
-bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+bool tsct_known_end_(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	const struct tsct_known_run *run = &k->runs[e->location];
 	const __u8 hidden = k->hidden[e->node];
@@ -344,15 +345,15 @@ static void begin_run(struct tsct_known *k, const struct tsct_trace_event *e, __
 	ret->tid = tid;
 }
 
-/* Returns true if an event does not tell that the name of its thread is selected: it is recorded
- * also if that of the thread is which is woken, moved or new. */
+/* Returns true if an event does not show that the name of its thread is selected: it is also
+ * recorded if the name of the thread that is woken, moved or new is selected. */
 static bool is_by_any(const struct tsct_known *k, const struct tsct_trace_event *e)
 {
 	return k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_COMM] &&
 		tsct_kernel_event(k->rec, e->stream, e->def) >= TSCT_KERNEL_WAKING;
 }
 
-void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
+void tsct_known_run_(struct tsct_known *k, const struct tsct_trace_event *e, bool is_switch,
 		    struct tsct_known_change *ret)
 {
 	struct tsct_known_run *run = &k->runs[e->location];
@@ -364,7 +365,8 @@ void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e, bool
 	*ret = (struct tsct_known_change) { .began = false };
 	run->has_switches |= is_switch;
 	k->had_switches[node] |= is_switch;
-	k->had_wakings[node] |= k->rec->merged && !strcmp(e->def->name, "sched_waking");
+	k->had_wakings[node] |= k->rec->merged && k->wakings[e->stream] &&
+		!strcmp(e->def->name, "sched_waking");
 	if (is_switch && (!tsct_value_find_integer(e, "prev_tid", &prev) ||
 			  !tsct_value_find_integer(e, "next_tid", &next) ||
 			  !tsct_value_find(e, "next_comm", &comm) || !tsct_value_is_text(&comm)))
@@ -400,8 +402,8 @@ __u64 tsct_known_run_end(const struct tsct_known *k, __u32 location)
 	return run->maybe || run->cut || !is_whole(k->rec, location) ? run->seen : UINT64_MAX;
 }
 
-/* Returns false if events of which the stream of event @e has some may be those of other
- * recorders. @had: had_* */
+/* Returns false if a stream's events of one kind may all be those of other recorders:
+ * the recorder of event @e has recorded none so far. @had: had_*, by kind */
 static bool has_had(const struct tsct_known *k, const bool *had, const struct tsct_trace_event *e)
 {
 	return !k->rec->merged || had[k->rec->locations[e->location].node];
@@ -410,7 +412,7 @@ static bool has_had(const struct tsct_known *k, const bool *had, const struct ts
 bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm)
 {
-	/* BPF tests the cgroup of the thread that is switched away only. */
+	/* BPF tests only the cgroup of the thread that is switched away. */
 	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
 		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
 		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) && !is_lossy(k, e) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times of which a recording does not tell what happened: filters and rate limits of the
+ * The times for which a recording does not show what happened: filters and rate limits of the
  * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
  * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
  * slice was. Readers draw, count and export only what is known. There is no I/O after
@@ -18,10 +18,10 @@
 /* Events that a node's recorder may have hidden: flags of tsct_known.hidden */
 enum {
 	TSCT_HIDDEN_SWITCHES = 1,	/* switches of selected threads */
-	/* ends of calls and probes on other CPUs than the begin: known are those of a thread
-	 * that is known to run on the begin's CPU until then */
+	/* ends of calls and probes on other CPUs than the begin, except for a thread that is
+	 * known to run on the begin's CPU until then */
 	TSCT_HIDDEN_ELSEWHERE = 2,
-	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden for itself, while
+	/* begins or ends of probes' spans, sys_enter or sys_exit: each is hidden by itself, while
 	 * a call of the table is hidden or recorded as a whole */
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
@@ -31,8 +31,8 @@ enum {
 /* The thread that is known to run on a CPU */
 struct tsct_known_run {
 	bool on;
-	/* flag: whether the filter of cgroups selects the thread is known when it is switched
-	 * away; until then it is not known to run on */
+	/* flag: only its switch away shows whether the filter of cgroups selects the thread;
+	 * until then it is not known to run on */
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: the CPU has had an event sched_switch */
@@ -47,17 +47,18 @@ struct tsct_known {
 	const struct tsct_filter *filter;	/* reader's selection of events; NULL: all */
 
 	__u8 *hidden;			/* TSCT_HIDDEN_*, by node */
+	__u8 hides;			/* those of any node */
 	/* times at which threads got another name than the one that --comm selects: from then on
 	 * their events are hidden; sorted by tick */
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
 	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
-	/* the same of the recorders of a merged recording that share a stream, by recorder: flags
-	 * of those of which there was such an event */
+	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
+	 * recorded such an event so far */
 	bool *had_switches, *had_wakings;
 	struct tsct_loss_time *losses;	/* see tsct_unknown_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
-	/* ticks until which losses last that have begun, by recorder (location.node), stream */
+	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;
 	__u64 *blind_until;		/* the same, of switches, by location */
 	struct tsct_known_run *runs;	/* by location */
@@ -82,7 +83,7 @@ void tsct_known_free(struct tsct_known *known);
 /*
  * tsct_known_pass - the next loss that begins at @tick or before
  *
- * To be called until it returns NULL, before the other functions are called for an event at
+ * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
  * loss->over is set, those that its recorder recorded.
  */
@@ -92,10 +93,19 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tic
 bool tsct_known_hides(const struct tsct_known *known, const struct tsct_loss_time *loss,
 		      const struct tsct_span *span);
 
-/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. To be
- * called in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
+/* Returns the next thread whose events are hidden from a tick before @tick on; NULL: none. Call
+ * it in turn with tsct_known_pass(), until both return NULL: each returns NULL as long as the
  * other one's next moment is earlier. */
 const struct tsct_identity_end *tsct_known_hide(struct tsct_known *known, __u64 tick);
+
+/* Returns the last tick for which both return NULL. */
+static inline __u64 tsct_known_next(const struct tsct_known *k)
+{
+	const __u64 loss = k->begun < k->nr_losses ? k->losses[k->begun].from : UINT64_MAX;
+	const __u64 renamed = k->passed < k->nr_renamed ? k->renamed[k->passed].tick : UINT64_MAX;
+
+	return loss < renamed ? loss : renamed;
+}
 
 /* Returns the node of a location, of which there may be several recordings. */
 static inline __u32 tsct_known_node(const struct tsct_known *k, __u32 location)
@@ -110,20 +120,34 @@ static inline bool tsct_known_elsewhere(const struct tsct_known *k,
 	return k->hidden[k->rec->locations[e->location].node] & TSCT_HIDDEN_ELSEWHERE;
 }
 
+bool tsct_known_end_(const struct tsct_known *known, const struct tsct_trace_event *e);
+
 /* Returns true if the end of a slice or call that begins with event @e is recorded, too, or
  * tsct_known_pass() and tsct_known_run() report what hides it. */
-bool tsct_known_end(const struct tsct_known *known, const struct tsct_trace_event *e);
+static inline bool tsct_known_end(const struct tsct_known *k, const struct tsct_trace_event *e)
+{
+	return (!k->hides && !k->begun) || tsct_known_end_(k, e);
+}
+
+void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
+		     struct tsct_known_change *ret);
 
 /* Updates who runs on the CPU of event @e. @is_switch: the event is sched_switch */
-void tsct_known_run(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
-		    struct tsct_known_change *ret);
+static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
+				  bool is_switch, struct tsct_known_change *ret)
+{
+	if (is_switch || k->runs[e->location].on || k->switches[e->stream] || k->wakings[e->stream])
+		tsct_known_run_(k, e, is_switch, ret);
+	else
+		*ret = (struct tsct_known_change) { .began = false };
+}
 
 /*
  * tsct_known_calls - close the open calls whose ends may be hidden or lost before event @e
  * @calls: open calls, at most one per row; the rows are the indexes of @threads
  * @threads: threads by node, number, and generation in known->identity
  *
- * For readers that need no more than calls: to be called for each event, instead of
+ * For readers that need no more than calls. Call it for each event, instead of
  * tsct_known_pass(), tsct_known_hide() and tsct_known_run(). Calls that may have ended are closed
  * for the reason TSCT_SPAN_REPLACED. Returns 0 or the error of the callback.
  */

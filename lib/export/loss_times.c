@@ -15,8 +15,8 @@ struct loss_times {
 	__u64 *ends;		/* by node: end of its recorder; NULL: not wanted */
 };
 
-/* Returns true if events may be missing behind the last packet of a file, of which @packets can
- * be read: it is cut off, damaged, or its recorder did not finish. */
+/* Returns true if events may be missing after the last packet of a file: it is cut off or
+ * damaged, or its recorder did not finish. @packets: number that can be read */
 static bool lacks_end(const struct tsct_recording *rec, const struct tsct_stream_reader *s,
 		      __u64 packets)
 {
@@ -87,7 +87,7 @@ static int by_from(const void *a, const void *b)
 		(x->until > y->until) - (x->until < y->until);
 }
 
-/* Allocates the ends of the recorders, which are those of the bounds for now. */
+/* Allocates the ends of the recorders, and sets them to those of the bounds for now. */
 static int find_ends(const struct tsct_recording *rec, struct loss_times *to)
 {
 	const struct tsct_recorded_correction *c;

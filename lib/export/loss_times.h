@@ -19,10 +19,10 @@ struct tsct_loss_time {
  * tsct_loss_times - find the times of losses, in the headers of all packets
  * @ret_times: sorted by `from`; malloc'ed
  *
- * A header states how many events were lost until the recorder wrote the packet. It reads the
- * rings in turns: the events that it reads after a loss may be older than the loss, and so may
- * those be that fill the packets before. The times are as long as that. Of a file without its end,
- * there is a time from its last event, or from the last flush of all files, on. Returns 0 or
+ * A header states how many events were lost until the recorder wrote the packet. The recorder
+ * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
+ * may events in the packets before. The times include those of all these. If a file's end is
+ * missing, a time begins at its last event, or at the last flush of all files. Returns 0 or
  * -ENOMEM. No time is `over`.
  */
 int tsct_loss_times(const struct tsct_trace *trace, struct tsct_loss_time **ret_times,

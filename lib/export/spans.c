@@ -15,12 +15,12 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 
 	if (err)
 		return err;
-	if (tsct_array_extend(&s->rows, &s->nr_rows, (size_t)row + 1, sizeof(*r)))
+	if (row >= s->nr_rows && tsct_array_extend(&s->rows, &s->nr_rows, (size_t)row + 1, sizeof(*r)))
 		return -ENOMEM;
 	r = &s->rows[row];
 	if (r->nr == TSCT_SPANS_OPEN_MAX)
 		return -ENOSPC;
-	if (tsct_array_reserve(&r->open, &r->room, (size_t)r->nr + 1, s->size))
+	if (r->nr == r->room && tsct_array_reserve(&r->open, &r->room, (size_t)r->nr + 1, s->size))
 		return -ENOMEM;
 	span = tsct_span_at(s, row, r->nr++);
 	memset(span, 0, s->size);

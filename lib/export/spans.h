@@ -23,8 +23,8 @@ enum tsct_span_why {
 	/* the span may have ended, from a time on at which events were lost or are hidden, or its
 	 * begin is nested too deeply */
 	TSCT_SPAN_UNKNOWN,
-	/* the fields of its end event agree with none of several open spans of the name, of which
-	 * it may be any */
+	/* an end event of the name agrees in its fields with none of several open spans: this may
+	 * be its span */
 	TSCT_SPAN_AMBIGUOUS,
 	TSCT_SPAN_NOT_BEGUN,	/* end event of a span whose begin event is not in the recording */
 	TSCT_SPAN_WHYS
@@ -89,8 +89,8 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 
 /*
  * tsct_spans_find - find the open span that an end event ends
- * @key: of the spans named @name, the one with this key is chosen, which began last if there are
- *	several; if none has it, the one that began last.
+ * @key: chooses, of the spans named @name, the one with this key that began last; if none has
+ *	this key, the one that began last.
  * @ambiguous: incremented if none has the key, but several have the name
  *
  * Returns the index of the span; -1: none has the name.

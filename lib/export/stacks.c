@@ -22,7 +22,7 @@ struct tsct_stacks {
 	struct tsct_index frame_index, stack_index;	/* frames and stacks by node and number */
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
-	struct tsct_symbolizer *symbolizer;	/* NULL: without the wing `stacks` */
+	struct tsct_symbolizer *symbolizer;	/* NULL: tools/wings/stacks is not linked */
 	const struct tsct_trace *trace;	/* recording whose callback gets reports; or NULL */
 	bool is_cut;		/* frames or stacks were left out, and reported */
 };

@@ -90,7 +90,7 @@ void tsct_stacks_text(struct tsct_stacks *stacks, struct tsct_stack_frame *frame
 
 /* ---- what the stacks of events have ------------------------------------------ */
 
-/* Numbers of events by what their stacks have */
+/* Numbers of events by the content of their stacks */
 struct tsct_stack_counts {
 	__u64 events;		/* with a stack */
 	__u64 missing;		/* events whose stack is not in the recording */

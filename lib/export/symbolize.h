@@ -4,7 +4,7 @@
  * compressed in .gnu_debugdata, and those of separate files of debug information below
  * /usr/lib/debug. Files are identified by their build ids; nothing is loaded from a
  * network. A process without rights reads each file, because the file may be hostile.
- * Defined by the wing `stacks`. Not thread-safe.
+ * Defined in tools/wings/stacks. Not thread-safe.
  */
 #ifndef TSCT_SYMBOLIZE_H
 #define TSCT_SYMBOLIZE_H

@@ -23,8 +23,8 @@ const char *const tsct_state_names[TSCT_STATES] = {
 struct tsct_state_row {
 	enum tsct_state state;	/* BLOCKED: becomes OFF_CPU if the thread runs without a waking */
 	bool ended;
-	/* the thread ends: it is switched away for the last time later, or its number is that of
-	 * another thread now */
+	/* the thread ends: its last switch away is still to come, or another thread has its
+	 * number now */
 	bool ending;
 	bool switched;
 	bool has_wakings;	/* BLOCKED: each waking of the thread is recorded, unless lost */
@@ -277,7 +277,7 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 		return change->tid ? -ENOMEM : 0;
 	row = &s->rows[at];
 	if (row->state == TSCT_STATE_RUNNING) {
-		/* Two recorders recorded the same switch; or its end elsewhere is lost. */
+		/* Two recorders recorded the same switch, or its switch away elsewhere is lost. */
 		if (s->known.rec->locations[row->location].cpu == e->cpu)
 			return 0;
 		run = &s->known.runs[row->location];
@@ -338,7 +338,7 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	return call && !strcmp(call->name, "futex");
 }
 
-/* Notes the first waking of a thread that does not run, and that there was one of one that does. */
+/* Notes that a thread was woken, and its first waking if it is blocked or its state is unknown. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	struct tsct_state_row *row;
@@ -390,7 +390,7 @@ static int add_fork(struct tsct_states *s, const struct tsct_trace_event *e)
 	err = end_state(s, at, e->tick, false);
 	row = begin_state(s, at, TSCT_STATE_BLOCKED, e->tick, e->location);
 	row->has_wakings = tsct_known_wakings(&s->known, e);
-	row->may_be_runnable = true;	/* another event tells of its first waking */
+	row->may_be_runnable = true;	/* another event shows its first waking */
 	row->prev_state = 0;
 	row->next = 0;
 	return err;

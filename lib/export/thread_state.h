@@ -21,9 +21,9 @@ enum tsct_state {
 	/* was switched away in a state that waits, or is new, and was not woken until the end */
 	TSCT_STATE_BLOCKED,
 	/* was switched away in a state that waits; when it became runnable is not known: it ran
-	 * again, or no more is known of it, without a waking. A waking may precede the switch away,
-	 * and a signal that was pending then, which ends a sleep of state 1, leaves none: so a
-	 * thread that is not woken until the end is BLOCKED only if neither can be. */
+	 * again, or no more is known of it, and no waking was recorded. A waking may precede the
+	 * switch away, and a signal that is pending then ends a sleep of state 1 without one: so a
+	 * thread that is not woken until the end is BLOCKED only if neither is possible. */
 	TSCT_STATE_OFF_CPU,
 	TSCT_STATES
 };
@@ -37,10 +37,10 @@ struct tsct_state_time {
 	enum tsct_state state;
 	__u64 from, until;	/* ticks */
 	__u32 location;		/* of RUNNING: CPU; of others: where it was switched away */
-	/* a switch to the thread begins it: of RUNNING; or ends it: of others */
+	/* RUNNING: a switch to the thread begins it; others: such a switch ends it */
 	bool switched;
-	/* a waking begins it: of RUNNABLE; or ends it: of BLOCKED. By that thread, or by an
-	 * interrupt in its time; 0: an idle thread */
+	/* RUNNABLE: a waking begins it; BLOCKED: a waking ends it. By the thread `waker`,
+	 * or by an interrupt in its time; 0: an idle thread */
 	bool woken;
 	__u32 waker;
 	/* of RUNNABLE that no waking begins: the thread that got the CPU; 0: idle thread */
@@ -91,7 +91,7 @@ void tsct_states_free(struct tsct_states *states);
 int tsct_states_add(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Returns the number of the system call in which the thread of event @e is after the event; -1:
- * none, or unknown. To be called after tsct_states_add(). */
+ * none, or unknown. Call it after tsct_states_add(). */
 __s64 tsct_states_call(struct tsct_states *states, const struct tsct_trace_event *e);
 
 /* Ends all times, after the last event. @tick: end of the recording */

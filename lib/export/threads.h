@@ -19,6 +19,8 @@ struct tsct_thread {
 	__u32 tgid;			/* process of the thread; 0: unknown */
 	struct tsct_thread *process;	/* last result of tsct_export_process(), or NULL */
 	__u32 index;			/* index in the table: order of appearance, from 0 */
+	/* tsct_export_thread() finds the same state at ticks from <= tick < until */
+	__u64 from, until;
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
 	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
 			 * by the exporter when it has written the name */

@@ -19,14 +19,14 @@
 /*
  * A difference is significant beyond this many standard deviations: of a normal
  * distribution, 1.25 % are beyond it at each side. Each of two directions is tested, to
- * both sides, so if neither place is slower, one fit in 20 drops half of its exchanges in
- * vain.
+ * both sides, so if neither place is slower, one fit in 20 drops half of its exchanges
+ * needlessly.
  */
 #define SIGNIFICANT	2.24
 /*
  * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges are left
  * without the first ones of polls, as most polls are a single request: one fit in 200 drops
- * most of its exchanges in vain. A larger limit would miss more slow first places.
+ * most of its exchanges needlessly. A larger limit would miss more slow first places.
  */
 #define SIGNIFICANT_LEFT	2.8
 #define LEFT_MIN		0.4

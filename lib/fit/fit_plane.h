@@ -94,7 +94,7 @@ struct tsct_plane_line {
 
 /* Converts @nr exchanges (at least 1) to points: local time, and offset of the remote
  * counter. Returns 0 or an error of tsct_fit_make(). The caller frees @ret by
- * tsct_plane_free(), also on failure. */
+ * tsct_plane_free(), even on failure. */
 int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		    const struct tsct_fit_options *options, double remote_hz,
 		    struct tsct_plane *ret);

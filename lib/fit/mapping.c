@@ -99,7 +99,7 @@ static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 
 /*
  * Sets *ret to @c * 2^@e * num / den of the axis, in units of 2^-64. Returns false if
- * the result is too large, also if @c is infinity or NaN, whose bits are taken for a
+ * the result is too large, or if @c is infinity or NaN, whose bits are taken for a
  * large number.
  */
 static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,

@@ -21,9 +21,9 @@
  *   LIVE	params in force: what is known about the time after the last line
  *
  * An interval of the counter that no line covers is unknown: the daemon did not run, or the
- * clock was disrupted. Nothing is made up in there. Where a daemon went on with the epoch of the
- * one before, its first lines reach over the absence: its first PAIRING holds only if it agrees
- * with the last one before.
+ * clock was disrupted. Nothing is interpolated there. Where a daemon continued the epoch of the
+ * previous one, its first lines span the time between both: its first PAIRING holds only if it
+ * agrees with the previous daemon's last.
  *
  * Bytes are in the machine's order. Pure, except for tsct_history_load().
  */
@@ -37,7 +37,7 @@
 #define TSCT_HISTORY_DIR	"history"	/* below the daemon's state directory */
 #define TSCT_HISTORY_MAGIC	0x747369686c6b6374ULL	/* "tcklhist" */
 #define TSCT_HISTORY_VERSION	1
-#define TSCT_HISTORY_DAY_BYTES	4000000		/* limit of a directory, per day */
+#define TSCT_HISTORY_DAY_BYTES	4000000		/* limit of a directory's size per day */
 
 enum tsct_history_kind {
 	TSCT_HISTORY_HEADER = 1,
@@ -81,7 +81,7 @@ struct tsct_history_record {
 	__u64 checksum;		/* of all bytes behind it */
 	__u16 kind;		/* enum tsct_history_kind */
 	__u16 status;		/* LIVE: TSCT_STATUS_* of the params */
-	__u32 epoch;		/* of the clock, also in PAIRING and LIVE */
+	__u32 epoch;		/* the clock's epoch, also in PAIRING and LIVE */
 	union {
 		struct tsct_history_header header;
 		struct tsct_clock_segment segment;
@@ -122,7 +122,7 @@ struct tsct_history_writer {
 	struct tsct_clock_copy cluster_copy;	/* the cluster's params as segments */
 	__u64 cluster_master;
 	__u32 cluster_epoch, cluster_timeline;
-	struct tsct_history_pairing pairing;	/* of pairing_epoch, since the last group */
+	struct tsct_history_pairing pairing;	/* in pairing_epoch, since the last group */
 	bool has_pairing, pairing_put;	/* pairing_put: nothing was measured since it was written */
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
 					 * or the pairing is void */
@@ -138,7 +138,7 @@ void tsct_history_writer_init(struct tsct_history_writer *writer,
 			      void *ctx);
 
 /*
- * tsct_history_feed - write what is final since the last call; to be called after each tick
+ * tsct_history_feed - write what is final since the last call; call it after each tick
  *
  * Returns false, with nothing taken: the counter was reset or its source changed, so a new
  * file and a new writer are needed.
@@ -163,7 +163,7 @@ enum tsct_history_clock {
 
 struct tsct_history;
 
-/* Counts what was found while a history was read. */
+/* Numbers of files and damaged records found while reading a history */
 struct tsct_history_found {
 	unsigned int files, damaged_records, foreign_files;
 	char foreign[256];	/* name of a foreign file, and why it was not read */
@@ -173,9 +173,9 @@ struct tsct_history_found {
  * tsct_history_load - read all files of boot @boot_id in @dir
  * @why: receives the reason of a failure, as a clause
  *
- * Files are read that are regular, and belong to root, this user or the owner of @dir, and
- * that only their owner can write. Returns 0; -ENOENT: no such directory; -ENODATA: no file
- * of that boot; or another -errno.
+ * Reads only regular files that belong to root, this user or the owner of @dir, and that no
+ * other user can write. Returns 0; -ENOENT: no such directory; -ENODATA: no file of that
+ * boot; or another -errno.
  */
 int tsct_history_load(const char *dir, const __u8 boot_id[16], struct tsct_history **ret_history,
 		      struct tsct_history_found *ret_found, char *why, size_t size);
@@ -187,14 +187,14 @@ void tsct_history_free(struct tsct_history *history);
 int tsct_history_add(struct tsct_history *history, const void *bytes, size_t len,
 		     const __u8 *boot_id, unsigned int *ret_damaged);
 
-/* Adds the daemon's published clock: what came after the last line. */
+/* Adds the daemon's published clock, for the time after the last line. */
 int tsct_history_add_copy(struct tsct_history *history, const struct tsct_clock_copy *copy);
 
 /* Calls @boot for each boot in @dir with its 16 bytes. Returns 0 or -errno. */
 int tsct_history_boots(const char *dir, void (*boot)(void *ctx, const __u8 boot_id[16]),
 		       void *ctx);
 
-/* A time that a number stands for */
+/* A time that results from a conversion */
 struct tsct_history_time {
 	__s64 real_lo_ns, real_hi_ns;	/* CLOCK_REALTIME */
 	__u64 lo_cycles, hi_cycles;	/* the counter */
@@ -204,7 +204,7 @@ struct tsct_history_time {
 	__u64 cluster_master;
 	__u32 cluster_timeline;	/* times are comparable between nodes of one master and timeline */
 	__u32 epoch;
-	bool extrapolated;	/* after the last sample of the clock that is recorded */
+	bool extrapolated;	/* after the last recorded sample of the clock */
 };
 
 #define TSCT_HISTORY_TIMES	8
@@ -225,9 +225,10 @@ int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock c
 /*
  * tsct_history_bends - the values of @clock, sorted, between which conversions are straight
  * @clock: not CLUSTER_TIME
+ * @lo: not negative
  * @ret: an array of lib/base/array.h, for the caller to free
  *
- * Of the values from @lo to @hi. Returns 0 or -ENOMEM.
+ * Examines the values from @lo to @hi. Returns 0 or -ENOMEM.
  */
 int tsct_history_bends(struct tsct_history *history, enum tsct_history_clock clock, __s64 lo,
 		       __s64 hi, __s64 **ret, __u32 *ret_nr);

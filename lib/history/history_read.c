@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a history, and converts. A value of a clock becomes an interval of the counter, by the
- * lines of CLOCK_REALTIME and the pairings that hold for them. Results are of all lines that allow
- * the value. What touches in one epoch is one result; an interval that reaches beyond what lines
- * cover is none, because nothing is known there.
+ * lines of CLOCK_REALTIME and the pairings that hold for them. All lines that allow the value give
+ * results. Results that touch in one epoch become one; an interval that reaches beyond the lines
+ * gives none, because nothing is known there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* A line, or params */
 struct entry {
-	__u64 begin_cycles, until_cycles;	/* the counter for which the entry is used */
+	__u64 begin_cycles, until_cycles;	/* range of the counter for which it is used */
 	__u64 sampled_cycles;			/* live: last sample that saw the entry */
 	struct tsct_clock_params params;	/* of a line: no slew, one error */
 	__u64 master;
@@ -32,8 +32,8 @@ struct entry {
 	bool live;		/* an open end: OPEN or LIVE */
 };
 
-/* Entries of one epoch and timeline in the order of the counter, whose pairings all tell, or all
- * do not tell, the values of each clock, so that these are in order, too */
+/* Entries of one epoch and timeline in the order of the counter. Their pairings know the same
+ * clocks, so the values of each clock are in order, too */
 struct history_run {
 	__u32 first, nr;
 };
@@ -49,11 +49,12 @@ struct tsct_history {
 	struct history_runs real_runs, cluster_runs;
 	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
-	__u32 void_pairing;	/* index + 1 of the last one that did not hold; 0: none */
-	__u64 void_until;	/* counter when that one was measured, if not its lines' end + 1 */
-	__u32 last_pairing;	/* index + 1 of the last one of this file; 0: none yet */
+	__u32 void_pairing;	/* index + 1 of the last pairing that did not hold; 0: none */
+	/* counter when that one was measured; if unknown, end of the last line then, + 1 */
+	__u64 void_until;
+	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
-	struct tsct_history_pairing last;	/* the last one of all files, as recorded */
+	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
 	bool has_last;
 	bool has_file;		/* there was a file, perhaps a damaged one */
 	bool follows;		/* this file follows another one, and had no pairing yet */
@@ -62,7 +63,7 @@ struct tsct_history {
 	struct entry *end;	/* open end of the present file, dropped where a line follows */
 	__u32 nr_end;
 	bool sorted;
-	/* what was recorded before the counter was reset, or had another source */
+	/* records from before the counter was reset, or with another source */
 	struct tsct_history *older;
 };
 
@@ -121,7 +122,7 @@ static struct entry line_of(const struct tsct_clock_segment *segment)
 			.mult = segment->mult, .slew_mult = segment->mult,
 			.as_of_cycles = segment->until_cycles,
 			.past_error_ps = segment->error_ps,
-			/* Also behind the end, where a value of the next line may lie by this one */
+			/* Also after the end, where this line may place a value of the next line */
 			.error_ps = segment->error_ps,
 		},
 		.until_cycles = segment->until_cycles,
@@ -215,9 +216,9 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	case TSCT_HISTORY_PAIRING:
 		if (!is_credible_pairing(&pairing))
 			return 0;
-		/* The differences may have changed while no daemon ran, by a suspend, and the next one
-		 * went on with the epoch: its first lines, also of the next group, reach over its
-		 * absence. */
+		/* A suspend may have changed the differences while no daemon ran, although the next
+		 * daemon continued the epoch: its first lines, also of its second group, span that
+		 * time. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
 			h->void_pairing = h->nr_pairings + 1;
 			h->void_until = pairing.has_raw ? pairing.raw_after : h->nr_real ?
@@ -237,7 +238,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 	}
 }
 
-/* The last pairing also holds for the open end of its epoch, and for lines whose own was lost. */
+/* The last pairing also holds for its epoch's open end, and for lines whose own is lost. */
 static int close_end(struct tsct_history *h)
 {
 	__u32 i;
@@ -255,7 +256,7 @@ static int close_end(struct tsct_history *h)
 }
 
 /* Returns true if @segment contradicts what is recorded: at a lower counter, it has a later time. A
- * daemon that starts may record lines of the one before again, which agree. */
+ * daemon that starts may record lines of the previous daemon again, which agree. */
 static bool contradicts(const struct tsct_history *h, const struct tsct_clock_segment *segment)
 {
 	const struct tsct_clock_params *p = NULL;
@@ -325,7 +326,7 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	}
 	h->source = record.header.source;
 	h->has_source = true;
-	/* A daemon that could not go on with the epochs of the one before counts them anew. */
+	/* A daemon that could not continue the previous daemon's epochs numbers them anew. */
 	h->last_pairing = 0;
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
@@ -353,7 +354,7 @@ int tsct_history_add_copy(struct tsct_history *h, const struct tsct_clock_copy *
 	h->source = copy->state.source;
 	h->has_source = true;
 	h->sorted = false;
-	/* Epochs are counted anew if the clock area was lost: then this one began later. */
+	/* Epochs are numbered anew if the clock area was lost: then this one began later. */
 	if (!h->last_pairing ||
 	    (__s64)(h->pairings[h->last_pairing - 1].raw_before - copy->state.epoch_cycles) < 0)
 		h->last_pairing = 0;
@@ -389,8 +390,8 @@ static int compare_entries(const void *a, const void *b)
 		x->params.as_of_cycles > y->params.as_of_cycles;
 }
 
-/* Ends an open end where @next begins; at its last sample, if the clock was disrupted in between
- * or @next is not where the open end leads. */
+/* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
+ * between or the open end does not lead to @next. */
 static void end_before(struct entry *open, const struct entry *next)
 {
 	__s64 off = sub_ns(tsct_clock_params_ns(&open->params, next->begin_cycles),
@@ -405,8 +406,8 @@ static void end_before(struct entry *open, const struct entry *next)
 		open->until_cycles = min(open->until_cycles, open->sampled_cycles);
 }
 
-/* Makes each counter value belong to one entry: to a line before an open end, to a later open
- * end before an earlier one. Returns the number of entries that are left. */
+/* Makes each counter value belong to one entry: to a line rather than an open end, to a later
+ * open end rather than an earlier one. Returns the number of entries that are left. */
 static __u32 cut_overlaps(struct entry *e, __u32 nr)
 {
 	__u32 i, kept = 0;
@@ -448,19 +449,19 @@ static __s64 end_ns(const struct entry *e)
 	return tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Returns a number for what the pairing of an entry tells. */
-static int told_by(const struct tsct_history *h, const struct entry *e)
+/* Returns a number that differs if the pairings of two entries know different clocks. */
+static int known_clocks(const struct tsct_history *h, const struct entry *e)
 {
 	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
 
 	return t ? 1 + (t->changed ? 2 : 0) + (t->has_raw ? 4 : 0) : 0;
 }
 
-/* Returns true if the values of @next follow those of @e, but for their errors. */
+/* Returns true if the values of @next follow those of @e, apart from their errors. */
 static bool continues(const struct tsct_history *h, const struct entry *e, const struct entry *next)
 {
 	return e->epoch == next->epoch && e->master == next->master &&
-		e->timeline == next->timeline && told_by(h, e) == told_by(h, next) &&
+		e->timeline == next->timeline && known_clocks(h, e) == known_clocks(h, next) &&
 		begin_ns(next) >= begin_ns(e) && end_ns(next) >= end_ns(e) &&
 		add_ns(begin_ns(next), error_ns(next, next->begin_cycles)) >=
 		sub_ns(end_ns(e), error_ns(e, e->until_cycles));
@@ -568,9 +569,9 @@ static bool is_of_counter(enum tsct_history_clock clock)
 }
 
 /*
- * Gets what @value of @clock is by an entry: an interval of the counter, of the clocks that
- * follow that, else one of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
- * entry knows nothing of that clock.
+ * Converts @value of @clock by an entry: to an interval of the counter for clocks that follow
+ * the counter, else of CLOCK_REALTIME. It may lie outside of the entry. Returns false if the
+ * entry has no data of that clock.
  */
 static bool interval_of(const struct tsct_history *h, const struct entry *e,
 			enum tsct_history_clock clock, struct clock_values value,
@@ -603,7 +604,7 @@ static bool interval_of(const struct tsct_history *h, const struct entry *e,
 	}
 }
 
-/* Gets the time of a value by an entry, as interval_of(). */
+/* Gets the time of a value by an entry, like interval_of(). */
 static bool time_of(const struct tsct_history *h, const struct entry *e,
 		    enum tsct_history_clock clock, struct clock_values value,
 		    struct tsct_history_time *ret)
@@ -669,7 +670,8 @@ static void add_time(const struct tsct_history_time *t, struct tsct_history_time
 }
 
 /* Returns true if entry @at, the one before it and those behind it cover an interval of the
- * counter. @jumps: also entries of other epochs */
+ * counter. @jumps: also those of other epochs: where the cluster's time jumps, CLOCK_REALTIME does
+ * not */
 static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 lo, __u64 hi)
 {
 	__u32 first = at - (at && (jumps || e[at - 1].epoch == e[at].epoch));
@@ -726,9 +728,8 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	for (; i < end && !compare_value(h, &all[i], clock, value); i++)
 		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
-	/* Lines of one run are in order, so what does not touch is none of one value. The counter's
-	 * interval may reach into a neighbour that does not allow the value; where the cluster's
-	 * time jumps, CLOCK_REALTIME does not. */
+	/* Lines of one run are in order, so times that do not touch are not of one value. The
+	 * counter's interval may reach into a neighbour that does not allow the value. */
 	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
 				 all != h->real, mine->lo_cycles, mine->hi_cycles))
 		add_time(mine, ret, nr);
@@ -846,13 +847,6 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 	return true;
 }
 
-static int compare_bends(const void *a, const void *b)
-{
-	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,
 		       __s64 **ret, __u32 *ret_nr)
 {
@@ -883,7 +877,7 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 		}
 	}
 	if (*ret_nr)
-		qsort(*ret, *ret_nr, sizeof(**ret), compare_bends);
+		tsct_array_sort(*ret, *ret_nr, sizeof(**ret));
 	return err;
 }
 
@@ -892,34 +886,28 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 static int read_file(int dir, const char *name, uid_t owner, char **ret_bytes, size_t *ret_len)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat st;
-	size_t got = 0;
-	ssize_t len = 1;
 	int err = 0;
 
 	*ret_bytes = NULL;
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
+	if (!file || fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_mode & 022 ||
 		 (st.st_uid && st.st_uid != geteuid() && st.st_uid != owner))
 		err = -EACCES;
 	else if ((__u64)st.st_size > BYTES_MAX)
 		err = -EFBIG;
-	else
-		*ret_bytes = malloc((size_t)st.st_size + 1);
-	if (!err && !*ret_bytes)
+	else if (!(*ret_bytes = malloc((size_t)st.st_size + 1)))
 		err = -ENOMEM;
-	while (!err && len > 0 && got < (size_t)st.st_size) {
-		len = read(fd, *ret_bytes + got, (size_t)st.st_size - got);
-		if (len < 0)
-			err = -errno;
-		else
-			got += (size_t)len;
-	}
-	close(fd);
-	*ret_len = got;
+	else
+		*ret_len = fread(*ret_bytes, 1, (size_t)st.st_size, file);
+	if (!err && ferror(file))
+		err = -EIO;
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 	return err;
 }
 

@@ -4,8 +4,8 @@
  * of up to 16 s, and measures the clocks against each other meanwhile.
  *
  * Size: a group is of REAL, PAIRING, OPEN, LIVE and CLUSTER, 120 bytes each, every 16 s: 37 bytes
- * per second, of the 46 that 4 MB a day are. The rest pays for shorter lines where CLOCK_REALTIME
- * is slewed: one more record in 14 s, of which up to EXTRA_MAX can be saved up.
+ * per second. 4 MB a day are 46: the rest allows shorter lines where CLOCK_REALTIME is slewed:
+ * one more record in 14 s, of which up to EXTRA_MAX can be saved up.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "lib/clockpage/clock_segments.h"
 
 #define LINE_NS		16000000000LL	/* longest line */
-/* Error that a line may add to its segments', if a shorter one can be paid for */
+/* Limit of the error that joining segments adds, ps; void while `extra` is below 1 */
 #define LINE_ERROR_PS	50000
 #define EXTRA_MAX	2000
 #define EXTRA_S		14.0
@@ -201,7 +201,7 @@ static void add_part(struct tsct_history_writer *w, struct tsct_history_line *li
 	line->has_done = true;
 }
 
-/* Takes what was not taken before of a segment. */
+/* Takes the part of a segment that was not taken before. */
 static void take_segment(struct tsct_history_writer *w, struct tsct_history_line *line,
 			 struct tsct_clock_segment segment)
 {
@@ -210,7 +210,7 @@ static void take_segment(struct tsct_history_writer *w, struct tsct_history_line
 		return;
 	if (line->has_done && (__s64)(segment.until_cycles - line->done) <= 0)
 		return;
-	/* Segments that were joined since: the part behind what was taken */
+	/* The segment was joined with a taken one: takes the part after that. */
 	if (line->has_done && (__s64)(segment.base_cycles - line->done) < 0) {
 		segment.base_ns = tsct_clock_segment_ns(&segment, line->done);
 		segment.base_cycles = line->done;
@@ -282,7 +282,7 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 	}
 	tsct_segments_succeed(&w->cluster_copy, &next);
 	take_segments(w, &w->cluster, &w->cluster_copy, false);
-	/* A master's params may be in force for days: what a sample has closed of them */
+	/* A master's params may be in force for days: takes the part up to the last sample. */
 	nr = tsct_clock_params_segments(&next, next.real.as_of_cycles, next.real.past_error_ps,
 					part);
 	for (i = 0; i < nr; i++)
@@ -300,7 +300,7 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 	__s64 real_max = min(all->real_max_ns, pairing->real_max_ns);
 	__s64 boot_min = max(all->boot_min_ns, pairing->boot_min_ns);
 	__s64 boot_max = min(all->boot_max_ns, pairing->boot_max_ns);
-	/* A group needs a bound of UTC of its own, and has the rest from before. */
+	/* A group gets its own bound to UTC, and keeps the other values. */
 	__u64 utc = w->pairing_put ? pairing->utc_error_ns :
 		max(all->utc_error_ns, pairing->utc_error_ns);
 

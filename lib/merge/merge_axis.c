@@ -153,7 +153,7 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 	return merge_fail_errno(m, merge_combine_timelines(&m->list[MERGE_TIMELINES], &one));
 }
 
-/* Sets @why to the reason for which the inputs are not on one timeline; "": they are. */
+/* Sets @why to the reason why the inputs are not on one timeline; "": they are. */
 static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
 	const struct axis_timelines *t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;

@@ -66,7 +66,7 @@ static int measure_error(struct tsct_merge *m, const struct merge_in *in,
 			     in->frame.hz);
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
 		/* The mapped time and the time by the clock params are each rounded
-		 * down: up to 1 ns of the distance between these times is no error. */
+		 * down: up to 1 ns of the distance between these times is not an error. */
 		own_ps = tsct_error_bounds_max_ps(in->rec, local, until);
 		ret->error_ns += (own_ps == UINT64_MAX ? HUGE_VAL : (double)own_ps * 1e-3) +
 			(off > 1 ? off - 1 : 0);

@@ -227,7 +227,7 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 }
 
 /*
- * Adds the number of recorded events that are unreadable to the result's lost events.
+ * Adds the number of recorded, but unreadable events to the result's lost events.
  * @events: number of readable events. Also sets published_end of an incomplete recording,
  * from the numbers of readable and of lost events.
  */

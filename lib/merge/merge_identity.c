@@ -588,8 +588,8 @@ static void join_nodes(struct machines *of, const __u32 *at, __u32 nr, __u32 *sa
 /*
  * Sets m->same. Recordings are of one machine if they have the boot, the name of the host and the
  * source of the ticks in common, unless their daemons have different ids, or their clocks
- * contradict each other. If some nodes of a boot differ in an id or source, those without are
- * nodes of their own. Nodes that an earlier merge joined stay joined.
+ * contradict each other. If some nodes of a boot differ in an id or source, those that lack
+ * one are separate nodes. Nodes that an earlier merge joined stay joined.
  */
 int merge_find_same(struct tsct_merge *m)
 {

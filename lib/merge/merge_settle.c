@@ -353,9 +353,9 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/* Returns the input by whose clock the input's ticks are mapped, if by one of its own node: of
- * recordings of one node that overlap, that of the first, so that their events are in the
- * order of their counter. */
+/* Returns the input by whose clock the ticks of @in are mapped: @in itself, or the first
+ * recording of its machine if both overlap, so that their events are in the order of their
+ * counter. */
 static const struct merge_peer *clock_of(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct merge_peer *own = &m->peer[in->index], *p = m->peer;

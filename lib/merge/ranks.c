@@ -50,8 +50,8 @@ void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 	unsigned int step;
 	int err;
 
-	/* Before each step, a rank has combined the blobs of `step` ranks: its own, and the
-	 * next. */
+	/* Before each step, a rank has combined the blobs of `step` ranks: itself and the
+	 * next ones. */
 	for (step = 1; step < r->nr; step *= 2) {
 		if (r->rank & step) {
 			send_blob(r, r->rank - step, blob);

@@ -84,7 +84,7 @@ void tsct_mpi_comm_begin(void);
 
 /*
  * tsct_mpi_comm_child - get the id base of the next communicator made from @parent. Call it
- * once per MPI call, in all members of @parent, also if they get MPI_COMM_NULL.
+ * once per MPI call, in all members of @parent, even if they get MPI_COMM_NULL.
  */
 __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 
@@ -221,8 +221,8 @@ void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);
 
 /* ---- requests, with the lock held (request.c) ---------------------------- */
 
-/* A request that this library follows. MPI may give requests that are complete at once one
- * handle, such as those of short sends: of these, a call that waits completes the earliest. */
+/* A request that this library follows. MPI may give requests that are complete at once, such
+ * as short sends, one handle: a call that waits for it completes the earliest. */
 struct tsct_mpi_request;
 
 /* Returns the number of followed requests: if it is 0, no call needs to search for them. */
@@ -243,7 +243,7 @@ void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status 
  * tsct_mpi_request_add - add the request of a send, a receive, or both
  * @r: receive that tsct_mpi_post() posted; NULL: none that is matched
  * @number, @send: numbers of the message that is sent, and of its request; 0: none that is
- *	matched. A nonblocking collective call has its number, and no @send.
+ *	matched. For a nonblocking collective call, @number is its number and @send is 0.
  */
 void tsct_mpi_request_add(MPI_Request handle, struct tsct_mpi_comm *comm,
 			  struct tsct_receive *r, __u64 number, __u64 send);

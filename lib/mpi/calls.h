@@ -41,8 +41,8 @@ static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 	return comm;
 }
 
-/* Returns true if @caller, the return address of PMPI_Comm_size(), is in a function of MPI other
- * than that which means this call: then the program did not call it. */
+/* Returns true if MPI itself called PMPI_Comm_size(): its return address, @caller, is in a
+ * function of MPI other than MPI_Comm_size(). */
 static inline bool is_of_binding(const void *caller)
 {
 	static uintptr_t known[16];	/* addresses * 2 + result; 0: a free entry */
@@ -357,7 +357,7 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 	return base;
 }
 
-/* Begins a call of the group's members only: they count what the group has made. */
+/* Begins a call that only @group's members make: they count the communicators made by it. */
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {

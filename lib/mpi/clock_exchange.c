@@ -305,7 +305,7 @@ static void run_leaders(MPI_Comm leaders, struct session *s, int limit_ms)
 	all = calloc((size_t)nr, sizeof(*all));
 	children = calloc((size_t)nr, sizeof(*children));
 	if (!all || !children)
-		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else, the other leaders would wait forever */
+		PMPI_Abort(MPI_COMM_WORLD, 1);	/* else the other leaders would wait forever */
 	read_clock(&own, s);
 	PMPI_Allgather(&own, sizeof(own), MPI_BYTE, all, sizeof(own), MPI_BYTE, leaders);
 	s->master.node = name_node(all, nr, 0);

@@ -9,7 +9,7 @@ static __u64 stream_key(__s32 peer, __s32 tag)
 }
 
 /* Returns the next number of a stream. If memory runs out, returns 0, which may be wrong, so
- * that the program can go on. */
+ * that the program can continue. */
 static __u64 next_number(struct tsct_index *streams, __s32 peer, __s32 tag)
 {
 	const __u64 key = stream_key(peer, tag);

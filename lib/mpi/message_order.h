@@ -7,8 +7,8 @@
  * receive is that of the message that it gets.
  *
  * A receive from any source or with any tag has no stream until it is matched. Until then,
- * later receives have no number either, even if they complete first, if it could take a
- * message of their stream:
+ * later receives of each stream of which it could take a message have no number either,
+ * even if they complete first:
  *
  *	post A (any source)		stream unknown
  *	post B (source 1)		number 0 or 1 of source 1's messages

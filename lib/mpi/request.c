@@ -54,7 +54,7 @@ static void free_request(struct tsct_mpi_request *request)
 	unused = request;
 }
 
-/* Adds a copy of the request @from, which counts as a user of its communicator, behind those
+/* Adds a copy of the request @from, which counts as a user of its communicator, after those
  * that have its handle. */
 static void add_request(struct tsct_index *map, __u64 handle,
 			const struct tsct_mpi_request *from)
@@ -121,8 +121,8 @@ static void remove_request(struct tsct_mpi_request *request)
 	release_request(request);
 }
 
-/* Removes all requests with a handle that MPI has given to a new one of its own: they are
- * complete, but it was not seen. */
+/* Removes all requests with @handle, which MPI has given to a new request: they are
+ * complete, but their completion was not seen. */
 static void remove_old(MPI_Request handle)
 {
 	struct tsct_mpi_request *request;
@@ -281,7 +281,7 @@ void tsct_mpi_request_cancel(MPI_Request handle)
 
 /*
  * Frees a request; its receive stays without a result. If that receive has a number, it
- * keeps it. If not, no number of a later receive that it could affect becomes certain.
+ * keeps it. If not, later receives that it could affect never get a certain number.
  */
 void tsct_mpi_request_free(MPI_Request handle)
 {

@@ -160,8 +160,8 @@ struct mpi_job {
 static void report_missing(const char *ranks, double limit_s)
 {
 	fprintf(stderr, TSCT_MPI_LIBRARY ": MPI_Init: of %d ranks, these have not loaded this library,"
-		" after %.0f s: %s; goes on without comparing clocks, and with one end of their"
-		" messages; start all ranks with it, by 'trace-ctl record --ranks' or"
+		" after %.0f s: %s; clocks are not compared, and only one end of their messages"
+		" is recorded; start all ranks with it, by 'trace-ctl record --ranks' or"
 		" 'mpirun -x LD_PRELOAD'\n", tsct_mpi.size, limit_s, ranks);
 }
 

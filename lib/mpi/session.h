@@ -19,7 +19,7 @@ void tsct_mpi_end(void);
  * @node: the processes of this node, in the order of their ranks
  * @session: number of the session in this program
  * @limit_ms: time after which no further burst of exchanges begins, ms
- * @why: reason for which this node has no exchange
+ * @why: reason why this node has no exchange
  *
  * Collective over MPI_COMM_WORLD. Each process records the events mpi_exchange, or mpi_master
  * on the master's node, because each may have a recording of its own. Returns true if this

@@ -225,7 +225,7 @@ void tsct_client_disrupt(struct tsct_client *client);
  * tsct_client_sent - set the transmit time of a request
  * @number: low 32 bits of the request's number
  *
- * To be called with a time taken by the program before sending, and then, even after
+ * Call it with a time taken by the program before sending, and then, even after
  * the answer, with the kernel's transmit time. A time that the answer contradicts is
  * ignored.
  *

@@ -18,7 +18,7 @@
 #include "client.h"
 #include "ratelimit.h"
 
-/* Content of all answers; to be updated whenever the clock is published */
+/* Content of all answers; update it whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;

@@ -39,7 +39,7 @@ __u64 tsct_memory_usable(void);
 #define TSCT_RING_BYTES_MAX	(16U << 20)	/* largest ring if no size is given, bytes */
 #define TSCT_RING_BYTES_MIN	(1U << 20)	/* smallest ring if only installed memory limits it */
 #define TSCT_RING_BYTES_LEAST	(64U << 10)	/* smallest ring under another limit, bytes */
-#define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* of all rings of channels together, bytes */
+#define TSCT_RINGS_BYTES_MAX	(64U << 20)	/* limit of all channels' rings together, bytes */
 
 struct tsct_ring_demand {
 	__u32 cpus;		/* number of CPUs with whole rings */

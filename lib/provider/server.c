@@ -464,9 +464,9 @@ static int listen_at_path(struct tsct_server *server)
 
 /*
  * A channel takes a descriptor, and so does a connection. Of the descriptors available,
- * three fifths are for connections, two fifths for channels. In the daemon, a user
- * other than root may take a quarter of either, and all of them together seven eighths. The
- * daemon raises its limit of descriptors, as it starts no programs that would inherit the limit.
+ * three fifths are for connections, two fifths for channels. In the daemon, a user other than
+ * root may take a quarter of either, and all such users together seven eighths. The daemon
+ * raises its limit of descriptors, as it starts no programs that would inherit the limit.
  */
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {

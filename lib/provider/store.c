@@ -72,7 +72,7 @@ static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
 }
 
-/* Returns the memory of a channel, bytes, if @defs_room bytes of its definitions have memory, and
+/* Returns the memory of a channel, bytes: with memory for @defs_room bytes of definitions and for
  * the rings of the CPUs that are online. */
 static __u64 memory_of(const struct tsct_store *store, const struct tsct_channel_header *h,
 		       __u64 defs_room)
@@ -102,8 +102,8 @@ static int allocate_range(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates all but the rings; of these, the counters and the first block's header, which readers
- * access while a ring is empty. The client that creates the channel allocates the rest.
+ * Allocates all but the rings; of the rings, only the counters and the first block's header, which
+ * readers access while a ring is empty. The client that creates the channel allocates the rest.
  */
 static int allocate_head(const struct tsct_store_channel *channel)
 {
@@ -204,7 +204,7 @@ static int make_channel(const struct tsct_store *store, __u32 id, uid_t uid,
 	};
 	memcpy(h->name, create->name, strlen(create->name));
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks, DEFS_SIZE);
-	/* Definitions do not grow in a file that would exceed the file size limit with them. */
+	/* If the file would exceed the file size limit, its definitions' area cannot grow. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && h->file_size > limit.rlim_cur)
 		set_layout(h, store->nr_cpus, create->block_size, create->blocks,
 			   TSCT_DEFS_SIZE);
@@ -421,10 +421,10 @@ static void describe_channel(const struct tsct_store_channel *channel,
 /* ---- the store ----------------------------------------------------------- */
 
 /*
- * Channels of all users together may take a quarter of the memory that the process may use, of
- * which an eighth is left to root, those of one user an eighth, but at most 1 GiB (above 256
- * CPUs: 4 MiB per CPU). In an embedded server, channels may take half: the recorder has chosen
- * their sizes, or checked them.
+ * Channels of all users together may take a quarter of the memory that the process may use; an
+ * eighth of that quarter is left to root. Those of one user may take an eighth of the memory,
+ * at most 1 GiB (above 256 CPUs: 4 MiB per CPU). In an embedded server, channels may take
+ * half: the recorder has chosen their sizes, or checked them.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {
@@ -939,7 +939,7 @@ static int define_event(struct tsct_store *store, const struct tsct_store_peer *
 		return -EINVAL;
 	err = define_in_channel(store, peer->channel, def);
 	id = tsct_event_def_id(def);
-	/* Clients that know no wide ids take this one for an error. */
+	/* Clients that do not know wide ids take this one for an error. */
 	if (!err && id > TSCT_ID_MAX) {
 		def->id = TSCT_ID_WIDE;
 		def->size = (__u16)id;

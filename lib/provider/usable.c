@@ -11,7 +11,7 @@
 #include "lib/core/port.h"
 #include "ring_size.h"
 
-#define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK is no limit */
+#define CAP_IPC_LOCK	14	/* with this capability, RLIMIT_MEMLOCK does not apply */
 /* Version 1 shows "no limit" as the largest multiple of the page size below 2^63. */
 #define CGROUP_NO_LIMIT	(1ULL << 62)
 
@@ -85,7 +85,7 @@ static void walk_up(unsigned int hierarchy, const char *path, struct tsct_memory
 	}
 }
 
-/* Returns true if the comma-separated list has @word; "": if the list is empty. */
+/* Returns true if the comma-separated list has @word. @word "": if the list is empty */
 static bool in_list(const char *list, const char *word)
 {
 	const size_t len = strlen(word);
@@ -123,7 +123,7 @@ static void read_cgroups(struct tsct_memory_limit *limit)
 		fclose(file);
 }
 
-/* A process has no sign of mlockall(MCL_FUTURE) but that it has locked memory. */
+/* Locked memory is the only sign that a process has called mlockall(MCL_FUTURE). */
 static void read_locked(struct tsct_memory_limit *limit)
 {
 	const __u64 locked = read_field("/proc/self/status", "VmLck:", 10);

@@ -33,7 +33,7 @@ struct tsct_event_text {
 	bool error;		/* flag: add the error bound of each time */
 	enum tsct_error_of error_of; /* the time against which errors are stated */
 	struct tsct_error_cursor error_at; /* place of the last event among the error bounds */
-	/* writes a thread's name, at most 80 bytes, behind its ID; NULL: no names */
+	/* writes a thread's name, at most 80 bytes, after its ID; NULL: no names */
 	char *(*put_name)(void *arg, char *at, const struct tsct_trace_event *event);
 	void *arg;
 	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the event of the next line */

@@ -257,7 +257,7 @@ static bool parse_zone(const char *text, struct zone *zone)
 	return true;
 }
 
-/* @min: a local time that occurs twice is the second one if only that one is not before @min, s */
+/* @min, s: of a local time that occurs twice, the second is taken if the first is before @min */
 static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t min, __s64 *ret)
 {
 	const time_t utc = timegm(tm);
@@ -374,8 +374,8 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 	return false;
 }
 
-/* Writes "; it has a, b ..." with the names of some events: those of probes, which have the name
- * of the function, are not named as -e named them. */
+/* Writes "; it has a, b ..." with the names of some events. Probes' events have the name of the
+ * function, not the text that -e gave. */
 static void name_events(const struct tsct_selection *sel, unsigned int which, char *text,
 			size_t size)
 {
@@ -488,8 +488,8 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 		return 0;
 	if (err == -ENOTUNIQ)
 		return set_error(to, err, "--%s %.64s: this local time occurs twice, at the end of"
-				 " summer time: as %s and as %s; write one of them behind it, or"
-				 " the time in UTC with Z", option, text,
+				 " summer time: at %s and at %s; append one of these offsets, or"
+				 " give the time in UTC with Z", option, text,
 				 offset_text(*ns / NS_PER_S, first),
 				 offset_text(*ns / NS_PER_S + DAY_S, second));
 	if (err == -ENXIO)
@@ -555,7 +555,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 	if (!err)
 		err = set_time("to", filter->to, begin_ns, &sel->to_ns, &to);
 	if (!err && sel->from_ns > sel->to_ns)
-		err = set_error(&to, -EINVAL, "--from is later than --to");
+		err = set_error(&to, -EINVAL, "--from is later than --to; exchange them");
 	if (!err && !growing)
 		err = check_events(sel, which, &to);
 	if (!err)

@@ -93,7 +93,7 @@ struct tsct_selection {
 	struct tsct_where *where;	/* conditions on fields and thread names; NULL: none */
 };
 
-/* These conditions: tools/bpf, which all wings link. Returns an error text, or NULL. */
+/* Checks a condition; in tools/bpf, which all wings link. Returns an error text, or NULL. */
 TSCT_WING const char *tsct_where_check(const char *text);
 /* Sets sel->where. @dir: the recording, for names of threads. Returns 0 or -errno with @err_text. */
 TSCT_WING int tsct_where_make(struct tsct_selection *sel, const char *dir, bool growing,

@@ -11,8 +11,8 @@
  * only, or with receive events only */
 #define POOL_OTHERS	1
 
-/* Bit of the key of a message of MPI: no other message has its number. A send that failed has that
- * of the next one. */
+/* Bit in the keys of MPI's messages, of which each has a number of its own, except that a failed
+ * send has the number of the next one. */
 #define KEY_UNIQUE	(1ULL << 63)
 
 /* An open message: only its send or only its receive was seen, or the match of both is

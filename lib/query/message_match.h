@@ -101,11 +101,11 @@ struct tsct_messages_options {
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
 	/* matcher to whose statistics this matcher adds, so that several matchers may each
-	 * match a part of the keys; it outlives this matcher. NULL: own statistics */
+	 * match a part of the keys; it must outlive this matcher. NULL: own statistics */
 	struct tsct_message_matcher *counts;
 };
 
-/* Makes a matcher. Returns 0, -EINVAL (the capacity is no power of two) or -ENOMEM. */
+/* Makes a matcher. Returns 0, -EINVAL (the capacity is not a power of two) or -ENOMEM. */
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret);
 void tsct_message_matcher_free(struct tsct_message_matcher *m);

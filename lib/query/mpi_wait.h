@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wait states of an MPI program, found in the events of libtsctrace-mpi. The wing `mpi`
- * defines the functions.
+ * Wait states of an MPI program, found in the events of libtsctrace-mpi. Defined in
+ * tools/wings/mpi.
  *
  *	late sender	a receive, the wait for a receive, or a probe began before its send began
  *	late receiver	a blocking send, or the wait for a nonblocking one, began before its
@@ -54,7 +54,7 @@ TSCT_WING int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_m
 TSCT_WING void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
 
 /*
- * tsct_mpi_waits_add - add an event; to be called in the order of ticks
+ * tsct_mpi_waits_add - add an event; call it in the order of ticks
  * @error: bound of the tick's error, in ticks; UINT64_MAX: unknown
  *
  * Returns 0 or -ENOMEM.

@@ -39,7 +39,7 @@ struct tsct_series {
 
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
- * @ret: to be freed with tsct_series_free(), which takes NULL.
+ * @ret: free it with tsct_series_free(), which takes NULL.
  * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,

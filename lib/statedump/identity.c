@@ -139,7 +139,7 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	size_t nr;
 
 	/* The kernel gave the tid to this thread, maybe after the last event before
-	 * t->tick, or before the first event: from then on, it has passed the tid. */
+	 * t->tick, or before the first event: from then on, the kernel has passed the tid. */
 	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) :
 		all->at->position;
 	position = tsct_pid_next(position > own ? position : own, t->state.tid);

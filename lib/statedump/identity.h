@@ -55,7 +55,7 @@ struct tsct_identity {
  * tsct_identity_read - read the statedump of a recording
  * @dir: directory of the recording; of a live recording, what was written until now is read
  *
- * Events that are invalid are skipped. Returns 0, also if there is no statedump; or -errno.
+ * Events that are invalid are skipped. Returns 0, even if there is no statedump; or -errno.
  */
 int tsct_identity_read(const char *dir, struct tsct_identity *ret);
 void tsct_identity_free(struct tsct_identity *identity);

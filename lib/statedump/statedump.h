@@ -86,8 +86,8 @@ struct tsct_statedump_last_pid {
 } __attribute__((packed));
 
 /*
- * A position tells how far the kernel is in giving thread IDs: the last ID in the low
- * bits, and above them how many times the kernel started again at the lowest ID.
+ * A position states how far the kernel is in giving thread IDs: the last ID in the
+ * low bits, and above them how many times the kernel started again at the lowest ID.
  *
  * tsct_pid_position - the position at which @tid is the last ID
  * @position: an earlier position, at most one round before; 0 at first

@@ -76,7 +76,7 @@ struct tsct_source_state {
 	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
 	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
 	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
-	char reason[160];	/* reason for which the source is not used; or "" */
+	char reason[160];	/* reason why the source is not used; or "" */
 };
 
 struct tsct_cluster;

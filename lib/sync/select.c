@@ -4,12 +4,12 @@
  * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
  * combines the sources.
  *
- * Nodes may be sources of each other, and send a node its own time back, which is no evidence.
- * So only upstream sources find falsetickers, give the interval that holds the true time, and
- * are averaged: sources that come before this node in the order of hops to the master, then of
- * node ids. If no node polls this node, all its sources are upstream. A source that is not
- * upstream is selected only if its error bound is well below this node's own, as the bound of
- * a node that follows this one is larger.
+ * Nodes may be sources of each other, and send a node its own time back, which is not
+ * evidence. So only upstream sources find falsetickers, give the interval that holds the true
+ * time, and are averaged: sources that come before this node in the order of hops to the
+ * master, then of node ids. If no node polls this node, all its sources are upstream. A source
+ * that is not upstream is selected only if its error bound is well below this node's own, as
+ * the bound of a node that follows this one is larger.
  */
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +145,7 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
  * Peers may have got their time from the same nodes. The part of their errors that they
  * inherit is taken to be common to all of them, so it does not average out:
  *	sd^2 = sum of W[k]^2 (sd[k]^2 + spread^2) + (sum of W[k] inherited[k])^2
- * with W[k] the weights, the sum of which is 1.
+ * with W[k] the weights, whose sum is 1.
  */
 
 /* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. The error

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names of system calls. libtsctrace.so has them, too, and nothing else of this room. */
+/* Names of system calls. libtsctrace.so has them, too, and nothing else of this folder. */
 #include "lib/ctf/recording.h"
 
 static const char *const syscall_names[] = {

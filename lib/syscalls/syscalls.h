@@ -86,7 +86,7 @@ enum tsct_syscall_class {
 	TSCT_SYSCALL_CLASSES
 };
 
-/* Meaning of a result that is no error */
+/* Meaning of a result that is not an error */
 enum tsct_syscall_result {
 	TSCT_RESULT_ERROR,	/* 0 */
 	TSCT_RESULT_INT,	/* a number of 32 bits, such as a process ID */
@@ -139,8 +139,8 @@ __u64 tsct_syscall_number(const struct tsct_syscall *call);
  * tsct_syscall_is_exec - true for execve() and execveat() of both ABIs
  * tsct_syscall_pair - number by which the begin and the end of a call are matched
  *
- * The kernel has the end of a successful execveat() as that of execve(), and if the new program
- * has the other ABI, as that of the other ABI's execve().
+ * The kernel reports the end of a successful execveat() as that of execve() and, if the new
+ * program has the other ABI, of the other ABI's execve().
  */
 bool tsct_syscall_is_exec(const struct tsct_syscall *call);
 __u64 tsct_syscall_pair(const struct tsct_syscall *call);
@@ -180,15 +180,15 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 unsigned int tsct_syscall_event_id(__u64 nr, unsigned int kind);
 
 /* Returns the number of the call, with TSCT_SYSCALL_COMPAT, of an event sys_enter or sys_exit.
- * @id: the event's field `id`: of a 32-bit call bit 32 is set, of a number below 0 all from
- *	bit 31 on */
+ * @id: the event's field `id`: bit 32 is set for a 32-bit call, all bits from 31 on for a
+ *	number below 0 */
 static inline __u64 tsct_syscall_event_number(__u64 id)
 {
 	return (__u32)id | (id >> 32 == 1 ? TSCT_SYSCALL_COMPAT : 0);
 }
 
 /*
- * Strings that cannot be read are recorded as these texts, which are no UTF-8: the first
+ * Strings that cannot be read are recorded as these texts, which are not UTF-8: the first
  * for a null pointer, the second for a pointer to memory that cannot be read. A string that
  * was longer than its field is cut: it then has tsct_syscall_arg_size() bytes with its NUL.
  */
@@ -199,7 +199,7 @@ static inline __u64 tsct_syscall_event_number(__u64 id)
  * @call: the call, or NULL if it is unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
-/* ---- values as text: the wing `strace` ----------------------------------------------- */
+/* ---- values as text: for tools/wings/strace ------------------------------------------ */
 
 /*
  * tsct_syscall_arg_text - an argument as text

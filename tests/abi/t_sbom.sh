@@ -25,7 +25,7 @@ names = [entry["SPDXID"] for entry in sbom["files"] + sbom["packages"]]
 assert len(names) == len(set(names))
 packages = " ".join(entry["name"] for entry in sbom["packages"])
 for library in map(str.strip, open(sys.argv[1] + "/needed")):
-    stem = {"libm": "libc", "libprotobuf-c": "libprotobuf", "libz": "zlib",
+    stem = {"libm": "libc", "libz": "zlib",
             "libotf": "libopen-trace", "libopen-trace-format": "libopen-trace"}.get(
                 library, re.sub("[0-9]+$", "", library))
     assert stem in packages or library == "libotf2", (library, packages)

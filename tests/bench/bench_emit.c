@@ -379,11 +379,10 @@ static void bind(struct tsct_event_type *event, struct tsct_channel *t)
 /* Fails if events were lost, because the result is then invalid. */
 static void check_losses(struct tsct_channel *t, const char *name)
 {
-	unsigned int cpu, i;
 	unsigned long lost = tsct_channel_dropped(t);
 
-	for (cpu = 0; cpu < t->header.nr_cpus; cpu++)
-		for (i = 0; tsct_ring_ready(t, cpu) && i < TSCT_LOST_NR; i++)
+	for (unsigned int cpu = 0; cpu < t->header.nr_cpus; cpu++)
+		for (unsigned int i = 0; tsct_ring_ready(t, cpu) && i < TSCT_LOST_NR; i++)
 			lost += tsct_ring_producer(t, cpu)->lost[i];
 	if (lost) {
 		fprintf(stderr, "bench_emit: %s lost %lu events: its result is "

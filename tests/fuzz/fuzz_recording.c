@@ -87,9 +87,8 @@ static void check_times(const struct tsct_recording *rec)
 	struct tsct_ctf_clock clock;
 	struct tsct_balance balance;
 	struct tsct_loss loss;
-	unsigned int i;
 
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		tsct_clock_params_ns(&rec->real, stamps[i]);
 		tsct_clock_params_error_ps(&rec->real, stamps[i]);
 		HOLDS(tsct_recording_error_at(rec, &cursor, rec->nr_nodes - 1, stamps[i]) ==
@@ -103,7 +102,7 @@ static void check_times(const struct tsct_recording *rec)
 	tsct_recording_max_per_tick(rec);
 	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);
 	HOLDS(!tsct_recording_is_whole(rec) || rec->complete);
-	for (i = 0; i < rec->nr_nodes; i++) {
+	for (unsigned int i = 0; i < rec->nr_nodes; i++) {
 		HOLDS(tsct_recording_node_name(rec, i));
 		HOLDS(tsct_recording_error_ns(rec, i, rec->end) <=
 		      tsct_recording_worst_ns(rec, rec->end));
@@ -135,11 +134,10 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 static void check_series(const struct tsct_series *s)
 {
 	enum tsct_fit_kind kind;
-	unsigned int i;
 
 	HOLDS(s->nr && s->nr_kept <= s->nr && s->nr_sessions <= s->nr);
 	/* Times of successive samples increase, modulo 2^64. */
-	for (i = 1; i < s->nr; i++)
+	for (unsigned int i = 1; i < s->nr; i++)
 		HOLDS(s->x[i - 1].t1 - s->x[0].t1 < s->x[i].t1 - s->x[0].t1);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++)
 		check_fit(s, kind, s->x[s->nr / 2].t4);
@@ -223,10 +221,8 @@ static void check_messages(const struct box *box)
 
 static bool has_messages(const struct tsct_recording *rec)
 {
-	__u32 i, j;
-
-	for (i = 0; i < rec->nr_streams; i++)
-		for (j = 0; j < rec->streams[i].nr_defs; j++)
+	for (__u32 i = 0; i < rec->nr_streams; i++)
+		for (__u32 j = 0; j < rec->streams[i].nr_defs; j++)
 			if (rec->streams[i].defs[j] &&
 			    tsct_message_is_end(rec->streams[i].defs[j]))
 				return true;

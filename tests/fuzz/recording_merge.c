@@ -31,15 +31,14 @@ static void check_files(struct tsct_merge *m)
 {
 	const struct tsct_recording *result = tsct_merge_result(m);
 	const struct tsct_merge_file *file = m->file;
-	unsigned int i;
 
-	for (i = 0; i < m->nr_files; i++) {
+	for (unsigned int i = 0; i < m->nr_files; i++) {
 		HOLDS(file[i].class < result->nr_streams);
 		HOLDS(file[i].location < result->nr_locations);
 		HOLDS(file[i].node == result->locations[file[i].location].node);
 		check_file(m, &file[i]);
 	}
-	for (i = 0; i < result->nr_nodes; i++)
+	for (unsigned int i = 0; i < result->nr_nodes; i++)
 		HOLDS(tsct_merge_how(m, i) < TSCT_MERGE_HOW_NR);
 }
 

@@ -168,9 +168,8 @@ static void try_unknown_field(const struct request *r, size_t size, size_t at)
 static void try_request(const struct request *r)
 {
 	const size_t known = _IOC_SIZE(r->cmd);
-	size_t size;
 
-	for (size = r->size_min; size < known; size += size < known - 8 ? 8 : 7)
+	for (size_t size = r->size_min; size < known; size += size < known - 8 ? 8 : 7)
 		try_size(r, size);
 	try_size(r, known);
 	try_size(r, known + 1);

@@ -153,10 +153,9 @@ static void event(long thread, long n)
 static void *run(void *arg)
 {
 	const long thread = (long)(intptr_t)arg;
-	long n;
 
 	random_state = (unsigned int)(o.seed * THREADS_MAX + thread);
-	for (n = 0; n < o.events; n++)
+	for (long n = 0; n < o.events; n++)
 		event(thread, n);
 	return NULL;
 }
@@ -177,9 +176,8 @@ static void set(const char *word)
 		{ "seed", &o.seed }, { "burst", &o.burst },
 	};
 	const size_t len = strcspn(word, "=");
-	unsigned int i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (unsigned int i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strlen(keys[i].name) == len && !strncmp(keys[i].name, word, len)) {
 			*keys[i].value = atol(word + len + 1);
 			return;
@@ -190,16 +188,15 @@ static void set(const char *word)
 static void open_channel(void)
 {
 	char name[32], fields[64] = "n:u64";
-	long i;
 
 	if (o.size)
 		snprintf(fields, sizeof(fields), "n:u64,rest:bytes[%ld]", o.size);
 	if (tsct_channel_open(NULL, &channel))
 		warnx("%s", tsct_channel_error(channel));
-	for (i = 0; is_spans && i < 4; i++)
+	for (long i = 0; is_spans && i < 4; i++)
 		ids[i] = tsct_event_define(channel, i < 2 ? "outer" : "inner", i % 2 ?
 					   TSCT_KIND_END : TSCT_KIND_BEGIN, i % 2 ? "m:u64" : "n:u64");
-	for (i = 0; !is_spans && i < o.types; i++) {
+	for (long i = 0; !is_spans && i < o.types; i++) {
 		snprintf(name, sizeof(name), "type%ld", i);
 		ids[i] = tsct_event_define(channel, name, TSCT_KIND_INSTANT, fields);
 	}
@@ -209,7 +206,6 @@ int main(int argc, char **argv)
 {
 	pthread_t threads[THREADS_MAX], killer;
 	cpu_set_t cpus;
-	long i;
 	int fd;
 
 	if (argc < 3)
@@ -220,7 +216,7 @@ int main(int argc, char **argv)
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	is_spans = !strcmp(argv[2], "spans");
 	is_user = is_spans || !strcmp(argv[2], "user");
-	for (i = 3; i < argc; i++)
+	for (long i = 3; i < argc; i++)
 		set(argv[i]);
 	if (counts == MAP_FAILED || o.threads > THREADS_MAX || o.types > 1000 || o.size > 4096)
 		return 2;
@@ -234,17 +230,17 @@ int main(int argc, char **argv)
 		open_channel();
 	snprintf(go, sizeof(go), "%.*s/go", (int)(strrchr(argv[1], '/') - argv[1]), argv[1]);
 	counts->started = 1;
-	for (i = 0; i < o.early; i++)
+	for (long i = 0; i < o.early; i++)
 		event(0, i);
 	counts->started = 2;
 	while (o.early && open(go, O_RDONLY) < 0)
 		usleep(1000);
 	if (o.kill && pthread_create(&killer, NULL, kill_later, NULL))
 		errx(1, "pthread_create");
-	for (i = 0; i < o.threads; i++)
+	for (long i = 0; i < o.threads; i++)
 		if (pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i))
 			errx(1, "pthread_create");
-	for (i = 0; i < o.threads; i++)
+	for (long i = 0; i < o.threads; i++)
 		pthread_join(threads[i], NULL);
 	if (is_user) {
 		counts->dropped = tsct_channel_dropped(channel);

@@ -107,9 +107,8 @@ static void put_history(struct node *n)
 	const ns_t piece = (ns_t)LENGTH_NS / PIECES, gap = n->step >= 0 ? 300000000 : 0;
 	ns_t t = 0, next;
 	__u32 epoch = 5;
-	int i;
 
-	for (i = 0; i < PIECES; i++) {
+	for (int i = 0; i < PIECES; i++) {
 		const bool last = n->step == i, first = n->step >= 0 && n->step == i - 1;
 		const ns_t from = piece * i + (first ? gap : 0), to = piece * (i + 1) - (last ? gap : 0);
 
@@ -135,7 +134,6 @@ static void begin(struct node *n, const char *dir, int number, const char *what)
 		.record_size = sizeof(header), .source = 1,
 	} };
 	char path[4096];
-	int i;
 
 	*n = (struct node) {
 		.hz = any(1.1e9L, 3.9e9L), .c0 = any(1e12L, 9e12L), .mono = any(5e11L, 9e13L),
@@ -145,7 +143,7 @@ static void begin(struct node *n, const char *dir, int number, const char *what)
 	};
 	n->raw_rate = 1e9L / n->hz * (1 + any(-4e-5L, 4e-5L));
 	n->off[0] = any(-2e7L, 2e7L);
-	for (i = 0; i < PIECES; i++)
+	for (int i = 0; i < PIECES; i++)
 		n->off[i + 1] = n->off[i] + any(-2e-5L, 2e-5L) * LENGTH_NS / PIECES;
 	snprintf(path, sizeof(path), "%s/%d", dir, number);
 	mkdir(path, 0700);
@@ -171,15 +169,14 @@ static void begin(struct node *n, const char *dir, int number, const char *what)
 int main(int argc, char **argv)
 {
 	struct node nodes[2];
-	int i, k;
 
 	if (argc < 3)
 		return 2;
 	srandom((unsigned int)atoi(argv[2]));
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		begin(&nodes[i], argv[1], i, argc > 3 ? argv[3] : "");
-	for (k = 0; k < MOMENTS; k++)
-		for (i = 0; i < 2; i++) {
+	for (int k = 0; k < MOMENTS; k++)
+		for (int i = 0; i < 2; i++) {
 			const ns_t t = floorl(any(0.1e9L, LENGTH_NS - 0.1e9L));
 			const ns_t real = real_at(&nodes[i], t);
 			/* CLOCK_MONOTONIC runs on where CLOCK_REALTIME is set. */

@@ -116,9 +116,7 @@ static uint64_t left_out(int prog)
 
 static uint64_t count_of(const char *name)
 {
-	int i;
-
-	for (i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		if (!strcmp(names[i], name))
 			return __atomic_load_n(&counts[i], __ATOMIC_SEQ_CST);
 	return 0;

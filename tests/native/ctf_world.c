@@ -169,14 +169,12 @@ static void write_events(const char *dir, uint64_t events, int64_t step)
 
 int main(int argc, char **argv)
 {
-	int i;
-
 	if (argc != 4)
 		return 2;
 	source = random_stream(SEED, 1);
 	write_history(argv[1], atoll(argv[3]));
 	write_events(argv[1], (uint64_t)atoll(argv[2]), atoll(argv[3]));
-	for (i = 0; i < 16; i++)
+	for (int i = 0; i < 16; i++)
 		printf("%02x", boot_b[i]);
 	putchar('\n');
 	return 0;

@@ -67,7 +67,6 @@ static unsigned int find_cuts(const struct machine *m, int64_t end_ps,
 {
 	const struct wall_part *p;
 	unsigned int nr = 0, i;
-	int64_t ps;
 
 	ret[nr++] = (struct cut) { 0, false };
 	ret[nr++] = (struct cut) { end_ps, false };
@@ -80,7 +79,7 @@ static unsigned int find_cuts(const struct machine *m, int64_t end_ps,
 		ret[nr++] = (struct cut) { m->sleep_ps, true };
 		ret[nr++] = (struct cut) { m->wake_ps, true };
 	}
-	for (ps = REGULAR_PS; ps < end_ps; ps += REGULAR_PS) {
+	for (int64_t ps = REGULAR_PS; ps < end_ps; ps += REGULAR_PS) {
 		for (i = 0; i < nr && llabs(ret[i].ps - ps) >= APART_PS; i++)
 			;
 		if (i == nr)

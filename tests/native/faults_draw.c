@@ -42,9 +42,8 @@ static void run_ntp(struct fault_case *c, struct machine *m, int64_t from_ps,
 		    int64_t until_ps)
 {
 	const int64_t margin = PS(random_log_uniform(&c->random, 1e-4, 5e-3));
-	int64_t ps;
 
-	for (ps = from_ps; ps < until_ps && ps < PS(FAULTS_S);
+	for (int64_t ps = from_ps; ps < until_ps && ps < PS(FAULTS_S);
 	     ps += PS(random_uniform(&c->random, 2, 12)))
 		state_error(m, ps, llabs(wall_ps(m, ps, false) - ps) + margin);
 }
@@ -261,9 +260,8 @@ static void add_exchanges(struct fault_case *c, unsigned int node)
 	struct random *r = &c->random;
 	const double floor_us[2] = { random_uniform(r, 20, 60), random_uniform(r, 20, 60) };
 	int64_t ps = n->begin.ps, at;
-	unsigned int i, k;
 
-	for (i = 0; i < FAULTS_EXCHANGES && ps < n->end.ps - PS(5e-3); i++) {
+	for (unsigned int i = 0; i < FAULTS_EXCHANGES && ps < n->end.ps - PS(5e-3); i++) {
 		if (i < 32 || ps >= end)
 			ps += PS(5e-3);	/* session at the begin and at the end */
 		else
@@ -271,7 +269,7 @@ static void add_exchanges(struct fault_case *c, unsigned int node)
 		if (ps > m->daemon_end_ps)
 			break;
 		at = ps;
-		for (k = 0; k < 4; k++) {
+		for (unsigned int k = 0; k < 4; k++) {
 			n->at[n->nr_exchanges][k].ps = at;
 			at += llrint((k == 1 ? random_uniform(r, 10, 50) : floor_us[k / 2] +
 				      20 * random_exp(r)) * PS_PER_US);

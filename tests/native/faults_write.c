@@ -157,12 +157,11 @@ bool fault_is_belied(const struct fault_case *c)
 	const struct fault_node *n;
 	const struct machine *m;
 	struct tsct_utc utc;
-	int64_t ps;
 
 	if (c->fault != FAULT_STALE || c->relation == BY_SAMPLES)
 		return false;
 	for (n = c->node; n < c->node + c->nr; n++)
-		for (ps = n->begin.ps; ps < n->end.ps; ps += PS_PER_S) {
+		for (int64_t ps = n->begin.ps; ps < n->end.ps; ps += PS_PER_S) {
 			m = &c->machine[n->machine];
 			utc = read_utc(m, ps);
 			if (utc.source && (uint64_t)llabs(wall_ps(m, ps, false) - ps) / 1000 >

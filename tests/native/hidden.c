@@ -83,9 +83,7 @@ static void write_cpu(void)
 /* 5,000 threads, the first of which is the one of its CPU before each of the others. */
 static void write_cpu_many(void)
 {
-	__u32 tid;
-
-	for (tid = 1; tid <= 5000; tid++)
+	for (__u32 tid = 1; tid <= 5000; tid++)
 		switch_to(1, 0, tid, 0);
 }
 
@@ -203,9 +201,7 @@ static void make(void)
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
-
-	for (i = 0; argc == 3 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned int i = 0; argc == 3 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (strcmp(argv[1], cases[i].name))
 			continue;
 		make();

@@ -126,9 +126,8 @@ static void four(int isendrecv)
 	MPI_Request requests[3];
 	MPI_Session session;
 	MPI_Status status;
-	int i;
 
-	for (i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++) {
 		MPI_Irecv_c(in, ROOM, MPI_INT, left, 30, MPI_COMM_WORLD, &requests[0]);
 		MPI_Isend_c(out, 40 + i, MPI_INT, right, 30, MPI_COMM_WORLD, &requests[1]);
 		if (isendrecv)
@@ -154,7 +153,7 @@ static void four(int isendrecv)
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 	MPI_Request_free(&requests[0]);
 	MPI_Request_free(&requests[1]);
-	for (i = 0; i < size; i++)
+	for (int i = 0; i < size; i++)
 		counts[i] = 1 + i;
 	MPI_Allgatherv_c(out, 1 + rank, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
 	MPI_Allreduce_c(out, in, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -203,11 +202,10 @@ static void four(int isendrecv)
 static void persistent(void)
 {
 	MPI_Request requests[2];
-	int i;
 
 	MPI_Recv_init(in, ROOM, MPI_INT, left, 10, MPI_COMM_WORLD, &requests[0]);
 	MPI_Send_init(out, 6, MPI_INT, right, 10, MPI_COMM_WORLD, &requests[1]);
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		MPI_Startall(2, requests);
 		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 		MPI_Start(&requests[0]);
@@ -598,7 +596,6 @@ static void late_ones(int long_us)
 	MPI_Message message;
 	MPI_Request request;
 	MPI_Status status;
-	int i;
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!rank) {
@@ -613,13 +610,13 @@ static void late_ones(int long_us)
 		MPI_Mprobe(3, 3, MPI_COMM_WORLD, &message, &status);
 		MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 	} else if (rank == 3) {
-		for (i = 2; i < 4; i++) {
+		for (int i = 2; i < 4; i++) {
 			usleep(long_us);
 			MPI_Send(out, 1, MPI_INT, 2, i, MPI_COMM_WORLD);
 		}
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		if (rank == i)
 			usleep(long_us);
 		if (i)
@@ -651,9 +648,8 @@ static void polls(const char *folder)
 {
 	char path[4096];
 	MPI_Request request;
-	int i, n;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/polled-%d", folder, i);
 		if (!rank) {
 			while (access(path, F_OK))
@@ -663,7 +659,7 @@ static void polls(const char *folder)
 			if (i)
 				MPI_Irecv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &request);
 			polled = 0;
-			for (n = 1; !poll_once(i ? &request : NULL); n++) {
+			for (int n = 1; !poll_once(i ? &request : NULL); n++) {
 				if (n == 1000)
 					fclose(fopen(path, "w"));
 				if (n > 1000)
@@ -680,9 +676,7 @@ static void polls(const char *folder)
 
 static void around_world(int times)
 {
-	int i;
-
-	for (i = 0; i < times; i++) {
+	for (int i = 0; i < times; i++) {
 		if (!rank)
 			MPI_Send(out, 1, MPI_INT, right, 0, MPI_COMM_WORLD);
 		MPI_Recv(in, 1, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

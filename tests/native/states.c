@@ -58,10 +58,9 @@ static void *run_pinger(void *name)
 {
 	const int first = ((char *)name)[1] == 'i';
 	char c = 0;
-	int i;
 
 	pthread_setname_np(pthread_self(), name);
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		if (first && write(ping[1], &c, 1) != 1)
 			exit(1);
 		if (read(first ? pong[0] : ping[0], &c, 1) != 1)

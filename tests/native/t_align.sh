@@ -125,8 +125,8 @@ refused "nine.txt: has times of 9 digits.* without --ns" --clock monotonic nine.
 refused "chains.txt: has samples without call chains" --clock monotonic chains.txt
 refused "0f.trace: text of ftrace does not name its clock; .* local and global are unknown" tr/0f.trace
 refused "0p.pftrace: a Perfetto trace names its clocks itself" --clock raw tr/0p.pftrace
-refused "minus.json: ts of event 1: '-5' is no number" --clock raw minus.json
-refused "large.json: ts of event 1: '1e300' is no number" --clock raw large.json
+refused "minus.json: ts of event 1: '-5' is not an unsigned number" --clock raw minus.json
+refused "large.json: ts of event 1: '1e300' is not an unsigned number" --clock raw large.json
 refused "deep.json: objects are nested too deeply" --clock raw deep.json
 refused "bracket.json: not JSON: a bracket that does not match" --clock raw bracket.json
 refused "1s.txt: there is no node 'n7'; give --node n7=DIR" --clock monotonic tr/1s.txt@n7

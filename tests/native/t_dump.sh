@@ -184,7 +184,7 @@ cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
 run 1 dump --cpu "$cpus" "$work/a"
 run 1 dump --node nonesuch "$work/a"
 says "dump: --node nonesuch: the recording has no such node; it has $(uname -n)$"
-run_says 1 'dump: --from is later than --to$' dump --from +2 --to +1 "$work/a"
+run_says 1 'dump: --from is later than --to; exchange them$' dump --from +2 --to +1 "$work/a"
 for number in 2026 20260131 1769862600 0; do
 	run 2 dump --from $number "$work/a"
 	says "--from: '$number' is not a time: .* have 19 digits; write a date as 2026-01-31"
@@ -216,7 +216,7 @@ printf '\x1e{"type":"preamble","version":2}' >"$work/other/metadata"
 run_says 1 "written by another tracer as CTF 2" dump "$work/other"
 # Local times that occur twice, or do not occur
 export TZ=CET-1CEST,M3.5.0,M10.5.0/3
-run_says 1 "from 2026-10-25T02:30: this local time occurs twice, .*: as +02:00 and as +01:00; write one" \
+run_says 1 "from 2026-10-25T02:30: this local time occurs twice.*at +02:00 and at +01:00; append" \
 	dump --from 2026-10-25T02:30 "$work/a"
 run_says 1 "to 2026-03-29 02:30: this local time does not occur" dump --to '2026-03-29 02:30' "$work/a"
 run 0 dump --from 2026-10-25T02:30+02:00 "$work/a"

@@ -38,7 +38,6 @@ static void describe(char **bounds)
 	static const char *const names[] = { "one", "two" };
 	struct tsct_recorded_correction *c;
 	const bool merged = strcmp(bounds[1], "-");
-	int i;
 
 	tsct_recording_make(&rec, 1 + merged);
 	tsct_recording_locate(&rec, 2);
@@ -53,7 +52,7 @@ static void describe(char **bounds)
 	rec.real.holdover_after_cycles = rec.end;
 	rec.real.void_after_cycles = 1000 * BEGIN;
 	rec.compared = merged ? TSCT_COMPARED_UTC : rec.compared;
-	for (i = 0; i < 1 + merged; i++) {
+	for (int i = 0; i < 1 + merged; i++) {
 		rec.locations[i].node = (__u32)i;
 		rec.locations[i].cpu = 0;
 		rec.nodes[i].host = strdup(names[i]);

@@ -13,9 +13,8 @@ static __u64 now = 1000;
 static void define_wide(__u32 id, __u32 number)
 {
 	char fields[WIDE_FIELDS * 16] = "", *at = fields;
-	__u32 i;
 
-	for (i = 0; i < WIDE_FIELDS; i++)
+	for (__u32 i = 0; i < WIDE_FIELDS; i++)
 		at += sprintf(at, "%sf%u_%u:u8", i ? "," : "", number, i);
 	define(0, id, "wide", TSCT_KIND_INSTANT, fields);
 }
@@ -40,7 +39,6 @@ int main(int argc, char **argv)
 	const __u32 nr = argc > 2 ? (__u32)atoi(argv[2]) : 0, nr_odd = sizeof(odd) / sizeof(*odd);
 	__u64 values[2];
 	char name[32];
-	__u32 i;
 
 	rec.clock_origin = strdup("module");
 	rec.begin = now;
@@ -53,16 +51,16 @@ int main(int argc, char **argv)
 	rec.nodes[0].host = strdup("node");
 	if (tsct_recording_locate(&rec, 2) || tsct_recording_add_stream(&rec, "default"))
 		return 1;
-	for (i = 0; i < nr_odd; i++)
+	for (__u32 i = 0; i < nr_odd; i++)
 		define(0, TSCT_ID_FIRST + i, odd[i].name, odd[i].kind, odd[i].fields);
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		snprintf(name, sizeof(name), "t%u", i);
 		define(0, FIRST_TYPE + i, name, TSCT_KIND_INSTANT, "value:u64,part:u32");
 	}
-	for (i = 0; i < WIDE_TYPES; i++)
+	for (__u32 i = 0; i < WIDE_TYPES; i++)
 		define_wide(TSCT_ID_FIRST + nr_odd + i, i);
 	begin_writing(argv[1]);
-	for (i = 0; i < nr_odd; i++) {
+	for (__u32 i = 0; i < nr_odd; i++) {
 		values[0] = i;
 		values[1] = ~0ULL - i;
 		if (strstr(odd[i].fields, "s64"))
@@ -74,7 +72,7 @@ int main(int argc, char **argv)
 		put_at(now += 10, 0, i % 2, 7, TSCT_ID_FIRST + i, values,
 		       strchr(odd[i].fields, ',') ? 16 : strstr(odd[i].fields, "string") ? 7 : 8);
 	}
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		values[0] = i;
 		values[1] = 1;
 		put_at(now += 10, 0, i % 2, 7, FIRST_TYPE + i, values, 12);

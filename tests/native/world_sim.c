@@ -130,7 +130,6 @@ static void make_node(struct world *w, uint32_t node)
 	static const double hz[WORLD_NODES] = { 2.4e9, 2.596e9, 3.693e9 };
 	struct world_node *n = &w->node[node];
 	struct random *d = &w->random;
-	int64_t at;
 
 	*n = (struct world_node) {
 		.crystal = {
@@ -148,7 +147,7 @@ static void make_node(struct world *w, uint32_t node)
 		.end_ps = llrint((WORLD_S - random_uniform(d, 0.1, 0.9)) * PS_PER_S),
 	};
 	/* Samples of the counter at begin, middle and end of the recording */
-	for (at = n->begin_ps; at <= n->end_ps;
+	for (int64_t at = n->begin_ps; at <= n->end_ps;
 	     at += (n->end_ps - n->begin_ps) / 2)
 		add_event(w, at, node, WORLD_SAMPLE, ~0ULL);
 }

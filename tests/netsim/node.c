@@ -311,9 +311,8 @@ static bool is_valid(const struct published *published)
 const struct published *node_published(const struct node *node, uint64_t time)
 {
 	const struct published *published = node->published;
-	unsigned int i;
 
-	for (i = 0; i < PUBLISHED_MAX && is_valid(published); i++, published++) {
+	for (unsigned int i = 0; i < PUBLISHED_MAX && is_valid(published); i++, published++) {
 		if ((int64_t)(time - published->params.base_cycles) < 0)
 			continue;
 		if ((int64_t)(time - published->params.void_after_cycles) > 0)

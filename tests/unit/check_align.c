@@ -50,14 +50,13 @@ RANDOM_TEST(test_ranges, 8)
 {
 	struct align_ranges r = { 0 };
 	bool has[SPACE] = { 0 };
-	int i, k;
 	__u32 at;
 
-	for (i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i++) {
 		const int lo = (int)any(SPACE), hi = (int)any(8) ? lo : lo + (int)any((__u64)(SPACE - lo));
 
 		ck_assert_int_eq(align_ranges_add(&r, lo * UNIT, hi * UNIT), 0);
-		for (k = lo; k <= hi; k++)
+		for (int k = lo; k <= hi; k++)
 			has[k] = true;
 		ck_assert_uint_le(r.nr, ALIGN_RANGES);
 		for (at = 0; at < r.nr; at++) {
@@ -66,7 +65,7 @@ RANDOM_TEST(test_ranges, 8)
 			/* Ranges begin and end at a time that was added. */
 			ck_assert(has[r.all[at].lo / UNIT] && has[r.all[at].hi / UNIT]);
 		}
-		for (k = 0; k < SPACE; k++) {
+		for (int k = 0; k < SPACE; k++) {
 			for (at = 0; at < r.nr; at++)
 				if (r.all[at].lo <= k * UNIT && k * UNIT <= r.all[at].hi)
 					break;
@@ -79,9 +78,8 @@ RANDOM_TEST(test_ranges, 8)
 TEST(test_many_ranges)
 {
 	struct align_ranges r = { 0 };
-	int i;
 
-	for (i = 0; i < 20000; i++)
+	for (int i = 0; i < 20000; i++)
 		ck_assert_int_eq(align_ranges_add(&r, i * 1000000000LL, i * 1000000000LL + 5), 0);
 	ck_assert_uint_le(r.nr, ALIGN_RANGES);
 	ck_assert_int_eq(r.all[0].lo, 0);
@@ -151,10 +149,8 @@ static int scan(const char *bytes, size_t len, struct align_input *in)
 
 static void check_ranges(struct align_input *in)
 {
-	__u32 i;
-
 	ck_assert_uint_le(in->ranges.nr, ALIGN_RANGES);
-	for (i = 0; i < in->ranges.nr; i++)
+	for (__u32 i = 0; i < in->ranges.nr; i++)
 		ck_assert(in->ranges.all[i].lo <= in->ranges.all[i].hi &&
 			  (!i || in->ranges.all[i - 1].lo < in->ranges.all[i].lo));
 	free(in->ranges.all);
@@ -184,15 +180,14 @@ LOOP_TEST(test_seeds, 0, ROWS(seeds))
 LOOP_TEST(test_hostile, 0, ROWS(seeds))
 {
 	const size_t size = seeds[_i].len;
-	int round, k;
 
-	for (round = 0; round < unit_repeats(3000); round++) {
+	for (int round = 0; round < unit_repeats(3000); round++) {
 		struct align_input in = { .clock = ALIGN_UNNAMED };
 		char *bytes = malloc(size);
 		size_t len = any(8) ? size : any(size);
 
 		memcpy(bytes, seeds[_i].bytes, size);
-		for (k = (int)any(5); k >= 0; k--) {
+		for (int k = (int)any(5); k >= 0; k--) {
 			const size_t at = any(size);
 			const size_t part = any(20) < size - at ? any(20) : 0, from = any(size);
 

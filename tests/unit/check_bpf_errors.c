@@ -28,11 +28,11 @@ TEST(test_old_release)
 	const int before = personality(0xffffffff);
 
 	snprintf(log_text, sizeof(log_text), "unknown func bpf_loop#181\n");
-	ck_assert_int_eq(bpf_errors_fail_step(-EINVAL, "load"), -EINVAL);
+	ck_assert_int_eq(bpf_errors_step(-EINVAL, "load"), -EINVAL);
 	ck_assert_msg(strstr(why, "unknown func bpf_loop"), "%s", why);
 	/* UNAME26: uname() gives a release of 2.6. */
 	ck_assert_int_ge(personality((unsigned int)before | UNAME26), 0);
-	ck_assert_int_eq(bpf_errors_fail_step(-EINVAL, "load"), -EINVAL);
+	ck_assert_int_eq(bpf_errors_step(-EINVAL, "load"), -EINVAL);
 	personality((unsigned int)before);
 	ck_assert_msg(strstr(why, "need Linux 6.1 or newer, and this is 2.6."), "%s", why);
 	ck_assert_msg(!strstr(why, "bpf_loop"), "%s", why);

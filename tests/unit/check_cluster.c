@@ -310,10 +310,8 @@ TEST(test_counter_jumps)
 /* Some exchanges contain a single packet time with a very large error. */
 TEST(test_single_errors)
 {
-	double t;
-
 	begin(9);
-	for (t = poll_until(2, 60, 1, &lan); t < 400; ) {
+	for (double t = poll_until(2, 60, 1, &lan); t < 400; ) {
 		t = poll_until(t, t + 5, 1, &lan);
 		master.jump_ticks = any_real(-1e9, 1e9);
 		exchange(&child, 0, &master, &lan, t + 0.5);

@@ -64,9 +64,8 @@ static struct compare_estimate record(enum program program, double factor)
 static __u64 possible(const struct compare_estimate *a, const struct compare_estimate *b)
 {
 	__u64 nr = 0;
-	int f;
 
-	for (f = 0; f < COMPARE_FIGURES; f++)
+	for (int f = 0; f < COMPARE_FIGURES; f++)
 		nr += compare_possible(a, b, f) == COMPARE_SAME;
 	return nr;
 }
@@ -131,9 +130,8 @@ TEST(test_student)
 		{ 0.05, 12.706, 1 }, { 0.05, 4.303, 2 }, { 0.05, 3.182, 3 }, { 0.05, 2.228, 10 },
 		{ 0.001, 6.869, 5 }, { 0.01, 2.750, 30 }, { 0.05, 1.9719, 200 },
 	};
-	unsigned int i;
 
-	for (i = 0; i < sizeof(table) / sizeof(*table); i++)
+	for (unsigned int i = 0; i < sizeof(table) / sizeof(*table); i++)
 		ck_assert_double_eq_tol(limit_of(table[i].share, table[i].n), table[i].limit, 6e-4);
 }
 
@@ -144,9 +142,8 @@ RANDOM_TEST(test_figures, 20)
 	struct compare_estimate e = { .nr = 0 }, again = { .nr = 0 };
 	struct tsct_histogram h = { .bins = NULL };
 	const __u32 nr = 1 + any(SPANS), bits = any(50);
-	__u32 i;
 
-	for (i = 0; i < nr; i++) {
+	for (__u32 i = 0; i < nr; i++) {
 		cells[i] = (struct compare_cell) {
 			.sum_ns = any64() >> 14 >> bits, .nr = 1, .block = any(BLOCKS),
 		};

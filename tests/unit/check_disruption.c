@@ -95,9 +95,8 @@ TEST(test_precedence)
 TEST(test_steps)
 {
 	struct disruption now;
-	__s64 ns;
 
-	for (ns = -3000; ns <= 3000; ns += 100) {
+	for (__s64 ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
 		set_by(&now, ns);
 		ck_assert_uint_eq(disruption_compare(&quiet, &now),
@@ -192,21 +191,42 @@ static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	return snapshot_error;
 }
 
-static void open_reader(struct disruption_reader *reader, const char *vmclock)
+static struct disruption_reader reader = {
+	.clock_set_fd = -1, .clocksource.fd = -1, .clocksources.fd = -1, .cpus_online.fd = -1,
+};
+static struct disruption now;		/* what look() read */
+
+static void open_reader(const char *vmclock)
 {
-	ck_assert_int_eq(disruption_open(reader, vmclock), 0);
-	reader->snapshot = snapshot;
-	reader->ctx = &snapshot_result;
+	disruption_close(&reader);
+	ck_assert_int_eq(disruption_open(&reader, vmclock), 0);
+	reader.snapshot = snapshot;
+	reader.ctx = &snapshot_result;
 }
+
+static void begin(void)
+{
+	snapshot_error = -ENOENT;
+	open_reader("/nonexistent");
+}
+
+static void end(void)
+{
+	disruption_close(&reader);
+}
+
+static void look(void)
+{
+	disruption_read(&reader, &now);
+}
+
+CASE("reading", begin, end);
 
 /* Reads the indicators of this machine twice: nothing happens in between. */
 TEST(test_this_machine)
 {
-	struct disruption_reader reader;
-	struct disruption first, now;
+	struct disruption first;
 
-	snapshot_error = -ENOENT;
-	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &first);
 	ck_assert_str_ne(first.clocksource, "");
 	ck_assert_uint_ne(first.cpus_hash, 0);
@@ -217,13 +237,12 @@ TEST(test_this_machine)
 	ck_assert_int_le(first.realtime_min_ns, first.realtime_max_ns);
 	ck_assert_int_gt(first.realtime_min_ns, 1000000000000000000);
 	for (int i = 0; i < 1000; i++) {
-		disruption_read(&reader, &now);
+		look();
 		ck_assert_uint_eq(disruption_compare(&first, &now),
 				  TSCT_CAUSE_NONE);
 		ck_assert_uint_eq(disruption_compare(&now, &first),
 				  TSCT_CAUSE_NONE);
 	}
-	disruption_close(&reader);
 }
 
 static void write_file(const char *path, const char *text)
@@ -240,28 +259,24 @@ static void write_file(const char *path, const char *text)
 TEST(test_files)
 {
 	char dir[] = "/tmp/check_disruption.XXXXXX", current[64], online[64];
-	struct disruption_reader reader;
-	struct disruption now;
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(current, sizeof(current), "%s/current", dir);
 	snprintf(online, sizeof(online), "%s/online", dir);
-	snapshot_error = -ENOENT;
-	open_reader(&reader, "/nonexistent");
 	reader.clocksource.path = reader.clocksources.path = current;
 	reader.cpus_online.path = online;
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_str_eq(now.clocksource, "");
 	ck_assert_uint_eq(now.cpus_hash, 0);
 	write_file(current, "tsc-early\nno second line\n");
 	write_file(online, "0-7\n");
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_str_eq(now.clocksource, "tsc-early");
 	ck_assert(now.tsc_unavailable);
 	ck_assert_str_eq(now.cpus_online, "0-7");
 	write_file(current, "tsc\n");
 	write_file(online, "0-6\n");
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_str_eq(now.clocksource, "tsc");
 	ck_assert(!now.tsc_unavailable);
 	ck_assert_str_eq(now.cpus_online, "0-6");
@@ -269,57 +284,47 @@ TEST(test_files)
 	unlink(online);
 	ck_assert_int_eq(mkdir(online, 0700), 0);
 	tsct_sysfs_file_close(&reader.cpus_online);
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_str_eq(now.cpus_online, "0-6");
 	ck_assert_int_eq(reader.cpus_online.fd, -1);
 	rmdir(online);
 	write_file(online, "0\n");
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_str_eq(now.cpus_online, "0");
 	unlink(online);
 	unlink(current);
 	rmdir(dir);
-	disruption_close(&reader);
 }
 
 TEST(test_module)
 {
-	struct disruption_reader reader;
-	struct disruption now;
-
 	snapshot_result = (struct tsct_clock_snapshot) { .disruptions = 6, .cause = 2 };
 	snapshot_error = 0;
-	open_reader(&reader, "/nonexistent");
-	disruption_read(&reader, &now);
+	look();
 	ck_assert(now.has_module);
 	ck_assert_uint_eq(now.count, 6);
 	ck_assert_uint_eq(now.cause, 2);
 	snapshot_error = -EOPNOTSUPP;	/* the kernel's clocksource is not the TSC */
 	snapshot_result.disruptions = 8;
-	disruption_read(&reader, &now);
+	look();
 	ck_assert(now.has_module);
 	ck_assert_uint_eq(now.count, 8);
 	snapshot_error = -EMFILE;	/* the module is there, but not read */
-	disruption_read(&reader, &now);
+	look();
 	ck_assert(now.has_module);
 	ck_assert_uint_eq(now.count, 8);
 	snapshot_error = -ENOENT;
-	disruption_read(&reader, &now);
+	look();
 	ck_assert(!now.has_module && !now.count);
-	disruption_close(&reader);
 }
 
 /* The time since a restore continues after the module was removed, and is known whatever
  * the clocksource is. */
 TEST(test_restores)
 {
-	struct disruption_reader reader;
-	struct disruption now;
-
 	snapshot_result = (struct tsct_clock_snapshot) { .restore_seq = 0 };
 	snapshot_error = 0;
-	open_reader(&reader, "/nonexistent");
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_uint_eq(disruption_since_restore_ns(&now), TSCT_NOT_RESTORED);
 	snapshot_result.restore_seq = 3;
 	snapshot_result.since_restore_ns = 7000000000;
@@ -327,7 +332,7 @@ TEST(test_restores)
 		static const int errors[] = { 0, -EOPNOTSUPP, -ENOENT };
 
 		snapshot_error = errors[i];
-		disruption_read(&reader, &now);
+		look();
 		ck_assert_uint_eq(now.restore_seq, 3);
 		ck_assert_uint_ge(disruption_since_restore_ns(&now), 7000000000);
 		ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
@@ -335,10 +340,9 @@ TEST(test_restores)
 	/* A module that was loaded since does not know of the restore. */
 	snapshot_error = 0;
 	snapshot_result = (struct tsct_clock_snapshot) { .restore_seq = 0 };
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_uint_ge(disruption_since_restore_ns(&now), 7000000000);
 	ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
-	disruption_close(&reader);
 }
 
 static char path[64];
@@ -369,13 +373,11 @@ TEST(test_vmclock)
 		.magic = VMCLOCK_MAGIC, .size = 4096, .version = 1,
 		.marker = 11, .generation = 22, .seq = 2,
 	};
-	struct disruption_reader reader;
-	struct disruption before, now;
+	struct disruption before;
 
 	ck_assert_uint_eq(sizeof(head), 112);
-	snapshot_error = -ENOENT;
 	make_vmclock(&head, sizeof(head), 4096);
-	open_reader(&reader, path);
+	open_reader(path);
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(disruption_since_restore_ns(&before), TSCT_NOT_RESTORED);
@@ -387,7 +389,7 @@ TEST(test_vmclock)
 	head.marker++;
 	head.seq += 2;
 	write_vmclock(&head);
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
 	ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
@@ -402,19 +404,15 @@ TEST(test_vmclock)
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	head.seq++;
 	write_vmclock(&head);
-	disruption_read(&reader, &now);
+	look();
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
-	disruption_close(&reader);
 	unlink(path);
 }
 
 static void expect_no_vmclock(const char *at)
 {
-	struct disruption_reader reader;
-
-	open_reader(&reader, at);
+	open_reader(at);
 	ck_assert_ptr_null(reader.vmclock);
-	disruption_close(&reader);
 	unlink(path);
 }
 

@@ -116,12 +116,10 @@ CASE("events", setup, stop);
 
 TEST(test_every_type)
 {
-	unsigned int i;
-
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
 	/* Emits several rings full of events, so that blocks begin with each type of
 	 * event. */
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
 		emit_large();
 		expect_none();
@@ -349,12 +347,11 @@ static void *switch_on_and_off(void *)
 TEST(test_switching_while_emitting)
 {
 	pthread_t thread;
-	unsigned int i;
 	pid_t pid;
 
 	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS);
 	pthread_create(&thread, NULL, switch_on_and_off, NULL);
-	for (i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		struct tsct_event event;
 
 		ck_assert_int_eq(emit_ints(true), 0);
@@ -364,7 +361,7 @@ TEST(test_switching_while_emitting)
 	}
 	/* In a child process the registry's lock is free, whichever thread held it at
 	 * the fork. */
-	for (i = 0; i < 50; i++) {
+	for (unsigned int i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
 			_exit(tsct_events_set_enabled("ev_text", true) != 1);

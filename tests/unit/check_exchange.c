@@ -288,14 +288,13 @@ static void pass(__s64 ns)
 static void run(unsigned int polls)
 {
 	struct tsct_exchange x;
-	unsigned int behind;
 
 	while (polls--) {
 		send_request(false);
 		/* The further requests of the poll overtake the first one, or are sent
 		 * after its answer. They are sent further apart than two time stamps may
 		 * be off, so that the time stamps have the order of the requests. */
-		for (behind = any(w.extra_requests + 1); behind; behind--) {
+		for (unsigned int behind = any(w.extra_requests + 1); behind; behind--) {
 			pass(200 + any(40000));
 			send_request(true);
 		}

@@ -207,14 +207,13 @@ TEST(test_many_threads)
 {
 	struct tsct_threads t = { 0 };
 	struct tsct_thread *one, *idle;
-	__u32 i;
 
-	for (i = 0; i < 20000; i++) {
+	for (__u32 i = 0; i < 20000; i++) {
 		one = tsct_threads_get(&t, i % 3, i * 7919, i % 5);
 		ck_assert_ptr_nonnull(one);
 		ck_assert_uint_eq(one->index, i);
 	}
-	for (i = 1; i < 20000; i++)	/* node and tid identify a thread, whatever its
+	for (__u32 i = 1; i < 20000; i++)	/* node and tid identify a thread, whatever its
 					 * CPU */
 		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
 						   9)->index, i);
@@ -273,10 +272,9 @@ TEST(test_open_slices)
 	const struct tsct_trace_event e = { .tick = 5 };
 	struct tsct_span *span;
 	__u64 ambiguous = 0;
-	__u32 i;
 
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), -1);
-	for (i = 0; i < 4; i++)		/* opens slices of names 0, 1, 2, 1 */
+	for (__u32 i = 0; i < 4; i++)		/* opens slices of names 0, 1, 2, 1 */
 		ck_assert_int_eq(tsct_spans_begin(&s, 9, i < 3 ? i : 1, &e), 0);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 1, 0, &ambiguous), 3);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 0, 0, &ambiguous), 0);
@@ -290,7 +288,7 @@ TEST(test_open_slices)
 	span = tsct_span_last(&s, 9);
 	ck_assert_uint_eq(span->begin, 5);
 	/* Three slices of name 7: their keys pair them in any order. */
-	for (i = 0; i < 3; i++) {
+	for (__u32 i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), 0);
 		span = tsct_span_last(&s, 9);
 		span->key = 10 + i;
@@ -301,7 +299,7 @@ TEST(test_open_slices)
 	ck_assert_uint_eq(ambiguous, 0);
 	ck_assert_int_eq(tsct_spans_find(&s, 9, 7, 9, &ambiguous), 4);
 	ck_assert_uint_eq(ambiguous, 1);
-	for (i = tsct_spans_open(&s, 9); i < TSCT_SPANS_OPEN_MAX; i++)
+	for (__u32 i = tsct_spans_open(&s, 9); i < TSCT_SPANS_OPEN_MAX; i++)
 		ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), 0);
 	ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), -ENOSPC);
 	ck_assert_uint_eq(tsct_spans_open(&s, 9), TSCT_SPANS_OPEN_MAX);

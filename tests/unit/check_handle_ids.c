@@ -205,12 +205,11 @@ TEST(test_refused_event_has_no_id)
 	struct tsct_channel *other = open_name("b", TSCT_ROLE_WRITE);
 	int (*request)(struct tsct_channel *, unsigned int, void *) = target->request;
 	char name[16];
-	int i;
 
 	nr_replies = 0;
 	target->request = reply_in_order;
 	ck_assert_int_eq(tsct_channel_move(handle, target), 0);
-	for (i = TSCT_ID_FIRST; i <= TSCT_ID_MAX; i++) {
+	for (int i = TSCT_ID_FIRST; i <= TSCT_ID_MAX; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		ck_assert_int_eq(tsct_event_define(handle, name, TSCT_KIND_INSTANT, ""), i);
 	}

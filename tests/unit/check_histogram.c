@@ -17,16 +17,15 @@ RANDOM_TEST(test_quantiles, 40)
 {
 	struct tsct_histogram h = { .bins = NULL };
 	const unsigned int nr = 1 + any(VALUES), bits = 1 + any(64);
-	unsigned int i, per_mille;
 	__u64 all[VALUES], wanted, got;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		all[i] = any64() >> (64 - bits) >> any(bits);
 		ck_assert_int_eq(tsct_histogram_add(&h, all[i]), 0);
 	}
 	qsort(all, nr, sizeof(*all), by_value);
 	ck_assert(h.nr == nr && h.min == all[0] && h.max == all[nr - 1]);
-	for (per_mille = 1; per_mille <= 1000; per_mille++) {
+	for (unsigned int per_mille = 1; per_mille <= 1000; per_mille++) {
 		wanted = all[(nr * per_mille + 999) / 1000 - 1];
 		got = tsct_histogram_quantile(&h, per_mille);
 		ck_assert_uint_ge(got, wanted);

@@ -299,9 +299,7 @@ static void check_truths(struct tsct_history *h)
 
 static void show_sums(void)
 {
-	unsigned int clock;
-
-	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
+	for (unsigned int clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++)
 		printf("%s: %u values, %u known, %u several, %u wrong, mean width %lld ns\n",
 		       clock_names[clock], sums[clock].asked, sums[clock].known,
 		       sums[clock].several, sums[clock].wrong,
@@ -323,7 +321,6 @@ static void run(int i, unsigned int ticks, unsigned int rare)
 RANDOM_TEST(test_true_times, 24)
 {
 	struct tsct_history *h;
-	unsigned int clock;
 
 	restarts = _i % 2;
 	run(_i, 600, 40);
@@ -331,7 +328,7 @@ RANDOM_TEST(test_true_times, 24)
 	check_truths(h);
 	show_sums();
 	fflush(stdout);
-	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
+	for (unsigned int clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
 		ck_assert_uint_eq(sums[clock].wrong, 0);
 		/* The rest is what disruptions, restarts and open ends hide. Of the clocks that do
 		 * not follow the counter or CLOCK_REALTIME, that may be nearly all. */
@@ -594,13 +591,12 @@ TEST(test_starts)
 	struct tsct_history *history;
 	struct history *h = NULL;
 	off_t bytes = 0, before;
-	unsigned int i, life_nr;
 
 	begin(0);
-	for (life_nr = 1; life_nr <= 3; life_nr++) {
+	for (unsigned int life_nr = 1; life_nr <= 3; life_nr++) {
 		h = history_open(state_dir);
 		ck_assert_ptr_nonnull(h);
-		for (i = 0; i < 40; i++) {
+		for (unsigned int i = 0; i < 40; i++) {
 			wait_tick();
 			history_feed(h, &timekeeper, &world.file, 1);
 		}
@@ -617,7 +613,7 @@ TEST(test_starts)
 	ck_assert_uint_eq(found.files, 3);
 	ck_assert_uint_eq(found.damaged_records + found.foreign_files, 0);
 	check_truths(history);
-	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++)
+	for (unsigned int i = 0; i < TSCT_HISTORY_CLOCKS; i++)
 		if (i != TSCT_HISTORY_CLUSTER_TIME) {
 			ck_assert_uint_eq(sums[i].wrong, 0);
 			ck_assert_uint_gt(sums[i].known, sums[i].asked * 3 / 4);
@@ -672,18 +668,17 @@ TEST(test_foreign_files)
 	struct tsct_history_found found;
 	struct tsct_history_record header;
 	char path[sizeof(h->dir) + 64];
-	unsigned int i;
 	int fd;
 
 	begin(0);
-	for (i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20; i++) {
 		wait_tick();
 		history_feed(h, &timekeeper, &world.file, 1);
 	}
 	history_close(h);
 	h = history_open(state_dir);
 	snprintf(path, sizeof(path), "%s/%s.%06u", h->dir, h->boot, 1);
-	for (i = 0; i < ROWS(reasons); i++) {
+	for (unsigned int i = 0; i < ROWS(reasons); i++) {
 		fd = open(path, O_RDWR);
 		ck_assert_int_ge(fd, 0);
 		ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));

@@ -200,10 +200,8 @@ TEST(test_before_first_last_pid)
 /* Events of the last number, as a changed file may have them */
 TEST(test_changed_last_pids)
 {
-	__u32 i;
-
 	put_thread(1, 300, 300, ~0ULL, "thread");
-	for (i = 2; i < 200; i++) {
+	for (__u32 i = 2; i < 200; i++) {
 		const struct tsct_statedump_last_pid last = {
 			.tid = i * 2654435761U, .boottime_ns = i * 0x9e3779b97f4a7c15ULL,
 		};
@@ -212,7 +210,7 @@ TEST(test_changed_last_pids)
 	}
 	put_thread(100, 300, 300, 0, "thread");
 	end();
-	for (i = 0; i < 200; i++)
+	for (__u32 i = 0; i < 200; i++)
 		name_at(300, i);
 }
 

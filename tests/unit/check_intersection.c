@@ -6,6 +6,7 @@
 #include "lib/sync/cluster_private.h"
 
 #define TURNS	20000
+#define OF(middle_, bound_)	{ .middle = (middle_), .bound = (bound_) }
 
 static struct tsct_intersection_result
 intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
@@ -21,16 +22,10 @@ intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 
 TEST(test_known_intervals)
 {
-	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
-	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
-				    { .middle = 9, .bound = 1 } };
-	struct tsct_correctness_interval three[] = { { .middle = 0, .bound = 2 },
-				      { .middle = 100, .bound = 5 },
-				      { .middle = 1, .bound = 3 } };
-	struct tsct_correctness_interval split[] = { { .middle = 0, .bound = 1 },
-				      { .middle = 0, .bound = 2 },
-				      { .middle = 50, .bound = 1 },
-				      { .middle = 50, .bound = 2 } };
+	struct tsct_correctness_interval one[] = { OF(5, 2) };
+	struct tsct_correctness_interval two[] = { OF(0, 1), OF(9, 1) };
+	struct tsct_correctness_interval three[] = { OF(0, 2), OF(100, 5), OF(1, 3) };
+	struct tsct_correctness_interval split[] = { OF(0, 1), OF(0, 2), OF(50, 1), OF(50, 2) };
 	struct tsct_intersection_result v = intersect(one, 1, ".");
 
 	ck_assert(v.majority && v.lo == 3 && v.hi == 7);
@@ -48,9 +43,7 @@ TEST(test_known_intervals)
  * wrong. */
 TEST(test_chained_intervals)
 {
-	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
-				      { .middle = 3, .bound = 2 },
-				      { .middle = 6, .bound = 2 } };
+	struct tsct_correctness_interval chain[] = { OF(0, 2), OF(3, 2), OF(6, 2) };
 	struct tsct_intersection_result v = intersect(chain, 3, "...");
 
 	ck_assert(v.majority && v.agree == 2 && v.lo == 1 && v.hi == 5);
@@ -59,9 +52,7 @@ TEST(test_chained_intervals)
 /* Intervals that only touch do overlap, because bounds are inclusive. */
 TEST(test_touching_intervals)
 {
-	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
-				      { .middle = 2, .bound = 1 },
-				      { .middle = 1, .bound = 0 } };
+	struct tsct_correctness_interval touch[] = { OF(0, 1), OF(2, 1), OF(1, 0) };
 	struct tsct_intersection_result v = intersect(touch, 3, "...");
 
 	ck_assert(v.agree == 3 && v.lo == 1 && v.hi == 1);
@@ -71,10 +62,7 @@ TEST(test_touching_intervals)
  * intervals. */
 TEST(test_nan_and_infinity)
 {
-	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
-				    { .middle = NAN, .bound = 1 },
-				    { .middle = 0.5, .bound = 1 },
-				    { .middle = 0, .bound = INFINITY } };
+	struct tsct_correctness_interval odd[] = { OF(0, 1), OF(NAN, 1), OF(0.5, 1), OF(0, INFINITY) };
 	struct tsct_intersection_result v = intersect(odd, 4, ".L..");
 
 	ck_assert(v.majority && v.agree == 3);

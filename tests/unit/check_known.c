@@ -232,8 +232,6 @@ TEST(test_renamed_while_running)
 /* Two recordings of one node, with a location each */
 static void begin_merged(void)
 {
-	__u32 i;
-
 	memset(&rec, 0, sizeof(rec));
 	ck_assert_int_eq(tsct_recording_make(&rec, 2), 0);
 	ck_assert_int_eq(tsct_recording_locate(&rec, 2), 0);
@@ -245,7 +243,7 @@ static void begin_merged(void)
 	define(&rec, 1, ENTER, "sys_enter", TSCT_KIND_INSTANT, "id:s64");
 	define(&rec, 1, SWITCH, "sched_switch", TSCT_KIND_INSTANT,
 	       "prev_tid:s32,next_comm:chars[16],next_tid:s32");
-	for (i = 0; i < 2; i++)
+	for (__u32 i = 0; i < 2; i++)
 		rec.nodes[i].requests[TSCT_REQUEST_PROCESSES] = strdup("all");
 }
 

@@ -19,13 +19,12 @@ static struct tsct_recording recs[INPUTS_MAX];
 static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 {
 	struct tsct_recording *rec = &recs[i];
-	__u32 k;
 
 	memset(rec, 0, sizeof(*rec));
 	ck_assert_int_eq(tsct_recording_make(rec, nr_nodes), 0);
 	ck_assert_int_eq(tsct_recording_locate(rec, 1), 0);
 	rec->real.mult = rec->real.slew_mult = TSCT_NS_MULT;
-	for (k = 0; k < nr_streams; k++)
+	for (__u32 k = 0; k < nr_streams; k++)
 		ck_assert_int_eq(tsct_recording_add_stream(
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].rec = rec;
@@ -49,23 +48,20 @@ static void begin(void)
 
 static int identify(void)
 {
-	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < m.nr && !err; i++)
+	for (unsigned int i = 0; i < m.nr && !err; i++)
 		err = merge_list_identity(&m, &m.in[i]);
 	return err ? err : merge_identify(&m);
 }
 
 static void drop_inputs(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < m.nr; i++) {
+	for (unsigned int i = 0; i < m.nr; i++) {
 		recs[i].merged = 1;	/* no input has a stream of samples */
 		tsct_recording_free(&recs[i]);
 	}
-	for (i = 0; i < MERGE_LISTS; i++)
+	for (unsigned int i = 0; i < MERGE_LISTS; i++)
 		tsct_blob_free(&m.list[i]);
 	free(m.same);
 	m.same = NULL;
@@ -104,22 +100,19 @@ static void make_node(struct tsct_recorded_node *node)
 
 static void make_any(void)
 {
-	unsigned int i;
-	__u32 k;
-
 	m.nr = 2 + any(INPUTS_MAX - 1);
-	for (i = 0; i < m.nr; i++) {
+	for (unsigned int i = 0; i < m.nr; i++) {
 		m.in[i].merged = any(3);
 		make_input(i, m.in[i].merged ? 1 + any(NODES_MAX) : 1, any(4) ? 1 + any(2) : 0);
 		recs[i].merged = m.in[i].merged;
 		recs[i].source = any(8) ? TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-		for (k = 0; k < recs[i].nr_streams; k++) {
+		for (__u32 k = 0; k < recs[i].nr_streams; k++) {
 			recs[i].streams[k].kernel = !any(4);
 			recs[i].streams[k].name[0] = 'a' + any(2);
 		}
-		for (k = 0; k < recs[i].nr_nodes; k++)
+		for (__u32 k = 0; k < recs[i].nr_nodes; k++)
 			make_node(&recs[i].nodes[k]);
-		for (k = 1; k < recs[i].nr_nodes; k++)
+		for (__u32 k = 1; k < recs[i].nr_nodes; k++)
 			if (!any(4) && !recs[i].nodes[k - 1].same)
 				recs[i].nodes[k].same = k;
 		m.in[i].begin = 0;
@@ -153,10 +146,8 @@ static bool is_at_same_time(const struct tsct_recorded_node *x,
 static bool share_channel(const struct tsct_recording *a,
 			  const struct tsct_recording *b)
 {
-	__u32 i, k;
-
-	for (i = 0; i < a->nr_streams; i++)
-		for (k = 0; k < b->nr_streams; k++)
+	for (__u32 i = 0; i < a->nr_streams; i++)
+		for (__u32 k = 0; k < b->nr_streams; k++)
 			if (a->streams[i].kernel == b->streams[k].kernel &&
 			    !strcmp(a->streams[i].name, b->streams[k].name))
 				return true;
@@ -187,13 +178,12 @@ static const char *clash_of(const struct tsct_recording *a,
  * name such a pair of inputs. */
 static void check_sentence(int err)
 {
-	unsigned int i, k;
 	const char *clash;
 	bool any_clash = false, is_named = false;
 	char start[64];
 
-	for (i = 0; i < m.nr; i++) {
-		for (k = i + 1; k < m.nr; k++) {
+	for (unsigned int i = 0; i < m.nr; i++) {
+		for (unsigned int k = i + 1; k < m.nr; k++) {
 			clash = clash_of(&recs[i], &recs[k]);
 			any_clash |= *clash != 0;
 			snprintf(start, sizeof(start), "%s: %s %s",
@@ -290,10 +280,8 @@ TEST(test_finds_same_events)
  * as those of two machines that were restored from one snapshot do. */
 LOOP_TEST(test_clones, 0, 2)
 {
-	unsigned int i;
-
 	m.options.force = true;
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		make_input(i, 1, 1);
 		m.in[i].hz = 1e9;
 		m.in[i].end = 1000;
@@ -362,9 +350,8 @@ static double time_large(__u32 nr, bool is_one)
 LOOP_TEST(test_run_time, 0, 2)
 {
 	double few = 1e9, many = 1e9, s;
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		s = time_large(2000, _i);
 		few = s < few ? s : few;
 		s = time_large(16000, _i);

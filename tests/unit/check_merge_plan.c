@@ -170,7 +170,6 @@ static void write_shifted(const char *name, unsigned int nth, __u64 from, __u64 
 	struct node n = nodes[1], shifted = nodes[1];
 	struct recorder r;
 	unsigned int i = 0;
-	__u64 t;
 
 	n.uuid = n.boot = 9;
 	shifted.base += shift;
@@ -179,7 +178,7 @@ static void write_shifted(const char *name, unsigned int nth, __u64 from, __u64 
 	if (change)
 		change(&r.rec);
 	open_node(&r, &n);
-	for (t = n.begin; t < n.end; t += 20 * MS)
+	for (__u64 t = n.begin; t < n.end; t += 20 * MS)
 		write_sample(&r, t >= from || (nth && ++i % nth == 0) ? &shifted : &n, t, 1);
 	end_node(&r, false);
 }
@@ -363,11 +362,10 @@ TEST(test_many_ids)
 	struct node n = nodes[0];
 	struct recorder r;
 	char name[32];
-	__u32 id;
 
 	n.uuid = 9;
 	begin_node(&r, &n, "d");
-	for (id = TSCT_ID_FIRST; id <= TSCT_ID_MAX; id++) {
+	for (__u32 id = TSCT_ID_FIRST; id <= TSCT_ID_MAX; id++) {
 		snprintf(name, sizeof(name), "e%u", id);
 		define(&r.rec, 0, id, name, TSCT_KIND_INSTANT, "");
 	}
@@ -383,13 +381,12 @@ TEST(test_too_many_channels)
 	char name[2] = "d", channel[] = "channel-a";
 	struct node n = nodes[0];
 	char names[] = "defghijklmnopqrst";
-	unsigned int i;
 
 	n.alone = true;
 	n.nr_cpus = 1;
 	n.channel = channel;
 	options.force = true;
-	for (i = 0; i < 7; i++) {
+	for (unsigned int i = 0; i < 7; i++) {
 		channel[8] = 'a' + i;
 		name[0] = 'd' + i;
 		n.uuid = 20 + i;
@@ -634,13 +631,12 @@ TEST(test_reader)
 {
 	struct tsct_merge_reader *reader;
 	struct tsct_merge_event e;
-	unsigned int i;
 	__u64 t, events = 0;
 	__s64 off;
 
 	ck_assert_int_eq(plan("abc"), 0);
 	ck_assert_uint_eq(m->nr_files, 5);
-	for (i = 0; i < m->nr_files; i++) {
+	for (unsigned int i = 0; i < m->nr_files; i++) {
 		ck_assert_int_eq(tsct_merge_reader_open(m, &m->file[i], &reader), 0);
 		while (tsct_merge_reader_next(reader, false, &e) == 1) {
 			memcpy(&t, e.event->payload, sizeof(t));

@@ -146,9 +146,7 @@ struct slow {
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {
-	unsigned int i;
-
-	for (i = 0; i < s->nr; i++)
+	for (unsigned int i = 0; i < s->nr; i++)
 		if (s->end[i].key == key && s->end[i].is_send == is_send &&
 		    !s->end[i].done && (is_send || now - s->end[i].e.tick <= WINDOW))
 			return i;
@@ -157,9 +155,7 @@ static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 
 static unsigned int slow_late(const struct slow *s, __u64 key, __u64 now)
 {
-	unsigned int i;
-
-	for (i = 0; i < s->nr_pairs; i++)
+	for (unsigned int i = 0; i < s->nr_pairs; i++)
 		if (s->pair[i].is_late && !s->pair[i].done &&
 		    s->end[s->pair[i].send].key == key &&
 		    now - s->end[s->pair[i].send].e.tick <= WINDOW)
@@ -376,10 +372,8 @@ static char text[1 << 18];
 
 static void make_merged(void)
 {
-	__u32 i;
-
 	ck_assert_int_eq(tsct_recording_make(&rec, 2), 0);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		rec.nodes[i].host = strdup("node");
 		rec.nodes[i].kernel = strdup("6.1");
 		rec.nodes[i].command = strdup("");

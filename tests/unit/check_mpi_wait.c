@@ -65,16 +65,15 @@ static void begin(void)
 		[REQUEST_RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE,
 				       "number:u64, request:u64" },
 	};
-	__u32 i;
 
-	for (i = 0; i < EVENTS; i++) {
+	for (__u32 i = 0; i < EVENTS; i++) {
 		defs[i] = calloc(1, sizeof(*defs[i]));
 		ck_assert_int_eq(tsct_event_def_parse(events[i].name, events[i].kind,
 						      events[i].fields, defs[i], NULL), 0);
 		defs[i]->id = TSCT_ID_FIRST + i;
 	}
 	class = (struct tsct_stream_class) { .defs = defs, .nr_defs = EVENTS };
-	for (i = 0; i < RANKS_MAX; i++)
+	for (__u32 i = 0; i < RANKS_MAX; i++)
 		locations[i].node = i;
 	rec = (struct tsct_recording) {
 		.streams = &class, .nr_streams = 1, .locations = locations,
@@ -88,10 +87,8 @@ static void begin(void)
 
 static void end(void)
 {
-	__u32 i;
-
 	tsct_mpi_waits_free(waits);
-	for (i = 0; i < rec.streams->nr_defs; i++)
+	for (__u32 i = 0; i < rec.streams->nr_defs; i++)
 		free(rec.streams->defs[i]);
 }
 
@@ -125,9 +122,7 @@ static void call(__u64 tick, __u32 rank, __u32 begin, __u32 id, __u64 a, __u64 b
 
 static void start(__u32 ranks)
 {
-	__u32 i;
-
-	for (i = 0; i < ranks; i++) {
+	for (__u32 i = 0; i < ranks; i++) {
 		add(1, i, RANK, 7, i);
 		add(2, i, COMM, 5, ranks);
 	}
@@ -157,11 +152,9 @@ static void message(__u64 sends, __u64 receives, __u64 sent_until, __u64 receive
 {
 	const __u64 ticks[] = { sends, sends + 1, receives, received, received + 1,
 				sent_until };
-	__u64 now;
-	int i;
 
-	for (now = 0; now < 1000; now++)
-		for (i = 0; i < 6; i++)
+	for (__u64 now = 0; now < 1000; now++)
+		for (int i = 0; i < 6; i++)
 			if (ticks[i] == now)
 				add(now, i == 2 || i == 3 || i == 4,
 				    (const __u32[]) { SEND_BEGIN, SENT, RECV_BEGIN, RECEIVED,
@@ -214,17 +207,15 @@ TEST(startall)
 /* A call that receives several messages waits for all of them at the same time. */
 TEST(waitall)
 {
-	__u32 i;
-
 	start(2);
 	add(100, 1, WAIT_BEGIN, 0, 0);
 	add(190, 0, START_BEGIN, 0, 0);
-	for (i = 0; i < 8; i++)
+	for (__u32 i = 0; i < 8; i++)
 		add(191, 0, SENT, 20 + i, 5);
 	add(192, 0, START_END, 0, 0);
 	add(194, 0, SEND_BEGIN, 0, 0);
 	add(195, 0, SENT, 28, 5);
-	for (i = 0; i < 9; i++)
+	for (__u32 i = 0; i < 9; i++)
 		add(200, 1, RECEIVED, 20 + (i + 3) % 9, 5);
 	add(201, 1, WAIT_END, 0, 0);
 	add(202, 0, SEND_END, 0, 0);
@@ -234,17 +225,15 @@ TEST(waitall)
 /* One call with messages that may have waited is one call; another message decides it. */
 TEST(waitall_bounds)
 {
-	__u32 i;
-
 	start(2);
 	error = 25;
 	add(100, 1, WAIT_BEGIN, 0, 0);
 	add(130, 0, START_BEGIN, 0, 0);
-	for (i = 0; i < 3; i++)
+	for (__u32 i = 0; i < 3; i++)
 		add(131, 0, SENT, 20 + i, 5);
 	add(132, 0, START_END, 0, 0);
 	call(170, 0, START_BEGIN, SENT, 23, 5);
-	for (i = 0; i < 3; i++)
+	for (__u32 i = 0; i < 3; i++)
 		add(200, 1, RECEIVED, 20 + i, 5);
 	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 1);
 	add(200, 1, RECEIVED, 23, 5);
@@ -256,29 +245,27 @@ TEST(waitall_bounds)
  * the completion and the receive are recorded, and only once for all sends of a call. */
 TEST(late_receiver_of_wait)
 {
-	__u32 i;
-
 	start(2);
-	for (i = 0; i < 3; i++)
+	for (__u32 i = 0; i < 3; i++)
 		add(10 + i, 0, ISENT, 20 + i, 1 + i);	/* in no call: not examined */
 	add(20, 0, START_BEGIN, 0, 0);
-	for (i = 0; i < 4; i++)
+	for (__u32 i = 0; i < 4; i++)
 		add(21, 0, ISENT, 30 + i, 11 + i);
 	add(22, 0, START_END, 0, 0);
 	add(25, 1, RECV_BEGIN, 0, 0);			/* before the wait */
 	add(26, 1, RECEIVED, 30, 0);
 	add(27, 1, RECV_END, 0, 0);
 	add(30, 0, WAIT_BEGIN, 0, 0);
-	for (i = 1; i < 4; i++) {
+	for (__u32 i = 1; i < 4; i++) {
 		add(30 + 10 * i, 1, RECV_BEGIN, 0, 0);
 		add(35 + 10 * i, 1, RECEIVED, 30 + i, 0);
 		add(36 + 10 * i, 1, RECV_END, 0, 0);
 	}
-	for (i = 0; i < 4; i++)
+	for (__u32 i = 0; i < 4; i++)
 		add(70, 0, COMPLETE, 30 + i, 11 + i);
 	add(71, 0, WAIT_END, 0, 0);
 	ck_assert_uint_eq(expect(0, TSCT_MPI_LATE_RECEIVER, 1, 30, 0).max, 30);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		call(100 + i, 0, START_BEGIN, ISENT, 40 + i, 21 + i);
 	}
 	add(110, 0, WAIT_BEGIN, 0, 0);
@@ -302,10 +289,9 @@ TEST(exchange)
 		__u64 receives, sends, late_receiver, late_sender;
 	} turns[] = { { 50, 60, 0, 50 }, { 90, 30, 80, 0 } };
 	__u64 at, sum[2] = { 0 };
-	__u32 i;
 
 	start(3);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		at = 1000 * (i + 1);
 		call(at, 0, START_BEGIN, ISENT, 50 + i, 1 + i);
 		add(at + 10, 0, WAIT_BEGIN, 0, 0);
@@ -331,7 +317,6 @@ TEST(exchange)
 TEST(probe)
 {
 	const __u64 tag = 4ULL << 32;
-	__u32 i;
 
 	start(2);
 	error = 5;
@@ -345,7 +330,7 @@ TEST(probe)
 	expect(1, TSCT_MPI_LATE_SENDER, 0, 0, 0);
 	of_call = "MPI_Probe";
 	expect(1, TSCT_MPI_LATE_SENDER, 1, 50, 0);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		add(200 + 2 * i, 1, MPROBE_BEGIN, 0, 0);
 		if (!i) {
 			call(201, 0, SEND_BEGIN, SENT, 12, 0);
@@ -359,7 +344,7 @@ TEST(probe)
 	add(345, 1, REQUEST, 72, 0);
 	add(346, 1, MPROBE_END, tag, 0);
 	add(350, 1, RECV_BEGIN, 0, 0);
-	for (i = 0; i < 3; i++)
+	for (__u32 i = 0; i < 3; i++)
 		add(360, 1, REQUEST_RECEIVED, 14 - i, 72 - i);
 	add(361, 1, RECV_END, 0, 0);
 	of_call = "MPI_Mprobe";
@@ -394,8 +379,6 @@ static void poll_iprobe(__u64 tick, __s32 source)
  * message that ends the loop began. Another call ends the loop, too, except MPI_Wtime. */
 TEST(polls)
 {
-	__u32 i;
-
 	start(2);
 	of_call = "MPI_Test";
 	poll_test(100, 0);
@@ -421,7 +404,7 @@ TEST(polls)
 	poll_test(310, 0);
 	poll_test(330, 13);
 	expect(1, TSCT_MPI_LATE_SENDER, 2, 30, 0);
-	for (i = 0; i < 100; i++)
+	for (__u32 i = 0; i < 100; i++)
 		poll_test(1000 + 20 * i, 0);
 	call(2995, 0, SEND_BEGIN, SENT_TO, 14, 1);
 	poll_test(3000, 14);
@@ -463,11 +446,10 @@ TEST(nonblocking_collective)
 {
 	static const __u32 begins[] = { IBARRIER_BEGIN, IALLREDUCE_BEGIN };
 	static const enum tsct_mpi_wait_kind kinds[] = { TSCT_MPI_BARRIER, TSCT_MPI_COLLECTIVE };
-	__u32 i, k;
 
 	start(3);
-	for (k = 0; k < 2; k++) {
-		for (i = 0; i < 2; i++) {
+	for (__u32 k = 0; k < 2; k++) {
+		for (__u32 i = 0; i < 2; i++) {
 			add(1000 * k + 10 + i, i, begins[k], 80 + k, 5);
 			add(1000 * k + 12 + i, i, IBARRIER_END, 0, 0);
 		}
@@ -476,7 +458,7 @@ TEST(nonblocking_collective)
 		add(1000 * k + 51, 2, IBARRIER_END, 0, 0);
 		add(1000 * k + 53, 0, COMPLETE, 80 + k, 0);
 		add(1000 * k + 54, 0, WAIT_END, 0, 0);
-		for (i = 1; i < 3; i++) {
+		for (__u32 i = 1; i < 3; i++) {
 			call(1000 * k + 60, i, WAIT_BEGIN, COMPLETE, 80 + k, 0);
 		}
 		ck_assert_str_eq(expect(0, kinds[k], 1, 30, 0).call, "MPI_Waitall");
@@ -550,10 +532,8 @@ TEST(large_counts)
 
 TEST(barrier)
 {
-	__u32 i;
-
 	start(3);
-	for (i = 0; i < 3; i++)
+	for (__u32 i = 0; i < 3; i++)
 		add(10 + 20 * i, i, BARRIER_BEGIN, 99, 5);
 	expect(0, TSCT_MPI_BARRIER, 1, 40, 0);
 	expect(1, TSCT_MPI_BARRIER, 1, 20, 0);

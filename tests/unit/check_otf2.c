@@ -39,9 +39,7 @@ CASE("times", NULL, NULL);
 
 TEST(test_times_equal_exact_fractions)
 {
-	size_t i;
-
-	for (i = 0; i < NR_GOLDEN; i++)
+	for (size_t i = 0; i < NR_GOLDEN; i++)
 		check_one(&golden[i]);
 }
 
@@ -120,14 +118,12 @@ static void put_event(unsigned int n)
 
 static void make_file(void)
 {
-	unsigned int n;
-
 	fd = memfd_create("check_otf2", MFD_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	len = nr = 0;
 	begin_chunk();
-	for (n = 0; n < 40; n++) {
+	for (unsigned int n = 0; n < 40; n++) {
 		if (len % CHUNK + 40 > CHUNK) {
 			len += CHUNK - len % CHUNK; /* fills the rest of the chunk
 						     * with zeros */
@@ -169,13 +165,12 @@ TEST(test_detects_truncated_files)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
-	size_t size;
 
 	ck_assert_int_eq(scan(len, &extent, why), 0);
 	ck_assert_uint_eq(extent.records, nr);
 	ck_assert_uint_eq(extent.first, 1000);
 	ck_assert_uint_eq(extent.last, 1000 + nr - 1);
-	for (size = 0; size < len; size++) {
+	for (size_t size = 0; size < len; size++) {
 		ck_assert_int_eq(scan(size, &extent, why), -EBADMSG);
 		ck_assert_uint_eq(extent.records, whole_before(size));
 	}
@@ -188,10 +183,9 @@ TEST(test_flipped_bits)
 	struct tsct_otf2_extent extent;
 	unsigned int bad = 0;
 	char why[256];
-	size_t bit;
 	int err;
 
-	for (bit = 0; bit < 8 * len; bit++) {
+	for (size_t bit = 0; bit < 8 * len; bit++) {
 		data[bit / 8] ^= 1 << bit % 8;
 		err = scan(len, &extent, why);
 		data[bit / 8] ^= 1 << bit % 8;

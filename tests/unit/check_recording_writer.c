@@ -62,10 +62,9 @@ static void send_many(unsigned int nr)
 /* Returns whether the event that was read was also written, and was not read before. */
 static bool take(const struct tsct_trace_event *e)
 {
-	unsigned int i;
 	struct sent *s;
 
-	for (i = 0; i < nr_sent; i++) {
+	for (unsigned int i = 0; i < nr_sent; i++) {
 		s = &sent[i];
 		if (!s->seen && s->stamp == e->tick && s->cpu == e->cpu &&
 		    s->tid == e->tid && s->stream == e->stream &&
@@ -152,10 +151,9 @@ TEST(test_metadata_round_trip)
 	struct tsct_recording again;
 	size_t len, len2;
 	char *text, *text2, why[256] = "";
-	int i;
 
 	make_recording(&rec, CPUS);
-	for (i = 0; i < TSCT_LOSS_NR; i++)
+	for (int i = 0; i < TSCT_LOSS_NR; i++)
 		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
 	rec.complete = 1;
 	rec.nodes[0].provider_gone = 1;
@@ -172,12 +170,12 @@ TEST(test_metadata_round_trip)
 	rec.sync_every = (struct tsct_packet_limits) { 1024, 4096, 5000000 };
 	rec.counter = rec.real;
 	rec.nodes[0].cpu_model = strdup("Some CPU (R) \"x\"");
-	for (i = 0; i < TSCT_REQUEST_NR; i += 2)
+	for (int i = 0; i < TSCT_REQUEST_NR; i += 2)
 		ck_assert_int_gt(asprintf(&rec.nodes[0].requests[i], "%.*s 'a \"b'", i,
 					  "events"), 0);
 	rec.nodes[0].limited = 85350;
 	rec.nodes[0].limited_events = strdup("sys_read/begin 85350");
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
 				 tsct_recorded_cpu) { 2 * i, i != 1, 1, 2, 3 }), 0);
 		ck_assert_int_eq(tsct_recording_add_segment(&rec, &(struct
@@ -197,7 +195,7 @@ TEST(test_metadata_round_trip)
 	ck_assert_uint_eq(again.fsync, TSCT_FSYNC_PACKET);
 	ck_assert_mem_eq(&again.sync_every, &rec.sync_every, sizeof(rec.sync_every));
 	ck_assert_str_eq(again.nodes[0].cpu_model, rec.nodes[0].cpu_model);
-	for (i = 0; i < TSCT_REQUEST_NR; i++) {
+	for (int i = 0; i < TSCT_REQUEST_NR; i++) {
 		if (i % 2)
 			ck_assert_ptr_null(again.nodes[0].requests[i]);
 		else
@@ -227,11 +225,10 @@ TEST(test_metadata_round_trip)
 LOOP_TEST(test_hostile_names, 0, 6)
 {
 	char name[64];
-	int i;
 
 	seed_with(1000 + _i);
 	begin();
-	for (i = 0; i < 63; i++)
+	for (int i = 0; i < 63; i++)
 		name[i] = _i % 2 ? (char)(any(255) + 1) :
 			"\"\\\n}{;*/ \t\r?%"[any(13)];
 	name[63] = '\0';
@@ -366,14 +363,13 @@ TEST(test_late_events_are_raised)
 TEST(test_largest_record)
 {
 	__u8 payload[65512];
-	int i;
 
 	memset(payload, 'x', sizeof(payload));
 	payload[sizeof(payload) - 1] = '\0';
 	begin();
 	define(&rec, 0, 50, "large", TSCT_KIND_INSTANT, "text:string");
 	tsct_recording_writer_touch(writer);
-	for (i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++) {
 		ck_assert_int_eq(send_raw(16, rec.begin + i, "", 0), 0);
 		ck_assert_int_eq(send_raw(50, rec.begin + i, payload,
 					  sizeof(payload)), 0);
@@ -387,10 +383,9 @@ TEST(test_largest_record)
 TEST(test_definitions_before_events)
 {
 	char name[16];
-	int i;
 
 	begin();
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "late_%d", i);
 		define(&rec, 0, 100 + i, name, TSCT_KIND_INSTANT, "");
 		tsct_recording_writer_touch(writer);
@@ -464,10 +459,8 @@ TEST(test_full_disk)
 /* Metadata that cannot be written loses nothing, unless it must precede an event. */
 TEST(test_metadata_that_fails)
 {
-	unsigned int i;
-
 	begin();
-	for (i = 1; i <= 20; i++) {
+	for (unsigned int i = 1; i <= 20; i++) {
 		ck_assert_int_eq(send_one(rec.begin + i * 10000), 0);
 		if (i != 10)
 			continue;

@@ -41,8 +41,6 @@ TEST(test_requests)
 /* A possible turn is obeyed; one that would make a flood, or silence, is not. */
 TEST(test_turns)
 {
-	__s64 since_ns;
-
 	ck_assert_int_eq(tsct_request_turn_ns(500, 100 * US), 500 * US);
 	ck_assert_int_eq(tsct_request_turn_ns(150, 100 * US), 150 * US);
 	/* All slots of 1024 members, twice */
@@ -51,7 +49,7 @@ TEST(test_turns)
 	ck_assert_int_eq(tsct_request_turn_ns(1024 * 1000 + 1, 0), 1024 * MS);
 	ck_assert_int_eq(tsct_request_turn_ns(~0U, 300 * MS), 1024 * MS);
 	/* Two requests are 250 us apart at least, so a slow path needs no pause. */
-	for (since_ns = 0; since_ns < 250 * US; since_ns += 10 * US)
+	for (__s64 since_ns = 0; since_ns < 250 * US; since_ns += 10 * US)
 		ck_assert_int_eq(tsct_request_turn_ns(0, since_ns) + since_ns, 250 * US);
 	ck_assert_int_eq(tsct_request_turn_ns(100, 100 * US), 150 * US);
 	ck_assert_int_eq(tsct_request_turn_ns(0, 250 * US), 0);

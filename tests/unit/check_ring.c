@@ -63,11 +63,10 @@ TEST(test_positions)
 	};
 	const size_t nr = ROWS(heads);
 	uint64_t a, b, near;
-	size_t i, j;
 
 	ck_assert_uint_eq(tsct_pos_distance(MASK48 - 7, 0), 8);
 	ck_assert_uint_eq(tsct_pos_distance(0, MASK48 - 7), MASK48 - 7);
-	for (i = 0; i < nr * nr; i++) {
+	for (size_t i = 0; i < nr * nr; i++) {
 		a = heads[i / nr];
 		b = heads[i % nr];
 		ck_assert_uint_eq((a + tsct_pos_distance(a, b)) & MASK48,
@@ -75,8 +74,8 @@ TEST(test_positions)
 		ck_assert_uint_le(tsct_pos_distance(a, b), MASK48);
 	}
 	/* tsct_pos_extend() is correct for positions less than 2^47 bytes away. */
-	for (i = 0; i < nr; i++)
-		for (j = 0; j < 47; j++) {
+	for (size_t i = 0; i < nr; i++)
+		for (size_t j = 0; j < 47; j++) {
 			near = heads[i] + (3ULL << 50);
 			a = near + (1ULL << j);
 			b = near - (1ULL << j);
@@ -132,9 +131,8 @@ TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
 	uint64_t mask = geo.data_size - 1;
-	int i;
 
-	for (i = 0; i < 50000; i++) {
+	for (int i = 0; i < 50000; i++) {
 		uint64_t head = any64() >> any(64);
 		uint32_t size = tsct_record_size(any(tsct_payload_max(&geo) + 1));
 		struct tsct_ring_slot p;
@@ -348,7 +346,6 @@ TEST(test_next_pad)
 TEST(test_next_broken_record)
 {
 	uint64_t head = 8192;
-	size_t i;
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
@@ -361,7 +358,7 @@ TEST(test_next_broken_record)
 		{ 4057, 16 }, /* record above the largest length */
 	};
 
-	for (i = 0; i < ROWS(bad); i++) {
+	for (size_t i = 0; i < ROWS(bad); i++) {
 		put(bytes, 32, bad[i].len, bad[i].id, 0, 0);
 		/* After a broken record, reading continues at the next block. */
 		step(32, head, BROKEN, 4096);
@@ -388,15 +385,13 @@ TEST(test_next_random_data)
 {
 	__u64 events;
 	struct tsct_block block;
-	int run;
-	size_t i;
 
-	for (run = 0; run < 200; run++) {
+	for (int run = 0; run < 200; run++) {
 		uint64_t pos = any64() >> any(64);
 		uint64_t head = pos + any(shape.data_size + 1);
 		int steps = 0;
 
-		for (i = 0; i < shape.data_size / 8; i++)
+		for (size_t i = 0; i < shape.data_size / 8; i++)
 			bytes[i] = run & 1 ? any64() : any(64) | any(20) << 16;
 		tsct_ring_block(&shape, bytes, pos, &block);
 		tsct_ring_events(&shape, bytes, pos, &events);
@@ -545,9 +540,8 @@ TEST(test_round_trip)
 TEST(test_exact_fills)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
-	uint32_t offset, size;
 
-	for (offset = 32; offset < 4096; offset += 8) {
+	for (uint32_t offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
 		/* Valid heads are not at 40: a first record is at 32, of 16 bytes. */
@@ -557,7 +551,7 @@ TEST(test_exact_fills)
 			ck_assert(write_one(&r, offset - 32 - 16));
 		while (offset != 40 && read_one(&r))
 			;
-		for (size = 16; size <= 4056; size += 8) {
+		for (uint32_t size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
 			/* Skips records of more than 64 bytes that end more than 64
@@ -587,9 +581,8 @@ static void overwrite(uint64_t start, uint64_t events)
 	struct ring r = new_ring(geo, start, events);
 	struct tsct_ring_count count;
 	struct tsct_block block;
-	int i;
 
-	for (i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000; i++) {
 		ck_assert(write_one(&r, any(200)));
 		if (any(16) || tsct_pos_distance(start, r.producer.head) <
 				geo.data_size)
@@ -651,11 +644,10 @@ TEST(test_count_while_overwritten)
 	struct tsct_ring_count count = { 0 };
 	uint64_t last = 0;
 	pthread_t thread;
-	int i;
 
 	blocks_end = 0;
 	pthread_create(&thread, NULL, begin_blocks, &r);
-	for (i = 0; i < 100000 || count.events < 5 * 65536; i++) {
+	for (int i = 0; i < 100000 || count.events < 5 * 65536; i++) {
 		ck_assert(tsct_ring_count(&geo, &r.producer, r.data, &count));
 		ck_assert_uint_eq(count.events, count.head / 4096);
 		ck_assert_uint_eq(count.overwritten, count.oldest / 4096);
@@ -676,12 +668,10 @@ TEST(test_count_invalid)
 	struct tsct_producer producer = { 0 };
 	uint64_t *data = malloc(geo.data_size);
 	struct tsct_ring_count count;
-	size_t i;
-	int run;
 
-	for (run = 0; run < 500; run++) {
+	for (int run = 0; run < 500; run++) {
 		producer.head = any64();
-		for (i = 0; i < geo.data_size / 8; i++)
+		for (size_t i = 0; i < geo.data_size / 8; i++)
 			data[i] = any64();
 		ck_assert(!tsct_ring_count(&geo, &producer, data, &count));
 		ck_assert_uint_eq(count.head, producer.head & MASK48);

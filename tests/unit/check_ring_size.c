@@ -14,9 +14,7 @@ static struct tsct_memory_limits limits;
 /* Limits of a machine of 16 GiB, of which half is available, without other limits */
 static void set_limits(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < TSCT_LIMIT_NR; i++)
+	for (unsigned int i = 0; i < TSCT_LIMIT_NR; i++)
 		limits.at[i].bytes = UINT64_MAX;
 	limits.at[TSCT_LIMIT_INSTALLED].bytes = 16384 * MIB;
 	limits.at[TSCT_LIMIT_AVAILABLE].bytes = 8192 * MIB;
@@ -58,12 +56,10 @@ TEST(test_small_limits)
 	};
 	const struct tsct_ring_demand demand = { .cpus = 2, .channels = 2, .copies = 1 };
 	struct tsct_ring_choice choice;
-	unsigned int i;
-	__u64 bytes;
 
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		set_limits();
-		for (bytes = 1024 * MIB; bytes >= MIB; bytes = bytes * 3 / 4) {
+		for (__u64 bytes = 1024 * MIB; bytes >= MIB; bytes = bytes * 3 / 4) {
 			limits.at[kinds[i]].bytes = bytes;
 			tsct_ring_choose(&limits, &demand, &choice);
 			ck_assert(choice.blocks >= 4 && !(choice.blocks & (choice.blocks - 1)));

@@ -309,10 +309,9 @@ static unsigned int stop_within(const struct descriptor *section,
 				unsigned int *there)
 {
 	unsigned int hit = 0;
-	__u64 at;
 	pid_t pid;
 
-	for (at = section->start; at <= section->start + section->size; at++) {
+	for (__u64 at = section->start; at <= section->start + section->size; at++) {
 		prepare_ring(scenario);
 		pid = stop_writer(at, scenario);
 		if (pid) {

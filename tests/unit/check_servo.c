@@ -225,9 +225,7 @@ TEST(test_replaced_before_overflow)
 /* The multiplier in clock params is more precise than any measurement of the rate. */
 TEST(test_quantisation)
 {
-	double hz;
-
-	for (hz = 1.01e7; hz < 9e10; hz *= 1.37) {
+	for (double hz = 1.01e7; hz < 9e10; hz *= 1.37) {
 		start_with(hz);
 		ck_assert_int_eq(calibrate(), 0);
 		ck_assert_double_le(fabs((double)est.state.real.mult *

@@ -137,10 +137,8 @@ TEST(test_falseticker_reason)
  * child's bound covers it. */
 TEST(test_small_errors)
 {
-	double t;
-
 	begin(2, 3);
-	for (t = 2; t < 60; t += 1) {
+	for (double t = 2; t < 60; t += 1) {
 		server[0].false_ns = 80e3 * fmin(1, t / 30);
 		exchange_all(t);
 	}
@@ -349,10 +347,9 @@ static double rate_from_nominal(__u64 mult)
 LOOP_TEST(test_plausible_rate, 0, 40)
 {
 	static const struct path busy = { .least_s = 50e-6, .mean_s = 500e-6 };
-	double t;
 
 	begin(100 + (unsigned int)_i, 1);
-	for (t = 2; t < 4; t += 0.0625) {
+	for (double t = 2; t < 4; t += 0.0625) {
 		exchange(&child, 0, &master, &busy, t);
 		publish(&child, t + 0.01);
 		read_time(&child, &master, &master_params, t + 0.05);

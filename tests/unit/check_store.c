@@ -249,11 +249,10 @@ TEST(test_rings_begin_with_header)
 	const struct tsct_channel_header *h;
 	const struct tsct_block *block;
 	const char *ring;
-	__u32 cpu;
 
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	h = &anna.channel->header;
-	for (cpu = 0; cpu < h->nr_cpus; cpu++) {
+	for (__u32 cpu = 0; cpu < h->nr_cpus; cpu++) {
 		ring = anna.channel->map + h->ring_offset +
 			cpu * h->ring_stride;
 		block = (const void *)(ring + TSCT_PAGE_SIZE);
@@ -286,11 +285,10 @@ TEST(test_limits)
 {
 	struct tsct_store_peer peers[60] = { 0 };
 	char name[16];
-	int i;
 
 	store.channels_user_max = 18;
 	store.channels_max = 50;
-	for (i = 0; i < 60; i++) {
+	for (int i = 0; i < 60; i++) {
 		peers[i].uid = 2000 + i / 20;
 		snprintf(name, sizeof(name), "c%d", i);
 		ck_assert_int_eq(create(&peers[i], name),
@@ -300,7 +298,7 @@ TEST(test_limits)
 	ck_assert_uint_eq(store.nr_channels, 44);
 	ck_assert_int_eq(create(&root, "a"), 0);
 	tsct_store_release(&store, &root, true);
-	for (i = 0; i < 60; i++)
+	for (int i = 0; i < 60; i++)
 		tsct_store_release(&store, &peers[i], true);
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	store.bytes_max = 2 * store.bytes * 8 / 7 + 1;
@@ -339,7 +337,6 @@ TEST(test_default_limits)
 	struct tsct_channel_create arg = a_channel("a");
 	struct tsct_store_peer peers[3] = { { .uid = 1001 }, { .uid = 1001 },
 					    { .uid = 1001 } };
-	int i;
 
 	ck_assert_uint_eq(tsct_user_bytes_default(1), 256 << 20);
 	ck_assert_uint_eq(tsct_user_bytes_default(64), 256 << 20);
@@ -350,11 +347,11 @@ TEST(test_default_limits)
 	store.bytes_user_max = tsct_user_bytes_default(store.nr_cpus);
 	arg.block_size = 16384;
 	arg.blocks = 64;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		arg.name[0] = (char)('a' + i);
 		ck_assert_int_eq(request(&peers[i], TSCT_IOC_CHANNEL_CREATE, &arg), 0);
 	}
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		tsct_store_release(&store, &peers[i], true);
 }
 
@@ -441,9 +438,8 @@ TEST(test_unknown_requests)
 		TSCT_IOC_WATERMARK, TSCT_IOC_PREVIOUS, TSCT_IOC_PREVIOUS_READ,
 	};
 	char arg[TSCT_ARG_MAX] = "";
-	int i;
 
-	for (i = 0; i < ROWS(unsupported); i++)
+	for (int i = 0; i < ROWS(unsupported); i++)
 		ck_assert_int_eq(request(&anna, unsupported[i], arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, _IO(TSCT_IOC_MAGIC, 0xff), arg), -ENOTTY);
 	ck_assert_int_eq(request(&anna, _IO('T', 0), arg), -ENOTTY);
@@ -474,9 +470,8 @@ LOOP_TEST(test_unsupported_sizes, 0, 8)
 	const __u32 cmd = requests[_i].cmd;
 	const size_t least = requests[_i].size_min;
 	static char arg[TSCT_ARG_MAX];
-	size_t size;
 
-	for (size = least; size <= TSCT_ARG_MAX; size++)
+	for (size_t size = least; size <= TSCT_ARG_MAX; size++)
 		ck_assert_int_eq(sized_request(&anna, cmd, arg, size), -EOPNOTSUPP);
 	arg[TSCT_ARG_MAX - 1] = 1;
 	ck_assert_int_eq(sized_request(&anna, cmd, arg, TSCT_ARG_MAX), -EOPNOTSUPP);
@@ -523,15 +518,14 @@ LOOP_TEST(test_random_requests, 0, 5)
 		struct tsct_event_def def;
 		unsigned char bytes[TSCT_ARG_MAX];
 	} arg;
-	int i, j;
 
-	for (i = 0; i < 3000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		memset(&arg, 0, sizeof(arg));
 		if (any(2))
 			arg.create = a_channel("x");
 		else
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
-		for (j = any(3); j > 0; j--)
+		for (int j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
 		/* few blocks, because the test is not about memory limits */
 		arg.create.blocks &= 0xf;
@@ -647,11 +641,10 @@ TEST(test_adopt)
 TEST(test_adopt_without_memory)
 {
 	struct tsct_channel_adopt arg;
-	unsigned int enough;
 	int err = -ENOMEM;
 
 	restart();
-	for (enough = 0; err; enough++) {
+	for (unsigned int enough = 0; err; enough++) {
 		ck_assert_int_eq(err, -ENOMEM);
 		arg = (struct tsct_channel_adopt) { .roles = TSCT_ROLE_WRITE };
 		allocations = enough;
@@ -721,10 +714,9 @@ TEST(test_labels)
 		"channel-1-1-a/b", "channel-1-1-a b", "channel-4294967295-1-a", "else-1-1-a",
 		"channel-1-1-0123456789012345678901234567890123456789",
 	};
-	size_t i;
 
 	restart();
-	for (i = 0; i < ROWS(wrong); i++)
+	for (size_t i = 0; i < ROWS(wrong); i++)
 		ck_assert_int_eq(tsct_store_restore(&store, wrong[i], memory), -EPROTO);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	/* The label decides, not the memory. */

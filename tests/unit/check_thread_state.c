@@ -49,10 +49,8 @@ static bool any_call;
 
 static void advance(__u64 ticks)
 {
-	__u32 i;
-
 	for (; ticks && tick < TICKS; ticks--, tick++)
-		for (i = 1; i <= THREADS; i++)
+		for (__u32 i = 1; i <= THREADS; i++)
 			truth[i][tick] = now[i];
 }
 
@@ -60,9 +58,7 @@ static void advance(__u64 ticks)
 
 static bool is_lost(__u32 cpu)
 {
-	__u32 i;
-
-	for (i = 0; i < nr_losses; i++)
+	for (__u32 i = 0; i < nr_losses; i++)
 		if (losses[i].location == cpu && tick > losses[i].from && tick < losses[i].until)
 			return true;
 	return false;
@@ -214,13 +210,12 @@ static int closed(void *, const struct tsct_state_time *time)
 {
 	const __u32 tid = time->thread->tid;
 	const struct truth *t = truth[tid];
-	__u64 i;
 
 	ck_assert(tid >= 1 && tid <= THREADS && time->from <= time->until && time->until <= TICKS);
 	ck_assert_uint_eq(time->from, said_until[tid]);
 	said_until[tid] = time->until;
 	known[time->state] += time->until - time->from;
-	for (i = time->from; i < time->until; i++)
+	for (__u64 i = time->from; i < time->until; i++)
 		ck_assert_msg(may_be(time, &t[i]), "thread %u tick %llu: %s, but %d", tid,
 			      (unsigned long long)i, tsct_state_names[time->state], t[i].state);
 	if (time->switched && time->state == TSCT_STATE_RUNNING)
@@ -249,8 +244,6 @@ static void request(enum tsct_requested which, const char *text)
 
 static void make(void)
 {
-	__u32 i;
-
 	make_recording(&rec, CPUS);
 	define(&rec, 1, SWITCH, "sched_switch", TSCT_KIND_INSTANT, "prev_comm:chars[16],"
 	       "prev_tid:s32,prev_state:s64/x,next_comm:chars[16],next_tid:s32");
@@ -272,7 +265,7 @@ static void make(void)
 		request(TSCT_REQUEST_CPUS, "0");
 	if (mode == WHERE)
 		request(TSCT_REQUEST_WHERE, "target_cpu == 0");
-	for (i = 1; i <= THREADS; i++) {
+	for (__u32 i = 1; i <= THREADS; i++) {
 		selected[i] = mode == ALL || mode >= ONE_CPU || i < 5;
 		threads[i - 1] = (struct tsct_identity_thread) {
 			.state = { .tid = i, .selected = mode != PROCESSES || selected[i] },
@@ -305,11 +298,9 @@ static void make_losses(void)
 
 static void end(void)
 {
-	__u32 i;
-
 	advance(TICKS);
 	ck_assert_int_eq(tsct_states_finish(&states, TICKS), 0);
-	for (i = 0; i < states.nr_rows; i++)
+	for (__u32 i = 0; i < states.nr_rows; i++)
 		ck_assert_uint_eq(said_until[states.threads.all[i]->tid], TICKS);
 	tsct_states_free(&states);
 	tsct_recording_free(&rec);

@@ -44,10 +44,8 @@ static void gets(unsigned int i, const char *line)
 
 static void begin(void)
 {
-	unsigned int i;
-
 	ck_assert_int_eq(cluster_begin(&c, &options, names, SECOND), 0);
-	for (i = 0; i < NR; i++)
+	for (unsigned int i = 0; i < NR; i++)
 		gets(i, "{\"type\":\"hello\",\"protocol\":1,\"version\":\"0\"}");
 }
 

@@ -69,6 +69,13 @@ static int await(void)
 	return ret;
 }
 
+/* The events until then are recorded, and reach the reader. */
+static void arrive_at(__u64 after)
+{
+	flush_at(after);
+	await();
+}
+
 static void expect_event(__u32 cpu, __u64 after)
 {
 	struct tsct_trace_event e;
@@ -100,16 +107,14 @@ TEST(test_only_settled_events)
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	expect_no_event(-EAGAIN);		/* no event is returned yet: another
 						 * CPU may have earlier events */
-	flush_at(200);
-	await();
+	arrive_at(200);
 	expect_event(0, 100);
 	expect_event(1, 150);
 	expect_no_event(-EAGAIN);		/* event at tick 200 is not returned
 						 * yet: others may be on that tick */
 	put(2, 300);
 	put(1, 250);
-	flush_at(251);
-	await();
+	arrive_at(251);
 	expect_event(0, 200);
 	expect_event(1, 250);
 	expect_no_event(-EAGAIN);
@@ -156,8 +161,7 @@ TEST(test_new_definition)
 
 	open_trace(true);
 	put(0, 100);
-	flush_at(150);
-	await();
+	arrive_at(150);
 	ck_assert_int_eq(tsct_trace_next(trace, &first), 1);
 	define(&rec, 0, NEW, "new", TSCT_KIND_SEND, "n:u64");
 	tsct_recording_writer_touch(out);
@@ -184,8 +188,7 @@ TEST(test_dead_recorder)
 	open_trace(true);
 	put(0, 100);
 	put(1, 50);
-	flush_at(60);
-	await();
+	arrive_at(60);
 	expect_event(1, 50);
 	expect_no_event(-EAGAIN);
 	ck_assert(tsct_trace_is_live(trace));
@@ -227,8 +230,7 @@ LOOP_TEST(test_partial_packet, 0, 10)
 	ck_assert_uint_eq(reports, 0);
 	store_file(dirfd_, "default_0", file, len);
 	put(1, 210);
-	flush_at(220);
-	await();
+	arrive_at(220);
 	expect_event(0, 160);
 	expect_event(1, 210);
 	ck_assert_uint_eq(reports, 0);
@@ -253,8 +255,7 @@ TEST(test_invalid_bytes_at_end)
 	expect_event(1, 100);
 	expect_no_event(-EAGAIN);
 	put(1, 160);
-	flush_at(200);
-	await();
+	arrive_at(200);
 	expect_event(1, 160);
 	expect_no_event(-EAGAIN);
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);

@@ -154,8 +154,10 @@ static const char *old_release(void)
 		(major < 6 || (major == 6 && !minor)) ? name.release : NULL;
 }
 
-int bpf_errors_fail_step(int error, const char *step)
+int bpf_errors_step(int error, const char *step)
 {
+	if (!error)
+		return 0;
 	if (error == -EPERM) {
 		if (geteuid())
 			return bpf_errors_fail(-EPERM, "no permission to %s BPF programs; run"

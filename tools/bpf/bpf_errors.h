@@ -19,7 +19,8 @@ const char *bpf_errors_why(void);
 /* Sets the reason of an error. Returns @error. */
 int bpf_errors_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Sets the reason why a step ("open", "load", "run" or "attach") failed. Returns @error. */
-int bpf_errors_fail_step(int error, const char *step);
+/* Sets the reason why a step ("open", "load", "run" or "attach") failed, unless @error is 0.
+ * Returns @error. */
+int bpf_errors_step(int error, const char *step);
 
 #endif /* TSCT_TOOLS_BPF_ERRORS_H */

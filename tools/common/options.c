@@ -266,3 +266,4 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 const struct argp filter_argp = {
 	options, parse_option, NULL, NULL, NULL, NULL, NULL
 };
+const struct argp_child filter_children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };

@@ -29,6 +29,8 @@ extern void (*options_describe)(const struct argp *argp);
 
 /* Parser of the options that select events, an argp child. Its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
+/* The children of a command that has no others */
+extern const struct argp_child filter_children[];
 
 /* Parses the only argument of a command, the name of a recording, into *dir. */
 error_t option_recording(int key, char *arg, struct argp_state *state,

@@ -116,13 +116,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Print a recording's events, one per line, in the order of time."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", children, NULL, NULL
+	" 3 if events are missing from it.", filter_children, NULL, NULL
 };
 
 static bool is_coloured(enum dump_colour colour)
@@ -278,19 +276,19 @@ static int wait_for_more(struct dump *d)
  */
 static int dump_next(struct dump *d)
 {
-	struct tsct_trace_event e;
-	int ret = tsct_trace_next(d->trace, &e);
+	const struct tsct_trace_event *e;
+	int ret = tsct_trace_step(d->trace, &e);
 
 	if (ret == -EAGAIN)
 		return wait_for_more(d);
 	if (ret < 1)
 		return ret;
-	d->late += e.tick < d->last;
-	if (e.tick > d->last)
-		d->last = e.tick;
+	d->late += e->tick < d->last;
+	if (e->tick > d->last)
+		d->last = e->tick;
 	if (d->stamps)
-		stamp_event(d, &e);
-	ret = show_wanted(d, &e);
+		stamp_event(d, e);
+	ret = show_wanted(d, e);
 	d->enough = !ret;
 	return ret;
 }

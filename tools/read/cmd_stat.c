@@ -103,7 +103,7 @@ static int count_events(struct stat_figures *s)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
-	struct tsct_trace_event e;
+	const struct tsct_trace_event *e;
 	__u64 bytes, error_ns;
 	__u32 i, node;
 	int ret, err;
@@ -112,30 +112,30 @@ static int count_events(struct stat_figures *s)
 		       sizeof(*lasts));
 	if (!lasts)
 		return -ENOMEM;
-	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
+	while ((ret = tsct_trace_step(s->trace, &e)) == 1) {
 		/* No filter applies to the states of threads. */
-		err = s->states ? stat_states_note(s, &e) : 0;
-		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, &e))
+		err = s->states ? stat_states_note(s, e) : 0;
+		if (!err && s->filtered && !tsct_selection_has_at(&s->selection, e))
 			continue;
 		bytes = tsct_trace_event_bytes(s->trace);
 		s->events++;
-		s->payload += e.len;
-		s->last = e.tick;
-		tally_event(&s->by_location[e.location], &e, bytes);
-		tally_event(&s->by_event[e.stream][tsct_event_def_id(e.def) - TSCT_ID_FIRST], &e,
+		s->payload += e->len;
+		s->last = e->tick;
+		tally_event(&s->by_location[e->location], e, bytes);
+		tally_event(&s->by_event[e->stream][tsct_event_def_id(e->def) - TSCT_ID_FIRST], e,
 			    bytes);
 		if (s->threads)
-			stat_threads_note(s, &e, bytes);
-		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
+			stat_threads_note(s, e, bytes);
+		error_ns = tsct_recording_error_at(s->rec, &cursor, e->node, e->tick);
 		s->nr_unbound += error_ns == UINT64_MAX;
 		if (err || (error_ns != UINT64_MAX && tsct_histogram_add(&s->errors, error_ns)) ||
-		    (s->waits && stat_mpi_add(s, &e, error_ns))) {
+		    (s->waits && stat_mpi_add(s, e, error_ns))) {
 			ret = -ENOMEM;
 			break;
 		}
-		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
-		last->run = last->any && last->tick == e.file_tick ? last->run + 1 : 0;
-		last->tick = e.file_tick;
+		last = &lasts[(size_t)e->stream * s->rec->nr_locations + e->location];
+		last->run = last->any && last->tick == e->file_tick ? last->run + 1 : 0;
+		last->tick = e->file_tick;
 		last->any = true;
 		if (last->run > s->max_per_tick)
 			s->max_per_tick = last->run;
@@ -320,11 +320,8 @@ static void print_nodes(const struct tsct_recording *rec)
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
 		       rec->nodes[i].cut_off ? " NOT COMPLETE when it was merged" : "");
 	}
-	if (rec->missing_nodes) {
-		printf("%-10s ", "MISSING");
-		view_print_escaped(stdout, rec->missing_nodes);
-		putchar('\n');
-	}
+	if (rec->missing_nodes)
+		print_item("MISSING", rec->missing_nodes);
 }
 
 static void print_head(const struct stat_figures *s)
@@ -332,7 +329,7 @@ static void print_head(const struct stat_figures *s)
 	const struct tsct_recording *rec = s->rec;
 	const struct tsct_recorded_node *node = rec->nodes;
 	const __u32 nodes = tsct_recording_count_nodes(rec);
-	char begin[64], end[64], *requests, *rings;
+	char begin[64], end[64], *requests = NULL, *rings = NULL;
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
@@ -342,17 +339,17 @@ static void print_head(const struct stat_figures *s)
 		if (*node->command)
 			print_item("command", node->command);
 		requests = tsct_recorded_requests(node);
+		rings = tsct_recorded_rings(node);
 		if (requests)
 			print_item("requested", requests);
-		free(requests);
 		print_item("host", node->host);
 		print_item("kernel", node->kernel);
 	}
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
-	rings = rec->nr_nodes == 1 ? tsct_recorded_rings(node) : NULL;
 	if (rings)
 		print_item("rings", rings);
+	free(requests);
 	free(rings);
 	if (nodes < rec->nr_nodes)
 		printf("%-10s %u recordings of %u node%s\n", "merged", rec->nr_nodes, nodes,
@@ -431,10 +428,8 @@ static int cmd_stat(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
-	if (s.by_thread && !stat_states_open) {
-		ctl_error("--threads: " TSCT_WING_MISSING("threads"));
-		return EXIT_FAILED;
-	}
+	if (s.by_thread && !stat_states_open)
+		return ctl_fail(EXIT_FAILED, "--threads: " TSCT_WING_MISSING("threads"));
 	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
 	if (s.spans) {

@@ -212,29 +212,26 @@ static void print_balance(const struct record_session *s, bool quiet)
 	view_print_sum(stderr, &b);
 }
 
+static void print_count(__u64 nr, const char *what, const char *plural, const char *hint)
+{
+	if (nr)
+		fprintf(stderr, "  %llu %s%s %s\n", nr, what, nr == 1 ? "" : plural, hint);
+}
+
 static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_reap(NULL);
-	const __u64 lost = s->rec.nodes[0].statedump_lost;
 
-	if (s->untracked)
-		fprintf(stderr, "  %lu process%s not recorded: too many processes"
-			" ran together\n",
-			s->untracked, s->untracked == 1 ? "" : "es");
-	if (lost)
-		fprintf(stderr, "  %llu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", lost, view_plural(lost));
-	if (s->refused)
-		fprintf(stderr, "  %lu event%s with a stack of which the kernel refused a part\n",
-			s->refused, view_plural(s->refused));
-	if (s->unnumbered)
-		fprintf(stderr, "  %lu datagram%s without a message number: the content could not"
-			" be read\n", s->unnumbered, view_plural(s->unnumbered));
-	if (s->threads_unseen)
-		fprintf(stderr, "  %lu thread%s ended before the recorder could identify them:"
-			" names and processes are unknown\n", s->threads_unseen,
-			view_plural(s->threads_unseen));
+	print_count(s->untracked, "process", "es", "not recorded: too many processes ran together");
+	print_count(s->rec.nodes[0].statedump_lost, "report", "s", "about threads or stacks missing:"
+		    " names, processes and stacks may be unknown");
+	print_count(s->refused, "event", "s",
+		    "with a stack of which the kernel refused a part");
+	print_count(s->unnumbered, "datagram", "s",
+		    "without a message number: the content could not be read");
+	print_count(s->threads_unseen, "thread", "s", "ended before the recorder could identify them:"
+		    " names and processes are unknown");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,

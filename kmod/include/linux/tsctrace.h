@@ -98,10 +98,10 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name, unsigned 
  * Context: Any, NMI too. Interrupts are off while @len bytes are copied.
  * In an NMI or a debug exception on top of a writer of the same ring, the event is kept for that
  * writer, which records it next, with these or its own event's cycles, whichever are later.
- * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: on top of a writer for
- * which an event is kept already, or with more than 1024 bytes; -ENXIO: this CPU
- * was added later and has no ring, since there was no memory for it; -EINVAL: @id is
- * not an event id, the only error that is not counted as lost.
+ * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: on top of a writer, as
+ * above, that has a kept event already, or @len exceeds 1024; -ENXIO: this CPU was added
+ * later and has no ring, since there was no memory for it; -EINVAL: @id is not an event id,
+ * the only error that is not counted as lost.
  */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len);

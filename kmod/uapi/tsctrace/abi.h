@@ -39,9 +39,9 @@
  * ---------
  * The interface has no version number. Programs work with older and newer
  * providers, and so do providers with programs: arguments of requests grow at
- * their ends, and a request is found by type, direction and number, as the size in
- * its number is the caller's size of the argument. Structures in maps keep their
- * size. "Growth" in Documentation/abi.rst has all rules.
+ * their ends, and a request is found by the type, direction and nr of its ioctl
+ * code, as the size in that code is the caller's size of the argument. Structures
+ * in maps keep their size. "Growth" in Documentation/abi.rst has all rules.
  */
 #ifndef TSCTRACE_ABI_H
 #define TSCTRACE_ABI_H
@@ -132,13 +132,13 @@ struct tsct_info {
 #define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
 
 /*
- * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it. Names are
- * unique among the channels of a user, in the module of a user and a pid namespace.
+ * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
+ * Names are unique per user; in the module, per user and pid namespace.
  *
  * A channel is held by the descriptors that are bound to it and by maps of such
  * descriptors, and is freed with the last of them. With TSCT_CHANNEL_KEEP, a channel
- * stays, and counts against its creator's limits, until it is removed. When memory runs out,
- * the module removes one that no descriptor holds, unless its creator had CAP_SYS_RESOURCE.
+ * stays, and counts against its creator's limits, until it is removed. When memory runs out, the
+ * module removes a kept one that no descriptor holds, unless its creator had CAP_SYS_RESOURCE.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
@@ -237,9 +237,9 @@ struct tsct_channel_cpu {
  * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
  * Discard channel: when `bytes` are unread in all rings together, or one ring is half
  * full. Overwrite channel: when `bytes`, or half a ring if that is less, were written since
- * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data. Of other
- * channels, poll() reports POLLERR: nothing runs in the kernel when a program publishes an
- * event, so their readers check the rings at intervals.
+ * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
+ * For other channels, poll() reports POLLERR: nothing runs in the kernel when a
+ * program publishes an event, so their readers check the rings at intervals.
  */
 struct tsct_watermark {
 	__u64 bytes;
@@ -275,8 +275,8 @@ struct tsct_write {
 };
 
 /*
- * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, unread, so that it
- * outlives a panic. Needs CAP_SYS_TIME.
+ * TSCT_IOC_CLOCK_STORE: copies the daemon's clock to reserved memory, as bytes,
+ * so that it outlives a panic. Needs CAP_SYS_TIME.
  */
 struct tsct_clock_store {
 	__u64 copy;			/* address of the clock, TSCT_RESERVED_COPY_SIZE bytes:
@@ -294,8 +294,8 @@ struct tsct_clock_store {
 
 /*
  * TSCT_IOC_CLOCK_SNAPSHOT: reads CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at the
- * TSC value `cycles`, and counts restores of the virtual machine. Any caller may use it.
- * EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq,
+ * TSC value `cycles`, and returns the number of restores of the virtual machine. Any caller
+ * may use it. EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq,
  * since_restore_ns, disruptions and cause are written, and all other fields are 0.
  */
 struct tsct_clock_snapshot {
@@ -350,7 +350,7 @@ struct tsct_previous_read {
 	__u64 data;			/* in: address of the copy, void * */
 	__u32 len;			/* in: bytes of the part; out: bytes copied, at
 					 * most TSCT_PREVIOUS_READ_MAX; 0: `offset` is at
-					 * the memory's end or behind it
+					 * the memory's end or after it
 					 */
 	__u32 reserved0;
 	__u64 reserved[3];

@@ -29,7 +29,7 @@
  * -----------
  * Positions are free-running byte counts of 48 bits: position p lies at data
  * offset p & (data_size - 1), in block p / block_size. They wrap; distances
- * are taken modulo 2^48. `head` is one word with two values: the position behind
+ * are taken modulo 2^48. `head` is one word with two values: the position after
  * the last published record (bits 0..47, TSCT_HEAD_POS), and the number of
  * events ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So one
  * store publishes an event and counts it. `tail` is the position up to which the
@@ -73,7 +73,7 @@
  * To begin a block at position n, a writer follows the same rules. In place of 3, the
  * ring is full if n + TSCT_BLOCK_HEADER - tail > data_size. The writer stores pad and
  * header, and publishes head = n + TSCT_BLOCK_HEADER with h's event count, alone or
- * together with the record behind the header.
+ * together with the record after the header.
  *
  * A writer that dies or is restarted before it publishes leaves no trace.
  *
@@ -122,7 +122,7 @@
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
-/* bytes of definitions in a channel of the module without a size of its own; servers' grow */
+/* default size of the definition area in the module, bytes; a server's area grows */
 #define TSCT_DEFS_SIZE		65536
 #define TSCT_DEFS_SIZE_MAX	(4U << 20)
 
@@ -251,7 +251,7 @@ struct tsct_block {
 /* Causes of loss, index into tsct_producer.lost */
 /* the ring was full of records that the reader had not consumed */
 #define TSCT_LOST_FULL		0
-/* payload larger than TSCT_PAYLOAD_MAX; in a kernel channel also: than TSCT_KERNEL_PAYLOAD_MAX */
+/* payload larger than TSCT_PAYLOAD_MAX, or in a kernel channel than TSCT_KERNEL_PAYLOAD_MAX */
 #define TSCT_LOST_TOO_BIG	1
 #define TSCT_LOST_NESTED	2	/* another NMI had found the ring busy, too */
 /* the writer's rseq section was aborted too often, and nothing else could write */
@@ -262,7 +262,7 @@ struct tsct_block {
 
 /* First page of a ring. Only writers of the ring write it. */
 struct tsct_producer {
-	__u64 head;		/* position behind the last record, and number of
+	__u64 head;		/* position after the last record, and number of
 				 * events; see section 3 at the top of this file
 				 */
 	__u64 reserved0[7];
@@ -328,7 +328,7 @@ struct tsct_field {
 /*
  * Definition of an event. The definition area of a channel has only the first `size`
  * bytes of the struct, with nr_fields fields. Programs that know no ids above TSCT_ID_MAX
- * take `size` and `id_high` for one number, and so a definition with such an id for invalid.
+ * read `size` and `id_high` as one number, and so reject a definition with such an id.
  */
 struct tsct_event_def {
 	__u16 size;		/* bytes of the definition, TSCT_EVENT_DEF_SIZE(nr_fields) */

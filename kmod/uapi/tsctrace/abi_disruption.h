@@ -4,9 +4,9 @@
  *
  * 8. Disruptions of the clock
  * ---------------------------
- * The module keeps no clock: it counts what ends the validity of the daemon's clock params
- * (section 4), in the page `struct tsct_disruption_page` of TSCT_DISRUPTIONS_PATH, a read-only
- * device for every user: "Disruptions" in Documentation/abi.rst has mmap(), read() and poll().
+ * The module keeps no clock: it counts events that invalidate the daemon's clock params (section
+ * 4), in the page `struct tsct_disruption_page` of TSCT_DISRUPTIONS_PATH, a read-only device for
+ * every user: "Disruptions" in Documentation/abi.rst has mmap(), read() and poll().
  */
 #ifndef TSCTRACE_ABI_DISRUPTION_H
 #define TSCTRACE_ABI_DISRUPTION_H
@@ -35,7 +35,7 @@ struct tsct_disruption_page {
 	__u64 reserved[5];
 };
 
-/* Cause of a disruption, and so of an epoch; RESTART and FAKE are the daemon's */
+/* Cause of a disruption, and so of an epoch; only the daemon sets RESTART and FAKE */
 #define TSCT_CAUSE_NONE		0	/* no disruption: the clock's first epoch */
 #define TSCT_CAUSE_STEP		1	/* CLOCK_REALTIME was set */
 #define TSCT_CAUSE_SUSPEND	2	/* suspend or hibernation */

@@ -87,18 +87,18 @@
  *
  * If TSCT_CLOCK_SKEWED is set, the counters of CPUs are too far apart to ignore
  * it: for cycles t of CPU c convert t - cpu[c].skew_cycles, and add
- * cpu[c].error_cycles to its error. Without the CPU, t cannot be converted.
- * If that flag is not set, all error bounds include the skews that were measured, and
- * cycles of any CPU are converted as they are.
+ * cpu[c].error_cycles to its error. If the CPU is unknown, t cannot be
+ * converted. If that flag is not set, all error bounds include the skews that
+ * were measured, and cycles of any CPU are converted as they are.
  *
- * The area is the daemon's. Params hold only while nothing has disrupted the clock, which the
- * module counts: see section 8, abi_disruption.h. A state has in `disruptions` the count that
- * was read before the samples were taken on which its params rest; 0: no module was loaded
+ * The daemon owns the area. Params hold only until the clock is disrupted; the module counts
+ * disruptions: see section 8, abi_disruption.h. The member `disruptions` of a state is the
+ * count that was read before the samples for its params were taken; 0: no module was loaded
  * then, and readers need no page. A reader reads the counter first, then the page's count. If
- * the page's count differs from that of the state, the params do not hold for that reading: the
- * time of cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's time,
- * only the upper half of the count matters. Documentation/clock-model.rst has the order of
- * all loads and stores.
+ * the page's count differs from that of the state, the params do not hold for that reading:
+ * the time of cycles after real.as_of_cycles is unknown, status DISRUPTED. For the cluster's
+ * time, only the upper half of the count matters. Documentation/clock-model.rst has the order
+ * of all loads and stores.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H
@@ -132,7 +132,7 @@
 struct tsct_clock_params {
 	/* Fields of one cache line, which the fast path reads for a time and its error */
 	__u64 base_cycles;	/* counter value at which the params begin */
-	/* cycles after base_cycles up to which readers may use the short conversion */
+	/* number of cycles after base_cycles in which readers may use the fast path */
 	__u64 fast_cycles;
 	__u64 slew_mult;	/* multiplier for slew_cycles, 2^-56 ns per cycle */
 	__s64 base_ns;		/* time at base_cycles, ns: CLOCK_REALTIME (since
@@ -169,7 +169,7 @@ struct tsct_clock_prev_params {
 /* flag: the CPUs' counters differ, so conversions need the number of the CPU */
 #define TSCT_CLOCK_SKEWED	0x1
 
-/* Source of the bound of CLOCK_REALTIME's error to UTC */
+/* Source of the bound on CLOCK_REALTIME's error against UTC */
 #define TSCT_UTC_UNKNOWN	0	/* no bound is known */
 #define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), if STA_UNSYNC is not set */
 #define TSCT_UTC_CLOCKBOUND	2	/* shared memory of the ClockBound daemon */
@@ -185,9 +185,9 @@ struct tsct_clock_state {
 					 * TSCT_SOURCE_* */
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
 	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
-	__u32 utc_source;		/* source of the bound to UTC, TSCT_UTC_* */
-	__u64 disruptions;		/* tsct_disruption_page.disruptions before the samples
-					 * were taken on which the params rest; 0: no module */
+	__u32 utc_source;		/* source of utc_error_ns, TSCT_UTC_* */
+	__u64 disruptions;		/* tsct_disruption_page.disruptions as read before the
+					 * samples for the params were taken; 0: no module */
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */

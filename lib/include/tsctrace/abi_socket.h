@@ -4,10 +4,10 @@
  *
  * 9. Sockets
  * ----------
- * The socket of the daemon and of `trace-ctl record`: one seqpacket message
- * each way. INFO, CHANNEL_*, DEFINE and THREAD are supported; other requests give
- * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT
- * bind the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
+ * The socket of the daemon and of `trace-ctl record`: per request, one SOCK_SEQPACKET
+ * message each way. INFO, CHANNEL_*, DEFINE and THREAD are supported; other requests give
+ * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT bind
+ * the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
  */
 #ifndef TSCTRACE_ABI_SOCKET_H
 #define TSCTRACE_ABI_SOCKET_H

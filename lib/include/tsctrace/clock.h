@@ -24,7 +24,7 @@ extern "C" {
 /*
  * tsct_tsc_read - an ordered read of the TSC: all earlier instructions have executed
  * before it, so threads that wait for each other never see it run backwards. Raises
- * SIGSEGV in a process that has disabled it (PR_SET_TSC).
+ * SIGSEGV in a process that has disabled the TSC (PR_SET_TSC).
  */
 static inline uint64_t tsct_tsc_read(void)
 {
@@ -99,7 +99,7 @@ tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t 
 	changed = __atomic_load_n(&state->disruptions, __ATOMIC_RELAXED) ^
 		__atomic_load_n(disruptions, __ATOMIC_RELAXED);
 	if (cluster)
-		changed >>= 32;		/* steps of CLOCK_REALTIME do not matter */
+		changed >>= 32;		/* drop the count of CLOCK_REALTIME's steps */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
 			     seq || delta >= fast || changed, 0))
@@ -119,10 +119,10 @@ tsct_clock_fast_convert_(const struct tsct_clock *clock, bool cluster, uint64_t 
  *
  * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
  * synchronized or in holdover. Returns false for cycles before or too long after the
- * parameters in force, while the page is being written, and after a disruption until the
- * daemon has published params that were made since; then use
- * tsct_clock_cycles_to_time(). Safe for any content of the page. Formula: "The fast path"
- * in section 4 of tsctrace/abi_clock.h.
+ * parameters in force, while the page is being written, and, after a
+ * disruption, until the daemon has published new params; then use
+ * tsct_clock_cycles_to_time(). Safe for any content of the page. Formula: "The
+ * fast path" in section 4 of tsctrace/abi_clock.h.
  */
 static inline bool tsct_clock_fast_ns(const struct tsct_clock *clock, uint64_t cycles,
 				      int64_t *ret_ns)

@@ -75,12 +75,12 @@ struct tsct_event_type {
  * The patterns also apply to objects that are loaded later. Events can be enabled on
  * one channel at a time; a second call for the same channel sets new patterns.
  *
- * Returns the number of events that are on. With nothing changed: -EINVAL: malformed
- * patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role; -ENOMEM.
- * -ENODEV: @channel has no provider; if it gets one later, the patterns apply then.
- * -ENOSPC, or another error of the provider: it rejected some definitions; the others are on.
- * Emitting an event whose definition was rejected returns -ENOSPC, and counts it as refused,
- * see tsct_channel_dropped(). Thread safe, not signal safe.
+ * Returns the number of events that are on. Errors that change nothing: -EINVAL:
+ * malformed patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role;
+ * -ENOMEM. -ENODEV: @channel has no provider; if it gets one later, the patterns apply
+ * then. -ENOSPC, or another error of the provider: it rejected some definitions; the
+ * others are on. Emitting an event whose definition was rejected returns -ENOSPC, and
+ * counts it as refused, see tsct_channel_dropped(). Thread safe, not signal safe.
  */
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 
@@ -362,7 +362,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
  *
  * If spans of one title and thread may end in another order than they nest, as in coroutines,
- * BEGIN and END need a field in common that tells them apart: equal values pair.
+ * BEGIN and END need a common field: a BEGIN and an END with equal values in it form a span.
  */
 #define TSCT_EVENT(name, ...)	TSCT_EVENT_AS(name, name, __VA_ARGS__)
 
@@ -408,7 +408,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
-	/* The semicolon behind the macro ends this assertion. */	\
+	/* The semicolon after the macro ends this assertion. */	\
 	TSCT_ASSERT_(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

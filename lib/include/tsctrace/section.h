@@ -45,8 +45,8 @@ struct tsct_ring_ref {
 struct tsct_fast {
 	__s64 rseq;		/* offset of the rseq area from the thread pointer,
 				 * bytes; 0: no rseq area */
-	const __u32 *fork_mark;	/* address of a flag, which a fork clears; not 0:
-				 * tsct_thread_id is valid */
+	const __u32 *fork_mark;	/* address of a flag that a fork clears; if the
+				 * flag is not 0, tsct_thread_id is valid */
 	struct tsct_ring_ref *refs;	/* array of rings by CPU */
 	__u64 data_mask;	/* bytes of a ring's data, minus 1 */
 	__u64 limit;		/* maximum of head - tail, bytes << 16 */
@@ -164,7 +164,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Computes pos = address of the record less one page, and end = the new head: the
- * position behind the record, and the event count plus 1. Adding the record's size does
+ * position after the record, and the event count plus 1. Adding the record's size does
  * not overflow the position's 48 bits, as the record ends before its block does.
  */
 #define TSCT_SECTION_PLACE_						\

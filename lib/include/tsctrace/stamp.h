@@ -209,7 +209,7 @@ struct tsct_stamp_rate {
  * tsct_stamp_ns - accurate ns since the stamps' origin, rounded down
  * @segment: segment of the stamp; the first segment is 0
  *
- * Saturates at UINT64_MAX, also if rate->ticks is 0.
+ * Saturates at UINT64_MAX; returns that, too, if rate->ticks is 0.
  */
 uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);

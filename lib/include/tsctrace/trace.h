@@ -93,8 +93,8 @@ struct tsct_trace_node {
 	const __u8 *boot_id;	/* boot id of the node, 16 bytes */
 };
 
-/* Returns the number of nodes. Several may be recordings of one machine: the events of all of
- * these have the number of the first as their node. */
+/* Returns the number of nodes. If several are recordings of one machine, the events of all of
+ * them have the number of the first as their node. */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 

@@ -48,7 +48,7 @@ module tsctrace
 contains
 
   ! Synchronizes the clocks of all nodes now. timeout_ms: limit of the wait, ms;
-  ! negative: none
+  ! negative: no limit
   subroutine tsct_timesync(timeout_ms, err, why)
     integer, intent(in) :: timeout_ms
     integer, intent(out) :: err

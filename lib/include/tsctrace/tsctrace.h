@@ -37,7 +37,7 @@ enum tsct_provider {
 
 struct tsct_channel;			/* an open channel */
 
-/* Options of tsct_channel_open(); all zero: those of the channel of `trace-ctl record` */
+/* Options of tsct_channel_open(); all zero: the channel that `trace-ctl record` records */
 struct tsct_channel_options {
 	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
@@ -68,7 +68,7 @@ struct tsct_channel_options {
  * A handle with TSCT_ROLE_WRITE that has no provider is connected to one that starts later,
  * and is connected again after a restart of the daemon, with its rings and all their events.
  * A helper thread waits for that: it sleeps in poll(), has all signals blocked, and is
- * started by the first such handle that has no provider or the daemon, or by
+ * started by the first such handle whose provider is none or the daemon, or by
  * tsct_events_enable(). A forked child has its own helper thread. With TSCT_OPEN_NO_THREAD
  * or $TSCTRACE_THREAD=no there is no such thread, and the handle stays as it is.
  *
@@ -118,9 +118,9 @@ const char *tsct_channel_error(const struct tsct_channel *channel);
 const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel);
 
-/* Returns the number of events that this process dropped without a count in a ring: for
- * lack of a provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module; and of
- * those that have no definition, which the ring counts, too: TSCT_LOST_REFUSED. Signal safe. */
+/* Returns the number of events that this process dropped and no ring counts, for lack of a
+ * provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module; plus the number of
+ * events without a definition, which the ring counts, too (TSCT_LOST_REFUSED). Signal safe. */
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
@@ -160,9 +160,9 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  *
  * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: @len is
  * larger than TSCT_PAYLOAD_MAX, less 8 if @id is above 65535; -ENODEV: no provider;
- * -EACCES: no WRITE role; -EAGAIN: restarted too often, and no module to write the event;
- * -EINVAL: @id is out of range, as if it is the error of tsct_event_define(), so that a
- * program need not check for that.
+ * -EACCES: no WRITE role; -EAGAIN: restarted too often, and no module to write
+ * the event; -EINVAL: @id is out of range, such as an error that
+ * tsct_event_define() returned: a program need not check for it.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
@@ -506,12 +506,12 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 /*
  * tsct_clock_snapshot - a consistent copy of the published state. Returns 0 or -EAGAIN:
  * nothing is published yet. The statuses are those at the time of the call:
- * TSCT_STATUS_HOLDOVER or TSCT_STATUS_UNKNOWN if the state should have been renewed.
+ * TSCT_STATUS_HOLDOVER or TSCT_STATUS_UNKNOWN if the state was not renewed in time.
  */
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
 
-/* Bound of CLOCK_REALTIME's error to UTC at the time of the call */
+/* Bound on CLOCK_REALTIME's error against UTC at the time of the call */
 struct tsct_utc {
 	uint64_t error_ns;	/* CLOCK_REALTIME is within error_ns of UTC; UINT64_MAX:
 				 * no bound is known */
@@ -520,8 +520,8 @@ struct tsct_utc {
 };
 
 /*
- * tsct_clock_utc - the bound of CLOCK_REALTIME's error to UTC, as the ClockBound daemon
- * or the kernel (adjtimex(2)) states it now
+ * tsct_clock_utc - the bound on CLOCK_REALTIME's error against UTC, as the
+ * ClockBound daemon or the kernel (adjtimex(2)) states it now
  *
  * A time (struct tsct_time) is within its error_ns of CLOCK_REALTIME, so it is within the
  * sum of that bound and ret_utc->error_ns of UTC. Thread safe, not signal safe. Returns 0.
@@ -556,7 +556,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 
 /*
  * tsct_timesync - synchronize the clocks of all nodes of a cluster now
- * @timeout_ms: limit of the wait for the other nodes; negative: none
+ * @timeout_ms: limit of the wait for the other nodes, ms; negative: no limit
  * @why: on failure, the reason as text, such as the missing nodes; may be NULL with
  *	@size 0
  *

@@ -20,9 +20,9 @@ they match $TSCTRACE_EVENTS (default: all). Without a tracer they cost some tens
 nanoseconds, and nothing else changes; a tracer that starts later is found. `trace-ctl
 events` lists and switches them in running programs.
 
-Names of fields are C identifiers of up to 31 characters. Those of events are, too, of up to 63:
-other characters become "_", so that "GET /x" is recorded as GET__x, and longer names are cut. Each
-name is a definition in the recording: what differs from call to call belongs in fields. Types of
+Names of fields are C identifiers of up to 31 characters. Names of events have up to 63: other
+characters become "_", so that "GET /x" is recorded as GET__x, and longer names are cut. Each name
+is a definition in the recording: values that differ from call to call belong in fields. Types of
 fields follow the values:
 
     bool    u8, 0 or 1

@@ -474,11 +474,11 @@ static uint32_t last_id;
 struct py_span {
 	PyObject_HEAD
 	struct py_event *begin;		/* NULL: disabled when the span was made */
-	struct py_event *end;		/* NULL: not open, or not recorded */
+	struct py_event *end;		/* NULL: the span is not open, or not recorded */
 	PyObject *name;
 	uint32_t *slot;			/* entry of nr_open of the thread that entered the span */
 	uint32_t id;			/* 0: none */
-	uint32_t entered_again;		/* number of times, while it was open */
+	uint32_t entered_again;		/* number of entries while it was open */
 	struct py_event *late;		/* end event with the fields of set(); NULL: none */
 	char *late_bytes;		/* its payload, and room for the id */
 	size_t late_len;
@@ -548,7 +548,7 @@ static uint32_t *slot_of(const struct py_event *end)
 	return &nr_open[((uintptr_t)end / 16 ^ (uintptr_t)end / 4096) % OPEN_SLOTS];
 }
 
-/* Records a begin or end, of which @bytes has room for the id after @len bytes. */
+/* Records a begin or end. @bytes has room for the id after @len bytes. */
 static void emit_edge(const struct py_span *span, struct py_event *event, char *bytes, size_t len)
 {
 	if (span->id) {
@@ -712,8 +712,8 @@ static PyTypeObject span_type = {
 	.tp_doc = "span(name, **fields)\n--\n\n"
 		"A context manager that records an event `name` of kind begin, with the "
 		"fields, when the block begins, and one of kind end when the block ends, "
-		"also by an exception. A span may be entered many times, one after the other; "
-		"while it is open, this has no effect: it ends when it is left as often. It may "
+		"also by an exception. A span may be entered again after it ended. While it is "
+		"open, that has no effect: it ends when it was left as often as entered. It may "
 		"be entered by async with, too; set(**fields) gives the end event fields.\n\n"
 		"If another span of the name is open in the thread, both events have a field "
 		"tsct_span, a number by which they pair: in coroutines, spans end in any order.",

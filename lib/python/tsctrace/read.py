@@ -56,13 +56,13 @@ T = TypeVar("T")
 class Rows(Iterator[T], Generic[T]):
     """The rows of an answer, in order, once.
 
-    incomplete: None, or after the last row the reason for which events are missing: losses, damage,
+    incomplete: None, or after the last row the reason why events are missing: losses, damage,
     a recorder that was killed, or a recording that is still being written.
     """
 
     def __init__(self, command: List[str]) -> None:
         self._reasons: List[str] = []
-        # It does not refer to self: the child ends with the last reference to this.
+        # _read() does not refer to self: the child ends with the last reference to self.
         self._rows = self._read(command, self._reasons)
 
     @property

@@ -25,107 +25,81 @@ static __always_inline bool is_ours(long id)
 	return id == NR_GETPPID && bpf_get_current_pid_tgid() >> 32 == tgid;
 }
 
-/* The loop in each program of this file. Program run_loop runs an empty loop; its cost
- * is subtracted from the cost of each other program. */
-#define EACH_TURN(turn, nr)						\
-	for (turn = 0, nr = turns; turn < TURNS_MAX && turn < nr; turn++)
+/* Defines a program that calls its body in a loop, which has no effect on other processes.
+ * Program run_loop runs an empty body; its cost is subtracted from that of each other one. */
+#define PROGRAM(name)							\
+	static __always_inline void name##_turn(__u64 turn);		\
+	SEC("tp_btf/sys_enter")						\
+	int BPF_PROG(name, void *regs, long id)				\
+	{								\
+		__u64 turn, nr;						\
+									\
+		if (is_ours(id))					\
+			for (turn = 0, nr = turns; turn < TURNS_MAX && turn < nr; turn++)	\
+				name##_turn(turn);			\
+		return 0;						\
+	}								\
+	static __always_inline void name##_turn(__u64 turn)
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_loop, void *regs, long id)
+PROGRAM(run_loop)
 {
-	__u64 turn, nr;
-
-	if (is_ours(id))
-		EACH_TURN(turn, nr)
-			asm volatile("" : : "r"(turn));
-	return 0;
+	asm volatile("" : : "r"(turn));
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_emit, void *regs, long id)
+PROGRAM(run_emit)
 {
-	__u64 turn, nr, value;
+	__u64 value = turn;
 
-	if (!is_ours(id))
-		return 0;
-	EACH_TURN(turn, nr) {
-		value = turn;
-		if (tsct_bpf_emit(channel_handle, event_id, &value, sizeof(value)))
-			failed++;
-	}
-	return 0;
+	if (tsct_bpf_emit(channel_handle, event_id, &value, sizeof(value)))
+		failed++;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_output, void *regs, long id)
+PROGRAM(run_output)
 {
-	__u64 turn, nr, value;
+	__u64 value = turn;
 
-	if (!is_ours(id))
-		return 0;
-	EACH_TURN(turn, nr) {
-		value = turn;
-		if (bpf_ringbuf_output(&events, &value, sizeof(value),
-				       BPF_RB_NO_WAKEUP))
-			failed++;
-	}
-	return 0;
+	if (bpf_ringbuf_output(&events, &value, sizeof(value), BPF_RB_NO_WAKEUP))
+		failed++;
 }
+
+struct stamped {
+	struct record record;
+	__u64 value;
+};
 
 /* An event without the module, as the recorder's programs write it */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_stock, void *regs, long id)
+PROGRAM(run_stock)
 {
-	struct { struct record record; __u64 value; } event;
-	__u64 turn, nr;
+	struct stamped event;
 
-	if (!is_ours(id))
-		return 0;
-	EACH_TURN(turn, nr) {
-		event.value = turn;
-		emit_to_ring(event_id, &event.record, sizeof(event.value));
-	}
-	return 0;
+	event.value = turn;
+	emit_to_ring(event_id, &event.record, sizeof(event.value));
 }
 
 /* The same event, with its time and thread, in BPF's ring buffer alone */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_stamped, void *regs, long id)
+PROGRAM(run_stamped)
 {
-	struct { struct record record; __u64 value; } event;
-	__u64 turn, nr;
+	struct stamped event;
 
-	if (!is_ours(id))
-		return 0;
-	EACH_TURN(turn, nr) {
-		event.value = turn;
-		event.record.len = sizeof(event);
-		event.record.id = event_id;
-		event.record.tid = bpf_get_current_pid_tgid();
-		event.record.monotonic_ns = bpf_ktime_get_ns();
-		if (bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_NO_WAKEUP))
-			failed++;
-	}
-	return 0;
+	event.value = turn;
+	event.record.len = sizeof(event);
+	event.record.id = event_id;
+	event.record.tid = bpf_get_current_pid_tgid();
+	event.record.monotonic_ns = bpf_ktime_get_ns();
+	if (bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+		failed++;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(run_submit, void *regs, long id)
+PROGRAM(run_submit)
 {
-	__u64 turn, nr, *value;
+	__u64 *value = bpf_ringbuf_reserve(&events, sizeof(*value), 0);
 
-	if (!is_ours(id))
-		return 0;
-	EACH_TURN(turn, nr) {
-		value = bpf_ringbuf_reserve(&events, sizeof(*value), 0);
-		if (!value) {
-			failed++;
-			continue;
-		}
-		*value = turn;
-		bpf_ringbuf_submit(value, BPF_RB_NO_WAKEUP);
+	if (!value) {
+		failed++;
+		return;
 	}
-	return 0;
+	*value = turn;
+	bpf_ringbuf_submit(value, BPF_RB_NO_WAKEUP);
 }
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

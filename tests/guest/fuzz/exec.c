@@ -525,12 +525,11 @@ static void run_kernel(struct fz_thread *t, const struct fz_op *op)
 		EINVAL, EEXIST, EDQUOT, ENOSPC, EMSGSIZE, EBUSY, ENXIO, EBADF,
 	};
 	long ret;
-	size_t i;
 
 	if (t->program->who[t->nr] % 8)	/* only the kernel calls them */
 		return;
 	ret = CALL(t, write(kernel, op->sel, FZ_SELECTORS));
-	for (i = 0; ret < 0 && i < sizeof(documented) / sizeof(documented[0]); i++)
+	for (size_t i = 0; ret < 0 && i < sizeof(documented) / sizeof(documented[0]); i++)
 		if (errno == documented[i])
 			ret = 0;
 	if (ret < 0 && errno != ENOMEM && !t->faulty)

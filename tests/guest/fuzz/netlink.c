@@ -45,18 +45,17 @@ static void add_any(struct nl_message *m, const uint8_t *sel)
 long fz_netlink_send(int fd, const uint8_t *sel)
 {
 	static __thread struct nl_message m;
-	unsigned int i;
 	long ret;
 
 	nl_begin(&m, sel[0], (uint16_t)((sel[1] & 1 ? NLM_F_DUMP : 0) |
 					(sel[1] & 2 ? NLM_F_ACK : 0)));
-	for (i = 0; i < sel[2] % 4u; i++)
+	for (unsigned int i = 0; i < sel[2] % 4u; i++)
 		add_any(&m, &sel[3 + i * 3]);
 	if (sel[12] > 0xe0)
 		((uint8_t *)&m)[sel[12] % 32] ^= sel[11];
 	ret = send(fd, &m, sel[12] == 0xe0 ? m.header.nlmsg_len - 1 : m.header.nlmsg_len, 0);
 	/* Receives the error and the news. */
-	for (i = 0; ret >= 0 && !(sel[1] & 8) && i < 20; i++)
+	for (unsigned int i = 0; ret >= 0 && !(sel[1] & 8) && i < 20; i++)
 		if (recv(fd, &m, sel[1] & 16 ? 64 : sizeof(m), MSG_DONTWAIT) <= 0)
 			break;
 	return ret;

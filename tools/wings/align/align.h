@@ -116,7 +116,8 @@ enum align_kind {
 	ALIGN_PERFETTO, ALIGN_PERF_SCRIPT, ALIGN_FTRACE, ALIGN_JSON, ALIGN_FUCHSIA, ALIGN_JOURNAL,
 	ALIGN_PERF_DATA,	/* becomes ALIGN_PERF_SCRIPT */
 };
-extern const char *const align_kind_names[], *const align_clock_names[];
+extern const char *const align_kind_names[], *const align_clock_names[],
+	*const align_timelines[];
 
 #define NS_PER_S		1000000000LL
 #define ALIGN_UNNAMED	TSCT_HISTORY_CLOCKS	/* a clock that is not known */

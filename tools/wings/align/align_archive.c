@@ -42,18 +42,9 @@ static const struct {
 /* Clock that Perfetto takes for that of a trace; TSCT_HISTORY_CLOCKS: one of the file's own */
 static enum tsct_history_clock assumed_clock(const struct align_input *in)
 {
-	switch (in->kind) {
-	case ALIGN_PERF_SCRIPT:
-	case ALIGN_FTRACE:
-		return TSCT_HISTORY_MONOTONIC;
-	case ALIGN_FUCHSIA:
-		return TSCT_HISTORY_BOOTTIME;
-	case ALIGN_PERFETTO:
-	case ALIGN_JOURNAL:
-		return in->clock;
-	default:
-		return TSCT_HISTORY_CLOCKS;
-	}
+	return in->kind == ALIGN_PERF_SCRIPT || in->kind == ALIGN_FTRACE ? TSCT_HISTORY_MONOTONIC :
+		in->kind == ALIGN_FUCHSIA ? TSCT_HISTORY_BOOTTIME :
+		in->kind == ALIGN_JSON ? TSCT_HISTORY_CLOCKS : in->clock;
 }
 
 /* ---- names ---------------------------------------------------------------- */
@@ -148,27 +139,15 @@ void align_archive_names(struct align_archive *a)
 
 static json_t *file_entry(const char *path, const char *machine)
 {
-	json_t *file = json_object(), *of = json_object();
-
-	json_object_set_new(file, "path", json_string(path));
-	json_object_set_new(of, "name", ctl_json_text(machine));
-	json_object_set_new(file, "machine", of);
-	return file;
+	return json_pack("{s:s, s:{s:o}}", "path", path, "machine", "name", ctl_json_text(machine));
 }
 
 /* Says that @clock of the file (NULL: its only clock), plus @offset_ns, is @other of file @to. */
 static void relate(json_t *file, const char *clock, const char *to, const char *other,
 		   __s64 offset_ns)
 {
-	json_t *clocks = json_object(), *sync = json_object();
-
-	if (clock)
-		json_object_set_new(clocks, "clock", json_string(clock));
-	json_object_set_new(sync, "file", json_string(to));
-	json_object_set_new(sync, "clock", json_string(other));
-	json_object_set_new(clocks, "sync_to", sync);
-	json_object_set_new(clocks, "offset_ns", json_integer(offset_ns));
-	json_object_set_new(file, "clocks", clocks);
+	json_object_set_new(file, "clocks", json_pack("{s:s*, s:{s:s, s:s}, s:I}", "clock", clock,
+		"sync_to", "file", to, "clock", other, "offset_ns", (json_int_t)offset_ns));
 }
 
 /* Returns Perfetto's name of a clock in a trace of another tool. */
@@ -198,9 +177,7 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 
 static char *make_manifest(const struct align_archive *a)
 {
-	static const char *const timelines[] = { "realtime", "utc", "cluster" };
-	json_t *root = json_object(), *all = json_object(), *files = json_array();
-	json_t *time = json_object(), *attributes = json_object();
+	json_t *files = json_array(), *attributes, *root;
 	char name[100], first[100], machine[256], key[128], *text;
 	__u32 i;
 
@@ -217,8 +194,8 @@ static char *make_manifest(const struct align_archive *a)
 			relate(file, "REALTIME", first, "REALTIME", 0);
 		json_array_append_new(files, file);
 	}
-	json_object_set_new(attributes, "tsctrace.version", json_string(TSCT_VERSION));
-	json_object_set_new(attributes, "tsctrace.timeline", json_string(timelines[a->axis.kind]));
+	attributes = json_pack("{s:s, s:s}", "tsctrace.version", TSCT_VERSION,
+			       "tsctrace.timeline", align_timelines[a->axis.kind]);
 	for (i = 0; i < a->nr_inputs; i++) {
 		const struct align_input *in = &a->inputs[i];
 
@@ -228,13 +205,9 @@ static char *make_manifest(const struct align_archive *a)
 		snprintf(key, sizeof(key), "tsctrace.bound_ns.%s", in->member);
 		json_object_set_new(attributes, key, json_integer((json_int_t)in->bound_ns));
 	}
-	json_object_set_new(time, "clock", json_string("REALTIME"));
-	json_object_set_new(time, "file", json_string(first));
-	json_object_set_new(all, "version", json_integer(1));
-	json_object_set_new(all, "trace_time", time);
-	json_object_set_new(all, "files", files);
-	json_object_set_new(all, "attributes", attributes);
-	json_object_set_new(root, "perfetto_manifest", all);
+	root = json_pack("{s:{s:i, s:{s:s, s:s}, s:o, s:o}}", "perfetto_manifest", "version", 1,
+			 "trace_time", "clock", "REALTIME", "file", first, "files", files,
+			 "attributes", attributes);
 	text = json_dumps(root, JSON_INDENT(1));
 	json_decref(root);
 	return text;

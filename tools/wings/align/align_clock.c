@@ -141,13 +141,6 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	return err;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /*
  * Returns the values at which a range is divided, sorted: its ends, and around each bend three: the
  * bend, and on each side where the other one is out of reach of the error.
@@ -180,7 +173,7 @@ static int get_cuts(struct align_node *node, enum tsct_history_clock clock,
 		}
 	}
 	if (!err)
-		qsort(cuts, *ret_nr, sizeof(*cuts), compare_values);
+		tsct_array_sort(cuts, *ret_nr, sizeof(*cuts));	/* none is negative */
 	free(bends);
 	*ret = cuts;
 	return err;
@@ -249,17 +242,12 @@ int align_make_points(struct align_node *node, struct align_axis *axis)
 
 __u64 align_bound(const struct align_series *series, const struct align_range *range)
 {
-	__u32 lo = 0, hi = series->nr, i;
-	__u64 bound = 0;
-
 	/* The last point that is not after the range's begin, as Perfetto uses it */
-	while (lo < hi) {
-		i = lo + (hi - lo) / 2;
-		if (series->points[i].value <= range->lo)
-			lo = i + 1;
-		else
-			hi = i;
-	}
+	const size_t lo = series->nr ? tsct_array_up_to((const __u64 *)&series->points[0].value,
+		series->nr, sizeof(*series->points), (__u64)range->lo) : 0;
+	__u64 bound = 0;
+	size_t i;
+
 	for (i = lo ? lo - 1 : 0; i < series->nr && series->points[i].value <= range->hi; i++)
 		if (series->points[i].bound_ns > bound)
 			bound = series->points[i].bound_ns;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "align.h"
+#include "lib/core/port.h"
 #include "tools/common/error.h"
 
 const char *const align_kind_names[] = {
@@ -18,6 +19,8 @@ const char *const align_kind_names[] = {
 const char *const align_clock_names[] = {
 	"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "TSC",
 };
+
+const char *const align_timelines[] = { "realtime", "utc", "cluster", "auto", NULL };
 
 int align_refuse(const struct align_input *in, const char *format, ...)
 {
@@ -63,7 +66,7 @@ void align_widen(struct align_input *in, __u64 error_ns)
 	__u32 i;
 
 	for (i = 0; i < in->ranges.nr; i++) {
-		in->ranges.all[i].lo -= (__s64)error_ns;
+		in->ranges.all[i].lo -= min(in->ranges.all[i].lo, (__s64)error_ns);
 		in->ranges.all[i].hi += (__s64)error_ns;
 	}
 }

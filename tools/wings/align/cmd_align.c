@@ -2,13 +2,13 @@
 /* trace-ctl align: other tools' traces on one timeline, in an archive for Perfetto */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "align.h"
 #include "lib/base/array.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/base/text.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -21,7 +21,6 @@ enum { KEY_CLOCK = 256, KEY_NODE, KEY_TIMELINE };
 static const char *const clock_names[] = {
 	"realtime", "monotonic", "raw", "boottime", "tsc", "auto", NULL
 };
-static const char *const timeline_names[] = { "realtime", "utc", "cluster", "auto", NULL };
 
 struct align_options {
 	const char *output;
@@ -122,7 +121,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TIMELINE:
 		o->timeline = (enum align_timeline)option_choice(state, "--timeline", arg,
-			timeline_names, 4, "realtime, utc, cluster or auto");
+			align_timelines, 4, "realtime, utc, cluster or auto");
 		return 0;
 	case ARGP_KEY_ARG:
 		parse_input(state, o, arg);
@@ -151,26 +150,13 @@ static const struct argp argp = {
 
 /* ---- nodes ---------------------------------------------------------------- */
 
-static void read_line_of(const char *path, char *text, size_t size)
-{
-	FILE *file = fopen(path, "re");
-
-	*text = '\0';
-	if (!file)
-		return;
-	if (fgets(text, (int)size, file))
-		text[strcspn(text, "\n")] = '\0';
-	fclose(file);
-}
-
 static bool is_this_host(const char *name)
 {
 	char text[128];
 
-	if (!gethostname(text, sizeof(text)) && !strcmp(text, name))
-		return true;
-	read_line_of("/etc/machine-id", text, sizeof(text));
-	return *text && !strcmp(text, name);
+	return (!gethostname(text, sizeof(text)) && !strcmp(text, name)) ||
+		(tsct_sysfs_read_line("/etc/machine-id", text, sizeof(text)) > 0 &&
+		 !strcmp(text, name));
 }
 
 /* Returns the node of a name, boot id, machine id or host name; NULL: none, or out of memory. */
@@ -443,12 +429,12 @@ static int print_table(const struct align_options *o)
 		"CLOCK_REALTIME", "UTC", "the cluster's time",
 	};
 	const struct align_archive *a = &o->archive;
-	json_t *all = json_object(), *files = json_array();
+	json_t *files = json_array();
 	__u32 i;
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		const struct align_input *in = &a->inputs[i];
-		json_t *file = json_object();
+		json_t *file;
 
 		if (!o->json && !in->left_out) {
 			tsct_text_print_escaped(stdout, in->path, strlen(in->path), "");
@@ -457,30 +443,25 @@ static int print_table(const struct align_options *o)
 				tsct_text_print_escaped(stdout, in->node->name,
 							strlen(in->node->name), "");
 			}
-			printf("%s %s, within %" PRIu64 " ns of %s\n", in->node ? "," : ":",
+			printf("%s %s, within %llu ns of %s\n", in->node ? "," : ":",
 			       in->node ? align_clock_names[in->clock] : "several nodes",
-			       (uint64_t)in->bound_ns, timelines[a->axis.kind]);
+			       in->bound_ns, timelines[a->axis.kind]);
 		}
-		json_object_set_new(file, "file", ctl_json_text(in->path));
-		json_object_set_new(file, "left_out", json_boolean(in->left_out));
-		if (!in->left_out) {
-			json_object_set_new(file, "member", json_string(in->member));
-			json_object_set_new(file, "node", in->node ? ctl_json_text(in->node->name) :
-					    json_null());
-			json_object_set_new(file, "converted", json_boolean(in->made));
-			json_object_set_new(file, "clock", json_string(align_clock_names[in->clock]));
-			json_object_set_new(file, "bound_ns", ctl_json_error(in->bound_ns));
-			json_object_set_new(file, "begin_ns", json_integer(in->ranges.all[0].lo));
-			json_object_set_new(file, "end_ns",
-					    json_integer(in->ranges.all[in->ranges.nr - 1].hi));
-		}
+		file = json_pack("{s:o, s:b}", "file", ctl_json_text(in->path), "left_out", in->left_out);
+		if (!in->left_out)
+			json_object_update_new(file, json_pack("{s:s, s:o, s:b, s:s, s:o, s:I, s:I}",
+				"member", in->member,
+				"node", in->node ? ctl_json_text(in->node->name) : json_null(),
+				"converted", !!in->made, "clock", align_clock_names[in->clock],
+				"bound_ns", ctl_json_error(in->bound_ns),
+				"begin_ns", (json_int_t)in->ranges.all[0].lo,
+				"end_ns", (json_int_t)in->ranges.all[in->ranges.nr - 1].hi));
 		json_array_append_new(files, file);
 	}
-	json_object_set_new(all, "timeline", json_string(timeline_names[a->axis.kind]));
-	json_object_set_new(all, "files", files);
 	if (o->json)
-		return ctl_json_print(all);
-	json_decref(all);
+		return ctl_json_print(json_pack("{s:s, s:o}", "timeline",
+						align_timelines[a->axis.kind], "files", files));
+	json_decref(files);
 	return fflush(stdout) || ferror(stdout) ?
 		ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno)) : EXIT_DONE;
 }

@@ -342,7 +342,6 @@ static void on_hello(struct cluster_node *n, const struct control_message *m)
 
 static void on_checked(struct cluster_node *n, const struct control_message *m)
 {
-
 	n->facts = json_incref(m->json);
 	n->dir = strdup(ctl_json_string(m->json, "dir"));
 	cluster_check_facts(n, n->c->o);
@@ -382,7 +381,6 @@ static void end_command(struct cluster_node *n, const json_t *json)
 
 static void on_ended(struct cluster_node *n, const struct control_message *m)
 {
-
 	end_command(n, m->json);
 	if (n->state == CLUSTER_RECORDING)
 		n->state = CLUSTER_ENDED;
@@ -494,7 +492,6 @@ static void on_data(struct cluster_node *n, const struct control_message *m)
 
 static void on_gathered(struct cluster_node *n, const struct control_message *m)
 {
-
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
 		reject_message(n, "the node sent less than it announced: message", m->type);
 	else

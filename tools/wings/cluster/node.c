@@ -389,9 +389,7 @@ static void on_start(struct node *n, const json_t *json)
 				       (__u64)json_integer_value(json_object_get(live, "rate")),
 				       &n->live);
 	n->discard = json_is_true(json_object_get(json, "discard"));
-	err = err ? err : start_recorder(n, json);
-
-	if (err)
+	if (err || start_recorder(n, json))
 		send_recorded(n, EXIT_FAILED);
 }
 

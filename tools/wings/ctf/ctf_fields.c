@@ -40,7 +40,41 @@ static bool is_type(const bt_field_class *class, bt_field_class_type type)
 	return bt_field_class_type_is(bt_field_class_get_type(class), type);
 }
 
-/* ---- values in JSON ----------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------- */
+
+union number {
+	__u64 u;
+	__s64 s;
+	float single;
+	double real;
+};
+
+enum number_kind { NO_NUMBER, UNSIGNED, SIGNED, SINGLE, DOUBLE };
+
+static enum number_kind get_number(const bt_field *field, union number *ret)
+{
+	const bt_field_class *class = bt_field_borrow_class_const(field);
+
+	if (is_type(class, BT_FIELD_CLASS_TYPE_BOOL)) {
+		ret->u = !!bt_field_bool_get_value(field);
+	} else if (is_type(class, BT_FIELD_CLASS_TYPE_BIT_ARRAY)) {
+		ret->u = bt_field_bit_array_get_value_as_integer(field);
+	} else if (is_type(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
+		ret->u = bt_field_integer_unsigned_get_value(field);
+	} else if (is_type(class, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
+		ret->s = bt_field_integer_signed_get_value(field);
+		return SIGNED;
+	} else if (is_type(class, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)) {
+		ret->single = bt_field_real_single_precision_get_value(field);
+		return SINGLE;
+	} else if (is_type(class, BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)) {
+		ret->real = bt_field_real_double_precision_get_value(field);
+		return DOUBLE;
+	} else {
+		return NO_NUMBER;
+	}
+	return UNSIGNED;
+}
 
 static void put_json_text(struct tsct_text *to, const char *text, size_t len)
 {
@@ -107,7 +141,8 @@ static void put_json_option(struct tsct_text *to, const bt_field *field)
 static void put_json(struct tsct_text *to, const bt_field *field)
 {
 	const bt_field_class *class = field ? bt_field_borrow_class_const(field) : NULL;
-	char number[TSCT_JSON_NUMBER], *end;
+	char text[TSCT_JSON_NUMBER], *end = text;
+	union number v;
 
 	if (!class) {
 		put_text(to, "null");
@@ -125,24 +160,23 @@ static void put_json(struct tsct_text *to, const bt_field *field)
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_BOOL)) {
 		put_text(to, bt_field_bool_get_value(field) ? "true" : "false");
 	} else {
-		if (is_type(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-			end = tsct_json_put_unsigned(number,
-				bt_field_integer_unsigned_get_value(field));
-		else if (is_type(class, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-			end = tsct_json_put_signed(number,
-				bt_field_integer_signed_get_value(field));
-		else if (is_type(class, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL))
-			end = tsct_json_put_real(number, (double)
-				bt_field_real_single_precision_get_value(field), true);
-		else if (is_type(class, BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL))
-			end = tsct_json_put_real(number,
-				bt_field_real_double_precision_get_value(field), false);
-		else if (is_type(class, BT_FIELD_CLASS_TYPE_BIT_ARRAY))
-			end = tsct_json_put_unsigned(number,
-				bt_field_bit_array_get_value_as_integer(field));
-		else
-			end = stpcpy(number, "null");
-		tsct_text_add(to, number, (size_t)(end - number));
+		switch (get_number(field, &v)) {
+		case UNSIGNED:
+			end = tsct_json_put_unsigned(text, v.u);
+			break;
+		case SIGNED:
+			end = tsct_json_put_signed(text, v.s);
+			break;
+		case SINGLE:
+			end = tsct_json_put_real(text, (double)v.single, true);
+			break;
+		case DOUBLE:
+			end = tsct_json_put_real(text, v.real, false);
+			break;
+		case NO_NUMBER:
+			end = stpcpy(text, "null");
+		}
+		tsct_text_add(to, text, (size_t)(end - text));
 	}
 }
 
@@ -301,50 +335,24 @@ static void put_string(struct tsct_text *to, const char *text, size_t len)
 	tsct_text_add(to, "", 1);
 }
 
-static void put_as_json(struct tsct_text *to, const bt_field *field)
-{
-	struct tsct_text json = { 0 };
-
-	put_json(&json, field);
-	to->failed |= json.failed;
-	put_string(to, json.at ? json.at : "", json.len);
-	free(json.at);
-}
-
 static void put_value(struct tsct_text *to, const struct tsct_field *as, const bt_field *field)
 {
-	const bt_field_class *class = bt_field_borrow_class_const(field);
-	__u64 number;
-	double real;
-	float single;
+	struct tsct_text json = { 0 };
+	union number v;
 
-	if (is_type(class, BT_FIELD_CLASS_TYPE_BOOL)) {
-		number = !!bt_field_bool_get_value(field);
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_BIT_ARRAY)) {
-		number = bt_field_bit_array_get_value_as_integer(field);
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
-		number = bt_field_integer_unsigned_get_value(field);
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
-		number = (__u64)bt_field_integer_signed_get_value(field);
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)) {
-		single = bt_field_real_single_precision_get_value(field);
-		tsct_text_add(to, &single, sizeof(single));
-		return;
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)) {
-		real = bt_field_real_double_precision_get_value(field);
-		tsct_text_add(to, &real, sizeof(real));
-		return;
-	} else if (is_type(class, BT_FIELD_CLASS_TYPE_STRING)) {
+	if (get_number(field, &v)) {
+		tsct_text_add(to, &v, tsct_field_types[as->type].size);
+	} else if (is_type(bt_field_borrow_class_const(field), BT_FIELD_CLASS_TYPE_STRING)) {
 		put_string(to, bt_field_string_get_value(field), bt_field_string_get_length(field));
-		return;
 	} else {
-		put_as_json(to, field);
-		return;
+		put_json(&json, field);
+		to->failed |= json.failed;
+		put_string(to, json.at ? json.at : "", json.len);
+		free(json.at);
 	}
-	tsct_text_add(to, &number, tsct_field_types[as->type].size);
 }
 
-/* Returns the labels of an enumeration's value, with commas; the caller frees it. */
+/* Appends the labels of an enumeration's value, with commas. */
 static void put_labels(struct tsct_text *to, const bt_field *field)
 {
 	bt_field_class_enumeration_mapping_label_array labels = NULL;
@@ -361,7 +369,6 @@ static void put_labels(struct tsct_text *to, const bt_field *field)
 		put_text(to, i ? "," : "");
 		put_text(to, labels[i]);
 	}
-	tsct_text_add(to, "", 1);
 }
 
 /* Returns the next field of the definition; NULL: it goes to the last field, as @name. */
@@ -382,21 +389,21 @@ static const struct tsct_field *next_field(struct field_walk *w, const char *nam
 /* Notes the thread of an event: of several, that of the innermost scope. */
 static void note_thread(struct field_walk *w, const char *name, const bt_field *field)
 {
-	const bt_field_class *class = bt_field_borrow_class_const(field);
+	union number v;
+	enum number_kind kind;
 
 	if (strcmp(name, "vtid") && strcmp(name, "tid"))
 		return;
-	if (is_type(class, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		w->tid = (__u32)bt_field_integer_signed_get_value(field);
-	else if (is_type(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		w->tid = (__u32)bt_field_integer_unsigned_get_value(field);
+	kind = get_number(field, &v);
+	if (kind == UNSIGNED || kind == SIGNED)
+		w->tid = (__u32)v.u;
 }
 
 static void put_members(struct field_walk *w, const char *of, const bt_field *field,
 			bool is_context)
 {
-	const bt_field_class *class = bt_field_borrow_class_const(field);
-	const uint64_t nr = bt_field_class_structure_get_member_count(class);
+	const bt_field_class *of_all = bt_field_borrow_class_const(field), *class;
+	const uint64_t nr = bt_field_class_structure_get_member_count(of_all);
 	const struct tsct_field *as;
 	const bt_field *member;
 	char name[256];
@@ -405,33 +412,34 @@ static void put_members(struct field_walk *w, const char *of, const bt_field *fi
 	for (i = 0; i < nr; i++) {
 		member = bt_field_structure_borrow_member_field_by_index_const(field, i);
 		join_names(name, of, bt_field_class_structure_member_get_name(
-			   bt_field_class_structure_borrow_member_by_index_const(class, i)));
+			   bt_field_class_structure_borrow_member_by_index_const(of_all, i)));
 		class = bt_field_borrow_class_const(member);
 		if (is_type(class, BT_FIELD_CLASS_TYPE_STRUCTURE)) {
 			put_members(w, name, member, is_context);
-		} else {
-			if (is_context)
-				note_thread(w, name, member);
-			as = next_field(w, name);
-			if (as)
-				put_value(w->payload, as, member);
-			else
-				put_json(&w->rest, member);
-			if (is_type(class, BT_FIELD_CLASS_TYPE_ENUMERATION)) {
-				struct tsct_text labels = { 0 };
-
-				put_labels(&labels, member);
-				strcat(name, "_label");
-				as = next_field(w, name);
-				if (as)
-					tsct_text_add(w->payload, labels.at, labels.len);
-				else if (labels.len)
-					put_json_text(&w->rest, labels.at, labels.len - 1);
-				w->payload->failed |= labels.failed;
-				free(labels.at);
-			}
+			continue;
 		}
-		class = bt_field_borrow_class_const(field);
+		if (is_context)
+			note_thread(w, name, member);
+		as = next_field(w, name);
+		if (as)
+			put_value(w->payload, as, member);
+		else
+			put_json(&w->rest, member);
+		if (!is_type(class, BT_FIELD_CLASS_TYPE_ENUMERATION))
+			continue;
+		strcat(name, "_label");
+		as = next_field(w, name);
+		if (as) {
+			put_labels(w->payload, member);
+			tsct_text_add(w->payload, "", 1);
+		} else {
+			struct tsct_text labels = { 0 };
+
+			put_labels(&labels, member);
+			put_json_text(&w->rest, labels.at ? labels.at : "", labels.len);
+			w->payload->failed |= labels.failed;
+			free(labels.at);
+		}
 	}
 }
 

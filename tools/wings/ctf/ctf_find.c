@@ -59,56 +59,42 @@ static bool is_foreign_metadata(const char *path)
 
 /* Reads the UUID of a trace: the first one in the text of its metadata, which may be in packets.
  * "": it has none there. */
-static void read_uuid(const char *metadata, char uuid[UUID_LEN + 1])
+static void read_uuid(const char *begin, size_t len, char uuid[UUID_LEN + 1])
 {
 	static const char key[] = "uuid = \"";
-	char begin[4096], *at;
-	const size_t len = read_begin(metadata, begin, sizeof(begin));
+	const char *at = memmem(begin, len, key, sizeof(key) - 1);
 
-	uuid[0] = '\0';
-	at = memmem(begin, len, key, sizeof(key) - 1);
-	if (!at || begin + len < at + sizeof(key) - 1 + UUID_LEN)
-		return;
-	memcpy(uuid, at + sizeof(key) - 1, UUID_LEN);
-	uuid[UUID_LEN] = '\0';
-}
-
-static __u32 find_first(const struct ctf_paths *p, const char *uuid)
-{
-	__u32 i;
-
-	for (i = 0; *uuid && i < p->nr; i++)
-		if (p->first[i] == i && !strcmp(uuid, p->uuid[i]))
-			return i;
-	return p->nr;
+	if (at && begin + len >= at + sizeof(key) - 1 + UUID_LEN)
+		memcpy(uuid, at + sizeof(key) - 1, UUID_LEN);
 }
 
 static int add_trace(struct ctf_paths *p, const char *path, const char *metadata, __u64 hash)
 {
-	__u32 nr = p->nr, nr_first = p->nr, nr_uuid = p->nr, first;
-	char *copy = strdup(path), bytes[65536], uuid[UUID_LEN + 1];
+	struct ctf_path new = { .path = strdup(path), .hash = hash, .first = p->nr };
 	FILE *file = fopen(metadata, "re");
+	char bytes[65536];
+	bool begins = true;
 	size_t len;
-	int err = copy && file && p->nr < TRACES_MAX ? 0 : file ? copy ? -E2BIG : -ENOMEM : -errno;
+	__u32 i;
+	int err = new.path && file && p->nr < TRACES_MAX ? 0 :
+		file ? new.path ? -E2BIG : -ENOMEM : -errno;
 
-	while (!err && (len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
-		hash = tsct_hash(hash, bytes, len);
+	for (; !err && (len = fread(bytes, 1, sizeof(bytes), file)) > 0; begins = false) {
+		if (begins)
+			read_uuid(bytes, len, new.uuid);
+		new.ctf2 = begins ? *bytes == '\x1e' : new.ctf2;
+		new.hash = tsct_hash(new.hash, bytes, len);
 		p->bytes_of_metadata += len;
 	}
 	if (file)
 		fclose(file);
-	read_uuid(metadata, uuid);
-	first = find_first(p, uuid);
+	for (i = p->nr; *new.uuid && i-- > 0; )
+		if (p->all[i].first == i && !strcmp(new.uuid, p->all[i].uuid))
+			new.first = i;
 	if (!err)
-		err = tsct_array_add(&p->uuid, &nr_uuid, uuid, sizeof(uuid));
-	if (!err)
-		err = tsct_array_add(&p->path, &nr, &copy, sizeof(copy));
-	if (!err)
-		err = tsct_array_add(&p->first, &nr_first, &first, sizeof(first));
-	if (!err)
-		err = tsct_array_add(&p->hash, &p->nr, &hash, sizeof(hash));
+		err = tsct_array_add(&p->all, &p->nr, &new, sizeof(new));
 	if (err)
-		free(copy);
+		free(new.path);
 	return err;
 }
 
@@ -167,11 +153,8 @@ void ctf_paths_free(struct ctf_paths *p)
 	__u32 i;
 
 	for (i = 0; i < p->nr; i++)
-		free(p->path[i]);
-	free(p->path);
-	free(p->hash);
-	free(p->first);
-	free(p->uuid);
+		free(p->all[i].path);
+	free(p->all);
 	memset(p, 0, sizeof(*p));
 }
 

@@ -4,16 +4,20 @@
 #define TSCT_WINGS_CTF_FIND_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 /* Directories of traces, sorted by name */
 struct ctf_paths {
-	char **path;
-	__u64 *hash;	/* of the trace's metadata, and of the sizes of its files */
-	/* index of the first directory of the same trace, by its UUID: a tracer that rotates a
-	 * trace begins a directory anew */
-	__u32 *first;
+	struct ctf_path {
+		char *path;
+		__u64 hash;	/* of the trace's metadata, and of the sizes of its files */
+		/* index of the first directory of the same trace, by its UUID: a tracer that
+		 * rotates a trace begins a directory anew */
+		__u32 first;
+		char uuid[37];	/* "": none */
+		bool ctf2;
+	} *all;
 	__u32 nr;
-	char (*uuid)[37];	/* of each trace; "": none */
 	__u32 nr_recordings;	/* recordings of ours below the directory, which are not searched */
 	__u64 bytes_of_metadata, nr_files;
 };

@@ -7,10 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -198,27 +198,11 @@ static struct ctf_file *file_of(struct reader *r, struct ctf_stream *s)
 	return s->file;
 }
 
-static void note_clock(struct reader *r, struct ctf_stream *s, const bt_clock_snapshot *snapshot)
-{
-	if (r->some_clock || !s->clock || !snapshot)
-		return;
-	r->some_clock = s->clock;
-	r->some_value = bt_clock_snapshot_get_value(snapshot);
-}
-
 static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message *message)
 {
-	const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
-	uint64_t nr = 0;
 	struct ctf_file *file = file_of(r, s);
-	const bt_clock_snapshot *at;
+	uint64_t nr = 0;
 
-	if (bt_stream_class_discarded_events_have_default_clock_snapshots(
-			bt_stream_borrow_class_const(stream))) {
-		at = bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
-			message);
-		note_clock(r, s, at);
-	}
 	if (!file)
 		return -ENOMEM;
 	if (bt_message_discarded_events_get_count(message, &nr) !=
@@ -246,7 +230,8 @@ static int handle(struct reader *r, struct ctf_stream *s, const bt_message *mess
 		if (bt_stream_class_packets_have_beginning_default_clock_snapshot(class)) {
 			at = bt_message_packet_beginning_borrow_default_clock_snapshot_const(
 				message);
-			note_clock(r, s, at);
+			r->some_value = r->some_clock ? r->some_value : bt_clock_snapshot_get_value(at);
+			r->some_clock = r->some_clock ?: s->clock;
 		}
 		return begin_packet(r, s, packet);
 	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
@@ -427,12 +412,11 @@ configure(bt_self_component_sink *self)
 
 /* ---- one trace ------------------------------------------------------------------------------- */
 
-/* Adds a source of the directories of a trace: path[i] for all i whose first[i] is @number. Returns
- * the component, NULL after an error. */
+/* Adds a source of the directories of a trace: those whose first one is @number. Returns the
+ * component, NULL after an error. */
 static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 					     const bt_component_class_source *class,
-					     char *const *path, const __u32 *first, __u32 nr,
-					     __u32 number)
+					     const struct ctf_path *paths, __u32 nr, __u32 number)
 {
 	const bt_component_source *source = NULL;
 	bt_value *params = bt_value_map_create(), *inputs = NULL;
@@ -444,14 +428,14 @@ static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 	if (params)
 		err = bt_value_map_insert_empty_array_entry(params, "inputs", &inputs);
 	for (i = number; i < nr && !err; i++)
-		if (first[i] == number)
-			err = bt_value_array_append_string_element(inputs, path[i]);
+		if (paths[i].first == number)
+			err = bt_value_array_append_string_element(inputs, paths[i].path);
 	if (!err)
 		err = bt_graph_add_source_component(graph, class, name, params,
 						    BT_LOGGING_LEVEL_NONE, &source);
 	bt_value_put_ref(params);
 	if (err)
-		fail_library(r, path[number]);
+		fail_library(r, paths[number].path);
 	return err ? NULL : source;
 }
 
@@ -460,8 +444,8 @@ static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 static bool is_readable(struct reader *r, const bt_component_class_source *class, const char *path)
 {
 	bt_graph *graph = bt_graph_create(0);
-	char *const paths[] = { (char *)path };
-	bool is = graph && add_source(r, graph, class, paths, &(__u32) { 0 }, 1, 0);
+	const struct ctf_path one = { .path = (char *)path };
+	bool is = graph && add_source(r, graph, class, &one, 1, 0);
 
 	if (graph)
 		bt_graph_put_ref(graph);
@@ -501,19 +485,17 @@ static bool cut_last_packet(const char *path)
 
 static int copy_file(const char *from, const char *to)
 {
-	FILE *in = fopen(from, "re"), *out = fopen(to, "wxe");
-	int err = in && out ? 0 : -errno;
-	char bytes[65536];
-	size_t len;
+	const int in = open(from, O_RDONLY | O_CLOEXEC);
+	const int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	ssize_t len = in < 0 || out < 0 ? -1 : 1;
+	int err;
 
-	while (!err && (len = fread(bytes, 1, sizeof(bytes), in)) > 0)
-		if (fwrite(bytes, 1, len, out) != len)
-			err = -errno;
-	if (!err && ferror(in))
-		err = -EIO;
-	if (in)
-		fclose(in);
-	if (out && fclose(out) && !err)
+	while (len > 0)
+		len = sendfile(out, in, NULL, 1 << 30);
+	err = len < 0 ? -errno : 0;
+	if (in >= 0)
+		close(in);
+	if (out >= 0 && close(out) && !err)
 		err = -errno;
 	return err;
 }
@@ -652,13 +634,12 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 	/* A graph cannot be used any more after a source failed: what may be damaged is tried in
 	 * another one first. */
 	for (i = 0; i < paths->nr && r->job->salvage && !err; i++)
-		if (!is_readable(r, source_class, paths->path[i]))
-			err = salvage_trace(r, source_class, i, &paths->path[i]);
+		if (!is_readable(r, source_class, paths->all[i].path))
+			err = salvage_trace(r, source_class, i, &paths->all[i].path);
 	for (i = 0; i < paths->nr && !err; i++) {
-		if (paths->first[i] != i)
+		if (paths->all[i].first != i)
 			continue;
-		sources[nr] = add_source(r, graph, source_class, paths->path, paths->first,
-					 paths->nr, i);
+		sources[nr] = add_source(r, graph, source_class, paths->all, paths->nr, i);
 		err = sources[nr++] ? 0 : r->err;
 	}
 	err = err ?: connect(r, graph, sources, nr, sink_class) ?: run_graph(r, graph);
@@ -680,8 +661,8 @@ static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16]
 
 	for (i = 0; i < paths->nr; i++)
 		for (k = 0; k < 2; k++)
-			hash[k] = tsct_hash64(tsct_hash(hash[k], &paths->hash[i],
-							sizeof(paths->hash[i])));
+			hash[k] = tsct_hash64(tsct_hash(hash[k], &paths->all[i].hash,
+							sizeof(paths->all[i].hash)));
 	memcpy(uuid, hash, 16);
 	uuid[6] = (uuid[6] & 0x0f) | 0x80;
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -689,9 +670,21 @@ static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16]
 
 static int finish(struct reader *r)
 {
+	const struct {
+		__u64 nr;
+		const char *text;
+	} notes[] = {
+		{ r->unknown_losses, "losses, of which the trace does not state the number of events" },
+		{ r->lost_packets, "packets were lost, with an unknown number of events" },
+		{ r->node.unknown, "times have no error bound" },
+		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
+			" bounds have all that they may be" },
+		{ r->node.extrapolated, "times are after the last recorded sample of the node's clock" },
+	};
 	struct ctf_status *s = r->status;
 	struct ctf_time time;
 	int err = 0;
+	size_t i;
 
 	if (!s->done && !r->some_clock)
 		return ctf_fail(s, -ENODATA, "it has no events, and no packet with a time; leave"
@@ -700,20 +693,9 @@ static int finish(struct reader *r)
 		err = ctf_time_of(&r->node, r->some_clock, r->some_value, &time);
 	if (!s->done && !err)
 		ctf_writer_note(r->writer, &time);
-	if (r->unknown_losses)
-		ctf_note(s, "events were lost, and the trace does not state how many, at %" PRIu64
-			 " places", (uint64_t)r->unknown_losses);
-	if (r->lost_packets)
-		ctf_note(s, "%" PRIu64 " packets were lost, with an unknown number of events",
-			 (uint64_t)r->lost_packets);
-	if (r->node.unknown)
-		ctf_note(s, "%" PRIu64 " times have no error bound", (uint64_t)r->node.unknown);
-	if (r->node.ambiguous)
-		ctf_note(s, "%" PRIu64 " times are ambiguous, as CLOCK_REALTIME was set back:"
-			 " their bounds have all that they may be", (uint64_t)r->node.ambiguous);
-	if (r->node.extrapolated)
-		ctf_note(s, "%" PRIu64 " times are after the last recorded sample of the node's"
-			 " clock", (uint64_t)r->node.extrapolated);
+	for (i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (notes[i].nr)
+			ctf_note(s, "%llu %s", notes[i].nr, notes[i].text);
 	return err ?: ctf_writer_finish(r->writer, &r->node, r->damaged || r->lost_packets ||
 					r->unknown_losses);
 }

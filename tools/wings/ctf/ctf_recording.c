@@ -266,30 +266,24 @@ int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *f, __u64 nr)
 
 /* ---- the metadata ------------------------------------------------------------------------- */
 
-static int compare_cpus(const void *a, const void *b)
-{
-	const __u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Adds a location for each CPU, and a stream class for each channel. */
 static int describe_streams(struct ctf_writer *w, struct tsct_recording *rec)
 {
-	__u32 *cpus = calloc(w->nr_files + 1, sizeof(*cpus)), nr = 0, i;
+	__u64 *cpus = calloc(w->nr_files + 1, sizeof(*cpus));
+	__u32 nr = 0, i;
 	int err = cpus ? 0 : -ENOMEM;
 
 	for (i = 0; i < w->nr_files && cpus; i++)
 		cpus[i] = w->files[i]->cpu;
-	if (cpus && w->nr_files)
-		qsort(cpus, w->nr_files, sizeof(*cpus), compare_cpus);
+	if (cpus)
+		tsct_array_sort(cpus, w->nr_files, sizeof(*cpus));
 	for (i = 0; i < w->nr_files && cpus; i++)
 		if (!nr || cpus[nr - 1] != cpus[i])
 			cpus[nr++] = cpus[i];
 	if (!err)
 		err = tsct_recording_locate(rec, nr ? nr : 1);
 	for (i = 0; i < nr && !err; i++)
-		rec->locations[i].cpu = cpus[i];
+		rec->locations[i].cpu = (__u32)cpus[i];
 	for (i = 0; i < w->nr_channels && !err; i++)
 		err = min(tsct_recording_add_stream(rec, w->channels[i].name), 0);
 	/* A recording has a channel. */

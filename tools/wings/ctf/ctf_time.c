@@ -3,7 +3,6 @@
  * Times of a foreign trace: the trace states which clock of the kernel it used, and the boot;
  * the history of that boot says what a value of that clock was.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +188,7 @@ static int check_timeline(struct ctf_node *node, const struct tsct_history_time 
 		return 0;
 	s->off_timeline = true;
 	return ctf_fail(s, -EINVAL, "the history has no time of its events on the cluster's"
-			" timeline %u of node %016" PRIx64, wanted->number, (uint64_t)wanted->master);
+			" timeline %u of node %016llx", wanted->number, wanted->master);
 }
 
 /* Compares the offset to CLOCK_REALTIME that the trace states with the history. */
@@ -230,9 +229,9 @@ static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 v
 		       int err, struct ctf_time *ret)
 {
 	if (!node->job->force)
-		return ctf_fail(node->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
+		return ctf_fail(node->status, -EINVAL, "the time %llu of its clock '%s' is"
 				" unknown: %s; or use --force to take times as the trace states"
-				" them, without error bounds", (uint64_t)value, c->name,
+				" them, without error bounds", value, c->name,
 				reason(node, c, err));
 	if (!node->unknown++)
 		ctf_note(node->status, "times without an error bound, as the trace states them:"
@@ -253,8 +252,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	int err = value_ns(c, value, &lo, &hi);
 
 	if (err)
-		return ctf_fail(node->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
-				" impossible", (uint64_t)value, c->name);
+		return ctf_fail(node->status, -EBADMSG, "the time %llu of its clock '%s' is"
+				" impossible", value, c->name);
 	err = c->clock < 0 || !node->history ? -ENOENT :
 		tsct_history_convert(node->history, (enum tsct_history_clock)c->clock,
 				     is_tsc ? value : (__u64)lo,
@@ -266,8 +265,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	else
 		node->status->off_timeline = true;
 	if (node->status->off_timeline)
-		return ctf_fail(node->status, -EINVAL, "the time %" PRIu64 " of its clock '%s' is"
-				" unknown: %s", (uint64_t)value, c->name, reason(node, c, err));
+		return ctf_fail(node->status, -EINVAL, "the time %llu of its clock '%s' is"
+				" unknown: %s", value, c->name, reason(node, c, err));
 	if (!err && node->job->cluster)
 		err = check_timeline(node, t, nr);
 	if (err)
@@ -285,8 +284,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 		ret->utc_ns = max(ret->utc_ns, t[i].utc_error_ns);
 	}
 	if (from < 0)
-		return ctf_fail(node->status, -EBADMSG, "the time %" PRIu64 " of its clock '%s' is"
-				" before 1970", (uint64_t)value, c->name);
+		return ctf_fail(node->status, -EBADMSG, "the time %llu of its clock '%s' is"
+				" before 1970", value, c->name);
 	middle = node_history_middle(from, until);
 	ret->error_ns = middle.error_ns;
 	ret->tick = (__u64)middle.ns;

@@ -89,21 +89,6 @@ static int refuse_file(const struct merge_input *in, const char *kind)
 	return -EINVAL;
 }
 
-/* Returns true if a trace has metadata of CTF 2. */
-static bool is_ctf2(const char *path)
-{
-	char metadata[PATH_MAX];
-	FILE *file;
-	bool is;
-
-	snprintf(metadata, sizeof(metadata), "%s/metadata", path);
-	file = fopen(metadata, "re");
-	is = file && getc(file) == '\x1e';
-	if (file)
-		fclose(file);
-	return is;
-}
-
 int merge_find_ctf(struct merge_input *in)
 {
 	const unsigned int major = bt_version_get_major(), minor = bt_version_get_minor();
@@ -128,10 +113,10 @@ int merge_find_ctf(struct merge_input *in)
 		err = -EINVAL;
 	}
 	for (i = 0; i < paths.nr && !err; i++)
-		if (is_ctf2(paths.path[i]) && (major < 2 || (major == 2 && minor < 1))) {
+		if (paths.all[i].ctf2 && (major < 2 || (major == 2 && minor < 1))) {
 			merge_print("%s: a CTF 2 trace, which libbabeltrace2 %u.%u cannot read; use"
 				    " 2.1 or later, or let the tracer write CTF 1.8 (lttng create"
-				    " --trace-format=ctf-1.8)", paths.path[i], major, minor);
+				    " --trace-format=ctf-1.8)", paths.all[i].path, major, minor);
 			err = -EINVAL;
 		}
 	ctf_paths_free(&paths);

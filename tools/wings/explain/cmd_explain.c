@@ -89,15 +89,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Split the time of spans or system calls: on CPU, runnable and behind which thread, blocked"
 	" in which system call and woken by which thread, and what that thread did meanwhile."
 	" Needs a recording with -e sched, best with -e syscalls."
 	"\vThe exit status is 0, or 1 if DIR cannot be read or has no such span, 2 for wrong usage,"
-	" 3 if events are missing from it.", children, NULL, NULL
+	" 3 if events are missing from it.", filter_children, NULL, NULL
 };
 
 /* ---- the spans --------------------------------------------------------- */

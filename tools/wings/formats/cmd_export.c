@@ -115,15 +115,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Export a recording, or a part of it, to the format of another tool: ctf"
 	" (babeltrace2, Trace Compass), ctf2 (babeltrace2 from 2.1 on), otf2 (Vampir), perfetto, json (Chrome's"
 	" trace events), text, csv or folded (stacks, for flamegraph.pl). An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure (then there is no OUT), 2 for"
-	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
+	" wrong usage, 3 if events are missing from DIR.", filter_children, NULL, NULL
 };
 
 static int poll_job(struct tsct_export *x)

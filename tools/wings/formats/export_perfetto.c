@@ -1,20 +1,123 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Each
- * name is written once, in the first packet that needs it. Threads whose process is unknown
- * are shown in a process that stands for their node.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto, whose numbers
+ * of fields are in brackets here. Each name is written once, in the first packet that needs it.
+ * Threads whose process is unknown are shown in a process that stands for their node.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/export/export.h"
-#include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/statedump.h"
 #include "lib/export/stacks.h"
+
+/*
+ * ---- protobuf messages: fields in the order of the calls ----------------------
+ *
+ * There is one pass: a message's length has one byte, and more only if its contents need that.
+ */
+#define PB_NUMBER_MAX	20	/* largest size of a tag and a number, bytes */
+
+static inline __u8 *pb_varint_(__u8 *at, __u64 value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (__u8)value | 0x80;
+	*at++ = (__u8)value;
+	return at;
+}
+
+/* Returns room for a field's tag, a number and @len bytes; NULL: out of memory, see to->failed */
+static inline __u8 *pb_room_(struct tsct_text *to, size_t len)
+{
+	return to->room - to->len >= PB_NUMBER_MAX + len ? (__u8 *)to->at + to->len :
+		(__u8 *)tsct_text_reserve(to, PB_NUMBER_MAX + len);
+}
+
+static inline void pb_number(struct tsct_text *to, __u32 field, __u64 value)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (at)
+		to->len = (size_t)(pb_varint_(pb_varint_(at, field << 3), value) - (__u8 *)to->at);
+}
+
+/* A field of type int32, of which negative values have 64 bits */
+static inline void pb_int32(struct tsct_text *to, __u32 field, __s64 value)
+{
+	pb_number(to, field, (__u64)(__s32)value);
+}
+
+/* A field of type fixed64 or double */
+static inline void pb_fixed64(struct tsct_text *to, __u32 field, const void *value)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (!at)
+		return;
+	at = pb_varint_(at, field << 3 | 1);
+	memcpy(at, value, 8);
+	to->len = (size_t)(at + 8 - (__u8 *)to->at);
+}
+
+static inline void pb_bytes(struct tsct_text *to, __u32 field, const void *bytes, size_t len)
+{
+	__u8 *at = pb_room_(to, len);
+
+	if (!at)
+		return;
+	at = pb_varint_(pb_varint_(at, field << 3 | 2), len);
+	memcpy(at, bytes, len);
+	to->len = (size_t)(at + len - (__u8 *)to->at);
+}
+
+static inline void pb_string(struct tsct_text *to, __u32 field, const char *text)
+{
+	pb_bytes(to, field, text, strlen(text));
+}
+
+/* Begins a field that is a message. Returns its place, for pb_end(). */
+static inline size_t pb_begin(struct tsct_text *to, __u32 field)
+{
+	__u8 *at = pb_room_(to, 0);
+
+	if (at)
+		to->len = (size_t)(pb_varint_(at, field << 3 | 2) + 1 - (__u8 *)to->at);
+	return to->len;
+}
+
+static inline void pb_end(struct tsct_text *to, size_t begin)
+{
+	const size_t len = to->len - begin;
+	__u8 digits[PB_NUMBER_MAX], *at;
+	size_t more;
+
+	if (to->failed)
+		return;
+	at = (__u8 *)to->at + begin;
+	at[-1] = (__u8)len;
+	if (likely(len < 0x80) || !pb_room_(to, 0))
+		return;
+	at = (__u8 *)to->at + begin;
+	more = (size_t)(pb_varint_(digits, len) - digits) - 1;
+	memmove(at + more, at, len);
+	memcpy(at - 1, digits, more + 1);
+	to->len += more;
+}
+
+/* A text of any bytes, as UTF-8 */
+static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, size_t len)
+{
+	const size_t begin = pb_begin(to, field);
+	char *at = tsct_text_reserve(to, 3 * len + 1);
+
+	if (at)
+		to->len += tsct_utf8_clean(at, text, len);
+	pb_end(to, begin);
+}
 
 /* Flags of a packet: clears Perfetto's interned data; needs the interned data */
 #define STATE_CLEARED	1
@@ -34,10 +137,6 @@ _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 /* Sets an optional field of a message. */
 #define SET(message, field, value)	((message)->has_##field = 1, (message)->field = (value))
 
-typedef Pft__TracePacket packet;
-typedef Pft__DebugAnnotation annotation;
-typedef Pft__InternedName name;
-
 /* The thread that runs on a CPU, as the file says; of a location */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */
@@ -46,9 +145,11 @@ struct cpu_thread {
 	__u64 blind;		/* end of the last loss of switches that the file has, tick */
 };
 
+#define OUT_BYTES	65536	/* size from which on the packets are written to the file */
+
 struct perfetto {
-	__u8 *out;
-	size_t room;
+	struct tsct_text out;	/* packets that are not in the file yet */
+	size_t packet;		/* place of the packet that is being written */
 	/* one flag per event definition: names of event and fields were written */
 	bool *named;
 	bool *counted;	/* one flag per node and event definition: its tracks exist */
@@ -56,20 +157,10 @@ struct perfetto {
 	/* by index: this stack, this frame was written */
 	bool *stack_named, *frame_named;
 	struct cpu_thread *cpus;	/* by location; NULL: no scheduling is exported */
-	/* Parts of the packet that is being composed: annotations, their texts, and names */
-	annotation notes[TSCT_FIELDS_MAX + 2];
-	annotation *note[TSCT_FIELDS_MAX + 2];
-	char *texts[TSCT_FIELDS_MAX + 2];
-	unsigned int nr_notes;
-	name names[TSCT_FIELDS_MAX + 2];
-	name *field_names[TSCT_FIELDS_MAX];
 };
 
-/* Short names for Perfetto's types of track events */
-#define SLICE_BEGIN	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
-#define SLICE_END	PFT__TRACK_EVENT__TYPE__TYPE_SLICE_END
-#define INSTANT		PFT__TRACK_EVENT__TYPE__TYPE_INSTANT
-#define COUNTER		PFT__TRACK_EVENT__TYPE__TYPE_COUNTER
+/* Perfetto's types of track events */
+enum track_type { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER };
 
 static __u64 field_name(__u32 def, __u32 field)
 {
@@ -106,80 +197,85 @@ static __u64 kind_name(const struct tsct_export *x)
 
 /* ---- packets ----------------------------------------------------------- */
 
-static void set_time(packet *one, __s64 ns)
+static struct tsct_text *out_of(const struct tsct_export *x)
 {
-	SET(one, timestamp, ns);
-	SET(one, sequence_flags, STATE_NEEDED);
+	return &((struct perfetto *)x->own)->out;
 }
 
-static void set_name(name *n, __u64 iid, const char *text)
+/* Begins a packet [1], of which the caller writes fields below 10. */
+static struct tsct_text *begin_packet(struct tsct_export *x)
 {
-	pft__interned_name__init(n);
-	SET(n, iid, iid);
-	n->name = (char *)text;
-}
-
-/* Writes a packet. Returns 0 or -ENOMEM. */
-static int put_packet(struct tsct_export *x, packet *one)
-{
-	Pft__Trace trace = PFT__TRACE__INIT;
 	struct perfetto *p = x->own;
-	size_t size;
 
-	SET(one, trusted_packet_sequence_id, SEQUENCE);
-	trace.n_packet = 1;
-	trace.packet = &one;
-	size = pft__trace__get_packed_size(&trace);
-	if (tsct_array_reserve(&p->out, &p->room, size, 1))
-		return -ENOMEM;
-	pft__trace__pack(&trace, p->out);
-	fwrite(p->out, 1, size, x->file);
-	return 0;
+	p->packet = pb_begin(&p->out, 1);
+	return &p->out;
 }
 
-/* Writes a packet with names, stacks or frames. Later packets refer to these by ID. */
-static int put_interned(struct tsct_export *x, Pft__InternedData *interned)
+/* Returns 0 or -ENOMEM; errors of the file are tested by the front end. */
+static int end_packet(struct tsct_export *x)
 {
-	packet one = PFT__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
 
-	one.interned_data = interned;
-	SET(&one, sequence_flags, STATE_NEEDED);
-	return put_packet(x, &one);
+	pb_end(&p->out, p->packet);
+	if (p->out.len < OUT_BYTES && !p->out.failed)
+		return 0;
+	fwrite(p->out.at, 1, p->out.len, x->file);
+	p->out.len = 0;
+	return p->out.failed ? -ENOMEM : 0;
 }
 
-/* Writes the first packet, which clears the interned data and defines the clocks. */
+/* Begins a packet that has no fields below 10. */
+static struct tsct_text *begin_plain(struct tsct_export *x)
+{
+	struct tsct_text *to = begin_packet(x);
+
+	pb_number(to, 10, SEQUENCE);
+	return to;
+}
+
+/* Begins a packet with a time [8]. */
+static struct tsct_text *begin_timed(struct tsct_export *x, __s64 ns)
+{
+	struct tsct_text *to = begin_packet(x);
+
+	pb_number(to, 8, (__u64)ns);
+	pb_number(to, 10, SEQUENCE);
+	return to;
+}
+
+/* Writes an interned name: later packets refer to it by its ID. */
+static void put_name(struct tsct_text *to, __u32 field, __u64 iid, const char *text, size_t len)
+{
+	const size_t name = pb_begin(to, field);
+
+	pb_number(to, 1, iid);
+	pb_bytes(to, 2, text, len);
+	pb_end(to, name);
+}
+
+/* Writes the first packet, which clears the interned data and defines the clocks [6]. */
 static int put_clock(struct tsct_export *x)
 {
-	Pft__ClockSnapshot__Clock real = PFT__CLOCK_SNAPSHOT__CLOCK__INIT;
-	Pft__ClockSnapshot__Clock boot = PFT__CLOCK_SNAPSHOT__CLOCK__INIT;
-	Pft__ClockSnapshot__Clock *clocks[] = { &real, &boot };
-	Pft__ClockSnapshot snapshot = PFT__CLOCK_SNAPSHOT__INIT;
-	Pft__TracePacketDefaults defaults = PFT__TRACE_PACKET_DEFAULTS__INIT;
-	packet one = PFT__TRACE_PACKET__INIT;
+	static const __u8 clocks[] = { CLOCK_REAL, CLOCK_BOOT };
+	struct tsct_text *to = begin_packet(x);
+	const size_t snapshot = pb_begin(to, 6);
+	size_t part, i;
 
-	SET(&real, clock_id, CLOCK_REAL);
-	SET(&real, timestamp, x->begin_ns);
-	SET(&boot, clock_id, CLOCK_BOOT);
-	SET(&boot, timestamp, x->begin_ns);
-	snapshot.n_clocks = 2;
-	snapshot.clocks = clocks;
-	SET(&snapshot, primary_trace_clock, CLOCK_REAL);
-	SET(&defaults, timestamp_clock_id, CLOCK_REAL);
-	one.clock_snapshot = &snapshot;
-	one.trace_packet_defaults = &defaults;
-	SET(&one, sequence_flags, STATE_CLEARED);
-	SET(&one, first_packet_on_sequence, 1);
-	return put_packet(x, &one);
-}
-
-/* Returns a malloc'ed copy of a text, in valid UTF-8; NULL: out of memory */
-static char *clean_text(const char *text, size_t len)
-{
-	char *to = malloc(3 * len + 1);
-
-	if (to)
-		tsct_utf8_clean(to, text, len);
-	return to;
+	for (i = 0; i < sizeof(clocks); i++) {
+		part = pb_begin(to, 1);
+		pb_number(to, 1, clocks[i]);
+		pb_number(to, 2, (__u64)x->begin_ns);
+		pb_end(to, part);
+	}
+	pb_number(to, 2, CLOCK_REAL);
+	pb_end(to, snapshot);
+	pb_number(to, 10, SEQUENCE);
+	pb_number(to, 13, STATE_CLEARED);
+	part = pb_begin(to, 59);	/* defaults of packets */
+	pb_number(to, 58, CLOCK_REAL);
+	pb_end(to, part);
+	pb_number(to, 87, 1);
+	return end_packet(x);
 }
 
 /* ---- tracks: nodes, processes, threads and counters ----------------------- */
@@ -189,16 +285,48 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 	return TRACK_COUNTER | (__u64)node << 32 | def << FIELD_BITS | field;
 }
 
-static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
-		     Pft__TrackDescriptor *track)
-{
-	packet one = PFT__TRACE_PACKET__INIT;
+/* A track, and the process, the thread or the counter that it is of */
+struct track_descriptor {
+	__u64 uuid, parent;		/* parent: 0: none */
+	const char *name, *process, *thread, *category;	/* NULL: it has none */
+	const char *const *labels;	/* of a process; ends with NULL */
+	__s32 pid, tid;
+};
 
-	SET(track, uuid, uuid);
-	track->has_parent_uuid = !!parent;
-	track->parent_uuid = parent;
-	one.track_descriptor = track;
-	return put_packet(x, &one);
+static int put_track(struct tsct_export *x, const struct track_descriptor *t)
+{
+	struct tsct_text *to = begin_plain(x);
+	const size_t track = pb_begin(to, 60);
+	const char *const *label = t->labels;
+	size_t part;
+
+	pb_number(to, 1, t->uuid);
+	if (t->name)
+		pb_text(to, 2, t->name, strlen(t->name));
+	if (t->process) {
+		part = pb_begin(to, 3);
+		pb_int32(to, 1, t->pid);
+		pb_text(to, 6, t->process, strlen(t->process));
+		for (; label && *label; label++)
+			pb_string(to, 8, *label);
+		pb_end(to, part);
+	}
+	if (t->thread) {
+		part = pb_begin(to, 4);
+		pb_int32(to, 1, t->pid);
+		pb_int32(to, 2, t->tid);
+		pb_text(to, 5, t->thread, strlen(t->thread));
+		pb_end(to, part);
+	}
+	if (t->parent)
+		pb_number(to, 5, t->parent);
+	if (t->category) {
+		part = pb_begin(to, 8);
+		pb_string(to, 2, t->category);
+		pb_end(to, part);
+	}
+	pb_end(to, track);
+	return end_packet(x);
 }
 
 /* Describes the largest errors of all times, for the label of a process: the format has no
@@ -235,56 +363,34 @@ static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
 
 static int put_process(struct tsct_export *x, struct tsct_thread *p)
 {
-	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
-	Pft__ProcessDescriptor process = PFT__PROCESS_DESCRIPTOR__INIT;
-	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
+	char title[TSCT_THREAD_LABEL_MAX];
 
 	if (p->own && !p->renamed)
 		return 0;
 	p->own = 1;
 	p->renamed = false;
 	tsct_thread_label(p, title);
-	tsct_utf8_clean(tidy, title, strlen(title));
-	SET(&process, pid, pid_of(x, p->node, p->tid));
-	process.process_name = tidy;
-	track.process = &process;
-	return put_track(x, TRACK_PROCESS | p->index, 0, &track);
-}
-
-static int put_node(struct tsct_export *x, __u32 node, char **labels, size_t nr_labels)
-{
-	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
-	Pft__ProcessDescriptor process = PFT__PROCESS_DESCRIPTOR__INIT;
-	int err;
-
-	process.n_process_labels = nr_labels;
-	process.process_labels = labels;
-	SET(&process, pid, pid_of(x, node, 0));
-	process.process_name = clean_text(x->nodes[node], strlen(x->nodes[node]));
-	if (!process.process_name)
-		return -ENOMEM;
-	track.process = &process;
-	err = put_track(x, TRACK_NODE | node, 0, &track);
-	free(process.process_name);
-	return err;
+	return put_track(x, &(struct track_descriptor) {
+		.uuid = TRACK_PROCESS | p->index, .process = title, .pid = pid_of(x, p->node, p->tid),
+	});
 }
 
 /* Writes the track of a thread. An idle thread gets no thread descriptor: all idle threads
  * have the same id, which Perfetto does not accept. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
-	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
-	Pft__ThreadDescriptor thread = PFT__THREAD_DESCRIPTOR__INIT;
-	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
+	char title[TSCT_THREAD_LABEL_MAX];
+	struct track_descriptor track = {
+		.uuid = TRACK_THREAD | t->index, .parent = TRACK_NODE | t->node, .tid = (__s32)t->tid,
+	};
 	struct tsct_thread *process;
-	__u64 parent = TRACK_NODE | t->node;
 	int err;
 
 	if (t->own && !t->renamed)
 		return 0;
 	process = tsct_export_process(x, t);
 	if (process) {
-		parent = TRACK_PROCESS | process->index;
+		track.parent = TRACK_PROCESS | process->index;
 		err = put_process(x, process);
 		if (err)
 			return err;
@@ -292,44 +398,33 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 	t->own = 1;
 	t->renamed = false;
 	tsct_thread_label(t, title);
-	tsct_utf8_clean(tidy, title, strlen(title));
-	if (t->tid) {
-		SET(&thread, pid, pid_of(x, t->node, t->tgid));
-		SET(&thread, tid, t->tid);
-		thread.thread_name = tidy;
-		track.thread = &thread;
-	} else {
-		track.name = tidy;
-	}
-	return put_track(x, TRACK_THREAD | t->index, parent, &track);
+	track.pid = pid_of(x, t->node, t->tgid);
+	*(t->tid ? &track.thread : &track.name) = title;
+	return put_track(x, &track);
 }
 
 static int put_counter_track(struct tsct_export *x, const struct tsct_export_event *ev,
 			     __u32 field, bool only)
 {
-	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
-	Pft__CounterDescriptor counter = PFT__COUNTER_DESCRIPTOR__INIT;
 	const struct tsct_event_def *def = ev->e->def;
 	char title[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
-	char *category = x->rec->streams[ev->e->stream].name;
 
 	snprintf(title, sizeof(title), "%s%s%s", def->name, only ? "" : ".",
 		 only ? "" : def->fields[field].name);
-	track.name = title;
-	counter.n_categories = 1;
-	counter.categories = &category;
-	track.counter = &counter;
-	return put_track(x, counter_track(ev->thread->node, ev->def,
-					  field),
-				       TRACK_NODE | ev->thread->node, &track);
+	return put_track(x, &(struct track_descriptor) {
+		.uuid = counter_track(ev->thread->node, ev->def, field),
+		.parent = TRACK_NODE | ev->thread->node, .name = title,
+		.category = x->rec->streams[ev->e->stream].name,
+	});
 }
 
 static int put_nodes(struct tsct_export *x)
 {
 	const struct tsct_recorded_timeline *t = &x->rec->timeline;
-	char label[160], timeline[80], *labels[] = { label, timeline };
 	const bool on_cluster = x->rec->merged && t->on && t->master &&
 		x->rec->compared == TSCT_COMPARED_SAMPLES;
+	char label[160], timeline[80];
+	const char *const labels[] = { label, on_cluster ? timeline : NULL, NULL };
 	__u32 i;
 	int err = 0;
 
@@ -338,7 +433,10 @@ static int put_nodes(struct tsct_export *x)
 	snprintf(timeline, sizeof(timeline), "timeline: %u of master %llu", t->number, t->master);
 	for (i = 0; i < x->nr_nodes && !err; i++)
 		if (!x->rec->nodes[i].same)
-			err = put_node(x, i, labels, on_cluster ? 2 : 1);
+			err = put_track(x, &(struct track_descriptor) {
+				.uuid = TRACK_NODE | i, .process = x->nodes[i], .labels = labels,
+				.pid = pid_of(x, i, 0),
+			});
 	return err;
 }
 
@@ -348,85 +446,79 @@ static int put_nodes(struct tsct_export *x)
  * of its own. Perfetto joins equal mappings, and frames are few in comparison with samples. */
 static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 {
-	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
-	Pft__Mapping mapping = PFT__MAPPING__INIT, *mappings = &mapping;
-	Pft__Frame frame = PFT__FRAME__INIT, *frames = &frame;
-	Pft__InternedBytes build_id = PFT__INTERNED_BYTES__INIT, *build_ids = &build_id;
-	name function, path, *functions = &function, *paths = &path;
-	__u8 id[TSCT_BUILD_ID_MAX];
 	struct perfetto *p = x->own;
-	const char *text = tsct_stacks_name(p->stacks, f);
-	char *tidy = clean_text(text, strlen(text));
-	char *file = clean_text(f->file, strlen(f->file));
-	uint64_t iid = (uint64_t)f->index + 1;
-	int err = -ENOMEM;
+	const char *function = tsct_stacks_name(p->stacks, f);
+	const __u64 iid = (__u64)f->index + 1;
+	struct tsct_text *to = begin_plain(x);
+	const size_t interned = pb_begin(to, 12);
+	__u8 id[TSCT_BUILD_ID_MAX];
+	size_t part;
 
-	set_name(&function, iid, tidy);
-	set_name(&path, iid, file);
-	SET(&build_id, iid, iid);
-	build_id.has_str = 1;
-	build_id.str = (ProtobufCBinaryData) { tsct_build_id_bytes(f->build_id, id), id };
-	SET(&mapping, iid, iid);
-	SET(&mapping, build_id, iid);
-	mapping.n_path_string_ids = 1;
-	mapping.path_string_ids = &iid;
-	SET(&frame, iid, iid);
-	SET(&frame, function_name_id, iid);
-	SET(&frame, mapping_id, iid);
-	SET(&frame, rel_pc, f->address);
-	interned.n_function_names = interned.n_mapping_paths = interned.n_build_ids = 1;
-	interned.function_names = &functions;
-	interned.mapping_paths = &paths;
-	interned.build_ids = &build_ids;
-	interned.n_mappings = interned.n_frames = 1;
-	interned.mappings = &mappings;
-	interned.frames = &frames;
-	if (tidy && file)
-		err = put_interned(x, &interned);
+	part = pb_begin(to, 5);		/* function */
+	pb_number(to, 1, iid);
+	pb_text(to, 2, function, strlen(function));
+	pb_end(to, part);
+	part = pb_begin(to, 6);		/* frame */
+	pb_number(to, 1, iid);
+	pb_number(to, 2, iid);
+	pb_number(to, 3, iid);
+	pb_number(to, 4, f->address);
+	pb_end(to, part);
+	part = pb_begin(to, 16);	/* build id */
+	pb_number(to, 1, iid);
+	pb_bytes(to, 2, id, tsct_build_id_bytes(f->build_id, id));
+	pb_end(to, part);
+	part = pb_begin(to, 17);	/* path of the file */
+	pb_number(to, 1, iid);
+	pb_text(to, 2, f->file, strlen(f->file));
+	pb_end(to, part);
+	part = pb_begin(to, 19);	/* mapping */
+	pb_number(to, 1, iid);
+	pb_number(to, 2, iid);
+	pb_number(to, 7, iid);
+	pb_end(to, part);
+	pb_end(to, interned);
+	pb_number(to, 13, STATE_NEEDED);
 	p->frame_named[f->index] = true;
-	free(tidy);
-	free(file);
-	return err;
+	return end_packet(x);
 }
 
 /* Writes a stack, unless it was written before. */
 static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 {
-	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
-	Pft__Callstack callstack = PFT__CALLSTACK__INIT, *callstacks = &callstack;
 	struct perfetto *p = x->own;
-	uint64_t *ids;
+	struct tsct_text *to;
+	size_t interned, part;
 	int err = 0;
 	__u32 i;
 
 	if (p->stack_named[stack->index])
 		return 0;
 	p->stack_named[stack->index] = true;
-	ids = calloc(stack->nr + 1, sizeof(*ids));
-	if (!ids)
-		return -ENOMEM;
-	for (i = 0; i < stack->nr && !err; i++) {
-		ids[stack->nr - 1 - i] = (uint64_t)stack->frames[i]->index + 1;
+	for (i = 0; i < stack->nr && !err; i++)
 		if (!p->frame_named[stack->frames[i]->index])
 			err = put_frame(x, stack->frames[i]);
-	}
-	SET(&callstack, iid, (uint64_t)stack->index + 1);
-	callstack.n_frame_ids = stack->nr;
-	callstack.frame_ids = ids;
-	interned.n_callstacks = 1;
-	interned.callstacks = &callstacks;
-	err = err ? err : put_interned(x, &interned);
-	free(ids);
-	return err;
+	if (err)
+		return err;
+	to = begin_plain(x);
+	interned = pb_begin(to, 12);
+	part = pb_begin(to, 7);
+	pb_number(to, 1, (__u64)stack->index + 1);
+	for (i = stack->nr; i--;)
+		pb_number(to, 2, (__u64)stack->frames[i]->index + 1);
+	pb_end(to, part);
+	pb_end(to, interned);
+	pb_number(to, 13, STATE_NEEDED);
+	return end_packet(x);
 }
 
 /* Writes the stack of an event as a sample of its thread, as Perfetto's profilers do. */
 static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	Pft__PerfSample sample = PFT__PERF_SAMPLE__INIT;
-	packet one = PFT__TRACE_PACKET__INIT;
-	struct perfetto *p = x->own;
-	const struct tsct_stack *stack = tsct_stacks_of(p->stacks, x->rec, ev->e);
+	const struct tsct_stack *stack = tsct_stacks_of(((struct perfetto *)x->own)->stacks, x->rec,
+							ev->e);
+	struct tsct_text *to;
+	size_t sample;
 	int err;
 
 	if (!stack || !stack->nr || !ev->thread->tid)
@@ -434,183 +526,153 @@ static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
 	err = put_stack(x, stack);
 	if (err)
 		return err;
-	set_time(&one, ev->ns);
-	SET(&sample, cpu, ev->e->cpu);
-	SET(&sample, pid, pid_of(x, ev->thread->node, ev->thread->tgid));
-	SET(&sample, tid, ev->thread->tid);
-	SET(&sample, callstack_iid, (uint64_t)stack->index + 1);
-	SET(&sample, cpu_mode, stack->nr_kernel ? 1 : 2);
-	one.perf_sample = &sample;
-	return put_packet(x, &one);
+	to = begin_timed(x, ev->ns);
+	pb_number(to, 13, STATE_NEEDED);
+	sample = pb_begin(to, 66);
+	pb_number(to, 1, ev->e->cpu);
+	pb_number(to, 2, (__u32)pid_of(x, ev->thread->node, ev->thread->tgid));
+	pb_number(to, 3, ev->thread->tid);
+	pb_number(to, 4, (__u64)stack->index + 1);
+	pb_number(to, 5, stack->nr_kernel ? 1 : 2);
+	pb_end(to, sample);
+	return end_packet(x);
 }
 
 /* ---- fields as annotations ----------------------------------------------- */
 
-static annotation *add_note(struct perfetto *p, __u64 name_iid)
-{
-	annotation *note = &p->notes[p->nr_notes];
-
-	pft__debug_annotation__init(note);
-	SET(note, name_iid, name_iid);
-	p->note[p->nr_notes] = note;
-	p->texts[p->nr_notes++] = NULL;
-	return note;
-}
-
-static void drop_notes(struct perfetto *p)
-{
-	while (p->nr_notes)
-		free(p->texts[--p->nr_notes]);
-}
-
-/* Sets the string value of an annotation. Takes ownership of the malloc'ed @text. */
-static int set_text(struct perfetto *p, annotation *note, char *text)
-{
-	p->texts[note - p->notes] = text;
-	note->string_value = text;
-	return text ? 0 : -ENOMEM;
-}
-
-static int set_bytes(struct perfetto *p, annotation *note,
-		     const struct tsct_value *v)
-{
-	char *hex = malloc(2 * v->size + 1);
-	size_t i;
-
-	if (hex)
-		hex[0] = '\0';
-	for (i = 0; hex && i < v->size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", v->at[i]);
-	return set_text(p, note, hex);
-}
-
-static int set_integer(struct perfetto *p, annotation *note,
-		       const struct tsct_value *v)
+static void put_integer(struct tsct_text *to, const struct tsct_value *v)
 {
 	const char *call = tsct_value_syscall(v);
-	__s64 value = tsct_value_integer(v);
 
 	if (call)
-		return set_text(p, note, strdup(call));
-	if (v->field->type > TSCT_TYPE_U64) {
-		SET(note, int_value, value);
-	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		/* Perfetto shows pointers in hexadecimal. */
-		SET(note, pointer_value, value);
+		pb_string(to, 6, call);
+	else	/* signed, a pointer, which Perfetto shows in hexadecimal, or unsigned */
+		pb_number(to, v->field->type > TSCT_TYPE_U64 ? 4 :
+			  v->field->format == TSCT_FORMAT_HEX ? 7 : 3,
+			  (__u64)tsct_value_integer(v));
+}
+
+static void put_bytes(struct tsct_text *to, const struct tsct_value *v)
+{
+	const size_t begin = pb_begin(to, 6);
+	char *at = tsct_text_reserve(to, 2 * v->size);
+
+	if (at)
+		to->len += (size_t)(tsct_digits_bytes(at, v->at, v->size) - at);
+	pb_end(to, begin);
+}
+
+static void put_value(struct tsct_text *to, const struct tsct_value *v)
+{
+	double number;
+
+	if (tsct_value_is_integer(v)) {
+		put_integer(to, v);
+	} else if (tsct_value_is_text(v)) {
+		pb_text(to, 6, (const char *)v->at, tsct_value_text_len(v));
+	} else if (tsct_value_is_float(v)) {
+		number = tsct_value_double(v);
+		pb_fixed64(to, 5, &number);
 	} else {
-		SET(note, uint_value, value);
+		put_bytes(to, v);
 	}
-	return 0;
 }
 
-static int set_value(struct perfetto *p, annotation *note,
-		     const struct tsct_value *v)
+/* Writes the annotations [4] of an event: its CPU, and its fields. */
+static void put_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	if (tsct_value_is_integer(v))
-		return set_integer(p, note, v);
-	if (tsct_value_is_text(v))
-		return set_text(p, note, clean_text((const char *)v->at,
-						    tsct_value_text_len(v)));
-	if (!tsct_value_is_float(v))
-		return set_bytes(p, note, v);
-	SET(note, double_value, tsct_value_double(v));
-	return 0;
-}
-
-static int note_fields(struct tsct_export *x,
-			const struct tsct_export_event *ev)
-{
-	struct perfetto *p = x->own;
+	const struct tsct_syscall *call = x->defs[ev->def].call;
+	struct tsct_text *to = out_of(x);
 	char text[TSCT_SYSCALL_TEXT_MAX];
+	size_t note = pb_begin(to, 4), pos = 0;
 	struct tsct_value v;
 	unsigned int nr = 0;
-	annotation *note;
-	size_t pos = 0;
-	int err = 0;
 
-	note = add_note(p, cpu_name(x));
-	SET(note, uint_value, ev->e->cpu);
-	if (ev->act == TSCT_ACT_ORPHAN)
-		err = set_text(p, add_note(p, kind_name(x)),
-			       strdup(tsct_kind_names[ev->e->def->kind]));
-	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
-		note = add_note(p, field_name(ev->def, nr - 1));
-		err = tsct_syscall_value(x->defs[ev->def].call, ev->e, &v, text) ?
-			set_text(p, note, strdup(text)) : set_value(p, note, &v);
+	pb_number(to, 1, cpu_name(x));
+	pb_number(to, 3, ev->e->cpu);
+	pb_end(to, note);
+	if (ev->act == TSCT_ACT_ORPHAN) {
+		note = pb_begin(to, 4);
+		pb_number(to, 1, kind_name(x));
+		pb_string(to, 6, tsct_kind_names[ev->e->def->kind]);
+		pb_end(to, note);
 	}
-	return err;
+	while (tsct_value_next(ev->e, &nr, &pos, &v)) {
+		note = pb_begin(to, 4);
+		pb_number(to, 1, field_name(ev->def, nr - 1));
+		if (call && tsct_syscall_value(call, ev->e, &v, text))
+			pb_string(to, 6, text);
+		else
+			put_value(to, &v);
+		pb_end(to, note);
+	}
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Writes an event with definition @def on the thread's track, with all annotations. */
-static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
-		     __u32 def, Pft__TrackEvent *event)
+/* The names of a definition and its fields: the packet of its first event has them. */
+static void put_def(struct tsct_export *x, __u32 def)
 {
-	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
 	const struct tsct_event_def *d = x->defs[def].def;
-	packet one = PFT__TRACE_PACKET__INIT;
-	struct perfetto *p = x->own;
-	uint64_t category = x->defs[def].stream + 1;
-	name *event_name = &p->names[TSCT_FIELDS_MAX];
+	struct tsct_text *to = out_of(x);
+	const size_t interned = pb_begin(to, 12);
 	__u32 f;
-	int err;
 
-	set_time(&one, ev->ns);
-	/* The packet of a definition's first event also defines the names of the event
-	 * and of its fields; later packets refer to these names by ID. */
-	if (!p->named[def]) {
-		p->named[def] = true;
-		set_name(event_name, def + 1, d->name);
-		interned.n_event_names = 1;
-		interned.event_names = &event_name;
-		for (f = 0; f < d->nr_fields; f++) {
-			p->field_names[f] = &p->names[f];
-			set_name(&p->names[f], field_name(def, f), d->fields[f].name);
-		}
-		interned.n_debug_annotation_names = d->nr_fields;
-		interned.debug_annotation_names = p->field_names;
-		one.interned_data = &interned;
+	put_name(to, 2, def + 1, d->name, strlen(d->name));
+	for (f = 0; f < d->nr_fields; f++)
+		put_name(to, 3, field_name(def, f), d->fields[f].name, strlen(d->fields[f].name));
+	pb_end(to, interned);
+}
+
+/* Writes an event with definition @def on a track. @fields: with all annotations; @count: value of
+ * a counter, or NULL */
+static int put_event(struct tsct_export *x, const struct tsct_export_event *ev, __u32 def,
+		     enum track_type type, __u64 track, bool fields, const struct tsct_value *count)
+{
+	struct perfetto *p = x->own;
+	struct tsct_text *to = begin_timed(x, ev->ns);
+	const size_t event = pb_begin(to, 11);
+	double real;
+
+	pb_number(to, 3, x->defs[def].stream + 1);
+	if (fields)
+		put_fields(x, ev);
+	pb_number(to, 9, type);
+	pb_number(to, 10, def + 1);
+	pb_number(to, 11, track);
+	if (count && (tsct_value_is_float(count) || tsct_value_exceeds_s64(count))) {
+		real = tsct_value_is_float(count) ? tsct_value_double(count) :
+			(double)(__u64)tsct_value_integer(count);
+		pb_fixed64(to, 44, &real);
+	} else if (count) {
+		pb_number(to, 30, (__u64)tsct_value_integer(count));
+	} else if (ev->message) {
+		pb_fixed64(to, ev->act == TSCT_ACT_SEND ? 47 : 48, &ev->message);
 	}
-	SET(event, name_iid, def + 1);
-	event->n_category_iids = 1;
-	event->category_iids = &category;
-	event->n_debug_annotations = p->nr_notes;
-	event->debug_annotations = p->note;
-	one.track_event = event;
-	err = put_packet(x, &one);
-	drop_notes(p);
-	return err;
+	pb_end(to, event);
+	if (!p->named[def])
+		put_def(x, def);
+	p->named[def] = true;
+	pb_number(to, 13, STATE_NEEDED);
+	return end_packet(x);
 }
 
 static int put_on_thread(struct tsct_export *x, const struct tsct_export_event *ev, __u32 def,
-			 Pft__TrackEvent__Type type)
+			 enum track_type type, bool fields)
 {
-	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
-	uint64_t message = ev->message;
-
-	SET(&event, type, type);
-	SET(&event, track_uuid, TRACK_THREAD | ev->thread->index);
-	if (message && ev->act == TSCT_ACT_SEND) {
-		event.n_flow_ids = 1;
-		event.flow_ids = &message;
-	} else if (message) {
-		event.n_terminating_flow_ids = 1;
-		event.terminating_flow_ids = &message;
-	}
-	return put_event(x, ev, def, &event);
+	return put_event(x, ev, def, type, TRACK_THREAD | ev->thread->index, fields, NULL);
 }
 
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
 		   bool begins)
 {
-	return begins ? note_fields(x, ev) ?: put_on_thread(x, ev, ev->def, SLICE_BEGIN) :
-		put_on_thread(x, ev, x->slice_defs[slice], SLICE_END);
+	return put_on_thread(x, ev, begins ? ev->def : x->slice_defs[slice],
+			     begins ? SLICE_BEGIN : SLICE_END, begins);
 }
 
 static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	return note_fields(x, ev) ?: put_on_thread(x, ev, ev->def, SLICE_END);
+	return put_on_thread(x, ev, ev->def, SLICE_END, true);
 }
 
 /* ---- counters ---------------------------------------------------------- */
@@ -621,38 +683,23 @@ static bool is_number(const struct tsct_value *v)
 		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
 }
 
-static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
-		     __u32 field, const struct tsct_value *v)
-{
-	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
-
-	SET(&event, type, COUNTER);
-	SET(&event, track_uuid, counter_track(ev->thread->node, ev->def, field));
-	if (tsct_value_is_float(v) || tsct_value_exceeds_s64(v)) {
-		SET(&event, double_counter_value, tsct_value_is_float(v) ?
-			tsct_value_double(v) : (double)(__u64)tsct_value_integer(v));
-	} else {
-		SET(&event, counter_value, tsct_value_integer(v));
-	}
-	return put_event(x, ev, ev->def, &event);
-}
-
 /* Writes each number of an event to its own counter track. The first of these track
  * events has all fields of the event as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct perfetto *p = x->own;
 	bool *counted = &p->counted[ev->thread->node * x->nr_defs + ev->def];
+	bool first = true;
 	__u32 numbers = 0;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
-	int err = note_fields(x, ev);
+	int err = 0;
 
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		numbers += is_number(&v);
 	if (!numbers)
-		return err ? err : put_on_thread(x, ev, ev->def, INSTANT);
+		return put_on_thread(x, ev, ev->def, INSTANT, true);
 	nr = 0;
 	pos = 0;
 	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
@@ -661,7 +708,9 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 		if (!*counted)
 			err = put_counter_track(x, ev, nr - 1, numbers == 1);
 		if (!err)
-			err = put_count(x, ev, nr - 1, &v);
+			err = put_event(x, ev, ev->def, COUNTER,
+					counter_track(ev->thread->node, ev->def, nr - 1), first, &v);
+		first = false;
 	}
 	*counted = true;
 	return err;
@@ -677,21 +726,39 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
  * Perfetto tells threads by their numbers alone, which several nodes share: then there is none.
  */
 
-static int put_ftrace(struct tsct_export *x, __u32 location, Pft__FtraceEvent *event, __s64 ns)
+/* Begins an event of the scheduler [@field] of the thread @tid, in a bundle of its CPU [1]. */
+static struct tsct_text *begin_ftrace(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
+				      __u32 field, size_t places[3])
 {
-	Pft__FtraceEventBundle bundle = PFT__FTRACE_EVENT_BUNDLE__INIT;
-	struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
-	packet one = PFT__TRACE_PACKET__INIT;
+	struct tsct_text *to = begin_packet(x);
 
-	SET(event, timestamp, ns);
-	SET(&bundle, cpu, x->rec->locations[location].cpu);
-	bundle.has_lost_events = bundle.lost_events =
-		x->known.blind_until[location] > cpu->blind;
+	places[0] = pb_begin(to, 1);
+	pb_number(to, 1, x->rec->locations[location].cpu);
+	places[1] = pb_begin(to, 2);
+	pb_number(to, 1, (__u64)ns);
+	pb_number(to, 2, tid);
+	places[2] = pb_begin(to, field);
+	return to;
+}
+
+static int end_ftrace(struct tsct_export *x, __u32 location, const size_t places[3])
+{
+	struct perfetto *p = x->own;
+	struct cpu_thread *cpu = &p->cpus[location];
+
+	pb_end(&p->out, places[2]);
+	pb_end(&p->out, places[1]);
+	if (x->known.blind_until[location] > cpu->blind)
+		pb_number(&p->out, 3, 1);	/* events were lost */
 	cpu->blind = x->known.blind_until[location];
-	bundle.n_event = 1;
-	bundle.event = &event;
-	one.ftrace_events = &bundle;
-	return put_packet(x, &one);
+	pb_end(&p->out, places[0]);
+	pb_number(&p->out, 10, SEQUENCE);
+	return end_packet(x);
+}
+
+static void put_comm(struct tsct_text *to, __u32 field, const char *comm)
+{
+	pb_text(to, field, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
 }
 
 /* Writes a switch to the thread @tid. @e: the recorded event; NULL: the thread that ran before is
@@ -700,29 +767,23 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 		      const char *title, const struct tsct_trace_event *e)
 {
 	struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
-	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
-	Pft__SchedSwitch one = PFT__SCHED_SWITCH__INIT;
-	char prev[3 * TSCT_THREAD_NAME_MAX + 1], next[3 * TSCT_THREAD_NAME_MAX + 1];
 	const __u32 before = cpu->any ? cpu->tid : NOT_RECORDED;
+	size_t places[3];
+	struct tsct_text *to = begin_ftrace(x, location, ns, before, 4, places);
 
-	tsct_utf8_clean(prev, cpu->any ? cpu->name : NOT_RECORDED_NAME,
-			strlen(cpu->any ? cpu->name : NOT_RECORDED_NAME));
-	tsct_utf8_clean(next, title, strnlen(title, TSCT_THREAD_NAME_MAX));
-	SET(&event, pid, before);
-	event.sched_switch = &one;
-	one.prev_comm = prev;
-	SET(&one, prev_pid, before);
-	SET(&one, prev_state, e ? tsct_value_integer_of(e, "prev_state") : STATE_UNKNOWN);
-	one.next_comm = next;
-	SET(&one, next_pid, tid);
-	if (e) {
-		SET(&one, prev_prio, tsct_value_integer_of(e, "prev_prio"));
-		SET(&one, next_prio, tsct_value_integer_of(e, "next_prio"));
-	}
+	put_comm(to, 1, cpu->any ? cpu->name : NOT_RECORDED_NAME);
+	pb_int32(to, 2, before);
+	if (e)
+		pb_int32(to, 3, tsct_value_integer_of(e, "prev_prio"));
+	pb_number(to, 4, e ? (__u64)tsct_value_integer_of(e, "prev_state") : STATE_UNKNOWN);
+	put_comm(to, 5, title);
+	pb_int32(to, 6, tid);
+	if (e)
+		pb_int32(to, 7, tsct_value_integer_of(e, "next_prio"));
 	cpu->any = true;
 	cpu->tid = tid;
 	snprintf(cpu->name, sizeof(cpu->name), "%.*s", TSCT_THREAD_NAME_MAX - 1, title);
-	return put_ftrace(x, location, &event, ns);
+	return end_ftrace(x, location, places);
 }
 
 /* It is unknown which thread runs on a CPU from then on. */
@@ -744,29 +805,22 @@ static const char *name_of(const struct tsct_trace_event *e, const char *field)
 /* Writes that a thread was switched away for the last time. */
 static int put_free(struct tsct_export *x, const struct tsct_export_event *ev, __u32 tid)
 {
-	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
-	Pft__SchedProcessFree one = PFT__SCHED_PROCESS_FREE__INIT;
+	size_t places[3];
+	struct tsct_text *to = begin_ftrace(x, ev->e->location, ev->ns, tid, 240, places);
 
-	SET(&event, pid, tid);
-	event.sched_process_free = &one;
-	SET(&one, pid, tid);
-	return put_ftrace(x, ev->e->location, &event, ev->ns);
+	pb_int32(to, 2, tid);
+	return end_ftrace(x, ev->e->location, places);
 }
 
 static int put_fork(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
-	Pft__SchedProcessFork one = PFT__SCHED_PROCESS_FORK__INIT;
-	char title[3 * TSCT_THREAD_NAME_MAX + 1];
-	const char *comm = name_of(ev->e, "comm");
+	size_t places[3];
+	struct tsct_text *to = begin_ftrace(x, ev->e->location, ev->ns, ev->e->tid, 239, places);
 
-	tsct_utf8_clean(title, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
-	SET(&event, pid, ev->e->tid);
-	event.sched_process_fork = &one;
-	SET(&one, parent_pid, ev->e->tid);
-	one.child_comm = title;
-	SET(&one, child_pid, tsct_value_integer_of(ev->e, "child_tid"));
-	return put_ftrace(x, ev->e->location, &event, ev->ns);
+	pb_int32(to, 2, ev->e->tid);
+	put_comm(to, 3, name_of(ev->e, "comm"));
+	pb_int32(to, 4, tsct_value_integer_of(ev->e, "child_tid"));
+	return end_ftrace(x, ev->e->location, places);
 }
 
 /* Writes a recorded switch. */
@@ -788,20 +842,15 @@ static int put_recorded(struct tsct_export *x, const struct tsct_export_event *e
 
 static int put_waking(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	Pft__FtraceEvent event = PFT__FTRACE_EVENT__INIT;
-	Pft__SchedWaking one = PFT__SCHED_WAKING__INIT;
-	char title[3 * TSCT_THREAD_NAME_MAX + 1];
-	const char *comm = name_of(ev->e, "comm");
+	size_t places[3];
+	struct tsct_text *to = begin_ftrace(x, ev->e->location, ev->ns, ev->e->tid, 20, places);
 
-	tsct_utf8_clean(title, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
-	SET(&event, pid, ev->e->tid);
-	event.sched_waking = &one;
-	one.comm = title;
-	SET(&one, pid, tsct_value_integer_of(ev->e, "tid"));
-	SET(&one, prio, tsct_value_integer_of(ev->e, "prio"));
-	SET(&one, success, 1);
-	SET(&one, target_cpu, tsct_value_integer_of(ev->e, "target_cpu"));
-	return put_ftrace(x, ev->e->location, &event, ev->ns);
+	put_comm(to, 1, name_of(ev->e, "comm"));
+	pb_int32(to, 2, tsct_value_integer_of(ev->e, "tid"));
+	pb_int32(to, 3, tsct_value_integer_of(ev->e, "prio"));
+	pb_int32(to, 4, 1);		/* success */
+	pb_int32(to, 5, tsct_value_integer_of(ev->e, "target_cpu"));
+	return end_ftrace(x, ev->e->location, places);
 }
 
 /* Returns true if another recorder of the node has recorded the switches of a location, too. */
@@ -857,20 +906,15 @@ static int end_scheduling(struct tsct_export *x)
 /* Writes the version of the kernel. */
 static int put_system(struct tsct_export *x)
 {
-	Pft__SystemInfo system = PFT__SYSTEM_INFO__INIT;
-	Pft__Utsname uts = PFT__UTSNAME__INIT;
-	packet one = PFT__TRACE_PACKET__INIT;
-	int err;
+	const char *release = x->rec->nodes[0].kernel;
+	struct tsct_text *to = begin_plain(x);
+	const size_t system = pb_begin(to, 45), name = pb_begin(to, 1);
 
-	uts.sysname = (char *)"Linux";
-	uts.release = clean_text(x->rec->nodes[0].kernel, strlen(x->rec->nodes[0].kernel));
-	if (!uts.release)
-		return -ENOMEM;
-	system.utsname = &uts;
-	one.system_info = &system;
-	err = put_packet(x, &one);
-	free(uts.release);
-	return err;
+	pb_string(to, 1, "Linux");
+	pb_text(to, 3, release, strlen(release));
+	pb_end(to, name);
+	pb_end(to, system);
+	return end_packet(x);
 }
 
 /* ---- the format -------------------------------------------------------- */
@@ -878,22 +922,17 @@ static int put_system(struct tsct_export *x)
 /* Writes the names of channels, and of the exporter's own annotations. */
 static int put_names(struct tsct_export *x)
 {
-	Pft__InternedData interned = PFT__INTERNED_DATA__INIT;
-	name names[TSCT_STREAMS_MAX + 2], *categories[TSCT_STREAMS_MAX];
-	name *ours[] = { &names[TSCT_STREAMS_MAX], &names[TSCT_STREAMS_MAX + 1] };
+	struct tsct_text *to = begin_plain(x);
+	const size_t interned = pb_begin(to, 12);
 	__u32 i;
 
-	for (i = 0; i < x->rec->nr_streams; i++) {
-		set_name(&names[i], i + 1, x->rec->streams[i].name);
-		categories[i] = &names[i];
-	}
-	set_name(ours[0], cpu_name(x), "tsctrace.cpu");
-	set_name(ours[1], kind_name(x), "tsctrace.kind");
-	interned.n_event_categories = x->rec->nr_streams;
-	interned.event_categories = categories;
-	interned.n_debug_annotation_names = 2;
-	interned.debug_annotation_names = ours;
-	return put_interned(x, &interned);
+	for (i = 0; i < x->rec->nr_streams; i++)
+		put_name(to, 1, i + 1, x->rec->streams[i].name, strlen(x->rec->streams[i].name));
+	put_name(to, 3, cpu_name(x), "tsctrace.cpu", 12);
+	put_name(to, 3, kind_name(x), "tsctrace.kind", 13);
+	pb_end(to, interned);
+	pb_number(to, 13, STATE_NEEDED);
+	return end_packet(x);
 }
 
 static int begin_perfetto(struct tsct_export *x)
@@ -927,7 +966,6 @@ static int begin_perfetto(struct tsct_export *x)
 
 static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	Pft__TrackEvent__Type type = INSTANT;
 	int err = put_thread(x, ev->thread) ?: put_scheduling(x, ev) ?: put_sample(x, ev);
 
 	if (err)
@@ -936,37 +974,35 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 		return tsct_export_close(x, ev, put_end);
 	if (ev->act == TSCT_ACT_COUNT)
 		return put_counts(x, ev);
-	if (ev->act == TSCT_ACT_OPEN)
-		type = SLICE_BEGIN;
-	err = note_fields(x, ev);
-	return err ? err : put_on_thread(x, ev, ev->def, type);
+	return put_on_thread(x, ev, ev->def, ev->act == TSCT_ACT_OPEN ? SLICE_BEGIN : INSTANT, true);
 }
 
 /* Writes an event at the end that states the losses: the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
-	Pft__TrackDescriptor track = PFT__TRACK_DESCRIPTOR__INIT;
-	Pft__TrackEvent event = PFT__TRACK_EVENT__INIT;
-	packet one = PFT__TRACE_PACKET__INIT;
+	struct tsct_text *to;
 	char title[96];
+	size_t event;
 	int err;
 
 	snprintf(title, sizeof(title), "lost events: %llu, damaged places: %llu", lost,
 		 tsct_trace_corrupt_count(x->trace));
-	track.name = title;
-	err = put_track(x, TRACK_LOST, 0, &track);
+	err = put_track(x, &(struct track_descriptor) { .uuid = TRACK_LOST, .name = title });
 	if (err)
 		return err;
-	set_time(&one, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
-	SET(&event, type, INSTANT);
-	SET(&event, track_uuid, TRACK_LOST);
-	event.name = title;
-	one.track_event = &event;
-	return put_packet(x, &one);
+	to = begin_timed(x, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
+	event = pb_begin(to, 11);
+	pb_number(to, 9, INSTANT);
+	pb_number(to, 11, TRACK_LOST);
+	pb_string(to, 23, title);
+	pb_end(to, event);
+	pb_number(to, 13, STATE_NEEDED);
+	return end_packet(x);
 }
 
 static int end_perfetto(struct tsct_export *x)
 {
+	struct perfetto *p = x->own;
 	__u64 lost = tsct_trace_lost(x->trace);
 	__u32 i;
 	int err = end_scheduling(x);
@@ -975,9 +1011,11 @@ static int end_perfetto(struct tsct_export *x)
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = put_thread(x, x->threads.all[i]);
-	if (err)
-		return err;
-	return lost || tsct_trace_corrupt_count(x->trace) ? put_lost(x, lost) : 0;
+	if (!err && (lost || tsct_trace_corrupt_count(x->trace)))
+		err = put_lost(x, lost);
+	if (!err)
+		fwrite(p->out.at, 1, p->out.len, x->file);
+	return err;
 }
 
 static void free_perfetto(struct tsct_export *x)
@@ -986,14 +1024,13 @@ static void free_perfetto(struct tsct_export *x)
 
 	if (!p)
 		return;
-	drop_notes(p);
 	free(p->named);
 	free(p->counted);
 	free(p->cpus);
 	free(p->stack_named);
 	free(p->frame_named);
 	tsct_stacks_free(p->stacks);
-	free(p->out);
+	free(p->out.at);
 	free(p);
 }
 

@@ -192,11 +192,11 @@ static int make_maps(struct kernel_source *source)
 						BUFFERS_PER_CPU * libbpf_num_possible_cpus(),
 						NULL);
 	if (source->shared.buffers < 0)
-		return bpf_errors_fail_step(-errno, "make buffers for");
+		return bpf_errors_step(-errno, "make buffers for");
 	source->shared.stacks = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "tsct_stacks",
 					       sizeof(__u64), sizeof(__u8),
 					       source->stacks ? STACKS_SENT : 64, NULL);
-	return source->shared.stacks < 0 ? bpf_errors_fail_step(-errno, "make stacks for") : 0;
+	return source->shared.stacks < 0 ? bpf_errors_step(-errno, "make stacks for") : 0;
 }
 
 /*
@@ -225,7 +225,7 @@ static int make_wait_map(struct kernel_source *source)
 	if (source->wait_inner >= 0)
 		source->wait_map = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tsct_wait",
 						  sizeof(__u32), sizeof(__u32), 1, &options);
-	return source->wait_map < 0 ? bpf_errors_fail_step(-errno, "make a map for") : 0;
+	return source->wait_map < 0 ? bpf_errors_step(-errno, "make a map for") : 0;
 }
 
 /* Returns the largest number that a thread can have. */
@@ -362,56 +362,44 @@ static int make_shared(struct kernel_source *source, struct tsct_channel *channe
 		       const struct tsct_clock *clock, const struct kernel_select *select)
 {
 	struct bpf_shared *shared = &source->shared;
-	int error;
+	const __u32 size = select->short_of_memory ? STATEDUMP_BYTES_LEAST : STATEDUMP_BYTES;
+	int error = 0;
 
 	if (getrandom(&shared->hash_secret, sizeof(shared->hash_secret), 0) < 0)
-		return bpf_errors_fail_step(-errno, "make a hash for");
+		return bpf_errors_step(-errno, "make a hash for");
 	shared->hash_secret |= 1;
-	error = tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE ? 0 :
-		bpf_rings_open(channel, clock, select->ring_cpus, shared, &source->rings);
-	if (error)
-		return bpf_errors_fail_step(error, "make ring buffers for");
-	error = statedump_ring_open(clock, select->short_of_memory ? STATEDUMP_BYTES_LEAST :
-				    STATEDUMP_BYTES, shared, &source->statedump);
-	return error ? bpf_errors_fail_step(error, "make a ring buffer for") : 0;
+	if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
+		error = bpf_rings_open(channel, clock, select->ring_cpus, shared, &source->rings);
+	return bpf_errors_step(error, "make ring buffers for") ?:
+		bpf_errors_step(statedump_ring_open(clock, size, shared, &source->statedump),
+				"make a ring buffer for");
 }
 
 /* Opens, loads and attaches the object `kernel`, whose maps the other objects share. */
 static int open_kernel(struct kernel_source *source, const struct kernel_select *select,
 		       unsigned int set, const int *ids)
 {
-	int error = task_source_find_self(&source->shared, &source->shared.filter);
+	struct bpf_shared *shared = &source->shared;
+	int error = bpf_errors_step(task_source_find_self(shared, &shared->filter), "run") ?:
+		bpf_errors_step(kernel_open(shared, &source->bpf), "open") ?:
+		configure(source, set, ids) ?:
+		(source->probes && source->where ?
+		 probe_set_where(source->probes, source->where) : 0) ?:
+		bpf_errors_step(kernel_bpf__load(source->bpf), "load");
 
 	if (error)
-		return bpf_errors_fail_step(error, "run");
-	error = kernel_open(&source->shared, &source->bpf);
-	if (error)
-		return bpf_errors_fail_step(error, "open");
-	error = configure(source, set, ids) ?:
-		(source->probes && source->where ?
-		 probe_set_where(source->probes, source->where) : 0);
-	if (error)
 		return error;
-	error = kernel_bpf__load(source->bpf);
-	if (error)
-		return bpf_errors_fail_step(error, "load");
 	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
 		error = call_layouts_set(bpf_map__fd(source->bpf->maps.calls),
 					 source->where, source->stacks,
 					 !(set & 1u << SYS_EXIT) ? TSCT_KIND_BEGIN :
 					 set & 1u << SYS_ENTER ? TSCT_KIND_INSTANT :
 					 TSCT_KIND_END);
-	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
-	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
-	if (!error && select->cgroup)
-		error = set_cgroup(source, select->cgroup);
-	if (error)
-		return error;
-	error = select_second(source->bpf);
-	if (error)
-		return bpf_errors_fail_step(error, "run");
-	error = kernel_bpf__attach(source->bpf);
-	return error ? bpf_errors_fail_step(error, "attach") : 0;
+	shared->tracked = bpf_map__fd(source->bpf->maps.tracked);
+	shared->cgroup = bpf_map__fd(source->bpf->maps.cgroup);
+	return error ?: (select->cgroup ? set_cgroup(source, select->cgroup) : 0) ?:
+		bpf_errors_step(select_second(source->bpf), "run") ?:
+		bpf_errors_step(kernel_bpf__attach(source->bpf), "attach");
 }
 
 /* A step runs only if all steps before it succeeded. kernel_source_close() also frees a

@@ -60,21 +60,17 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	error = net_open(shared, ret_bpf);
-	if (error)
-		return bpf_errors_fail_step(error, "open");
-	bpf = *ret_bpf;
-	bpf->rodata->send_stacks = built_in_has_stack(stacks, "net_send", "net");
-	error = configure(shared, list, ids, bpf);
+	error = bpf_errors_step(net_open(shared, ret_bpf), "open");
 	if (error)
 		return error;
-	error = net_bpf__load(bpf);
+	bpf = *ret_bpf;
+	bpf->rodata->send_stacks = built_in_has_stack(stacks, "net_send", "net");
+	error = configure(shared, list, ids, bpf) ?: bpf_errors_step(net_bpf__load(bpf), "load");
 	if (error)
-		return bpf_errors_fail_step(error, "load");
+		return error;
 	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory), &options))
-		return bpf_errors_fail_step(-errno, "run");
-	error = net_bpf__attach(bpf);
-	return error ? bpf_errors_fail_step(error, "attach") : 0;
+		return bpf_errors_step(-errno, "run");
+	return bpf_errors_step(net_bpf__attach(bpf), "attach");
 }
 
 void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret)

@@ -99,23 +99,16 @@ static int track_processes(const struct tasks_bpf *tasks, const pid_t *roots,
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 		     unsigned int nr_roots, struct tasks_bpf **ret_tasks)
 {
-	int error = tasks_open(shared, ret_tasks);
+	int error = bpf_errors_step(tasks_open(shared, ret_tasks), "open") ?:
+		bpf_errors_step(tasks_bpf__load(*ret_tasks), "load") ?:
+		track_processes(*ret_tasks, roots, nr_roots);
 	struct bpf_program *program;
 
-	if (error)
-		return bpf_errors_fail_step(error, "open");
-	error = tasks_bpf__load(*ret_tasks);
-	if (error)
-		return bpf_errors_fail_step(error, "load");
-	error = track_processes(*ret_tasks, roots, nr_roots);
 	if (error)
 		return error;
 	bpf_object__for_each_program(program, (*ret_tasks)->obj)
 		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
 			bpf_program__set_autoattach(program, false);
-	error = tasks_bpf__attach(*ret_tasks);
-	if (error)
-		return bpf_errors_fail_step(error, "attach");
-	error = run_iterator((*ret_tasks)->progs.report_all, 0);
-	return error ? bpf_errors_fail_step(error, "run") : 0;
+	return bpf_errors_step(tasks_bpf__attach(*ret_tasks), "attach") ?:
+		bpf_errors_step(run_iterator((*ret_tasks)->progs.report_all, 0), "run");
 }

@@ -170,7 +170,7 @@ static int attach_probe(struct probe *probe, struct tsct_channel *channel,
 	error = probe_attach(probe, shared, id, program, &step);
 	if (!error)
 		return 0;
-	bpf_errors_fail_step(error, step);
+	bpf_errors_step(error, step);
 	return bpf_errors_fail(error, "%s%s%s: %s", probe->group,
 			       *probe->group ? ":" : "", probe->name, bpf_errors_why());
 }

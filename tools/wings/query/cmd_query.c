@@ -78,15 +78,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	options, parse_option, "DIR [QUERY]",
 	"Answer a query in SQL from a recording, in place. Tables: events, one for each name of"
 	" an event, spans, calls, messages, states, threads, processes, nodes, cpus, losses, filters,"
 	" clock. Without QUERY, print the tables and their columns. An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure, 2 for wrong usage or a wrong query,"
-	" 3 if events are missing among those that the query read, or were lost while recording.", children, NULL, NULL
+	" 3 if events are missing among those that the query read, or were lost while recording.", filter_children, NULL, NULL
 };
 
 /* ---- words of a query -------------------------------------------------- */

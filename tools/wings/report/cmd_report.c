@@ -144,12 +144,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = filter_children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
 	.doc = "Write a page of HTML, complete in one file, that needs no network. The page of"
 	" a recording, also of a merged one, shows its timeline, rates, losses, and the"

@@ -104,7 +104,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->groups[seen->group].events++;
 	/* Adds an upper limit of the space that the event takes in the HTML file,
 	 * bytes. */
-	len = report_payload(r, ev->def, ev->e, payload);
+	len = x->defs[ev->def].call ? report_payload(r, ev->def, ev->e, payload) : ev->e->len;
 	r->groups[seen->group].bytes += 20 + (len < EDGE_KEPT ? len : EDGE_KEPT);
 	r->nodes[ev->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;

@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -225,17 +224,17 @@ static void print_text(const char *number, const struct tsct_history_time *t, un
 	for (i = 0; i < nr; i++) {
 		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
 
-		printf("%s realtime %s +-%" PRIu64 "ns utc %s ", number, seconds_text(real.ns, b),
-		       (uint64_t)real.error_ns, utc_text(real.ns, a));
+		printf("%s realtime %s +-%lluns utc %s ", number, seconds_text(real.ns, b),
+		       real.error_ns, utc_text(real.ns, a));
 		if (utc_error(&t[i]) == ~0ULL)
 			printf("+-unknown");
 		else
-			printf("+-%" PRIu64 "ns", (uint64_t)utc_error(&t[i]));
+			printf("+-%lluns", utc_error(&t[i]));
 		if (t[i].has_cluster) {
 			const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
 
-			printf(" cluster %s +-%" PRIu64 "ns", seconds_text(c.ns, b),
-			       (uint64_t)c.error_ns);
+			printf(" cluster %s +-%lluns", seconds_text(c.ns, b),
+			       c.error_ns);
 		}
 		printf("%s%s\n", t[i].extrapolated ? " extrapolated" : "",
 		       nr > 1 ? " ambiguous" : "");
@@ -245,32 +244,25 @@ static void print_text(const char *number, const struct tsct_history_time *t, un
 static int print_json(const char *number, int err, const struct tsct_history_time *t,
 		      unsigned int nr)
 {
-	json_t *all = json_object(), *times = json_array();
+	json_t *times = json_array();
 	char text[48];
 	unsigned int i;
 
-	json_object_set_new(all, "number", ctl_json_text(number));
 	for (i = 0; i < nr; i++) {
 		const struct node_history_middle real = node_history_middle(t[i].real_lo_ns, t[i].real_hi_ns);
 		const struct node_history_middle c = node_history_middle(t[i].cluster_lo_ns, t[i].cluster_hi_ns);
-		json_t *one = json_object();
 
-		json_object_set_new(one, "realtime_ns", json_integer(real.ns));
-		json_object_set_new(one, "realtime_error_ns", ctl_json_error(real.error_ns));
-		json_object_set_new(one, "utc", json_string(utc_text(real.ns, text)));
-		json_object_set_new(one, "utc_error_ns", ctl_json_error(utc_error(&t[i])));
-		json_object_set_new(one, "cluster_ns", t[i].has_cluster ? json_integer(c.ns) :
-				    json_null());
-		json_object_set_new(one, "cluster_error_ns", t[i].has_cluster ?
-				    ctl_json_error(c.error_ns) : json_null());
-		json_object_set_new(one, "epoch", json_integer(t[i].epoch));
-		json_object_set_new(one, "extrapolated", json_boolean(t[i].extrapolated));
-		json_array_append_new(times, one);
+		json_array_append_new(times, json_pack("{s:I, s:o, s:s, s:o, s:o, s:o, s:i, s:b}",
+			"realtime_ns", (json_int_t)real.ns,
+			"realtime_error_ns", ctl_json_error(real.error_ns),
+			"utc", utc_text(real.ns, text), "utc_error_ns", ctl_json_error(utc_error(&t[i])),
+			"cluster_ns", t[i].has_cluster ? json_integer(c.ns) : json_null(),
+			"cluster_error_ns", t[i].has_cluster ? ctl_json_error(c.error_ns) : json_null(),
+			"epoch", (int)t[i].epoch, "extrapolated", t[i].extrapolated));
 	}
-	json_object_set_new(all, "times", times);
-	if (err)
-		json_object_set_new(all, "error", json_string(node_history_reason(err)));
-	return ctl_json_print_as(all, TSCT_JSON_LINE);
+	return ctl_json_print_as(json_pack("{s:o, s:o, s:s*}", "number", ctl_json_text(number), "times",
+					   times, "error", err ? node_history_reason(err) : NULL),
+				 TSCT_JSON_LINE);
 }
 
 /* Converts and prints the numbers of the command line. */
@@ -348,14 +340,13 @@ static const char *convert_one(struct rewrite *s, const char *number, size_t len
 	if (!err && s->o->to == TO_CLUSTER && !times[0].has_cluster)
 		err = -ENODATA;
 	if (nr > 1 || err) {
-		if (nr > 1 && !s->ambiguous++)
-			snprintf(s->first_ambiguous, sizeof(s->first_ambiguous), "%.*s", (int)len,
-				 number);
-		if (nr <= 1 && !s->unknown++) {
-			s->err = err;
-			snprintf(s->first_unknown, sizeof(s->first_unknown), "%.*s", (int)len,
-				 number);
-		}
+		char *first = nr > 1 ? s->first_ambiguous : s->first_unknown;
+
+		if (!*first)
+			snprintf(first, sizeof(s->first_unknown), "%.*s", (int)len, number);
+		s->ambiguous += nr > 1;
+		s->unknown += nr <= 1;
+		s->err = nr > 1 || s->err ? s->err : err;
 		return NULL;
 	}
 	m = s->o->to == TO_CLUSTER ? node_history_middle(times[0].cluster_lo_ns, times[0].cluster_hi_ns) :
@@ -410,23 +401,23 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 	if (fflush(stdout) || ferror(stdout))
 		return ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno));
 	if (s.done && s.error_ns == ~0ULL)
-		ctl_error("%" PRIu64 " number%s converted; how far from UTC is unknown",
-			  (uint64_t)s.done, view_plural(s.done));
+		ctl_error("%llu number%s converted; how far from UTC is unknown",
+			  s.done, view_plural(s.done));
 	else if (s.done)
-		ctl_error("%" PRIu64 " number%s converted, within %" PRIu64 " ns of %s",
-			  (uint64_t)s.done, view_plural(s.done), (uint64_t)s.error_ns,
+		ctl_error("%llu number%s converted, within %llu ns of %s",
+			  s.done, view_plural(s.done), s.error_ns,
 			  o->to == TO_UTC ? "UTC" : o->to == TO_CLUSTER ? "the cluster's time" :
 			  "CLOCK_REALTIME");
 	if (s.extrapolated)
-		ctl_error("%" PRIu64 " of them extrapolated: after the last sample of the clock",
-			  (uint64_t)s.extrapolated);
+		ctl_error("%llu of them extrapolated: after the last sample of the clock",
+			  s.extrapolated);
 	if (s.ambiguous)
-		ctl_error("%" PRIu64 " number%s left as before: ambiguous, the clock had that value "
-			  "several times; the first: %s", (uint64_t)s.ambiguous,
+		ctl_error("%llu number%s left as before: ambiguous, the clock had that value "
+			  "several times; the first: %s", s.ambiguous,
 			  view_plural(s.ambiguous), s.first_ambiguous);
 	if (s.unknown)
-		ctl_error("%" PRIu64 " number%s left as before; the first: %s: %s",
-			  (uint64_t)s.unknown, view_plural(s.unknown), s.first_unknown,
+		ctl_error("%llu number%s left as before; the first: %s: %s",
+			  s.unknown, view_plural(s.unknown), s.first_unknown,
 			  node_history_reason(s.err ?: -ENODATA));
 	if (!s.done && !s.unknown && !s.ambiguous)
 		return ctl_fail(EXIT_FAILED, "no line has a number in column %u; give --column or "
