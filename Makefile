@@ -144,6 +144,7 @@ check-programs: deps
 	+$(MAKE) all
 	+$(MAKE) -C tests native
 	PROGRAMS="$(PROGRAMS)" tests/native/t_strangers_programs.sh
+	PROGRAMS="$(PROGRAMS)" tests/native/t_questions.sh
 check-service: deps
 	tests/deps.sh --service
 	+$(MAKE) all

@@ -21,7 +21,19 @@ static bool split_pair(const char *text, struct tsct_export_pair *pair)
 	return strcmp(pair->begin, pair->end);
 }
 
-/* Makes the events of a name begin (@kind: TSCT_KIND_BEGIN) or end a pair. */
+/* An event of a pair is no more a begin or end of its own span: nor are those of the other end. */
+static void leave_slice(struct tsct_export *x, __u32 slice)
+{
+	struct tsct_export_def *d;
+
+	for (d = x->defs; d < x->defs + x->nr_defs; d++)
+		if (d->def && !d->pair && d->slice == slice) {
+			d->kind = TSCT_KIND_INSTANT;
+			d->call = NULL;
+		}
+}
+
+/* Makes the events NAME or NAME/KIND begin (@kind: TSCT_KIND_BEGIN) or end a pair. */
 static int mark_events(struct tsct_export *x, const struct tsct_export_pair *pair,
 		       const char *event, __u8 kind)
 {
@@ -30,13 +42,15 @@ static int mark_events(struct tsct_export *x, const struct tsct_export_pair *pai
 	__u32 i;
 
 	for (d = x->defs; d < x->defs + x->nr_defs; d++) {
-		if (!d->def || strcmp(d->def->name, event))
+		if (!d->def || !tsct_filter_event(event, d->def->name,
+						  tsct_kind_names[d->def->kind]))
 			continue;
 		if (d->pair)
 			return tsct_export_fail(x, -EINVAL, "--pair %.100s: the event '%s' is in"
 						" another --pair, too; give one of them",
 						pair->name, event);
 		any = true;
+		leave_slice(x, d->slice);
 		d->pair = pair;
 		d->kind = kind;
 		d->has_id = false;

@@ -292,6 +292,16 @@ static int begin_run(struct tsct_states *s, const struct tsct_trace_event *e,
 	return err;
 }
 
+/* Returns true if the switch of @e may be that by which the present state of a thread is known, as
+ * another recorder recorded it. */
+static bool is_same_switch(const struct tsct_states *s, __u32 at, const struct tsct_trace_event *e)
+{
+	const __u32 location = s->rows[at].location;
+
+	return s->rows[at].ended || (location != NOWHERE && location != e->location &&
+				     s->known.rec->locations[location].cpu == e->cpu);
+}
+
 static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool is_switch)
 {
 	const __s64 next = is_switch ? tsct_value_integer_of(e, "next_tid") : 0;
@@ -316,7 +326,9 @@ static int add_run(struct tsct_states *s, const struct tsct_trace_event *e, bool
 		at = find(s, e->node, (__u32)prev, e->tick, true);
 		if (at == NOWHERE)
 			return -ENOMEM;
-		if (s->rows[at].state == TSCT_STATE_UNKNOWN) {
+		/* A switch to it is not recorded, unless this is that of another recorder. */
+		if (s->rows[at].state == TSCT_STATE_UNKNOWN || !is_same_switch(s, at, e)) {
+			s->rows[at].state = TSCT_STATE_UNKNOWN;
 			s->rows[at].woken = false;
 			err = switch_away(s, at, e, (__u32)next);
 		}

@@ -20,7 +20,7 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (!tsct_array_next(&identity->threads, identity->nr_threads, sizeof(*t)))
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
-	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick };
+	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick, .end = UINT64_MAX };
 	t->state.tid = (__u32)tsct_value_integer_of(e, "tid");
 	t->state.tgid = (__u32)tsct_value_integer_of(e, "tgid");
 	t->state.start_ns = tsct_value_integer_of(e, "start_ns");
@@ -186,6 +186,12 @@ static bool is_of_same_tid(const struct tsct_identity_thread *a,
 	return a->node == b->node && a->state.tid == b->state.tid;
 }
 
+static bool is_of_same_thread(const struct tsct_identity_thread *a,
+			      const struct tsct_identity_thread *b)
+{
+	return is_of_same_tid(a, b) && a->generation == b->generation;
+}
+
 static void find_lifetimes(struct tsct_identity *identity)
 {
 	const struct tsct_identity_last_pid *p = identity->last_pids;
@@ -205,6 +211,23 @@ static void find_lifetimes(struct tsct_identity *identity)
 		}
 		find_lifetime(&t[i], i && is_of_same_tid(&t[i], &t[i - 1]) ? &t[i - 1] : NULL,
 			      &all);
+	}
+}
+
+static void find_ends(struct tsct_identity *identity)
+{
+	const struct tsct_identity_end *e = identity->ends;
+	const struct tsct_identity_thread *found;
+	struct tsct_identity_thread *const all = identity->threads, *t;
+
+	for (; e < identity->ends + identity->nr_ends; e++) {
+		found = tsct_identity_find(identity, e->node, e->tid, e->tick);
+		if (!found || found->end != UINT64_MAX)
+			continue;
+		for (t = all + (found - all); t > all && is_of_same_thread(t - 1, found); t--)
+			;
+		for (; t < all + identity->nr_threads && is_of_same_thread(t, found); t++)
+			t->end = e->tick;
 	}
 }
 
@@ -229,6 +252,7 @@ int tsct_identity_read(const char *dir, struct tsct_identity *ret)
 	if (ret->nr_last_pids)
 		qsort(ret->last_pids, ret->nr_last_pids, sizeof(*ret->last_pids), by_node);
 	find_lifetimes(ret);
+	find_ends(ret);
 	return err;
 }
 

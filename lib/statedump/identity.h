@@ -15,6 +15,9 @@ struct tsct_identity_thread {
 	/* the thread began at tick `from`; after tick `until`, another thread may have
 	 * its tid */
 	__u64 from, until;
+	/* tick at which the thread ended; UINT64_MAX: unknown. A state may be later: it was read
+	 * from /proc before the thread was reaped. */
+	__u64 end;
 	struct tsct_statedump_thread state;
 	char name[17];		/* state.name with a NUL */
 };

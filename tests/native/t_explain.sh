@@ -76,5 +76,5 @@ run_says 2 'nothing to explain; use --slowest NAME or --span NAME' explain rec
 run_says 2 'exclude each other' explain --span a --slowest b rec
 run_says 2 'empty name' explain --span '' rec
 run 0 record -q -o none -- "$emit" 10 1
-run_says 1 'none has no switches of threads, which tell what a span waited for; record with -e sched' \
+run_says 1 'none has no thread switches, which show what a span waited for; record with -e sched' \
 	explain --slowest '*' none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl explain: what spans or system calls waited for */
+/* trace-ctl explain: shows for what spans or system calls waited */
 #include <argp.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -46,7 +46,7 @@ static void set_name(struct argp_state *state, struct explain_job *j, char *arg,
 	j->slowest = slowest;
 }
 
-/* Splits NAME:ID, unless it is the name of a pair, which has colons, too. */
+/* Splits NAME:ID, unless it is the name of a pair, which contains a colon, too. */
 static void split_id(struct explain_job *j)
 {
 	char *colon = strrchr(j->name, ':');
@@ -135,7 +135,7 @@ static int by_wish(const void *a, const void *b, void *arg)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Sorts the spans, and drops those that are not wanted. */
+/* Sorts the spans, and drops those beyond the requested number. */
 static void choose(struct explain_job *j)
 {
 	if (j->nr)
@@ -143,8 +143,8 @@ static void choose(struct explain_job *j)
 	j->nr = min(j->nr, j->wanted);
 }
 
-/* Adds a span that is wanted so far. Up to twice as many as are wanted are kept, so that they are
- * rarely sorted. */
+/* Adds a span. Keeps up to twice the requested number of spans, so that they are rarely
+ * sorted. */
 static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 {
 	struct explain_job *j = (struct explain_job *)x;
@@ -224,8 +224,8 @@ static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
 }
 
-/* Returns true if the recording has messages that may tell more of a wait than wakings do, or moves
- * of threads. */
+/* Returns true if the recording has moves of threads, or messages, which may explain waits better
+ * than wakings do. */
 static bool has_messages(const struct tsct_export *x)
 {
 	__u32 i;
@@ -238,8 +238,8 @@ static bool has_messages(const struct tsct_export *x)
 	return x->several_nodes;
 }
 
-/* Reads the recording once more, without a filter, for the states of all threads in the times of
- * the spans, and for messages. */
+/* Reads the recording once more, without a filter, for messages and for the states of all
+ * threads during the spans. */
 static int read_states(struct explain_job *j)
 {
 	struct tsct_export *x = &j->states;
@@ -295,7 +295,7 @@ static int run(struct explain_job *j)
 	progress_begin(&j->progress, false);
 	err = tsct_export_prepare(x);
 	if (!err && !has_switches(x))
-		return ctl_fail(EXIT_FAILED, "%s has no switches of threads, which tell what a span"
+		return ctl_fail(EXIT_FAILED, "%s has no thread switches, which show what a span"
 				" waited for; record with -e sched -e syscalls", j->dir);
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads, NULL);
 	choose(j);

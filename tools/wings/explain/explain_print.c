@@ -8,7 +8,7 @@
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
-#define LINES_MAX	8	/* parts of a time that are printed, without --all */
+#define LINES_MAX	8	/* number of parts of a time that are printed without --all */
 
 static const char *name_of(const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
 {
@@ -147,7 +147,7 @@ static bool has_resends(const struct explain_job *j)
 	return false;
 }
 
-/* Prints the part of a wait for a message, on its way from a node, or not sent yet. */
+/* Prints the part of a wait in which a message was in flight from a node, or not sent yet. */
 static void print_message(const struct explain_job *j, const struct path_part *part)
 {
 	if (part->cause != PATH_SENT) {

@@ -61,6 +61,30 @@ static bool wants_thread(const struct query *q, const struct tsct_identity_threa
 	return false;
 }
 
+static bool is_last(const struct tsct_identity *all, const struct tsct_identity_thread *s)
+{
+	return s + 1 == all->threads + all->nr_threads || s[1].node != s->node ||
+		s[1].state.tid != s->state.tid || s[1].generation != s->generation;
+}
+
+/* Returns the tick at which the last thread of a process ended; UINT64_MAX: one is not known to
+ * have ended. @s: the last state of the process's first thread */
+static __u64 process_end(const struct tsct_identity *all, const struct tsct_identity_thread *s,
+			 const struct process_states *of)
+{
+	const struct tsct_identity_thread *t;
+	const __u64 *first = tsct_index_get(&of->first, s->node, s->state.tgid);
+	__u64 end = s->end;
+	__u32 at;
+
+	for (at = first ? (__u32)*first : 0; at; at = of->next[at - 1]) {
+		t = &all->threads[at - 1];
+		if (is_last(all, t) && t->from <= s->until && t->until >= s->from)
+			end = max(end, t->end);
+	}
+	return end;
+}
+
 /* A state of a thread, until the thread's next state */
 static void put_state(struct query_rows *r, const struct tsct_identity_thread *s, __u64 from,
 		      __u64 until, const struct process_states *process)
@@ -101,15 +125,17 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 		next = s + 1;
 		first = s == all->threads || s[-1].node != s->node || s[-1].state.tid != s->state.tid ||
 			s[-1].generation != s->generation;
-		last = next == end || next->node != s->node || next->state.tid != s->state.tid ||
-			next->generation != s->generation;
-		/* A process has one row, with its last name. */
+		last = is_last(all, s);
+		/* A process has one row, with its last name. With kernel events, what began while
+		 * recording was reported then. */
 		if (first || !processes)
-			from = first ? s->from : s->tick;
-		if (!processes)
-			put_state(r, s, from, last ? s->until : next->tick, NULL);
+			from = !first || (s->from && r->q->rec->nodes[s->node]
+					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;
+		if (!processes && from <= s->end)
+			put_state(r, s, from, min(s->end, last ? s->until : next->tick), NULL);
 		else if (last && s->state.tid == s->state.tgid)
-			put_state(r, s, from, s->until, processes);
+			put_state(r, s, from, min(process_end(all, s, processes), s->until),
+				  processes);
 	}
 }
 
@@ -345,7 +371,7 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
 	if (err && err != -E2BIG)
 		text.failed = true;
-	/* Events with too many fields for a table have them in `events` only. */
+	/* Events with too many fields for a table have their fields only in `events`. */
 	for (i = 0; !err && i < columns.nr; i++)
 		tsct_text_print(&text, ", %s%s%s", columns.all[i].name,
 				*query_column_type(&columns.all[i]) ? " " : "",
@@ -366,7 +392,7 @@ static void fill_tables(struct query_rows *r)
 	query_table_each(r->q, fill_table, r);
 }
 
-/* Adds the names in a list of columns to those that the query may use. */
+/* Adds the names in a list of columns to the names that the query may use. */
 static void note_columns(struct query *q, const char *columns)
 {
 	for (; *columns; columns += strspn(columns, ", ")) {

@@ -109,8 +109,8 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/* Takes the times of losses in the time range of the page and on selected CPUs. The page has
- * up to GAPS_MAX gaps; the last of them has the events of all others. */
+/* Collects the losses on selected CPUs in the page's time range. The page has up to GAPS_MAX
+ * gaps; the last one has the lost events of all further ones. */
 static int take_gaps(struct report *r)
 {
 	const struct tsct_known *known = &r->x.known;
@@ -160,8 +160,8 @@ static int begin_messages(struct report *r)
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
 
-/* Adds the arrow of a message. Of a tsct_message_end, `number` is the time since the page's
- * start in ns, and `bytes` is the index of the event definition. */
+/* Adds the arrow of a message. In both ends, `number` is the time since the page's start in
+ * ns, and `bytes` the index of the event definition. */
 static void put_arrow(struct report *r, const struct tsct_message_end *send,
 		      const struct tsct_message_end *receive)
 {
@@ -302,7 +302,7 @@ static int collect_state(struct tsct_export *x, const struct tsct_state_time *ti
 	return report_state_note(r, time);
 }
 
-/* Returns true if events of the recording tell the states of threads. */
+/* Returns true if events of the recording show the states of threads. */
 static bool has_states(const struct tsct_export *x)
 {
 	const struct tsct_export_def *d;

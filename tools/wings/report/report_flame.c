@@ -2,7 +2,7 @@
 /*
  * Flame graphs of the stacks of events, one for each event and node. In the picture, a box
  * is a function. It is as wide as its number of events, and is above the function that
- * called it. Of switches, it is as wide as the time for which their threads did not run.
+ * called it. For thread switches, its width is the time that the threads did not run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -270,7 +270,7 @@ static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 
 	add_box(&f, "all", false);
 	err = f.boxes ? 0 : -ENOMEM;
-	/* Without a known time, there are the numbers of switches. */
+	/* If no time is known, shows the numbers of switches. */
 	for (end = from; end < r->nr_stack_counts && c[end].def == c[from].def &&
 	     stack_of(r, &c[end])->node == node; end++)
 		f.timed |= c[end].off_cpu_ns > 0;
@@ -314,11 +314,11 @@ int report_flame_put(struct report *r, FILE *to)
 	order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
 	rank = calloc(r->x.nr_defs, sizeof(*rank));
 	fputs("<section>\n<h2>Stacks</h2>\n<p class=\"note\">Each box is a function, as wide"
-	      " as the number of events with it in their stacks, or of switches, as the time for"
-	      " which their threads did not run, where it is known; below it is the function that"
+	      " as the number of events with it in their stacks or, for thread switches, as the"
+	      " time that the threads did not run, where known; below it is the function that"
 	      " called it. Functions of the kernel are blue. Names and numbers of narrow boxes"
-	      " show at the pointer. A click on a box makes it as wide as the graph, one on the"
-	      " lowest box shows all.</p>\n", to);
+	      " appear at the pointer. A click on a box makes it as wide as the graph, a click"
+	      " on the lowest box shows all.</p>\n", to);
 	for (i = 0; order && rank && i < r->x.nr_defs; i++)
 		rank[order[i]] = i;
 	if (order && rank) {

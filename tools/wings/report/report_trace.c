@@ -35,7 +35,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes that filters of the recorder hid events: all that is shown is what was recorded. */
+/* Writes that filters of the recorder hid events: the page shows only recorded ones. */
 static bool put_filtered(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
