@@ -225,8 +225,7 @@ static void take_segment(struct tsct_history_writer *w, struct tsct_history_line
 	add_part(w, line, &segment);
 }
 
-/* Takes the final segments. @old: those of earlier epochs than the present one; else those of the
- * present one */
+/* Takes the final segments. @old: of earlier epochs; else of the present epoch */
 static void take_segments(struct tsct_history_writer *w, struct tsct_history_line *line,
 			  const struct tsct_clock_copy *copy, bool old)
 {
