@@ -212,9 +212,9 @@ static noinline notrace int ring_append(struct tsct_ring *ring, u64 cycles, u32 
 NOKPROBE_SYMBOL(ring_append);
 
 /*
- * Records the event that an NMI left in `nested`, with the counter value that the NMI read,
- * or @cycles, those of the record that it interrupted, if these are later: cycles never
- * decrease in a ring. `busy` is TAKEN until the ring is consistent again.
+ * Records the event that an NMI left in `nested`, with the cycles that the NMI read, or
+ * @cycles, those of the interrupted record, if these are later: cycles never decrease in a
+ * ring. `busy` is TAKEN until the ring is consistent again.
  */
 static noinline notrace void ring_put_nested(struct tsct_ring *ring, u64 cycles)
 {

@@ -40,7 +40,7 @@ struct tsct_ring {
 	 * path queues the channel's `notify`, if notify_armed is set
 	 */
 	u64 notify_at;
-	/* For kernel channels only: an event that interrupted the ring's writer, who records it */
+	/* For kernel channels only: event that interrupted the ring's writer, which records it */
 	struct tsct_record nested;
 	u8 nested_payload[];
 } ____cacheline_aligned;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readiness of readers of kernel channels: the poll() condition, and what wakes sleepers. Sends
+ * Readiness of readers of kernel channels: the poll() condition, and waking of sleepers. Sends
  * news of lost events, too.
  */
 #include <linux/compiler.h>
@@ -193,7 +193,7 @@ static bool channel_is_armed(struct tsct_kchannel *channel)
 		return false;
 	tsct_for_each_ring(ring, cpu, channel) {
 		rest = tsct_ring_notify_rest(ring, READ_ONCE(ring->producer->head));
-		/* Loads the head before `left`: a later `left` is lower, or that of a slow path. */
+		/* Loads the head before `left`: a later `left` is lower, or set by a slow path. */
 		smp_rmb();
 		if (!rest || READ_ONCE(ring->left) >= rest)
 			return false;

@@ -6,8 +6,8 @@
  * large together. Their ages do not count: the clock may be set to a wrong time.
  *
  * Each record is written with one write(), so a killed daemon leaves whole records, except on
- * a full disk: then what was written of the record is cut off again. Nothing is synced to the
- * disk: a crash of the machine loses what the kernel had not written, as of any log.
+ * a full disk: then the written part of the record is cut off again. Nothing is synced to the
+ * disk: a crash of the machine loses records that the kernel had not written, as with any log.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -244,7 +244,7 @@ static void put(void *ctx, const struct tsct_history_record *record)
 
 /* ---- ticks ---------------------------------------------------------------- */
 
-/* Returns what the timekeeper's last tick measured of the clocks against each other. */
+/* Returns the timekeeper's last measurements of the clocks against each other. */
 static struct tsct_history_pairing measure(const struct timekeeper *k)
 {
 	const struct tsct_rate_window *raw = &k->est.raw;

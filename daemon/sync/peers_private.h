@@ -69,8 +69,8 @@ struct peer_source {
 	/* reason for the kind of fit as last logged, and time of that log line */
 	enum tsct_fit_reason fit_reason;
 	__s64 fit_ns;
-	unsigned int nr_states;		/* changes of `logged` since states_ns, of which
-					 * STATES_MAX are logged */
+	unsigned int nr_states;		/* changes of `logged` since states_ns;
+					 * STATES_MAX of them are logged */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */

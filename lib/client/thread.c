@@ -24,7 +24,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
  */
 __thread uint32_t tsct_thread_id;
 
-/* Shortest time between two requests for the thread's id that fail, ns */
+/* Least time from a failed request for the thread's id to the next one, ns */
 #define RETRY_MIN_NS	1000000000LL
 
 /* Time of CLOCK_MONOTONIC before which this thread does not request its id again */

@@ -11,8 +11,8 @@
 
 /*
  * Returns the checksum of @bytes bytes, a multiple of 8: FNV-1a over 64-bit words instead of
- * bytes, with a shift down after each product, which only moves bits up. Each step is a
- * bijection, so a change of one word always changes the sum. The sum of zeros is not 0.
+ * bytes, with a shift down after each product, as products only move bits up. Each step is
+ * a bijection, so a change of one word always changes the sum. The sum of zeros is not 0.
  */
 static inline __u64 tsct_reserved_checksum(const void *start, __u64 bytes)
 {

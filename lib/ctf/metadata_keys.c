@@ -467,8 +467,8 @@ static const struct tsct_metadata_item holds_items[] = {
 
 /* ---- statedump ------------------------------------------------------------------ */
 
-/* Takes the last stream class, which was read as that of a channel (older versions always
- * do so), as that of the statedump. */
+/* Makes the last stream class that of the statedump: it was read as a channel's, which
+ * older versions always do. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

@@ -80,8 +80,8 @@ struct tsct_metadata_key {
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
-	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and the offset of
-	 * the __u32 with the number of structs from the start of the array, bytes */
+	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and offset, from
+	 * the start of the array, of the __u32 number of structs, bytes */
 	__u32 size;
 	__s32 nr_at;
 	bool required;	/* flag: metadata without this text or word is invalid */

@@ -488,7 +488,7 @@ struct tsct_recording {
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
 	/* ticks from the end that the metadata states to `end`: 0, except in an incomplete
-	 * recording that was read: its `end` is that of its last packet */
+	 * recording that was read: its `end` is its last packet's end */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -698,8 +698,8 @@ extern const char *const tsct_error_names[TSCT_ERROR_NR];
  * tsct_recording_error_of - get the bound of the distance of a node's times from the time
  *	@of at a tick, ns
  * @cursor: all zero before the first tick
- * @of: COMMON: as tsct_recording_error_at(); CLOCK: the node's own CLOCK_REALTIME, if merged
- *	by nodes[].clock_bounds; UTC: the bound of CLOCK plus tsct_recording_utc_ns()
+ * @of: COMMON: as tsct_recording_error_at(); CLOCK: the node's own CLOCK_REALTIME (merged:
+ *	by nodes[].clock_bounds); UTC: the bound of CLOCK plus tsct_recording_utc_ns()
  *
  * Returns UINT64_MAX if the bound is unknown, or there is no such node.
  */

@@ -127,9 +127,9 @@ static int open_file(const struct tsct_stream_writer *w)
 }
 
 /*
- * Returns true if a part of a file has no page in memory that is to be written to the disk.
- * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Returns false on
- * kernels before 6.5, which have no cachestat().
+ * Returns true if no page of a part of a file is dirty or under writeback. Otherwise
+ * posix_fadvise() would wait for kernel threads on all CPUs. Returns false on kernels
+ * before 6.5, which have no cachestat().
  */
 static bool is_written(int fd, __u64 from, __u64 to)
 {

@@ -328,7 +328,7 @@ static inline __u32 tsct_export_def_of(const struct tsct_export *x,
 	return x->first_def[e->stream] + tsct_event_def_id(e->def) - TSCT_ID_FIRST;
 }
 
-/* Returns the begin event of an open slice, whose place in memory is that of @slice. */
+/* Returns the begin event of an open slice, valid until *slice is moved or freed. */
 static inline const struct tsct_trace_event *tsct_export_begin_of(struct tsct_export_slice *slice)
 {
 	slice->begin.payload = slice->payload ?: slice->kept;

@@ -300,7 +300,7 @@ bool tsct_known_end_(const struct tsct_known *k, const struct tsct_trace_event *
 		(run->on && !run->maybe && !run->cut && run->tid == e->tid);
 }
 
-/* ---- who runs on a CPU ------------------------------------------------------------ */
+/* ---- which thread runs on a CPU --------------------------------------------------- */
 
 /* Returns true if all switches from a thread are recorded, unless lost. @comm: the thread's
  * name; NULL: the filter has let the thread's events pass */

@@ -2,8 +2,8 @@
 /*
  * The times for which a recording does not show what happened: filters and rate limits of the
  * recorder hide events, and other events are lost. If a switch of threads is not recorded, it is
- * unknown who runs on the CPU; if the end of a slice is not recorded, it is unknown how long the
- * slice was. Readers draw, count and export only what is known. There is no I/O after
+ * unknown which thread runs on the CPU; if the end of a slice is not recorded, it is unknown how
+ * long the slice was. Readers draw, count and export only what is known. There is no I/O after
  * tsct_known_init().
  */
 #ifndef TSCT_KNOWN_H
@@ -60,11 +60,11 @@ struct tsct_known {
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;
-	__u64 *blind_until;		/* the same, of switches, by location */
+	__u64 *blind_until;		/* likewise for switches, by location */
 	struct tsct_known_run *runs;	/* by location */
 };
 
-/* How an event changes who is known to run on its CPU */
+/* How an event changes the thread that is known to run on its CPU */
 struct tsct_known_change {
 	/* the run that was known ends. until: last tick at which the thread is known to have
 	 * run; away: it was switched away then */
@@ -85,7 +85,7 @@ void tsct_known_free(struct tsct_known *known);
  *
  * Call it until it returns NULL, before the other functions are called for an event at
  * @tick. From loss->from on, all open slices of the node in loss->stream may have ended; if
- * loss->over is set, those that its recorder recorded.
+ * loss->over is set, only those that its recorder recorded.
  */
 const struct tsct_loss_time *tsct_known_pass(struct tsct_known *known, __u64 tick);
 
@@ -132,7 +132,7 @@ static inline bool tsct_known_end(const struct tsct_known *k, const struct tsct_
 void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e, bool is_switch,
 		     struct tsct_known_change *ret);
 
-/* Updates who runs on the CPU of event @e. @is_switch: the event is sched_switch */
+/* Updates which thread runs on the CPU of event @e. @is_switch: the event is sched_switch */
 static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
 				  bool is_switch, struct tsct_known_change *ret)
 {

@@ -21,7 +21,7 @@ struct tsct_loss_time {
  *
  * A header states how many events were lost until the recorder wrote the packet. The recorder
  * reads the rings in turns: events that it reads after a loss may be older than the loss, and so
- * may events in the packets before. The times include those of all these. If a file's end is
+ * may events in the packets before. The times include all these events. If a file's end is
  * missing, a time begins at its last event, or at the last flush of all files. Returns 0 or
  * -ENOMEM. No time is `over`.
  */

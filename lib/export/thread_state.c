@@ -196,7 +196,7 @@ static int lose_by(struct tsct_states *s, __u32 at, const struct tsct_loss_time 
 	return lose_unless_running(s, at, loss->from);
 }
 
-/* Adds what hides states before @tick. */
+/* Handles losses and filters that hide states before @tick. */
 static int pass(struct tsct_states *s, __u64 tick)
 {
 	const struct tsct_identity_end *hidden;

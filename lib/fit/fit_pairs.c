@@ -24,8 +24,8 @@
  */
 #define SIGNIFICANT	2.24
 /*
- * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges are left
- * without the first ones of polls, as most polls are a single request: one fit in 200 drops
+ * Limit used in place of SIGNIFICANT if less than LEFT_MIN of the exchanges remain without
+ * the first ones of polls, because most polls are a single request: one fit in 200 drops
  * most of its exchanges needlessly. A larger limit would miss more slow first places.
  */
 #define SIGNIFICANT_LEFT	2.8

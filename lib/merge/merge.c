@@ -222,7 +222,7 @@ static int name_result(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
-/* For each list: the function that joins two parts' lists; NULL: one is appended to the other */
+/* By list: function that joins the lists of two parts; NULL: the second is appended to the first */
 static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_TIMELINES] = merge_combine_timelines,
 	[MERGE_CLOCKS] = merge_combine_clocks,

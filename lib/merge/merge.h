@@ -53,7 +53,7 @@ struct tsct_merge_options {
 	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
 	/* processes that merge together (ranks.h), each with a part of the inputs; NULL:
-	 * this process merges alone. All of these get the same options otherwise */
+	 * this process merges alone. All other options are the same in all of them */
 	const struct tsct_ranks *ranks;
 	tsct_merge_note *note;	/* may be NULL */
 	tsct_merge_poll *poll;	/* may be NULL */

@@ -77,7 +77,7 @@ struct axis_timeline {
 	__u32 number;
 };
 
-/* Whether some adjacent inputs are all on one timeline, that of the first of these inputs */
+/* Answer for some adjacent inputs: are all of them on the timeline of the first one? */
 struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;

@@ -249,7 +249,7 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* The recordings that end last, of those of this channel that were compared so far.
+	/* Of this channel's recordings that were compared so far, those that end last.
 	 * latest[0]: of nodes without a node id from tsctraced; latest[1]: of nodes with a
 	 * node id */
 	struct latest latest[2];
@@ -489,7 +489,7 @@ static void mark_contradictions(struct tsct_merge *m)
 	}
 }
 
-/* Sets @why to the reason if recordings of one boot contradict each other; else leaves it. */
+/* Sets @why to the reason if recordings of one boot contradict each other; else keeps @why. */
 void merge_check_boots(const struct tsct_merge *m, char *why, size_t size)
 {
 	const struct tsct_blob *list = &m->list[MERGE_LINES];
@@ -515,7 +515,7 @@ struct machines {
 	const struct straight_clock *line, *end_of_lines;
 };
 
-/* Orders nodes by boot and host, then by what tells apart several nodes of one boot. */
+/* Orders nodes by boot and host, then by id and source, which distinguish nodes of one boot. */
 static int by_machine(const void *a, const void *b, void *holders)
 {
 	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;

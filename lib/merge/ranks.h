@@ -42,7 +42,7 @@ extern const struct tsct_ranks tsct_ranks_alone;
 int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size);
 void tsct_blob_free(struct tsct_blob *blob);
 
-/* Callback: combines the blobs of some ranks, @left, and of the ranks that follow these,
+/* Callback: combines the blob of some ranks, @left, with that of the ranks after them,
  * @right, in @left. Must be associative. Returns 0 or -errno. */
 typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
 

@@ -24,7 +24,7 @@
 
 /* ---- communicators (communicator.c) -------------------------------------- */
 
-/* Values of rank fields in events that are not ranks */
+/* Values in rank fields of events that are not a rank */
 #define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL; no root; not in MPI_COMM_WORLD */
 #define TSCT_MPI_IS_ROOT	(-3)	/* MPI_ROOT */
 
@@ -41,7 +41,7 @@ struct tsct_mpi_comm {
 	__s32 remote_size;	/* size of the peers' group: the remote group's, or `size` */
 	/* side of an intercommunicator: 1, 2 or TSCT_MPI_SIDE_UNKNOWN; 0: intracommunicator */
 	__u8 side;
-	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: the same */
+	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: equal ranks */
 	struct tsct_receive *done;	/* receive that tsct_mpi_received() ends; else NULL */
 	__u32 users;		/* number of users: receives, requests, and the handle */
 };

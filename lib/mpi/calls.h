@@ -25,8 +25,8 @@
 
 /*
  * Returns the communicator of @handle. In a callback, does not wait for the lock, whose
- * holder may wait in MPI_Irecv for a lock that MPI holds. This does no harm, because a
- * callback may not send or receive.
+ * holder may wait in MPI_Irecv for a lock that MPI holds: returns tsct_mpi_no_comm, which
+ * does no harm, because a callback may not send or receive.
  */
 static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 {
@@ -216,7 +216,7 @@ static inline void end_probe(const struct tsct_mpi_call *call, MPI_Comm handle,
 	end_message(call, known_comm(handle), found ? status : NULL);
 }
 
-/* Ends MPI_Mprobe, whose message gets its number like in a receive. */
+/* Ends MPI_Mprobe, whose message gets its number as in a receive. */
 static inline void end_mprobe(const struct posted *posted, const MPI_Message *message,
 			      const MPI_Status *status, bool found)
 {

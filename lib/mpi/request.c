@@ -20,7 +20,7 @@ struct tsct_mpi_request {
 	bool queued;		/* flag: in the table */
 	bool taken;		/* flag: the call that waits has taken it out of the table */
 	struct tsct_mpi_request *next;	/* next request with the same handle */
-	struct tsct_mpi_request *last;	/* of the first one: the last one */
+	struct tsct_mpi_request *last;	/* in a handle's first request: its last one */
 	__u64 number, send;	/* see tsct_mpi_request_add() */
 	struct tsct_mpi_comm *comm;
 	struct tsct_receive *receive;	/* receive of an active request; NULL: not matched */

@@ -257,7 +257,7 @@ static bool parse_zone(const char *text, struct zone *zone)
 	return true;
 }
 
-/* @min, s: of a local time that occurs twice, the second is taken if the first is before @min */
+/* @min, s: a local time that occurs twice is the second one if only the first is before @min */
 static int to_ns(struct tm *tm, const struct zone *zone, __s64 fraction, time_t min, __s64 *ret)
 {
 	const time_t utc = timegm(tm);

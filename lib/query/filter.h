@@ -100,7 +100,7 @@ TSCT_WING int tsct_where_make(struct tsct_selection *sel, const char *dir, bool 
 			      char *err_text, size_t err_size);
 /* Reads the names that a live recording has now. Returns 0 or -errno. */
 TSCT_WING int tsct_where_learn(struct tsct_where *where);
-/* Returns true if the names have that of a thread at a tick. @where may be NULL. */
+/* Returns true if a thread has a selected name at a tick, or @where (maybe NULL) selects none. */
 TSCT_WING bool tsct_where_has_thread(struct tsct_where *where, __u32 node, __u32 tid, __u64 tick);
 /* Returns true if each condition holds for @e or @end, the end of a span, which may be NULL. */
 TSCT_WING bool tsct_where_matches(struct tsct_where *where, const struct tsct_trace_event *e,

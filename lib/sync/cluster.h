@@ -126,7 +126,7 @@ void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
  * tsct_cluster_set_skew - include in the error bounds of published params that the
  * counters of two CPUs may be @cycles apart; 0: all CPUs are in step
  *
- * The error bounds of exchanges include that distance already, in those of packet times.
+ * The error bounds of exchanges include that distance already, in the bounds of packet times.
  */
 void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles);
 

@@ -67,7 +67,7 @@ inputs=()
 all_of 1
 aligns --node n1=world/1,0000000000000000000000000000b008 "${inputs[@]}"
 grep -q '"timeline": "realtime"' table || fail "timeline: $(cat table)"
-run_says 1 "1s.txt: of which node? give FILE@NODE" \
+run_says 1 "1s.txt: its node is not known; give FILE@NODE" \
 	align --clock monotonic -o all.tar "${nodes[@]}" --clock monotonic tr/1s.txt
 ok "one node"
 
@@ -106,7 +106,7 @@ refused "huge: a packet is damaged" huge
 refused "cut.pftrace: ends within a packet; the file is cut" cut.pftrace
 refused "cut.json: ends within" --clock monotonic cut.json
 refused "cut.fxt: ends within a record; the file is cut" --clock boottime cut.fxt
-refused "0n.bare: a packet names no clock, and no clock snapshot before it does" tr/0n.bare
+refused "0n.bare: a packet names no clock, nor does a clock snapshot before it" tr/0n.bare
 refused "zip.gz: is compressed; decompress it" zip.gz
 refused "perf.data: perf script fails" perf.data
 ! PATH=$work "$ctl" align -o all.tar --node n0=world/0 perf.data 2>err || fail "without perf"
@@ -128,7 +128,7 @@ refused "0p.pftrace: a Perfetto trace names its clocks itself" --clock raw tr/0p
 refused "minus.json: ts of event 1: '-5' is not an unsigned number" --clock raw minus.json
 refused "large.json: ts of event 1: '1e300' is not an unsigned number" --clock raw large.json
 refused "deep.json: objects are nested too deeply" --clock raw deep.json
-refused "bracket.json: not JSON: a bracket that does not match" --clock raw bracket.json
+refused "bracket.json: not JSON: brackets do not match" --clock raw bracket.json
 refused "1s.txt: there is no node 'n7'; give --node n7=DIR" --clock monotonic tr/1s.txt@n7
 refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" --clock monotonic tr/1s.txt
 refused "0s.txt: the history of node nx cannot be read" --node nx=nowhere --clock monotonic tr/0s.txt@nx

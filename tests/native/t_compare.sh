@@ -16,7 +16,7 @@ mkdir 1 2 slow nodes unknown kinds
 "$helpers/spans" unknown 20000 5 unknown
 
 run_shows 0 '^0 figures: changed beyond noise$' compare 1 2
-shows '^A: 1: 0.967 s, 5055 spans and calls; of no known length: 210 without an end, 806 without a begin'
+shows '^A: 1: 0.967 s, 5055 spans and calls; of unknown length: 210 without an end, 806 without a begin'
 shows '95 % confidence for all together; seed 1, 1000 resamples of'
 run_shows 0 '^0 figures: changed beyond noise$' compare 1 1
 

@@ -61,7 +61,7 @@ for step in -2000000000 3000000000; do
 	gives 0 -q -o "$work/m" "$work/world/a" "$work/b"
 	truth common "$work/m" true_ns number >"$work/out" || fail "step $step: cluster"
 	gives 0 -o "$work/m1" "$work/b"
-	[ "$step" -gt 0 ] || says 'were raised; their bounds have that'
+	[ "$step" -gt 0 ] || says 'were raised; their bounds allow for that'
 	truth clock "$work/m1" real_ns >"$work/out" || fail "step $step: CLOCK_REALTIME"
 done
 ok "steps of CLOCK_REALTIME"
@@ -109,7 +109,7 @@ says 'times without an error bound, as the trace states them'
 mkdir "$work/odd"
 sed 's/monotonic/odd/g' "$work/le/metadata" >"$work/odd/metadata"
 cp "$work/le/chan_3" "$work/odd/"
-refused "clock 'odd' is unknown: the clock is none of the kernel's.*--clock" "$work/odd"
+refused "clock 'odd' is unknown: its name is of no clock of the kernel.*--clock" "$work/odd"
 gives 0 -o "$work/m6" --clock monotonic "$work/odd"
 compare "$work/m6" "$work/odd" >"$work/out" || fail "--clock"
 # Events before the history, and a clock of a time namespace

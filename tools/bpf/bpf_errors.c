@@ -14,7 +14,7 @@
 
 #include "bpf_errors.h"
 
-/* The end of libbpf's log: the reason of an error is in the last lines. */
+/* The end of libbpf's log, which has the reason of an error in its last lines. */
 static char log_text[4096];
 
 static int __attribute__((format(printf, 2, 0)))
@@ -75,7 +75,7 @@ const char *bpf_errors_why(void)
 
 int bpf_errors_fail(int error, const char *format, ...)
 {
-	char text[sizeof(why)];		/* an argument may be the reason before */
+	char text[sizeof(why)];		/* an argument may be the previous reason */
 	va_list args;
 
 	va_start(args, format);
@@ -125,8 +125,8 @@ static const char *last_log_reason(int error)
 	return *line ? line : strerror(-error);
 }
 
-/* Returns true if the kernel loads a program of a type that does nothing. @function: that of
- * the kernel to which it could be attached */
+/* Returns true if the kernel loads a BPF program of a type; the program does nothing.
+ * @function: the kernel function to which it could be attached */
 static bool is_loaded(enum bpf_attach_type attach, const char *function)
 {
 	const struct bpf_insn nothing[] = {
@@ -144,7 +144,7 @@ static bool is_loaded(enum bpf_attach_type attach, const char *function)
 }
 
 /* Returns the release of a kernel before 6.1, in a static buffer, or NULL. Some of these kernels
- * have all that the programs need (RHEL 9), so an old release alone is no error. */
+ * (RHEL 9) have all that the programs need, so an old release alone is no error. */
 static const char *old_release(void)
 {
 	static struct utsname name;
@@ -166,8 +166,8 @@ int bpf_errors_step(int error, const char *step)
 		if (!strcmp(step, "load") && is_loaded(BPF_TRACE_RAW_TP, "sched_switch") &&
 		    !is_loaded(BPF_TRACE_FENTRY, "vfs_read"))
 			return bpf_errors_fail(error,
-				    "this kernel refuses programs of fentry and fexit, also of "
-				    "root (%s), but not those of tracepoints; record other events "
+				    "this kernel refuses fentry and fexit programs even from root "
+				    "(%s), but permits tracepoint programs; record events other "
 				    "than net, fentry: and fexit:", strerror(-error));
 		return bpf_errors_fail(error, "the kernel does not permit root to %s BPF"
 				       " programs: %s; check if this is a container, and see"

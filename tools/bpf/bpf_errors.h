@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reasons of errors in kernel events, of libbpf and of the kernel's verifier. Not thread-safe,
+/* Reasons of errors in kernel events, from libbpf and the kernel's verifier. Not thread-safe,
  * because libbpf's log is process-wide. */
 #ifndef TSCT_TOOLS_BPF_ERRORS_H
 #define TSCT_TOOLS_BPF_ERRORS_H
 
-/* bpf_errors_begin() empties the log, and starts to collect in it what libbpf would
- * print. bpf_errors_end() lets libbpf print again. */
+/* bpf_errors_begin() empties the log, and from then on collects in it the lines
+ * that libbpf would print. bpf_errors_end() lets libbpf print again. */
 void bpf_errors_begin(void);
 void bpf_errors_end(void);
 
@@ -13,7 +13,7 @@ void bpf_errors_end(void);
 const char *bpf_errors_log(void);
 
 /* Returns the reason of the last error in a function of kernel events that returned -errno, with
- * the fix; "" if there was none. To be asked only after an error, or if a list is empty. */
+ * the fix; "" if there was none. Call it only after an error, or if a list is empty. */
 const char *bpf_errors_why(void);
 
 /* Sets the reason of an error. Returns @error. */

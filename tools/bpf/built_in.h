@@ -32,12 +32,12 @@ void built_in_list(FILE *to);
 /* Returns true if one of @patterns, separated by commas, matches @name or @other. */
 bool built_in_matches(const char *patterns, const char *name, const char *other);
 
-/* Returns true if the event with the names @name and @other is to have a stack.
+/* Returns true if the event with the names @name and @other gets a stack.
  * @patterns: `stacks` of struct kernel_select */
 bool built_in_has_stack(const char *patterns, const char *name, const char *other);
 
 /*
- * Makes the conditions of @list on the built-in events from @first to @last, if they have
+ * Makes the conditions of @list on those built-in events from @first to @last that have
  * an ID in @ids. Returns the number of conditions, or -errno.
  */
 int built_in_where(struct where_list *list, int first, int last, const int *ids,

@@ -19,7 +19,7 @@ struct bpf_shared;
 struct probe_set;
 struct tsct_channel;
 
-/* Returns true if a text has the syntax of a probe, and so is no name of a built-in event. */
+/* Returns true if a text has the syntax of a probe: it cannot name a built-in event. */
 static inline bool probe_is_probe(const char *text)
 {
 	return strchr(text, ':') != NULL;
@@ -27,16 +27,16 @@ static inline bool probe_is_probe(const char *text)
 
 /*
  * probe_set_add - add the probes of a text of -e
- * @set: *set is NULL before the first probe, with which the set is made
- * @ret_built_in: mask; gets those built-in events added that record one of the probes faster
+ * @set: NULL before the first probe, which creates *set
+ * @ret_built_in: mask; receives in addition the built-in events that record a probe faster
  *
- * A probe that the set has is not added again. Returns 0, or -errno.
+ * A probe that is in the set already is not added again. Returns 0, or -errno.
  */
 TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
 			    unsigned int *ret_built_in);
 
-/* Checks that no process that runs already has another file than that of a probe under its path:
- * no event would be recorded of it. Returns 0, or -errno. */
+/* Checks that no running process has a different file at the path of a probe's file: no event of
+ * that process would be recorded. Returns 0, or -errno. */
 TSCT_WING int probe_set_check_processes(const struct probe_set *set, const pid_t *pids,
 					unsigned int nr);
 
@@ -55,7 +55,7 @@ TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list);
 TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
 			       const struct bpf_shared *shared, const char *stacks);
 
-/* Like the figures of a kernel source with these names, and kernel_source_limited() */
+/* Like the functions kernel_source_*() of the same names */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,

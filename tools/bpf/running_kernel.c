@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The running kernel: its version, and the events that BPF programs missed, as it counts them */
+/* The running kernel: its version, and its count of the events that BPF programs missed */
 #include <stdio.h>
 #include <sys/utsname.h>
 

@@ -51,7 +51,7 @@ static bool read_names(const char *text, size_t len, struct where *where)
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
-/* Returns the number of the error with a name such as "ENOENT"; 0: there is none. */
+/* Returns the errno value of a name such as "ENOENT"; 0: no such name. */
 static int find_error(const char *name)
 {
 	const char *known;
@@ -183,7 +183,7 @@ static bool is_event(const struct where *where, const char *system, const char *
 		(*system && !fnmatch(where->event, full, 0));
 }
 
-/* Returns true if a name is one of a list, which are separated by ", ". */
+/* Returns true if a name is in a list of names that are separated by ", ". */
 static bool is_listed(const char *list, const char *name)
 {
 	const size_t len = strlen(name);
@@ -194,7 +194,7 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-/* Notes the fields of an event that lacks the condition's field, for the error message. */
+/* Stores names of fields of an event that lacks the condition's field, for the error message. */
 static void note_fields(struct where *where, const struct tsct_event_def *def)
 {
 	const size_t room = sizeof(where->fields) - sizeof(", ...");
@@ -245,7 +245,7 @@ static int apply_number(const struct where *where, const struct tsct_event_def *
 				 ", an integer, but the value is a text" : ", an integer, but the "
 				 "value is a text; for names of constants, "
 				 TSCT_WING_MISSING("strace"));
-	/* A condition on many events is not checked: the field may be wider in other events. */
+	/* Not checked if the condition is on many events: the field may be wider in another one. */
 	if (*where->event && !strpbrk(where->event, "*?[") &&
 	    !fits_field(where, type->size, c->is_signed))
 		return fail_type(where, def, type->name, ", which cannot have this value");
@@ -259,7 +259,7 @@ static int apply_text(const struct where *where, const struct tsct_event_def *de
 		return fail_type(where, def, "text", "; use == or !=");
 	if (field->type != TSCT_TYPE_CHARS || c->len <= field->count)
 		return 1;
-	/* A text that fills its field is recorded without a NUL. */
+	/* A text that is as long as its field is recorded without a NUL. */
 	if (c->text[c->len - 1] || c->len - 1 > field->count)
 		return fail_type(where, def, "text", ", and shorter than the value");
 	c->len = (u8)field->count;
@@ -274,7 +274,7 @@ void where_value(const struct where *where, struct where_condition *c)
 	*c = (struct where_condition) {
 		.op = (u8)where->op, .value = where->number, .negative = where->is_negative,
 		.or_next = where->or_next,
-		/* Unless only the beginning has to match, the NUL is compared, too. */
+		/* Compares the NUL, too, unless only the beginning has to match. */
 		.len = (u8)(is_prefix ? len - 1 : len + 1),
 	};
 	memcpy(c->text, where->text, is_prefix ? len - 1 : len);

@@ -7,9 +7,9 @@
  *
  * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer; names of
  * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes
- * if it has blanks; a text that ends with * stands for all that begin so. EVENT is the name
- * of an event, without or with its system, and may have wildcards. Events that do not have
- * the field are recorded as if there were no condition.
+ * if it has blanks; a text that ends with * stands for all texts that begin like it. EVENT
+ * is the name of an event, without or with its system, and may have wildcards. Events that
+ * do not have the field are recorded as if there were no condition.
  */
 #ifndef TSCT_TOOLS_WHERE_H
 #define TSCT_TOOLS_WHERE_H
@@ -21,7 +21,7 @@
 
 #include "tools/bpf/progs/events.h"
 
-/* A condition as the user wrote it, and what was found out about it */
+/* A condition as the user wrote it, and the events to which it applies */
 struct where {
 	char event[TSCT_EVENT_NAME_MAX + 64];	/* "": any */
 	char field[TSCT_FIELD_NAME_MAX];
@@ -53,7 +53,7 @@ int where_parse(const char *text, struct where_list *list);
 void where_value(const struct where *where, struct where_condition *ret_condition);
 
 /*
- * where_apply - make the condition @where on the events of a definition
+ * where_apply - make the condition @where for the events of a definition
  * @system: system of a tracepoint, group of a built-in event; "": none
  *
  * Returns 1: made; 0: the condition does not apply to these events; -EINVAL: the value
@@ -74,7 +74,7 @@ int where_check_used(const struct where_list *list);
 /*
  * where_rate - read a rate limit, "N" or "N/s"
  * @ret_ns: time per event, ns
- * @ret_early_ns: time by which an event may be early, ns, so that a tenth of a second's
+ * @ret_early_ns: time by which an event may be early, ns: a tenth of a second's
  *	events may come at once
  *
  * Returns 0 or -EINVAL.
@@ -82,7 +82,7 @@ int where_check_used(const struct where_list *list);
 #define WHERE_RATE_MAX	10000000
 int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
 
-/* Callback: takes the number of events that the rate limit dropped. @kind: TSCT_KIND_* */
+/* Callback: receives the number of events that the rate limit dropped. @kind: TSCT_KIND_* */
 typedef void take_dropped(void *context, const char *event, unsigned int kind,
 			  unsigned long dropped);
 

@@ -11,11 +11,11 @@
 #include "tools/common/near_name.h"
 #include "where.h"
 
-/* ---- --comm: the name of a thread at the time of an event, by the statedump ----------- */
+/* ---- --comm: the name of a thread at the time of an event, from the statedump ----------- */
 
 #define CACHE_BITS	8
 
-/* The last answer for a thread, which holds from its tick until another one */
+/* The last answer for a thread, valid from one tick until another */
 struct comm_answer {
 	__u32 node, tid;
 	__u64 from, until;	/* until: not included */
@@ -87,7 +87,7 @@ static int comm_make(struct comm_match **ret, const char *dir, const struct tsct
 	return err;
 }
 
-/* Returns true if the thread has one of the names at a tick; not if its name is unknown. */
+/* Returns true if the thread has one of the names at a tick; false if its name is unknown. */
 static bool comm_has(struct comm_match *m, __u32 node, __u32 tid, __u64 tick)
 {
 	struct comm_answer *a = &m->cache[(tid + node) % (1 << CACHE_BITS)];

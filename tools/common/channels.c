@@ -210,8 +210,8 @@ int channel_list_read(struct channel_list *all)
 				append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* all channels of this provider are listed, or
-					 * this provider does not answer */
+			continue;	/* the list is complete, or this provider does
+					 * not answer */
 		ctl_error("listing the channels of the %s failed: %s",
 			  channel_provider_names[i], strerror(-err));
 		if (err == -ENOMEM)

@@ -12,7 +12,7 @@
 
 /* Providers of channels, in the order in which a program tries them */
 enum channel_provider {
-	CHANNEL_PROVIDER_EMBEDDED,	/* server in the process trace-ctl record that started this
+	CHANNEL_PROVIDER_EMBEDDED,	/* server in the `trace-ctl record` that started this
 					 * program */
 	CHANNEL_PROVIDER_MODULE,
 	CHANNEL_PROVIDER_DAEMON,
@@ -39,18 +39,18 @@ const char *provider_error(const struct provider_connection *p);
 /* Sends the request @cmd, a TSCT_IOC_* number. Returns 0; -ENODEV: not connected; or -errno. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
-/* Directory of the embedded server of a recorder, in $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Each X is any
+/* Name of an embedded server's directory in $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Each X is any
  * character. */
 #define RECORDER_DIR	"tsctrace-XXXXXX"
-/* Largest length of the directory that it is in, as the path of a socket has a limit, bytes */
+/* Largest length of the path of its parent directory, as a socket's path has a limit, bytes */
 #define RECORDER_PARENT_MAX	72
 
-/* Directories in which recorders make theirs, the first one that can be written to */
+/* Parent directories: a recorder makes its directory in the first writable one */
 #define RECORDER_PARENTS	3
 void channel_recorder_parents(const char *ret_dirs[RECORDER_PARENTS]);
 
-/* Finds recorders of this user whose embedded servers have kernel events of flight recorders.
- * Returns their number. @path: receives the socket of one of them; "": none */
+/* Finds recorders of this user whose embedded servers have flight recorders with kernel
+ * events. Returns their number. @path: receives the socket of one of them; "": none */
 unsigned int channel_find_recorders(char *path, size_t size);
 
 /* ---- channels ------------------------------------------------------------ */

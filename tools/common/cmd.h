@@ -18,7 +18,7 @@ struct command {
 	const char *summary;	/* NULL: the list of commands omits the command */
 };
 
-/* Makes cmd_NAME(), which stands above in the same file, the command NAME. */
+/* Makes the command NAME of cmd_NAME(), which is defined above in the same file. */
 #define COMMAND(place_, name_, summary_) \
 	static const struct command command_##name_ = { \
 		.place = place_, .name = #name_, .run = cmd_##name_, .summary = summary_, \

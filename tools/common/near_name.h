@@ -11,7 +11,7 @@
 int near_name_distance(const char *a, const char *b);
 
 /* Returns true if @name may be a misspelling of @known: at most two characters, and at most a
- * third of all, are wrong. */
+ * third of its characters, are wrong. */
 bool near_name(const char *name, const char *known);
 
 #endif /* NEAR_NAME_H */

@@ -163,8 +163,8 @@ static const struct argp_option options[] = {
 	{ "tid", KEY_TID, "LIST", 0, "select events of the threads with these "
 	  "IDs", 1 },
 	{ "thread", KEY_TID, NULL, OPTION_ALIAS, NULL, 1 },
-	{ "comm", KEY_COMM, "NAME", 0, "select events of threads that have this name then; it may"
-	  " have wildcards; may be repeated", 1 },
+	{ "comm", KEY_COMM, "NAME", 0, "select events of threads that have this name at "
+	  "the time of the event; it may have wildcards; may be repeated", 1 },
 	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "select events by name (and "
 	  "kind); may be repeated", 1 },
 	{ "where", KEY_WHERE, "CONDITION", 0, "select events by fields, as with record; may be"

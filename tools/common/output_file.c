@@ -177,7 +177,7 @@ int output_file_open(struct output_file *o, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-/* largest number of files that are synced one by one; else one syncfs() */
+/* largest number of files to sync one by one; more files: one syncfs() */
 #define SYNC_EACH	256
 
 static unsigned int nr_files;

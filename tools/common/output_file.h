@@ -53,7 +53,7 @@ void output_error_print(const char *what, const char *why, int err);
 
 /*
  * output_catch_signals - catch SIGINT, SIGTERM and SIGHUP from now on
- * @to_stdout: whether SIGPIPE ends the process; if false, write() fails with EPIPE
+ * @to_stdout: true: SIGPIPE ends the process; false: write() fails with EPIPE
  *
  * After one of these signals, output_interrupted() is true, and the caller should
  * discard its incomplete output. SIGXFSZ is ignored: write() fails with EFBIG.

@@ -10,7 +10,7 @@
  * or the reason why not, with the fix; valid until the next call. */
 TSCT_WING const char *prerequisites_check(void);
 
-/* The same for BPF programs of the events that call the module */
+/* The same for BPF programs that call the module */
 TSCT_WING const char *prerequisites_check_module(const char *const *events, unsigned int nr);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

@@ -12,10 +12,10 @@ extern volatile sig_atomic_t stop_signals;
 extern volatile sig_atomic_t stop_sent;
 
 /*
- * stop_catch - count signals from now on, instead of being ended by them
+ * stop_catch - count signals from now on, instead of letting them end the process
  * @numbers: the signals; 0 ends the list
  * @ret_mask: NULL: signals may come at any time; else receives a signal mask for ppoll(), and
- *	the signals are blocked except during ppoll(): none comes between a check of
+ *	blocks the signals except during ppoll(): none comes between a check of
  *	stop_signals and the wait
  */
 void stop_catch(const int *numbers, sigset_t *ret_mask);

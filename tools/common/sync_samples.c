@@ -84,8 +84,8 @@ static void get_span(const struct sync_samples *r, unsigned int i, __u64 *ret_fr
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* If the same server has series of earlier epochs, the range of series i begins
-	 * with its first sample; if of later epochs, it ends with the last sample. */
+	/* The range of series i begins with its first sample if the server has series of earlier
+	 * epochs too, and ends with its last sample if the server has series of later epochs. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;

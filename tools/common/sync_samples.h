@@ -36,7 +36,7 @@ struct sync_figures {
 	/* 0; or -errno: the fit failed, and no other member is set */
 	int err;
 	/* fitted function, most accurate in the middle of the time for which the series is
-	 * used; the caller frees it with tsct_fit_free() */
+	 * used; the caller must free it with tsct_fit_free() */
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
 	double bound_ns;		/* largest error bound while the series is used, ns */

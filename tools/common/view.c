@@ -42,7 +42,7 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
-/* first of the causes that stand for damage to a file between recording and merge */
+/* first of the causes of damage to a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 

@@ -38,8 +38,8 @@ const char *view_format_ns(double ns, char *text, size_t size);
 
 #define VIEW_BOUND_TEXT_MAX	64
 
-/* Writes the bound of a recording's times, such as "within 34 ns of CLOCK_REALTIME"; for
- * UINT64_MAX, that the bound is unknown for a part of the time. Returns @text. */
+/* Writes the bound of a recording's times, such as "within 34 ns of CLOCK_REALTIME".
+ * UINT64_MAX: writes that the bound is unknown for a part of the time. Returns @text. */
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
 
 /* Writes how far CLOCK_REALTIME is from UTC at most: "within 5000000 ns of UTC (kernel)", or
@@ -63,11 +63,11 @@ json_t *view_json_loss(const struct tsct_loss *loss);
  * a newline. */
 void view_print_sum(FILE *to, const struct tsct_balance *sum);
 
-/* Prints how many events the rate limit dropped, by event, as one line. @rec: recording of one
- * node, on which the rate limit dropped some */
+/* Prints one line: how many events the rate limit dropped, for each name of an event. @rec:
+ * recording of one node, on which the rate limit dropped some */
 void view_print_limited(FILE *to, const struct tsct_recording *rec);
 
-/* Returns a list of the events that the rate limit dropped on a node, and their numbers */
+/* Returns a list of the names of the events that the rate limit dropped on a node, with counts */
 json_t *view_json_limited(const struct tsct_recorded_node *node);
 
 /* Prints message statistics for each pair of nodes, if sends and receives were matched. */

@@ -28,7 +28,7 @@ struct channel_options {
 	const char *name;
 	const char *event;		/* argument of enable and disable */
 	__u32 policy, flags, block_size, blocks;
-	/* an option of the command line that only create accepts; NULL: none */
+	/* an option given by the user that only create accepts; NULL: none */
 	const char *create_only;
 	bool json;
 };
@@ -338,8 +338,8 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 
 /* ---- enable, disable --------------------------------------------------- */
 
-/* Enables or disables the events that match w->event, a name or a pattern. Returns how many
- * of them can be switched, or -errno. */
+/* Enables or disables the events that match w->event, a name or a pattern. Returns the
+ * number of these that can be switched, or -errno. */
 static int switch_events(struct tsct_channel *channel, const struct channel_options *w)
 {
 	size_t used, pos = 0;

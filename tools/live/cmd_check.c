@@ -31,7 +31,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* Returns TSC cycles per ns, measured for 10 ms: three digits suffice to show a skew in ns. */
+/* Returns TSC cycles per ns, measured for 10 ms: its three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
 	struct timespec a, b;
@@ -72,7 +72,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		ctl_error("TSC_AUX cannot be read from user mode: "
 			"no thread could be started; showing the module's readings");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	/* The module reports no name of a clocksource other than the TSC: get the name here. */
+	/* The module does not name a clocksource other than the TSC: gets the name here. */
 	if (!*result->clocksource) {
 		tsct_source_features(&quick);
 		memcpy(result->clocksource, quick.clocksource,

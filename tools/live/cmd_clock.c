@@ -173,8 +173,8 @@ static void add_epoch(json_t *json, const struct clock_reading *r)
 	json_object_set_new(json, "epoch_age_s", json_real(age_s));
 }
 
-/* Returns the growth of the time's error bound, ns/s. Holdover, in which the clock params are
- * overdue for an update, has a growth of its own. */
+/* Returns the growth of the time's error bound, ns/s. It is a different one in holdover, when
+ * an update of the clock params is overdue. */
 static double growth_ppb(const struct clock_reading *r)
 {
 	const struct tsct_clock_params *real = &r->state.real;
@@ -199,7 +199,7 @@ static json_t *clock_json(const struct clock_reading *r)
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(check.clocksource),
 		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
-		/* of the time or, if the time could not be computed, of the clock */
+		/* state of the time or, if the time could not be computed, of the clock */
 		"status", tsct_status_name(r->error ? r->state.status : r->time.status),
 		"usable", clock_usable(r),
 		"epoch", (json_int_t)r->state.epoch,
@@ -300,7 +300,7 @@ static void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (*began)
-		/* Print whole seconds: the time of a disruption is not known more exactly. */
+		/* Prints whole seconds: the time of a disruption is not known more exactly. */
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(began, "."), began,
 			format_age(ctl_json_number(json, "epoch_age_s"), age, sizeof(age)));
 	fprintf(to, "\n");
@@ -347,7 +347,7 @@ static void pause_ns(__s64 ns)
 
 /*
  * Prints the clock once, or one line of --watch. Opens the clock for each line, because
- * a daemon may have started or ended since the line before.
+ * a daemon may have started or ended since the previous line.
  */
 static int print_clock(const struct clock_options *o)
 {

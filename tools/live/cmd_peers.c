@@ -230,7 +230,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 	return NULL;
 }
 
-/* Prints the sources that sent no valid answer after @before. Returns their number. */
+/* Prints the sources that sent no valid answer since @before was read. Returns their number. */
 static size_t print_silent_sources(const json_t *before, const json_t *sources)
 {
 	const json_t *source, *then;
@@ -240,7 +240,7 @@ static size_t print_silent_sources(const json_t *before, const json_t *sources)
 	json_array_foreach(sources, i, source) {
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
-		/* A member that is missing gives NaN, with which each comparison is false. */
+		/* A missing member is NaN, with which each comparison is false. */
 		if (!then || !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
 			       ctl_json_number(json_object_get(then, "answers"), "taken")))
 			continue;
@@ -272,8 +272,8 @@ static size_t print_absent_members(const json_t *participants)
 	return absent;
 }
 
-/* Prints who did not take part in the session. Returns EXIT_DONE if all nodes took part,
- * EXIT_FAILED if none did, EXIT_LOST otherwise. */
+/* Prints the nodes that did not take part in the session. Returns EXIT_DONE if all nodes
+ * took part, EXIT_FAILED if none did, EXIT_LOST otherwise. */
 static int check_session(const json_t *before, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources");

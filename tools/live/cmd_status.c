@@ -26,7 +26,7 @@ struct status_report {
 	char source_why[256];
 	/* why kernel events are unavailable, or are recorded without the module; NULL: neither */
 	const char *kernel_why, *module_why;
-	/* socket of a recorder with kernel events of a flight recorder, or "" */
+	/* socket of a recorder whose flight recorder has kernel events, or "" */
 	char recorder[512];
 	const char *clock_origin;
 	const char *clock_why;		/* reason why this clock is used */

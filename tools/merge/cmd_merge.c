@@ -73,7 +73,7 @@ static void add_input(struct argp_state *state, struct merge *m, const char *giv
 	m->nr++;
 }
 
-/* Adds the inputs that file @name lists: thousands of names are too many for a command line. */
+/* Adds the inputs that file @name lists, as thousands of names are too many for a command line. */
 static void add_named(struct argp_state *state, struct merge *m, const char *name)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
@@ -248,8 +248,8 @@ static int run_merge(const struct merge *m)
 	const __u64 nr = (__u64)m->nr;
 	int err;
 
-	/* The ranks may have read different files for --inputs: on other nodes, or after a
-	 * change. */
+	/* Ranks on other nodes may have read a different file for --inputs, or one that
+	 * had changed. */
 	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
 		merge_print("the ranks have different numbers of inputs; give all ranks the same");
 		return EXIT_FAILED;

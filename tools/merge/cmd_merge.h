@@ -31,8 +31,8 @@ struct merge {
 	const char *shown;	/* name of the output in messages */
 	/* alignment of archives: "real" or "text"; NULL: the default of --align */
 	const char *align;
-	/* options for recordings, without paths and callbacks; force and salvage are also for
-	 * archives */
+	/* options for recordings, without paths and callbacks; `force` and `salvage` apply to
+	 * archives, too */
 	struct tsct_merge_options options;
 	char *missing_nodes;	/* value for options.missing_nodes */
 	bool json, quiet;
@@ -71,7 +71,7 @@ int merge_refuse(const struct merge_input *in, int err, const char *why);
 /* Merge recordings, archives, or both together, and print the results. Return the exit
  * status. The wing `otf2` defines the last three functions. */
 int merge_recordings(const struct merge *m);
-int merge_found(const struct merge *m);	/* any of these, for inputs of known kinds */
+int merge_found(const struct merge *m);	/* inputs whose kinds are known */
 TSCT_WING int merge_archives(const struct merge *m);
 TSCT_WING int merge_mixed(const struct merge *m);
 /* Replaces in->path, a directory, by the file *.otf2 in it. Prints errors. Returns 0 or -errno. */
@@ -79,8 +79,8 @@ TSCT_WING int merge_find_anchor(struct merge_input *in);
 
 /*
  * The wing `ctf`: options; merge_find_ctf() sets the kind of a CTF trace to MERGE_CTF, and returns
- * 0, or -errno after an error was printed; merge_ctf() turns the CTF traces into recordings,
- * and merges.
+ * 0, or -errno after an error was printed; merge_ctf() turns the CTF traces into recordings, and
+ * merges all inputs.
  */
 extern TSCT_WING const struct argp merge_ctf_argp;
 TSCT_WING int merge_find_ctf(struct merge_input *in);

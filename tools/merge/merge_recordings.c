@@ -17,7 +17,7 @@
 #include "tools/common/progress.h"
 #include "cmd_merge.h"
 
-#define NOTES_MAX	1000	/* limit of remarks: a damaged file can cause many */
+#define NOTES_MAX	1000	/* maximum number of remarks: a damaged file can cause many */
 
 struct merge_job {
 	const struct merge *m;
@@ -66,7 +66,7 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 /* Sums over all ranks */
 struct sums {
 	__u64 events, missing;
-	/* number of nodes, each counted once, and the same of CPUs */
+	/* numbers of different nodes and of different CPUs */
 	__u64 nodes, cpus;
 	__u64 first_node;	/* index of this rank's first node */
 	__u64 locations;
@@ -82,7 +82,7 @@ static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_record
 	size_t i;
 
 	for (l = r->locations; l < r->locations + r->nr_locations; l++) {
-		/* Locations have the indices of nodes of all ranks. */
+		/* l->node counts the nodes of all ranks. */
 		cpu = r->nodes[l->node - first_node].same;
 		cpu = (cpu ? cpu - 1 : l->node) << 32 | l->cpu;
 		if (tsct_blob_add(&list, &cpu, sizeof(cpu)))
@@ -310,7 +310,7 @@ static int report_result(const struct merge_job *w)
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error. If its reason names no input, it is an error of writing the output. */
+/* Prints an error. An error whose reason names no input occurred while the output was written. */
 static int print_error(const struct merge_job *w, int err)
 {
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
@@ -355,8 +355,8 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	/* Above the file size limit, let write() fail with EFBIG instead of ending the
-	 * process. */
+	/* Above the file size limit, write() shall fail with EFBIG instead of ending
+	 * the process. */
 	signal(SIGXFSZ, SIG_IGN);
 	err = tsct_merge_write(w->merge, w->dirfd);
 	progress_clear(&w->progress);

@@ -3,8 +3,8 @@
 #
 # dist.sh DIR - write DIR/tsctrace-VERSION.tar.xz, the sources of this release
 #
-# The same sources give the same bytes, wherever and whenever they are packed, from a
-# git checkout as from an unpacked tarball: files that git tracks (without git: all but
+# The same sources give the same bytes, wherever and whenever they are packed, be it from a
+# git checkout or from an unpacked tarball: files that git tracks (without git: all but
 # build/), sorted, owned by root, dated by SOURCE_DATE_EPOCH or the release in NEWS.
 # Prints the path of the tarball.
 set -euo pipefail

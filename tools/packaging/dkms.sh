@@ -10,7 +10,7 @@ dir=$(realpath -m "${1:?usage: dkms.sh DIR}")
 cd "$(dirname "$0")/../.."
 version=$(tools/packaging/release.sh version)
 
-# Only the module's own sources: what a build left beside them stays out.
+# Only the module's own sources: products of a build next to them stay out.
 sources() {
 	find kmod lib/abi lib/core \( -name '*.[ch]' -o -name Kbuild \) ! -name '*.mod.c'
 	echo Kbuild

@@ -48,7 +48,7 @@ def identifier(text):
 def file_entry(path, name, concluded=None):
     data = open(path, "rb").read()
     found = LICENSE.search(b"\n".join(data.split(b"\n")[:2]))
-    # Of files without a comment, LICENSE says so; the texts of licenses have none.
+    # LICENSE states the license of files without a comment; texts of licenses have none.
     text = concluded or (found.group(1).decode() if found else
                          "NOASSERTION" if name.startswith("LICENSES/") else "MIT")
     return {

@@ -140,7 +140,7 @@ static unsigned int items_of(const struct dump *d)
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* Returns true if the filter names something that only sync samples have: --sync shows them. */
+/* Returns true if the filter names something that only sync samples have, which --sync shows. */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -258,7 +258,7 @@ static int wait_for_more(struct dump *d)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
-	/* Learn the threads that have started meanwhile. */
+	/* Reads the threads that have started meanwhile. */
 	if (ret >= 0 && (d->json || d->strace || d->lines.put_name))
 		read_identity(d);
 	if (ret >= 0 && d->strace)
@@ -360,7 +360,7 @@ static int dump_all(struct dump *d)
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
-	/* Print the error bound of each event if times are not exact. */
+	/* Prints the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	if (d->json || d->strace || d->lines.put_name)
 		read_identity(d);
@@ -405,7 +405,7 @@ static int dump_opened(struct dump *d)
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
-	/* A closed pipe is seen only if the caller blocks SIGPIPE, which ends the process otherwise. */
+	/* EPIPE occurs only if the caller blocks SIGPIPE, which else ends the process. */
 	return ferror(stdout) && errno == EPIPE ? EXIT_DONE : ret;
 }
 

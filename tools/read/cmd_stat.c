@@ -63,7 +63,7 @@ static const struct argp argp = {
 
 /* ---- counting events --------------------------------------------------- */
 
-/* The last event that was read of a stream on a CPU */
+/* The last event that was read from a stream on a CPU */
 struct last_event {
 	__u64 tick;
 	__u64 run;		/* number of events on `tick` before the last event */

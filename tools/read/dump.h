@@ -21,22 +21,22 @@ struct dump {
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
-	__u64 tail, skip;	/* --tail; number of selected events that are not shown for it */
+	__u64 tail, skip;	/* --tail; number of selected events that --tail omits */
 
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
-	struct tsct_event_text lines;	/* state and options for lines of text */
-	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
+	struct tsct_event_text lines;	/* state and options of lines of text */
+	struct tsct_text json_lines;	/* lines of JSON that are not printed yet */
 	__s64 begin_ns;			/* time at which the recording begins */
-	struct tsct_identity identity;	/* threads, for JSON, calls and names */
+	struct tsct_identity identity;	/* threads, for --json, --strace and --names */
 	struct tsct_stacks *stacks;	/* stacks; NULL: the recording has none */
 	bool stacks_are_old;		/* the live recording may have more stacks now */
 	struct dump_calls *calls;	/* open system calls, for --strace */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
-	/* latest tick that was read; number of events with earlier ticks that were read later */
+	/* latest tick read so far; number of events that were read after a later tick */
 	__u64 last, late;
 	bool enough;			/* all later events are outside the selection */
 	char why[256];
@@ -71,21 +71,21 @@ TSCT_WING int dump_tail_start(struct dump *d, unsigned int items);
 
 /* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
-/* Starts the lines of calls. Also to be called when the description of a live recording, or what
- * was lost in it, has changed. Returns 0 or -errno. */
+/* Starts the lines of calls. Call it again when the description or the losses of a live
+ * recording have changed. Returns 0 or -errno. */
 TSCT_WING int dump_calls_start(struct dump *d);
 
-/* Ends the lines of calls that may have ended, unknown, before event @e, which may be none of a
- * call, or none that is shown. To be called for each event. Returns 0 or -ENOMEM. */
+/* Ends the lines of calls that may have ended unseen before event @e. Call it for every event,
+ * even if the event is not of a call, or not shown. Returns 0 or -ENOMEM. */
 TSCT_WING int dump_calls_pass(struct dump *d, const struct tsct_trace_event *e, bool shown);
 
-/* Adds an event of a system call to the lines of calls. @call: NULL: none, or the events sys_enter
- * and sys_exit of any call. Returns 0, -ENOMEM, or 1: the event is not one of a system call. */
+/* Adds an event of a system call to the lines of calls. @call: NULL: the event is sys_enter or
+ * sys_exit, or no event of a call. Returns 0, -ENOMEM, or 1: no event of a call. */
 TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
-/* Writes, as a member of JSON, the fields of a call whose values have another text than a number,
- * such as the names of flags. Returns the end of the text. */
+/* Writes, as a member of JSON, the fields of a call that are shown as texts, not as numbers, such
+ * as names of flags. Returns the end of the text. */
 TSCT_WING char *dump_call_json(char *at, const struct tsct_syscall *call,
 			       const struct tsct_trace_event *e);
 

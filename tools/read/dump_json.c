@@ -62,7 +62,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* Write 64 bits as text: many readers take integers of JSON as signed. */
+	/* Writes 64 bits as text: many readers take integers of JSON as signed. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));
@@ -72,7 +72,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-/* Writes process and name of an event's thread, if they are known. */
+/* Writes process and name of an event's thread if they are known. */
 static char *put_identity(char *at, const struct dump *d, const struct tsct_trace_event *e)
 {
 	const struct tsct_identity_thread *who =

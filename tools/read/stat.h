@@ -41,9 +41,9 @@ struct stat_figures {
 	bool json, all;
 	struct tsct_filter filter;
 	struct tsct_selection selection;
-	bool filtered;		/* flag: `filter` may leave out events */
+	bool filtered;		/* `filter` may leave out events */
 	struct stat_spans *spans;	/* NULL: neither --spans nor --calls */
-	bool by_thread;		/* flag: count the states of threads */
+	bool by_thread;		/* count the states of threads */
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
@@ -56,7 +56,7 @@ struct stat_figures {
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
-	struct tsct_histogram errors;	/* bounds of the events that have one, ns */
+	struct tsct_histogram errors;	/* error bounds of the events that have one, ns */
 	__u64 nr_unbound;		/* number of the other events */
 	struct stat_threads *threads;	/* NULL: no wing threads */
 	struct stat_states *states;	/* NULL: not asked for */

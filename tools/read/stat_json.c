@@ -33,7 +33,7 @@ json_t *stat_json_tally(json_t *json, const struct stat_figures *s, const struct
 	return json;
 }
 
-/* Returns smallest, median and largest bound of the events; null if no event has a bound. */
+/* Returns smallest, median and largest error bound of the events; null: no event has a bound. */
 static json_t *json_event_errors(const struct stat_figures *s)
 {
 	if (!s->errors.nr)
@@ -43,7 +43,7 @@ static json_t *json_event_errors(const struct stat_figures *s)
 			 "max", (json_int_t)s->errors.max, "unknown", (json_int_t)s->nr_unbound);
 }
 
-/* Returns what was requested of the recorder; null: nothing is known. */
+/* Returns the requests to the recorder; null: unknown. */
 static json_t *json_requests(const struct tsct_recorded_node *node)
 {
 	json_t *json = json_null();
@@ -60,7 +60,7 @@ static json_t *json_requests(const struct tsct_recorded_node *node)
 	return json;
 }
 
-/* Returns begin and end of the attaching of kernel events; null: there were none, or not known. */
+/* Returns begin and end of attaching the kernel events; null: no kernel events, or unknown. */
 static json_t *json_attach(const struct tsct_recorded_node *node)
 {
 	return !node->attach.end_ns ? json_null() :
@@ -110,7 +110,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
-/* For each location, the next location of the same CPU, in another recording of the node; 0: none */
+/* Returns, per location, the next one of the same CPU, from another recording of it; 0: none */
 static __u32 *list_cpus(const struct tsct_recording *rec)
 {
 	__u32 *next = calloc(rec->nr_locations + 1, sizeof(*next)), i, first;
@@ -204,10 +204,9 @@ static json_t *json_cpus(const struct stat_figures *s)
 static json_t *json_events(const struct stat_figures *s)
 {
 	json_t *events = json_array();
-	struct stat_event *e;
 	__u32 i, nr;
+	struct stat_event *e = stat_sort_events(s, &nr);
 
-	e = stat_sort_events(s, &nr);
 	for (i = 0; e && i < nr; i++)
 		json_array_append_new(events, stat_json_tally(json_pack(
 			"{ss ss ss sI}", "channel", e[i].class->name,

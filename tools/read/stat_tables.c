@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints the figures of stat_json.c as tables: nodes, CPUs and events; the wings print the
- * others. If a table has more lines than its limit, its last line is the sum of the lines that
- * are left out.
+ * others. A table with more lines than its limit ends with the sum of the omitted lines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -90,7 +89,7 @@ struct tsct_table stat_list_print(const struct stat_figures *s, const struct sta
 				  const json_t *rows, json_t *more)
 {
 	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
-	/* If there is one node only, omit the column "node". */
+	/* Omits the column "node" if there is only one node. */
 	const bool skip = tsct_recording_count_nodes(s->rec) == 1 &&
 		l->columns->key && !strcmp(l->columns->key, "node_name");
 	const struct tsct_table t = { .to = stdout, .columns = l->columns + skip,
@@ -218,7 +217,7 @@ static const struct tsct_column event_columns[] = {
 };
 static const struct stat_list events = STAT_LIST(event_columns, "event", TOP_EVENTS);
 
-/* Prints the events. Definitions without events have one line together; with --all, one each. */
+/* Prints the events. One line counts the definitions without events; --all prints a line each. */
 static void print_events(const struct stat_figures *s, const json_t *all)
 {
 	json_t *seen = json_array();

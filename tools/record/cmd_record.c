@@ -24,16 +24,16 @@
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* a pass that took this number of events or more is followed by another pass without a sleep */
+/* number of events in a pass from which the next pass follows without a sleep */
 #define MANY_EVENTS	4096
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
-/* time between flushes of the files, ns; longer if --sync-every permits longer packets */
+/* time between flushes of the files, ns; more if --sync-every permits longer packets */
 #define FLUSH_NS	1000000000LL
 #define LIVE_NS		100000000LL	/* time between flushes of the files with --live, ns */
 #define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
-/* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
+/* time between progress lines on a terminal, ns; elsewhere FLUSH_NS */
 #define PROGRESS_NS	200000000LL
 #define WATCH_NS	100000000LL	/* time between checks whether tsctraced, which provides the
 					 * rings, has ended, ns */
@@ -51,7 +51,7 @@ static void forward_signal(const struct record_child *child)
 }
 
 /*
- * Returns true if the recording is to end. Without a command, a signal or --duration ends it.
+ * Returns true if the recording must end. Without a command, a signal or --duration ends it.
  * With a command, the first signal is forwarded to the command, and the recording ends with
  * the command; a second signal ends the recording even if the command still runs. If another
  * process controls the recorder, the recording goes on after the end of the command, like the
@@ -80,7 +80,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 }
 
 /* State of the wait for events. The module wakes poll() when rings of kernel events reach their
- * watermark; rings that programs write wake nobody, so the recorder checks them at intervals. */
+ * watermark; rings that programs write do not, so the recorder checks them at intervals. */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
@@ -117,8 +117,8 @@ struct periodic_work {
 	__s64 written, shown, watched, renewed;
 };
 
-/* Does the periodic work, which would cost too many system calls in every pass. Returns 0, or
- * -errno of a write. */
+/* Does the work that would cost too many system calls if it were done in every pass. Returns
+ * 0, or -errno of a write. */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -134,7 +134,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->renewed >= RENEW_NS) {
-		/* This call makes an in-process clock take its samples. */
+		/* Lets an in-process clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		last->renewed = now;
@@ -150,7 +150,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	return err;
 }
 
-/* Drains the rings until the recording is to end. Returns 0, or -errno of a write. */
+/* Drains the rings until the recording must end. Returns 0, or -errno of a write. */
 static int run_loop(struct record_session *s, struct record_child *child)
 {
 	const __s64 begin = tsct_monotonic_ns();
@@ -242,8 +242,8 @@ static int finish_recording(struct record_session *s, struct record_child *child
 		err = err2;
 	if (!s->writer)		/* record_session_end() has printed the error */
 		return EXIT_FAILED;
-	/* If the recording writer has no error, all events are on disk, but the final
-	 * metadata is not: the metadata still says that the recording is incomplete. */
+	/* If the recording writer has no error, all events are on disk, but the final metadata
+	 * is not: the metadata on disk still says that the recording is incomplete. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		ctl_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers report a killed recorder,"
@@ -255,9 +255,9 @@ static int finish_recording(struct record_session *s, struct record_child *child
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
 	/*
-	 * If the command still runs, wait until it ends or a second signal comes. After
-	 * --duration, whose end sends SIGTERM to the command, wait at most 2 s; after
-	 * an error of the recording, without limit.
+	 * If the command still runs, wait until it ends or a second signal comes: at
+	 * most 2 s after the end of --duration, which sends SIGTERM to the command;
+	 * without limit after an error.
 	 */
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && stop_signals < 2 && tsct_monotonic_ns() < end) {

@@ -79,7 +79,7 @@ struct record_options {
 	char **command;			/* argv of the command; NULL: no command */
 	/* connection to the process that controls this recorder; NULL: none */
 	struct record_control *control;
-	bool live;			/* write events early, for a trace reader that follows */
+	bool live;			/* write events early, for readers that follow it */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
 	pid_t group;			/* process group of the command; 0: the recorder's */
 	struct record_ranks *ranks;	/* the other ranks of this host; NULL: without --ranks */
@@ -87,8 +87,8 @@ struct record_options {
 
 /* ---- command line: record_options.c ------------------------------------ */
 
-/* Parses the command line. Exits with EXIT_USAGE if argp finds an error. Returns 0; or, after
- * it has printed an error, -EINVAL: the value or the combination of options is invalid. */
+/* Parses the command line. Exits with EXIT_USAGE if argp finds an error. Returns 0; or
+ * -EINVAL, with the error printed, if a value or a combination of options is invalid. */
 int record_options_parse(int argc, char **argv, struct record_options *o);
 
 /* Parser of the options for output files, an argp child. Its input is a struct record_options. */
@@ -103,8 +103,8 @@ static inline uint32_t record_policy(const struct record_options *o)
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
 
-/* Prints a line of progress on standard error: on a terminal in place of the line before, where
- * "" erases it; elsewhere only with -v. record_progress.c */
+/* Prints a line of progress on standard error: on a terminal it replaces the previous line (""
+ * only erases that line); elsewhere only with -v. record_progress.c */
 void record_print_progress(const struct record_options *o, const char *line);
 
 /* ---- control by another process: the wing `cluster` -------------------- */
@@ -114,7 +114,7 @@ void record_print_progress(const struct record_options *o, const char *line);
 TSCT_WING int record_control_open(const char *fds, struct record_control **ret);
 TSCT_WING void record_control_close(struct record_control *control);
 
-/* Queues @message, releases it, and writes what the pipe takes. Does not wait. */
+/* Queues and releases @message. Writes as much of the queue as the pipe takes. Does not wait. */
 TSCT_WING void record_control_send(struct record_control *control, json_t *message);
 
 /* Sends @summary and releases it. Waits until all queued messages are written, or until the
@@ -135,7 +135,7 @@ int record_dir_check(const char *dir);
  * descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
-/* Returns advice for the end of a message about a write error */
+/* Returns the advice that ends a message about a write error */
 const char *record_dir_fix(int err);
 
 /* Makes up the name tsctrace-DATE-TIME for a new directory. */
@@ -174,14 +174,14 @@ struct record_session {
 	bool embedded;			/* `server` is the provider of programs, too */
 	char server_dir[96];		/* directory of the embedded server's socket */
 	char socket[104];
-	/* Program channels in the order of the options -c, then the kernel channel */
+	/* program channels in the order of the options -c, then the kernel channel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
 	struct tsct_ring_stat *losses[RECORD_CHANNELS];	/* of each channel, before `started` */
 	cpu_set_t ring_cpus;		/* CPUs for which rings are allocated */
 	char ring_limit[TSCT_LIMIT_NAME_MAX + 32];	/* limit that made rings smaller; "": none */
-	/* for each channel: whether its rings had events older than `started` */
+	/* for each channel: true: its rings had events older than `started` */
 	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */
 	unsigned int nr_programs;	/* number of program channels */
@@ -203,12 +203,12 @@ struct record_session {
 	unsigned long unnumbered;
 	/* number of threads that ended before their state was read */
 	unsigned long threads_unseen;
-	/* number of processes that were not recorded, because too many ran together */
+	/* number of processes that were not recorded, because too many ran at the same time */
 	unsigned long untracked;
 	bool unmoved;		/* kernel events may remain in the ring buffers of BPF */
 	/* largest possible number of kernel events that BPF programs missed */
 	unsigned long missed;
-	bool missed_uncounted;	/* the kernel does not count what some probes missed */
+	bool missed_uncounted;	/* the kernel does not count the events that some probes missed */
 	struct record_limited *limited;	/* array of nr_limited elements */
 	unsigned int nr_limited;
 	/* events in those channels of the embedded server that no reader has opened */
@@ -283,7 +283,7 @@ TSCT_WING int record_kernel_open(struct record_session *s, pid_t root);
 
 /* All functions from here to the end of the section need s->source. */
 
-/* Begins the recording at s->started: notes what BPF programs missed and dropped before. */
+/* Begins the recording at s->started: stores how many events were missed and dropped earlier. */
 TSCT_WING void record_kernel_begin(struct record_session *s);
 
 /* Moves events from ring buffers of BPF into the channel. Returns 0 or -errno. */
@@ -327,7 +327,7 @@ void record_clock_follow(struct record_session *s);
 
 /*
  * Rewrites the metadata with the current state of the clock, at growing intervals and
- * after a disruption. So the recording is readable if the recorder is killed.
+ * after a disruption. Thus the recording stays readable if the recorder is killed.
  */
 void record_clock_renew(struct record_session *s);
 

@@ -77,7 +77,7 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
-/* Time after which a recorder has moved events from ring buffers of BPF into its rings, us */
+/* Time within which a recorder moves events from ring buffers of BPF into its rings, us */
 #define SETTLE_US	200000
 
 /* ---- choice of channels ------------------------------------------------ */
@@ -123,12 +123,12 @@ void snapshot_add_name(struct record_session *s, const char *name, const char *p
 	char *own = s->names[i];
 	unsigned int j;
 
-	/* The stream gets the channel's name. Replace a dot at its start: files would be
-	 * hidden. */
+	/* The stream gets the channel's name. Replaces a dot at its start, which would
+	 * hide the files. */
 	snprintf(own, sizeof(s->names[i]), "%s", name);
 	if (*own == '.')
 		*own = '_';
-	/* Add a number to the name if another user's channel has the same name. */
+	/* Adds a number to the name if another user's channel has the same name. */
 	for (j = 0; j < i; j++)
 		if (!strcmp(s->names[j], own)) {
 			snprintf(own, sizeof(s->names[i]), "%.14s-%.5s-%u", s->names[j],
@@ -157,8 +157,8 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 	return err;
 }
 
-/* Makes the kernel events of a flight recorder, which are in the recorder's own rings without
- * the module, known to channel_list_open(). Prints errors. Returns 0 or -errno. */
+/* Lets channel_list_open() find the kernel events of a flight recorder: without the module,
+ * they are in the recorder's own rings. Prints errors. Returns 0 or -errno. */
 static int find_recorder(const struct record_session *s)
 {
 	const char *known = getenv("TSCTRACE_SOCKET");
@@ -328,7 +328,7 @@ static int run_snapshot(struct record_session *s)
 	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
-	/* The channels have what was requested of others. */
+	/* The channels contain the events that other recorders requested. */
 	free(s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS]);
 	s->rec.nodes[0].requests[TSCT_REQUEST_EVENTS] = NULL;
 	if (record_session_begin(s, 0)) {

@@ -95,16 +95,16 @@ static int start_server(struct record_session *s)
 	return err;
 }
 
-/* Returns true if the kernel events of the command only are recorded. */
+/* Returns true if only the command's kernel events are recorded. */
 static bool is_of_command(const struct record_options *o)
 {
 	return o->command && !o->all && !o->nr_pids && !o->cgroup;
 }
 
 /*
- * Chooses the size of the rings: of those of the embedded server and of BPF by all limits of
- * this process, of other providers' by the machine's memory. Prints an error if a limit refuses
- * the size that the user gave, and once which limit made the rings smaller. Returns 0 or -ENOMEM.
+ * Chooses the size of the rings. All limits of this process apply to rings of the embedded server
+ * and of BPF, the machine's memory to other providers' rings. Prints an error if the user's size
+ * exceeds a limit, and once which limit made the rings smaller. Returns 0 or -ENOMEM.
  */
 static int choose_size(struct record_session *s, bool is_own,
 		       struct tsct_channel_options *options)
@@ -154,8 +154,8 @@ static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
 
-	/* Only the command, which gets the path of the embedded server's socket, and
-	 * kernel events can use the server's rings. */
+	/* Only kernel events and the command, which gets the path of the server's
+	 * socket, can use the server's rings. */
 	if (!s->o->command && !s->o->nr_events)
 		return ctl_fail(err, "nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"
@@ -187,8 +187,8 @@ static int check_program(const struct record_session *s, unsigned int i)
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 }
 
-/* Opens a channel of another provider. If its limit is exceeded, and the user gave no size, tries
- * smaller rings. Returns 0 or -errno. */
+/* Opens a channel of another provider. If the rings exceed its limit, and the user gave no size,
+ * tries smaller rings. Returns 0 or -errno. */
 static int open_smaller(struct record_session *s, struct tsct_channel_options *options,
 			struct tsct_channel **ret)
 {
@@ -298,7 +298,7 @@ static int open_kernel(struct record_session *s)
 
 /* ---- the channels of -c -------------------------------------------------- */
 
-/* Returns the listed name that @name may be a misspelling of, or NULL. */
+/* Returns the listed name of which @name may be a misspelling, or NULL. */
 static const char *find_near(const struct channel_list *all, const char *name)
 {
 	size_t i;
@@ -398,7 +398,7 @@ int record_channels_open(struct record_session *s)
 				     " not changed by --blocks and --block-size",
 				     s->names[i], header->blocks, header->block_size);
 	}
-	/* Programs that were started before their provider have none: make them look again. */
+	/* Makes programs connect that were started before their provider. */
 	tsct_programs_notify();
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

@@ -114,7 +114,7 @@ void record_signals_catch(void)
 
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, NULL, &caught[i].before);
-	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	/* Under nohup, SIGHUP was ignored, and stays so. */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		stop[3] = 0;
 	stop_catch(stop, NULL);
@@ -194,10 +194,9 @@ close_gate:
 
 int record_child_release(struct record_child *child)
 {
-	ssize_t n;
 	int err;
+	ssize_t n = write(child->gate, "", 1);
 
-	n = write(child->gate, "", 1);
 	close(child->gate);
 	child->gate = -1;
 	if (n == 1)

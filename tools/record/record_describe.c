@@ -81,8 +81,8 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Returns at most @nr words, up to a NULL, quoted for a shell, malloc'ed; NULL: out of
- * memory */
+/* Returns the words up to a NULL, at most @nr, quoted for a shell, malloc'ed; NULL:
+ * out of memory */
 static char *command_line(const char *const *words, __u32 nr)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -283,9 +283,8 @@ static int describe_clock(struct record_session *s)
 	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
 	unsigned int i;
-	int err;
+	int err = tsct_clock_snapshot(s->clock, &state);
 
-	err = tsct_clock_snapshot(s->clock, &state);
 	for (i = 1; err == -EAGAIN && i < CLOCK_TRIES; i++) {
 		usleep(50000);
 		err = tsct_clock_snapshot(s->clock, &state);
@@ -358,8 +357,8 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 
 /*
  * Stores the last reading of the bound to UTC, with its growth until now, and reads the bound
- * again. If there is no bound now, its cause (a step, a fast slew) may have come right after
- * the last reading: then "unknown" is stored for the time since that reading. Events from
+ * again. If there is no bound now, the cause (a step, a fast slew) may have occurred right
+ * after the last reading: then stores "unknown" for the time since that reading. Events from
  * before the first reading have no bound.
  */
 static void renew_utc(struct record_session *s, __s64 now_ns)
@@ -372,7 +371,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	/* A flight recorder learns only at its end that it has events from before its start. */
+	/* Only the end of a flight recorder shows that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->readings.utc.source)
@@ -398,7 +397,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the metadata's next rewrite, and how long the present metadata is valid. */
+/* Sets the time of the metadata's next rewrite, and until when the present metadata is valid. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->readings.renew_ns = now_ns + wait_ns;

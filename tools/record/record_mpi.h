@@ -31,16 +31,16 @@ TSCT_WING int record_ranks_start(struct record_options *o, const char *path);
 /* Waits until the other ranks of this host have connected. */
 TSCT_WING int record_ranks_await(struct record_ranks *ranks);
 
-/* Returns the process ids of the command, @root, and of the other ranks of this host: kernel
- * events of these are recorded. malloc'ed; NULL: out of memory */
+/* Returns the ids of the processes whose kernel events are recorded: the command, @root, and
+ * the other ranks of this host. malloc'ed; NULL: out of memory */
 TSCT_WING pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root,
 				    unsigned int *ret_nr);
 
 /* Lets the other ranks run their commands. Does not print errors. */
 TSCT_WING int record_ranks_release(const struct record_ranks *ranks);
 
-/* Returns true if another rank of this host still runs. Called when the command, of which
- * waitpid() gave @status, has ended: the launcher gets to know this if it may have to end them. */
+/* Returns true if another rank of this host still runs. Call it when the command has ended with
+ * @status, from waitpid(): tells the launcher, which may have to end the ranks. */
 TSCT_WING bool record_ranks_running(struct record_ranks *ranks, int status);
 TSCT_WING void record_ranks_close(struct record_ranks *ranks);
 

@@ -259,8 +259,7 @@ static int check_options(const struct record_options *o)
 
 	if (o->by_ranks && (!o->command || !o->dir))
 		return ctl_fail(-EINVAL,
-				"--ranks needs -o DIR, which is the same on all ranks, and a"
-				" command");
+				"--ranks needs a command and -o DIR, the same on all ranks");
 	if (check_channels(o) || check_patterns(o))
 		return -EINVAL;
 	if (tsct_geometry_check(record_policy(o), size, blocks))
@@ -312,7 +311,7 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* Adds @arg, a limit for the length of packets, to @limits. Exits if it is invalid. */
+/* Adds @arg, a limit of the length of packets, to @limits. Exits if it is invalid. */
 static void add_limit(struct argp_state *state, struct tsct_packet_limits *limits,
 		      const char *arg)
 {

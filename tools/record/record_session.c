@@ -45,7 +45,7 @@ int record_session_open(struct record_session *s,
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* Do not use the channels of an outer recorder, which sets TSCTRACE_SOCKET. */
+	/* Does not use the channels of an outer recorder, which has set TSCTRACE_SOCKET. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s) ?: record_session_prepare(s);
 	if (err)
@@ -109,7 +109,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 
 	if (err)
 		return err;
-	/* It takes a while to make the files, and rings may be full meanwhile. */
+	/* Counts losses from now on: rings may become full while open_drains() makes the files. */
 	for (i = 0; i < s->nr_channels; i++)
 		s->losses[i] = tsct_drain_losses(s->channels[i]);
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
@@ -142,7 +142,7 @@ void record_show_progress(const struct record_session *s, bool last)
 }
 
 /* Connects to a restarted daemon, and gives the channels back to it, unless a program has
- * done so. Programs that were started while no daemon ran then write to the channels, too. */
+ * done so. Then programs that were started while no daemon ran write to the channels, too. */
 static void resume_channels(struct record_session *s)
 {
 	unsigned int i;
@@ -185,7 +185,7 @@ void record_session_watch(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
-	/* A signal that comes from now on ends the wait for the sync session at the end. */
+	/* A signal from now on ends the wait for the sync session at the end. */
 	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
@@ -198,7 +198,7 @@ int record_session_end(struct record_session *s)
 	s->ended = true;
 	if (s->source)
 		record_kernel_stop(s);
-	/* The BPF programs are detached, so the number of their records is limited. */
+	/* Ends, as the BPF programs are detached and write no more records. */
 	while (record_statedump_pass(s, true, false))
 		;
 	if (s->source)
@@ -219,9 +219,9 @@ int record_session_end(struct record_session *s)
 		}
 	}
 	/*
-	 * Call tsct_drains_pass() until the rings are empty, but at most as often as
-	 * the largest ring needs when it is full: the loop ends even if a program emits
-	 * events with old times all the time.
+	 * Calls tsct_drains_pass() until the rings are empty, but at most as often as
+	 * the largest ring needs when it is full: so the loop ends even if a program
+	 * keeps emitting events with old times.
 	 */
 	for (i = 0; i < s->nr_channels; i++)
 		if (tsct_channel_info(s->channels[i])->data_size > max)

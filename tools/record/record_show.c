@@ -68,7 +68,7 @@ void record_figure_balance(const struct record_session *s,
 
 /* Resources that the recorder has used */
 struct record_usage {
-	int err;		/* the rest is unknown: -errno; else 0 */
+	int err;		/* 0; or -errno: the other members are unknown */
 	double cpu_s;		/* CPU time of the recorder's threads, s */
 	double percent;		/* cpu_s in per cent of the recorder's run time */
 	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
@@ -240,7 +240,7 @@ static void print_hints(const struct record_session *s,
 		record_print_why(s, child, left_some);
 }
 
-/* Returns a remark on where the rings of kernel events are; "": with the rings of programs. */
+/* Returns a remark: where the rings of kernel events are; "": with the rings of programs. */
 static const char *kernel_rings(const struct record_session *s)
 {
 	if (s->nr_channels == s->nr_programs)
@@ -312,8 +312,8 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	return false;
 }
 
-/* Prints the patterns of --events that match no event definition. Otherwise, a misspelled
- * name would look like an idle program. */
+/* Prints the patterns of --events that match no event definition. Without this, a
+ * misspelled name would look like an idle program. */
 static void print_unmatched(const struct record_session *s)
 {
 	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
@@ -529,8 +529,8 @@ int record_show_summary(const struct record_session *s,
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	/* The rings of the embedded server end with the recorder: events that are unread are
-	 * lost. */
+	/* The rings of the embedded server end with the recorder, and their unread events
+	 * are lost. */
 	if (s->unread.channels)
 		ctl_error("%llu event%s of channel %s%s not recorded; add %s with -c",
 			  s->unread.events, view_plural(s->unread.events), s->unread.name,

@@ -27,15 +27,15 @@
 #define INITIAL_PID_NAMESPACE	0xeffffffcU
 #define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
 #define HELD_MAX	(64U << 20)	/* limit of events in `held`, bytes */
-/* /proc has start times in units of 10 ms. */
+/* Start times in /proc are in units of 10 ms. */
 #define START_SLACK_NS	10000000ULL
 /* time between two reads of the same thread's state in /proc, ns */
 #define RECHECK_NS	1000000000LL
-/* time between two reads of a thread's name, ns: as long as all names together take a hundredth
- * of a CPU, from NAME_NS to RECHECK_NS */
+/* time between two reads of a thread's name, ns: NAME_EACH_NS for each known thread, so that the
+ * reads take about a hundredth of a CPU, but within NAME_NS to RECHECK_NS */
 #define NAME_NS		2000000LL
 #define NAME_EACH_NS	500000LL
-/* limit of the time for reading states from /proc after a pass over the rings, ns */
+/* maximum time for reading states from /proc after a pass over the rings, ns */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL	/* like READ_NS, but after a pass with many events, ns */
 #define LAST_PID_NS	100000000LL	/* time between two reads of the last thread ID, ns */
@@ -55,7 +55,7 @@ struct record_statedump {
 	 * not used, because BPF programs report all threads, or use other thread IDs */
 	int loadavg;
 	__u64 pid_position;	/* position of the last thread ID, see tsct_pid_position() */
-	__u32 written_pid;	/* thread ID in the event last_pid that was written last */
+	__u32 written_pid;	/* thread ID in the last event last_pid that was written */
 	/* CLOCK_MONOTONIC of the last read of loadavg, and of the last event last_pid */
 	__s64 last_pid_ns, written_pid_ns;
 	struct known_thread *threads;	/* threads whose state was written */
@@ -224,7 +224,7 @@ static size_t read_file(int dir, const char *name, char *text, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Returns the last number in that line of a status file that starts with @name; 0: no such
+/* Returns the last number in the line of a status file that starts with @name; 0: no such
  * line. */
 static __u32 status_number(const char *status, const char *name)
 {
@@ -238,7 +238,7 @@ static __u32 status_number(const char *status, const char *name)
 	return (__u32)strtoul(last, NULL, 10);
 }
 
-/* Takes name and start time from a stat file: "TID (NAME) S ...". The name may contain any
+/* Gets name and start time from a stat file: "TID (NAME) S ...". The name may contain any
  * characters. */
 static bool parse_stat(const char *stat, struct tsct_statedump_thread *ret)
 {
@@ -293,8 +293,8 @@ static bool read_proc(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 
 	*ret = (struct tsct_statedump_thread) { .tid = tid };
 	path[0] = '\0';
-	/* Opening the directory of a thread that has just ended would wait in the kernel for
-	 * the end of the thread's entries in /proc. */
+	/* Checked first: if the thread has just ended, opening its directory would wait in
+	 * the kernel until its entries in /proc are gone. */
 	if (kill((pid_t)tid, 0) && errno == ESRCH)
 		return false;
 	snprintf(text, sizeof(text), "/proc/%u", tid);
@@ -380,7 +380,7 @@ static bool is_same(const struct tsct_statedump_thread *a,
 }
 
 /* Adds an event with the state of a thread, unless the same state was added before.
- * @reported: a BPF program reported the state; then it is always added */
+ * @reported: a BPF program reported the state, which is then always added */
 static void add_thread(struct record_session *s, __u64 cycles,
 		       const struct tsct_statedump_thread *state, bool reported)
 {
@@ -493,7 +493,7 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 	}
 }
 
-/* Takes the next thread whose name is to be read at @now, and copies what is known of it. Returns
+/* Takes the next thread whose name is to be read at @now, and copies its entry to *ret. Returns
  * false if no name is due. */
 static bool take_name(struct record_statedump *dump, __s64 now, struct known_thread *ret)
 {
@@ -544,7 +544,7 @@ static void read_names(struct record_session *s)
 
 /* ---- passes ----------------------------------------------------------------- */
 
-/* Starts a pass. Returns the time, in cycles, that events which are added later are not before. */
+/* Starts a pass. Returns cycles: no event that is added later has an earlier time. */
 static __u64 start_pass(struct record_session *s, bool is_last)
 {
 	struct record_statedump *dump = s->statedump;
@@ -560,7 +560,7 @@ static __u64 start_pass(struct record_session *s, bool is_last)
  * @more: records of BPF programs are left */
 static void finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
-	/* Take the waiting records of BPF programs first: they may have the same threads. */
+	/* The waiting records of BPF programs come first: they may have the same threads. */
 	if (!s->other_numbers && !more) {
 		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 		read_names(s);

@@ -31,8 +31,8 @@
 /* timeout of a request with --cluster, which fails without an answer, ns */
 #define ANSWER_LONG_NS	5000000000LL
 #define BUSY_CHECK_US	10000	/* time between requests while waiting for a session's end, us */
-/* default timeout of a sync session, s: a session that another program began just before
- * takes up to sync-max-duration (default: 1 s), and so does this recorder's own; the rest is
+/* default timeout of a sync session, s: another program's session that has just begun may
+ * take sync-max-duration (default: 1 s), and so may the recorder's own; the rest is
  * reserve */
 #define TIMEOUT_S	5
 #define TIMEOUT_LONG_S	30	/* default timeout of a sync session with --cluster, s */
@@ -42,14 +42,14 @@
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
-	/* a wait for the daemon is given up if more signals than this have come */
+	/* a wait for the daemon ends if more signals than this have come */
 	int interrupts;
 	/* whether the samples from before the recording were fetched */
 	bool started;
 	/* run sync sessions at the start and at the end */
 	bool sessions;
 	__u64 life;			/* random number of the daemon process */
-	__u64 number;			/* number of the last sample fetched */
+	__u64 number;			/* number of the last fetched sample */
 	bool busy;			/* a sync session is in progress */
 	/* the daemon has more samples: request them immediately */
 	bool more;
@@ -58,7 +58,7 @@ struct record_sync {
 	unsigned int in_session;
 	struct tsct_sync_sample *held;	/* samples that are not written to the files yet */
 	unsigned int nr_held;
-	__u64 last_cycles;		/* cycles of the last sample written */
+	__u64 last_cycles;		/* cycles of the last written sample */
 };
 
 /* Sets the text s->sync_error to the message for the error @err. Returns @err. */
@@ -114,8 +114,8 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses a sample, as formatted by report_samples() in the daemon: an array of its number,
- * `stamp`, the other fields, and the name of the source. Returns false if @row is invalid. */
+/* Parses a sample, as formatted by report_samples() in the daemon: an array of the sample's
+ * number, `stamp`, the other fields, and the source's name. Returns false if @row is invalid. */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	const char *name = json_string_value(json_array_get(row, TSCT_SAMPLE_NUMBERS + 1));
@@ -241,8 +241,8 @@ static int add_answer(struct record_session *s, json_t *json)
 	if (!rec->name)
 		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
-		/* A restarted daemon numbers samples from 1 again; older samples are
-		 * lost. */
+		/* A restarted daemon numbers its samples from 1 again: older samples
+		 * are lost. */
 		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;

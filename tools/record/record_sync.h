@@ -8,17 +8,17 @@
 struct record_session;
 
 /*
- * record_sync_open - add a stream for sync samples if the daemon has any
+ * record_sync_open - add a stream for sync samples if the daemon has samples
  *
  * Call it after the channels are described and before the recording writer is opened.
- * Prints errors. Returns 0, also without a daemon unless --cluster is given; or -errno.
+ * Prints errors. Returns 0, even without a daemon unless --cluster is given; or -errno.
  */
 int record_sync_open(struct record_session *s);
 
 /*
  * record_sync_start - run the sync session at the start, if sessions are to be run
  *
- * Prints errors. Returns 0, also after a session that failed unless --cluster is given;
+ * Prints errors. Returns 0, even after a failed session unless --cluster is given;
  * -EINTR after a signal; or -errno.
  */
 int record_sync_start(struct record_session *s);
@@ -27,7 +27,7 @@ int record_sync_start(struct record_session *s);
 void record_sync_poll(struct record_session *s, __s64 now_ns);
 
 /* Runs the sync session at the end, if sessions are run, and fetches the last samples.
- * @signals: the session is given up if more signals than this have come */
+ * @signals: the session is abandoned if more signals than this have come */
 void record_sync_end(struct record_session *s, int signals);
 void record_sync_close(struct record_session *s);
 

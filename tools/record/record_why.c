@@ -13,9 +13,9 @@
 #include "tools/common/error.h"
 #include "tools/common/view.h"
 
-#define ANSWER_NS	1000000000LL	/* longest time of a program's answer, ns */
+#define ANSWER_NS	1000000000LL	/* time limit of a program's answer, ns */
 
-/* Numbers of typed events and programs, as running programs report them */
+/* Counts of typed events and programs, as running programs report them */
 struct programs {
 	unsigned int on, off;	/* number of enabled, disabled events on the channel */
 	unsigned int waiting;	/* number of programs whose events have no channel */
@@ -29,8 +29,8 @@ static void count_events(FILE *lines, const char *channel, struct programs *ret)
 	char line[512], *at, *state, *name;
 	bool waits = false;
 
-	/* A line is the event's state, kind and channel, and more, separated by tabs; but a
-	 * program may send anything. */
+	/* A line has the event's state, kind and channel, then more fields, separated by
+	 * tabs. A program may send anything else. */
 	while (fgets(line, sizeof(line), lines)) {
 		at = line;
 		state = strsep(&at, "\t");

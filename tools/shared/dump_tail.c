@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl dump --tail N: the last events; a pass before finds how many are selected */
+/* trace-ctl dump --tail N: the last events. A first pass counts the selected events. */
 
 #include "lib/query/filter.h"
 #include "tools/read/dump.h"

@@ -61,9 +61,9 @@ int message_reader_add(struct message_reader *r, const void *data, size_t len);
 /*
  * message_next - take the next message
  *
- * Lines before the first message that are no messages go to @r->banner. Empty lines are
- * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: the message is too long; -EPROTO:
- * a line is no message. After an error, the rest of the input cannot be parsed.
+ * Lines that are no messages go to @r->banner if they come before the first message. Empty
+ * lines are skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: the message is too long;
+ * -EPROTO: a line is no message. After an error, the rest of the input cannot be parsed.
  */
 int message_next(struct message_reader *r, struct control_message *ret);
 void message_reader_free(struct message_reader *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a node's history of clocks (lib/history), as the daemon keeps it; messages */
+/* Opens a node's history of clocks (lib/history), which the daemon writes, and prints errors */
 #ifndef NODE_HISTORY_H
 #define NODE_HISTORY_H
 
@@ -18,18 +18,18 @@ bool node_history_parse_boot(const char *text, __u8 ret[16]);
 int node_history_read_boot(__u8 ret[16]);
 int node_history_present_boot(__u8 ret[16]);
 
-/* Composes the path of the history below state directory @dir; NULL: that of this host's daemon */
+/* Composes the path of the history below state directory @dir; NULL: of this host's daemon */
 void node_history_path(const char *dir, char *text, size_t size);
 
 /*
  * Reads the history of boot @boot; NULL: the present one. For the present boot of this host's
- * daemon, what it publishes now is added. Prints what was left out, and errors. Returns an exit
- * status.
+ * daemon, adds the clock that it publishes now. Prints errors and the number of omitted
+ * records. Returns an exit status.
  */
 int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **ret);
 
-/* Adds what this host's daemon publishes now: what it has recorded is some seconds old. Returns 0,
- * also without a daemon, or -ENOMEM. */
+/* Adds the clock that this host's daemon publishes now, as its records are some seconds old.
+ * Returns 0, even without a daemon, or -ENOMEM. */
 int node_history_add_present(struct tsct_history *history);
 
 /* Returns why tsct_history_convert() failed, as a clause. */

@@ -10,8 +10,8 @@
 #include "lib/syscalls/syscalls.h"
 #include "span_figures.h"
 
-/* Writes the value of a field of the span, of its begin event if that has the field. Returns
- * false if it has none. */
+/* Writes a field's value from the span's begin event or, if that lacks the field, from its
+ * end event. Returns false if neither has the field. */
 static bool field_text(const struct span_figures *f, const struct tsct_closed_span *span,
 		       char text[BY_MAX])
 {
@@ -66,7 +66,7 @@ static struct span_group *look_up(struct span_figures *f, const struct tsct_clos
 	if (at != TSCT_INDEX_NONE)
 		return &f->groups[at];
 	if (f->nr_groups >= GROUPS_MAX) {
-		/* One more for the others; calls and spans are in separate tables. */
+		/* One more group for the rest. Calls and spans have separate tables. */
 		group = (struct span_group) { .is_call = span->is_call };
 		name = "others";
 		key[0] = key[1] = span->is_call;
@@ -91,7 +91,7 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	const size_t at = ((uintptr_t)span->name >> 4) % (sizeof(f->recent) / sizeof(*f->recent));
 	struct span_group *g;
 
-	/* The name of a call that is not known is not at an address of its own. */
+	/* The address of an unknown call's name does not identify the call. */
 	if (f->by || (span->is_call && !span->call))
 		return look_up(f, span);
 	if (f->recent[at].name == span->name && f->recent[at].call == span->call)
@@ -105,7 +105,7 @@ static struct span_group *find_group(struct span_figures *f, const struct tsct_c
 	return g;
 }
 
-/* Sets the bound of a span's length, if its ends are on two nodes. */
+/* Sets the error bound of a span's length, if its ends are on two nodes. */
 static void set_error(const struct span_figures *f, const struct tsct_closed_span *span,
 		      struct slow_span *slow)
 {
@@ -121,7 +121,7 @@ static void set_error(const struct span_figures *f, const struct tsct_closed_spa
 	slow->error_ns = a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
 }
 
-/* Puts a span among the longest, if it is one of them. */
+/* Adds a span to the longest spans if it is one of them. */
 static void note_slow(const struct span_figures *f, struct span_group *g,
 		      const struct tsct_closed_span *span, __u64 ns)
 {
@@ -134,7 +134,8 @@ static void note_slow(const struct span_figures *f, struct span_group *g,
 	g->nr_slow += g->nr_slow < SLOWEST;
 	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
 	g->slow[at] = (struct slow_span) {
-		.length_ns = ns, .begin_ns = span->begin_ns, .node = span->node,
+		.length_ns = ns, .begin_ns = span->begin_ns, .begin = span->begin,
+		.end = span->end, .node = span->node,
 		.tid = span->thread->tid, .row = span->thread->index,
 	};
 	set_error(f, span, &g->slow[at]);

@@ -12,8 +12,9 @@
 #define BY_MAX		64	/* size of the name of a group with the NUL */
 
 struct slow_span {
-	__u64 length_ns, error_ns;	/* error_ns: of the length, UINT64_MAX: unknown */
+	__u64 length_ns, error_ns;	/* error_ns: bound on length_ns; UINT64_MAX: unknown */
 	__s64 begin_ns;
+	__u64 begin, end;		/* ticks */
 	__u32 node, tid, row;		/* row: index of the thread */
 	bool between_nodes;		/* the span begins on one node and ends on another */
 	char thread[TSCT_THREAD_NAME_MAX];
@@ -25,7 +26,7 @@ struct span_group {
 	bool is_call, compat;
 	bool has_by;
 	char by[BY_MAX];		/* value of `by` as text */
-	struct tsct_histogram lengths;	/* of those whose length is known, ns */
+	struct tsct_histogram lengths;	/* lengths of the spans whose length is known, ns */
 	__u64 why[TSCT_SPAN_WHYS];	/* number of spans by reason */
 	struct slow_span slow[SLOWEST];	/* the longest first */
 	unsigned int nr_slow;
@@ -39,14 +40,14 @@ struct span_figures {
 	struct span_group *groups;
 	__u32 nr_groups;
 	struct tsct_index index;
-	/* by address of the name: the name that was found last, and its group */
+	/* cache by address of the name: the last name that was looked up, and its group */
 	struct { const char *name; const struct tsct_syscall *call; __u32 group; } recent[16];
 };
 
 /* Counts a span of the stream of closed spans. Returns 0 or -ENOMEM. */
 int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span);
 
-/* Sorts the groups by the sum of their lengths, the largest first; after the last span. */
+/* Sorts the groups by the sum of their lengths, the largest first. Call it after the last span. */
 void span_figures_sort(struct span_figures *f);
 void span_figures_free(struct span_figures *f);
 

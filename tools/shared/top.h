@@ -20,8 +20,8 @@ struct top_sample {
 
 /*
  * Reads the figures of all channels and, if @cpus is true, of each of their CPUs, and adds the
- * rates since the sample @before, which may be all zero: then they are null. Prints errors.
- * Returns 0 or -ENOMEM. Call top_sample_free() later, also after an error.
+ * rates since the sample @before; they are null if @before is all zero. Prints errors. Returns
+ * 0 or -ENOMEM. Call top_sample_free() later, even after an error.
  */
 int top_sample_read(const struct top_sample *before, struct top_sample *sample, bool cpus);
 void top_sample_free(struct top_sample *sample);
@@ -36,14 +36,14 @@ double top_figure(const json_t *row, const char *key);
 json_t *top_sums(const json_t *rows);
 
 /*
- * Returns the rows, in another order: by a figure, descending; NULL: by name. Rows with equal
+ * Returns the rows sorted by a figure, descending; NULL: by name. Rows with equal
  * figures are in the order of the figure @then, and then of their names. NULL: out of memory
  */
 json_t *top_sort(const json_t *rows, const char *figure, const char *then);
 
 /*
- * Prints a line with the time of day, @what, the sums of the rows, and @end; and a table of the
- * rows, below each of them its "cpus". @height: number of lines of the terminal; 0: unlimited.
+ * Prints a line with the time of day, @what, the sums of the rows, and @end; then a table of the
+ * rows, each followed by its "cpus". @height: number of lines of the terminal; 0: unlimited.
  * @row_name: "line"
  */
 void top_print(const struct tsct_table *table, const json_t *rows, const char *what,
@@ -55,9 +55,9 @@ void top_print(const struct tsct_table *table, const json_t *rows, const char *w
 typedef void (*top_print_fn)(const json_t *table, FILE *to, int width, int height);
 
 /*
- * Adds the present time to a table, "time_ns"; and prints it, as one line of JSON, as text, or
- * on the terminal's screen, if that is open. Frees @table; NULL: out of memory. Prints errors.
- * Returns 0 or -EIO.
+ * Adds the present time, "time_ns", to a table. Prints the table as one line of JSON, as text,
+ * or on the terminal's screen if that is open. Frees @table; NULL: out of memory. Prints
+ * errors. Returns 0 or -EIO.
  */
 int top_term_show(json_t *table, bool json, top_print_fn print);
 
@@ -75,7 +75,7 @@ void top_term_close(void);
 
 /*
  * Waits for a key until the time @until_ns, CLOCK_MONOTONIC. Returns the key; 0: no key
- * came; 'q' also after a signal that ends the program; ' ' also if the table must be
+ * came; 'q': also for a signal that ends the program; ' ': also if the table must be
  * drawn again.
  */
 int top_term_wait(__s64 until_ns);

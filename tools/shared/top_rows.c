@@ -17,7 +17,7 @@ const char *top_format_rate(double rate, char *text, size_t size)
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* a rate this high comes from corrupt counters only */
+	else	/* a rate this high comes only from corrupt counters */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }
@@ -98,7 +98,7 @@ struct order {
 	const char *figure, *then;
 };
 
-/* Compares a figure of two rows; a figure that is not known is less than any other. */
+/* Compares a figure of two rows; an unknown figure is less than any other. */
 static int compare_figures(const json_t *a, const json_t *b, const char *key)
 {
 	const json_t *of_a = key ? json_object_get(a, key) : NULL;

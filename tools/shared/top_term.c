@@ -23,9 +23,9 @@
 #define LEAVE	"\033[?25h\033[?1049l"
 
 static struct termios original;
-static bool entered;		/* whether the alternate screen is in use */
-static bool has_keys;		/* whether standard input is a terminal */
-static bool keys;		/* whether keys are read: only in the terminal's foreground */
+static bool entered;		/* the alternate screen is in use */
+static bool has_keys;		/* standard input is a terminal */
+static bool keys;		/* keys are read: only in the terminal's foreground */
 static volatile sig_atomic_t stopped, resized;
 static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
@@ -124,7 +124,7 @@ static void draw(const char *text)
 	write_now("\033[J");
 }
 
-/* Draws a table in the size of the terminal; 80 columns and 24 rows if that is unknown. */
+/* Draws a table in the size of the terminal: 80 columns, 24 rows if the size is unknown. */
 static int draw_table(const json_t *table, top_print_fn print)
 {
 	struct winsize size = { 0 };

@@ -17,8 +17,8 @@
 
 /* No memory limit with AddressSanitizer, which reserves terabytes of address space */
 #ifndef __SANITIZE_ADDRESS__
-/* Limits the address space to @more bytes above that used now, against wrong counts in
- * files. */
+/* Limits the address space to @more bytes above its present size, against wrong counts
+ * in files. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -37,7 +37,7 @@ static void limit_memory(uint64_t more)
 }
 #endif
 
-/* Works in the child process, which exits with 0 or with the errno of an error. */
+/* Runs the work in the child process, which exits with 0 or with the errno of an error. */
 static void run_child(pid_t parent, const struct worker *w)
 {
 	const struct rlimit none = { 0, 0 };
@@ -51,7 +51,7 @@ static void run_child(pid_t parent, const struct worker *w)
 	setrlimit(RLIMIT_CORE, &none);
 #ifndef __SANITIZE_ADDRESS__
 	limit_memory(w->memory);
-	/* Discard libc's messages about a crash, because the parent reports it. */
+	/* Discards libc's messages about a crash, because the parent reports the crash. */
 	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (ret >= 0)
 		dup2(ret, STDERR_FILENO);

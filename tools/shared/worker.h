@@ -2,7 +2,7 @@
 /*
  * Runs a library that reads files of others in a child process: such a library may trust the
  * lengths and counts in the files, so a corrupt file can make it access invalid memory. If
- * the child crashes, needs too much memory or hangs, the parent has an error to report.
+ * the child crashes, needs too much memory or hangs, the parent reports an error.
  */
 #ifndef TSCT_TOOLS_WORKER_H
 #define TSCT_TOOLS_WORKER_H
@@ -18,7 +18,7 @@
 struct worker {
 	int (*run)(void *arg);	/* work of the child; returns 0 or -errno */
 	void *arg;
-	/* limit of the memory that the child may need in addition to the present, bytes */
+	/* maximum memory that the child may use in addition to its present memory, bytes */
 	uint64_t memory;
 	const char *library, *what;	/* names of the library and of its input in messages */
 	/* limit of the CPU time that the child may use without progress (its counters do not
@@ -28,7 +28,7 @@ struct worker {
 	sigset_t signals;		/* signals that interrupt the work */
 
 	/* In memory that parent and child share: */
-	/* counter of steps, which changes while the work proceeds; events done, and in all */
+	/* step: changes while the work proceeds; events: done, and in all */
 	const volatile uint64_t *beat, *done, *total;
 	char *file;		/* name of the file that is being read */
 	char *why;		/* receives the reason of an error */
@@ -43,7 +43,7 @@ struct worker {
  */
 int worker_run(const struct worker *w);
 
-/* Appends a remark of the child, a line, to @notes, whose room is @size bytes. A remark that does
+/* Appends a remark of the child as a line to @notes, a buffer of @size bytes. A remark that does
  * not fit is left out as a whole. */
 static inline void worker_note(char *notes, size_t size, const char *format, va_list args)
 {

@@ -28,7 +28,7 @@ struct bpf_shared {
 	uint64_t channel_handle;
 	uint64_t hash_secret;	/* random factor of hashes, odd */
 	struct kernel_filter filter;
-	bool may_sleep_with_stacks;	/* programs that may sleep can take stacks */
+	bool may_sleep_with_stacks;	/* sleepable programs can take stacks */
 };
 
 static inline int bpf_share_map(struct bpf_map *map, int fd)
@@ -39,8 +39,8 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 /* Returns true if this version, or a later one, of the kernel runs. */
 bool bpf_kernel_since(unsigned int major, unsigned int minor);
 
-/* Return the number of events that one program, or all programs of an object, missed, as the
- * kernel counts them: it does not run a program on a CPU that runs this program already. */
+/* Return the kernel's count of the events that one program, or all programs of an object,
+ * missed: the kernel does not run a program on a CPU that already runs this program. */
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
 

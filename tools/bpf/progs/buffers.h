@@ -33,7 +33,7 @@ static __always_inline struct buffer *find_buffer(void)
 	return NULL;
 }
 
-/* Returns a free buffer for an event; if there is none, counts a missed event, returns NULL. */
+/* Returns a free buffer for an event. If none is free, counts a missed event, returns NULL. */
 static __always_inline struct buffer *take_buffer(void)
 {
 	struct buffer *buffer = find_buffer();

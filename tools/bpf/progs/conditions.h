@@ -42,7 +42,7 @@ static __always_inline bool text_holds(const volatile struct where_condition *c,
 	return c->op == WHERE_EQUAL;
 }
 
-/* Returns the integer of 1, 2, 4 or 8 bytes at an address, extended by its sign. */
+/* Returns the integer of 1, 2, 4 or 8 bytes at an address, sign-extended if signed. */
 static __always_inline u64 read_integer(const void *at, u8 size, bool is_signed)
 {
 	switch (size) {
@@ -64,14 +64,14 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 }
 
 /*
- * Used after each condition. @holds: this condition holds, or one before it that is an
- * alternative to it. The result is false if no alternative holds: the event is not recorded.
+ * Used after each condition. @holds: this condition, or an earlier alternative to it, holds.
+ * The result is false if no alternative holds: the event is not recorded.
  */
 #define NEXT_CONDITION(condition, holds)					\
 	((condition).or_next || ((holds) && !((holds) = false)))
 
 /* Returns true if a payload of fixed layout satisfies the conditions on the event @id.
- * @where: @nr conditions, at most @max, some of them on other events */
+ * @where: @nr conditions, at most @max; those on other events are ignored */
 static __always_inline bool payload_holds(const volatile struct where_condition *where,
 					  __u32 nr, __u32 max, __u32 id, const void *payload)
 {
@@ -92,7 +92,7 @@ static __always_inline bool payload_holds(const volatile struct where_condition 
 
 /* Returns true if an event is within the rate limit, else counts it as dropped. The next
  * event is due one interval after now, or after the time at which this one was due, if
- * that is later. Other CPUs change that time, too: an event that loses against them
+ * that is later. Other CPUs change that time, too: an event that loses this race
  * RATE_TRIES times is dropped. */
 static __always_inline bool within_rate(struct event_limit *limit)
 {

@@ -19,7 +19,7 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
-/* Built-in events, for which there are special programs: all other events are probes */
+/* Built-in events, which special BPF programs record; all other events are probes */
 enum built_in_event {
 	SCHED_SWITCH, SCHED_WAKING, SCHED_WAKEUP_NEW, SCHED_MIGRATE_TASK, SCHED_PROCESS_FORK,
 	SCHED_PROCESS_EXEC, SCHED_PROCESS_EXIT, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE,
@@ -31,7 +31,7 @@ enum built_in_event {
  * processes and threads as this namespace does. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
 
-/* Returns the hash of @hash and one more word. To hash several words, pass each result on. */
+/* Returns the hash of @hash and one more word. To hash several words, pass each result again. */
 static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 
 /*
  * Header of an event in a ring buffer of BPF. It has the layout of struct tsct_record,
- * but a time of CLOCK_MONOTONIC in place of cycles.
+ * with a time of CLOCK_MONOTONIC in place of cycles.
  */
 struct record {
 	u16 len;		/* size of header and payload, bytes */
@@ -77,8 +77,8 @@ enum statedump_count {
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* 1: a string could not be read. A variable on the stack would not do: the
-	 * verifier would follow its two values separately, to the end of the program. */
+	/* 1: a string could not be read. Not a variable on the stack: the verifier would
+	 * then check the rest of the program once for each of its two values. */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
@@ -90,7 +90,7 @@ struct event_limit {
 	u64 dropped;		/* number of events that were not recorded; atomic */
 };
 
-#define CALL_RESULT	6 /* index of the result in arrays of arguments, of which there are 6 */
+#define CALL_RESULT	6 /* index of the result in arrays of the 6 arguments */
 
 /*
  * Layout of a system call's events; all zero: the call is unknown. If a condition is on
@@ -114,14 +114,14 @@ struct call_layout {
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread. Kept only if conditions or a rate limit may leave
- * out the call, if a string could not be read at the start of the call, if the thread has a
- * filter of seccomp, or if the call's number is -1. */
+/* The present system call of a thread. It is kept only if conditions or a rate limit may
+ * leave out the call, if a string could not be read at the start of the call, if the thread
+ * has a filter of seccomp, or if the call's number is -1. */
 struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the call's start */
-	/* of a thread with a filter of seccomp. followed: 1 after the first end of a call;
-	 * begun: 1: the start of the present call was seen */
+	/* only for a thread with a filter of seccomp. followed: 1 after the first end of a
+	 * call; begun: 1: the start of the present call was seen */
 	u32 followed, begun;
 	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
@@ -144,8 +144,8 @@ struct second_runs {
 
 /* Limit of the number of a system call. The map `calls` has 64-bit, then 32-bit calls. */
 #define CALLS_MAX	1024
-/* As in lib/syscalls/syscalls.h: a flag of an event's ID: the event has a stack, or, at
- * the end of a call, strings; then texts in place of strings that cannot be read */
+/* As in lib/syscalls/syscalls.h: first a flag of an event's ID (the event has a stack or,
+ * at the end of a call, strings), then texts in place of strings that cannot be read */
 #define SYSCALL_ID_STACK 0x2000
 #define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
@@ -156,9 +156,9 @@ struct second_runs {
  * follow, then the user frames (struct bpf_stack_build_id), both innermost frame first.
  */
 #define STACK_KERNEL_BYTES	(127 * 8)
-#define STACK_USER_MAX		64	/* frames of a program, at most */
+#define STACK_USER_MAX		64	/* maximum number of user frames */
 #define STACK_USER_BYTES	(STACK_USER_MAX * 32)
-#define STACKS_SENT		32768	/* hashes in the map `stacks`, at most */
+#define STACKS_SENT		32768	/* maximum number of hashes in the map `stacks` */
 struct stack_head {
 	u64 stack;		/* hash of the frames, not 0 */
 	u32 tgid;		/* in the recorder's pid namespace; 0: it has none there */
@@ -198,15 +198,15 @@ struct statedump_thread {
 	I(s32, next_tid, "") \
 	I(s32, next_prio, "")
 
-/* The woken thread; the event's own thread is the waker, or runs where an interrupt is it.
- * target_cpu: where the woken thread ran last; of a new one, where it will run first */
+/* Fields of the woken thread. The event's own thread is the waker, or was interrupted by the waking
+ * interrupt. target_cpu: where the woken thread ran last; of a new one, where it will run first */
 #define SCHED_WAKING_FIELDS(I, C) \
 	C(16, comm) \
 	I(s32, tid, "") \
 	I(s32, prio, "") \
 	I(s32, target_cpu, "")
 
-/* A runnable thread, or one that is woken, gets into the queue of another CPU. */
+/* A runnable thread, or one being woken, moves to the run queue of another CPU. */
 #define SCHED_MIGRATE_TASK_FIELDS(I, C) \
 	C(16, comm) \
 	I(s32, tid, "") \
@@ -220,8 +220,8 @@ struct statedump_thread {
 	I(s32, child_tid, "") \
 	I(s32, child_pid, "")
 
-/* old_tid: the thread's number before, which is another one if it was not the first of its
- * process */
+/* old_tid: the thread's number before the call, which differs if the thread was not the
+ * first one of its process */
 #define SCHED_PROCESS_EXEC_FIELDS(I, C, S) \
 	I(s32, old_tid, "") \
 	S(STRING_MAX, filename)
@@ -275,12 +275,12 @@ struct net_event {
 	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
 } __attribute__((packed));
 
-/* Addresses that the programs of network events lack where the kernel hides them */
+/* Kernel addresses that the programs of network events could not find */
 struct net_unknown {
 	u64 messages;		/* number of events without a message number; atomic */
 	s32 error;		/* why variables were not found, -errno: EPERM, or ENOENT */
-	u8 memory;		/* 1: where fragments are */
-	u8 interrupts;		/* 1: whether a CPU serves an interrupt */
+	u8 memory;		/* 1: addresses of fragments are unknown */
+	u8 interrupts;		/* 1: unknown whether a CPU serves an interrupt */
 };
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
@@ -324,10 +324,10 @@ struct kernel_filter {
 	/* rate limit of each event: time per event, ns (0: no limit), and the time by
 	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
-	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, a bit each */
+	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each */
 };
 
-#define WHERE_MAX	8	/* conditions of a recording, at most */
+#define WHERE_MAX	8	/* maximum number of conditions of a recording */
 #define WHERE_TEXT_MAX	64
 
 enum where_op {

@@ -10,7 +10,7 @@
 #include <linux/errno.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
-#define __VMLINUX_H__	/* bpf_tracing.h then names registers as struct pt_regs below does */
+#define __VMLINUX_H__	/* makes bpf_tracing.h use the register names of struct pt_regs below */
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
@@ -293,8 +293,8 @@ struct page {
 
 #define LEVELS_MAX	32	/* largest level of a nested pid namespace */
 
-/* Returns a thread's number in its pid namespace of @level, and unless @ret_ns is NULL the
- * inode number of that namespace. */
+/* Returns a thread's number in its pid namespace of @level. *ret_ns, unless NULL: receives
+ * that namespace's inode number. */
 static __always_inline u32 read_number(const struct pid *pid, u64 level, u32 *ret_ns)
 {
 	struct pid_namespace *ns;
@@ -331,7 +331,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&count->published, 1);
-	/* The kernel does not say why. If the reader made room meanwhile, full counts as nested. */
+	/* The kernel gives no reason. Counts full as nested if the reader made room meanwhile. */
 	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
 		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		__sync_fetch_and_add(&count->full, 1);
@@ -339,7 +339,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 		__sync_fetch_and_add(&count->nested, 1);
 }
 
-/* Records an event. @record: a header, which need not be set, then @size bytes of payload */
+/* Records an event. @record: space for a header, then @size bytes of payload */
 static __always_inline void emit(__u32 id, struct record *record, u64 size)
 {
 	if (with_module)
@@ -357,8 +357,8 @@ static __always_inline void count_statedump(__u32 count)
 		__sync_fetch_and_add(nr, 1);
 }
 
-/* Adds a record to the statedump. @record: a header, which need not be set, then @size
- * bytes of payload. Returns false if the ring buffer had no room. */
+/* Adds a record to the statedump. @record: space for a header, then @size bytes of
+ * payload. Returns false if the ring buffer had no room. */
 static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
 {
 	record->len = sizeof(*record) + size;
@@ -372,7 +372,7 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	return false;
 }
 
-/* Reads a variable of the kernel into @value, which stays unchanged if that fails.
+/* Reads a variable of the kernel into @value. An error leaves @value unchanged.
  * @len: size of the name with its NUL, bytes */
 static __always_inline void read_variable(const char *name, int len, void *value, u32 size)
 {

@@ -12,7 +12,7 @@
 
 #define PF_KTHREAD	0x00200000	/* bit of task_struct.flags: kernel thread, idle task */
 
-/* Hashes of the stacks that were sent to the recorder last; all BPF programs share this map */
+/* Hashes of the stacks that were last sent to the recorder; all BPF programs share this map */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACKS_SENT);
@@ -23,7 +23,7 @@ struct {
 /* State of a loop that hashes frames. The verifier requires this state on the program's stack. */
 struct stack_hash {
 	const char *frames;
-	u64 kernel_bytes;	/* size of the kernel's frames, which are first, bytes */
+	u64 kernel_bytes;	/* size of the kernel's frames, which come first, bytes */
 	u64 hash;
 	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
 };
@@ -96,8 +96,8 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 
 /*
  * Returns the size of the frames that bpf_get_stack() found, bytes; 0: none. @size: its result,
- * negative while other programs use all of the CPU's buffers for stacks: notes @part, which
- * is STACK_*_REFUSED.
+ * negative while other programs use all of the CPU's buffers for stacks; then sets the flag
+ * @part, STACK_*_REFUSED.
  */
 static __always_inline u64 frames_size(struct stack_head *head, long size, u64 max, u64 part)
 {
@@ -109,7 +109,7 @@ static __always_inline u64 frames_size(struct stack_head *head, long size, u64 m
 	return bytes > max ? 0 : bytes;
 }
 
-/* Returns false for the idle task, kernel threads, and threads that have left their memory. */
+/* Returns false for the idle task, kernel threads, and threads that have released their memory. */
 static __always_inline bool may_have_user_stack(void)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -118,7 +118,7 @@ static __always_inline bool may_have_user_stack(void)
 }
 
 /* Returns the number of the current process in the recorder's pid namespace, as in its /proc;
- * 0: the process is in none of that namespace. */
+ * 0: it has none there. */
 static __always_inline u32 number_for_recorder(void)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -168,7 +168,7 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, b
  * Sends the stack to the recorder if it is new. Returns its hash; 0: no buffer was free.
  * @context: context of the BPF program
  * @of_kernel: take the kernel's frames, too. At the start and the end of a system call
- *	these are always the same, and to walk them costs as much as the rest.
+ *	these are always the same, and walking them costs as much as the rest.
  */
 static __always_inline u64 take_stack(void *context, bool of_kernel)
 {
@@ -185,7 +185,7 @@ static __always_inline u64 take_stack(void *context, bool of_kernel)
 }
 
 /* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns the
- * new size. Older verifiers do not know that limit of @at, so the mask shows it to them. */
+ * new size. Older verifiers do not derive that limit of @at; the mask shows it to them. */
 static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
 {
 	u64 place = at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The archive: a tar file (ustar) of the manifest, of a file of clocks per node, and of the traces.
+ * The archive: a tar file (ustar) of the manifest, a file of clocks for each node, and the traces.
  * Perfetto reads the files of its own format in the order of their names: clocks/ before traces/,
- * so the snapshots of a node's file are those of its machine.
+ * so the snapshots of a node's file apply to its machine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +24,10 @@
 #include "tools/common/json.h"
 
 #define BLOCK		512
-#define NAME_MAX_BYTES	99	/* Perfetto's page reads no longer names */
+#define NAME_MAX_BYTES	99	/* ui.perfetto.dev rejects longer names */
 #define COPY_BYTES	65536
 
-/* Perfetto's names and numbers of clocks, by ours; of CLOCK_REALTIME see align.h */
+/* Perfetto's names and numbers of our clocks; for CLOCK_REALTIME see align.h */
 static const struct {
 	const char *name;
 	__u32 id;
@@ -39,7 +39,7 @@ static const struct {
 };
 #define TIMELINE_ID	1
 
-/* Clock that Perfetto takes for that of a trace; TSCT_HISTORY_CLOCKS: one of the file's own */
+/* The clock that Perfetto assumes for a trace; TSCT_HISTORY_CLOCKS: one in the file itself */
 static enum tsct_history_clock assumed_clock(const struct align_input *in)
 {
 	return in->kind == ALIGN_PERF_SCRIPT || in->kind == ALIGN_FTRACE ? TSCT_HISTORY_MONOTONIC :
@@ -67,8 +67,8 @@ static void clock_member(const struct align_archive *a, const struct align_node 
 	member_name(name, "clocks", (__u32)(node - a->nodes), node->name, ".pftrace");
 }
 
-/* The name of a node's machine. Names are those of machines: no two nodes may have the same, also
- * where they differ in characters that are replaced. */
+/* Makes the name of a node's machine. Perfetto identifies machines by name, so two nodes' names
+ * differ even where only replaced characters differ. */
 static void node_machine(const struct align_archive *a, const struct align_node *node,
 			 char name[256])
 {
@@ -85,10 +85,10 @@ static void node_machine(const struct align_archive *a, const struct align_node 
 }
 
 /*
- * A trace that has clock snapshots of its own, or whose clock is not the one that Perfetto takes
- * for it, gets a machine of its own beside its node's: on a shared one, its clocks would be taken
- * for those of the node's file. Only on the timeline's machine Perfetto keeps snapshots of a second
- * file apart, and relates the two by CLOCK_BOOTTIME.
+ * A trace with clock snapshots of its own, or whose clock is not the one that Perfetto assumes,
+ * gets a machine of its own beside its node's: on the node's machine, Perfetto would take its
+ * clocks for those of the node's file. Only on the machine of the first node, Perfetto keeps
+ * snapshots of a second file apart, and relates the two by CLOCK_BOOTTIME.
  */
 static bool needs_machine(const struct align_input *in, const struct align_node *first)
 {
@@ -142,7 +142,7 @@ static json_t *file_entry(const char *path, const char *machine)
 	return json_pack("{s:s, s:{s:o}}", "path", path, "machine", "name", ctl_json_text(machine));
 }
 
-/* Says that @clock of the file (NULL: its only clock), plus @offset_ns, is @other of file @to. */
+/* States that @clock of the file (NULL: its only clock) plus @offset_ns is @other of file @to. */
 static void relate(json_t *file, const char *clock, const char *to, const char *other,
 		   __s64 offset_ns)
 {
@@ -215,7 +215,7 @@ static char *make_manifest(const struct align_archive *a)
 
 /* ---- a node's file of clocks, in Perfetto's format ------------------------ */
 
-/* Messages under construction: clock in snapshot in packet in file, and the like */
+/* Nested messages under construction, such as clock, in snapshot, in packet, in file */
 struct clocks_writer {
 	struct tsct_text file, packet, part, inner;
 };
@@ -263,7 +263,7 @@ static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 v
 	put_packet(f);
 }
 
-/* Makes a node's file: snapshots of each clock against the timeline, then tracks of the bounds. */
+/* Makes a node's file: snapshots of each clock and the timeline, then tracks of the bounds. */
 static void make_clocks(const struct align_archive *a, const struct align_node *node,
 			struct clocks_writer *f)
 {
@@ -352,7 +352,7 @@ static int put_trace(FILE *to, const struct align_input *in, char *copy)
 	return err ?: !put_padding(to, in->size);
 }
 
-/* Writes all members. Returns as put_trace(). */
+/* Writes all members. Returns the same values as put_trace(). */
 static int put_members(const struct align_archive *a, FILE *to)
 {
 	static const char end[2 * BLOCK];

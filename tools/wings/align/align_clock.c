@@ -7,14 +7,14 @@
 #include "lib/base/array.h"
 #include "tools/shared/node_history.h"
 
-/* Distance from the relation of slope 1 that needs no further point, ns; and the part of the
- * clock's own bound that does not */
+/* A further point is needed if the relation of slope 1 is off by more than TOLERANCE_NS, and by
+ * more than 1 / TOLERANCE_PART of the time's own error bound. */
 #define TOLERANCE_NS	50
 #define TOLERANCE_PART	4
-/* Where several times are possible, at the boundary of two epochs: width that is stated as a bound,
- * half of it, ns */
+/* If a value has several times, at the boundary of two epochs: largest distance of these times, ns,
+ * half of which is the bound; larger: an error */
 #define UNION_MAX_NS	10000000
-#define POINTS_MAX	(1U << 20)	/* of a clock of a node; more drift is in the bound */
+#define POINTS_MAX	(1U << 20)	/* per clock of a node; more drift enlarges the bound */
 
 int align_convert(struct align_node *node, enum tsct_history_clock clock, __s64 value,
 		  struct align_axis *axis, struct align_time *ret)
@@ -64,8 +64,8 @@ const char *align_reason(int err)
 {
 	switch (err) {
 	case -EDOM:
-		return "the node's distance to UTC was unknown then; use the cluster's time, or have "
-			"chronyd or ntpd tell the kernel";
+		return "the node's distance to UTC was unknown then; use the cluster's time, or "
+			"run chronyd or ntpd, which set it in the kernel";
 	case -EXDEV:
 		return "the node had no cluster's time then, or another cluster's; give --timeline utc";
 	case -ENOTUNIQ:
@@ -87,8 +87,8 @@ static int add_point(struct align_series *s, __s64 value, __s64 time, __u64 boun
 {
 	struct align_point point = { value, time, bound };
 
-	/* At the joint of two lines, time may step back within the error. Perfetto takes no clock
-	 * that does. */
+	/* Where two lines meet, time may step back within the error. Perfetto rejects such a
+	 * clock. */
 	if (s->nr && time < s->points[s->nr - 1].time) {
 		point.time = s->points[s->nr - 1].time;
 		point.bound_ns += (__u64)point.time - (__u64)time;
@@ -96,7 +96,7 @@ static int add_point(struct align_series *s, __s64 value, __s64 time, __u64 boun
 	return tsct_array_add(&s->points, &s->nr, &point, sizeof(point));
 }
 
-/* Adds the points of a part in which the relation is straight. */
+/* Adds the points of a part in which the clock's rate is constant. */
 static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 		    const struct align_time *t0, const struct align_time *t1)
 {
@@ -107,7 +107,7 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	const __u64 left = s->nr < POINTS_MAX ? POINTS_MAX - s->nr : 0;
 	int err = 0;
 
-	/* Cycles are not related by points, which are there for the bound. */
+	/* For cycles, points only give the bound: align_make_times() converts the values. */
 	if (s->is_cycles)
 		return add_point(s, v0, t0->ns, error) ?: add_point(s, v1, t1->ns, error);
 	if (last) {
@@ -130,7 +130,7 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 	for (i = 0; i < nr && !err; i++) {
 		const double part = (double)i / (double)nr;
 		const __s64 v = v0 + (__s64)((double)(v1 - v0) * part);
-		/* v is an integer: its time follows from it, not from `part`. */
+		/* Computes the time from v, as v is rounded, not from `part`. */
 		const double at = v1 == v0 ? 0 : (double)(v - v0) / (double)(v1 - v0);
 		const __s64 more = (t1->ns - t0->ns) - (v1 - v0);
 
@@ -142,8 +142,8 @@ static int add_part(struct align_series *s, bool *go_on, __s64 v0, __s64 v1,
 }
 
 /*
- * Returns the values at which a range is divided, sorted: its ends, and around each bend three: the
- * bend, and on each side where the other one is out of reach of the error.
+ * Returns the values at which a range is divided, sorted: its ends, and for each bend three values:
+ * the bend, and on each side a value that is out of reach of the error.
  */
 static int get_cuts(struct align_node *node, enum tsct_history_clock clock,
 		    const struct align_range *range, struct align_axis *axis, __s64 **ret,
@@ -200,7 +200,7 @@ int align_walk(struct align_node *node, enum tsct_history_clock clock,
 	return err;
 }
 
-/* Adds the point of CLOCK_BOOTTIME that is nearest to the first one of any clock. */
+/* Adds the point of CLOCK_BOOTTIME that is nearest to the first point of any clock. */
 static int add_boottime(struct align_node *node, struct align_axis *axis)
 {
 	struct align_series *s = &node->series[TSCT_HISTORY_BOOTTIME];

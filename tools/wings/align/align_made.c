@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Traces that Perfetto does not read as they are: the archive has what is made of them here, a
+ * Traces that Perfetto cannot read: the archive gets what this file converts them to, in a
  * temporary file. journald's entries become packets with the entry's own time, perf.data becomes
  * the text that perf script prints of it, and cycles in a text become times of the timeline.
  */
@@ -23,7 +23,7 @@ static int make_file(struct align_input *in)
 	return in->made ? 0 : align_refuse(in, "no temporary file: %s", strerror(errno));
 }
 
-/* Ends writing. Returns 0 or prints an error, -EINVAL. */
+/* Ends writing. Returns 0, or -EINVAL after printing an error. */
 static int end_file(struct align_input *in)
 {
 	if (fflush(in->made) || ferror(in->made))
@@ -68,7 +68,7 @@ void align_put_message(struct tsct_text *to, __u32 field, struct tsct_text *mess
 
 /* ---- journald: a JSON object per line, of journalctl -o json --------------- */
 
-/* Fields that Perfetto has, in the order of their numbers there, from 1 on */
+/* Fields in Perfetto's format, in the order of their numbers there, from 1 on */
 static const struct {
 	const char *name;
 	bool number;
@@ -79,8 +79,8 @@ static const struct {
 	{ "_HOSTNAME", false }, { "_TRANSPORT", false },
 };
 
-/* Puts a field, as journalctl prints it: a text, or an array of texts, of which the first is taken,
- * or of bytes that are no UTF-8; null where it is too long. */
+/* Adds a field as journalctl prints it: a text; an array of texts (adds the first one); an array of
+ * bytes that are not UTF-8; or null: it is too long. */
 static void put_journal_field(struct tsct_text *to, __u32 field, bool number, const json_t *value)
 {
 	struct tsct_text bytes = { 0 };
@@ -166,7 +166,7 @@ int align_scan_journal(struct align_input *in, FILE *file)
 
 /* ---- perf.data ------------------------------------------------------------ */
 
-/* Runs perf script with an option; its output is in->made then. */
+/* Runs perf script with an option, and sets in->made to its output. */
 static int run_perf(struct align_input *in, const char *option)
 {
 	char *argv[] = { "perf", "script", "-i", (char *)in->path, (char *)option, NULL };
@@ -232,7 +232,7 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 		close(fd);
 		return err ?: align_refuse(in, "out of memory");
 	}
-	/* Small numbers, because Perfetto reads them as double */
+	/* Writes small numbers, as Perfetto reads them as double. */
 	if (!err && !align_convert(in->node, in->clock, in->ranges.all[0].lo, axis, &t))
 		in->offset_ns = t.ns - NS_PER_S;
 	while (!err && getline(&line, &room, file) > 0) {

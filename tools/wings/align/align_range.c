@@ -18,7 +18,7 @@ static void join_near(struct align_ranges *r)
 
 		if ((__u64)r->all[i].lo - (__u64)last->hi <= (__u64)r->apart ||
 		    r->all[i].lo <= last->hi) {
-			/* A new range may begin behind the one that it stands before. */
+			/* The new range is before this one, but may begin later. */
 			last->lo = r->all[i].lo < last->lo ? r->all[i].lo : last->lo;
 			last->hi = r->all[i].hi > last->hi ? r->all[i].hi : last->hi;
 		} else {
@@ -34,7 +34,7 @@ int align_ranges_add(struct align_ranges *r, __s64 lo, __s64 hi)
 	__u32 first = 0, end = r->nr, i;
 
 	r->apart = r->apart ?: APART_MIN_NS;
-	/* The first range that is not wholly before, as a rule the last one */
+	/* Finds the first range that does not end before @lo: in most cases the last one. */
 	if (r->nr && r->all[r->nr - 1].lo <= lo)
 		first = r->nr - 1;
 	while (first < end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out what a trace is, which clock it has, and when it has events. Files are read once, in
- * pieces, and everything in them may be hostile: numbers are checked, texts are cut.
+ * Finds the kind of a trace, its clock, and the times of its events. Reads files once, in
+ * pieces. All content may be hostile: checks numbers, and cuts texts.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 #define LINE_MAX_BYTES	65536
 #define TAR_MAX		(1ULL << 33)	/* of 11 octal digits */
 
-/* Adds to the resolution what Perfetto loses, which reads numbers as double, and multiplies them by
- * up to three factors: four roundings of 2^-53 each. */
+/* Adds Perfetto's rounding to the resolution: it reads numbers as double, and multiplies them by up
+ * to three factors: four roundings of 2^-53 each. */
 static void add_rounding(struct align_input *in)
 {
 	__u32 i;
@@ -50,7 +50,7 @@ static int scan_text(struct align_input *in, FILE *file)
 			err = align_refuse(in, "has a NUL byte; the file is damaged");
 			break;
 		}
-		/* A line has its event in its first 64 KiB. */
+		/* The event of a line is in its first 64 KiB. */
 		begins = line[len - 1] == '\n';
 		if (!first)
 			continue;
@@ -67,7 +67,7 @@ static int scan_text(struct align_input *in, FILE *file)
 			err = align_refuse(in, "has samples without call chains, which Perfetto does not "
 					   "read; record with perf record -g");
 		else if (perf && digits != 6)
-			err = align_refuse(in, "has times of %d digits, and Perfetto reads those of 6; give "
+			err = align_refuse(in, "has times of %d digits, but Perfetto reads 6; give "
 					   "the text of perf script without --ns", digits);
 		in_sample = true;
 		if (err)
@@ -105,10 +105,10 @@ struct json_reader {
 	int digits;			/* most behind a point */
 	__u64 nr_events;
 	__s64 base;			/* baseTimeNanoseconds */
-	bool in_other;			/* in otherData, of our own exports */
+	bool in_other;			/* in otherData, in our own exports */
 };
 
-/* Reads a string behind its first quote; longer ones are cut. Returns false at the file's end. */
+/* Reads a string, after its first quote; cuts long ones. Returns false at the file's end. */
 static bool read_string(FILE *file, char word[WORD_MAX])
 {
 	size_t len = 0;
@@ -126,7 +126,7 @@ static bool read_string(FILE *file, char word[WORD_MAX])
 	return true;
 }
 
-/* Takes a member of an event, or of the outermost object. */
+/* Processes a member of an event, or of the outermost object. */
 static int take_member(struct json_reader *r, const char *key, const char *value, bool string)
 {
 	__s64 ns;
@@ -219,7 +219,7 @@ static int scan_json(struct align_input *in, FILE *file)
 		case '}':
 		case ']':
 			if (!r.depth || r.is_object[r.depth] != (c == '}'))
-				return align_refuse(in, "not JSON: a bracket that does not match");
+				return align_refuse(in, "not JSON: brackets do not match");
 			if (r.events && r.depth == r.events + 1 && c == '}')
 				err = end_event(&r);
 			if (r.depth == r.events)
@@ -250,7 +250,7 @@ static int scan_json(struct align_input *in, FILE *file)
 		return align_refuse(in, "has no event with a time");
 	in->resolution_ns = r.digits >= 3 ? 0 : r.digits == 2 ? 9 : r.digits == 1 ? 99 : 999;
 	add_rounding(in);
-	/* Kineto's base is one of CLOCK_REALTIME; so are our times. */
+	/* Kineto's base is a time of CLOCK_REALTIME, and so are our times. */
 	if (!in->clock_given && (r.base || in->ours))
 		in->clock = TSCT_HISTORY_REALTIME;
 	if (!err && r.base && in->ranges.nr) {
@@ -267,8 +267,8 @@ static int scan_json(struct align_input *in, FILE *file)
 
 /* ---- Fuchsia -------------------------------------------------------------- */
 
-/* Adds a time in ticks, and what Perfetto's conversion of it is off by: that multiplies the upper
- * half of the ticks by a rounded factor. */
+/* Adds a time in ticks, and the error of Perfetto's conversion, which multiplies the upper half
+ * of the ticks by a rounded factor. */
 static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 {
 	const tsct_u128 ns = (tsct_u128)ticks * (__u64)NS_PER_S / per_second;
@@ -277,7 +277,7 @@ static int add_ticks(struct align_input *in, __u64 ticks, __u64 per_second)
 
 	if (ns <= ALIGN_TIME_MAX && (__u64)(ns - theirs) > in->skew_ns)
 		in->skew_ns = (__u64)(ns - theirs);
-	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time; the file is damaged",
+	return ns > ALIGN_TIME_MAX ? align_refuse(in, "%llu ticks are no time: the file is damaged",
 					    ticks) : align_add_time(in, (__s64)ns);
 }
 
@@ -292,7 +292,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 
 		words = type == 15 ? word[0] >> 4 & 0xffffffff : word[0] >> 4 & 0xfff;
 		if (!words)
-			return align_refuse(in, "a record of no length; the file is damaged");
+			return align_refuse(in, "a record has length 0; the file is damaged");
 		if (words > 1 && fread(&word[1], 8, 1, file) != 1)
 			return align_refuse(in, "ends within a record; the file is cut");
 		if (words > 2 && fseeko(file, (off_t)(words - 3) * 8, SEEK_CUR))
@@ -306,7 +306,7 @@ static int scan_fuchsia(struct align_input *in, FILE *file)
 			in->resolution_ns = NS_PER_S / per_second + 1;
 		} else if ((type == 4 || type == 8 || type == 9) && words > 1) {
 			err = add_ticks(in, word[1], per_second);
-			/* A complete event has its end behind its values. */
+			/* The end of a complete event is after its values. */
 			if (!err && type == 4 && (word[0] >> 16 & 15) == 4 && words > 2)
 				err = add_ticks(in, last, per_second);
 		}
@@ -326,7 +326,7 @@ static bool begins_with(const char *head, size_t len, const char *with, size_t s
 	return len >= size && !memcmp(head, with, size);
 }
 
-/* Returns the kind of a file by its first bytes; prints an error, -EINVAL: none that is aligned */
+/* Returns the kind of a file by its first bytes; or prints an error and returns -EINVAL. */
 static int find_kind(const struct align_input *in, char *head, size_t len)
 {
 	char *at = head, *end;
@@ -418,10 +418,10 @@ int align_scan(struct align_input *in)
 	if (in->on_cluster)
 		in->recorded_ns = in->nodes_ns;
 	if (!err && in->ours && in->several_nodes && !in->on_cluster)
-		err = align_refuse(in, "the export of a merged recording that is on no cluster's time; "
+		err = align_refuse(in, "the export of a merged recording without cluster time; "
 				   "give an export of each node's recording");
 	if (!err && in->ours && in->recorded_ns > ALIGN_TIME_MAX)
-		err = align_refuse(in, "how far its times are off is unknown: the recorder had no "
+		err = align_refuse(in, "the error of its times is unknown: the recorder had no "
 				   "synchronized clock");
 	if (!err && in->clock == ALIGN_UNNAMED)
 		err = align_refuse(in, "%s does not name its clock; give --clock before it: %s",

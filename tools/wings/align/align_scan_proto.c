@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads as much of a Perfetto trace as its times need: clock snapshots, times of packets, of
- * events of ftrace. All times become values of one clock, the reference: CLOCK_BOOTTIME or, if
- * the file's snapshots lack that, the next best. The snapshots of the file relate its other clocks
- * to the reference, as Perfetto will; how far they contradict the node's history is the skew.
+ * Reads the parts of a Perfetto trace that have times: clock snapshots, packets, events of ftrace.
+ * All times become values of one clock, the reference: CLOCK_BOOTTIME or, if the file's snapshots
+ * lack that, the next best one. The snapshots of the file relate its other clocks to the
+ * reference, as Perfetto will; how far they contradict the node's history is the skew.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static const struct {
 };
 #define NR_REFERENCES	4
 
-/* A clock of the file, as of the last snapshot with it */
+/* A clock of the file, as in the last snapshot that has it */
 struct file_clock {
 	__u32 id, sequence;		/* 0: of all sequences */
 	__u64 unit_ns;
@@ -61,7 +61,7 @@ struct proto {
 		__u32 sequence, clock;
 	} *defaults;			/* default clocks of sequences */
 	__u32 nr_defaults;
-	__u32 primary;			/* clock of packets that name none; 0: unknown as yet */
+	__u32 primary;			/* clock of packets that name none; 0: not known yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
 };
@@ -76,7 +76,7 @@ struct field {
 	struct proto_span bytes;		/* of type 2 */
 };
 
-/* Reads a varint. Returns false if it is cut or too long. */
+/* Reads a varint. Returns false if it is truncated or too long. */
 static bool read_varint(struct proto_span *s, __u64 *ret)
 {
 	unsigned int shift;
@@ -129,7 +129,7 @@ static int read_field(struct proto_span *s, struct field *ret)
 
 static int refuse_damage(const struct proto *p)
 {
-	return align_refuse(p->in, "a packet is damaged; the file is no whole Perfetto trace");
+	return align_refuse(p->in, "a packet is damaged; not a complete Perfetto trace");
 }
 
 /* ---- clocks --------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static __s64 in_ns(__u64 value, __u64 unit_ns)
 	return __builtin_mul_overflow(value, unit_ns, &ns) || ns > ALIGN_TIME_MAX ? -1 : (__s64)ns;
 }
 
-/* Compares the file's snapshot with the node's history: the time of each clock, by the history. */
+/* Compares the file's snapshot with the history: converts each clock's value to a time by it. */
 static void measure_skew(struct proto *p, enum tsct_history_clock clock, __s64 value,
 			 const struct align_time *reference)
 {
@@ -182,8 +182,8 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 		real = new[i].id == REALTIME ? &new[i] : real;
 	}
 	for (k = 0; k < NR_REFERENCES; k++) {
-		/* A file whose times are all of CLOCK_REALTIME, such as ours, may say that
-		 * CLOCK_BOOTTIME is the same. */
+		/* A file whose times are all of CLOCK_REALTIME, such as ours, may state
+		 * that CLOCK_BOOTTIME is the same. */
 		if (boot && real && boot->value == real->value && references[k].id != REALTIME)
 			continue;
 		for (i = 0; i < nr; i++)
@@ -194,7 +194,7 @@ static int choose_reference(struct proto *p, const struct file_clock *new, unsig
 			}
 	}
 	return align_refuse(p->in, "its first clock snapshot has none of CLOCK_BOOTTIME, MONOTONIC, "
-			    "MONOTONIC_RAW and REALTIME: its times cannot be related to a node's");
+			    "MONOTONIC_RAW and REALTIME: its times do not relate to the node's");
 }
 
 static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, struct file_clock *ret)
@@ -255,7 +255,7 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	for (i = 0; i < nr; i++)
 		if (new[i].id == p->reference)
 			reference = new[i].value;
-	/* Snapshots without the reference relate clocks that have it elsewhere. */
+	/* Uses snapshots without the reference: others relate their clocks to it. */
 	for (i = 0; i < nr && reference < 0; i++) {
 		old = find_clock(p, new[i].id, sequence);
 		if (old && !old->incremental)
@@ -372,7 +372,7 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 	return 0;
 }
 
-/* Takes the bound of the times from the label of a node in our own exports. */
+/* Reads the bound of the times from the label of a node in our own exports. */
 static int read_track(struct proto *p, struct proto_span s)
 {
 	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
@@ -418,7 +418,7 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	bool chrome = false;
 	int more, err = 0;
 
-	/* Fields may be in any order: those first that say how to read the rest. */
+	/* Fields may be in any order: reads those first that determine how to read the rest. */
 	while ((more = read_field(&s, &f)) > 0) {
 		if (f.number == PACKET_SEQUENCE)
 			sequence = (__u32)f.value;
@@ -452,9 +452,9 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	preset = default_clock(p, sequence);
 	clock = clock ?: preset && *preset ? *preset : chrome ? MONOTONIC : p->primary;
 	if (!clock)
-		return align_refuse(p->in, "a packet names no clock, and no clock snapshot before it does: "
-				    "Perfetto would take its time for one of the timeline; record with "
-				    "clock snapshots");
+		return align_refuse(p->in, "a packet names no clock, nor does a clock snapshot "
+				    "before it: Perfetto would take its time for one of the "
+				    "timeline; record with clock snapshots");
 	return add_time(p, clock, sequence, time.value);
 }
 
@@ -499,7 +499,7 @@ int align_scan_proto(struct align_input *in, FILE *file)
 			}
 			if (fseeko(file, (off_t)len, SEEK_CUR))
 				err = align_refuse(in, "%s", strerror(errno));
-		} else if (len > in->size) {	/* before memory is taken for it */
+		} else if (len > in->size) {	/* checked before its memory is allocated */
 			more = -1;
 			break;
 		} else if (tsct_array_reserve(&bytes, &room, len + 1, 1)) {
@@ -515,8 +515,8 @@ int align_scan_proto(struct align_input *in, FILE *file)
 		err = align_refuse(in, "ends within a packet; the file is cut");
 	if (!err && !in->ranges.nr)
 		err = align_refuse(in, "has no packet with a time");
-	/* Perfetto takes the last snapshot that is not after a value, which may be another one than the
-	 * last in the file. */
+	/* Perfetto uses the last snapshot that is not after a value, which need not be the last one
+	 * before it in the file. */
 	align_widen(in, 2 * in->skew_ns);
 	in->has_snapshots = p.any;
 	free(bytes);

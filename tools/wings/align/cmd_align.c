@@ -25,7 +25,7 @@ static const char *const clock_names[] = {
 struct align_options {
 	const char *output;
 	enum align_timeline timeline;
-	enum tsct_history_clock clock;	/* of the files that follow; ALIGN_UNNAMED */
+	enum tsct_history_clock clock;	/* --clock for the files that follow; ALIGN_UNNAMED: none */
 	bool force, json;
 	struct align_archive archive;
 };
@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "archive to write (tar)", 0 },
 	{ "node", KEY_NODE, "NAME=DIR[,BOOT]", 0, "a node: its name, the state directory of its"
 	  " daemon or a copy of it, and the boot, if DIR has several", 0 },
-	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, where they do not name it:"
-	  " monotonic, boottime, raw, realtime, tsc; auto: as the file says (default)", 0 },
+	{ "clock", KEY_CLOCK, "CLOCK", 0, "clock of the files that follow, if they do not name it:"
+	  " monotonic, boottime, raw, realtime, tsc; auto: that of the file (default)", 0 },
 	{ "timeline", KEY_TIMELINE, "TIME", 0, "realtime (CLOCK_REALTIME of the only node), utc or"
 	  " cluster (default: realtime for one node, else cluster if all have it, else utc)", 0 },
 	{ "force", OPTION_FLAG(struct align_options, force), NULL, 0,
@@ -84,7 +84,7 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 		argp_failure(state, EXIT_FAILED, 0, "out of memory");
 }
 
-/* A file's argument: FILE or FILE@NODE. A file whose name has an @ goes before. */
+/* Parses a file's argument, FILE or FILE@NODE. An existing file whose name has an @ comes first. */
 static void parse_input(struct argp_state *state, struct align_options *o, char *arg)
 {
 	struct align_input in = {
@@ -142,8 +142,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "FILE[@NODE]...",
-	.doc = "Write an archive for Perfetto in which other tools' traces, as they are, have one "
-	"timeline, and state how far off the times of each can be.\v"
+	.doc = "Write an archive for Perfetto that shows other tools' traces on one timeline, and "
+	"print a bound on the error of each trace's times.\v"
 	"The clocks are related by the history of each node's daemon. NODE is the name of a --node, "
 	"or a boot of this host: its boot id, machine id or host name.",
 };
@@ -159,7 +159,7 @@ static bool is_this_host(const char *name)
 		 !strcmp(text, name));
 }
 
-/* Returns the node of a name, boot id, machine id or host name; NULL: none, or out of memory. */
+/* Returns the node with a name, boot id, machine id or host name; NULL: none, or out of memory. */
 static struct align_node *find_node(struct align_archive *a, const char *name)
 {
 	const __u32 nr = a->nr_nodes;
@@ -243,9 +243,9 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 						    !memcmp(a->nodes[index].boot, in->boot, 16)))
 			index++;
 	} else if (a->nr_nodes != 1) {
-		return align_refuse(in, "of which node? give FILE@NODE");
+		return align_refuse(in, "its node is not known; give FILE@NODE");
 	}
-	/* An index: the array of nodes may move. */
+	/* An index, as the array of nodes may move. */
 	in->node = &a->nodes[index];
 	if (!open_node(in->node))
 		return align_refuse(in, "the history of node %s cannot be read", in->node->name);
@@ -276,7 +276,7 @@ static void drop_made(struct align_input *in)
 	in->made = NULL;
 }
 
-/* Leaves a trace out. Returns the exit status that follows. */
+/* Leaves a trace out. Returns the resulting exit status. */
 static int leave_out(const struct align_options *o, struct align_input *in)
 {
 	in->left_out = true;
@@ -308,7 +308,7 @@ static int read_traces(struct align_options *o)
 			err = choose_node(a, in);
 		if (err)
 			ret = leave_out(o, in);
-		/* The array of nodes grows: pointers into it are set at the end. */
+		/* Sets pointers into the array of nodes only now, when it grows no more. */
 		index = in->node ? (__u32)(in->node - a->nodes) : 0;
 		in->node = NULL;
 		in->node_index = index;
@@ -346,7 +346,7 @@ static void choose_timeline(struct align_options *o)
 	a->axis.kind = !several ? ALIGN_REALTIME : cluster ? ALIGN_CLUSTER : ALIGN_UTC;
 }
 
-/* Relates each trace to the timeline, and states its bound. Returns an exit status. */
+/* Relates each trace to the timeline, and prints its bound. Returns an exit status. */
 static int relate_traces(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;
@@ -390,7 +390,7 @@ static int relate_traces(struct align_options *o)
 		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
 		    in->timeline != a->axis.timeline) {
 			align_refuse(in, "a merged recording on timeline %u of master %llu, on which no "
-				     "other trace is; give those of its nodes, without --timeline",
+				     "other trace is; give traces of its nodes, without --timeline",
 				     in->timeline, in->master);
 			ret = leave_out(o, in);
 		}
@@ -413,8 +413,8 @@ static int relate_traces(struct align_options *o)
 			in->bound_ns = bound > in->bound_ns ? bound : in->bound_ns;
 		}
 		if (!in->left_out && in->unrelated) {
-			align_refuse(in, "%llu times have clocks that none of its snapshots relates; "
-				     "Perfetto leaves them out", in->unrelated);
+			align_refuse(in, "%llu times are of clocks that no snapshot relates; "
+				     "Perfetto omits these times", in->unrelated);
 			ret = ret ?: EXIT_LOST;
 		}
 	}

@@ -9,7 +9,7 @@
 #include "coordinator.h"
 #include "tools/common/json.h"
 
-/* least free space for a node's recording, bytes */
+/* minimum free space for a node's recording, bytes */
 #define CLUSTER_SPACE_MIN	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
@@ -80,7 +80,7 @@ static const json_t *clock_of(const struct cluster_node *n)
 	return json_object_get(n->facts, "clock");
 }
 
-/* Returns the node's cluster time; any value that is not a JSON object: it has none */
+/* Returns the node's cluster time; a value that is not a JSON object: the node has none */
 static const json_t *cluster_time_of(const struct cluster_node *n)
 {
 	return json_object_get(clock_of(n), "cluster");
@@ -90,7 +90,7 @@ static const json_t *cluster_time_of(const struct cluster_node *n)
 struct common {
 	bool boot;		/* all nodes run on one boot of one machine */
 	bool master;		/* all nodes are synchronized with one master */
-	bool utc;		/* no node has cluster time, and all have a bound to UTC */
+	bool utc;		/* no node has cluster time, but all have a bound to UTC */
 };
 
 static struct common compare_clocks(const struct cluster *c)

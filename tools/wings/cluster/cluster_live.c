@@ -9,7 +9,7 @@
 #include "tools/common/options.h"
 
 #define STATUS_NS	500000000LL	/* time between updates of the nodes' states, ns */
-#define FINISH_NS	2000000000LL	/* longest wait for readers to receive the end, ns */
+#define FINISH_NS	2000000000LL	/* maximum wait for readers to receive the end, ns */
 #define TURN_MS		20
 #define RATE		5000		/* default limit of a node's sent events per second */
 #define RATE_MAX	100000
@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
 	{ "listen", KEY_LISTEN, "ADDRESS", 0, "serve the page at unix:PATH, 127.0.0.1:PORT or"
 	  " [::1]:PORT (default: 127.0.0.1 and any port)", 0 },
 	{ "rate", KEY_RATE, "N", 0, "each node sends up to N events per second, and counts the"
-	  " others; its recording has all (default: 5000)", 0 },
+	  " rest; its recording has all events (default: 5000)", 0 },
 	{ 0 }
 };
 
@@ -149,8 +149,8 @@ int cluster_live(int argc, char **argv)
 	};
 	const struct argp argp = {
 		cluster_record_argp.options, cluster_record_argp.parser, CLUSTER_LIVE_FORM,
-		"Record on many nodes at once, and show their events meanwhile on a page, in"
-		" the order of time."
+		"Record on many nodes at once, and show their live events on a page, in the"
+		" order of time."
 		"\vThe address of the page is printed; it has a secret, and is served to this"
 		" machine alone. Without -o, the recordings are removed at the end. All other"
 		" options are those of 'trace-ctl record'. Exit status as of 'trace-ctl cluster"

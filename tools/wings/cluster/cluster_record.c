@@ -148,8 +148,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Options of 'trace-ctl record' that 'cluster record' refuses; of the first two, only
- * 'cluster live'. They are hidden, so that completion does not offer them. */
+/* Options of 'trace-ctl record' that 'cluster live' refuses; 'cluster record' accepts
+ * the first two. They are hidden, so that completion does not offer them. */
 static const struct argp_option refused[] = {
 	{ "flight-recorder", 'f', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "timestamps", 0, "MODE", OPTION_HIDDEN, NULL, 0 },
@@ -196,7 +196,7 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 }
 
 /*
- * Splits the command line. Options of this command, also those in @own, stay in @argv. All
+ * Splits the command line. Options of this command and those in @own stay in @argv. All
  * other arguments before "--" go to the recorders, because only a recorder knows which of
  * its options have a value. Returns the number of arguments that stay.
  */
@@ -232,7 +232,7 @@ static int split_arguments(int argc, char **argv, struct cluster_settings *o,
 }
 
 /* Refuses options of the recorders that cannot work on many nodes, or with live events.
- * Prints an error and returns -EINVAL, or returns 0. */
+ * Returns 0, or -EINVAL after printing an error. */
 static int check_record_options(struct cluster_run *r)
 {
 	char **option;
@@ -311,7 +311,7 @@ static const char *recordings_dir(const struct cluster_run *r)
 }
 
 /* Returns the malloc'ed path of a node's recording; NULL: the node made no recording in this
- * run. In a shared directory, such a node may have one that is left from an earlier run. */
+ * run. A shared directory may still have one of this node from an earlier run. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];

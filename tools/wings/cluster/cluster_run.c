@@ -71,8 +71,8 @@ static void kill_launcher(struct cluster_link *l, int number)
 }
 
 /*
- * Reads what the launcher or the login shell behind it printed on standard error. Reads once
- * only, which empties the pipe: more reads might never end, because a node may print faster
+ * Reads the standard error of the launcher and the node's login shell. Reads only once,
+ * which empties the pipe: repeated reads might never end, because a node may print faster
  * than this terminal.
  */
 static void read_errors(struct cluster_run *r, unsigned int i)
@@ -114,14 +114,14 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 
 static void write_messages(struct cluster_link *l)
 {
-	/* A node that does not read closes its output, too, which is reported. */
+	/* A node that closes its input closes its output, too, which is reported. */
 	if (l->launcher.in >= 0 && (!byte_queue_write(&l->out, l->launcher.in) ||
 				    (l->closing && !byte_queue_len(&l->out))))
 		process_close_fd(&l->launcher.in);
 }
 
 /* Reports that a connection ended, with the last line that the launcher printed and its exit
- * status; waits up to REASON_NS for that status. */
+ * status; waits for that status up to REASON_NS. */
 static void report_end(struct cluster_run *r, unsigned int i, __s64 now)
 {
 	struct cluster_link *l = &r->links[i];
@@ -278,7 +278,7 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 		[CLUSTER_STAGE_START] = "nothing was recorded",
 		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
 		[CLUSTER_STAGE_STOP] = "the recordings end even if commands still run",
-		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
+		[CLUSTER_STAGE_OVER] = "files may stay in the nodes' directories",
 	};
 	const enum cluster_stage stage = r->c.stage;
 
@@ -388,7 +388,7 @@ bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status)
 	return true;
 }
 
-/* Waits for the end of the command here, which is not recorded any more. A signal ends it. */
+/* Waits for the end of the local command, which is not recorded any more. A signal ends it. */
 static void await_command(struct cluster_run *r)
 {
 	if (!r->command)
@@ -454,7 +454,7 @@ int cluster_run_open(struct cluster_run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	/* nohup makes this process ignore SIGHUP, and that must stay so. */
+	/* Under nohup, this process ignores SIGHUP, which must stay so. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);

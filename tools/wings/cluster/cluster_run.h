@@ -11,7 +11,7 @@
 
 #define LINE_SIZE	1024	/* longest line that is printed in one piece, bytes */
 
-/* The start of a line whose end a node or its launcher has not printed yet */
+/* The start of a line that a node or its launcher has not completed yet */
 struct cluster_line {
 	char text[LINE_SIZE];
 	size_t len;
@@ -66,7 +66,7 @@ struct cluster_run {
 	bool keep, json, quiet;
 	pid_t command;			/* pid of the command that runs here; 0: none */
 	bool no_linger;			/* do not wait for nodes to remove their files */
-	bool from_terminal;		/* the last signal came from the terminal */
+	bool from_terminal;		/* the last signal was sent by the terminal */
 	bool command_done;		/* the command has ended */
 	int command_status;		/* wait status of the command */
 	int signals;			/* signalfd() of this process */

@@ -256,8 +256,8 @@ static void stop_nodes(struct cluster *c)
 		 json_pack("{ss}", "type", "stop"));
 }
 
-/* Stops the command that runs here; its end will stop the nodes. Returns false if there is
- * no such command, or if it was stopped before. */
+/* Stops the local command, whose end will stop the nodes. Returns false if there is no
+ * such command, or if it was already stopped. */
 static bool stop_command(struct cluster *c)
 {
 	if (!c->o->here || !c->o->command || c->command_stopped)
@@ -502,7 +502,7 @@ static void on_gathered(struct cluster_node *n, const struct control_message *m)
 static const struct {
 	const char *type;
 	unsigned int states;
-	/* called for the message; NULL: it only shows that the node lives */
+	/* called for the message; NULL: the message only shows that the node is alive */
 	void (*receive)(struct cluster_node *n, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
@@ -614,7 +614,7 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 	advance_stages(c);
 }
 
-/* Disconnects a node that was silent for too long. Sends "alive" to the others, if it is
+/* Disconnects a node that was silent for too long. Sends "alive" to other nodes if it is
  * due. */
 static void tick_node(struct cluster_node *n)
 {

@@ -21,7 +21,7 @@
 #define CLUSTER_FILES_MAX	65536	/* largest number of files of a node's recording */
 /* A node that sent no message for longer than this has failed, ns */
 #define CLUSTER_SILENCE_NS	30000000000LL
-/* time in which the command must end after --duration has passed, ns */
+/* time within which the command must end after --duration has passed, ns */
 #define CLUSTER_COMMAND_NS	2000000000LL
 #define CLUSTER_ALIVE_NS	5000000000LL	/* time between messages "alive", ns */
 #define CLUSTER_SAMPLE_NS	1000000000LL	/* time between samples of a node, ns */
@@ -34,7 +34,7 @@ enum cluster_state {
 	CLUSTER_STARTING,	/* its recorder opens files, and runs a sync session */
 	CLUSTER_READY,
 	CLUSTER_RECORDING,
-	CLUSTER_ENDED,		/* its command has ended, but commands of others run */
+	CLUSTER_ENDED,		/* its command has ended, but those of other nodes run */
 	CLUSTER_STOPPING,	/* the node's recorder completes the recording */
 	CLUSTER_GATHERING,	/* the node sends its recording */
 	CLUSTER_DONE,
@@ -73,10 +73,10 @@ struct cluster_node {
 	__s64 offset_ns;	/* cluster time - time of the node, ns */
 	__u64 error_ns;		/* bound of cluster time, ns; UINT64_MAX: unknown */
 	bool command_ended;
-	int exit_status, signal;	/* of the command; exit_status -1: ended by `signal` */
+	int exit_status, signal;	/* of the command; exit_status -1: `signal` ended it */
 	int record_status;	/* exit status of the recorder */
 	bool early;		/* the recorder ended before it was stopped */
-	/* files of the recording, announced and begun: their number and their bytes */
+	/* number and bytes of the recording's files: announced; of those, begun */
 	unsigned int nr_files, files;
 	__u64 files_bytes, files_begun;
 };
@@ -173,8 +173,8 @@ void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 /* The command that runs on this machine has ended: ends the recordings. */
 void cluster_command_ended(struct cluster *c, __s64 now_ns);
 
-/* Processes a Ctrl-C. Before the recording: ends the run. Then, with each Ctrl-C: stops the
- * command; ends the recordings; ends them even if commands run; gives up gathering. */
+/* Processes a Ctrl-C: before the recording, ends the run; later, takes the next step: stop the
+ * command, end the recordings, end them even if commands run, give up gathering. */
 void cluster_interrupt(struct cluster *c, __s64 now_ns);
 
 /* Checks timeouts. Must be called at least once a second. */

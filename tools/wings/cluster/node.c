@@ -40,9 +40,9 @@
 /* limit of the queue with live events, bytes: events in a longer queue would arrive too late */
 #define LIVE_QUEUE_MAX	(256 << 10)
 #define CHUNK		(64 << 10)	/* bytes that are read at once: the size of a pipe */
-/* Longest silence of the coordinator, which may be suspended, until it counts as lost, ns */
+/* Silence of the coordinator after which it counts as lost, ns: long, as it may be suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
-#define ANSWER_NS	300000000LL	/* limit of the wait for the daemon's answer, ns */
+#define ANSWER_NS	300000000LL	/* maximum wait for the daemon's answer, ns */
 
 struct node {
 	struct message_reader from_coordinator, from_recorder;
@@ -61,7 +61,7 @@ struct node {
 	bool quit, keep;		/* the coordinator ended this node's part; keep `dir` */
 	__s64 heard_ns, alive_ns;
 	struct top_sample sample;	/* last sample for cluster top */
-	__s64 sample_ns;		/* time of the next sample; 0: none is wanted */
+	__s64 sample_ns;		/* time of the next sample; 0: samples are not wanted */
 };
 
 static void send_message(struct node *n, json_t *json, const void *data, size_t len)
@@ -215,7 +215,7 @@ static int start_recorder(struct node *n, const json_t *json)
 	return 0;
 }
 
-/* Ends the connection after an error with the recording's files. The recording is kept. */
+/* Ends the connection after an error of the recording's files. The recording is kept. */
 static void lose_connection(struct node *n, int err)
 {
 	ctl_error("node: %s: %s", n->dir, strerror(-err));
@@ -234,8 +234,8 @@ static void send_recorded(struct node *n, int status)
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
 
-/* Sends output of the command or the recorder to the coordinator. Reads once only, which
- * empties the pipe: more reads might never end. */
+/* Sends output of the command or the recorder to the coordinator. Reads only once, which
+ * empties the pipe: repeated reads might never end. */
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
@@ -247,7 +247,7 @@ static void pass_output(struct node *n, int *fd, int stream)
 }
 
 /* Called when the recorder closes its connection: waits for its exit. Descendants of the
- * command may still run, and write to the same output. */
+ * command may still run and write to the same output. */
 static void end_recorder(struct node *n)
 {
 	process_close_fd(&n->control_out);
@@ -276,7 +276,7 @@ static void read_recorder(struct node *n)
 	if (len <= 0 || message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
-		/* The command's output must be sent before the message about its end. */
+		/* Sends the command's output before the message about its end. */
 		pass_output(n, &n->recorder.out, 1);
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
@@ -345,7 +345,7 @@ static void add_clock(json_t *json)
 
 /*
  * Reads the counters of all channels, the clock and the round trip to the source of cluster
- * time. @last: the sample before, or zeroed; is replaced by this sample. Returns the message
+ * time. @last: the previous sample, or zeroed; replaced by this sample. Returns the message
  * "sample"; NULL: out of memory
  */
 static json_t *read_sample(struct top_sample *last)
@@ -404,7 +404,7 @@ static void on_message(struct node *n, const struct control_message *m)
 	} else if (!strcmp(m->type, "top")) {
 		n->sample_ns = tsct_monotonic_ns();
 	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
-		/* The recorder reads no message during its last sync session. */
+		/* During its last sync session, the recorder reads no messages. */
 		kill(n->recorder.pid, SIGINT);
 	} else if (!strcmp(m->type, "go") || !strcmp(m->type, "stop")) {
 		n->went = true;
@@ -444,7 +444,7 @@ static void read_coordinator(struct node *n)
 
 /* ---- main loop -------------------------------------------------------------------- */
 
-/* Adds parts of the recording to the queue to the coordinator, until it has QUEUE_MAX bytes. */
+/* Adds parts of the recording to the coordinator's queue, up to QUEUE_MAX bytes. */
 static void send_part(struct node *n)
 {
 	int ret = 1;

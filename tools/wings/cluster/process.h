@@ -17,7 +17,7 @@ struct process {
  * process_start - start a program
  * @path: file to execute
  * @inherit: descriptors that the child keeps beside 0 to 2, ended by -1; NULL: none
- * @input: whether the child reads from p->in; false: from /dev/null
+ * @input: true: the child reads from p->in; false: from /dev/null
  *
  * The child leads a process group, so that Ctrl-C at the terminal does not reach it.
  * All pipes of the parent are non-blocking. Returns 0 or -errno.
@@ -25,7 +25,7 @@ struct process {
 int process_start(struct process *p, const char *path, char **argv, const int *inherit,
 		  bool input);
 
-/* Calls waitpid() without waiting. Returns true if no child runs (any more). */
+/* Calls waitpid() without waiting. Returns true if the child has ended, or if there was none. */
 bool process_ended(struct process *p);
 void process_close(struct process *p);
 

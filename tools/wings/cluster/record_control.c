@@ -32,7 +32,7 @@ struct record_control {
 	struct byte_queue queue;	/* messages that are not written yet */
 	__s64 next_ns;			/* CLOCK_MONOTONIC of the next report of progress */
 	bool reported;			/* the end of the command was reported */
-	bool closed;			/* `in` has ended: no more messages come */
+	bool closed;			/* `in` has ended: there will be no more messages */
 };
 
 int record_control_open(const char *fds, struct record_control **ret)
@@ -67,7 +67,7 @@ void record_control_close(struct record_control *c)
 static void write_queue(struct record_control *c)
 {
 	if (!byte_queue_write(&c->queue, c->out))
-		byte_queue_free(&c->queue);	/* the reader has ended, so `in` ends, too */
+		byte_queue_free(&c->queue);	/* the reader has ended, so `in` will end, too */
 }
 
 void record_control_send(struct record_control *c, json_t *message)
@@ -165,7 +165,7 @@ static void read_messages(struct record_session *s, struct record_child *child)
 	}
 	if (err >= 0)
 		return;
-	/* Nothing can stop this recorder any more: end the recording now. */
+	/* Nothing can stop this recorder any more, so ends the recording now. */
 	c->closed = true;
 	request_stop(SIGHUP);
 	request_stop(SIGHUP);

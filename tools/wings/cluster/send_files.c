@@ -27,7 +27,7 @@ struct send_files {
 	char in[CHUNK], out[CHUNK];
 };
 
-/* Selects files to send: not hidden ones, which only a running recorder needs. */
+/* Selects the files to send: all but hidden ones, which only a running recorder needs. */
 static int is_sent(const struct dirent *e)
 {
 	return *e->d_name != '.';

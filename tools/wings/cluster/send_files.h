@@ -30,7 +30,7 @@ struct receive_files;
 /* Begins to receive a recording into @path, a new directory. Returns 0 or -errno. */
 int receive_files_open(const char *path, struct receive_files **ret);
 
-/* Begins a file of @size bytes. The file before must be complete. Returns 0 or -errno. */
+/* Begins a file of @size bytes. The previous file must be complete. Returns 0 or -errno. */
 int receive_files_begin(struct receive_files *r, const char *name, __u64 size);
 
 /* Adds compressed bytes to the file. Returns 0 or -errno; -EPROTO: the bytes are not a zlib

@@ -88,8 +88,8 @@ json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort)
 
 /* ---- text --------------------------------------------------------------------------- */
 
-/* Appends the state of a node in words: the failure, or what is wrong with the node's clock
- * or channels; and whether its link is the slowest. */
+/* Appends the state of a node in words: its failure, or problems of its clock or channels;
+ * and that its link is the slowest if it is. */
 static void put_state(const json_t *row, struct tsct_text *cell)
 {
 	const bool widest = json_is_true(json_object_get(row, "largest_bound"));

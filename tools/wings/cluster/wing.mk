@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The page of `cluster live`, and the shared library that serves it: without that, the command
-# names the package.
+# The page of `cluster live`, and the shared library that serves it: if that is missing, the
+# command names its package.
 WING_PKGS += zlib
 MICROHTTPD := $(shell pkg-config --exists libmicrohttpd && readelf -d \
 	"$$(pkg-config --variable=libdir libmicrohttpd)/libmicrohttpd.so" | \

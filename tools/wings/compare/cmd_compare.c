@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl compare: what changed between two recordings */
+/* trace-ctl compare: shows the changes between two recordings */
 #include <argp.h>
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 enum { KEY_SPAN = 256, KEY_PAIR, KEY_SEED };
 
 static const struct argp_option options[] = {
-	{ "span", KEY_SPAN, "NAME", 0, "compare spans and system calls of this name alone; NAME may"
+	{ "span", KEY_SPAN, "NAME", 0, "compare only spans and system calls of this name, which may"
 	  " have wildcards; may be repeated", 0 },
 	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "also take two events of any kind as the begin"
 	  " and end of a span, as stat does; may be repeated", 0 },
@@ -112,7 +112,7 @@ static int add_rows(struct compare_job *j, const struct compare_spans *a,
 	return err;
 }
 
-/* A change by half and one to the double are alike. */
+/* A change to a half and one to the double count the same. */
 static double effect(const struct compare_row *row)
 {
 	return row->result.ratio > 0 && row->result.ratio < INFINITY ? fabs(log(row->result.ratio)) :
@@ -218,4 +218,4 @@ static int cmd_compare(int argc, char **argv)
 	return ret;
 }
 
-COMMAND(164, compare, "what changed between two recordings, beyond noise");
+COMMAND(164, compare, "print the changes between two recordings that exceed noise");

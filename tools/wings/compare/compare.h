@@ -14,7 +14,7 @@
 
 /* ---- compare_noise.c: data in, data out -------------------------------------- */
 
-#define COMPARE_BLOCKS		128	/* largest number of blocks of a recording's time */
+#define COMPARE_BLOCKS		128	/* maximum number of blocks of a recording's time */
 #define COMPARE_RESAMPLES	1000
 #define COMPARE_CONFIDENCE	0.95	/* of all comparisons together */
 
@@ -31,7 +31,7 @@ struct compare_cell {
 	__u32 block;
 };
 
-/* A recording's time, cut into blocks of equal length, and how often a resample has each */
+/* A recording's time in blocks of equal length, and how often a resample contains each block */
 struct compare_blocks {
 	double seconds;
 	__u32 nr;		/* 1 to COMPARE_BLOCKS */
@@ -44,9 +44,9 @@ struct compare_estimate {
 	double value[COMPARE_FIGURES];	/* number, number per second, ns */
 	double noise[COMPARE_FIGURES];	/* standard error of the figure's logarithm */
 	__u32 blocks;		/* number of all blocks */
-	__u32 used_blocks;	/* number of those that have such spans */
-	/* Reasons for which figures cannot be compared: */
-	bool lost;		/* events are missing: numbers are too small */
+	__u32 used_blocks;	/* number of blocks that have such spans */
+	/* Reasons why figures cannot be compared: */
+	bool lost;		/* events are missing, so numbers are too small */
 	bool unknown;		/* a span lies between nodes whose clocks have no known bound */
 	double error_ns;	/* largest error bound of a span between nodes */
 	double rate_error;	/* bound of the error of the rate of time */
@@ -71,18 +71,18 @@ struct compare_result {
 int compare_draw(struct compare_blocks *blocks, __u64 seed);
 
 /*
- * Computes the figures of a name, and their noise, into @ret, which is zero before.
+ * Computes the figures of a name, and their noise, into @ret, which must be all zero.
  * @cells: are sorted
  * @max_ns: length of the longest span
  */
 void compare_estimate_make(const struct compare_blocks *blocks, struct compare_cell *cells,
 			   __u32 nr, __u64 max_ns, struct compare_estimate *ret);
 
-/* Returns whether a figure of two recordings can be compared: COMPARE_SAME, or why not. */
+/* Returns COMPARE_SAME if a figure of two recordings can be compared, or the reason why not. */
 enum compare_outcome compare_possible(const struct compare_estimate *a,
 				      const struct compare_estimate *b, enum compare_figure figure);
 
-/* Compares a figure. @comparisons: number of comparisons that are possible, of all names */
+/* Compares a figure. @comparisons: number of possible comparisons, over all names */
 struct compare_result compare_judge(const struct compare_estimate *a,
 				    const struct compare_estimate *b, enum compare_figure figure,
 				    __u64 comparisons);
@@ -93,7 +93,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 struct compare_spans {
 	char *name;
 	bool is_call, compat;
-	struct tsct_index index;	/* (length, block) to the cell's number */
+	struct tsct_index index;	/* maps (length, block) to the cell's number */
 	struct compare_cell *cells;
 	__u32 nr_cells;
 	__u64 max_ns, error_ns;		/* error_ns: UINT64_MAX: unknown */
@@ -110,7 +110,7 @@ struct compare_side {
 	__s64 begin_ns;			/* of the first block */
 	struct compare_blocks blocks;
 	bool lost;
-	struct tsct_index names;	/* hash of the name, kind and ABI to the index in `spans` */
+	struct tsct_index names;	/* maps hash of name, kind and ABI to index in `spans` */
 	struct compare_spans *spans;
 	__u32 nr;
 };
@@ -128,7 +128,7 @@ void compare_side_free(struct compare_side *side);
 
 /* One figure of one name */
 struct compare_row {
-	const struct compare_spans *a, *b;	/* one of them may be NULL: no such span */
+	const struct compare_spans *a, *b;	/* one of them may be NULL: no such spans */
 	enum compare_figure figure;
 	struct compare_estimate estimates[2];
 	struct compare_result result;
@@ -143,9 +143,9 @@ struct compare_job {
 	__u32 nr_names;
 	__u64 seed;
 	bool json, all;
-	struct compare_row *rows;	/* sorted: by outcome, the largest change first */
+	struct compare_row *rows;	/* sorted by outcome, then by change, largest first */
 	__u32 nr_rows;
-	__u64 comparisons;		/* number of rows with a outcome by noise */
+	__u64 comparisons;		/* number of rows with an outcome by noise */
 	struct progress progress;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The spans of a recording by name, in memory that grows with names and their different lengths
- * alone: the length of a block doubles until all of the recording's time fits. */
+/* The spans of a recording by name. The memory grows only with the number of names and of their
+ * different lengths: the length of a block doubles until the blocks cover the recording's time. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static bool is_wanted(const struct compare_side *side, const struct tsct_closed_
 		tsct_where_matches(side->selection.where, span->begin_event, span->end_event));
 }
 
-/* Notes the bound of a span's length, if its ends are on two nodes. */
+/* Stores the error bound of a span's length, if its ends are on two nodes. */
 static void note_error(const struct compare_side *side, struct compare_spans *s,
 		       const struct tsct_closed_span *span)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the changes between two recordings that are larger than noise. How far a figure would be
- * off in another recording of the same program is estimated from the recording alone, by the
- * bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and each resample
- * draws as many of them, with replacement. (E. Carlstein: The use of subseries values for
- * estimating the variance of a general statistic from a stationary sequence, Ann. Statist. 14,
+ * Finds the changes between two recordings that are larger than noise. How much a figure would
+ * differ in another recording of the same program is estimated from this recording alone, by the
+ * bootstrap over blocks: the recording's time is cut into up to 128 blocks of equal length, and
+ * each resample draws as many of them, with replacement. (E. Carlstein: The use of subseries values
+ * for estimating the variance of a general statistic from a stationary sequence, Ann. Statist. 14,
  * 1986; B. Efron, R. Tibshirani: An introduction to the bootstrap, 1993, chapters 6 and 8.)
- * Spans that follow each other are alike, so single spans would make the noise too small; blocks
- * keep what is alike together. The standard deviation of the figure's logarithm over all
- * resamples is its standard error s. Then, as of Welch (Biometrika 34, 1947),
+ * Successive spans are alike, so resampling single spans would make the noise too small; blocks
+ * keep alike spans together. The standard deviation of the figure's logarithm over all resamples is
+ * its standard error s. Then, by Welch (Biometrika 34, 1947),
  *
  *	t = (ln b - ln a) / sqrt(s_a^2 + s_b^2)
  *
@@ -25,13 +25,13 @@
 
 #include "compare.h"
 
-/* Spans that are longer than a percentile, and blocks that have spans: with fewer, the
- * bootstrap's noise is too small. */
+/* Minimum number of spans longer than a percentile, and of blocks that have spans:
+ * with fewer, the bootstrap's noise is too small. */
 #define TAIL_MIN	20
 #define BLOCKS_MIN	8
 
-/* Largest relative width of a cell, of which the percentile may be anywhere: as of a number that
- * was rounded, the variance is a twelfth of the square. */
+/* Largest relative width of a cell. A percentile may be anywhere in its cell: like a rounded
+ * number, it has a variance of a twelfth of the width's square. */
 #define CELL_WIDTH	(1.0 / 128)
 
 static const struct { enum compare_figure figure; unsigned int per_mille; } percentiles[] = {
@@ -104,7 +104,7 @@ static bool compute(const struct compare_blocks *blocks, const __u8 *draws,
 	return true;
 }
 
-/* Returns the logarithm of a figure; 0 counts as a half, of a span or a ns. */
+/* Returns the logarithm of a figure; 0 counts as half a span or half a ns. */
 static double log_of(double value)
 {
 	return log(value > 0.5 ? value : 0.5);
@@ -119,7 +119,7 @@ static int by_length(const void *a, const void *b)
 	return (x->ns > y->ns) - (x->ns < y->ns) ?: (x->block > y->block) - (x->block < y->block);
 }
 
-/* Mean and sum of squares of logarithms, as they are added (Welford) */
+/* Running mean and sum of squares of logarithms (Welford) */
 struct spread {
 	double nr, mean, squares;
 };
@@ -134,7 +134,7 @@ static void add(struct spread *s, double value)
 
 static void set_noise(const struct spread *all, struct compare_estimate *ret)
 {
-	/* The first and the last period of events may be cut: numbers are off by one span. */
+	/* The first and last period of events may be incomplete: numbers are off by one span. */
 	const double one = 1 / (double)ret->nr;
 	double variance;
 	int f;
@@ -197,7 +197,7 @@ static double outside(double t, __u32 n)
 	return 1 - (n % 2 ? (angle + sin(angle) * sum) * 2 / M_PI : sin(angle) * sum);
 }
 
-/* Returns the t beyond which |t| is with the probability @share. */
+/* Returns the t that |t| exceeds with the probability @share. */
 static double limit_of(double share, __u32 n)
 {
 	double low = 0, high = 1e9;
@@ -244,7 +244,7 @@ enum compare_outcome compare_possible(const struct compare_estimate *a,
 	return !is_number(figure) && (a->unknown || b->unknown) ? COMPARE_UNKNOWN : COMPARE_SAME;
 }
 
-/* Returns by how much the clocks' errors can change the difference of a figure. */
+/* Returns how much the clocks' errors can change the difference of a figure. */
 static double bound_of(const struct compare_estimate *a, const struct compare_estimate *b,
 		       enum compare_figure figure)
 {
@@ -283,7 +283,7 @@ struct compare_result compare_judge(const struct compare_estimate *a,
 		r.low = exp(log(r.ratio) - limit);
 		r.high = exp(log(r.ratio) + limit);
 	}
-	/* Without a logarithm, by the difference: v - 0 against v times its relative noise */
+	/* No logarithm: compares the difference, v - 0, with v times its relative noise. */
 	if (va > 0 && vb > 0 ? fabs(log(r.ratio)) > limit : limit < 1)
 		r.outcome = fabs(vb - va) > bound_of(a, b, figure) ? COMPARE_CHANGED :
 			COMPARE_BELOW_BOUND;

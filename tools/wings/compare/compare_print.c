@@ -18,7 +18,7 @@ static const struct { const char *key, *text; } outcomes[COMPARE_OUTCOMES] = {
 	[COMPARE_CHANGED] = { "changed", "changed beyond noise" },
 	[COMPARE_BELOW_BOUND] = { "below bound", "changed by less than the clocks' error bounds" },
 	[COMPARE_SAME] = { "same", "no change beyond noise" },
-	[COMPARE_FEW] = { "few", "too few spans, or in too short a part of the time" },
+	[COMPARE_FEW] = { "few", "too few spans, or spans in too few parts of the time" },
 	[COMPARE_LOST] = { "lost", "not compared: events are missing" },
 	[COMPARE_UNKNOWN] = { "unknown bound", "not compared: the bound between the nodes' clocks is"
 			      " unknown" },
@@ -157,7 +157,7 @@ static const struct tsct_column columns[] = {
 	{ " figure", NULL, -7, .text = put_figure }, { "name", .text = put_name },
 };
 
-/* Prints the figures of one outcome: their number, and their rows if they are wanted. */
+/* Prints the number of figures with one outcome, and their rows if requested. */
 static void print_outcome(const struct compare_job *job, enum compare_outcome outcome)
 {
 	const struct tsct_table table = TSCT_TABLE(stdout, columns);
@@ -195,7 +195,7 @@ static void print_side(const struct compare_job *job, int i)
 			why[k] += s->why[k];
 	printf("%c: ", "AB"[i]);
 	view_print_escaped(stdout, job->dirs[i]);
-	printf(": %.3f s, %llu spans and calls; of no known length: %llu without an end,"
+	printf(": %.3f s, %llu spans and calls; of unknown length: %llu without an end,"
 	       " %llu without a begin, %llu unknown, %llu ambiguous\n", side->blocks.seconds,
 	       why[TSCT_SPAN_ENDED], why[TSCT_SPAN_OPEN], why[TSCT_SPAN_NOT_BEGUN],
 	       why[TSCT_SPAN_UNKNOWN], why[TSCT_SPAN_AMBIGUOUS]);

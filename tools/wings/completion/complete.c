@@ -17,13 +17,13 @@
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 
-/* Words after the name of the command, of which the last one is to be completed */
+/* Words after the command's name; the last one is to be completed */
 static struct {
 	char **words;
 	int nr;
 } line;
 
-/* The forms of the command's arguments; NULL: it has none */
+/* forms of the command's arguments; NULL: none */
 static const char *forms;
 
 /* The command `record`, to which `cluster record` and `cluster live` pass options on */
@@ -80,7 +80,7 @@ static void suggest_groups(const struct word *word)
 	tracefs_list_free(systems);
 }
 
-/* Reads only the names of events: to read their fields takes seconds. */
+/* Reads only the names of events, as reading their fields takes seconds. */
 static void suggest_events(const struct word *word)
 {
 	const char *colon = strchr(word->text, ':');
@@ -142,7 +142,7 @@ static bool suggest_recordings(const struct word *word)
 	return found;
 }
 
-/* ---- by the name of the value --------------------------------------------- */
+/* ---- candidates by the name of the value --------------------------------------------- */
 
 /* Suggests each of the names in a list such as "discard|overwrite". */
 static void suggest_alternatives(const struct word *word, const char *list)
@@ -161,7 +161,7 @@ static bool is_any(const char *name, const char *const *names)
 	return *names;
 }
 
-/* Prints a line such as ":files" for the shell; only once, if several forms give the same. */
+/* Prints a line such as ":files" for the shell, only once even if several forms require it. */
 static void print_fallback(const char *text)
 {
 	static const char *last;
@@ -207,8 +207,8 @@ static void complete_value(const char *name, bool is_argument, const char *befor
 
 /* ---- options --------------------------------------------------------------- */
 
-/* The options of the command. If two have one name, the first counts. `real` has the
- * argument and the description; it differs from `option` for an alias. */
+/* The options of the command. If two have the same name, the first one is used. `real`
+ * has the argument and the description; it differs from `option` for an alias. */
 static struct {
 	const struct argp_option *option, *real;
 } options[256];
@@ -339,7 +339,7 @@ static bool next_token(const char **at, char *token, size_t size, bool *repeats)
 	}
 }
 
-/* Completes the argument @nr by one form of the arguments. @args: the arguments before it */
+/* Completes argument @nr according to one form of the arguments. @args: the arguments before it */
 static void suggest_argument(const char *form, char **args, int nr, const char *word)
 {
 	bool repeats = false;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# Completion of trace-ctl for bash: trace-ctl itself has the candidates.
+# Completion of trace-ctl for bash: trace-ctl itself prints the candidates.
 
 _trace_ctl()
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of trace-ctl for fish: trace-ctl itself has the candidates.
+# Completion of trace-ctl for fish: trace-ctl itself prints the candidates.
 
 function __trace_ctl_complete
     set -l program (commandline -opc)

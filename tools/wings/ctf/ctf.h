@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns a CTF trace of another tracer into a recording, which merge takes: a merged recording of
- * one node, with ticks of CLOCK_REALTIME or of the cluster's time.
+ * Converts a CTF trace of another tracer into a recording for merge: a merged recording of one
+ * node, with ticks of CLOCK_REALTIME or of cluster time.
  *
  *	ctf_graph.c	reads the trace by libbabeltrace2, in the order of its times
  *	ctf_time.c	converts times by the history that the node's daemon kept of its clocks
  *	ctf_fields.c	makes event definitions of event classes, and payloads of fields
  *	ctf_recording.c	writes the recording: files, error bounds, losses, metadata
  *
- * libbabeltrace2 may crash on hostile traces: all of this runs in a child process.
+ * libbabeltrace2 may crash on hostile traces, so all of this runs in a child process.
  */
 #ifndef TSCT_WINGS_CTF_H
 #define TSCT_WINGS_CTF_H
@@ -37,8 +37,8 @@ struct ctf_status {
 	char file[PATH_MAX];
 	char why[1024];
 	char notes[8192];	/* remarks for the user, one per line */
-	bool off_timeline;	/* flag: the error is that times have no cluster's time */
-	/* timeline of the ticks; `on`: that of the first event if none was wanted */
+	bool off_timeline;	/* flag: the error is that times have no cluster time */
+	/* timeline of the ticks; that of the first event if none was requested */
 	struct tsct_recorded_timeline timeline;
 };
 
@@ -47,8 +47,8 @@ struct ctf_job {
 	const char *dir;	/* empty directory for the recording */
 	const struct ctf_options *options;
 	bool force, salvage;
-	bool cluster;		/* flag: ticks are of the cluster's time */
-	struct ctf_status *status; /* zeroed by the caller, but for the wanted timeline */
+	bool cluster;		/* flag: ticks are of cluster time */
+	struct ctf_status *status; /* zeroed by the caller, except for the requested timeline */
 };
 
 /* Makes the recording. Returns 0, or -errno with status->why. */
@@ -72,7 +72,7 @@ struct ctf_node {
 	bool has_boot;
 	struct tsct_history *history;	/* NULL: none */
 	char why[640];			/* reason why there is none */
-	__u64 unknown, ambiguous, extrapolated;	/* numbers of times of these kinds */
+	__u64 unknown, ambiguous, extrapolated;	/* numbers of such times */
 };
 
 /* A clock of a trace */
@@ -81,7 +81,7 @@ struct ctf_clock {
 	char name[64];
 	int clock;		/* enum tsct_history_clock; -1: unknown */
 	__u64 hz;
-	__s64 offset_ns;	/* time of value 0 by the trace, ns since the Unix epoch */
+	__s64 offset_ns;	/* time of value 0 in the trace, ns since the Unix epoch */
 	bool has_epoch;
 	bool checked;		/* flag: the offset was compared with the history */
 };
@@ -118,9 +118,9 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *channel, __u3
 /* Appends an event of a class. Returns 0 or -errno. */
 int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event *event,
 		     struct ctf_time *time);
-/* Notes a time of the trace, which may have no events. */
+/* Stores a time of the trace, which may have no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
-/* Counts lost events, which were lost after the events so far. Returns 0 or -errno. */
+/* Counts events that were lost after the events so far. Returns 0 or -errno. */
 int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *file, __u64 nr);
 /* Writes the metadata. @cut_off: events at the end are missing */
 int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cut_off);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fields of a foreign event: the members of its contexts and its payload, in this order; those of
- * a structure are fields of the event, with the names of both. What an event definition cannot
- * state is text in JSON: arrays, variants, optional fields, and the fields that are too many.
+ * a structure are fields of the event, with the names of both. Fields that a definition cannot
+ * state are text in JSON: arrays, variants, optional fields, and those above the maximum number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "lib/base/json.h"
 #include "ctf.h"
 
-/* Last field of an event with too many: an object with the rest, in JSON */
+/* Last field of an event with too many fields: an object with the rest, in JSON */
 #define REST_NAME	"more_fields"
 
 /* Walk over the fields of an event class, or those of an event in the same order */
@@ -20,7 +20,7 @@ struct field_walk {
 	const struct tsct_event_def *made;
 	struct tsct_text *payload;
 	struct tsct_text rest;		/* members of the object of REST_NAME */
-	unsigned int nr;		/* number of fields so far, with those that are too many */
+	unsigned int nr;		/* number of fields so far, also above the maximum */
 	__u32 tid;
 };
 
@@ -246,7 +246,7 @@ static void define_field(struct field_walk *w, const char *name, const bt_field_
 	struct tsct_field *field;
 
 	if (w->nr++ >= TSCT_FIELDS_MAX) {
-		/* The last field has the rest. */
+		/* Makes the last field the one with the rest. */
 		field = &def->fields[TSCT_FIELDS_MAX - 1];
 		def->nr_fields--;
 		*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
@@ -256,7 +256,7 @@ static void define_field(struct field_walk *w, const char *name, const bt_field_
 	}
 	field = &def->fields[def->nr_fields];
 	*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
-	/* By this name, the last field is known to have the rest. */
+	/* Only the field with the rest may have this name. */
 	if (def->nr_fields == TSCT_FIELDS_MAX - 1 && !strncmp(name, REST_NAME, strlen(REST_NAME)))
 		name_field(def, field, "_" REST_NAME);
 	else
@@ -326,7 +326,7 @@ void ctf_define(const bt_event_class *class, struct tsct_event_def *def)
 
 /* ---- payloads ----------------------------------------------------------------------- */
 
-/* Appends a text and its NUL. A NUL within it would end it. */
+/* Appends a text and its NUL. A NUL within the text would end it. */
 static void put_string(struct tsct_text *to, const char *text, size_t len)
 {
 	const char *nul = memchr(text, '\0', len);
@@ -386,7 +386,7 @@ static const struct tsct_field *next_field(struct field_walk *w, const char *nam
 	return NULL;
 }
 
-/* Notes the thread of an event: of several, that of the innermost scope. */
+/* Stores the thread of an event: of several fields, that of the innermost scope. */
 static void note_thread(struct field_walk *w, const char *name, const bt_field *field)
 {
 	union number v;

@@ -13,7 +13,7 @@
 #include "tools/common/cmd.h"
 #include "ctf_find.h"
 
-/* Limits of the search: LTTng has its traces four directories below a session's. */
+/* Limits of the search: LTTng's traces are four directories below that of the session. */
 #define DEPTH_MAX	8
 #define TRACES_MAX	10000
 
@@ -34,7 +34,7 @@ static size_t read_begin(const char *path, char *to, size_t size)
 	return len;
 }
 
-/* Returns true if @path is the metadata of a recording of ours. */
+/* Returns true if @path is the metadata of a recording of trace-ctl. */
 static bool is_own_metadata(const char *path)
 {
 	char begin[sizeof(TSCT_META_BEGIN)];
@@ -42,7 +42,7 @@ static bool is_own_metadata(const char *path)
 	return STARTS(begin, read_begin(path, begin, sizeof(begin) - 1), TSCT_META_BEGIN);
 }
 
-/* Returns true if @path is metadata of CTF that is not that of a recording of ours. */
+/* Returns true if @path is CTF metadata that is not of a recording of trace-ctl. */
 static bool is_foreign_metadata(const char *path)
 {
 	char begin[sizeof(TSCT_META_BEGIN)];

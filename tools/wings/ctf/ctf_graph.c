@@ -28,7 +28,7 @@ struct ctf_stream {
 	uint64_t nr, at;		/* messages of the batch; number of those that are done */
 	struct ctf_clock *clock;
 	char channel[TSCT_NAME_MAX];
-	struct ctf_file *file;		/* of the present packet; NULL: before the first */
+	struct ctf_file *file;		/* of the present packet; NULL: before the first one */
 	struct ctf_time time;		/* of the event at the front */
 };
 
@@ -53,7 +53,7 @@ struct reader {
 
 /* ---- errors of the library ------------------------------------------------------------------ */
 
-/* Takes the library's error: the first cause, which comes from the place nearest to the file. */
+/* Gets the library's error: its first cause, which is the one nearest to the file. */
 static void take_error(char *to, size_t size)
 {
 	const bt_error *error = bt_current_thread_take_error();
@@ -63,7 +63,7 @@ static void take_error(char *to, size_t size)
 	if (error && bt_error_get_cause_count(error))
 		text = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
 	snprintf(to, size, "%s", text && *text ? text : "libbabeltrace2 cannot read it");
-	/* Its texts end with the addresses of objects: ": msg-it-addr=0x...". */
+	/* Cuts addresses of objects at the end of the text: ": msg-it-addr=0x...". */
 	end = strstr(to, "-addr=");
 	while (end && end > to && *end != ':')
 		end--;
@@ -73,7 +73,7 @@ static void take_error(char *to, size_t size)
 		bt_error_release(error);
 }
 
-/* @path: the trace that has it; NULL: not known */
+/* @path: the trace that has the error; NULL: not known */
 static int fail_library(struct reader *r, const char *path)
 {
 	const bool is_part = path && strcmp(path, r->job->path);
@@ -83,7 +83,7 @@ static int fail_library(struct reader *r, const char *path)
 	return r->err = ctf_fail(r->status, -EBADMSG, "%s%s%s%s", is_part ? path : "",
 				 is_part ? ": " : "", why, !path ? "" : r->job->salvage ?
 				 "; 'babeltrace2 DIR' shows where" : "; 'babeltrace2 DIR' shows"
-				 " where; use --salvage to merge what is readable");
+				 " where; use --salvage to merge the readable part");
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 	return ctf_writer_lose(r->writer, file, nr);
 }
 
-/* Handles a message that is no event. */
+/* Handles a message that is not an event. */
 static int handle(struct reader *r, struct ctf_stream *s, const bt_message *message)
 {
 	const bt_clock_snapshot *at;
@@ -274,15 +274,15 @@ static int next_batch(struct reader *r, struct ctf_stream *s)
 	take_error(why, sizeof(why));
 	if (!r->job->salvage)
 		return ctf_fail(r->status, -EBADMSG, "channel %s: damaged or cut off: %s; use"
-				" --salvage to merge what is readable", s->channel, why);
-	ctf_note(r->status, "channel %s: damaged or cut off: %s; what is before is merged",
+				" --salvage to merge the readable part", s->channel, why);
+	ctf_note(r->status, "channel %s: damaged or cut off: %s; the part before is merged",
 		 s->channel, why);
 	r->damaged++;
 	return 0;
 }
 
-/* Goes on to the stream's next event, and converts its time. Returns 1; 0: there is none; or
- * -errno. */
+/* Advances to the stream's next event, and converts its time. Returns 1; 0: there is none;
+ * or -errno. */
 static int next_event(struct reader *r, struct ctf_stream *s)
 {
 	const bt_clock_snapshot *snapshot;
@@ -455,8 +455,8 @@ static bool is_readable(struct reader *r, const bt_component_class_source *class
 	return is;
 }
 
-/* Cuts a file before its last packet, which begins with the bytes with which the file begins: the
- * magic number, and the UUID if there is one. Returns false if there is none. */
+/* Cuts a file before its last packet, which begins with the same magic number as the file.
+ * Returns false if there is no such packet. */
 static bool cut_last_packet(const char *path)
 {
 	enum { MARK = 4, WINDOW = 65536 };
@@ -472,7 +472,7 @@ static bool cut_last_packet(const char *path)
 	if (!fstat(fd, &st) && st.st_size > MARK && pread(fd, mark, MARK, 0) == MARK) {
 		for (end = st.st_size; end > 0 && !at; end = from) {
 			from = end > WINDOW ? end - WINDOW : 0;
-			/* Also a mark that begins in this window and ends in the next one */
+			/* Also finds a mark that begins in this window and ends in the next one. */
 			i = pread(fd, bytes, (size_t)(end - from) + MARK - 1, from) - MARK;
 			for (; i >= 0 && !at; i--)
 				at = memcmp(bytes + i, mark, MARK) ? 0 : from + i;
@@ -502,7 +502,7 @@ static int copy_file(const char *from, const char *to)
 
 #define CUTS_MAX	16
 
-/* Copies file @name of a trace to directory @to, without what cannot be read at its end. Returns 0,
+/* Copies file @name of a trace to directory @to, without an unreadable part at its end. Returns 0,
  * or -errno. */
 static int salvage_file(struct reader *r, const bt_component_class_source *class, const char *path,
 			const char *to, const char *name)
@@ -531,8 +531,8 @@ static int salvage_file(struct reader *r, const bt_component_class_source *class
 	return 0;
 }
 
-/* Copies a trace that cannot be read, without what is damaged, and replaces *@all by the path of
- * the copy. The caller removes it with all that is temporary. */
+/* Copies a trace that cannot be read, without its damaged parts, and replaces *@all by the path
+ * of the copy. The caller removes the copy with all temporary files. */
 static int salvage_trace(struct reader *r, const bt_component_class_source *class,
 			 unsigned int number, char **all)
 {
@@ -631,7 +631,7 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 		return ctf_fail(r->status, -ENOENT, "libbabeltrace2 has no plugin 'ctf' here;"
 				" install babeltrace2");
 	source_class = bt_plugin_borrow_source_component_class_by_name_const(plugin, "fs");
-	/* A graph cannot be used any more after a source failed: what may be damaged is tried in
+	/* A graph cannot be used after a source failed, so tries possibly damaged traces in
 	 * another one first. */
 	for (i = 0; i < paths->nr && r->job->salvage && !err; i++)
 		if (!is_readable(r, source_class, paths->all[i].path))
@@ -645,7 +645,7 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 	err = err ?: connect(r, graph, sources, nr, sink_class) ?: run_graph(r, graph);
 	for (i = 0; i < r->nr_streams; i++)
 		drop_messages(&r->streams[i]);
-	/* The process ends soon; the graph's iterators refer to each other: nothing is freed. */
+	/* Frees nothing: the graph's iterators refer to each other, and the process ends soon. */
 	free(sources);
 	return err;
 }
@@ -653,7 +653,7 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 /* ---- the recording --------------------------------------------------------------------------- */
 
 /* Makes the UUID of the recording (RFC 9562, version 8) from the traces' metadata and the sizes of
- * their files: a copy of a trace has the same one. */
+ * their files, so that a copy of a trace gets the same UUID. */
 static void make_uuid(const struct ctf_paths *paths, bool cluster, __u8 uuid[16])
 {
 	__u64 hash[2] = { 1, 2 + cluster };
@@ -674,11 +674,11 @@ static int finish(struct reader *r)
 		__u64 nr;
 		const char *text;
 	} notes[] = {
-		{ r->unknown_losses, "losses, of which the trace does not state the number of events" },
+		{ r->unknown_losses, "losses of an unknown number of events" },
 		{ r->lost_packets, "packets were lost, with an unknown number of events" },
 		{ r->node.unknown, "times have no error bound" },
 		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
-			" bounds have all that they may be" },
+			" bounds contain all possible times" },
 		{ r->node.extrapolated, "times are after the last recorded sample of the node's clock" },
 	};
 	struct ctf_status *s = r->status;

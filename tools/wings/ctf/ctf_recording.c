@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the recording that a foreign trace becomes: a merged recording of one node */
+/* Writes the recording of a foreign trace: a merged recording of one node */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define PIECE_NS	1000000ULL	/* initial length of a piece */
 #define CPU_MAX		65535
 
-/* Largest errors of a part of the recording's time */
+/* Largest errors within a part of the recording's time */
 struct error_span {
 	__u64 from, error_ns, utc_ns;
 	bool used;
@@ -28,8 +28,8 @@ struct channel {
 	char name[TSCT_NAME_MAX];
 	struct tsct_event_def **defs;	/* by number */
 	__u32 nr_defs;
-	struct tsct_index by_class;	/* event class to number of its definition, plus 1 */
-	struct tsct_index by_hash;	/* (hash of a definition, n) to its number, plus 1 */
+	struct tsct_index by_class;	/* maps event class to number of its definition, plus 1 */
+	struct tsct_index by_hash;	/* maps (hash of a definition, n) to its number, plus 1 */
 };
 
 struct ctf_file {
@@ -47,8 +47,8 @@ struct ctf_writer {
 	__u32 nr_channels;
 	struct ctf_file **files;
 	__u32 nr_files;
-	/* Piece i begins at tick first + i * length; all pieces are joined in pairs, and get twice
-	 * the length, if there are too many. */
+	/* Piece i begins at tick first + i * length. If there are too many pieces, they are joined
+	 * in pairs, and `length` doubles. */
 	struct error_span pieces[PIECES_MAX];
 	__u64 first, length, last;
 	bool has_time;
@@ -87,7 +87,7 @@ static int find_channel(struct ctf_writer *w, const char *name, __u32 *ret)
 			*ret = i;
 			return 0;
 		}
-		/* The last channel has the streams of all further names. */
+		/* The last channel gets the streams of all further names. */
 		if (w->nr_channels < TSCT_STREAMS_MAX - 1 || use != name)
 			break;
 		use = "others";
@@ -106,7 +106,7 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 		if (w->files[i]->channel == channel && w->files[i]->cpu == cpu)
 			return w->files[i];
 	if (cpu > CPU_MAX) {
-		ctf_fail(w->job->status, -EBADMSG, "a packet is of CPU %u, which is impossible",
+		ctf_fail(w->job->status, -EBADMSG, "a packet states the impossible CPU %u",
 			 cpu);
 		return NULL;
 	}
@@ -230,7 +230,7 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		return -ENOMEM;
 	if (!tsct_stream_writer_started(&f->out))
 		ret = tsct_stream_writer_start(&f->out, time->tick);
-	/* Ticks of a file do not decrease: the history's lines meet only within their bounds. */
+	/* Raises a tick that decreases: the history's lines meet only within their bounds. */
 	raise = tsct_stream_writer_last(&f->out);
 	raise = raise > time->tick ? raise - time->tick : 0;
 	if (raise) {
@@ -316,7 +316,7 @@ static int describe_file(struct ctf_file *f, struct tsct_recording *rec)
 	return err;
 }
 
-/* States the bounds of all pieces. */
+/* Stores the bounds of all pieces in the metadata. */
 static void describe_bounds(const struct ctf_writer *w, struct tsct_recording *rec)
 {
 	struct tsct_recorded_node *node = &rec->nodes[0];
@@ -327,7 +327,7 @@ static void describe_bounds(const struct ctf_writer *w, struct tsct_recording *r
 	for (p = w->pieces; p < w->pieces + PIECES_MAX; p++) {
 		if (!p->used)
 			continue;
-		/* Between two bounds the larger one holds. */
+		/* The larger one of two bounds applies between them. */
 		c->bounds[c->nr_bounds++] = (struct tsct_recorded_bound) {
 			p->from, max(p->error_ns, last_ns),
 		};
@@ -430,10 +430,10 @@ int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cu
 		err = write_metadata(w, &rec);
 	tsct_recording_free(&rec);
 	if (w->raised)
-		ctf_note(w->job->status, "%llu times were before those of the events before them,"
-			 " by up to %.3f us, and were raised; their bounds have that",
+		ctf_note(w->job->status, "%llu times were earlier than those of preceding events,"
+			 " by up to %.3f us, and were raised; their bounds allow for that",
 			 (unsigned long long)w->raised, (double)w->raise_max / 1e3);
-	return err ? ctf_fail(w->job->status, err, "the recording that is made of it: %s",
+	return err ? ctf_fail(w->job->status, err, "the recording made of it: %s",
 			      strerror(-err)) : 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Times of a foreign trace: the trace states which clock of the kernel it used, and the boot;
- * the history of that boot says what a value of that clock was.
+ * Times of a foreign trace: the trace states its kernel clock and its boot; the history of
+ * that boot converts values of that clock.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "ctf.h"
 
 #define GIGA	1000000000LL
-/* Largest distance of REALTIME - MONOTONIC as a tracer measured it from that of the history, ns */
+/* Largest difference of a tracer's REALTIME - MONOTONIC from the history's, ns */
 #define OFFSET_MAX_NS	10000000LL
 
 int ctf_fail(struct ctf_status *s, int err, const char *format, ...)
@@ -143,7 +143,7 @@ void ctf_node_free(struct ctf_node *node)
 
 /* ---- one time ----------------------------------------------------------------------- */
 
-/* Converts a value of a clock to ns; the value lasts until *ret_hi. */
+/* Converts a value of a clock to ns. The clock has this value from *ret_lo to *ret_hi. */
 static int value_ns(const struct ctf_clock *c, __u64 value, __s64 *ret_lo, __s64 *ret_hi)
 {
 	unsigned __int128 lo = (unsigned __int128)value * GIGA / c->hz;
@@ -171,8 +171,8 @@ static __u64 tick_of(const struct tsct_recorded_timeline *t, __s64 ns)
 	return t->global + (__u64)(__s64)ticks;
 }
 
-/* Returns an error unless the times are those of the wanted timeline; if none is wanted, that of
- * the first time is from now on. */
+/* Returns an error unless the times are on the requested timeline. If none was requested, the
+ * timeline of the first time is from now on. */
 static int check_timeline(struct ctf_node *node, const struct tsct_history_time *t, unsigned int nr)
 {
 	struct ctf_status *s = node->status;
@@ -209,22 +209,22 @@ static int check_offset(struct ctf_node *node, struct ctf_clock *c, __s64 lo,
 		return 0;
 	return ctf_fail(node->status, -EINVAL, "its clock '%s' is %.3f s from that of the"
 			" node's history: it was recorded in a time namespace, or CLOCK_REALTIME"
-			" was set after the tracing had begun; use --force to take the history's", c->name,
+			" was set after tracing began; use --force to take the history's", c->name,
 			(double)(stated < t->real_lo_ns ? -off : off) / 1e9);
 }
 
 static const char *reason(const struct ctf_node *node, const struct ctf_clock *c, int err)
 {
 	if (c->clock < 0)
-		return "the clock is none of the kernel's by its name; name it by --clock";
+		return "its name is of no clock of the kernel; name the clock with --clock";
 	if (!node->has_boot)
-		return "the trace does not state its boot; name it by --boot";
+		return "the trace does not state its boot; name it with --boot";
 	if (!node->history)
 		return node->why;
 	return node_history_reason(err);
 }
 
-/* Gives a time that the history does not know as the trace states it, without a bound. */
+/* Converts a time that the history lacks as the trace states it, without a bound. */
 static int take_stated(struct ctf_node *node, const struct ctf_clock *c, __u64 value, __s64 lo,
 		       int err, struct ctf_time *ret)
 {
@@ -291,8 +291,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	ret->tick = (__u64)middle.ns;
 	if (!node->job->cluster)
 		return 0;
-	/* Global ticks have the rate of the master's clock, which is not exactly that of the
-	 * cluster's time: the bound is of the latter. */
+	/* Global ticks have the rate of the master's clock, which differs slightly from that
+	 * of cluster time: the bound refers to the latter. */
 	ret->tick = tick_of(&node->status->timeline, middle.ns);
 	ret->error_ns += 3 + ret->error_ns / 1024;
 	return 0;

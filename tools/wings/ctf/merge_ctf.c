@@ -27,8 +27,8 @@
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		1024
 #define MEMORY_PER_FILE		(32ULL << 20)
-/* Limit of its CPU time without progress, s, and bytes of metadata for which it gets one more: it
- * takes time that grows with the square of the number of event classes */
+/* Limit of the child's CPU time without progress, s, and bytes of metadata that add 1 s: the time
+ * grows with the square of the number of event classes */
 #define STUCK_S			30
 #define METADATA_PER_S		50000
 
@@ -42,8 +42,8 @@ static const struct argp_option ctf_option_list[] = {
 	{ "history", KEY_HISTORY, "DIR", 0, "CTF traces: tsctraced's state directory, or a copy, with"
 	  " the history of a node's clocks (default: " NODE_HISTORY_STATE_DIR ", or"
 	  " $TSCTRACE_RUN_DIR); may be repeated", 0 },
-	{ "boot", KEY_BOOT, "ID", 0, "CTF traces: boot of all traces, whatever they state", 0 },
-	{ "clock", KEY_CLOCK, "CLOCK", 0, "CTF traces: clock of traces that name none of the kernel's:"
+	{ "boot", KEY_BOOT, "ID", 0, "CTF traces: boot of all traces, even if they state one", 0 },
+	{ "clock", KEY_CLOCK, "CLOCK", 0, "CTF traces: clock of traces that name no kernel clock:"
 	  " realtime, monotonic, monotonic_raw, boottime or tsc", 0 },
 	{ 0 }
 };
@@ -133,13 +133,13 @@ int merge_find_ctf(struct merge_input *in)
 struct ctf_merge {
 	const struct merge *m;
 	struct merge_input *input;	/* inputs of the merge of recordings */
-	const char *temporary;		/* directory of the recordings that are made */
-	struct ctf_status *status;	/* of the trace that is converted */
-	/* timeline of the recordings among the inputs, or else of the first trace; `on`: there
-	 * is one */
+	const char *temporary;		/* temporary directory for the recordings of CTF traces */
+	struct ctf_status *status;	/* of the trace that is being converted */
+	/* timeline of the recordings among the inputs, or else of the first trace; `on`: it is
+	 * known */
 	struct tsct_recorded_timeline timeline;
-	bool of_recordings;		/* flag: it is that of recordings */
-	bool cluster;			/* flag: traces get the cluster's time */
+	bool of_recordings;		/* flag: `timeline` is that of recordings */
+	bool cluster;			/* flag: traces get cluster time */
 };
 
 static int run_child(void *arg)
@@ -168,8 +168,8 @@ static void print_notes(const struct ctf_merge *w, const char *given)
 		merge_print("%s: %.*s", given, (int)(end - line), line);
 }
 
-/* Makes a recording of input @i. Prints errors, but -EAGAIN: its times have no time of the
- * timeline, and another way is to be tried. Returns 0 or -errno. */
+/* Makes a recording of input @i. Returns 0 or -errno. Prints errors, except -EAGAIN: times
+ * are not on the timeline, and the caller tries another. */
 static int convert(struct ctf_merge *w, int i)
 {
 	const struct merge *m = w->m;
@@ -221,7 +221,7 @@ static int convert(struct ctf_merge *w, int i)
 
 /* ---- all inputs --------------------------------------------------------------------------- */
 
-/* Finds the timeline that the recordings among the inputs have: that of their merge. Prints
+/* Finds the timeline of the recordings among the inputs: that of their merge. Prints
  * errors. */
 static int find_timeline(struct ctf_merge *w)
 {
@@ -247,7 +247,7 @@ static int find_timeline(struct ctf_merge *w)
 	if (!err && plan)
 		w->timeline = tsct_merge_result(plan)->timeline;
 	w->of_recordings = w->timeline.on;
-	/* Several traces without a recording are on the timeline of the first, if all are. */
+	/* Traces without a recording get the timeline of the first one, if all are on it. */
 	w->cluster = w->timeline.on || (!options.nr && m->nr > 1);
 	tsct_merge_free(plan);
 	free(paths);

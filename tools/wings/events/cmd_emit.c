@@ -107,7 +107,7 @@ static const struct argp argp = {
 	"\vVALUE: 12 and -3 are integers (s64), 0x1f is one that is shown in hexadecimal"
 	" (u64), 1.5 is a float (f64), all else is text. KEY:TYPE=VALUE with s64, u64, f64 or"
 	" string sets the type, so that it does not depend on the value. In lines of standard"
-	" input, quotes (\") are around a value with blanks, and \\ before a quote."
+	" input, put quotes (\") around a value with blanks, and \\ before a quote in it."
 	"\n\nExit status: 0: success; 1: failure; 2: usage; 3: events were lost, because a ring"
 	" was full or the channel had no room for the events' definitions.", NULL, NULL, NULL
 };
@@ -129,7 +129,7 @@ static void print_error(struct emit_session *s, const char *format, ...)
 	ctl_error_finish();
 }
 
-/* An event in the making: fields as text, and the payload */
+/* An event under construction: fields as text, and the payload */
 struct emit_record {
 	char fields[TSCT_FIELDS_MAX * (TSCT_FIELD_NAME_MAX + 16)];
 	size_t len;
@@ -244,7 +244,7 @@ static int find_event(struct emit_session *s, const char *name, unsigned int kin
 		memcpy(event->text, name, len);
 		strcpy(event->text + len, fields);
 		s->events = event;
-		/* Without memory for the index, the provider finds the event. */
+		/* If there is no memory for the index, the provider finds the event. */
 		tsct_index_put(&s->known, hash, nr, (uintptr_t)event);
 	}
 	return id;
@@ -263,13 +263,13 @@ static void emit_words(struct emit_session *s, unsigned int kind, char **words, 
 			return;
 	id = find_event(s, words[0], kind, r.fields);
 	if (id == -EINVAL)
-		print_error(s, "'%s': invalid event or field name, or one that is there"
-			    " twice; use C identifiers", words[0]);
+		print_error(s, "'%s': invalid event or field name, or a field name that"
+			    " occurs twice; use C identifiers", words[0]);
 	else if (id < 0 && id != -ENOSPC)
 		print_error(s, "'%s': cannot be defined: %s", words[0], strerror(-id));
 	if (id < 0 && id != -ENOSPC)
 		return;
-	/* An event without a definition is counted as refused. */
+	/* Counts an event without a definition as refused. */
 	err = tsct_emit(s->channel, (unsigned int)id, r.payload, r.used);
 	if (!err)
 		s->emitted++;

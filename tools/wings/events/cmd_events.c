@@ -23,9 +23,9 @@
 #include "tools/common/view.h"
 
 #define REQUEST_MAX	1024
-#define ANSWER_MAX	(8U << 20)	/* largest answer of a program, bytes */
+#define ANSWER_MAX	(8U << 20)	/* maximum size of a program's answer, bytes */
 #define TIMEOUT_MS	2000
-#define ANSWER_NS	10000000000LL	/* longest time of an answer, ns */
+#define ANSWER_NS	10000000000LL	/* maximum time for an answer, ns */
 
 struct events_options {
 	const char *action;		/* subcommand: list, enable, disable or attach */
@@ -48,8 +48,8 @@ struct events_result {
 /* ---- command line -------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: all"
-	  " programs of this user, as root of all users, in this network namespace)", 0 },
+	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: in"
+	  " this network namespace, all programs of this user, or for root of all users)", 0 },
 	{ "json", OPTION_FLAG(struct events_options, json), NULL, 0, "list: print JSON", 0 },
 	{ 0 }
 };
@@ -254,7 +254,7 @@ static void call_programs(const struct events_options *o, const char *request, p
 			     " TSCTRACE_THREAD=no");
 }
 
-/* Enters the network namespace of a process. Root thereby finds a process of a container. */
+/* Enters the network namespace of a process. So root finds a process in a container. */
 static void enter_network(pid_t pid)
 {
 	char path[64];
@@ -264,7 +264,7 @@ static void enter_network(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Without permission, the process is looked for in the present namespace. */
+	/* Without permission, searches for the process in the present namespace. */
 	(void)!setns(fd, CLONE_NEWNET);
 	close(fd);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The messages that ended the waits of threads. One that a program states is received by the thread
- * that waited for it, after the wait; only those of other nodes count, as others have a waker. A
- * packet is received by the kernel, in an interrupt in any thread's time, which then wakes the
- * thread: the waking follows on the same CPU, with no switch, system call or event of a program in
- * between.
+ * The messages that ended the waits of threads. The event of a message that a program states is of
+ * the thread that waited, after its wait; only messages from other nodes count, as within a node
+ * the waker is known. The event of a packet is of the kernel, in an interrupt of any thread; the
+ * interrupt then wakes the waiting thread: the waking follows on the same CPU, with no switch,
+ * system call or event of a program between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 #include "explain.h"
 #include "lib/base/array.h"
 
-/* The last packets of a CPU, unless it did something else since */
+/* The last packets of a CPU, if the CPU did nothing else since */
 struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
 	__u64 sent;		/* number of the send; 0: none */
 };
 
-/* Callback of messages: keeps the send of a message that was received in a time of the spans. Of a
- * send, `row` is the thread, `number` as in arrivals->nr_sends; of a receive, `bytes` is a flag:
- * the message is a packet. */
+/* Callback of messages: stores the send of a message that was received during a span. @send: `row`
+ * is the thread, `number` as in arrivals->nr_sends. @receive: `bytes` is a flag: the message is a
+ * packet. */
 static int match(void *arg, const struct tsct_message_end *send,
 		 const struct tsct_message_end *receive)
 {
@@ -41,7 +41,7 @@ static int match(void *arg, const struct tsct_message_end *send,
 
 int arrivals_init(struct explain_job *j)
 {
-	const struct tsct_recording *rec = j->x.rec;
+	const struct tsct_recording *rec = j->walk->rec;
 
 	j->arrivals.messages.matched = match;
 	j->arrivals.messages.arg = j;
@@ -64,7 +64,7 @@ void arrivals_free(struct explain_job *j)
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
 	return kernel && j->arrivals.has_calls[ev->node] &&
-		tsct_states_call(&j->states.states, ev->e) < 0 ? 0 : ev->e->tid;
+		tsct_states_call(&j->walk->states, ev->e) < 0 ? 0 : ev->e->tid;
 }
 
 static int take_message(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
@@ -91,29 +91,28 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
 					       j->path.nr_messages - 1, false);
 	}
-	return err ?: tsct_messages_add(&j->arrivals.messages, &j->states, ev, &end);
+	return err ?: tsct_messages_add(&j->arrivals.messages, j->walk, ev, &end);
 }
 
-/* Adds that a thread moved from one CPU to another, if that is in a time of the spans. */
+/* Adds the move of a thread from one CPU to another, if it is during a span. */
 static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 {
-	const struct tsct_location *l = j->x.rec->locations, *from = &l[ev->e->location];
+	const struct tsct_location *l = j->walk->rec->locations, *from = &l[ev->e->location];
 	const __s64 tid = tsct_value_integer_of(ev->e, "tid");
 	const __s64 cpu = tsct_value_integer_of(ev->e, "orig_cpu");
 	__u32 i;
 
-	for (i = 0; i < j->x.rec->nr_locations && tid > 0 &&
+	for (i = 0; i < j->walk->rec->nr_locations && tid > 0 &&
 	     path_wants(&j->path, ev->e->tick, ev->e->tick + 1); i++)
 		if (l[i].node == from->node && l[i].cpu == cpu)
 			return path_add_move(&j->path, ev->node, (__u32)tid, ev->e->tick, i);
 	return 0;
 }
 
-int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
+int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 {
-	const struct tsct_export_def *def = &x->defs[ev->def];
-	const bool kernel = x->rec->streams[ev->e->stream].kernel;
-	struct explain_job *j = x->arg;
+	const struct tsct_export_def *def = &j->walk->defs[ev->def];
+	const bool kernel = j->walk->rec->streams[ev->e->stream].kernel;
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;

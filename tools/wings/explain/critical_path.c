@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Splits a time of a thread by the states of the thread: on CPU, runnable and behind whom, blocked
- * and woken by whom. What a thread was blocked for is what its waker did meanwhile, so that time is
- * split again by the states of the waker, and so on. If a message ended the wait, it is what the
- * sender did until it sent the message, and then the message's way. If such a part begins and ends
- * by the clocks of two nodes, it has the bound of their difference.
- * There is no I/O; memory grows with the states that are added.
+ * Splits a time of a thread by the states of the thread: on CPU, runnable and behind which thread,
+ * blocked and woken by which thread. A blocked thread waited for its waker, so that time is split
+ * again by the states of the waker, and so on. If a message ended the wait, the time is split into
+ * the states of the sender until it sent the message, and the time in flight. A part that begins
+ * and ends by the clocks of two nodes has the bound of their difference.
+ * There is no I/O; memory grows with the number of added states.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 struct path_arrival {
 	__u64 tick;
 	__u32 message;
-	bool waking;	/* `tick` is that of the waking; else it is later */
+	bool waking;	/* `tick` is that of the waking; else of a later event */
 };
 
 /* A runnable thread moved from the CPU at @location to another one. */
@@ -35,7 +35,7 @@ struct path_move {
 	__u32 location;
 };
 
-/* Times of a thread, or of the threads that ran on a CPU, in order */
+/* States of a thread, or of the threads that ran on a CPU, in order of time */
 struct path_row {
 	struct tsct_state_time *all;
 	__u32 nr;
@@ -45,13 +45,13 @@ struct path_row {
 	__u32 nr_moves;
 };
 
-/* The threads whose waits are being split, the last waker or sender first */
+/* The threads whose waits are being split; the last waker or sender is the first */
 struct path_chain {
 	__u32 node, tid, depth;
 	const struct path_chain *before;
 };
 
-/* A begin or end of a time, by a node's clock */
+/* The begin or end of a time by a node's clock */
 struct path_cut {
 	__u64 tick;
 	__u32 node;
@@ -213,7 +213,7 @@ static struct path_part *add_piece(const struct path_states *s, struct path_part
 	return part;
 }
 
-/* Returns a part that nothing is known of, of a thread of @node. */
+/* Returns an unknown part of a thread of @node. */
 static struct path_part no_part(__u32 node)
 {
 	return (struct path_part) {
@@ -221,8 +221,8 @@ static struct path_part no_part(__u32 node)
 	};
 }
 
-/* Adds the part of each thread that ran on the CPU at @location while another thread waited for
- * that CPU; -1: it is unknown for which CPU. */
+/* Adds a part for each thread that ran on the CPU at @location while another thread waited for
+ * that CPU. @location: -1: unknown */
 static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
 		      struct path_cut from, struct path_cut until)
 {
@@ -259,7 +259,7 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __s6
 	return from.tick < until.tick && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
 }
 
-/* Adds a time, the state @at of a thread, in which it waited for a CPU, or for one after the other. */
+/* Adds a time, the state @at of a thread, in which it waited for a CPU, or for several in turn. */
 static int add_runnable(const struct path_states *s, const struct path_row *row, __u32 at,
 			struct path_cut from, struct path_cut until, struct path_part *whole)
 {
@@ -316,7 +316,7 @@ static bool receives(__s64 number)
 	return false;
 }
 
-/* Returns true if the first argument of a call says what it waits on. */
+/* Returns true if the first argument of a call identifies the object on which it waits. */
 static bool has_object(__s64 number)
 {
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
@@ -329,7 +329,7 @@ static const struct path_message *message_of(const struct path_states *s,
 					     const struct path_row *row, __u32 at)
 {
 	const struct tsct_state_time *time = &row->all[at];
-	__u64 next = UINT64_MAX;	/* begin of the thread's next wait, or of what is not kept */
+	__u64 next = UINT64_MAX;	/* begin of the thread's next wait, or of unknown states */
 	const struct path_cut end = { time->until, time->thread->node };
 	const struct path_arrival *a;
 	const struct path_message *m;
@@ -353,7 +353,7 @@ static const struct path_message *message_of(const struct path_states *s,
 		m = &s->messages[a->message];
 		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
 			continue;
-		/* One that was certainly sent after the wait did not end it. */
+		/* A message that was certainly sent after the wait did not end it. */
 		sent = (struct path_cut) { m->sent, m->node };
 		if (sent.tick <= end.tick ||
 		    (__u64)length_ns(s, end.tick, sent.tick) <= bound_ns(s, end, sent))
@@ -463,7 +463,7 @@ static int split(const struct path_states *s, struct path_cut from, struct path_
 	return from.tick < until.tick && !add_piece(s, whole, &unknown, from, until) ? -ENOMEM : 0;
 }
 
-/* Parts of one state and call, which differ in who ended the wait, are next to each other. */
+/* Parts of one state and call, which differ in the waker, are next to each other. */
 static int by_length(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
@@ -479,7 +479,7 @@ static int by_length(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-/* Parts of other causes are no group. */
+/* Parts of other causes form no group. */
 static bool is_of_group(const struct path_part *part)
 {
 	return part->cause == PATH_STATE || part->cause == PATH_MESSAGE;

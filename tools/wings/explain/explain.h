@@ -8,6 +8,7 @@
 #include "lib/base/index.h"
 #include "lib/export/messages.h"
 #include "tools/common/progress.h"
+#include "tools/shared/explained.h"
 
 /* ---- critical_path.c ------------------------------------------------------- */
 
@@ -15,8 +16,8 @@
 enum path_cause {
 	PATH_STATE,	/* the state of the thread; BLOCKED: until the thread `other` woke it */
 	PATH_BEHIND,	/* part of RUNNABLE: `other` ran on the CPU for which the thread waited */
-	PATH_MESSAGE,	/* the thread waited until a message of `other` on `node` came */
-	/* parts of such a time: until `other` on `node` sent the message, which is not split */
+	PATH_MESSAGE,	/* the thread waited until a message from `other` on `node` arrived */
+	/* parts of PATH_MESSAGE: until `other` on `node` sent the message; not split further */
 	PATH_SENT,
 	PATH_RESENT,	/* until the kernel of `node` sent the message again, as TCP does */
 	PATH_FLIGHT,	/* from then on: the message was on its way from `node` */
@@ -31,15 +32,15 @@ struct path_part {
 	__s64 call;
 	__u64 object;
 	bool released;		/* of BLOCKED: as in struct tsct_state_time */
-	bool uninterruptible;	/* of BLOCKED and OFF_CPU: no signal could end it */
-	/* the thread that woke it (BLOCKED), that sent the message, or that ran on the CPU
+	bool uninterruptible;	/* of BLOCKED and OFF_CPU: no signal could end the wait */
+	/* the thread that ended the wait (BLOCKED), sent the message, or ran on the CPU
 	 * (BEHIND); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
 	__u32 node;		/* of `other` */
 	__u64 tick;		/* start of the first piece */
 	__s64 ns;		/* sum of all pieces */
-	__s64 group_ns;		/* sum of the parts of the same state and call beside it */
-	/* bound of the error of `ns`, where pieces begin and end by different nodes' clocks */
+	__s64 group_ns;		/* sum of all parts with its state and call */
+	/* error bound of `ns`, if pieces begin and end by different nodes' clocks */
 	__u64 bound_ns;
 	__u64 pieces;		/* number of pieces */
 	struct path_part *parts;	/* what `other` did meanwhile; of RUNNABLE: who ran */
@@ -47,7 +48,7 @@ struct path_part {
 	struct tsct_index index;	/* finds `parts` by their properties, until they are sorted */
 };
 
-/* Returns true if a part may as well have the length 0. */
+/* Returns true if the error bound of a part's length is not less than the length. */
 static inline bool path_is_unknown(const struct path_part *part)
 {
 	return part->bound_ns && part->bound_ns >= (__u64)part->ns;
@@ -56,13 +57,13 @@ static inline bool path_is_unknown(const struct path_part *part)
 /* A message that was received */
 struct path_message {
 	bool matched;		/* its send is known: */
-	bool resent;		/* its kernel sent it again, as the first one was lost or late */
+	bool resent;		/* TCP sent it again, as the first packet was lost or late */
 	__u64 sent;		/* tick */
 	__u64 send;		/* number of the send */
 	__u32 node, tid;	/* tid 0: an interrupt */
 };
 
-/* A time of which states are needed, ticks */
+/* A time for which states are needed, ticks */
 struct path_time {
 	__u64 begin, end;
 };
@@ -85,15 +86,15 @@ struct path_states {
 /* Returns true if the states from tick @from to @until are needed. */
 bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 
-/* Add a state; or that a thread that waited for a CPU waited until @tick for that at @location. Both
- * in the order of time; time->thread must outlive @states. Return 0 or -ENOMEM. */
+/* Add a state; or the move at @tick of a thread that waited for the CPU at @location until then.
+ * Both are in the order of time; time->thread must outlive @states. Return 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
 /*
- * path_add_arrival - add that a message came, in the order of time
+ * path_add_arrival - add the arrival of a message, in the order of time
  * @tid: thread that received it
- * @tick: of the waking of the thread (@waking), or of its event
+ * @tick: of the waking of the thread (@waking), or of the receive event
  * @message: index in states->messages
  *
  * Returns 0 or -ENOMEM.
@@ -104,10 +105,10 @@ int path_add_arrival(struct path_states *states, __u32 node, __u32 tid, __u64 ti
 /*
  * path_split - split a time of a thread, after all states were added
  * @from, @until: ticks
- * @ret: the whole; ret->parts has the parts, whose sum is ret->ns, sorted by the length of the
- *	parts of the same state and call together
+ * @ret: the whole; the sum of ret->parts is ret->ns; they are sorted by the total length of
+ *	the parts with the same state and call
  *
- * To be freed by path_part_free(), also after an error. Returns 0 or -ENOMEM.
+ * Free @ret with path_part_free(), even after an error. Returns 0 or -ENOMEM.
  */
 int path_split(const struct path_states *states, __u32 node, __u32 tid, __u64 from, __u64 until,
 	       struct path_part *ret);
@@ -134,13 +135,11 @@ struct explain_job;
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
-/* Callback of the walk for states: adds messages and moves to job->path. */
-int arrivals_take(struct tsct_export *states, const struct tsct_export_event *ev);
 void arrivals_finish(struct explain_job *job);	/* after the walk */
 
 /* ---- cmd_explain.c --------------------------------------------------------- */
 
-#define EXPLAIN_TEXT_MAX	128	/* longest text of a span's fields that is printed, bytes */
+#define EXPLAIN_TEXT_MAX	128	/* longest printed text of a span's fields, bytes */
 
 /* A span that is to be explained */
 struct explained {
@@ -153,22 +152,32 @@ struct explained {
 };
 
 struct explain_job {
-	struct tsct_export x;	/* the walk for the spans; first: callbacks get its address */
-	struct tsct_export states;	/* the walk for the states of threads */
+	struct tsct_export x;	/* the walk for the spans; first, as callbacks get its address */
+	struct tsct_export states;	/* the command's walk for the states of threads */
+	struct tsct_export *walk;	/* the walk for the states of threads, of any command */
+	__u32 nr_states;		/* number of states that were added */
 	const char *dir, *id;
 	char *name;
 	bool slowest, json, all;
 	__u32 wanted;			/* number of spans to explain */
-	/* as `chosen` says, the first ones, up to `wanted`, are those of the spans so far */
+	/* if `chosen`, the first `wanted` spans are the requested ones of all so far */
 	struct explained *spans;
 	__u32 nr;
 	bool chosen;
-	__u64 found;			/* number of spans of the name with a known length */
-	char near[TSCT_EVENT_NAME_MAX];	/* a name like the wanted one; "": none */
+	__u64 found;			/* number of spans with the name and a known length */
+	char near[TSCT_EVENT_NAME_MAX];	/* a name similar to the requested one; "": none */
 	struct path_states path;
 	struct arrivals arrivals;
 	struct progress progress;
 };
+
+/* ---- explained.c ------------------------------------------------------------- */
+
+/* Begins to explain job->spans, by a walk that is prepared. Returns 0 or -ENOMEM. */
+int explain_begin(struct explain_job *job, struct tsct_export *walk);
+/* After the walk: splits the time of each span. Returns 0 or -ENOMEM. */
+int explain_split(struct explain_job *job);
+void explain_free(struct explain_job *job);
 
 /* ---- explain_print.c --------------------------------------------------------- */
 

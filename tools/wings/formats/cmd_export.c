@@ -16,7 +16,7 @@
 
 struct export_job {
 	struct tsct_export x;
-	const char *output;	/* name of the output that -o sets; NULL: no -o */
+	const char *output;	/* argument of -o; NULL: not given */
 	bool quiet;
 	struct output_file to;
 	struct progress progress;
@@ -41,8 +41,8 @@ static const struct argp_option options[] = {
 	  ".pftrace, .json, .txt, .csv)", 0 },
 	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
 	  "for json and csv: write times since the recording's beginning", 0 },
-	{ "off-cpu", OPTION_FLAG(struct export_job, x.off_cpu), NULL, 0, "for folded: write how"
-	  " long threads did not run after a switch with the stack, ns", 0 },
+	{ "off-cpu", OPTION_FLAG(struct export_job, x.off_cpu), NULL, 0, "for folded: write"
+	  " the time that threads did not run after a switch with the stack, ns", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
@@ -81,7 +81,7 @@ static void check_format(struct argp_state *state, struct export_job *j)
 		argp_error(state, "--relative: %s has absolute times only; use json or"
 			   " csv", j->x.format->name);
 	else if (j->x.off_cpu && strcmp(j->x.format->name, "folded"))
-		argp_error(state, "--off-cpu: stacks have a weight in folded only, not in %s",
+		argp_error(state, "--off-cpu: only folded has weights of stacks, not %s",
 			   j->x.format->name);
 	else if (j->output && !*j->output)
 		argp_error(state, "--output: empty name; give a file or directory");
@@ -147,7 +147,7 @@ static void print_result(const struct tsct_export *x, const char *name)
 			  x->cuts);
 	if (x->format->nests && x->ambiguous)
 		ctl_error("%llu END events agree in their fields with none of several"
-			" open slices of their name; each ends the one that began last",
+			" open slices of their name; each ends the latest one",
 			x->ambiguous);
 	if (x->unmatched)
 		ctl_error("%llu messages have only a send or only a receive", x->unmatched);
@@ -166,7 +166,7 @@ static int write_output(struct export_job *j)
 	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
-		/* trace-ctl.c prints write errors of standard output at exit. */
+		/* Write errors of standard output are reported by trace-ctl.c at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
 			output_error_print(j->to.name, j->x.why, err);
 		output_file_discard(&j->to);

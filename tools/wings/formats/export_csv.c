@@ -24,7 +24,7 @@ struct csv {
 	__u32 nr_columns;
 	struct tsct_index column_of;	/* number of a column plus 1, by hash of its name */
 	__u32 **of;		/* column numbers, by definition and field */
-	/* values of the line, by column; field NULL: empty cell */
+	/* values of the line, by column; a `field` of NULL: empty cell */
 	struct tsct_value *row;
 	struct tsct_text text;	/* text of a value */
 	struct tsct_error_cursor error_at;	/* cursor in the recording's error bounds */

@@ -101,7 +101,7 @@ static int start_packet(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = tsct_recording_node_of(x->rec, s->node),
-		/* Losses before the selected part of the recording are not counted. */
+		/* Does not count losses before the selected part of the recording. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -474,8 +474,8 @@ static int finish_stream(const struct tsct_export *x, struct stream *s)
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* Number of events lost at this location: all; or, if the selected times end before
-	 * the recording does, only those lost up to the last exported event */
+	/* Number of events lost at this location: all, or if the selected times end before
+	 * the recording, those lost up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
@@ -540,8 +540,8 @@ static int begin_ctf(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* The clock's offset is close to all times: readers that use doubles are exact only
-	 * for small numbers. */
+	/* The clock's offset is close to all times, as readers that use doubles are exact
+	 * only for small numbers. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
 	/* An export is a trace of its own, with a UUID of its own. */
 	if (tsct_recording_random_uuid(c->uuid))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports the stacks of events as folded stacks, for flame graphs: a line for each stack,
- * with its functions from the outermost to the innermost, and the number of events; or of
- * switches, the time for which their threads did not run. Events without the field `stack` are
- * left out.
+ * Exports the stacks of events as folded stacks, for flame graphs: a line for each stack, with
+ * its functions from the outermost to the innermost, and the number of events; with --off-cpu,
+ * the time that threads did not run after switches. Omits events without the field `stack`.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 struct folded {
 	struct tsct_stacks *stacks;
-	/* number of events, or time, ns: by index of the stack; of unknown stacks, by node */
+	/* number of events, or time, ns: by index of the stack; for unknown stacks, by node */
 	__u64 *events, *unknown;
 	bool any;		/* an event has a stack */
 };
@@ -31,7 +30,7 @@ static void add_weight(struct tsct_export *x, __u32 node, __u64 stack, __u64 wei
 		f->unknown[node] += weight;
 }
 
-/* Adds the time in which a thread did not run to the stack of the switch before. */
+/* Adds the time that a thread did not run to the stack of the preceding switch. */
 static int add_time(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	add_weight(x, time->thread->node, time->thread->own,

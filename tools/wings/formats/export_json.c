@@ -150,7 +150,7 @@ static int begin_json(struct tsct_export *x)
 	if (!x->own)
 		return -ENOMEM;
 	fputs("{\"displayTimeUnit\":\"ns\",", x->file);
-	/* Readers of this member expect a number, although it exceeds 2^53. */
+	/* Written as a number, although it exceeds 2^53: readers of this member expect one. */
 	if (x->relative)
 		fprintf(x->file, "\"baseTimeNanoseconds\":%lld,", x->begin_ns);
 	fputs("\"traceEvents\":[", x->file);
@@ -187,7 +187,7 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Selection of an event's fields: all fields, numeric fields, or all others */
+/* Selection of an event's fields: all fields, numeric fields, or the other fields */
 enum which { ALL, NUMBERS, OTHERS };
 
 /*
@@ -242,7 +242,7 @@ static void put_fields(struct json *j, const struct tsct_export *x,
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	/* Viewers match the end of a slice with its begin by the name. */
+	/* Viewers match the end of a slice with its begin by name. */
 	const struct tsct_event_def *def = ev->act != TSCT_ACT_CLOSE ? ev->e->def :
 		x->defs[x->slice_defs[tsct_export_open_slice(x, ev->thread, ev->frame)]].def;
 	struct json *j = put_frame(x, ev, phase, def->name,
@@ -282,7 +282,7 @@ static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	return put_event(x, ev, "E");
 }
 
-/* Writes a send or receive as an empty slice: viewers draw arrows between slices only. */
+/* Writes a send or receive as an empty slice, as viewers draw arrows only between slices. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {

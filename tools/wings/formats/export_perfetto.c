@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto, whose numbers
- * of fields are in brackets here. Each name is written once, in the first packet that needs it.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto, whose field
+ * numbers are in brackets here. Each name is written once, in the first packet that needs it.
  * Threads whose process is unknown are shown in a process that stands for their node.
  */
 #include <errno.h>
@@ -46,7 +46,7 @@ static inline void pb_number(struct tsct_text *to, __u32 field, __u64 value)
 		to->len = (size_t)(pb_varint_(pb_varint_(at, field << 3), value) - (__u8 *)to->at);
 }
 
-/* A field of type int32, of which negative values have 64 bits */
+/* A field of type int32, whose negative values have 64 bits */
 static inline void pb_int32(struct tsct_text *to, __u32 field, __s64 value)
 {
 	pb_number(to, field, (__u64)(__s32)value);
@@ -138,12 +138,12 @@ _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 /* Sets an optional field of a message. */
 #define SET(message, field, value)	((message)->has_##field = 1, (message)->field = (value))
 
-/* The thread that runs on a CPU, as the file says; of a location */
+/* The thread that runs on the CPU of a location, as the file shows it */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */
 	__u32 tid;
 	char name[TSCT_THREAD_NAME_MAX];
-	__u64 blind;		/* end of the last loss of switches that the file has, tick */
+	__u64 blind;		/* end of the last loss of switches that was written, tick */
 };
 
 #define OUT_BYTES	65536	/* size from which on the packets are written to the file */
@@ -184,16 +184,16 @@ static __u64 kind_name(const struct tsct_export *x)
 
 /* Perfetto's number of CLOCK_REALTIME, the clock of all times */
 #define CLOCK_REAL	1
-/* That of CLOCK_BOOTTIME, which events of the scheduler have: in our files it is equal */
+/* CLOCK_BOOTTIME, the clock of scheduler events; our files define it as equal to CLOCK_REALTIME */
 #define CLOCK_BOOT	6
 
-/* Stands on a CPU for the thread that runs while this is unknown. Linux has no such number. */
+/* Stands for the thread that runs on a CPU while it is unknown. Linux has no such number. */
 #define NOT_RECORDED	(1U << 30)
 #define NOT_RECORDED_NAME "not recorded"
 /* Bits of prev_state of a thread that has ended */
 #define STATE_DEAD	0x30
 
-/* State of a thread of which no more is known: Perfetto has no name for it. */
+/* State of a thread whose real state is unknown: Perfetto has no name for this one. */
 #define STATE_UNKNOWN	0x1000
 
 /* ---- packets ----------------------------------------------------------- */
@@ -286,7 +286,7 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 	return TRACK_COUNTER | (__u64)node << 32 | def << FIELD_BITS | field;
 }
 
-/* A track, and the process, the thread or the counter that it is of */
+/* A track, and its process, thread or counter */
 struct track_descriptor {
 	__u64 uuid, parent;		/* parent: 0: none */
 	const char *name, *process, *thread, *category;	/* NULL: it has none */
@@ -722,9 +722,9 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 /*
  * Perfetto makes its tables `sched` and `thread_state` from the events of the scheduler: a thread
  * runs on a CPU from a switch to it until the next switch of that CPU. So the file has each
- * recorded switch, and where it is unknown who runs, a switch to and from the thread NOT_RECORDED.
+ * recorded switch, and where the running thread is unknown, switches to and from NOT_RECORDED.
  *
- * Perfetto tells threads by their numbers alone, which several nodes share: then there is none.
+ * Perfetto identifies threads only by number, which is ambiguous with several nodes: writes none.
  */
 
 /* Begins an event of the scheduler [@field] of the thread @tid, in a bundle of its CPU [1]. */
@@ -762,8 +762,8 @@ static void put_comm(struct tsct_text *to, __u32 field, const char *comm)
 	pb_text(to, field, comm, strnlen(comm, TSCT_THREAD_NAME_MAX));
 }
 
-/* Writes a switch to the thread @tid. @e: the recorded event; NULL: the thread that ran before is
- * no more known to run, or this one is known to run already */
+/* Writes a switch to the thread @tid. @e: the recorded event; NULL: none was recorded: the
+ * previous thread may have stopped, or @tid runs already */
 static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid,
 		      const char *title, const struct tsct_trace_event *e)
 {
@@ -787,7 +787,7 @@ static int put_switch(struct tsct_export *x, __u32 location, __s64 ns, __u32 tid
 	return end_ftrace(x, location, places);
 }
 
-/* It is unknown which thread runs on a CPU from then on. */
+/* Writes that from @ns on, it is unknown which thread runs on a CPU. */
 static int put_unknown(struct tsct_export *x, __u32 location, __s64 ns)
 {
 	const struct cpu_thread *cpu = &((struct perfetto *)x->own)->cpus[location];
@@ -867,7 +867,7 @@ static bool is_recorded_twice(const struct tsct_export *x, __u32 location)
 	return false;
 }
 
-/* Writes what an event tells of the scheduling. */
+/* Writes the scheduling that an event shows. */
 static int put_scheduling(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const enum tsct_kernel_event kernel = x->defs[ev->def].kernel;
@@ -978,7 +978,7 @@ static int write_perfetto_event(struct tsct_export *x, const struct tsct_export_
 	return put_on_thread(x, ev, ev->def, ev->act == TSCT_ACT_OPEN ? SLICE_BEGIN : INSTANT, true);
 }
 
-/* Writes an event at the end that states the losses: the format has no field for them. */
+/* Writes a last event that states the losses, as the format has no field for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	struct tsct_text *to;

@@ -17,8 +17,8 @@
 #include "monotonic.h"
 #include "tools/bpf/progs/events.h"
 
-/* Time for which events are held back, to be sorted: longer than an interrupt takes, and
- * than a preempted program waits for its CPU, ns */
+/* Time for which events are held back for sorting, ns: longer than an interrupt, and
+ * than a preempted program waits for its CPU */
 #define HOLD_NS		20000000ULL
 /* maximum size of the events of a CPU that are held back, bytes */
 #define HELD_MAX	(8U << 20)
@@ -41,7 +41,7 @@ struct cpu_ring {
 	size_t nr_held, held_room;
 	__u64 taken;		/* number of events taken from the ring buffer */
 	__u64 full, nested;	/* numbers of events lost before the recording's begin */
-	__u64 refused;		/* of these, with a time before the ring buffer or in the future */
+	__u64 refused;		/* those with a time before the ring buffer or in the future */
 	int err;
 };
 
@@ -56,7 +56,7 @@ struct bpf_rings {
 	size_t counts_size;
 	/* begin and end of the recording, cycles; begin UINT64_MAX: it has not begun */
 	__u64 begin, end;
-	/* CLOCK_MONOTONIC, ns: when the ring buffers were made, and of the present pump */
+	/* CLOCK_MONOTONIC when the ring buffers were made, and at the present pump, ns */
 	__u64 opened_ns, now_ns;
 };
 
@@ -142,9 +142,9 @@ static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned in
 	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
 }
 
-/* Moves an event that was held back into the channel, or leaves it out if it is earlier than
- * the recording's begin or later than its end, or counts it as refused if it cannot have this
- * time. Returns false if the ring is full. */
+/* Moves an event that was held back into the channel. Omits it if it is before the
+ * recording's begin or after its end; counts it as refused if its time is impossible. Returns
+ * false if the ring is full. */
 static bool move_event(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];

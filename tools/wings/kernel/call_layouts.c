@@ -11,8 +11,8 @@
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 
-/* Sets the masks of conditions on a system call. Returns 0 or -errno. @kind: TSCT_KIND_INSTANT, or
- * BEGIN or END if only starts or ends are recorded: fields that conditions can have */
+/* Sets the masks of conditions on a system call. Returns 0 or -errno. @kind: event whose fields
+ * conditions can use: BEGIN or END if only starts or ends are recorded, else TSCT_KIND_INSTANT */
 static int select_call(struct where_list *list, const struct tsct_syscall *call, __u64 nr,
 		       __u32 kind, struct call_layout *layout)
 {
@@ -36,7 +36,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 				      CALL_RESULT] |= 1u << i;
 	}
 	if (kind == TSCT_KIND_END)
-		layout->enter_id = layout->exit_id;	/* of what a rate limit drops */
+		layout->enter_id = layout->exit_id;	/* named if rate-limited */
 	if (kind != TSCT_KIND_INSTANT)
 		return 0;
 	layout->whole_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);

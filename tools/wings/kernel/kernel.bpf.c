@@ -59,8 +59,8 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if an event in the time of the current thread must be recorded because of @task;
- * @or_current: or because of the current thread. BPF can test the cgroup of that one only. */
+/* Returns true if an event during the current thread must be recorded because of @task or, with
+ * @or_current, because of the current thread. BPF can test only the current thread's cgroup. */
 static __always_inline bool wanted_other(const struct task_struct *task, bool or_current)
 {
 	if (filter.by_cgroup)
@@ -68,7 +68,7 @@ static __always_inline bool wanted_other(const struct task_struct *task, bool or
 	return wanted_task(task) || (or_current && wanted_task(bpf_get_current_task_btf()));
 }
 
-/* Returns true if an event satisfies the conditions on it, and is within its rate limit. */
+/* Returns true if an event satisfies its conditions, and is within its rate limit. */
 static __always_inline bool is_due(enum built_in_event event, const void *payload)
 {
 	return payload_holds(where, nr_where, NR_KERNEL_BUILT_IN * WHERE_MAX, ids[event],
@@ -85,9 +85,9 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, the child is not either. The map `tracked` may
-	 * have an entry of the child's tgid from an ended process, because tgids are used
-	 * again: delete it. */
+	/* If the parent is not tracked, the child is not either. Deletes an entry of the
+	 * child's tgid from the map `tracked`: tgids are used again, so it may be from an
+	 * ended process. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -177,13 +177,13 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	return 0;
 }
 
-/* Returns the CPU on which a thread ran last; of a new one, where it will run first. */
+/* Returns the CPU on which a thread ran last; for a new thread, on which it will run first. */
 static __always_inline s32 cpu_of(const struct task_struct *task)
 {
 	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0;
 }
 
-/* Records that the current thread, or an interrupt in its time, makes @task runnable. */
+/* Records that the current thread, or an interrupt of it, makes @task runnable. */
 static __always_inline void record_waking(enum built_in_event event,
 					  const struct task_struct *task)
 {
@@ -230,7 +230,7 @@ int BPF_PROG(on_sched_migrate_task, struct task_struct *task, int dest_cpu)
 	return 0;
 }
 
-/* After follow_fork(): the new process is tracked by now. */
+/* Runs after follow_fork(), so the new process is tracked already. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_sched_process_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -256,7 +256,7 @@ int BPF_PROG(on_sched_process_exec, struct task_struct *task, int old_tid,
 	if (!wanted_current())
 		return 0;
 	all.e.old_tid = old_tid;
-	/* Conditions read WHERE_TEXT_MAX bytes, also of a shorter name. */
+	/* Conditions read WHERE_TEXT_MAX bytes, even if the name is shorter. */
 	__builtin_memset(all.e.filename, 0, WHERE_TEXT_MAX);
 	size = bpf_probe_read_kernel_str(all.e.filename, sizeof(all.e.filename),
 					 binprm->filename);
@@ -338,7 +338,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *u
 	return sizeof(STRING_NULL);
 }
 
-/* True if calls may be left out: the end of a call then depends on what was done at the start. */
+/* True if calls may be left out: then the end of a call depends on the decision at its start. */
 #define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
 
 struct {
@@ -351,7 +351,7 @@ struct {
 /* When a call starts, a page of a string may not be in memory, and the program cannot
  * wait for the page. When the call ends, the kernel has read the string, so the end's
  * event has it. */
-u64 nr_unreadable; /* threads in a call with an unreadable string, or that ended in one */
+u64 nr_unreadable; /* number of threads in a call with an unreadable string, or that ended in one */
 
 static __always_inline void mark_unreadable(void)
 {
@@ -378,7 +378,7 @@ static __always_inline bool take_unreadable(struct held_call *held, const struct
 
 /*
  * number_wanted() and text_wanted() return 1 if an argument or a result satisfies the
- * conditions in the bits of @mask. They are not inline: so the verifier checks each once.
+ * conditions in the bits of @mask. Not inline, so that the verifier checks each only once.
  */
 __noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
 {
@@ -479,7 +479,7 @@ static __always_inline u64 append_call_stack(void *context, __u32 id, struct buf
 	return append_stack(buffer, at, take_stack(context, false));
 }
 
-/* Records the start of a call. Returns CALL_*: what was done with the call. */
+/* Records the start of a call. Returns CALL_*, the outcome. */
 static __always_inline __u32 record_begin(void *context, struct call_layout *call,
 					  const struct pt_regs *regs, bool compat)
 {
@@ -536,7 +536,7 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		mark_unreadable();
 }
 
-/* A thread had a tracer. It may get another one later, in a call whose start must be known then. */
+/* A thread had a tracer. It may get one again during a call, whose start must be known then. */
 bool any_traced;
 
 /* Returns the present call of a thread that has a filter of seccomp, or has or had a tracer, which
@@ -562,8 +562,8 @@ static __always_inline struct held_call *refused_call(const struct pt_regs *regs
 
 	if (!held)
 		return NULL;
-	/* The filter may be new in this call, as may the thread: then nothing is known of the
-	 * call's start. After a successful execve(), the registers are those of the program. */
+	/* The filter or the thread may be new in this call: then the call's start is unknown.
+	 * After a successful execve(), the registers are those of the program. */
 	refused = held->followed && !held->begun &&
 		(ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT));
 	held->followed = 1;
@@ -580,7 +580,7 @@ static __always_inline bool is_killed(void)
 		!task->sighand->action[SIGSYS - 1].sa.sa_handler;
 }
 
-/* Note that the current thread begins a call with the number NR_NONE. */
+/* Stores that the current thread begins a call with the number NR_NONE. */
 static __always_inline void begin_none(void)
 {
 	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
@@ -603,8 +603,8 @@ static __always_inline bool end_none(void)
 }
 
 /* Records a call as one event at its end, with the result and the arguments of its start.
- * @has_args: the arguments were taken at the start; false: they are still in the registers.
- * @killed: there is no result: record the start alone */
+ * @has_args: true: @held has the arguments; false: they are still in the registers.
+ * @killed: there is no result: records only the start */
 static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
 					long ret, bool compat, bool has_args, bool killed)
@@ -615,7 +615,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 	if (!has_args || (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret)))
 		held->size = append_args(call, regs, compat, false, held->payload,
 					 &held->missing);
-	/* Load the size again, because older verifiers lose track of it otherwise. */
+	/* Loads the size again, as otherwise older verifiers lose track of it. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
@@ -632,7 +632,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 		emit(id, &held->record, size);
 }
 
-/* Returns true if the end of a call is to be recorded as an event of its own. Records a call
+/* Returns true if the end of a call must be recorded as an event of its own. Records a call
  * with a condition on its result, or the @refused one (NULL: not refused), as one event. */
 static __always_inline bool end_wanted(void *context, struct call_layout *call,
 				       const struct pt_regs *regs, long ret, bool compat,
@@ -763,7 +763,7 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 	record_unknown(regs, id, compat);
 }
 
-/* If only ends are recorded, starts tell calls with the number NR_NONE from rt_sigreturn. */
+/* If only ends are recorded, starts show which calls with number NR_NONE are not rt_sigreturn. */
 static __always_inline void at_enter(void *context, const struct pt_regs *regs, long id)
 {
 	if (!has_sys_enter && id == NR_NONE)
@@ -774,12 +774,12 @@ static __always_inline void at_enter(void *context, const struct pt_regs *regs, 
 
 /* From Linux 6.13 on, programs of system calls can be preempted. While a program is
  * preempted, the kernel does not run it for other threads on that CPU. Therefore each
- * program exists twice: the second runs after the first, and records the event if the
- * first was not run for the thread. */
+ * program exists twice: the second one runs after the first, and records the event if
+ * the first was not run for the thread. */
 bool preemptible;
 
-/* Finds out if system calls can be preempted. They cannot with preempt=none or
- * preempt=voluntary: then the second programs are not needed. Run before the others are
+/* Finds out if programs of system calls can be preempted. With preempt=none or
+ * preempt=voluntary they cannot, and need no second programs. Run before the others are
  * attached. */
 SEC("syscall")
 int find_preemption(void *unused)
@@ -814,7 +814,7 @@ static __always_inline u8 *runs_of_thread(void)
 	return runs ? &runs->of_tid[tid % FIRST_RUNS_TIDS] : NULL;
 }
 
-/* Notes that the first program of an event runs. @program: FIRST_* */
+/* Stores that the first program of an event runs. @program: FIRST_* */
 static __always_inline void first_run(u8 program)
 {
 	u8 *runs = preemptible ? runs_of_thread() : NULL;
@@ -823,7 +823,7 @@ static __always_inline void first_run(u8 program)
 		*runs |= program;
 }
 
-/* Returns true, and counts the event in *count, if the first program was not run for it. */
+/* Returns true, and counts the event in *count, if its first program was not run. */
 static __always_inline bool second_run(u8 program, u64 *count)
 {
 	u8 *runs = runs_of_thread();

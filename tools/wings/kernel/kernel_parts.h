@@ -11,15 +11,15 @@
 /* ---- ring buffers of events: bpf_rings.c ------------------------------------ */
 
 /*
- * Ring buffers of BPF, one per CPU, in which BPF programs record events on a kernel
- * without the module. The recorder moves the events into the rings of a channel, sorted
- * by time, with cycles in place of CLOCK_MONOTONIC. NULL: events go to the module
+ * Ring buffers of BPF, one per CPU, in which BPF programs record events without the
+ * module. The recorder moves the events into the rings of a channel, sorted by time, with
+ * cycles in place of CLOCK_MONOTONIC. A pointer that is NULL: events go to the module
  */
 struct bpf_rings;
 
 /*
  * bpf_rings_open - make a ring buffer for each CPU, of the size of the channel's rings
- * @cpus: CPUs of most events, others get a ring buffer of 64 KiB at most; NULL: all CPUs
+ * @cpus: CPUs with most events; others get a ring buffer of 64 KiB at most; NULL: all CPUs
  * @channel: channel with TSCT_CHANNEL_KERNEL, open for writing. @channel and @clock must
  *	outlive the ring buffers.
  * @shared: gets the maps `rings` and `counts`
@@ -30,11 +30,11 @@ void bpf_rings_close(struct bpf_rings *rings);
 
 /*
  * bpf_rings_pump - move events into the rings of the channel
- * @is_last: all programs are detached: all events are moved. The caller repeats the call,
- *	with the same @end, until it returns 0, because the channel's rings may fill up.
- *	Before bpf_rings_begin(), events are discarded
- * @end: end of the recording, cycles. Later events are left out, so that all programs and
- *	CPUs end at the same time
+ * @is_last: all programs are detached: moves all events. The caller repeats the call with
+ *	the same @end until it returns 0, because the channel's rings may fill up. Before
+ *	bpf_rings_begin(), discards events
+ * @end: end of the recording, cycles. Omits later events, so that all programs and CPUs
+ *	end at the same time
  *
  * A program that interrupts another one on its CPU records a later time first. Therefore,
  * unless @is_last, the events of the last HOLD_NS are held back and sorted. An event that
@@ -43,13 +43,13 @@ void bpf_rings_close(struct bpf_rings *rings);
  */
 int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
 
-/* Begins the recording at @begin, in cycles: earlier events are discarded, and those that were
- * lost before the last call of bpf_rings_pump() are not counted. */
+/* Begins the recording at @begin, in cycles. Discards earlier events. Does not count events
+ * that were lost before the last call of bpf_rings_pump(). */
 void bpf_rings_begin(struct bpf_rings *rings, uint64_t begin);
 
 /* Returns the number of recorded events that were not moved into the channel. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);
-/* Returns the number of events that were left out because they cannot have their times. */
+/* Returns the number of events that were left out because their times are impossible. */
 uint64_t bpf_rings_refused(const struct bpf_rings *rings);
 
 /* ---- ring buffer of the statedump: statedump_ring.c --------------------------- */
@@ -97,7 +97,7 @@ int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter 
 
 /*
  * Tracks the processes @roots and their descendants. Reports the present threads, and
- * later changes, for the statedump. The caller destroys *ret_tasks, also after an error.
+ * later changes, for the statedump. The caller destroys *ret_tasks, even after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 		     unsigned int nr_roots, struct tasks_bpf **ret_tasks);
@@ -111,7 +111,7 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
  * @list: conditions; NULL: none
  * @stacks: as in struct kernel_select
  * @ids: IDs of the built-in events, by their index; 0: not selected
- * @ret_bpf: unchanged if no network event is selected; destroy it also after an error
+ * @ret_bpf: unchanged if no network event is selected; destroy it even after an error
  */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf);

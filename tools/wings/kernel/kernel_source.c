@@ -26,7 +26,7 @@
 
 BPF_OPEN(kernel)
 
-/* sizes of the ring buffer of the statedump: usual, and where memory is short, bytes */
+/* sizes of the ring buffer of the statedump: usual, and if memory is short, bytes */
 #define STATEDUMP_BYTES		(4U << 20)
 #define STATEDUMP_BYTES_LEAST	(512U << 10)
 
@@ -200,9 +200,9 @@ static int make_maps(struct kernel_source *source)
 }
 
 /*
- * The kernel ends an update of a map of maps by waiting for all programs that may not sleep
- * (synchronize_rcu()), on any CPU: membarrier(2) does not on kernels with nohz_full or with one
- * CPU. Detaching waits for programs that may sleep.
+ * The kernel ends an update of a map of maps with synchronize_rcu(), which waits for all
+ * non-sleepable programs on any CPU; membarrier(2) does not on kernels with nohz_full or with
+ * one CPU. Detaching waits for sleepable programs.
  */
 static int wait_for_programs(const struct kernel_source *source)
 {
@@ -350,7 +350,7 @@ static int select_events(struct kernel_source *source, const char *const *events
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
-	/* Before Linux 6.12, programs that may sleep take stacks without the necessary lock. */
+	/* Before Linux 6.12, sleepable programs take stacks without the necessary lock. */
 	source->shared.may_sleep_with_stacks = bpf_kernel_since(6, 12);
 	if (!error && source->probes)
 		error = probe_set_check_processes(source->probes, select->roots, select->nr_roots);
@@ -493,7 +493,7 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 
 	if (!bpf->bss->preemptible)
 		return of_first;
-	/* While the two programs are attached or detached, maybe only one of them runs. */
+	/* While the two programs are being attached or detached, only one of them may run. */
 	if ((long)left < 0)
 		return 0;
 	return left < of_second ? left : of_second;

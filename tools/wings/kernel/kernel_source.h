@@ -25,7 +25,7 @@ struct kernel_select {
 	const char *name;	/* only threads with this name, of 15 bytes at most; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* CPUs to record; NULL: all */
-	/* CPUs of most events: ring buffers of BPF of the others are small; NULL: all */
+	/* CPUs with most events; the others get small ring buffers of BPF; NULL: all */
 	const cpu_set_t *ring_cpus;
 	bool short_of_memory;	/* a limit of memory made the channel's rings smaller */
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
@@ -59,13 +59,13 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
  * number of probes that are left; 0: all programs are attached; or -errno. */
 int kernel_source_attach(struct kernel_source *source);
 
-/* Begins the recording at @begin, in cycles. Without the module, earlier events, and those
- * lost before the last call of kernel_source_pump(), are left out. */
+/* Begins the recording at @begin, in cycles. Without the module, omits earlier events, and
+ * those lost before the last call of kernel_source_pump(). */
 void kernel_source_begin(struct kernel_source *source, uint64_t begin);
 
 /*
  * Moves events from BPF's ring buffers into the channel, or discards them before
- * kernel_source_begin(); with the module, there is nothing to move. To be called before the
+ * kernel_source_begin(); with the module, there is nothing to move. Call it before the
  * channel is read. Returns 0 or -errno.
  */
 int kernel_source_pump(struct kernel_source *source);
@@ -87,7 +87,7 @@ typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
 			   const void *payload, size_t size);
 
 /* Calls @take with each record that BPF programs have sent for the statedump since the last call,
- * in the order of arrival. To be called before and after kernel_source_stop(). Returns 0 or -errno. */
+ * in the order of arrival. Call it before and after kernel_source_stop(). Returns 0 or -errno. */
 int kernel_source_statedump(struct kernel_source *source, statedump_take *take, void *context);
 
 /*
@@ -102,17 +102,17 @@ struct kernel_figures {
 	/* upper bound of the number of events that were missed: if an event occurs while a BPF
 	 * program runs on the same CPU, the kernel does not run the program again */
 	unsigned long missed;
-	bool counts_missed;	/* false: the kernel does not count what some probes missed */
+	bool counts_missed;	/* false: events that some probes missed are not counted */
 	unsigned long untracked;	/* processes for which the map of processes had no room */
 	unsigned long missing;	/* events in ring buffers of BPF, not moved into the channel */
-	unsigned long refused;	/* events that cannot have their times */
+	unsigned long refused;	/* events with impossible times */
 	/* reports for the statedump, and stacks of which the kernel refused a part */
 	unsigned long statedump_lost, stacks_refused;
-	/* network events, where the kernel hides its addresses: */
+	/* network events without the kernel's addresses: */
 	unsigned long unnumbered;	/* events with the message number 0: unknown */
-	bool fragments;		/* no number if a datagram's first bytes are in fragments */
+	bool fragments;		/* no message number if a datagram's first bytes are in fragments */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
-	bool hidden;		/* the kernel hides its addresses; false: it does not know them */
+	bool hidden;		/* the kernel hides its addresses; false: it has none */
 };
 
 void kernel_source_figures(const struct kernel_source *source, struct kernel_figures *ret);

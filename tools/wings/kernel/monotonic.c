@@ -95,7 +95,7 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 	m->offset_ns = epoch_offset(m, last, now);
 	m->epoch = last->epoch;
 	m->nr_lines = 0;
-	/* Keep the lines of earlier epochs: each was made with the offset of its epoch. */
+	/* Keeps the lines of earlier epochs: each was made with the offset of its epoch. */
 	while (nr_old < old.nr_lines && old.lines[nr_old].epoch != m->epoch)
 		nr_old++;
 	for (i = 0; i < nr_old; i++)

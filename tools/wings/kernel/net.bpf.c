@@ -74,8 +74,8 @@ __u64 cpu_offsets;
 struct net_unknown unknown;
 
 /*
- * Reads the variable @name of the kernel into @base, which stays unchanged if the kernel
- * has no such variable. Returns false if it may have one that cannot be read: kernels
+ * Reads the variable @name of the kernel into @base, which stays unchanged if there is
+ * no such variable. Returns false if the variable may exist, but cannot be read: kernels
  * without KALLSYMS_ALL list no variables, so @init_task is missing, too.
  */
 static __always_inline bool read_base(const char *name, int len, __u64 *base)
@@ -105,8 +105,8 @@ int find_memory(void *unused)
 	unknown.error = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
 	/*
-	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. To search
-	 * other kernels for the type, libbpf would list those of modules, for CAP_SYS_ADMIN only.
+	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. On other
+	 * kernels, libbpf would search the types of modules, too, which needs CAP_SYS_ADMIN.
 	 */
 	if (!preempt_count && !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
 		preempt_count += sizeof(void *);
@@ -210,9 +210,9 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Returns a hash of a datagram's size and its first bytes, which start @skip bytes into
- * the payload; 0: they cannot be read. The payload's split into fragments does not affect
- * the hash. */
+/* Returns a hash of a datagram's size and its first bytes, which begin @skip bytes into
+ * the payload; 0: these cannot be read. The payload's split into fragments does not
+ * affect the hash. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -295,7 +295,7 @@ __noinline int emit_segments(struct packet *p, struct buffer *buffer)
 	return 0;
 }
 
-/* Emits an event for each datagram, also for a datagram without payload. */
+/* Emits an event for each datagram, even if it has no payload. */
 __noinline int emit_datagrams(struct packet *p, struct buffer *buffer)
 {
 	struct emit_loop loop = { p, buffer };
@@ -402,8 +402,8 @@ static __always_inline u32 append_remote(struct net_event *event, const void *ad
 
 /*
  * Emits the events of the packets in an sk_buff. @context: context of the program; NULL:
- * an interrupt, where the stack would be that of an unrelated thread. So no stack is taken
- * if interrupts cannot be told from threads.
+ * an interrupt, where the stack would be that of an unrelated thread. So takes no stack if
+ * interrupts cannot be distinguished from threads.
  */
 static __always_inline int emit_packets(void *context, struct packet *p,
 					const struct ends *ends, bool sent)
@@ -498,8 +498,8 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Sets @p to a received packet. Returns false if there is none to record: raw sockets
- * receive copies of packets that are meant for other sockets. */
+/* Sets @p to a received packet. Returns false if it must not be recorded: raw sockets
+ * receive copies of packets for other sockets. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -603,7 +603,7 @@ NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(context, skb, true), struct 
 /* ---- receive --------------------------------------------------------------- */
 
 /*
- * Returns true if the kernel delivers a segment that it has delivered before. The
+ * Returns true if the kernel delivers a segment for the second time. The
  * segment that ends a handshake is first delivered to the listening socket. If another
  * CPU creates the connection's socket at this moment, the kernel delivers the segment
  * again, to the new socket, on the same CPU as before, and without another segment in

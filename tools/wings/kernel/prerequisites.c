@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks what kernel events need of the kernel, the module and the user's rights */
+/* Checks the kernel, the module and the user's rights for what kernel events need */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool is_capable(unsigned int capability)
 		data[capability / 32].effective & 1u << capability % 32;
 }
 
-/* Returns true if the kernel forbids everybody to read its memory, which events need. */
+/* Returns true if the kernel forbids all users to read its memory, which events need. */
 static bool is_confidential(void)
 {
 	FILE *file = fopen(LOCKDOWN, "re");
@@ -65,8 +65,8 @@ const char *prerequisites_check_module(const char *const *events, unsigned int n
 	for (i = 0; i < nr; i++)
 		if (probe_is_probe(events[i]) && !bpf_kernel_since(6, 12)) {
 			snprintf(text, sizeof(text), "%s: before Linux 6.12, probes cannot call the"
-				 " module; without TSCTRACE_PROVIDER=module, ring buffers of BPF are"
-				 " used", events[i]);
+				 " module; unset TSCTRACE_PROVIDER=module to use ring buffers of"
+				 " BPF", events[i]);
 			return text;
 		}
 	if (access("/sys/module/tsctrace", F_OK))

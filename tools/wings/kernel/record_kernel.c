@@ -26,13 +26,13 @@
 
 #define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
 
-/* time without a report on progress while programs are attached, ns */
+/* time without a progress report while programs are attached, ns */
 #define QUIET_NS	500000000LL
 
 /* ---- begin ---------------------------------------------------------------- */
 
-/* Raises the limit of descriptors, of which each probe has several. The command, whose process
- * exists already, keeps the old limit. */
+/* Raises the limit of descriptors, as each probe needs several. The command's process exists
+ * already, so it keeps the old limit. */
 static void raise_limit(void)
 {
 	struct rlimit files;
@@ -43,7 +43,7 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Prints once what network events will not show, and how to get it. */
+/* Prints once what network events will lack, and how to get it. */
 static void print_unknown(const struct record_session *s)
 {
 	struct kernel_figures unknown;
@@ -114,8 +114,8 @@ static int attach_probes(struct record_session *s)
 		if (stop_signals)
 			return bpf_errors_fail(-EINTR, "interrupted before all events"
 					       " were attached");
-		/* record_stacks_open(), without which stacks are not taken, needs the names of
-		 * all programs. */
+		/* record_stacks_open(), which enables stacks, needs the names of all
+		 * programs. */
 		if (!s->o->stacks)
 			record_statedump_pass(s, true, false);
 		err = discard_events(s);
@@ -228,10 +228,10 @@ int record_kernel_pump(struct record_session *s)
 
 /* ---- begin and end of the recording ---------------------------------------- */
 
-#define LIMITED_MAX	65536	/* largest text with the counts of single events, bytes */
+#define LIMITED_MAX	65536	/* maximum size of the text with the counts per event, bytes */
 
-/* Adds how many events of one kernel event the rate limit dropped; at the begin of the recording,
- * subtracts it. Probes may have events of one name. */
+/* Adds the number of events that the rate limit dropped, for one kernel event; subtracts it at
+ * the begin of the recording. Events of several probes may have the same name. */
 static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
@@ -311,8 +311,8 @@ void record_kernel_flush(struct record_session *s)
 
 	do {
 		moved = kernel_source_flush(s->source, s->rec.end);
-		/* Drain only the kernel channel, and only up to the recording's end: later
-		 * events would be recorded on some CPUs only. */
+		/* Drains only the kernel channel, and only up to the recording's end:
+		 * later events would be recorded only on some CPUs. */
 		if (!s->o->flight)
 			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
 	} while (moved > 0);

@@ -14,7 +14,7 @@
 #include "tools/bpf/progs/events.h"
 #include "monotonic.h"
 
-#define PUMP_NS		5000000	/* longest time of a pass, ns; then rings are drained */
+#define PUMP_NS		5000000	/* maximum time of a pass, ns, after which the rings are drained */
 
 struct statedump_ring {
 	const struct tsct_clock *clock;
@@ -22,7 +22,7 @@ struct statedump_ring {
 	struct ring_buffer *buffer;
 	int map, counts_map;
 	__u64 *counts;		/* by enum statedump_count; mapped from counts_map */
-	/* set in the present call of statedump_ring_pump() */
+	/* set by the present call of statedump_ring_pump() */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;
 	void *context;
@@ -36,7 +36,7 @@ static int take_next(void *context, void *data, size_t size)
 			     monotonic_to_cycles(&ring->monotonic, record->monotonic_ns),
 			     record + 1, size - sizeof(*record));
 
-	/* libbpf removes the record from the ring buffer also after an error. */
+	/* libbpf removes the record from the ring buffer even after an error. */
 	return err ?: tsct_monotonic_ns() > ring->until_ns ? -EBUSY : 0;
 }
 

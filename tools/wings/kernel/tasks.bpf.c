@@ -25,8 +25,8 @@ struct cgroup_record {
 	char path[STRING_MAX];
 };
 
-/* Reads a thread's number in its own pid namespace, and the inode number of that
- * namespace unless @ret_ns is NULL. */
+/* Reads a thread's number in its own pid namespace into *nr. *ret_ns, unless
+ * NULL: receives that namespace's inode number. */
 static __always_inline void read_numbers(const struct task_struct *task, u32 *nr,
 					 u32 *ret_ns)
 {
@@ -111,7 +111,7 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 
 	if (!is_wanted(task->tgid))
 		return 0;
-	/* A thread that is not the first of its process gets the number of the first one. */
+	/* In exec, a thread that is not the first of its process gets the first one's number. */
 	if (old_tid != task->pid)
 		report_end(old_tid);
 	all.tgid = task->tgid;
@@ -169,7 +169,7 @@ static __always_inline void track_process(const struct task_struct *task)
 		nr_added++;
 }
 
-/* Run for one thread: tracks the thread's process, which is the root of a traced tree. */
+/* Run for one thread: tracks the thread's process as the root of a traced tree. */
 SEC("iter/task")
 int track_root(struct bpf_iter__task *it)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl-merge-mpi: runs 'trace-ctl merge' in all ranks of an MPI program. This file has
- * the only part that uses MPI: two ranks exchange bytes.
+ * trace-ctl-merge-mpi: runs 'trace-ctl merge' in all ranks of an MPI program. Only this
+ * file uses MPI: to exchange bytes between two ranks.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 /* Largest message, bytes: MPI takes the length as an int. */
 #define CHUNK		(1UL << 30)
 
-/* Pauses of a rank that waits for another one, ns. Without them, MPI would use the CPU that
+/* Pauses of a rank that waits for another one, ns. Without them, MPI would use a CPU that
  * the other rank may need. */
 #define PAUSE_MIN_NS	10000
 #define PAUSE_MAX_NS	1000000
@@ -56,8 +56,8 @@ static void abort_all(void *arg, int err)
 	_exit(1);
 }
 
-/* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives those of @in from rank
- * @from, unless that rank is TSCT_RANK_NONE. */
+/* Sends bytes @at to @at + CHUNK of @out to rank @to, and receives the same bytes of @in
+ * from rank @from. Omits a rank that is TSCT_RANK_NONE. */
 static void trade_chunk(unsigned int to, const struct tsct_blob *out, unsigned int from,
 			struct tsct_blob *in, size_t at)
 {

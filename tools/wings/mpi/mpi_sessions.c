@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions over MPI. If the samples of the daemons put the inputs on no common timeline, the
- * merge uses, as samples, the exchanges that MPI programs recorded in their own channels.
- * The master is then the node of the process that answered the requests.
+ * Sessions over MPI. If the daemons' samples do not put the inputs on a common timeline, the
+ * merge uses as samples the exchanges that MPI programs recorded in their own channels. The
+ * master is the node of the process that answered the requests.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #define EXCHANGE_EVENT	"mpi_exchange"
 #define MASTER_EVENT	"mpi_master"
 
-/* State of a node in a session over MPI, as an event mpi_exchange or mpi_master states it */
+/* State of a node in a session over MPI, from an event mpi_exchange or mpi_master */
 struct mpi_session {
 	__u64 node, master;	/* ids of the node and of the master */
 	__u32 timeline;		/* number of the master's timeline */
@@ -39,7 +39,7 @@ struct mpi_input {
 	unsigned int nr_samples;
 	struct tsct_series *series;	/* series of the samples, without duplicates */
 	unsigned int nr_series;
-	/* reason for which some events are not used; NULL: all are used */
+	/* reason why some events are not used; NULL: all are used */
 	const char *invalid;
 	unsigned int nr_invalid;
 };
@@ -77,8 +77,8 @@ static const char *const mpi_fields[MPI_FIELDS] = {
 /*
  * Decodes an event named mpi_exchange or mpi_master.
  * @source: source of the recording's ticks, TSCT_SOURCE_*
- * @ret_sample: the sample that a daemon would have recorded of the exchange, with clock_epoch 0
- *	and cycles of the source; unchanged for mpi_master
+ * @ret_sample: the sample that a daemon would have recorded for the exchange, with clock_epoch
+ *	0 and cycles of the source; unchanged for mpi_master
  *
  * Returns NULL, or the reason why the event is invalid.
  */
@@ -173,7 +173,7 @@ static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
 static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,
 		     struct tsct_stream_reader *s)
 {
-	/* Does not report damage: that is done when the events are copied. */
+	/* Does not report damage, which is reported when the events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
 	__u64 packet = ~0ULL;	/* offset of the packet in the file */
 	int ret = 1;

@@ -16,8 +16,8 @@
 #include "lib/export/threads.h"
 #include "lib/query/value_text.h"
 
-/* Limit of unfinished messages, and of unfinished collective calls: in a damaged file they
- * may never end. More of them are ignored. */
+/* Limit of unfinished messages, and of unfinished collective calls, as in a damaged file
+ * they may never end. Further ones are ignored. */
 #define OPEN_MAX	(1U << 20)
 /* Limit of the total number of members of unfinished collective calls */
 #define MEMBERS_MAX	(1U << 24)
@@ -39,27 +39,27 @@ static const char *const polls[] = {
 	"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", NULL
 };
 
-/* Flags of the role of a call. NONBLOCKING: a collective one, such as MPI_Ibarrier, whose other
- * bits are the role of the blocking one; PROBE, POLL: one of probes, one of polls */
+/* Flags of the role of a call. NONBLOCKING: a collective call such as MPI_Ibarrier; the other
+ * bits are the role of the blocking call; PROBE: a call in `probes`; POLL: a call in `polls` */
 #define NONBLOCKING	0x80
 #define PROBE		0x40
 #define POLL		0x20
 
-/* The moment at which a call began: tick, its bound, and the number of its recording: others of
- * the same node may have times of their own */
+/* The moment at which a call began: tick, its error bound, and the number of its recording, as
+ * recordings of the same node may differ in their times */
 struct moment {
 	__u64 tick, error;
 	__u32 node;
 };
 
-/* A loop of calls of one name, one of polls, that have not found a message yet */
+/* A loop of calls of the same name, in `polls`, that have not found a message yet */
 struct poll_loop {
 	const char *call;	/* NULL: the thread is in no loop */
 	struct moment begin;
 	__u64 number;		/* among all loops, from 1 */
-	__u64 polled;		/* total length of the calls that have ended, ticks */
+	__u64 polled;		/* total length of the calls that ended, ticks */
 	__u32 nr;		/* number of these calls */
-	struct { __u64 begin, end; } latest[32];	/* of them, call i is at i % 32 */
+	struct { __u64 begin, end; } latest[32];	/* of these calls; call i is at i % 32 */
 };
 
 struct mpi_thread {
@@ -70,9 +70,9 @@ struct mpi_thread {
 };
 
 /*
- * The longest wait of a call so far. It outlasts the call while a message whose send the call
- * completed, or that it probed, is not received. A call may wait for several things at the same
- * time, and is counted once.
+ * The longest wait of a call so far. It outlives the call until all messages are received that
+ * the call probed, or whose sends it completed. A call that waits for several things at the
+ * same time is counted once.
  */
 struct call_wait {
 	struct call_wait *next, *prev;	/* list w->waiting */
@@ -87,7 +87,7 @@ struct call_wait {
 		enum tsct_mpi_wait_kind kind;
 		__u64 length;	/* ticks; 0: no wait is longer than its bound */
 		bool unknown;	/* flag: length 0, but the call may have waited */
-	} now, counted;		/* known by now; counted in a row */
+	} now, counted;		/* now: known so far; counted: added to its row */
 };
 
 /* The MPI call that a thread is in. All have the same span name: a thread is in one call
@@ -97,7 +97,7 @@ struct open_mpi_call {
 	const char *call;
 	__u8 role;		/* with flags, see role_of() */
 	struct moment begin;
-	struct call_wait *wait;	/* NULL: the call has not waited, by now */
+	struct call_wait *wait;	/* NULL: no wait of the call is known yet */
 	__u64 comm;		/* of a probe: id of the communicator */
 	__u64 request;		/* request that was posted in the call; 0: none */
 	__u64 collective;	/* number of the collective call; 0: none */
@@ -116,8 +116,8 @@ struct sent_message {
 	const char *call;
 	bool may_wait;		/* flag: the call is one of blocking_sends */
 	bool completes;		/* flag: the send is nonblocking, and its completion is recorded */
-	struct call_wait *completed;	/* call that completed the send; NULL: none by now */
-	/* Loop in which the receiver was when the send began; 0: in none; and the time that it
+	struct call_wait *completed;	/* call that completed the send; NULL: none yet */
+	/* Loop in which the receiver was when the send began, 0: none; and the time that it
 	 * had spent inside the loop's calls by then, ticks */
 	__u64 loop, polled;
 };
@@ -175,7 +175,7 @@ static bool is_one_of(const char *name, const char *const *calls)
 	return false;
 }
 
-/* Returns the role of an event, with flags. MPI_Wtime has none: it ends no loop of polls. */
+/* Returns the role of an event, with flags. MPI_Wtime has none, as it ends no loop of polls. */
 static __u8 role_of(const struct tsct_event_def *def)
 {
 	struct tsct_event_def blocking = *def;
@@ -328,7 +328,7 @@ static __u64 bound(const struct moment *a, const struct moment *b)
 	return a->node == b->node ? 0 : tsct_add_saturating(a->error, b->error);
 }
 
-/* Counts the longest wait of a call in its row, in place of one that was counted before. */
+/* Counts the longest wait of a call in its row, in place of the wait that was counted before. */
 static int count_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 {
 	struct tsct_mpi_wait *row;
@@ -391,9 +391,9 @@ static int put_wait(struct tsct_mpi_waits *w, struct call_wait *c)
 	return err;
 }
 
-/* Sets *@to to the wait from @since until @until, of which @most ticks count, unless it is a longer
- * one. If the bounds leave open whether there was a wait, it is unknown. Returns true if *@to is
- * another one now. */
+/* Sets *@to to the wait from @since until @until, of which at most @most ticks count, unless *@to
+ * is longer. The wait is unknown if it may be due to the errors of both times. Returns true if *@to
+ * has changed. */
 static bool add_part(struct wait_length *to, enum tsct_mpi_wait_kind kind,
 		     const struct moment *since, const struct moment *until, __u64 most)
 {
@@ -456,7 +456,7 @@ static struct moment moment_until(const struct moment *m, __u64 tick)
 
 /* ---- loops ----------------------------------------------------------------- */
 
-/* Begins or continues a loop at the begin of a call, which is not in it unless it polls. */
+/* Begins or continues a loop at the begin of a call, or ends it if the call is not in `polls`. */
 static void continue_loop(struct tsct_mpi_waits *w, struct poll_loop *l,
 			  const struct open_mpi_call *t)
 {
@@ -486,8 +486,8 @@ static void end_poll(struct poll_loop *l, const struct open_mpi_call *t,
 	l->nr++;
 }
 
-/* Returns how long a thread has been inside the calls of its loop until @tick; UINT64_MAX: more
- * calls than are known have ended since then. */
+/* Returns how long a thread has been inside the calls of its loop until @tick; UINT64_MAX: too
+ * many calls have ended since then. */
 static __u64 polled_until(const struct poll_loop *l, const struct open_mpi_call *t, __u64 tick)
 {
 	__u64 polled = l->polled;
@@ -566,8 +566,8 @@ static __u64 probe_key(const struct tsct_trace_event *e, __u32 thread, __u64 com
 	return tsct_hash(0, words, sizeof(words));
 }
 
-/* Notes a probe that has found a message: MPI_Mprobe by its request, MPI_Probe by communicator,
- * source and tag of the next receive of the thread. If it is probed again, the first counts. */
+/* Stores a probe that has found a message: MPI_Mprobe by its request, MPI_Probe by communicator,
+ * source and tag of the next receive of the thread. Of several probes, the first counts. */
 static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 		      const struct tsct_trace_event *end)
 {
@@ -624,7 +624,7 @@ static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent
 		add_length(&c->now, TSCT_MPI_LATE_RECEIVER, &c->begin, receive);
 	if (c || !message->completes)
 		return 0;
-	if (w->received.nr >= OPEN_MAX)	/* such as of requests that were freed */
+	if (w->received.nr >= OPEN_MAX)	/* such as messages of freed requests */
 		free_values(&w->received);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
@@ -693,7 +693,7 @@ static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u3
 	return err;
 }
 
-/* Notes the end of a collective call that other members may not have begun. */
+/* Stores the end of a collective call that other members may not have begun. */
 static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, __u32 thread,
 		       __u64 tick)
 {
@@ -739,7 +739,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 /* ---- collective calls ------------------------------------------------------ */
 
 /* Called when all members have begun a collective call: each waited for the last one, except
- * those that needed none of its data, and have left the call before. */
+ * those that left the call earlier, as they needed none of its data. */
 static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c)
 {
 	const struct collective_member *last = c->members, *m;

@@ -12,9 +12,9 @@
 #define LIBRARY	"libtsctrace-mpi-%s.so"
 
 /*
- * Returns the malloc'ed path of the library in the folder lib beside the folder of this
- * program, where it is if installed or built. If it is not there, returns only its name,
- * which the dynamic linker searches. NULL: out of memory
+ * Returns the malloc'ed path of the library in the folder lib beside this program's
+ * folder, as built or installed. If it is not there, returns only its name, for which
+ * the dynamic linker searches. NULL: out of memory
  */
 static char *library_path(const char *mpi)
 {

@@ -32,7 +32,7 @@
 #include "tools/record/cmd_record.h"
 #include "tools/record/record_mpi.h"
 
-#define WAIT_NS		60000000000LL	/* limit of the wait for other ranks of the host, ns */
+#define WAIT_NS		60000000000LL	/* maximum wait for other ranks of the host, ns */
 #define RETRY_US	20000		/* time between attempts to connect, us */
 
 struct rank {
@@ -50,7 +50,7 @@ struct record_ranks {
 	int listener;		/* -1: not open */
 	struct rank *at;	/* the other ranks that have connected */
 	pid_t *pids;		/* their process ids */
-	unsigned int nr, nr_others;	/* number of these, and of all others */
+	unsigned int nr, nr_others;	/* number of connected ranks, and of all other ranks */
 	char *dir;		/* directory of this host's recording */
 	int early;		/* pipe to the process that the launcher started */
 	__s64 ended_ns;		/* CLOCK_MONOTONIC when the command had ended; 0: it runs */
@@ -251,7 +251,7 @@ int record_ranks_release(const struct record_ranks *ranks)
 	size_t len;
 	int err;
 
-	/* The command has this connection to MPICH's launcher, too; its end is that of the rank. */
+	/* Leaves only the command connected to MPICH's launcher: its end is that of the rank. */
 	if (launcher > STDERR_FILENO)
 		close((int)launcher);
 	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)
@@ -379,8 +379,8 @@ static int run_rank(const struct record_options *o, const char *path)
 	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
 }
 
-/* Time after which the launcher gets to know that the command has ended with status 0 while
- * other ranks still run: it may have to end them, as they wait for the command. */
+/* Time after which the launcher is told that the command has ended with status 0 while
+ * other ranks still run: it may have to end them, if they wait for the command. */
 #define GRACE_NS		5000000000LL
 
 static volatile pid_t recorder;
@@ -397,10 +397,10 @@ static int exit_status(int status)
 }
 
 /*
- * Stands in for the recorder, which is a child, as the process that the launcher started:
- * passes signals on, and ends with the recorder, and with its status; or before, with the wait
- * status that is read from @early. Closes the launcher's descriptors, which would hide from
- * it that the command has ended.
+ * Runs in the process that the launcher started, while its child is the recorder: passes
+ * signals on, and ends with the recorder and its status, or earlier with the wait status read
+ * from @early. Closes the launcher's descriptors, which would hide from the launcher that the
+ * command has ended.
  */
 __attribute__((noreturn))
 static void stand_in(int early)

@@ -26,7 +26,7 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 {
 	double ticks;
 
-	/* The bound in ticks, rounded up. A bound of years is treated like an unknown one. */
+	/* Returns the bound in ticks, rounded up. Treats a bound of years like an unknown one. */
 	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
 	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
 				  (__u64)ticks : UINT64_MAX);
@@ -89,10 +89,9 @@ static const struct stat_list unfinished = STAT_LIST(unfinished_columns, NULL, S
 
 void stat_mpi_print(const struct stat_figures *s, const json_t *all)
 {
-	const json_t *rows;
 	json_int_t mismatched;
+	const json_t *rows = json_object_get(all, "mpi_waits");
 
-	rows = json_object_get(all, "mpi_waits");
 	if (json_array_size(rows))
 		stat_list_print(s, &waits, rows, NULL);
 	rows = json_object_get(all, "mpi_unfinished");

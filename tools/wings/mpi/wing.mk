@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl-merge-mpi-NAME for each MPI that is installed for developers, and the script
-# that runs the one whose launcher started it. MPI_FOUND is of lib/mpi/mpi_found.mk.
+# that runs the one whose launcher started it. lib/mpi/mpi_found.mk sets MPI_FOUND.
 -include $(TOP)/lib/mpi/mpi_found.mk
 SRCS := $(filter-out wings/mpi/merge_mpi.c,$(SRCS))
 MERGE_MPI := $(MPI_FOUND:%=$(O)/tools/trace-ctl-merge-mpi-%)

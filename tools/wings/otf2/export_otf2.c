@@ -13,8 +13,8 @@
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 
-/* Largest number of locations that are written at the same time: for so many locations,
- * libotf2 takes 64 MiB of memory */
+/* Maximum number of locations that are written at the same time: libotf2 needs 64 MiB
+ * for them */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -174,21 +174,21 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* Returns the request of a nonblocking send or receive; 0: the call was blocking, or it is not
- * exported when the send completed, or the receive was posted. */
+/* Returns the request of a nonblocking send or receive; 0: the call was blocking, or the
+ * export lacks the completion of the send or the posting of the receive. */
 static __u64 request_of(const struct otf2 *o, const struct tsct_export_event *ev)
 {
 	return o->has_requests || (ev->act == TSCT_ACT_SEND && o->has_completions) ?
 		(__u64)tsct_value_integer_of(ev->e, "request") : 0;
 }
 
-/* Returns a number of the process of a thread: requests have numbers of their own in each. */
+/* Returns a number of a thread's process, as each process numbers its own requests. */
 static __u64 process_of(const struct tsct_export_event *ev)
 {
 	return (ev->thread->process ? ev->thread->process : ev->thread)->index;
 }
 
-/* Writes a send or a receive, and notes that a nonblocking send has no completion yet. */
+/* Writes a send or a receive, and stores that a nonblocking send has no completion yet. */
 static int put_message(struct tsct_export *x, const struct tsct_export_event *ev,
 		       struct otf2_location *to, const struct otf2_op *op)
 {
@@ -389,8 +389,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Extends o->peers with zeros to one entry for each send and receive. The file ends
-	 * with the last match, so the entries of unmatched events after it are missing. */
+	/* Extends o->peers with zeros to one entry for each send and receive: the file ends
+	 * with the last match, and lacks entries of later unmatched events. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;

@@ -62,7 +62,7 @@ struct otf2_collective {
 	OTF2_CollectiveOp op;
 };
 
-/* Returns the role of an event; NONE also if the field "comm" is needed and missing. */
+/* Returns the role of an event; NONE: no role, or a necessary field "comm" is missing. */
 enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 
 /* Returns the role of an MPI call's region. @def: event definition of the call's begin */
@@ -72,11 +72,11 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def);
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location);
 
-/* Sorts what was collected, and numbers the communicators. Returns 0 or -ENOMEM. */
+/* Sorts the collected data, and numbers the communicators. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
-/* Returns the archive's number of the communicator in the field "comm"; 0: not in it */
+/* Returns the archive's number of the communicator in the field "comm"; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e);
 /* Returns the archive's number of the communicator with the id @id; 0: not in the archive */
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
@@ -191,8 +191,8 @@ struct otf2 {
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
 	bool has_requests;	/* flag: events are exported that state when receives were posted */
-	bool has_completions;	/* the same of when nonblocking sends completed */
-	struct tsct_index sent;	/* MpiIsend without completion: request and process; value 1 */
+	bool has_completions;	/* flag: likewise when nonblocking sends completed */
+	struct tsct_index sent;	/* MpiIsends without completion; key: request and process */
 	struct otf2_mpi mpi;
 	/* times of the first and last written event, ns; without events first_ns is U64_MAX */
 	__u64 first_ns, last_ns;

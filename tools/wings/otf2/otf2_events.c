@@ -28,7 +28,7 @@ struct event_copy {
 	uint64_t nr;			/* number of events copied */
 	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;
-	/* number of events whose time was raised to the time of the event before */
+	/* number of events whose time was raised to that of the preceding event */
 	uint64_t held;
 	int err;
 	char why[256];	/* text of the error; the message has the file's name before it */
@@ -142,8 +142,8 @@ static struct event_copy *begin_event(void *data, const char *event, uint64_t at
 	c->at = at;
 	c->time = map_time(c, time);
 	/* Event times must not decrease. But a time plus its clock offset can be lower than
-	 * the sum of the event before, if the offset falls faster than the time grows.
-	 * Raises such a time. */
+	 * the preceding event's sum, if the offset falls faster than the time grows. Raises
+	 * such a time. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -372,7 +372,7 @@ struct reading {
 	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct event_copy copy;
-	bool has_more;		/* flag: a file with more events than stated was remarked */
+	bool has_more;		/* flag: a remark reports a file with more events than stated */
 };
 
 /*
@@ -513,9 +513,8 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 {
 	struct event_copy *copy = &r->copy;
 	uint64_t nr = 0;
-	int err;
+	int err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 
-	err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 	if (err) {
 		free(copy->offsets.at);
 		return err;

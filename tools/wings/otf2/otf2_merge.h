@@ -31,7 +31,7 @@ struct tsct_otf2_merged {
 	struct tsct_otf2_clock clock;
 	uint64_t definitions, locations, events;
 	uint64_t missing;	/* number of events that are not in the result */
-	/* number of events whose time was raised to the time of the event before */
+	/* number of events whose time was raised to that of the preceding event */
 	uint64_t held;
 	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;

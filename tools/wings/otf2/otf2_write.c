@@ -173,7 +173,7 @@ static OTF2_FlushType flush_chunk(void *, OTF2_FileType,
 }
 
 static const OTF2_MemoryCallbacks memory = { allocate_chunk, free_all };
-/* No callback after a flush, with which libotf2 would write an event for each flush. */
+/* No callback after a flush: with one, libotf2 would write an event for each flush. */
 static const OTF2_FlushCallbacks flushes = { flush_chunk, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "lib/core/reserved.h"
 #include "previous_boot.h"
 
-/* Upper limit of the reserved memory's size, bytes: a larger size is a fault, or there is no
+/* Upper limit of the reserved memory's size, bytes: a larger size is a fault, or leaves no
  * room for a copy */
 #define SIZE_MAX_BYTES	(1ULL << 40)
 /* Largest rate at which the kernel slews CLOCK_REALTIME, ppb */
@@ -118,7 +118,7 @@ tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i
 	return &c->header;
 }
 
-/* Maps zeros: a page that is never written takes no memory. */
+/* Maps zeros, as a page that is never written takes no memory. */
 static int map_zeros(__u64 size, char **ret_map)
 {
 	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -223,7 +223,7 @@ struct event_range {
 	__u64 oldest, newest;
 };
 
-/* Extends the range by the channel's events, without those whose cycles are above @limit. */
+/* Extends the range by the channel's events, except those whose cycles are above @limit. */
 static int extend_range(struct tsct_channel *channel, __u64 limit,
 			struct event_range *range)
 {
@@ -352,8 +352,8 @@ int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
 	for (i = 0; !err && i < nr; i++)
 		if (channels[i]->source == state->source)
 			err = extend_range(channels[i], limit, &range);
-	/* If there are no params, makes some from the moment of the panic: from the start of
-	 * the epoch on, or from the oldest event on if there was no earlier epoch. */
+	/* If there are no params, makes some from the moment of the panic. They begin at the
+	 * start of the epoch or, if there was no earlier epoch, at the oldest event. */
 	if (!err && (!state->real.mult || state->status == TSCT_STATUS_UNKNOWN))
 		err = make_params(&panic, page->copy[0].nr_segments ? state->epoch_cycles :
 				  range.oldest < panic.cycles ? range.oldest : panic.cycles,

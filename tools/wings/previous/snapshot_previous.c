@@ -58,7 +58,7 @@ int snapshot_previous_discard(void)
 	return err;
 }
 
-/* Returns true if the channel is to be copied: -c names it, or there is no -c. Sets named[i]
+/* Returns true if the channel must be copied: -c names it, or there is no -c. Sets named[i]
  * if the argument of the i-th -c is its name or id. */
 static bool is_chosen(const struct record_options *o, const struct tsct_channel_header *h,
 		      bool *named)
@@ -136,7 +136,7 @@ static int open_clock(struct record_session *s, const struct tsct_previous_boot 
 	return err;
 }
 
-/* Stores the previous boot's id and kernel version in s->rec, which has those of this boot. */
+/* Stores the previous boot's id and kernel version in s->rec, in place of this boot's. */
 static int describe_boot(struct record_session *s, const struct tsct_previous_boot *boot)
 {
 	struct tsct_recorded_node *node = &s->rec.nodes[0];

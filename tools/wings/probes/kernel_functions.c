@@ -39,7 +39,7 @@ static int read_names(FILE *file, const char *pattern, struct names *names)
 	return 0;
 }
 
-/* Sorts the names, and leaves out those that several functions have. */
+/* Sorts the names, and omits those that several functions have. */
 static void keep_unique(struct names *names)
 {
 	unsigned int i, next, kept = 0;

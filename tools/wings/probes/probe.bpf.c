@@ -77,8 +77,8 @@ static __always_inline void append_bytes(char *to, void *context,
 }
 
 /*
- * Brings the pages of the process's strings into memory, as far as they exist: the reads
- * of the strings afterwards do not wait for pages.
+ * Brings the existing pages of the process's strings into memory, so that later reads of
+ * the strings do not wait for pages.
  */
 static __always_inline void load_strings(void *context)
 {
@@ -95,7 +95,7 @@ static __always_inline void load_strings(void *context)
 	}
 }
 
-/* Returns true if field @i, whose bytes are @at, satisfies the conditions on it. */
+/* Returns true if field @i, with its bytes at @at, satisfies the conditions on it. */
 static __always_inline bool field_holds(__u32 i, const char *at)
 {
 	bool holds = false;
@@ -111,8 +111,8 @@ static __always_inline bool field_holds(__u32 i, const char *at)
 	return true;
 }
 
-/* Records the event, if its conditions hold. @registers: context of the BPF program;
- * @context: where the steps find the fields */
+/* Records the event if its conditions hold. @registers: context of the BPF program;
+ * @context: data from which the steps take the fields */
 static __always_inline int record_wanted(void *registers, void *context)
 {
 	struct buffer *buffer;
@@ -157,7 +157,7 @@ static __always_inline int record_probe(void *registers, void *context)
 	return wanted_current() ? record_wanted(registers, context) : 0;
 }
 
-/* Records the event of the current thread, if it is wanted, in a program that may sleep */
+/* Records the event if the filter selects the current thread. For sleepable programs. */
 static __always_inline int record_and_sleep(void *registers, void *context)
 {
 	if (!wanted_in_any_cgroup())
@@ -166,8 +166,8 @@ static __always_inline int record_and_sleep(void *registers, void *context)
 	return record_wanted(registers, context);
 }
 
-/* Returns 1: with 0, the kernel would hide the event from perf, which may count the
- * event, too. */
+/* Returns 1: after 0, the kernel would hide the event from perf, which may count
+ * it, too. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {

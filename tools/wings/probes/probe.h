@@ -28,7 +28,7 @@
 #include "probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,	/* types up to PROBE_KRETPROBE: called through perf */
+	PROBE_TRACEPOINT,	/* types up to PROBE_KRETPROBE: called by perf */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,
@@ -76,9 +76,9 @@ void probe_place(const struct probe *probe, char *text, size_t size);
 /* ---- fields: probe_fields.c -------------------------------------------- */
 
 /*
- * Set the fields of a probe that is no tracepoint: by the user's text in parentheses, or,
- * without that, by the kernel's types of a function's parameters or result. Return 0, or
- * -errno.
+ * Set the fields of a probe that is not a tracepoint: by the user's text in parentheses
+ * or, without it, by the kernel's types of a function's parameters or result. Return 0,
+ * or -errno.
  */
 int probe_fields_by_text(struct probe *probe, const char *text);
 int probe_fields_by_default(struct probe *probe);
@@ -133,7 +133,7 @@ unsigned long probe_missed(const struct probe_program *program);
 
 /* ---- functions of the kernel: kernel_functions.c ------------------------- */
 
-#define PROBE_FUNCTIONS_MAX	64	/* functions of one pattern, at most */
+#define PROBE_FUNCTIONS_MAX	64	/* maximum number of functions of one pattern */
 
 /* Finds the kernel's functions that match @pattern and can be probed, and sets only the
  * names of the probes. Returns the number of functions, or -errno; -E2BIG: too many match. */
@@ -154,11 +154,11 @@ struct program_symbol {
 	bool is_old;		/* not the default version of its name */
 };
 
-/* Returns the length of the longest path of a file at the beginning of a text that ends, or is
- * followed by a colon; 0: there is none. Paths and names of functions may have colons. */
+/* Returns the length of the longest path of a file at the beginning of a text, up to its end
+ * or a colon; 0: none. Paths and names of functions may contain colons. */
 size_t program_path_len(const char *text);
 
-/* Reads the symbols of a file; *ret is to be closed, also after an error. @path must remain.
+/* Reads the symbols of a file. Close *ret even after an error. @path must outlive it.
  * Returns 0, or -errno. */
 int program_open(const char *path, struct program_file **ret);
 void program_close(struct program_file *file);
@@ -167,28 +167,28 @@ void program_close(struct program_file *file);
 struct Elf *program_elf(struct program_file *file);
 
 /* Returns the next function, from *at, which is 0 before the first; NULL: there is none.
- * *ret_is_only: its name alone means this function */
+ * *ret_is_only: no other function has its name */
 const struct program_symbol *program_next(const struct program_file *file, size_t *at,
 					  bool *ret_is_only);
 
-/* Finds a function's start, as an offset in the file. Returns false if it has none. */
+/* Finds a function's start, as an offset in the file. Returns false if it is not in the file. */
 bool program_place(const struct program_file *file, const struct program_symbol *symbol,
 		   uint64_t *ret_offset);
 
 /* Returns true if a text may be NAME, 0xADDRESS or NAME@0xADDRESS of a symbol. */
 bool program_has(const struct program_file *file, const char *text);
 
-/* Finds the start of the function that such a text means, as an offset in the file. Returns 0,
+/* Finds the start of the function that such a text names, as an offset in the file. Returns 0,
  * or -errno. */
 int program_find(const struct program_file *file, const char *text, uint64_t *ret_offset);
 
-/* Returns true for a Go program, which dies of a return address that was changed. */
+/* Returns true for a Go program, which crashes if a return address was changed. */
 bool program_is_go(const struct program_file *file);
 
 /* ---- programs that run: program_process.c ----------------------------------- */
 
-/* Checks that a process which has a file of this path mapped has the one that is there now.
- * Returns 0, or -ENOENT; the reason has the path of the process's file. */
+/* Checks that a process that has mapped a file of this path has mapped the present file.
+ * Returns 0, or -ENOENT, with the path of the process's file in the reason. */
 int program_check_process(const char *path, pid_t pid);
 
 /* ---- functions and USDT probes of programs: program_probes.c -------------- */
@@ -196,7 +196,7 @@ int program_check_process(const char *path, pid_t pid);
 /*
  * Calls @print with the name of each function of "uprobe:FILE:PATTERN", or of each probe
  * of "usdt:FILE:PATTERN" and its arguments, as probe_parse() reads them. "FILE" alone:
- * all of the file. Returns 0 or -errno; sets bpf_errors_why(), also if nothing matches.
+ * all in the file. Returns 0 or -errno; sets bpf_errors_why(), even if nothing matches.
  */
 int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
 			void *context);

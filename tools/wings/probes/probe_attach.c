@@ -110,7 +110,7 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 
 	*ret_step = "load";
 	err = load_program(probe, shared, event_id, may_sleep, &program->bpf);
-	/* Kernels before 6.0 refuse programs of uprobes that may sleep. */
+	/* Kernels before 6.0 refuse sleepable programs of uprobes. */
 	if (err && may_sleep) {
 		may_sleep = false;
 		err = load_program(probe, shared, event_id, false, &program->bpf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fields of probes: by the kernel's types, and by the user's text */
+/* Fields of probes: from the kernel's types, and from the user's text */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static int find_register(const char *name, size_t len)
 /* ---- the user's text --------------------------------------------------- */
 
 /* Reads the type of a field. Returns its size in bytes; 0: a string; -1: unknown type.
- * *ret_user: whether a string is in the process's memory */
+ * *ret_user: the string is in the process's memory */
 static int read_type(const char *type, char *ret_type, size_t size, bool *ret_user)
 {
 	const unsigned long bits = strtoul(type + 1, NULL, 10);
@@ -175,7 +175,7 @@ static const struct btf *kernel_types(void)
 	return btf;
 }
 
-/* Returns the type behind typedefs, const and volatile. */
+/* Returns the type without typedefs, const and volatile. */
 static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
 {
 	const struct btf_type *type = btf__type_by_id(btf, id);
@@ -300,7 +300,7 @@ int probe_fields_by_default(struct probe *probe)
 				btf__type_by_id(btf, (__u32)id)->type));
 		return 0;
 	}
-	/* A kprobe needs no type of the function: without it, the event has no fields. */
+	/* A kprobe does not need the function's type: without it, the event has no fields. */
 	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
 		return 0;
 	return bpf_errors_fail(-ENOENT, "%s: the kernel has no type of such a function; 'trace-ctl list "

@@ -83,8 +83,8 @@ static bool read_offset(struct probe *probe)
 		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
 }
 
-/* Sets the path by which the kernel finds the file: an absolute one without links, or @path, if
- * that leads to another file, as from /proc/PID/exe and /proc/PID/root. */
+/* Sets the path by which the kernel finds the file: the absolute path without links, or @path
+ * if that path names another file, as for /proc/PID/exe and /proc/PID/root. */
 static void set_path(struct probe *probe, const char *path)
 {
 	struct stat meant, found;
@@ -95,7 +95,7 @@ static void set_path(struct probe *probe, const char *path)
 			 path);
 }
 
-/* Reads "FILE:" into @path, and sets the probe's path. Returns what follows, or NULL. */
+/* Reads "FILE:" into @path, and sets the probe's path. Returns the text after it, or NULL. */
 static const char *read_file(struct probe *probe, const char *at, char *path)
 {
 	const size_t found = program_path_len(at), len = found ?: strcspn(at, ":");
@@ -114,8 +114,8 @@ static const char *read_file(struct probe *probe, const char *at, char *path)
 	return at + len + 1;
 }
 
-/* Returns the end of the function's name, which may have parentheses: the last one of those
- * that make a name of the file; else the first parenthesis. */
+/* Returns the end of the function's name, which may have parentheses: the last parenthesis
+ * before which there is a name of the file, else the first one. */
 static const char *find_name_end(const struct program_file *file, struct probe *probe,
 				 const char *at)
 {
@@ -202,8 +202,8 @@ static int read_pattern(const struct probe *pattern, const char *fields,
 	return err;
 }
 
-/* Reads a probe that is no tracepoint, or a pattern of such probes. @at: the text after
- * "TYPE:". Returns the number of probes or -errno. */
+/* Reads a probe that is not a tracepoint, or a pattern of such probes. @at: the text
+ * after "TYPE:". Returns the number of probes or -errno. */
 static int read_probe(struct probe *probe, const char *text, const char *at,
 		      const char *syntax, struct probe **ret_probes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The payload of a probe's event is made by a list of steps, each of which appends bytes.
- * The loader sets the list as a constant of the BPF program, so the verifier of the
- * kernel follows it, and knows the size of each copy.
+ * A list of steps makes the payload of a probe's event: each step appends bytes. The
+ * loader sets the list as a constant of the BPF program, so that the kernel's verifier
+ * knows the size of each copy.
  */
 #ifndef TSCT_BPF_PROBE_STEPS_H
 #define TSCT_BPF_PROBE_STEPS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions of a program or library, from its ELF file: which one a name means, and where it is */
+/* Functions of a program or library, from its ELF file: finds them by name, with their places */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct program_file {
 	struct program_symbol *symbols;	/* by name, default versions first, then by address */
 	size_t nr;
 	size_t nr_functions;	/* of them */
-	bool has_symtab;	/* also has the names of functions that are not exported */
+	bool has_symtab;	/* includes the names of functions that are not exported */
 };
 
 size_t program_path_len(const char *text)
@@ -121,7 +121,7 @@ static Elf_Data *find_section(Elf *elf, unsigned int type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* A function of both tables, and equal entries, are one. */
+/* Counts a function in both tables, and equal entries, once. */
 static void sort_symbols(struct program_file *file)
 {
 	struct program_symbol *at, *kept = file->symbols, *const end = kept + file->nr;
@@ -210,9 +210,9 @@ static bool address_to_offset(const struct program_file *file, uint64_t address,
 }
 
 /*
- * Finds the function that an IFUNC stands for on this machine. The IFUNC's resolver runs in each
- * program that has the file; it is not run here: its result is known if this process has the
- * file, as is the case for the C library. Returns false if it is unknown.
+ * Finds the function that an IFUNC selects on this machine. The IFUNC's resolver runs in each
+ * program that has the file. It is not run here: its result is known if this process has the
+ * file, as for the C library. Returns false if it is unknown.
  */
 static bool find_chosen(const struct program_file *file, const struct program_symbol *symbol,
 			uint64_t *ret_address)
@@ -271,15 +271,15 @@ const struct program_symbol *program_next(const struct program_file *file, size_
 		other = &file->symbols[i];
 		if (strcmp(other->name, symbol->name) || !is_function(other))
 			break;
-		/* The default version of a name goes before all others. */
+		/* The default version of a name has precedence. */
 		if (other != symbol && other->is_old <= symbol->is_old)
 			*ret_is_only = false;
 	}
 	return symbol;
 }
 
-/* Reads 0xADDRESS, or NAME@0xADDRESS, of which *@name keeps NAME. Returns false, and keeps all of
- * *@name, if there is no address. */
+/* Reads 0xADDRESS, or NAME@0xADDRESS, and leaves NAME in *@name. Returns false, and leaves *@name
+ * unchanged, if there is no address. */
 static bool split_address(char *name, uint64_t *ret_address)
 {
 	char *at = strncmp(name, "0x", 2) ? strstr(name, "@0x") : name, *end;
@@ -325,7 +325,7 @@ static void append(char *list, size_t size, unsigned int *nr, const char *name, 
 		 *nr > NAMES_SHOWN ? "..." : name, *nr > NAMES_SHOWN ? "" : where);
 }
 
-/* Explains why no function has a name. Returns -ENOENT. */
+/* Sets the reason why no function has a name. Returns -ENOENT. */
 static int explain_missing(const struct program_file *file, const char *name)
 {
 	const struct program_symbol *symbol, *near = NULL, *exact = NULL;
@@ -361,7 +361,7 @@ static int explain_missing(const struct program_file *file, const char *name)
 		    "prints all", file->path, name);
 }
 
-/* Finds the function with a name, and, unless it is 0, an address. */
+/* Finds the function with a name and, unless it is 0, an address. */
 static int find_symbol(const struct program_file *file, const char *name, uint64_t address,
 		       const struct program_symbol **ret)
 {

@@ -16,7 +16,7 @@
 struct listing {
 	struct program_file *file;
 	const char *prefix;	/* "uprobe:FILE:" */
-	const char *pattern;	/* pattern of what follows the prefix */
+	const char *pattern;	/* pattern of the text after the prefix */
 	char **lines;
 	size_t nr;
 	bool no_memory;
@@ -128,7 +128,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Calls @print with each different line, in alphabetical order, and frees the lines. */
+/* Calls @print once with each different line, in alphabetical order, and frees the lines. */
 static void print_lines(struct listing *l, void (*print)(void *context, const char *name),
 			void *context)
 {

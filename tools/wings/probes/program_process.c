@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which of several files with one path a process has */
+/* Finds which of several files with the same path a process has mapped */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "probe.h"
 #include "tools/common/near_name.h"
 
-/* Largest array that is recorded, bytes; fields with larger arrays are left out */
+/* Largest recorded array, bytes; fields with larger arrays are left out */
 #define ARRAY_MAX	256
 
 /* Adds a field of fixed size: arrays of characters as chars[], other arrays as bytes[]. */
@@ -48,14 +48,14 @@ static int add_field(struct probe_fields *fields, const struct tep_format_field 
 
 	if (!(f->flags & TEP_FIELD_IS_DYNAMIC))
 		return add_fixed(fields, f);
-	/* Other dynamic arrays than strings are left out: they may hold NULs. */
+	/* Omits dynamic arrays other than strings, as they may contain NULs. */
 	if (f->flags & TEP_FIELD_IS_STRING)
 		return probe_fields_add(fields, f->name, "string", &step);
 	return 0;
 }
 
-/* Adds the fields of a tracepoint. tracefs_local_events_system() is not used: it would parse
- * all events of a system, and read the addresses of all functions of the kernel for that. */
+/* Adds the fields of a tracepoint. Does not use tracefs_local_events_system(), which would
+ * parse all events of a system, and read the addresses of all kernel functions for that. */
 static int add_fields(struct tep_handle *tep, struct probe *probe)
 {
 	const struct tep_event *event = NULL;
@@ -63,8 +63,8 @@ static int add_fields(struct tep_handle *tep, struct probe *probe)
 	int size, err = 0;
 	char *text = tracefs_event_file_read(NULL, probe->group, probe->name, "format", &size);
 
-	/* The result of parsing is ignored: it is an error also if only the print format
-	 * is odd. */
+	/* Ignores the result of parsing: it is an error even if only the print format is
+	 * odd. */
 	if (tep && text) {
 		tep_parse_event(tep, text, (unsigned long)size, probe->group);
 		event = tep_find_event_by_name(tep, probe->group, probe->name);
@@ -102,7 +102,7 @@ static int find_in_system(const char *system, const char *pattern,
 	return nr;
 }
 
-/* Finds the tracepoint that was probably meant by a name which does not exist. */
+/* Finds the tracepoint that a nonexistent name probably meant. */
 static bool find_near(char **systems, const char *system, const char *name, char *near,
 		      size_t size)
 {

@@ -19,8 +19,8 @@
 #include "tools/common/output_file.h"
 #include "tools/common/view.h"
 
-#define POLL_STEPS	100000	/* steps of SQLite between two looks at signals */
-#define LINE_SHOWN	76	/* characters of the query that an error shows */
+#define POLL_STEPS	100000	/* steps of SQLite between two checks for signals */
+#define LINE_SHOWN	76	/* maximum number of characters of the query that an error shows */
 
 struct query_job {
 	struct query q;
@@ -89,7 +89,7 @@ static const struct argp argp = {
 
 /* ---- words of a query -------------------------------------------------- */
 
-/* Returns the address behind blanks and comments. */
+/* Returns the address after blanks and comments. */
 static const char *skip_blanks(const char *at)
 {
 	const char *end;
@@ -110,7 +110,7 @@ static const char *skip_blanks(const char *at)
 #define WORD_MAX	512
 
 /* Copies the next word of a query, or text in quotes of any kind, which may be the name of a
- * table. Moves *at behind it. Returns its address; NULL: there are no more. */
+ * table. Moves *at after it. Returns its address; NULL: there are no more. */
 static const char *next_word(const char **at, char word[WORD_MAX])
 {
 	const char *from, *end;
@@ -198,8 +198,8 @@ static int look_near_table(void *arg, const char *name, const struct query_type 
 	return 0;
 }
 
-/* Prints an error of SQLite about the query. If it is about an unknown name, also the name that
- * was meant. Returns EXIT_USAGE. */
+/* Prints an error of SQLite about the query and, for an unknown name, the name that was
+ * probably meant. Returns EXIT_USAGE. */
 static int print_sql_error(struct query_job *j)
 {
 	static const char no_table[] = "no such table: ", no_column[] = "no such column: ";
@@ -303,7 +303,7 @@ static int prepare(struct query_job *j, sqlite3_stmt **ret)
 	if (!*ret)
 		return ctl_fail(EXIT_USAGE, "the query is empty");
 	if (*tail) {
-		print_at(j->sql, tail, "a second statement begins here; give one at a time", "");
+		print_at(j->sql, tail, "a second statement begins here; give only one", "");
 		return EXIT_USAGE;
 	}
 	return EXIT_DONE;
@@ -327,8 +327,8 @@ static int poll_sqlite(void *arg)
 
 /* ---- a database with all tables ---------------------------------------- */
 
-/* Appends the expression of a view for a column. JSON has integers beyond 2^53 as texts; a CAST
- * to INTEGER makes those of s64 numbers, and changes the digits of larger ones. */
+/* Appends the expression of a view for a column. In JSON, integers beyond 2^53 are texts. A
+ * CAST to INTEGER restores s64 numbers, but changes the digits of larger ones. */
 static void add_view_column(struct tsct_text *sql, const struct query_column *column)
 {
 	const char *name = column->field->name;
@@ -368,7 +368,7 @@ static int make_view(void *arg, const char *name, const struct query_type *types
 		add_view_column(&sql, &columns.all[i]);
 	tsct_text_print(&sql, " FROM events WHERE name = '%s' COLLATE NOCASE", name);
 	tsct_text_add(&sql, "", 1);
-	/* Events with too many fields for a table have none here, either. */
+	/* Events with too many fields for a table get none here, either. */
 	if (err || sql.failed) {
 		err = err == -E2BIG ? 0 : SQLITE_NOMEM;
 	} else {
@@ -538,17 +538,17 @@ static int open_sqlite(struct query *q)
 {
 	if (sqlite3_open_v2(":memory:", &q->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
 		return -ENOMEM;
-	/* Text in double quotes is a name, always: a misspelled one is an error. */
+	/* Text in double quotes is always a name: a misspelled one is an error. */
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	sqlite3_limit(q->db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_progress_handler(q->db, POLL_STEPS, poll_sqlite, NULL);
-	/* SQLite registers these tables when they are first used, which a query may not. */
+	/* The first use registers these tables, which a query is not permitted to do. */
 	sqlite3_exec(q->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
 	return 0;
 }
 
-/* Prints which events are missing; also those that queries alone have found. */
+/* Prints which events are missing, including those that only queries have found. */
 static int print_missing(const struct query *q)
 {
 	struct tsct_loss_time *times = NULL;

@@ -18,7 +18,7 @@
 #include "lib/export/identity_until.h"
 #include "tools/common/progress.h"
 
-/* An event definition, with the stream class that it is of */
+/* An event definition, with its stream class */
 struct query_type {
 	const struct tsct_event_def *def;
 	__u32 class;
@@ -28,13 +28,13 @@ struct query {
 	const char *dir;
 	struct tsct_filter filter;
 
-	struct tsct_trace *trace;	/* for the description of the recording only */
+	struct tsct_trace *trace;	/* only for the description of the recording */
 	const struct tsct_recording *rec;
 	int dirfd;
 	struct tsct_selection selection;
 	struct tsct_identity identity;	/* by query_identity() */
 	bool has_identity;
-	bool exact;		/* fields as JSON are those of QUERY_EXACT */
+	bool exact;		/* fields as JSON have the form of QUERY_EXACT */
 	__s64 begin_ns;
 	/* definitions that have events, sorted by name without regard to case, then kind */
 	struct query_type *types;
@@ -42,9 +42,9 @@ struct query {
 	struct tsct_stream_reader_kind **kinds;	/* event classes, by stream class */
 
 	sqlite3 *db;
-	bool declares;	/* SQLite reads the declaration of a table, not the query */
+	bool declares;	/* SQLite is reading the declaration of a table, not the query */
 	struct tsct_text columns;	/* names of columns in use, each with a NUL */
-	/* hashes of reports of damage: each is printed once, however often files are read */
+	/* hashes of reports of damage, to print each only once, however often files are read */
 	struct tsct_index damage;
 
 	struct progress progress;
@@ -58,8 +58,8 @@ struct query {
  * there is no such table; or -errno. */
 int query_table_use(struct query *q, const char *name);
 
-/* Calls @take for the names of all tables, first those that are no event's, which have @type
- * NULL, until it returns a value other than 0. Returns that value. */
+/* Calls @take for the names of all tables until it returns a value other than 0, and returns
+ * that value. Tables that are not of an event come first, with @type NULL. */
 int query_table_each(struct query *q, int (*take)(void *arg, const char *name,
 		     const struct query_type *type, __u32 nr), void *arg);
 
@@ -74,7 +74,7 @@ struct query_rows {
 
 /*
  * Each function puts the next value of a row.
- * @text: NULL: unknown; @unknown: the value or tick that stands for one that is unknown
+ * @text: NULL: unknown; @unknown: value or tick that means unknown
  */
 void query_put_text(struct query_rows *r, const char *text);
 void query_put_number(struct query_rows *r, __s64 value);
@@ -100,7 +100,7 @@ void query_fill_states(struct query_rows *r);
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 
-/* Columns of all tables of events; the table `events` has one more, `fields` */
+/* Columns of all tables of events; the table `events` also has the column `fields` */
 #define QUERY_LEADING \
 	"time_ns INTEGER, rel_ns INTEGER, tick, error_ns INTEGER, node TEXT," \
 	" cpu INTEGER, tid INTEGER, thread TEXT, pid INTEGER, process TEXT," \
@@ -120,10 +120,10 @@ struct query_column {
 	/* of the first definition that has it; among integers, of one that has the type u64 */
 	const struct tsct_field *field;
 	char *name;			/* unique in the table */
-	bool mixed;			/* integers in some definitions, texts in others, or so */
+	bool mixed;			/* types differ, as of integers and texts */
 };
 
-/* For each field of a definition: its column and, up to the first string, its place */
+/* For each field of a definition: its column and, up to the first string, its offset */
 struct query_layout {
 	__u16 column[TSCT_FIELDS_MAX];
 	__s32 offset[TSCT_FIELDS_MAX];	/* bytes; -1: varies */
@@ -135,7 +135,7 @@ struct query_columns {
 	struct query_layout *layouts;	/* by definition */
 };
 
-/* Finds the columns of the events of @types. To be freed also after an error. */
+/* Finds the columns of the events of @types. Free @columns even after an error. */
 int query_columns_make(struct query_columns *columns, const struct query_type *types, __u32 nr);
 void query_columns_free(struct query_columns *columns);
 /* Returns the column's type in SQL, "" if it has none. */
@@ -149,7 +149,7 @@ struct query_want {
 	bool ordered;			/* in the order of time; else file by file */
 	/* -1: all; values that no event has are allowed */
 	__s64 cpu, tid;
-	/* NULL: all; regardless of case; not needed after query_scan_begin() */
+	/* NULL: all; case is ignored; not needed after query_scan_begin() */
 	const char *node, *name, *kind;
 };
 
@@ -160,11 +160,11 @@ struct query_scan {
 	struct tsct_stream_reader_dir dir;
 	struct query_want want;
 	char *node;		/* copy of want.node */
-	/* number + 1 of each event's definition in the table, by class and ID; 0: not wanted */
+	/* number + 1 of each event's definition in the table, by class and ID; 0: not selected */
 	__u32 **numbers;
 	bool **wanted;	/* flags for want.name and want.kind, by the same; NULL: all */
 	struct tsct_stream_reader *s;	/* the stream of the present event */
-	struct tsct_stream_reader *streams;	/* all that are wanted, or the present one */
+	struct tsct_stream_reader *streams;	/* all selected streams, or the present one */
 	__u32 nr;
 	struct tsct_order_cursor *heap;
 	struct tsct_order order;
@@ -181,35 +181,35 @@ void query_report(void *arg, const char *sentence);
 void query_scan_init(struct query_scan *scan, struct query *q, __u32 **numbers);
 void query_scan_free(struct query_scan *scan);
 
-/* Begins a scan, also again. Returns 0 or -ENOMEM. */
+/* Begins a scan, or begins it again. Returns 0 or -ENOMEM. */
 int query_scan_begin(struct query_scan *scan, const struct query_want *want);
 
 /* Goes to the next event, scan->s->event. Returns 1; 0: no more events; -EINTR or -ENOMEM. */
 int query_scan_next(struct query_scan *scan);
 
-/* Returns the threads of the recording, which it reads in the first call. */
+/* Returns the threads of the recording, which the first call reads. */
 const struct tsct_identity *query_identity(struct query *q);
 
-/* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: none */
+/* Returns the lowest tick whose time is at least @ns; UINT64_MAX, which no event has: no tick */
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns);
 
 /* ---- results: query_output.c ------------------------------------------- */
 
-/* QUERY_EXACT: JSON in which no number is a text: integers have all digits, and real numbers may be
- * NaN and Infinity; a value that is JSON is part of it. For Python's module json */
+/* QUERY_EXACT: JSON for Python's module json. No number is a text: integers have all digits, and
+ * real numbers may be NaN and Infinity. A value that is JSON is embedded. */
 enum query_form { QUERY_TABLE, QUERY_JSON, QUERY_EXACT, QUERY_CSV };
 
 
-/* Writes a real number for QUERY_EXACT; returns the end of the text. @single: it was a float */
+/* Writes a real number for QUERY_EXACT; returns the end of the text. @single: a float */
 char *query_put_exact_real(char *at, double value, bool single);
 
 /* Writes all rows of @stmt to standard output, and clears @progress before. Returns SQLITE_DONE,
  * or the error of a step. */
 int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progress);
 
-/* Writes all rows of @stmt to the table @table of the database @to. @typed: the types of columns
- * are kept, which SQLite converts values to; else values stay as they are. Returns SQLITE_DONE, or
- * the error of a step; *ret_failed: the error is of @to. */
+/* Writes all rows of @stmt to the table @table of the database @to. @typed: keeps the types of
+ * columns, to which SQLite converts values; else values are unchanged. Returns SQLITE_DONE, or the
+ * error of a step; *ret_failed: it is an error of @to. */
 int query_store(sqlite3_stmt *stmt, sqlite3 *to, const char *table, bool typed,
 		bool *ret_failed);
 

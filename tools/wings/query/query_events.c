@@ -43,7 +43,7 @@ struct events_cursor {
 	struct query_scan scan;
 	bool at_end;
 	struct tsct_error_cursor error_at;
-	struct tsct_text text;		/* of a value, before SQLite has copied it */
+	struct tsct_text text;		/* text of a value, until SQLite has copied it */
 	struct thread_at threads[THREADS_KEPT];	/* by the low bits of the tid */
 };
 
@@ -67,7 +67,7 @@ const char *query_column_type(const struct query_column *column)
 
 	if (column->mixed || tsct_ctf_is_syscall(field))
 		return "";
-	/* With a type, SQLite would make a REAL of the text of a large number. */
+	/* If the column had a type, SQLite would convert the text of a large number to REAL. */
 	if (field->type == TSCT_TYPE_U64)
 		return "";
 	if (field->type <= TSCT_TYPE_S64)
@@ -98,7 +98,7 @@ static bool is_taken(const struct query_columns *c, const char *name)
 	return is_leading(name);
 }
 
-/* Notes that a further definition has the field @also. An unsigned type has all integers. */
+/* Adds the field @also of a further definition. An unsigned type stands for all integers. */
 static void join_types(struct query_column *c, const struct tsct_field *also)
 {
 	const struct query_column other = { .field = also };
@@ -110,7 +110,7 @@ static void join_types(struct query_column *c, const struct tsct_field *also)
 		c->mixed = true;
 }
 
-/* Finds or adds the column of a field: *ret_column. A name that is taken gets underscores. */
+/* Finds or adds the column of a field: *ret_column. Adds underscores to a name that is taken. */
 static int add_column(struct query_columns *c, const struct tsct_field *field, __u16 *ret_column)
 {
 	struct query_column new = { .field = field };
@@ -270,7 +270,7 @@ static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *a
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* Returns true if a constraint can narrow a scan. @ret_reads_less: and what the scan reads */
+/* Returns true if a constraint can narrow a scan. @ret_reads_less: it reads less, too */
 static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 {
 	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
@@ -279,7 +279,7 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	if (!c->usable)
 		return false;
 	*ret_reads_less = c->iColumn <= TICK || c->iColumn == CPU || c->iColumn == NODE;
-	/* Each value of a list would be a scan of all events. */
+	/* Each value of a list would need a scan of all events. */
 	if (!*ret_reads_less && sqlite3_vtab_in(info, i, -1))
 		return false;
 	switch (c->iColumn) {
@@ -295,7 +295,7 @@ static bool is_usable(sqlite3_index_info *info, int i, bool *ret_reads_less)
 	case NODE:
 	case NAME:
 	case KIND:
-		/* The scan ignores case, so that events are found under NOCASE, too. */
+		/* The scan ignores case, so that it finds events under NOCASE, too. */
 		return equal && strcmp(sqlite3_vtab_collation(info, i), "RTRIM");
 	}
 	return false;
@@ -334,7 +334,7 @@ static int events_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-/* Narrows the wanted ticks by a condition @column @op @value. */
+/* Narrows the range of ticks by a condition @column @op @value. */
 static void want_time(const struct query *q, struct query_want *want, int column, int op,
 		      sqlite3_int64 value)
 {
@@ -446,8 +446,8 @@ static int events_eof(sqlite3_vtab_cursor *base)
 	return ((struct events_cursor *)base)->at_end;
 }
 
-/* A row ID is the event's place in the recording, equal in all scans: SQLite joins the parts of
- * an OR by it. */
+/* A row ID is the event's place in the recording. It is equal in all scans, as SQLite joins the
+ * parts of an OR by it. */
 static int events_row(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
 	const struct query_scan *scan = &((struct events_cursor *)base)->scan;
@@ -471,7 +471,7 @@ static void put_unsigned(sqlite3_context *to, __u64 value)
 				    SQLITE_TRANSIENT);
 }
 
-/* Returns the text as UTF-8, in @buffer if it is not. */
+/* Returns the text in valid UTF-8: in @buffer if it had to be converted. */
 static void put_text(sqlite3_context *to, struct tsct_text *buffer, const char *text, size_t len)
 {
 	char *clean;
@@ -500,7 +500,7 @@ static void put_name(sqlite3_context *to, struct tsct_text *buffer, const char *
 
 static void put_real(sqlite3_context *to, double value)
 {
-	/* SQLite would make NULL of NaN, and NULL is unknown. */
+	/* SQLite would store NaN as NULL, which means unknown. */
 	if (isnan(value))
 		sqlite3_result_text(to, "nan", 3, SQLITE_STATIC);
 	else

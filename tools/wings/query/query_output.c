@@ -9,8 +9,8 @@
 #include "query.h"
 
 #define CHUNK		65536	/* size of the chunks of output, bytes */
-#define MEASURED_ROWS	256	/* rows of a table whose cells determine the widths */
-#define WIDTH_MAX	60	/* longer cells do not widen a column */
+#define MEASURED_ROWS	256	/* number of first rows whose cells determine the widths */
+#define WIDTH_MAX	60	/* maximum width of a column; longer cells do not widen it */
 
 /* ---- names of columns -------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static bool has_name(char *const *names, int nr, const char *name)
 
 /*
  * Returns the names of a statement's columns, malloc'ed; NULL: out of memory. The second column
- * of a name becomes NAME:1, as in SQLite's CREATE TABLE AS.
+ * with the same name becomes NAME:1, as in SQLite's CREATE TABLE AS.
  */
 static char **unique_names(sqlite3_stmt *stmt)
 {
@@ -98,8 +98,8 @@ static void add_json_text(struct tsct_text *to, const char *text, size_t len)
 		to->len += (size_t)(tsct_json_put_text(at, text, len) - at);
 }
 
-/* Appends a value for readers that know all integers, and no number as a text. Returns false if
- * the value is the same in other JSON. */
+/* Appends a value for readers that accept all integers, and no number as text. Returns false if
+ * the value has the same text in other JSON. */
 static bool add_exact(struct tsct_text *to, sqlite3_stmt *stmt, int i)
 {
 	char number[TSCT_JSON_NUMBER], *end = number;
@@ -200,7 +200,7 @@ static void add_csv_row(struct tsct_text *to, sqlite3_stmt *stmt)
 /* A table whose first rows wait until the widths of columns are known */
 struct aligned {
 	struct tsct_text cells;	/* each with a NUL */
-	int *width;		/* of columns, characters; negative: numbers, at the right */
+	int *width;		/* widths in characters; negative: right-aligned numbers */
 	int nr;
 	__u64 rows;		/* with the line of names */
 };
@@ -320,7 +320,7 @@ int query_print(sqlite3_stmt *stmt, enum query_form form, struct progress *progr
 
 /* ---- a database -------------------------------------------------------- */
 
-/* Returns the statement that inserts a row, after the table was made; NULL: an error of @to. */
+/* Makes the table, and returns the statement that inserts a row; NULL: an error of @to. */
 static sqlite3_stmt *make_table(sqlite3_stmt *stmt, sqlite3 *to, const char *table, char **names,
 				bool typed)
 {

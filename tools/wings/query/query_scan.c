@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the events of a recording for a query, by the stream readers themselves: file by file
- * if no order is wanted, which saves the heap of the merge, and without the packets that end
- * before the wanted time.
+ * if no order is required, which saves the heap of the merge, and without the packets that
+ * end before the requested time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
-#define POLL_EVENTS	65536	/* events between two looks at signals and the progress */
+#define POLL_EVENTS	65536	/* events between two checks of signals and the progress */
 
 __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 {
@@ -22,7 +22,7 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 	__u64 low = base < half ? 0 : base - half, high = base < half ? base + half - 1 : ~0ULL;
 	__u64 middle;
 
-	/* Times do not decrease from `low` to `high`; valid recordings have no other ticks. */
+	/* Times do not decrease from `low` to `high`, the range of a valid recording's ticks. */
 	if (tsct_clock_params_ns(&rec->real, high) < ns)
 		return ~0ULL;
 	while (low < high) {
@@ -37,7 +37,7 @@ __u64 query_tick_at(const struct tsct_recording *rec, __s64 ns)
 
 const struct tsct_identity *query_identity(struct query *q)
 {
-	/* Without the statedump, threads are unknown. view_open() has reported damage. */
+	/* Without the statedump, threads are unknown; view_open() reported its damage. */
 	if (!q->has_identity)
 		tsct_identity_read(q->dir, &q->identity);
 	q->has_identity = true;
@@ -109,7 +109,7 @@ static bool is_wanted_file(const struct query_scan *scan, __u32 location)
 		return false;
 	if (!scan->node)
 		return true;
-	/* The query has the name as the table shows it. */
+	/* The query contains the name as the table shows it. */
 	clean[tsct_utf8_clean(clean, name, strnlen(name, TSCT_NODE_NAME_MAX))] = '\0';
 	return !strcasecmp(scan->node, clean);
 }
@@ -120,7 +120,7 @@ static bool is_wanted_type(const struct query_want *want, const struct tsct_even
 		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
 }
 
-/* Makes scan->wanted, if the scan is for some names or kinds only. */
+/* Makes scan->wanted if the scan is only for some names or kinds. */
 static int want_types(struct query_scan *scan)
 {
 	const struct tsct_recording *rec = scan->q->rec;
@@ -146,8 +146,8 @@ static int want_types(struct query_scan *scan)
 /* ---- files ------------------------------------------------------------- */
 
 /*
- * Passes over the packets that end before the wanted time, by their headers. The events in
- * them are not known, so the reader cannot compare the file's events with the recorder's count.
+ * Skips, by their headers, the packets that end before the requested time. Their events are not
+ * counted, so the reader cannot compare the file's events with the recorder's count.
  */
 static void seek(struct query_scan *scan, struct tsct_stream_reader *s)
 {
@@ -198,7 +198,7 @@ static int poll_scan(struct query_scan *scan)
 	return 0;
 }
 
-/* Goes to the next wanted event of a file. Returns 1, 0 at its end, -EINTR or -ENOMEM. */
+/* Advances to the next selected event of a file. Returns 1, 0 at its end, -EINTR or -ENOMEM. */
 static inline int next_of(struct query_scan *scan, struct tsct_stream_reader *s)
 {
 	const struct tsct_filter_ranges *threads = &scan->q->filter.threads;
@@ -252,7 +252,7 @@ static int begin_ordered(struct query_scan *scan)
 					.key = scan->s->event.tick, .rank = at,
 					.index = scan->nr - 1 });
 		}
-	/* scan->s is no stream of the heap: the first call of next_ordered() advances none. */
+	/* With scan->s NULL, the first call of next_ordered() advances no stream. */
 	scan->s = NULL;
 	return ret < 0 ? ret : 0;
 }
@@ -286,7 +286,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	err = want_types(scan);
 	if (err)
 		return err;
-	/* SQLite keeps the texts until then only. */
+	/* SQLite keeps the texts only until then. */
 	free(scan->node);
 	scan->node = want->node ? strdup(want->node) : NULL;
 	if (want->node && !scan->node)
@@ -299,7 +299,7 @@ int query_scan_begin(struct query_scan *scan, const struct query_want *want)
 	return scan->streams ? 0 : -ENOMEM;
 }
 
-/* Opens the next wanted file. Returns false if there is none. */
+/* Opens the next selected file. Returns false if there is none. */
 static bool next_file(struct query_scan *scan)
 {
 	const struct tsct_recording *rec = scan->q->rec;

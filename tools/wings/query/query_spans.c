@@ -35,7 +35,7 @@ static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 	query_put_text(w->rows, e && w->text.len ? w->text.at : NULL);
 }
 
-/* Puts name, process and process name of a thread at a tick. */
+/* Adds name, process and process name of a thread at a tick. */
 static void put_who(struct query_rows *r, __u32 node, __u32 tid, __u64 tick)
 {
 	const struct tsct_identity *all = query_identity(r->q);
@@ -73,7 +73,7 @@ static int put_span(struct tsct_export *x, const struct tsct_closed_span *s)
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* Callback of messages: of an end, `row` is the tid, `bytes` the index of the definition. */
+/* Callback of messages. In both ends, `row` is the tid, `bytes` the index of the definition. */
 static int put_message(void *arg, const struct tsct_message_end *send,
 		       const struct tsct_message_end *receive)
 {
@@ -124,8 +124,8 @@ static void put_call(struct query_rows *r, __s64 number)
 	query_put_text(r, call ? call->name : *text ? text : NULL);
 }
 
-/* Callback of a walk without a filter: a state that begins before --from, or ends after --to, is
- * whole. */
+/* Callback of a walk without a filter, so that states that begin before --from or end after --to
+ * are complete. */
 static int put_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
 	const bool running = time->state == TSCT_STATE_RUNNING;

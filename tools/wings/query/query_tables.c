@@ -126,8 +126,8 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 		first = s == all->threads || s[-1].node != s->node || s[-1].state.tid != s->state.tid ||
 			s[-1].generation != s->generation;
 		last = is_last(all, s);
-		/* A process has one row, with its last name. With kernel events, what began while
-		 * recording was reported then. */
+		/* A process has one row, with its last name. With kernel events, threads that began
+		 * during the recording were reported then. */
 		if (first || !processes)
 			from = !first || (s->from && r->q->rec->nodes[s->node]
 					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;
@@ -371,7 +371,7 @@ static int fill_table(void *arg, const char *name, const struct query_type *type
 	tsct_text_print(&text, "%s", type ? QUERY_LEADING : find_described(name)->columns);
 	if (err && err != -E2BIG)
 		text.failed = true;
-	/* Events with too many fields for a table have them in `events` only. */
+	/* Events with too many fields for a table have their fields only in `events`. */
 	for (i = 0; !err && i < columns.nr; i++)
 		tsct_text_print(&text, ", %s%s%s", columns.all[i].name,
 				*query_column_type(&columns.all[i]) ? " " : "",
@@ -392,7 +392,7 @@ static void fill_tables(struct query_rows *r)
 	query_table_each(r->q, fill_table, r);
 }
 
-/* Adds the names in a list of columns to those that the query may use. */
+/* Adds the names in a list of columns to the names that the query may use. */
 static void note_columns(struct query *q, const char *columns)
 {
 	for (; *columns; columns += strspn(columns, ", ")) {

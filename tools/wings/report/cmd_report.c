@@ -61,8 +61,8 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/* Sets the names of output and recording from the arguments, which are one of: OUT.html
- * RECORDING, -o OUT.html RECORDING, RECORDING. */
+/* Sets the names of output and recording from the arguments: OUT.html RECORDING, -o
+ * OUT.html RECORDING, or RECORDING. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -149,11 +149,11 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = filter_children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
-	.doc = "Write a page of HTML, complete in one file, that needs no network. The page of"
-	" a recording, also of a merged one, shows its timeline, rates, losses, and the"
-	" error bounds of its times. The page of sync shows the exchanges with other nodes,"
-	" the daemon's last or those of a recording, the function fitted to them, and the"
-	" bound of its error."
+	.doc = "Write an HTML page as one file that needs no network. The page of a recording,"
+	" even a merged one, shows its timeline, rates, losses, and the error bounds of"
+	" its times. The page of sync shows the exchanges with other nodes (the daemon's"
+	" last ones or those of a recording), the function fitted to them, and its error"
+	" bound."
 	"\vThe exit status is 0, or 1 on failure (then no page is written), 2 for wrong"
 	" usage, 3 if events are missing from RECORDING.",
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML pages. A page is one file that has all its contents and needs no network. */
+/* HTML pages. A page is one file with all its contents, and needs no network. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -24,14 +24,14 @@ void report_end(FILE *to, bool script);
 void report_text(FILE *to, const char *text);
 
 /*
- * Prints HTML: @format is HTML, and texts of %s are escaped as by report_text(). Has only the
+ * Prints HTML: @format is HTML; texts of %s are escaped as by report_text(). Knows only the
  * conversions %s, %u, %llu, %.Nf and %.Ng; %'llu prints thin spaces between groups of three
  * digits: 1 234 567
  */
 __attribute__((format(printf, 2, 3)))
 void report_print(FILE *to, const char *format, ...);
 
-/* Cells of a table, for report_print(): the first of a row, one with a text, one with a count */
+/* Cells of a table, for report_print(): first cell of a row, cell with a text, cell with a count */
 #define REPORT_HEAD	"<tr><th scope=\"row\">%s</th>"
 #define REPORT_CELL	"<td class=\"left\">%s</td>"
 #define REPORT_COUNT	"<td>%'llu</td>"

@@ -109,8 +109,8 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 
 /* ---- gaps: times of lost events --------------------------------------------- */
 
-/* Takes the times of losses in the time range of the page and on selected CPUs. The page has
- * up to GAPS_MAX gaps; the last of them has the events of all others. */
+/* Collects the losses on selected CPUs in the page's time range. The page has up to GAPS_MAX
+ * gaps; the last one has the lost events of all further ones. */
 static int take_gaps(struct report *r)
 {
 	const struct tsct_known *known = &r->x.known;
@@ -160,8 +160,8 @@ static int begin_messages(struct report *r)
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
 
-/* Adds the arrow of a message. Of a tsct_message_end, `number` is the time since the page's
- * start in ns, and `bytes` is the index of the event definition. */
+/* Adds the arrow of a message. In both ends, `number` is the time since the page's start in
+ * ns, and `bytes` the index of the event definition. */
 static void put_arrow(struct report *r, const struct tsct_message_end *send,
 		      const struct tsct_message_end *receive)
 {
@@ -291,6 +291,8 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	err = report_flame_note(r, ev) ?:
 		report_run_note(r, ev, &taken);
 	note_message(r, ev);
+	if (!err && r->explained_events)
+		err = explained_event(r->explained, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
 
@@ -299,10 +301,11 @@ static int collect_state(struct tsct_export *x, const struct tsct_state_time *ti
 	struct report *r = (struct report *)x;
 
 	report_flame_state(r, time);
-	return report_state_note(r, time);
+	return report_state_note(r, time) ?:
+		(r->explained ? explained_state(r->explained, time) : 0);
 }
 
-/* Returns true if events of the recording tell the states of threads. */
+/* Returns true if events of the recording show the states of threads. */
 static bool has_states(const struct tsct_export *x)
 {
 	const struct tsct_export_def *d;
@@ -349,6 +352,9 @@ int report_take(struct report *r)
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->x.state = has_states(&r->x) ? collect_state : NULL;
+	if (r->x.state && explained_begin)
+		r->explained = explained_begin(&r->x, &r->figures);
+	r->explained_events = r->explained && explained_needs_events(&r->x);
 	r->span_done = take_span;
 	err = report_runs_begin(r) ?:
 		tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:

@@ -123,8 +123,8 @@ static int compare_fewer(const void *a, const void *b)
 		(x->events < y->events) : (x > y) - (x < y);
 }
 
-/* Chooses the slowest spans of each name, which are drawn individually in any case. @events,
- * @bytes: room of the page, of which theirs is taken */
+/* Chooses the slowest spans of each name, which are always drawn individually. @events,
+ * @bytes: room of the page; reduced by the room of these spans */
 static int keep_slowest(struct report *r, __u64 *events, __u64 *bytes)
 {
 	__u64 left = *events / 8 < SLOWEST_KEPT ? *events / 8 : SLOWEST_KEPT;
@@ -172,8 +172,8 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Sets r->longer_ns, the length from which on a span is drawn individually although its
- * group is not. @events, @bytes: number of events and bytes that the page still has room for */
+/* Sets r->longer_ns: longer spans are drawn individually even if their group is not. @events,
+ * @bytes: number of events and bytes for which the page still has room */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -206,8 +206,8 @@ static int compare_busier(const void *a, const void *b)
 		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Gives each of the busiest threads a row. All other threads of a node share one
- * row. */
+/* Gives each of the busiest threads its own row. All other threads of a node
+ * share one row. */
 static int choose_rows(struct report *r, const struct tsct_threads *threads)
 {
 	struct tsct_thread **order = calloc(threads->nr + 1, sizeof(*order)), *t;
@@ -308,7 +308,7 @@ static int prepare(struct report *r)
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	/* An event that the filter leaves out may end a slice after the last one that is shown. */
+	/* An omitted event may end a slice after the last event that is shown. */
 	__s64 last = x->now_ns > r->end_ns ? x->now_ns : r->end_ns;
 
 	if (!r->has_origin) {
@@ -322,7 +322,7 @@ static void set_end(struct report *r)
 	if (r->end_ns <= r->origin_ns)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
-	/* The second pass leaves out events that are written after the first pass. */
+	/* The second pass omits events that were written after the first pass. */
 	if (r->x.to_ns > r->end_ns)
 		r->x.to_ns = r->end_ns < INT64_MAX ? r->end_ns + 1 : r->end_ns;
 }

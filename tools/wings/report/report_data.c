@@ -12,8 +12,8 @@
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
-/* Above this number of nodes, the page contains only the largest error bound of each
- * node, instead of the bound over time. */
+/* Above this number of nodes, the page contains only each node's largest error
+ * bound, not the bound over time. */
 #define NODES_DETAILED	512
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
@@ -349,7 +349,7 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 	bytes_varint(to, 0);
 }
 
-/* Joins each two neighboring bins of a strip into one, which has twice the length. */
+/* Joins each two neighboring bins of a strip into one of twice the length. */
 static void fold_strip(struct strip *s)
 {
 	__u32 i, a, b;
@@ -376,7 +376,7 @@ static void fold_strip(struct strip *s)
 	}
 }
 
-/* Appends strips. Returns the bytes that they take. */
+/* Appends strips. Returns their size, bytes. */
 static size_t put_strips(const struct strips *strips, struct tsct_text *to)
 {
 	const size_t begin = to->len;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The spans of the page: slices and system calls, of the stream of closed spans, and the times
- * in which a thread ran on a CPU.
+ * The spans of the page: slices and system calls, from the stream of closed spans, and the
+ * times in which threads ran on CPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call
 	struct tsct_value v;
 
 	while (tsct_value_next(e, &nr, &pos, &v)) {
-		/* Cuts off long strings: only EDGE_KEPT bytes are shown. */
+		/* Cuts long strings, as only EDGE_KEPT bytes are shown. */
 		if (v.size > EDGE_KEPT)
 			v.size = EDGE_KEPT;
 		len = tsct_syscall_format(text, call, e, &v) - text;
@@ -80,7 +80,7 @@ int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *clo
 		span.type = SPAN_CALL;
 		span.name = tsct_value_integer_of(begin, "id");
 	}
-	/* The first pass does not know yet where the page ends. */
+	/* The first pass does not know the end of the page yet. */
 	if (!r->looking && span.to_ns > r->end_ns)
 		span.to_ns = r->end_ns;
 	return r->span_done(r, &span);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * States of threads, for the rows of the page: the longest times are drawn individually, all
- * others are summed up by thread, state and bin of time. Threads are those of x->states until
- * the end of the pass, when the rows of all are known.
+ * others are summed up by thread, state and bin of time. Threads have indices of x->states
+ * until the end of the pass, when all rows are known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct drawn_state {
 	__u64 from, to;		/* since the page's origin, ns */
 	__u32 thread;		/* index in x->states.threads; then the row */
 	__u8 state;
-	/* of RUNNABLE, thread that got the CPU; of BLOCKED, thread that woke it; -1: none */
+	/* RUNNABLE: thread that got the CPU; BLOCKED: thread that ended the wait; -1: none */
 	__s64 other;
 	__s64 call;		/* number of the system call; -1: none, or unknown */
 };
@@ -47,7 +47,7 @@ static int by_length(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Sums up all times but the longest STATES_MAX. */
+/* Sums up all times except the longest STATES_MAX. */
 static int drop_shortest(struct report *r)
 {
 	__u32 i;
@@ -94,7 +94,7 @@ static int by_end(const void *a, const void *b)
 		(x->thread > y->thread) - (x->thread < y->thread);
 }
 
-/* Returns the row of a thread of x->states; TSCT_INDEX_NONE: it has none of its own. */
+/* Returns the row of a thread of x->states; TSCT_INDEX_NONE: it has no row of its own. */
 static __u32 row_of(const struct report *r, __u32 thread)
 {
 	const struct tsct_thread *t = r->x.states.threads.all[thread];

@@ -150,8 +150,8 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
 /* Points of the two charts of one source of time: the exchanges with the source, and the
- * curve fitted to these exchanges. Unit of x and curve_x: s, for the chart of offsets; of
- * offset, rtt, residual, curve, low, high: ns */
+ * curve fitted to these exchanges. Units: x and curve_x (chart of offsets): s; offset,
+ * rtt, residual, curve, low, high: ns */
 struct series {
 	unsigned int nr, nr_curve;
 	double *x, *offset, *rtt, *residual;	/* arrays: one element per exchange */
@@ -263,7 +263,7 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* The y axis covers the error bound of the curve's last point only: with the larger
+	/* The y axis covers only the error bound of the curve's last point: with the larger
 	 * bounds of earlier points, the offsets would be invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 

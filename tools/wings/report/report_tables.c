@@ -127,8 +127,8 @@ static void put_warnings(const struct report *r, FILE *to)
 		      " full: the last events may be missing, and the number of lost events"
 		      " is unknown.</p>\n", to);
 	if (rec->nr_nodes > 1 && tsct_recording_is_uncompared(rec))
-		fputs("<p class=\"warn\">The nodes were never compared: how far the times of two"
-		      " nodes are apart is unknown, and so is the order of their events.</p>\n",
+		fputs("<p class=\"warn\">The nodes were never compared: the error of times between"
+		      " two nodes is unknown, and so is the order of their events.</p>\n",
 		      to);
 	if (rec->missing_nodes)
 		report_print(to, "<p class=\"warn\">There is no recording of these nodes of the"

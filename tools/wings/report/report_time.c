@@ -48,7 +48,7 @@ static void add_merged(const struct report *r, __u32 node, struct report_bounds 
 }
 
 /* Adds the bounds at both ends of each piece of the recording error, and of each gap between
- * two pieces. Leaves out pieces of one tick: their bound is below those around them. */
+ * two pieces. Omits pieces of one tick: their bound is lower than the neighbours'. */
 static void add_pieces(const struct report *r, __u32 node, struct report_bounds *to)
 {
 	const struct tsct_recording *rec = r->x.rec;

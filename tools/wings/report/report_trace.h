@@ -2,7 +2,7 @@
 /*
  * The report page of a recording, made in two passes over the recording. The first pass
  * counts events, and chooses which are drawn individually. The second pass writes those
- * events, and sums up all others by row and time, so that no event is left out.
+ * events, and sums up all others by row and time, so that the page covers all events.
  */
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
@@ -13,11 +13,11 @@
 #include "lib/base/index.h"
 #include "lib/export/export.h"
 #include "lib/export/stacks.h"
-#include "tools/shared/span_figures.h"
+#include "tools/shared/explained.h"
 
 /* ---- spans: report_spans.c --------------------------------------------------- */
 
-#define EDGE_KEPT	256	/* largest number of a payload's bytes that the page shows */
+#define EDGE_KEPT	256	/* maximum number of bytes of a payload that the page shows */
 
 enum span_type { SPAN_SLICE, SPAN_CALL, SPAN_RUN };
 
@@ -28,8 +28,8 @@ struct span {
 	/* index of definition or thread, or system call number */
 	__s64 name;
 	__s64 from_ns, to_ns;
-	/* event that begins the span; NULL: a run that no recorded switch begins. Of a run, the
-	 * payload is cut to EDGE_KEPT bytes. */
+	/* event that begins the span; NULL: a run that no recorded switch begins. The payload
+	 * of a run's event is cut to EDGE_KEPT bytes. */
 	const struct tsct_trace_event *begin;
 	/* event that ends the span; NULL: not recorded, or `type` is SPAN_RUN */
 	const struct tsct_trace_event *end;
@@ -40,8 +40,8 @@ struct span {
 struct report;
 struct drawn_run;
 
-/* Copies an event's payload as the page has it: that of a system call as texts. Returns its
- * length, of which @payload has up to EDGE_KEPT bytes. */
+/* Copies an event's payload in the page's form: fields of a system call as texts. Returns
+ * its length; @payload receives up to EDGE_KEPT bytes of it. */
 __u32 report_payload(const struct report *r, __u32 def, const struct tsct_trace_event *e,
 		     __u8 payload[EDGE_KEPT]);
 
@@ -50,12 +50,12 @@ typedef int span_done(struct report *r, const struct span *span);
 /* The callback x->closed(): passes a slice or system call to r->span_done(). */
 int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *closed);
 
-/* Begins to find the times in which threads run on CPUs. Returns 0 or -ENOMEM. */
+/* Starts the search for times in which threads run on CPUs. Returns 0 or -ENOMEM. */
 int report_runs_begin(struct report *r);
 
 /*
  * report_run_note - process an event of a CPU
- * @ret_taken: true if the event begins or ends a span, also a slice or system call
+ * @ret_taken: true if the event begins or ends a span, including a slice or system call
  *
  * Returns 0, the result of the callback r->span_done(), or -ENOMEM.
  */
@@ -78,7 +78,7 @@ int report_runs_finish(struct report *r);
 #define SLOWEST_KEPT	4096	/* number of the slowest spans that are drawn individually */
 
 /* Limits of a page's data before base64, bytes: for events drawn individually, and for sums
- * of all other events. Those of states take as much as the sums of states. */
+ * of all other events. States have the same limit as the sums of states. */
 #define EVENT_BYTES_MAX	(9U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 #define STATE_STRIP_BYTES_MAX	(1U << 20)	/* for sums of states */
@@ -111,7 +111,7 @@ struct node_seen {
 /* Event definitions that are drawn in the same way, such as the begin and the end of a slice */
 struct group {
 	__u64 events;		/* number of events of all definitions in the group */
-	/* upper limit of the space that the group's events take in the HTML file,
+	/* upper limit of the space of the group's events in the HTML file,
 	 * bytes */
 	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
@@ -130,7 +130,7 @@ struct gap {
 struct strip {
 	__u32 type, row, field;
 	/* index of the event definition on the page, plus 1; 0: several event definitions share the
-	 * strip. Of STRIP_STATE: the state */
+	 * strip. With STRIP_STATE: the state */
 	__u32 def;
 	__u32 *count;		/* per bin; the allocation has the other values, too */
 	/* per bin: total time of spans / bin's length; or a counter's last value */
@@ -153,7 +153,7 @@ struct stack_count {
 	__u32 def;
 	__u32 stack;		/* index of the stack + 1; 0: the stack is unknown */
 	__u64 events;
-	__u64 off_cpu_ns;	/* of switches: time until their threads ran again, where known */
+	__u64 off_cpu_ns;	/* for switches: time until their threads ran again, where known */
 };
 
 struct report {
@@ -179,9 +179,11 @@ struct report {
 	__u32 *cpu_of;			/* tsct_recording_cpu_of() of each location */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
-	struct span_figures figures;	/* of the slices and system calls */
-	/* begins of the slowest spans, by thread and ns, that are drawn individually, and the least
-	 * of their lengths, ns */
+	struct span_figures figures;	/* figures of the slices and system calls */
+	struct explain_job *explained;	/* what the slowest of them waited for; NULL: none */
+	bool explained_events;		/* it needs events, too */
+	/* begins of the slowest spans that are drawn individually, by thread and ns, and the
+	 * shortest length of these spans, ns */
 	struct tsct_index slowest;
 	__u64 slowest_ns;
 	__s64 longer_ns;		/* minimum length of the spans that are all
@@ -196,7 +198,7 @@ struct report {
 	struct strips strips;
 	struct drawn_state *states;	/* times with a state, drawn individually */
 	__u32 nr_states;
-	__u64 least_state_ns;		/* shorter ones are in the strips */
+	__u64 least_state_ns;		/* shorter times are in the strips */
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
 	unsigned int bin_shift;	/* a bin of the strips has 2^bin_shift of the original ones */
@@ -269,12 +271,15 @@ void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 
+/* Draws what the slowest spans waited for (report_flame.c). Returns 0 or -ENOMEM. */
+int report_explained_put(struct report *r, FILE *to);
+
 /* Writes the tables of the lengths of spans (report_figures.c). */
 void report_figures(const struct report *r, FILE *to);
 
-/* States of threads (report_states.c). note(): takes a time with a state. put(): after
- * the last one, writes those that are drawn individually; r->nr_states is their number, and the
- * strips have the rows of the page then. Both return 0 or -ENOMEM. */
+/* States of threads (report_states.c). note(): adds a time with a state. put(): call it after
+ * the last one; writes the individually drawn times, sets r->nr_states to their number, and
+ * sets the rows of the strips. Both return 0 or -ENOMEM. */
 int report_state_note(struct report *r, const struct tsct_state_time *time);
 int report_states_put(struct report *r);
 

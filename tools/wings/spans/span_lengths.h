@@ -9,7 +9,7 @@
 struct stat_spans {
 	struct tsct_export x;	/* first member: callbacks cast its address */
 	bool spans, calls;	/* flags: --spans, --calls */
-	/* --where, of which a condition may hold for the begin or the end event of a span */
+	/* --where; a condition may hold for the begin or the end event of a span */
 	struct tsct_filter where;
 	struct tsct_selection selection;
 	struct span_figures figures;

@@ -8,11 +8,11 @@
 #include "span_lengths.h"
 #include "tools/common/json.h"
 
-#define DETAILS		3	/* groups whose longest spans and histogram are printed by default */
+#define DETAILS		3	/* number of groups with longest spans and histogram by default */
 #define POWERS		(64 - TSCT_HISTOGRAM_BITS + 1)	/* lines of a histogram */
 #define BAR_MAX		50	/* width of a histogram's longest bar, characters */
 
-/* Lines of a histogram: lengths below 2^7 ns, and from each further power of two on */
+/* Lines of a histogram: lengths below 2^7 ns, then one line for each further power of two */
 
 static double power_ns(unsigned int power)
 {

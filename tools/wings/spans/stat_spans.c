@@ -17,9 +17,9 @@ enum { KEY_SPANS = 512, KEY_CALLS, KEY_PAIR, KEY_BY };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Lengths of spans, in place of the other figures:", 2 },
-	{ "spans", KEY_SPANS, NULL, 0, "print for each span (events of kind begin and end) how"
-	  " many there are, their total, mean, percentiles and maximum, and how many have no known"
-	  " length; and of the first spans the slowest and a histogram", 2 },
+	{ "spans", KEY_SPANS, NULL, 0, "print for each name of a span (events of kind begin and"
+	  " end) number, total, mean, percentiles, maximum, and number of unknown lengths; for the"
+	  " first names also the slowest spans and a histogram", 2 },
 	{ "calls", KEY_CALLS, NULL, 0, "print the same for each system call", 2 },
 	{ "pair", KEY_PAIR, "BEGIN:END[:KEY]", 0, "with --spans: also take two events of any kind as"
 	  " the begin and end of a span, in a thread, or in any threads if their fields KEY are"
@@ -65,7 +65,7 @@ const struct argp stat_spans_argp = {
 
 /* ---- --by ---------------------------------------------------------------- */
 
-/* Returns true if a definition's events begin or end a span that is counted. */
+/* Returns true if a definition's events begin or end a counted span. */
 static bool is_counted(const struct stat_spans *s, const struct tsct_export_def *d)
 {
 	const bool is_call = !d->pair && (d->call || d->kernel == TSCT_KERNEL_ENTER ||

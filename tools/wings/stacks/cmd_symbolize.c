@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl __symbolize BUILD-ID: the process without rights that reads a file's symbols */
+/* trace-ctl __symbolize BUILD-ID: the unprivileged process that reads a file's symbols */
 #include "symbolize_protocol.h"
 #include "tools/common/cmd.h"
 

@@ -33,9 +33,9 @@ bool tsct_build_id_read(int fd, char text[TSCT_BUILD_ID_TEXT]);
 
 /*
  * Runtime systems of languages write these names for perf into files /tmp/perf-PID.map,
- * with a line "BEGIN SIZE NAME" for each function, in hexadecimal. The files are not
- * trusted: the memory for them is limited, and so is the share of time that reading them
- * takes. Not thread-safe.
+ * with a line "BEGIN SIZE NAME" for each function; the numbers are hexadecimal. The
+ * files are not trusted: their memory is limited, and so is the share of time spent
+ * reading them. Not thread-safe.
  */
 
 #define TSCT_PERF_MAP_NAME	256 /* size of a name with its NUL, bytes; longer ones are cut */
@@ -48,8 +48,8 @@ void tsct_perf_maps_free(struct tsct_perf_maps *maps);
 
 /*
  * tsct_perf_maps_find - find the function at an address
- * @tgid: number of the process in /proc. The file is in the process's root directory, and
- *	named by the process's number in its own pid namespace.
+ * @tgid: number of the process in /proc. The file is in the process's root directory; its
+ *	name has the process's number in its own pid namespace.
  * @now_ns: the present time, CLOCK_MONOTONIC
  * @ret_offset: offset of the address from the function's start, bytes
  *

@@ -12,8 +12,8 @@
 
 #include "code.h"
 
-#define HEADERS_MAX	128	/* program headers that are read, at most */
-#define NOTES_BYTES	4096	/* bytes that are read of a segment of notes */
+#define HEADERS_MAX	128	/* maximum number of program headers to read */
+#define NOTES_BYTES	4096	/* bytes to read of a segment of notes */
 
 int tsct_code_file_open(int root, const char *path)
 {
@@ -64,7 +64,7 @@ static int find_note(const char *notes, size_t size, size_t align,
 }
 
 /* Reads the header of an ELF file, and converts a 32-bit one to 64 bits. Returns false if
- * it is no ELF file of this byte order. */
+ * it is not an ELF file of this byte order. */
 static bool read_header(int fd, Elf64_Ehdr *h)
 {
 	Elf32_Ehdr small;

@@ -11,27 +11,27 @@
 #include "lib/base/array.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */
-#define FILE_BYTES_MAX	(32 << 20)	/* bytes of a file that are read, at most */
-#define SYMBOLS_MAX	(1U << 20)	/* symbols of a file, at most */
-#define KEPT_BYTES_MAX	(128U << 20)	/* memory for all files; beyond, files are forgotten */
+#define FILE_BYTES_MAX	(32 << 20)	/* maximum number of bytes to read of a file */
+#define SYMBOLS_MAX	(1U << 20)	/* maximum number of symbols of a file */
+#define KEPT_BYTES_MAX	(128U << 20)	/* memory for all files; above, files are forgotten */
 #define CHUNK		(64 << 10)
-#define OVERLAP_MAX	64		/* functions that are checked for an address */
-/* Reading may take one part in REST + 1 of the time. Time without reading is credit for up
- * to CREDIT_NS: readings of several processes may follow each other. */
+#define OVERLAP_MAX	64		/* number of functions that are checked for an address */
+/* Reading may take one part in REST + 1 of the time. Time without reading is credit, up to
+ * CREDIT_NS, so that readings of several processes may follow each other. */
 #define REST		4
 #define CREDIT_NS	(NS_PER_S / 10)
 
 struct perf_symbol {
 	__u64 begin, size;
-	__u32 name;		/* offset in `names`; that of a later line is higher */
+	__u32 name;		/* offset in `names`; a later line has a higher one */
 };
 
-/* The file of a process, as far as it was read until now */
+/* The file of a process, as far as it has been read */
 struct perf_map {
 	__u32 tgid;		/* 0: this element is free */
 	struct stat file;
 	off_t read_to;		/* end of the last line that was read */
-	char tail[32];		/* the bytes before read_to, to see if the file is the same */
+	char tail[32];		/* bytes before read_to, to detect another file */
 	struct perf_symbol *symbols;	/* by begin */
 	__u32 nr;
 	size_t room;
@@ -44,7 +44,7 @@ struct perf_map {
 struct tsct_perf_maps {
 	struct perf_map maps[MAPS_MAX];
 	__u64 uses;
-	__s64 rest_ns;		/* end of the rest after the last reading, on CLOCK_MONOTONIC */
+	__s64 rest_ns;		/* end of the pause after the last reading, CLOCK_MONOTONIC */
 };
 
 /* ---- the file of a process ------------------------------------------------ */
@@ -84,7 +84,7 @@ static int open_map(__u32 tgid, struct stat *ret_file)
 	fd = tsct_code_file_open(root, path);
 	close(root);
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	/* Anybody may write to /tmp: only files of the process's user or of root are accepted. */
+	/* Any user may write to /tmp: accepts only files of the process's user or of root. */
 	if (fd >= 0 && !fstat(fd, ret_file) && !stat(path, &owner) &&
 	    (ret_file->st_uid == owner.st_uid || !ret_file->st_uid))
 		return fd;
@@ -134,7 +134,7 @@ static int compare_begins(const void *a, const void *b)
 	return one->name < two->name ? -1 : 1;
 }
 
-/* Reads the complete lines that follow the lines which were read before. */
+/* Reads the complete lines after those that were read before. */
 static void read_lines(struct perf_map *m, int fd)
 {
 	char chunk[CHUNK], *line, *end;
@@ -184,7 +184,7 @@ static void read_changes(struct perf_map *m)
 
 	if (fd >= 0 && is_changed(&file, &m->file)) {
 		read_tail(m, fd, tail);
-		/* If lines were not only appended, the whole file is read again. */
+		/* Reads the whole file again, unless lines were only appended. */
 		if (file.st_ino != m->file.st_ino || file.st_dev != m->file.st_dev ||
 		    file.st_size <= m->file.st_size || memcmp(tail, m->tail, sizeof(tail))) {
 			forget_file(m);
@@ -206,7 +206,7 @@ static const struct perf_symbol *search_symbol(const struct perf_map *m, __u64 a
 							 sizeof(*m->symbols), address);
 	size_t i;
 
-	/* New code may have replaced other code at its address: the latest line counts. */
+	/* Uses the latest line, as new code may have replaced other code at its address. */
 	for (i = 0; i < low && i < OVERLAP_MAX; i++) {
 		s = &m->symbols[low - 1 - i];
 		if (address - s->begin < s->size && (!found || s->name > found->name))
@@ -233,7 +233,7 @@ static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
 	return oldest;
 }
 
-/* Forgets the files that were used longest ago, until the others fit, but never @but. */
+/* Forgets the files that were used longest ago until the others fit, but never @but. */
 static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but)
 {
 	struct perf_map *m, *oldest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Stacks of kernel events: finds the function of each frame in the kernel, and the file of
- * each frame in a program, while these exist, and writes both into the statedump.
+ * each frame in a program, while function and file exist, and writes both into the statedump.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,18 +27,18 @@
 #include "tools/common/error.h"
 
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
-#define KEPT_FILES	256	/* files that are kept open, at most */
+#define KEPT_FILES	256	/* maximum number of files that are kept open */
 
-/* Limits of what is remembered: stacks, frames, files with code, executed programs, and
- * mappings of a process. Hostile programs can make any number of these. */
+/* Maximum numbers of remembered stacks, frames, files with code, executed programs, and
+ * mappings of a process: hostile programs can make any number of these. */
 #define STACKS_MAX	(1U << 16)
 #define FRAMES_MAX	(1U << 17)
 #define IMAGES_MAX	1024
 #define PROGRAMS_MAX	256
 #define MAPPINGS_MAX	2048
 
-/* Time after which mappings of a process are read again, ns. A stack is some 10 ms old itself
- * when it is looked at, and a program that compiles code has thousands of stacks a second. */
+/* Time after which mappings of a process are read again, ns. Stacks are some 10 ms old when
+ * they arrive here, and a program that compiles code has thousands of stacks a second. */
 #define MAPPINGS_VALID_NS	10000000
 
 /* A function of the kernel */
@@ -53,8 +53,8 @@ struct image {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	char *path;
 	__u64 device, inode;
-	/* descriptor of a file that only this process can open, so it finds the
-	 * functions; -1: readers of the recording find the file by its path and build id */
+	/* descriptor of a file that only this process can open, so that it must find the
+	 * functions; -1: readers of the recording find the file by path and build id */
 	int fd;
 };
 
@@ -77,10 +77,10 @@ struct record_stacks {
 	struct code_mapping *mappings;	/* of the process mapped_tgid */
 	size_t nr_mappings;
 	__u32 mapped_tgid;
-	__u64 mapped_ns;	/* when the mappings were read, CLOCK_MONOTONIC */
+	__u64 mapped_ns;	/* time at which the mappings were read, CLOCK_MONOTONIC, ns */
 	bool mapped_now;	/* the mappings were read for the present stack */
 	bool mapped;		/* the mappings could be read */
-	/* stacks and frames that were written, by keys: hashes, which programs cannot guess */
+	/* stacks and frames that were written, by hashes, which programs cannot guess */
 	struct tsct_index stacks, frames;
 	__u32 *numbers;		/* numbers of the frames, by index in `frames` */
 	__u32 nr_frames;	/* frames that have a number */
@@ -119,7 +119,7 @@ static char *read_all(const char *path)
 
 	if (!file)
 		return NULL;
-	/* The file has no NUL: this reads all of it. */
+	/* Reads all of the file, as it contains no NUL. */
 	if (getdelim(&text, &len, '\0', file) < 0) {
 		free(text);
 		text = NULL;
@@ -175,8 +175,8 @@ static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
 	return low ? &st->symbols[low - 1] : NULL;
 }
 
-/* Returns how many frames at the top are of the BPF program that took the stack, and of
- * the kernel's functions that called this program. */
+/* Returns the number of top frames that are of the BPF program that took the stack, or
+ * of kernel functions that called this program. */
 static size_t count_own(const struct record_stacks *st, const __u64 *frames, size_t nr)
 {
 	static const char *const callers[] = {
@@ -190,7 +190,7 @@ static size_t count_own(const struct record_stacks *st, const __u64 *frames, siz
 		symbol = find_kernel(st, frames[i]);
 		if (!symbol)
 			break;
-		/* The top frame of a kprobe is the function itself, whatever its name. */
+		/* The top frame of a kprobe is the probed function, whatever its name. */
 		if (!i && (!symbol->module || strcmp(symbol->module, "[bpf]")) &&
 		    strncmp(symbol->name, "perf_trace_", 11) &&
 		    strncmp(symbol->name, "perf_syscall_", 13) &&
@@ -269,7 +269,7 @@ static int open_root(__u32 tgid)
 	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the file of a mapping, also if it was deleted, or its path is in another root. */
+/* Opens the file of a mapping, even if it was deleted, or its path is in another root. */
 static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
 {
 	char name[96];
@@ -387,7 +387,7 @@ static long find_image(struct record_stacks *st, const char *build_id, __u32 tgi
 
 /* ---- frames ------------------------------------------------------------------- */
 
-/* A frame before it has a number */
+/* A frame that has no number yet */
 struct new_frame {
 	__u64 address;
 	const char *build_id, *file, *symbol;
@@ -403,7 +403,7 @@ static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_nu
 }
 
 /* Returns the number of a frame, and writes the frame if it is not in the recording yet.
- * @key: hash of the frame; 0: the frame is not remembered, as it may get a name later */
+ * @key: hash of the frame; 0: does not remember the frame, as it may get a name later */
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
@@ -492,7 +492,7 @@ static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 t
 }
 
 /* Finds the number of a frame of which only the address is known. Returns false if there
- * is no code at the address: the stack has ended before. */
+ * is no code at the address: the previous frame was the last one. */
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
@@ -519,7 +519,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
 		frame.address = address - m->begin;
 	} else {
-		/* The name is found also after the process has ended, if its file was
+		/* Finds the name even after the process has ended, if its file was
 		 * read before. */
 		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
 					   &from);
@@ -534,7 +534,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	return true;
 }
 
-/* Finds the number of a user frame. Returns false if the stack has ended before.
+/* Finds the number of a user frame. Returns false if the previous frame was the last one.
  * @is_caller: the address is a return address */
 static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 			const struct bpf_stack_build_id *from, bool is_caller,
@@ -595,9 +595,9 @@ static void print_warning(void *, const char *sentence)
 	ctl_error("--stack: %s", sentence);
 }
 
-/* Forgets all stacks and frames if there are too many. Stacks that are sent again are
- * then written again; readers take the first one. Files are kept while there are few: a
- * file might not be found again, because its process has ended. */
+/* Forgets all stacks and frames if there are too many. Then writes stacks that are sent
+ * again a second time; readers use the first one. Keeps files while there are few, as a
+ * file might not be found again after its process has ended. */
 static void limit_numbers(struct record_stacks *st)
 {
 	const bool many_images = st->nr_images >= IMAGES_MAX;
@@ -610,7 +610,7 @@ static void limit_numbers(struct record_stacks *st)
 	}
 }
 
-/* Returns the number of the frame that stands for a part that the kernel refused. */
+/* Returns the number of the frame for a part of a stack that the kernel refused. */
 static __u32 number_refused(struct record_session *s, __u64 cycles)
 {
 	const struct new_frame frame = { 0, "", "[refused]", "" };
@@ -633,7 +633,7 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 	__u32 number, len = 0;
 	size_t i, at = 0;
 
-	/* A return address is behind the call: one byte less is an address in the call. */
+	/* A return address is after the call: one byte less is within the call. */
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
 				      number_kernel(s, cycles, kernel[i] - (i > 0)));

@@ -19,8 +19,8 @@
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
 #define PROCESSES_MAX	32	/* processes that are kept */
-#define FAILED_MAX	8	/* after this many failed files, no more are read */
-#define TIMEOUT_S	20 /* to wait for an answer, s; a hostile file may make the process sleep */
+#define FAILED_MAX	8	/* after this number of failed files, no more are read */
+#define TIMEOUT_S	20 /* maximum wait for an answer, s: a hostile file may let it sleep */
 #define STACK_BYTES	(64 << 10)
 
 /* A file, and the process that reads its symbols */
@@ -56,7 +56,7 @@ static int run_reader(void *argument)
 	const struct symbol_start *from = argument;
 	char *argv[] = { "trace-ctl", TSCT_SYMBOLIZE_COMMAND, from->build_id, NULL };
 	int null = open("/dev/null", O_RDWR);
-	/* The copies get higher numbers than all that are set below. */
+	/* The copies get higher numbers than all descriptors that are set below. */
 	int socket = fcntl(from->socket, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int file = fcntl(from->file, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 	int debug = fcntl(from->debug, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
@@ -69,12 +69,12 @@ static int run_reader(void *argument)
 	dup2(file, SYMBOLIZE_FILE_FD);
 	dup2(debug, SYMBOLIZE_DEBUG_FD);
 	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
-	setsid();		/* so that signals of the terminal do not reach it */
+	setsid();		/* signals of the terminal shall not reach it */
 	execv("/proc/self/exe", argv);
 	_exit(1);
 }
 
-/* Starts the process for a file, and keeps its pidfd, not its number: the program may
+/* Starts the process for a file. Stores its pidfd, not its number: the program may
  * wait for any child, after which the number may be used again. */
 static void start_process(struct symbol_process *p, int file, int debug)
 {
@@ -98,7 +98,7 @@ static void start_process(struct symbol_process *p, int file, int debug)
 		close(pair[0]);
 }
 
-/* Ends the process. Returns the signal that had ended it already; 0: none, or unknown. */
+/* Ends the process. Returns the signal that had already ended it; 0: none, or unknown. */
 static int stop_process(struct symbol_process *p)
 {
 	siginfo_t info = { .si_status = 0 };
@@ -121,7 +121,7 @@ static int stop_process(struct symbol_process *p)
  * -1. */
 static int open_file(const char *path, const char *build_id)
 {
-	/* Recorders write absolute paths only: other paths are not trusted. */
+	/* Recorders write only absolute paths: other paths are not trusted. */
 	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1;
 	char text[TSCT_BUILD_ID_TEXT];
 
@@ -156,8 +156,8 @@ static void free_process(struct symbol_process *p)
 	p->path = NULL;
 }
 
-/* Returns the process for a file. If there is none, starts it in place of the one that
- * was used longest ago. NULL: out of memory */
+/* Returns the process for a file. If there is none, starts it in place of the process
+ * that was used longest ago. NULL: out of memory */
 static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
 					  const char *path, const char *build_id)
 {

@@ -30,9 +30,9 @@
 #include "code.h"
 
 #define NOBODY		65534
-#define NESTED_MAX	64	/* symbols before an address that are checked, at most */
+#define NESTED_MAX	64	/* maximum number of symbols before an address to check */
 
-/* A function, or another place in the code that has a name */
+/* A function, or another named place in the code */
 struct symbol {
 	__u64 address;		/* in the ELF file's own address space */
 	__u64 size;		/* bytes; 0: unknown */
@@ -156,7 +156,7 @@ static bool has_build_id(int fd, const char *build_id)
 
 static struct symbol_table table;
 
-/* Callback of libdwfl: searches no debug file, but returns the open one, if its build id fits. */
+/* Callback of libdwfl: does not search, but returns the open debug file if its build id matches. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name,
 			   Dwarf_Addr base, const char *file, const char *link,
 			   GElf_Word checksum, char **ret_name)
@@ -224,8 +224,8 @@ static int set_limit(int resource, rlim_t most)
 	return setrlimit(resource, &both);
 }
 
-/* Limits the address space to a fixed size and that of the files, which are mapped as a whole.
- * A file with holes counts by what is stored of it, so that its holes allow no more data. */
+/* Limits the address space to a fixed size plus that of the files, which are mapped as a whole.
+ * A file with holes counts with its stored bytes, so that its holes permit no more data. */
 static int limit_memory(void)
 {
 	rlim_t size = SYMBOLIZE_MEMORY_BYTES, stored;
@@ -246,16 +246,16 @@ static int limit_memory(void)
 
 static bool confine_process(void)
 {
-	/* A user namespace without nobody fails with EINVAL; the filter of calls is then
-	 * enough. */
+	/* Fails with EINVAL in a user namespace without nobody; then the filter of calls
+	 * suffices. */
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)) && errno != EINVAL)
 		return false;
 	return !set_limit(RLIMIT_CORE, 0) && !set_limit(RLIMIT_FSIZE, 0) &&
 		!set_limit(RLIMIT_CPU, SYMBOLIZE_CPU_S) && !limit_memory() &&
 		!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		/* A kernel without seccomp fails with EINVAL: the process then runs
-		 * without the filter. */
+		/* Fails with EINVAL on a kernel without seccomp: the process then
+		 * runs without the filter. */
 		(!filter_calls() || errno == EINVAL);
 }
 
@@ -272,8 +272,8 @@ static void find_name(const struct symbol_table *f, struct symbolize_answer *a)
 		return;
 	symbol = find_symbol(f, address);
 	/* The recorder stores the address before a return address. A signal handler
-	 * returns to the start of a function that was not called: the stored address is
-	 * one byte before it. */
+	 * returns to the start of a function that was not called: then the stored
+	 * address is one byte before the function. */
 	if (!symbol || !symbol->size) {
 		next = find_symbol(f, address + 1);
 		symbol = next && next->address == address + 1 ? next : symbol;
@@ -281,7 +281,7 @@ static void find_name(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!symbol)
 		return;
 	a->from = address < symbol->address ? 0 : address - symbol->address;
-	/* Without the library libstdc++, names of C++ and Rust stay mangled. */
+	/* Names of C++ and Rust stay mangled without the library libstdc++. */
 	if (f->demangle && !strncmp(symbol->name, "_Z", 2))
 		demangled = f->demangle(symbol->name, NULL, NULL, &status);
 	snprintf(a->name, sizeof(a->name), "%s", demangled ? demangled : symbol->name);

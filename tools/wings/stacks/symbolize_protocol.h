@@ -6,17 +6,17 @@
 #include "lib/core/port.h"
 
 /*
- * Argument with which a program starts itself as a process that reads symbols. If a
- * program that uses symbolizers gets it as its first argument, the program calls
- * tsct_symbolize_main() before all else. @build_id: the second argument
+ * Argument with which a program starts itself as a process that reads symbols. A
+ * program that uses symbolizers must call tsct_symbolize_main() before all else if
+ * this is its first argument. @build_id: the second argument
  */
 #define TSCT_SYMBOLIZE_COMMAND	"__symbolize"
 _Noreturn void tsct_symbolize_main(const char *build_id);
 
 /* Descriptors of the process */
 #define SYMBOLIZE_SOCKET	0
-#define SYMBOLIZE_FILE_FD	3	/* the file with the code; or closed */
-#define SYMBOLIZE_DEBUG_FD	4	/* file of debug information; or closed */
+#define SYMBOLIZE_FILE_FD	3	/* descriptor of the file with the code; or closed */
+#define SYMBOLIZE_DEBUG_FD	4	/* descriptor of the file of debug information; or closed */
 
 /* Limits of the process: CPU time, s, and memory beyond the mapped files, bytes */
 #define SYMBOLIZE_CPU_S		10

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints each system call as one line, as strace -T does. The line has the time at which
- * the call began, and is printed when the call has ended; until then the line's text is
- * kept, by thread. Memory grows with the number of threads. A call that was recorded as
- * one event has the time of its end, and no duration.
+ * the call began, and is printed when the call has ended; until then its text is stored
+ * by thread. Memory grows with the number of threads. A call that was recorded as one
+ * event has the time of its end, and no duration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-/* A call of an event sys_enter or sys_exit, which have its number only */
+/* A call of an event sys_enter or sys_exit, which has only the call's number */
 static const struct tsct_syscall unknown_call = { .name = "", .result = TSCT_RESULT_COUNT };
 
 /* Writes the name of a call, or syscall_0x1cc if the call has none. */
@@ -120,8 +120,8 @@ static __s64 pair_of(const struct tsct_syscall *call, const struct tsct_trace_ev
 		tsct_syscall_event_number((__u64)tsct_value_integer_of(e, "id"));
 }
 
-/* Makes the beginning of a call's line, and keeps it until the call ends. If the call
- * does not return, appends the line now. */
+/* Makes the beginning of a call's line, and stores it until the call ends. If the
+ * call does not return, appends the line now. */
 static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
@@ -276,7 +276,7 @@ int dump_calls_start(struct dump *d)
 	err = tsct_known_init(&c->known, d->trace);
 	while (!err && (tsct_known_pass(&c->known, d->last) || tsct_known_hide(&c->known, d->last)))
 		;
-	/* Losses and renames have become known before the events that were read last. */
+	/* Closes all calls if losses or renames before the last read event have become known. */
 	for (i = 0; i < c->threads.nr && !err && c->known.begun + c->known.passed > before; i++)
 		err = tsct_spans_leave(&c->open, i, TSCT_SPAN_REPLACED, NULL);
 	return err;

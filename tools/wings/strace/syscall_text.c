@@ -29,7 +29,7 @@ struct output {
 	size_t len;
 };
 
-/* Appends a part of a value, with | before it unless it is the first. */
+/* Appends a part of a value, with a preceding | unless it is the first part. */
 static void __attribute__((format(printf, 2, 3)))
 put_part(struct output *to, const char *format, ...)
 {
@@ -57,7 +57,7 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 
 	for (s = table; s->name; s++) {
 		if ((value & s->mask) != s->value || (s->mask & done) ||
-		    !s->mask)	/* a flag that is 0 in newer headers */
+		    !s->mask)	/* this flag is 0 in newer headers */
 			continue;
 		put_part(to, "%s", s->name);
 		done |= s->mask;
@@ -136,8 +136,8 @@ static void put_fcntl_arg(struct output *to, __u64 value, __u64 command)
 	}
 }
 
-/* Formats the value of an argument. @value: only as many bits as the argument's type has;
- * @other: the argument on which its meaning depends */
+/* Formats the value of an argument. @value: only the bits of the argument's type; @other:
+ * the argument on which its meaning depends */
 static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 {
 	const struct tsct_symbol *table = symbols[class];

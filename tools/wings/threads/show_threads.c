@@ -11,7 +11,7 @@
 
 /* ---- JSON ------------------------------------------------------------------------- */
 
-/* Returns a time of calls; null: no call has one */
+/* Returns a time of calls; null: no call has a known time */
 static json_t *json_call_time(const struct stat_figures *s, const struct call *c, __u64 ticks)
 {
 	return c->timed ? json_integer((json_int_t)stat_ticks_ns(s, ticks)) : json_null();

@@ -86,8 +86,8 @@ static void threads_free(struct threads *all)
 	tsct_spans_free(&all->in_call);
 }
 
-/* Returns the index of a thread; all->nr: out of memory. @generation: tells threads with the
- * same ID apart */
+/* Returns the index of a thread; all->nr: out of memory. @generation: distinguishes threads
+ * with the same ID */
 static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 generation)
 {
 	const struct tsct_thread *id = tsct_threads_get_generation(&all->ids, node, tid, 0,
@@ -156,7 +156,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 
 	tsct_known_calls(&all->known, &all->in_call, &all->ids, e,
 			 meaning->kernel == TSCT_KERNEL_SWITCH);
-	/* Try the thread of the CPU's previous event first: usually this event has the same
+	/* Tries the thread of the CPU's previous event first, as it is usually this event's
 	 * thread. */
 	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
 		at = find_thread(all, e, e->tid);
@@ -186,7 +186,7 @@ static void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	if (!known)
 		tsct_spans_leave(&all->in_call, at, TSCT_SPAN_REPLACED, e);
 	/* A system call whose begin was not recorded began before the recording, unless it was
-	 * lost or hidden. Where events are, it is unknown which begin and end belong together. */
+	 * lost or hidden. If so, it is unknown which begin and end belong together. */
 	if (e->def->kind == TSCT_KIND_END || meaning->kernel == TSCT_KERNEL_EXIT) {
 		if (tsct_spans_end(&all->in_call, at, pair, e) <= 0 && (!known || t->untimed))
 			count_call(all, call, e);
@@ -224,7 +224,7 @@ static int by_events(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Sets name, process and cgroup of a thread as the statedump has them for its last event. */
+/* Sets name, process and cgroup of a thread from the statedump, as at the thread's last event. */
 static void identify_thread(struct thread *t, const struct tsct_identity *identity)
 {
 	const struct tsct_identity_thread *who = t->who;
@@ -250,7 +250,7 @@ static void threads_finish(struct threads *all)
 	tsct_spans_finish(&all->in_call);
 	for (i = 0; i < all->nr; i++) {
 		identify_thread(&all->table[i], all->identity);
-		/* Switches to idle threads are not counted. */
+		/* Does not count switches to idle threads. */
 		all->table[i].some_switches = !all->table[i].tid ||
 			!tsct_known_switches(&all->known, all->table[i].node, all->table[i].who);
 	}
@@ -262,7 +262,7 @@ static void threads_finish(struct threads *all)
 
 /* ---- for cmd_stat.c -------------------------------------------------------- */
 
-/* Finds out what the events of a stream mean. Returns 0 or -ENOMEM. */
+/* Finds the meanings of the events of a stream. Returns 0 or -ENOMEM. */
 static int init_stream(struct stat_threads *t, const struct tsct_recording *rec, __u32 stream)
 {
 	const struct tsct_stream_class *c = &rec->streams[stream];
@@ -278,7 +278,7 @@ static int init_stream(struct stat_threads *t, const struct tsct_recording *rec,
 		call = tsct_syscall_of(rec, stream, c->defs[i]);
 		t->meaning[stream][i] = (struct stat_meaning) {
 			.kernel = tsct_kernel_event(rec, stream, c->defs[i]),
-			/* exit() never returns: do not count it as a call without an end. */
+			/* exit() never returns: does not count it as a call without an end. */
 			.call = call && call->result != TSCT_RESULT_NONE ?
 				(__s64)tsct_syscall_number(call) : -1,
 			.pair = call ? (__s64)tsct_syscall_pair(call) : -1,

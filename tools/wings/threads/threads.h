@@ -15,9 +15,9 @@ struct thread {
 	__u32 node, tid;
 	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
 	__u64 until;		/* last tick at which the tid is certainly this thread's */
-	__u64 switched;		/* number of switches to the thread that are recorded */
-	bool some_switches;	/* flag: a filter hid others, or they were lost; or may have been */
-	bool untimed;		/* flag: in a call whose begin is recorded, but not all after it */
+	__u64 switched;		/* number of recorded switches to the thread */
+	bool some_switches;	/* flag: other switches may have been lost, or hidden by a filter */
+	bool untimed;		/* flag: in a call whose begin is recorded, but not all of it */
 	struct tally tally;
 	char comm[17];
 	/* id and name of the thread's process; path of the thread's cgroup; 0 and empty:
@@ -71,8 +71,8 @@ struct stat_threads {
 	struct tsct_stack_counts counts;
 };
 
-/* Appends a thread's name; its process, if the thread is not the process's first one; and its
- * cgroup, if it is not the root cgroup. For columns of tables of threads */
+/* For columns of tables of threads: appends a thread's name, its process if it is not the
+ * process's first thread, and its cgroup if that is not the root cgroup. */
 void stat_put_thread(const json_t *row, struct tsct_text *cell);
 
 #endif /* STAT_THREADS_H */

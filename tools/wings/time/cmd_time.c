@@ -58,7 +58,7 @@ static const struct argp_option options[] = {
 	{ "dir", 'd', "DIR", 0, "the daemon's state directory, or a copy of it (default: "
 	  NODE_HISTORY_STATE_DIR ", or $TSCTRACE_RUN_DIR)", 0 },
 	{ "list", OPTION_FLAG(struct time_options, list), NULL, 0,
-	  "print the boots of which the daemon recorded the clock", 0 },
+	  "print the boots whose clocks the daemon recorded", 0 },
 	{ "json", OPTION_FLAG(struct time_options, json), NULL, 0,
 	  "print a JSON object per number", 0 },
 	{ 0 }
@@ -115,17 +115,17 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "NUMBER...\n-",
 	.doc = "Convert numbers of a clock of this node to CLOCK_REALTIME, UTC and the cluster's "
-	"time, each with the bound of its error, also for days ago.\v"
+	"time, each with its error bound, even for times days ago.\v"
 	"The daemon records the node's clocks. Numbers are those of the host's clocks, not of a "
 	"time namespace.",
 };
 
 /* ---- numbers -------------------------------------------------------------- */
 
-/* Values of the clock that a text may stand for: it was rounded down. */
+/* Values of the clock that a text may stand for, as it was rounded down. */
 struct number_span {
 	__u64 lo, hi;
-	int digits;		/* digits behind the point; -1: no point */
+	int digits;		/* number of digits after the point; -1: no point */
 };
 
 /* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
@@ -168,7 +168,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	}
 	if (__builtin_add_overflow(value, rest, &value) || value > LLONG_MAX - NS_PER_S)
 		return NULL;
-	/* A clock's value is rounded towards zero by tools that print it. */
+	/* Tools that print a clock's value round it towards zero. */
 	ret->lo = negative ? 0 - value - (unit - 1) : value;
 	ret->hi = negative ? 0 - value : value + (unit - 1);
 	return isalnum((unsigned char)*at) || *at == '.' ? NULL : at;
@@ -300,8 +300,8 @@ struct rewrite {
 	const struct time_options *o;
 	struct tsct_history *history;
 	__u64 done, unknown, ambiguous, extrapolated, error_ns;
-	int err;		/* of the first number whose time is unknown */
-	char first_unknown[64], first_ambiguous[64];	/* the first numbers of their kinds */
+	int err;		/* error of the first number whose time is unknown */
+	char first_unknown[64], first_ambiguous[64];	/* the first one of either kind */
 };
 
 /* Finds column o->column of a line. Returns false if the line has fewer columns. */
@@ -327,7 +327,7 @@ static bool find_column(const struct time_options *o, char *line, char **ret_beg
 	}
 }
 
-/* Converts a number of the stream. Returns the text in place of it; NULL: it stays. */
+/* Converts a number of the stream. Returns the text that replaces it; NULL: leave the number. */
 static const char *convert_one(struct rewrite *s, const char *number, size_t len,
 			       const struct number_span *span, char text[48])
 {
@@ -401,7 +401,7 @@ static int rewrite_stream(const struct time_options *o, struct tsct_history *his
 	if (fflush(stdout) || ferror(stdout))
 		return ctl_fail(EXIT_FAILED, "standard output: %s", strerror(errno));
 	if (s.done && s.error_ns == ~0ULL)
-		ctl_error("%llu number%s converted; how far from UTC is unknown",
+		ctl_error("%llu number%s converted; the distance to UTC is unknown",
 			  s.done, view_plural(s.done));
 	else if (s.done)
 		ctl_error("%llu number%s converted, within %llu ns of %s",
@@ -452,4 +452,4 @@ static int cmd_time(int argc, char **argv)
 	return ret;
 }
 
-COMMAND(85, time, "convert numbers of this node's clocks to time, also of days ago");
+COMMAND(85, time, "convert numbers of this node's clocks to time, even of days ago");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl monitor: prints the module's news, which come over generic netlink. Names of channels
- * come from the device. */
+/* trace-ctl monitor: prints the module's news, received over generic netlink. Names of channels
+ * are read from the device. */
 #include <argp.h>
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -44,7 +44,7 @@ struct monitor {
 	unsigned long printed;
 	bool unloaded;		/* the module was unloaded */
 	bool failed;		/* the news could not be printed */
-	bool closed;		/* nobody reads standard output any more */
+	bool closed;		/* standard output has no reader any more */
 	struct nl_sock *news;
 	int family;		/* number of the module's netlink family */
 	/* all known channels: a notification about a channel has only its id */
@@ -81,7 +81,7 @@ static void print_disruption(const json_t *news)
 	       ctl_json_string(news, "source"));
 }
 
-/* The members of a channel that the caller may not see are null. */
+/* Members of a channel that the caller may not see are null. */
 static void print_channel(enum news_type type, const json_t *news)
 {
 	struct tsct_text policy = { 0 };
@@ -176,7 +176,7 @@ static struct tsct_channel_info *find_channel(const struct monitor *m, __u32 id)
 	return NULL;
 }
 
-/* Notes a channel. Without memory, it stays unknown: its news then lack its name. */
+/* Stores a channel. If out of memory, it stays unknown, and its news lack its name. */
 static void note_channel(struct monitor *m, const struct tsct_channel_info *info)
 {
 	struct tsct_channel_info *known = find_channel(m, info->id);
@@ -415,10 +415,10 @@ static const struct argp argp = {
 	options, parse, NULL,
 	"Print the module's news as they arrive: disruptions of the clock,"
 	" and channels that are created, removed, or lose events of the kernel."
-	"\vNames of other users' channels are shown to root only, those of own channels to"
-	" users of the device. Exit status: 0: ended"
-	" by a signal, --count or --duration; 1: the module is not loaded, or was"
-	" unloaded; 2: usage error.", NULL, NULL, NULL
+	"\vNames of other users' channels are shown only to root, names of the caller's own"
+	" channels only with access to the device. Exit status: 0: ended by a signal, --count"
+	" or --duration; 1: the module is not loaded, or was unloaded; 2: usage error.",
+	NULL, NULL, NULL
 };
 
 static int cmd_monitor(int argc, char **argv)

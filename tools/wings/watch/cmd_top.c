@@ -147,7 +147,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	unsigned long done = 0;
 	int key, error = 0;
 
-	/* On a terminal, show the channels immediately, and their rates after 250 ms. */
+	/* On a terminal, shows the channels immediately, and their rates after 250 ms. */
 	if (top_term_is_open() && w->count != 1) {
 		error = show_sample(w, last);
 		until = last->time_ns + (delay < 250000000 ? delay : 250000000);
@@ -162,7 +162,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 		done += !key;
 		if (!key)
 			until += delay;
-		/* Skip refreshes that became due while the program was stopped. */
+		/* Skips refreshes that became due while the program was stopped. */
 		if (until < last->time_ns)
 			until = last->time_ns + delay;
 	}

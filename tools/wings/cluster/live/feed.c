@@ -292,8 +292,8 @@ static void add_counts(const struct live_feed *f, json_t *line)
 	json_object_set_new(line, "status", f->status ? json_incref(f->status) : json_null());
 }
 
-/* Writes an event: number, node, time since f->base_ns in ns, bound in ns, CPU, thread,
- * kind, name, flags. */
+/* Writes an event: number, node, time since f->base_ns in ns, error bound in ns, CPU,
+ * thread, kind, name, flags. */
 static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 {
 	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
@@ -334,8 +334,8 @@ void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 	if (text && text[1] != '}')	/* prints the object without its braces */
 		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
 	free(text);
-	/* Writes numbers directly: a JSON tree of many events would be slow. A 64-bit number
-	 * is written as text, because JavaScript's numbers cannot represent it. */
+	/* Writes numbers directly: a JSON tree of many events would be slow. Writes 64-bit
+	 * numbers as text, because JavaScript's numbers cannot represent them. */
 	fprintf(to, "\"base_ns\":\"%lld\",\"skipped\":%llu,\"events\":[",
 		f->base_ns, r->skipped);
 	for (; r->next < end; r->next++) {

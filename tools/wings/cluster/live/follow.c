@@ -19,17 +19,17 @@
 #include "live.h"
 #include "tools/common/error.h"
 
-#define STEP_NS		10000000LL	/* longest duration of a step, ns */
+#define STEP_NS		10000000LL	/* maximum duration of a step, ns */
 #define STEP_EVENTS	1024		/* number of events between reads of the clock */
 #define SEND_NS		100000000LL	/* time until a message without events is sent, ns */
-#define FINISH_NS	5000000000LL	/* limit of the time to send a recording's rest, ns */
+#define FINISH_NS	5000000000LL	/* maximum time for sending the rest of a recording, ns */
 #define THREADS_MAX	16384		/* largest number of threads whose names are sent */
 
 enum live_time {
 	LIVE_TIME_CLUSTER,	/* cluster time: the time of the cluster's master */
 	LIVE_TIME_CLOCK,	/* CLOCK_REALTIME of one machine */
 	LIVE_TIME_UTC,		/* CLOCK_REALTIME, with its bound to UTC */
-	LIVE_TIME_NONE,		/* CLOCK_REALTIME; times of nodes do not compare */
+	LIVE_TIME_NONE,		/* CLOCK_REALTIME; the nodes' times cannot be compared */
 	LIVE_TIME_NR,
 };
 
@@ -38,12 +38,12 @@ enum live_time {
 /*
  * Converts times of a node's events to the timeline that all nodes share. The clock has the
  * present params of cluster time and some earlier ones. An event that was written to a file
- * and read again may be older than those, so `params` has more of them.
+ * and read again may be older than these, so `params` keeps more of them.
  */
 struct timeline {
 	enum live_time kind;
 	struct tsct_clock *clock;
-	/* ring of params of cluster time that were in force; empty if CPUs are skewed */
+	/* ring of past params of cluster time; empty if CPUs are skewed */
 	struct tsct_clock_params params[PARAMS];
 	unsigned int nr_params;		/* number of params that were added to the ring */
 	__u32 epoch;			/* cluster epoch of all params in the ring */
@@ -125,7 +125,7 @@ static int timeline_init(struct timeline *t, const char *name)
 	return 0;
 }
 
-/* Converts by the newest params of cluster time that begin before. False: there are none */
+/* Converts by the newest params of cluster time that begin before @cycles. False: no such params */
 static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_time *time)
 {
 	const struct tsct_clock_params *p;
@@ -142,8 +142,8 @@ static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_tim
 	return false;
 }
 
-/* Converts cycles of the last second. Returns false on failure: then the time is that of the
- * node's own clock, or else the present time, and the bound is UINT64_MAX (unknown). */
+/* Converts cycles of the last second. If that fails, returns false, the time by the node's
+ * own clock or else the present time, and the bound UINT64_MAX (unknown). */
 static bool timeline_time(const struct timeline *t, __u64 cycles, __u32 cpu,
 			  __s64 *ret_ns, __u64 *ret_error_ns)
 {
@@ -236,7 +236,7 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 	return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
 }
 
-/* Adds a new thread's name to the message; at its first event, the thread likely still runs. */
+/* Adds a new thread's name to the message. At its first event, most threads still run. */
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;
@@ -308,8 +308,8 @@ static void add_tokens(struct live_follow *f, __s64 now)
 	f->tokens_ns = now;
 }
 
-/* Reads events until there are no more now, or until the time @until. Returns 1: there are
- * no more now; 0: there may be more */
+/* Reads events until none is left now, or until the time @until. Returns 1: none is left
+ * now; 0: there may be more */
 static int read_events(struct live_follow *f, struct byte_queue *out, size_t queue_max,
 		       __s64 until)
 {

@@ -45,9 +45,9 @@ bool live_http_is_idle(const struct live_http *h)
 	return !h->streams;
 }
 
-/* ---- addresses: this machine itself, and nothing else --------------------------------------- */
+/* ---- addresses of this machine, which alone are accepted ------------------------------------- */
 
-/* Splits "HOST:PORT" or "HOST". *ret_port -1: no port. Returns false if that is impossible. */
+/* Splits "HOST:PORT" or "HOST". *ret_port -1: no port. Returns false if the text is invalid. */
 static bool split_address(const char *text, char *host, size_t size, int *ret_port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : strchrnul(text, ':');
@@ -150,7 +150,7 @@ int live_http_listen(const char *listen, char *url, size_t size)
 
 #ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
-#define IDLE_S		30		/* longest time of a connection without a request, s */
+#define IDLE_S		30		/* maximum time of a connection without a request, s */
 #define SEND_NS		50000000LL	/* time between lines of a stream, ns */
 
 /* A stream of events to one reader */
@@ -447,7 +447,7 @@ void live_http_close(struct live_http *h)
 
 	if (!h)
 		return;
-	/* A server with suspended connections cannot be stopped, so all are resumed. */
+	/* Resumes all connections, as a server with suspended ones cannot be stopped. */
 	for (s = h->streams; s; s = s->next) {
 		if (s->suspended)
 			mhd.resume_connection(s->connection);

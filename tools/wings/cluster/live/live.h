@@ -24,7 +24,7 @@ struct live_record {
 _Static_assert(sizeof(struct live_record) == 32, "records of all nodes have one size");
 
 #define LIVE_RECORDS_MAX	4096	/* largest number of records in a message: 128 KiB */
-#define LIVE_NAMES_MAX		65535	/* most event names of a node; others are "other" */
+#define LIVE_NAMES_MAX		65535	/* maximum event names of a node; the rest are "other" */
 #define LIVE_NAME_MAX		256	/* largest size of a name, with its NUL, bytes */
 
 /* ---- the window: window.c ------------------------------------------------------- */
@@ -42,7 +42,7 @@ struct live_event {
 	__u8 flags;		/* LIVE_LATE, LIVE_UNSURE; set at release */
 };
 
-/* Events that arrived within a short time: at the latest `hold_ns` later, they are released */
+/* Events that arrived within a short time. They are released at most `hold_ns` later. */
 struct live_arrival {
 	__s64 arrived_ns;	/* time of the first arrival, CLOCK_MONOTONIC */
 	__s64 ns;		/* largest `ns` of the events that arrived together */
@@ -53,7 +53,7 @@ struct live_arrival {
 
 struct live_window_node {
 	bool waited;		/* events of other nodes wait for this node */
-	__s64 passed_ns;	/* it has sent all events before this; INT64_MIN: unknown */
+	__s64 passed_ns;	/* it has sent all events before this time; INT64_MIN: unknown */
 	__u64 late;		/* number of the node's late events */
 };
 
@@ -68,16 +68,16 @@ struct live_window {
 	struct tsct_order order;
 	__u32 arrived;		/* number of arrived events; may wrap around */
 	__s64 hold_ns;
-	__s64 passed_ns;	/* all nodes have sent all their events before */
+	__s64 passed_ns;	/* all nodes have sent all events before this time */
 	__s64 forced_ns;	/* largest `ns` of the events that waited long enough */
 	/* ring of arrivals whose events may still wait */
 	struct live_arrival arrivals[LIVE_ARRIVALS + 2];
 	unsigned int first, nr_arrivals;
 	__s64 released_ns;	/* largest `ns` of released events; INT64_MIN: none */
-	/* the two nodes whose released events reach the largest `ns` plus `error_ns` */
+	/* the two nodes with the largest `ns` plus `error_ns` of released events */
 	struct live_reach {
 		__u32 node;
-		__s64 ns;	/* the sum, at most INT64_MAX; INT64_MIN: none */
+		__s64 ns;	/* this sum, at most INT64_MAX; INT64_MIN: none */
 	} reach[2];
 	__u64 late, unsure, released, forced;	/* numbers of events by kind */
 };
@@ -86,7 +86,7 @@ struct live_window {
  * @nr_nodes: number of nodes; events wait for all of them
  * @room: largest number of waiting events; if there are more, the earliest are released
  * @hold_ns: longest wait of an event, ns
- * Returns 0 or -ENOMEM; live_window_free() must be called in any case.
+ * Returns 0 or -ENOMEM; live_window_free() must be called even after an error.
  */
 int live_window_init(struct live_window *w, unsigned int nr_nodes, __u32 room,
 		     __s64 hold_ns);
@@ -121,9 +121,9 @@ struct live_feed_node {
 	__u32 *names;		/* index in live_feed.names, by the node's number of a name */
 	unsigned int nr_names;
 	__u64 received;		/* number of the node's events that arrived here */
-	__u64 read;		/* number of events that the node read, and sent or dropped */
+	__u64 read;		/* number of events that the node read: sent and dropped */
 	__u64 lost;		/* number of events that the node's recording lost */
-	/* age of the last message's oldest event when sent, ns (node's clock); 0: unknown */
+	/* age of the last message's oldest event at sending, ns, by the node's clock; 0: unknown */
 	__s64 behind_ns;
 	__s64 behind_max_ns;	/* largest `behind_ns` so far */
 	bool ended;		/* the node has sent all its events */
@@ -153,14 +153,14 @@ struct live_feed {
 /* Position of a reader in the feed; all zero at first */
 struct live_reader {
 	__u64 next;		/* number of the next event to send to the reader */
-	unsigned int names, threads;	/* number of names, of threads that the reader has */
+	unsigned int names, threads;	/* numbers of names and threads sent to the reader */
 	__u64 status_nr;
 	__u64 skipped;		/* number of events skipped because the reader was too slow */
 	bool begun, ended;
 };
 
 /* @names: names of the nodes, NULL-terminated; must outlive the feed. Returns 0 or -ENOMEM;
- * 	live_feed_free() must be called in any case. */
+ * 	live_feed_free() must be called even after an error. */
 int live_feed_init(struct live_feed *f, char *const *names, unsigned int nr);
 void live_feed_free(struct live_feed *f);
 
@@ -168,7 +168,7 @@ void live_feed_free(struct live_feed *f);
  * live_feed_receive - take a message of a node
  * @json: members "names": texts; "threads": pairs of thread ID and name; "passed_ns": all
  *	events before were sent; "now_ns": time of sending; "read", "lost": numbers of
- *	events so far; "end": no more will come. All members are optional.
+ *	events so far; "end": this is the last message. All members are optional.
  * @data: array of struct live_record, @len bytes
  *
  * Returns 0; -EPROTO: the message is damaged, and none of its events was taken; -ENOMEM.
@@ -179,20 +179,20 @@ int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const
 /* Releases the events that may be released. Must be called several times per hold_ns. */
 void live_feed_step(struct live_feed *f, __s64 now_ns);
 
-/* Releases all events, and states that no more will come. */
+/* Releases all events, and tells the readers that these are the last ones. */
 void live_feed_end(struct live_feed *f, __s64 now_ns);
 
 /* Sets the state of the nodes, which readers receive with the counts. Takes ownership of
  * @status. Returns 0 or -ENOMEM. */
 int live_feed_set_status(struct live_feed *f, json_t *status);
 
-/* Returns how many events the node has read but not sent, or that have not arrived yet. */
+/* Returns the number of events that the node read but dropped, or that have not arrived yet. */
 static inline __u64 live_feed_dropped(const struct live_feed_node *n)
 {
 	return n->read > n->received ? n->read - n->received : 0;
 }
 
-/* Returns true if there is something that the reader does not have yet. */
+/* Returns true if there is data that the reader does not have yet. */
 bool live_feed_has(const struct live_feed *f, const struct live_reader *r);
 
 /* Writes the next line of JSON for the reader, with up to 2048 events. */
@@ -236,9 +236,9 @@ struct live_follow;
 #define LIVE_TURN_MS	50	/* longest time between calls of live_follow_step(), ms */
 
 /*
- * @dir: directory in which the recording is, or will be
+ * @dir: directory of the recording, which need not exist yet
  * @time: name of the timeline, see cluster_check_time()
- * @rate: most events per second that are sent
+ * @rate: maximum number of events to send per second
  * Returns 0; -EINVAL: unknown timeline; -ENOMEM
  */
 int live_follow_open(const char *dir, const char *time, __u64 rate, struct live_follow **ret);
@@ -246,14 +246,14 @@ void live_follow_close(struct live_follow *f);
 
 /*
  * live_follow_step - append messages "live" with new events to a queue
- * @queue_max: size of the queue from which on events are dropped and counted, bytes
+ * @queue_max: size of the queue, bytes, above which events are dropped and counted
  *
  * Takes at most some ms. Returns 2: more events can be read now; 1: no more now; 0: the
  * recording has ended, and all its events were sent.
  */
 int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue_max);
 
-/* Call it after the recorder has ended: sends all remaining events, up to the rate. */
+/* Call it after the recorder has ended. Sends all remaining events, at up to the rate. */
 void live_follow_finish(struct live_follow *f, struct byte_queue *out, size_t queue_max);
 
 #endif /* TSCT_TOOLS_LIVE_H */

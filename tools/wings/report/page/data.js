@@ -64,7 +64,7 @@ class Reader {
 		this.varint();
 		this.skipPayload();
 	}
-	// `this.at +=` would add to the value of before varint(), which changes it.
+	// Not `this.at +=`, which would add to the value from before varint().
 	skipPayload() {
 		const len = this.varint();
 
@@ -341,8 +341,8 @@ function spanEdges(i) {
 	return [begin, (type & 3) === SPAN_RUN || type & NO_END ? null : r.edge()];
 }
 
-// Returns the index of the first element of a sorted array that is above t; with
-// or_same, also of one that is equal to t.
+// Returns the index of the first element of a sorted array that is above t or,
+// with or_same, equal to t.
 function above(array, t, or_same = false) {
 	let low = 0, high = array.length;
 

@@ -141,7 +141,7 @@ function makeHatch(colour, width) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-// Draws where it is unknown who ran; times narrower than a pixel are left out.
+// Draws where the running thread is unknown; omits times narrower than a pixel.
 function drawUnknown(row, y, h) {
 	for (const [from, to] of row.unknown) {
 		const x = Math.max(View.x(from), View.label), right = Math.min(View.x(to), View.width);
@@ -295,7 +295,7 @@ function drawNode(row, y) {
 	text(row.sub, View.label + 10, y + 19, View.width - View.label - 140, Theme.css.dim);
 }
 
-// Draws the outermost bars of a folded process's threads, one over the other.
+// Draws the outermost bars of a folded process's threads on top of each other.
 function drawProcess(row, y) {
 	if (row.open) {
 		font(10);

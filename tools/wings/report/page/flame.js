@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Zooms flame graphs: a click on a box makes it as wide as the graph; one on the lowest box shows all.
+// Zooms flame graphs: a click on a box makes it as wide as the graph, on the lowest box shows all.
 
 const FLAME_CHARACTER = 6.6;		// as in report_flame.c
 

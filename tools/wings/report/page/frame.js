@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws around the rows: the map of the whole recording, the ruler, the pointer's line.
+// Draws the frame of the rows: map of the whole recording, ruler, the pointer's line.
 
 function drawMap() {
 	const bins = D.rates.total, peak = Math.max(1, ...bins), width = D.rates.width;

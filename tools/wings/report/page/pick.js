@@ -244,7 +244,7 @@ function tellUnknown([from, to], node) {
 	const rows = [["Length", duration(to - from)]];
 
 	tellTime(rows, "From", from, node);
-	rows.push(["", "no recorded switch of threads tells who ran here"]);
+	rows.push(["", "no recorded thread switch shows which thread ran here"]);
 	return { title: "unknown", rows, t: from };
 }
 

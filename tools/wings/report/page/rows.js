@@ -156,7 +156,7 @@ function threadRow(index, spans, ticks, runs, states) {
 		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
 }
 
-// Returns the times in which it is unknown who ran on a CPU: [[from, to], ...]. Spans that are
+// Returns the times in which the thread on a CPU is unknown: [[from, to], ...]. Spans that are
 // summed up in a strip are not known individually.
 function unknownOf({ from, to }) {
 	const unknown = [];

@@ -3,7 +3,7 @@
 
 let searching = 0;
 
-// Names are searched at each letter, fields when no more letters come.
+// Searches names after each letter, fields when no more letters come.
 function search(term) {
 	clearTimeout(searching);
 	term = term.trim().toLowerCase();

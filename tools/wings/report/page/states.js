@@ -5,7 +5,7 @@ const STATE_NAMES = ["unknown", "running", "runnable", "blocked", "off CPU"];
 const STATE_UNKNOWN = 0, STATE_RUNNABLE = 2;
 const STATE_BAND = 6;
 
-// Returns the states of the thread of a row: times in their order, and sums of shorter ones.
+// Returns the states of a row's thread: times in order, and sums of shorter ones.
 function statesOf(ids, strips) {
 	if (!ids && !strips)
 		return null;
@@ -37,7 +37,7 @@ function drawStateSums({ strips }, y) {
 	ctx.globalAlpha = 1;
 }
 
-// Draws the times; of several in a pixel, the longest has it.
+// Draws the times; a pixel shows the longest of its times.
 function drawStates(states, y) {
 	const px = 1 / View.scale, end = above(states.from, View.to);
 	let i = above(states.to, View.from, true);
@@ -71,7 +71,7 @@ function pickState({ ids, from, to, strips }, x) {
 	return parts.length ? { stateBin: bin, parts } : null;
 }
 
-// Returns the name of a thread of the same node as that of a row; 0: none, or an interrupt
+// Returns the name of a thread on the node of a row; 0: none, or an interrupt
 function otherThread(row, tid, none) {
 	const node = D.threads[row].node;
 	const thread = D.threads.find(t => t.node === node && t.tid === tid);
@@ -93,7 +93,7 @@ function tellState(i) {
 			  ["Behind", otherThread(row, ST.other[i], "no thread: the CPU was idle")] :
 			  ["Woken by", otherThread(row, ST.other[i], "an interrupt")]);
 	if (state === STATE_UNKNOWN)
-		rows.push(["", "no recorded event tells what the thread did"]);
+		rows.push(["", "no recorded event shows what the thread did"]);
 	return { title: STATE_NAMES[state], rows, t: ST.from[i] };
 }
 

@@ -30,7 +30,7 @@ function byId(id) {
 
 // ---- lines of the stream ---------------------------------------------------------
 
-// Returns the row of a thread within its node: the first ones have one each.
+// Returns the row of a thread within its node: only the first threads have their own rows.
 function rowOf(node, tid) {
 	const rows = nodes[node].rows;
 	let row = rows.indexOf(tid);
@@ -53,7 +53,7 @@ function addSpan(e) {
 	}
 }
 
-// The order to an event of another node shortly before may be unknown for both.
+// For two close events of different nodes, both may be of unknown order.
 function markPartners(e) {
 	let k = events.length - 1;
 
@@ -352,7 +352,7 @@ const source = new EventSource("events");
 
 source.onopen = () => showState("live");
 source.onmessage = message => take(JSON.parse(message.data));
-// A new connection gets all that is kept again.
+// A new connection receives all stored events again.
 source.onerror = () => {
 	source.close();
 	if (!ended)
