@@ -126,6 +126,8 @@ struct tsct_history_writer {
 	bool has_pairing, pairing_put;	/* pairing_put: nothing was measured since it was written */
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
 					 * or the pairing is void */
+	bool changed;			/* the pairing is void for lines before changed_cycles */
+	__u64 changed_cycles;
 	__u32 pairing_epoch;
 	double extra;			/* number of further lines that may be written early */
 	__u64 extra_cycles;		/* the counter when `extra` was computed */
