@@ -121,18 +121,18 @@ static void print_metrics(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
 	const struct platform *platform = loop->platform;
-	struct metrics metrics = {
-		.version = tsct_version(),
-		.module = platform->disruption.last.has_module,
-	};
+	struct metrics_counts counts = { .module = platform->disruption.last.has_module };
 	struct tsct_clock_copy copy;
 
+	if (!metrics_answer) {
+		fputs("error: this tsctraced was built without daemon/metrics\n", to);
+		return;
+	}
 	if (platform->file.page &&
 	    !tsct_latch_read_copy(platform->file.page, &copy))
-		metrics.segments = copy.nr_segments;
-	metrics_from_timekeeper(loop->timekeeper, &metrics);
-	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);
-	metrics_print(&metrics, to);
+		counts.segments = copy.nr_segments;
+	tsct_server_count(loop->server, &counts.channels, &counts.bytes);
+	metrics_answer(loop->timekeeper, &counts, to);
 }
 
 static void fake_disruption(void *ctx, FILE *to)

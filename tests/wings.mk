@@ -4,7 +4,7 @@
 # What a folder that was removed would need is left out.
 WINGS := $(if $(CORE),none,$(TOP)/tools/wings)
 -include $(WINGS)/strace/symbols.mk
-WING_SRCS := $(wildcard $(addprefix $(WINGS)/,formats/export_*.c mpi/mpi_*.c \
+WING_SRCS := $(wildcard $(addprefix $(WINGS)/,formats/export_*.c mpi/mpi_*.c mpi/rank_*.c \
 	otf2/export_*.c otf2/otf2_*.c previous/previous_boot.c stacks/code_file.c \
 	stacks/perf_map.c stacks/symbolize*.c strace/syscall_text.c))
 WING_PKGS := $(foreach wing,otf2:otf2 stacks:libdw,\

@@ -15,7 +15,6 @@
 #include "daemon/config/log.h"
 #include "daemon/sync/peers.h"
 #include "lib/client/gettime.h"
-#include "lib/sync/participants.h"
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
@@ -49,7 +48,7 @@ struct control {
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
 	/* connections of participants, from the time on at which their answers were sent */
-	struct control_connection participants[TSCT_PARTICIPANTS_MAX];
+	struct control_connection participants[PEERS_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -104,7 +103,7 @@ static bool is_participant(const struct control *control,
 			   const struct control_connection *connection)
 {
 	return connection >= control->participants &&
-		connection < control->participants + TSCT_PARTICIPANTS_MAX;
+		connection < control->participants + PEERS_PARTICIPANTS_MAX;
 }
 
 /* Adds a connection in a free entry, or in the entry of the oldest connection, which is
@@ -187,7 +186,7 @@ static bool is_for_another(const struct control *control,
 
 	if (sscanf(connection->request, "timesync %*u %u", &id) != 1 || !id)
 		return false;
-	for (; at < control->participants + TSCT_PARTICIPANTS_MAX; at++)
+	for (; at < control->participants + PEERS_PARTICIPANTS_MAX; at++)
 		if (at->fd >= 0 && at->participant == id)
 			return at->cred.pid != connection->cred.pid ||
 				(!at->cred.pid && at->cred.uid != connection->cred.uid);
@@ -205,6 +204,8 @@ static void answer_request(struct control *control,
 		control->ops.metrics(control->ops.ctx, to);
 	else if (!strcmp(connection->request, "fake-disruption"))
 		fake_disruption(control, connection, to);
+	else if (!strncmp(connection->request, "join ", 5) && !peers_join)
+		fputs(PEERS_NO_COLLECTIVES, to);
 	else if (!strncmp(connection->request, "join ", 5))
 		connection->participant = peers_join(control->peers,
 			connection->request + 5, connection->cred.pid, to);
@@ -355,7 +356,7 @@ int control_open(const char *dir_path, const struct control_ops *ops,
 	control->listener = -1;
 	for (i = 0; i < CONNECTIONS_MAX; i++)
 		control->connections[i].fd = -1;
-	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
+	for (i = 0; i < PEERS_PARTICIPANTS_MAX; i++)
 		control->participants[i].fd = -1;
 	if (snprintf(control->path, sizeof(control->path), "%s/" CONTROL_SOCKET,
 		     dir_path) >= (int)sizeof(control->path)) {
@@ -379,7 +380,7 @@ void control_close(struct control *control)
 	if (!control)
 		return;
 	/* The participants' processes join again if another daemon is started. */
-	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
+	for (i = 0; i < PEERS_PARTICIPANTS_MAX; i++)
 		if (control->participants[i].fd >= 0)
 			close(control->participants[i].fd);
 	for (i = 0; i < CONNECTIONS_MAX; i++)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "daemon/clock/timekeeper.h"
+#include "lib/base/wing.h"
 
 #define CONTROL_SOCKET	"control.sock"
 
@@ -46,36 +47,17 @@ void control_dispatch(struct control *control);
 /* Closes connections that take too long. Call it about once a second. */
 void control_tick(struct control *control);
 
-/* ---- metrics.c: metrics of the daemon as text for Prometheus ------------- */
+/* ---- the wing daemon/metrics --------------------------------------------- */
 
-struct metrics {
-	const char *version;
-	const char *clocksource;	/* the kernel's clocksource */
-	__u32 status;			/* present status of the clock, TSCT_STATUS_* */
-	__u32 epoch;
-	__u32 cause;			/* cause of the epoch, TSCT_CAUSE_* */
-	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
-	bool skewed;
-	/* The times, errors and rates below are NaN if unknown. */
-	double error_s;			/* present bound of the clock's error, s */
-	double utc_error_s;		/* bound of CLOCK_REALTIME's error to UTC, s */
-	double growth;			/* growth of error_s, s per s */
-	double age_s;			/* time since the last sample, s */
-	double epoch_age_s;		/* time since the epoch began, s */
-	double hz;			/* frequency of the counter */
-	double hz_error;		/* bound of the relative error of hz */
-	struct timekeeper_stats stats;
-	bool module;			/* true: the kernel module has this daemon's
-					 * clock state */
-	__u64 channels;			/* number of channels held by this daemon */
-	__u64 bytes;			/* memory of this daemon's channels, bytes */
-	__u32 segments;			/* number of clock segments in the clock file */
+struct metrics_counts {
+	bool module;		/* true: the kernel module has this daemon's clock state */
+	__u64 channels;		/* number of channels held by this daemon */
+	__u64 bytes;		/* memory of this daemon's channels, bytes */
+	__u32 segments;		/* number of clock segments in the clock file */
 };
 
-void metrics_print(const struct metrics *m, FILE *to);
-
-/* Fills in the metrics that come from the timekeeper: all but version, module,
- * channels, bytes and segments. */
-void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret);
+/* Prints metrics as text for Prometheus. */
+TSCT_WING void metrics_answer(const struct timekeeper *timekeeper,
+			      const struct metrics_counts *counts, FILE *to);
 
 #endif /* TSCTRACED_CONTROL_H */

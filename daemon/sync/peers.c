@@ -90,8 +90,10 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	if (!peers)
 		return -ENOMEM;
 	peers->options = *options;
-	peers->barrier = barrier_new();
-	err = peers->barrier ? load_config(options, &peers->config) : -ENOMEM;
+	if (barrier_new)
+		peers->barrier = barrier_new();
+	err = barrier_new && !peers->barrier ? -ENOMEM :
+		load_config(options, &peers->config);
 	if (err) {
 		peers_close(peers);
 		return err;
@@ -138,7 +140,8 @@ void peers_tick(struct peers *p)
 		}
 	}
 	timeline_tick(p);
-	barrier_tick(p);
+	if (p->barrier)
+		barrier_tick(p);
 	if (p->links_changed)
 		links_changed(p);
 	service_refresh(p);

@@ -7,12 +7,15 @@
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
 
+#include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "daemon/clock/timekeeper.h"
 #include "daemon/clock/platform_linux.h"
+#include "lib/base/wing.h"
+#include "lib/fit/fit.h"
 
 struct peers_options {
 	const char *config;		/* configuration file; NULL: no network */
@@ -75,13 +78,31 @@ bool peers_urgent(struct peers *peers);
  * "sync" or "timesync N". Returns false, without an answer, for any other request. */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
+#define PEERS_PARTICIPANTS_MAX	512	/* processes of this node that join at the same time */
+
+/* Answer to requests of collectives where the wing daemon/collective is not linked */
+#define PEERS_NO_COLLECTIVES \
+	"error: this tsctraced was built without daemon/collective\n"
+
 /*
+ * The wing daemon/collective:
+ *
  * peers_join - answer the request "join @declared" of process @pid. @declared: number of
  *	processes of this node that take part in collectives, as text. Returns the id of
  *	the participant; 0: refused
  * peers_leave - remove the participant @id, which has ended or left
  */
-__u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
-void peers_leave(struct peers *peers, __u32 id);
+TSCT_WING __u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
+TSCT_WING void peers_leave(struct peers *peers, __u32 id);
+
+/*
+ * The wing daemon/exchanges: returns the exchanges with a source as JSON, and their fit
+ * @count_ns: length of a count of the source's counter, ns
+ * @fit: NULL: none, there are too few exchanges
+ * @kept: flags of the exchanges that the fit uses
+ */
+TSCT_WING json_t *peers_report_window(const char *name, double count_ns,
+				      const struct tsct_fit *fit, const struct tsct_exchange *x,
+				      const bool *kept, unsigned int nr);
 
 #endif /* TSCTRACED_PEERS_H */

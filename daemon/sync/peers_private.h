@@ -195,21 +195,21 @@ void members_add(struct peers *p, const struct tsct_responder_request *request,
 void members_request_poll(struct peers *p);
 void members_join_session(struct peers *p);
 
-/* ---- collective.c -------------------------------------------------------- */
+/* ---- the wing daemon/collective: all but the first need peers.barrier --------- */
 
-struct barrier *barrier_new(void);
+TSCT_WING struct barrier *barrier_new(void);
 
-void barrier_answer(struct peers *p, const char *request, FILE *to);
-void barrier_tick(struct peers *p);
+TSCT_WING void barrier_answer(struct peers *p, const char *request, FILE *to);
+TSCT_WING void barrier_tick(struct peers *p);
 
-void barrier_member_request(struct peers *p, const struct tsct_extension *request,
-			    bool gathers);
-void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
-void barrier_request(const struct peers *p, struct peer_source *s,
-		     struct tsct_extension *request);
-void barrier_answered(struct peers *p, const struct peer_source *s);
-bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
-void barrier_missing(const struct peers *p, char *names, size_t size);
+TSCT_WING void barrier_member_request(struct peers *p, const struct tsct_extension *request,
+				      const char *below);
+TSCT_WING void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
+TSCT_WING void barrier_request(const struct peers *p, struct peer_source *s,
+			       struct tsct_extension *request);
+TSCT_WING void barrier_answered(struct peers *p, const struct peer_source *s);
+TSCT_WING bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
+TSCT_WING void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- service.c: the responder and its sockets ---------------------------- */
 
@@ -273,7 +273,7 @@ struct peers {
 	struct exchange_log *log;
 	bool urgent;			/* publish the cluster's time before the next
 					 * timekeeper_tick(), see peers_urgent() */
-	struct barrier *barrier;	/* state of collectives; owned */
+	struct barrier *barrier;	/* state of collectives; owned; NULL: without the wing */
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline of which this
 					 * node was the master; 0: none */

@@ -11,7 +11,6 @@
 #include "peers_private.h"
 #include "lib/fit/fit.h"
 
-#define CURVE_POINTS	64
 #define SAMPLES_MAX	256		/* limit of logged exchanges per answer */
 
 /* ---- JSON output --------------------------------------------------------- */
@@ -137,96 +136,19 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 				  TSCT_CLIENT_NR));
 }
 
-/* ---- exchanges in the window of the fits --------------------------------- */
-
-/*
- * Exchanges and the curve of the fit are reported relative to a tangent of the fit, with
- * differences small enough for a drawing. The array of an exchange ends with the times
- * t1 to t4 as measured.
- */
-
-/* Returns the time from the tangent's point to local counter value @local, s. */
-static double seconds(const struct tsct_tangent *t, __u64 local)
-{
-	return (double)(__s64)(local - t->at) * t->rate * t->ns / 1e9;
-}
-
-static json_t *report_exchange(const struct tsct_tangent *t,
-			       const struct tsct_exchange *x, bool kept)
-{
-	__u64 local;
-	const double beyond = tsct_tangent_exchange(t, x, &local);
-
-	return json_pack("[f,f,f,b,I,I,I,I]",
-			 seconds(t, local), beyond,
-			 tsct_exchange_rtt(x, t->rate) * t->rate * t->ns,
-			 (int)kept,
-			 (json_int_t)x->t1, (json_int_t)x->t2,
-			 (json_int_t)x->t3, (json_int_t)x->t4);
-}
-
-/* Reports the curve of a fit, and its error bound, from the oldest exchange to the
- * newest. */
-static json_t *report_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
-{
-	json_t *curve = json_array();
-	double frac, error;
-	__u64 local, remote;
-	unsigned int i;
-
-	for (i = 0; i <= CURVE_POINTS; i++) {
-		local = from + (to - from) / CURVE_POINTS * i;
-		remote = tsct_fit_at(t->fit, local, &frac, &error);
-		json_array_append_new(curve, json_pack("[f,f,f]",
-			seconds(t, local),
-			tsct_tangent_beyond(t, local, remote, frac),
-			error * t->ns));
-	}
-	return curve;
-}
-
-static json_t *report_fit(const struct tsct_tangent *t)
-{
-	const struct tsct_fit *fit = t->fit;
-	const double tick_ns = t->rate * t->ns;
-
-	return json_pack("{s:s,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f}",
-		"kind", tsct_fit_name(fit->kind),
-		"kept", (int)fit->nr_kept, "dropped", (int)fit->nr_dropped,
-		"rtt_min_ns", fit->rtt_min * tick_ns,
-		"rtt_median_ns", fit->rtt_median * tick_ns,
-		"residual_ns", fit->residual * t->ns, "sd_ns", fit->sd * t->ns,
-		"doubt_ns", fit->disagreement * t->ns, "error_ns", fit->error * t->ns,
-		"rate_error_ppb", fit->rate_error / t->rate * 1e9);
-}
-
+/* Returns the exchanges in the window of a source's fit. */
 static json_t *report_window(const struct peers *p, unsigned int nr)
 {
-	const struct peer_source *s = &p->source[nr];
-	const struct tsct_remote *remote = &s->client.remote;
-	const struct tsct_exchange *x;
-	const struct tsct_fit *fit;
-	json_t *exchanges = json_array();
-	struct tsct_tangent t;
-	const bool *kept;
-	unsigned int i, n;
+	const struct tsct_remote *remote = &p->source[nr].client.remote;
+	const struct tsct_exchange *x = NULL;
+	const struct tsct_fit *fit = NULL;
+	const bool *kept = NULL;
+	unsigned int n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
 
-	n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
-	if (!n || !fit)
-		return json_pack("{s:s,s:o}", "name", s->config.name,
-				 "exchanges", exchanges);
-	/* The argument @ns of tsct_tangent_make() is the unit of the remote counter in
-	 * ns; an NTP server's counter counts ns. */
-	tsct_tangent_make(fit, remote->has_params ?
-			  ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
-			  &t);
-	for (i = 0; i < n; i++)
-		json_array_append_new(exchanges, report_exchange(&t, &x[i],
-								 kept[i]));
-	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->config.name,
-			 "tick_ns", t.rate * t.ns, "exchanges", exchanges,
-			 "fit", report_fit(&t), "curve",
-			 report_curve(&t, x[0].t1, x[n - 1].t4));
+	/* An NTP server's counter counts ns. */
+	return peers_report_window(p->source[nr].config.name, remote->has_params ?
+				   ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
+				   fit, x, kept, n);
 }
 
 /* ---- log of exchanges ---------------------------------------------------- */
@@ -430,6 +352,8 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		return false;
 	if (!p->cluster) {
 		fputs(PEERS_NO_NETWORK, to);
+	} else if (is_window && !peers_report_window) {
+		fputs("error: this tsctraced was built without daemon/exchanges\n", to);
 	} else if (is_window) {
 		sources = json_array();
 		for (i = 0; i < p->nr_sources; i++)
@@ -447,6 +371,8 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		sources_begin_session(p);
 		print_json(json_pack("{s:o}", "session",
 					   report_session(p)), 15, to);
+	} else if (is_timesync && !p->barrier) {
+		fputs(PEERS_NO_COLLECTIVES, to);
 	} else if (is_timesync) {
 		barrier_answer(p, request + 9, to);
 	} else {

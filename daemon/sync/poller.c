@@ -69,7 +69,7 @@ static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 
 	if (s->session || s->own_session)
 		return tsct_request_timeout_ns(LATE_NS, s->rtt_ns, 0);
-	if ((s->burst || barrier_waits_for(p, s)) && burst < poll)
+	if ((s->burst || (p->barrier && barrier_waits_for(p, s))) && burst < poll)
 		poll = burst;
 	return tsct_request_timeout_ns(poll, s->rtt_ns, s->lost);
 }
@@ -417,7 +417,8 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 		ext.session = s->session;
 	}
 	client->poll = s->poll + client->backoff;
-	barrier_request(p, s, &ext);
+	if (p->barrier)
+		barrier_request(p, s, &ext);
 	len = (follows ? tsct_client_follow : tsct_client_request)(
 		client, p->config->keys, random,
 		s->config.ntp_only ? NULL : &ext, bytes);
@@ -538,7 +539,8 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH)
 		source_lengthen_poll(s);
 	if (!s->config.ntp_only) {
-		barrier_answered(p, s);
+		if (p->barrier)
+			barrier_answered(p, s);
 		follow_session(p, s, now_ns);
 	}
 	if (s->own_session) {

@@ -136,10 +136,8 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 	if (!child && p->config->nr_children)
 		return;			/* the sender of the request is not a member */
 	members_add(p, request, child, now_ns);
-	barrier_member_request(p, &request->request, request->below ||
-			       request->request.flags & TSCT_EXT_ARRIVED);
-	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
-				   request->below ? request->below : "");
+	if (p->barrier)
+		barrier_member_request(p, &request->request, request->below);
 	tsct_schedule_request(p->members.schedule, &request->request,
 			      request->reply, (__u64)now_ns / 1000);
 	/* An allowed but untrusted node has the rate limit of an unknown client: the
@@ -147,8 +145,9 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 	if (!request->trusted && request->reply->turn_us &&
 	    request->reply->turn_us < interval_us)
 		request->reply->turn_us = interval_us;
-	barrier_answer_member(p, request->reply);
-	if (request->missing)
+	if (p->barrier)
+		barrier_answer_member(p, request->reply);
+	if (p->barrier && request->missing)
 		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
 	members_join_session(p);
 }

@@ -2,7 +2,7 @@
 /*
  * tsct_timesync() waits until the daemon has synchronized the node; tsct_timesync_join()
  * makes this process one of those that the daemon waits for. Requests and answers are
- * described in daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
+ * described in daemon/collective/collective.c. As the daemon may be restarted meanwhile, each
  * request repeats the number that the first answer gave to this collective.
  */
 #include <errno.h>

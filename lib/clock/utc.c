@@ -31,7 +31,7 @@ const char *tsct_utc_source_name(unsigned int source)
 	return source < TSCT_UTC_NR ? source_names[source] : "?";
 }
 
-void tsct_utc_clear(struct tsct_utc *ret)
+static void set_unknown(struct tsct_utc *ret)
 {
 	*ret = (struct tsct_utc) { .error_ns = UINT64_MAX };
 }
@@ -49,7 +49,7 @@ __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns)
 void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
 			 struct tsct_utc *ret)
 {
-	tsct_utc_clear(ret);
+	set_unknown(ret);
 	if (!state->utc_source)
 		return;
 	*ret = (struct tsct_utc) {
@@ -106,7 +106,7 @@ static bool is_renewed(const struct timex *timex, __u64 since_restore_ns)
 int tsct_utc_from_kernel(int result, const struct timex *timex,
 			 __u64 since_restore_ns, struct tsct_utc *ret)
 {
-	tsct_utc_clear(ret);
+	set_unknown(ret);
 	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC ||
 	    timex->maxerror < 0 || timex->maxerror >= KERNEL_LIMIT_US)
 		return -ENODATA;
@@ -162,7 +162,7 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 	struct clockbound page;
 
 	memcpy(&page, bytes, sizeof(page));
-	tsct_utc_clear(ret);
+	set_unknown(ret);
 	if (page.magic[0] != 0x414d5a4e || page.magic[1] != 0x43420200 ||
 	    page.version != 2 || page.size < sizeof(page))
 		return -EPROTO;
@@ -237,7 +237,7 @@ int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret
 	else
 		err = tsct_utc_from_kernel(result, &timex, since_restore_ns, ret);
 	if (err)
-		tsct_utc_clear(ret);
+		set_unknown(ret);
 	return err;
 }
 
@@ -282,7 +282,7 @@ int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 	int err;
 
 	if (tsct_clock_full(clock)->stopped_cycles) {
-		tsct_utc_clear(ret_utc);
+		set_unknown(ret_utc);
 		return -ENODATA;
 	}
 	err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, since_restore_ns(), ret_utc);

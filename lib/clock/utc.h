@@ -22,9 +22,6 @@
 
 struct timex;
 
-/* Sets @ret to "unknown". */
-void tsct_utc_clear(struct tsct_utc *ret);
-
 /*
  * tsct_utc_from_kernel - get the bound that the kernel states
  * @result: result of adjtimex(2), -1: failed

@@ -115,7 +115,7 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
 	else if (f->type == TSCT_TYPE_CHARS)
 		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
-	else if (tsct_ctf_is_syscall(f))
+	else if (tsct_ctf_is_syscall(f) && tsct_tsdl_put_syscalls)
 		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
 	else if (f->format == TSCT_FORMAT_HEX)
 		fprintf(to, "\t\t%s_x_t %s;\n", type, name);
@@ -138,40 +138,6 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 	fputs("\t};\n};\n\n", to);
 }
 
-/* Writes a label of enum values. @last is compared as unsigned. */
-static void put_label(FILE *to, const char *label, __s64 first, __u64 last)
-{
-	fprintf(to, "\n\t\"%s\" = %" PRId64, label, (int64_t)first);
-	if ((__u64)first != last)
-		fprintf(to, first < 0 ? " ... %" PRId64 : " ... %" PRIu64, (int64_t)last);
-	putc(',', to);
-}
-
-/* All values have a label, because some CTF readers warn of values without. */
-static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
-{
-	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
-	const __u64 limit = tsct_syscall_limit() <= max ? tsct_syscall_limit() : max + 1;
-	unsigned int nr, next;
-
-	fprintf(to, "enum syscall_%s : %s_t {", type->name, type->name);
-	for (nr = 0; nr < limit; nr = next) {
-		next = nr + 1;
-		if (tsct_syscall_name(nr)) {
-			put_label(to, tsct_syscall_name(nr), nr, nr);
-			continue;
-		}
-		while (next < limit && !tsct_syscall_name(next))
-			next++;
-		put_label(to, "unknown", nr, next - 1);
-	}
-	if (limit <= max)
-		put_label(to, "unknown", (__s64)limit, max);
-	if (type->is_signed)
-		put_label(to, "unknown", -(__s64)max - 1, (__u64)-1);
-	fputs("\n};\n\n", to);
-}
-
 __u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def)
 {
 	__u32 types = 0, f;
@@ -180,15 +146,6 @@ __u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def)
 		if (tsct_ctf_is_syscall(&def->fields[f]))
 			types |= 1U << def->fields[f].type;
 	return types;
-}
-
-void tsct_tsdl_put_syscalls(FILE *to, __u32 types)
-{
-	__u32 i;
-
-	for (i = 0; i < TSCT_TYPE_NR; i++)
-		if (types & 1U << i)
-			put_syscall_names(to, &tsct_ctf_types[i]);
 }
 
 /* ---- environment ----------------------------------------------------------- */
@@ -640,7 +597,8 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 		for (j = 0; j < rec->streams[i].nr_defs; j++)
 			if (rec->streams[i].defs[j])
 				types |= tsct_tsdl_syscall_types(rec->streams[i].defs[j]);
-	tsct_tsdl_put_syscalls(to, types);
+	if (tsct_tsdl_put_syscalls)
+		tsct_tsdl_put_syscalls(to, types);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
 		/* Each event is declared twice: without and with a thread ID. */

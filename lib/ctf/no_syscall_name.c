@@ -7,8 +7,3 @@ const char *tsct_syscall_name(__s64 number)
 	(void)number;
 	return NULL;
 }
-
-unsigned int tsct_syscall_limit(void)
-{
-	return 0;
-}

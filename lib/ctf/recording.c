@@ -471,6 +471,16 @@ void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 	}
 }
 
+__u64 tsct_recording_overwritten(const struct tsct_recording *rec, __u32 stream)
+{
+	__u64 sum = 0;
+	__u32 at;
+
+	for (at = 0; at < rec->nr_locations; at++)
+		sum += rec->streams[stream].ring[at].published_begin;
+	return sum;
+}
+
 __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec)
 {
 	__u64 max = 0;

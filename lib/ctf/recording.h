@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <tsctrace/trace.h>
 
+#include "lib/base/wing.h"
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 
@@ -845,6 +846,10 @@ struct tsct_balance {
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
+/* Returns the number of events of a channel that a flight recorder overwrote before its files
+ * were written. */
+__u64 tsct_recording_overwritten(const struct tsct_recording *rec, __u32 stream);
+
 /* Returns the largest max_per_tick of all files; for complete recordings. */
 __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec);
 
@@ -962,7 +967,7 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
  */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
-void tsct_tsdl_put_syscalls(FILE *to, __u32 types);
+TSCT_WING void tsct_tsdl_put_syscalls(FILE *to, __u32 types);
 __u32 tsct_tsdl_syscall_types(const struct tsct_event_def *def);
 void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream, __u32 id,
 			 const char *context);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stacks.h"
+#include "build_id.h"
 #include "lib/statedump/statedump.h"
 #include "symbolize.h"
 #include "lib/base/array.h"

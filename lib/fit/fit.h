@@ -186,31 +186,4 @@ const char *tsct_fit_reason_text(enum tsct_fit_reason reason);
 /* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);
 
-/* Tangent of a fit at fit->at. Reports state offsets from this tangent, so that the offsets
- * are small enough for a drawing. */
-struct tsct_tangent {
-	const struct tsct_fit *fit;
-	__u64 at, base;			/* tangent point: local cycles; remote counts */
-	double frac;			/* fraction to add to base, remote counts */
-	double rate;			/* slope, remote counts per local cycle */
-	double ns;			/* unit of the remote counter, ns per count */
-};
-
-/* Makes the tangent of @fit at fit->at. *ret keeps a pointer to @fit. @ns: length of a
- * count of the remote counter, ns; used to convert distances from the tangent from
- * remote counts to ns */
-void tsct_tangent_make(const struct tsct_fit *fit, double ns,
-		       struct tsct_tangent *ret);
-
-/* Returns the distance of a point from the tangent of a fit at fit->at, in ns: @remote
- * + @frac minus the remote counter that the tangent gives for @local. */
-double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
-			   __u64 remote, double frac);
-
-/* Returns the distance of an exchange from the tangent of a fit, in ns: the middle of
- * t2 and t3 minus the remote counter that the tangent gives for the middle of t1 and
- * t4. *ret_local: the middle of t1 and t4, rounded down, local cycles */
-double tsct_tangent_exchange(const struct tsct_tangent *tangent,
-			     const struct tsct_exchange *x, __u64 *ret_local);
-
 #endif /* TSCT_FIT_H */

@@ -126,6 +126,8 @@ struct tsct_history_writer {
 	bool has_pairing, pairing_put;	/* pairing_put: nothing was measured since it was written */
 	bool suspect;			/* the last tick's pairing contradicts `pairing`: the epoch ends,
 					 * or the pairing is void */
+	bool changed;			/* the pairing is void for lines before changed_cycles */
+	__u64 changed_cycles;
 	__u32 pairing_epoch;
 	double extra;			/* number of further lines that may be written early */
 	__u64 extra_cycles;		/* the counter when `extra` was computed */
@@ -158,6 +160,12 @@ enum tsct_history_clock {
 	TSCT_HISTORY_CLUSTER_TIME,
 	TSCT_HISTORY_CLOCKS,
 };
+
+/* "realtime", "monotonic", ...: names of the clocks, and NULL */
+extern const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1];
+
+/* Writes a boot id as 32 hexadecimal digits. */
+void tsct_history_boot_text(const __u8 id[16], char text[33]);
 
 struct tsct_history;
 

@@ -32,8 +32,8 @@ struct entry {
 	bool live;		/* an open end: OPEN or LIVE */
 };
 
-/* Entries of one epoch and timeline in the order of the counter, each with or each without a
- * pairing, so that the values of each clock are in order, too */
+/* Entries of one epoch and timeline in the order of the counter. Their pairings know the same
+ * clocks, so the values of each clock are in order, too */
 struct history_run {
 	__u32 first, nr;
 };
@@ -49,6 +49,9 @@ struct tsct_history {
 	struct history_runs real_runs, cluster_runs;
 	__u32 nr_real, nr_cluster, nr_pairings;
 	__u32 unpaired;		/* first line of REAL that waits for its pairing */
+	__u32 void_pairing;	/* index + 1 of the last pairing that did not hold; 0: none */
+	/* counter when that one was measured; if unknown, end of the last line then, + 1 */
+	__u64 void_until;
 	__u32 last_pairing;	/* index + 1 of this file's last pairing; 0: none yet */
 	__u32 last_pairing_epoch;
 	struct tsct_history_pairing last;	/* last pairing of all files, as recorded */
@@ -63,6 +66,18 @@ struct tsct_history {
 	/* records from before the counter was reset, or with another source */
 	struct tsct_history *older;
 };
+
+const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1] = {
+	"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", "cluster", NULL
+};
+
+void tsct_history_boot_text(const __u8 id[16], char text[33])
+{
+	int i;
+
+	for (i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
 
 struct tsct_history *tsct_history_new(void)
 {
@@ -165,11 +180,24 @@ static bool agree(const struct tsct_history_pairing *a, const struct tsct_histor
 		a->boot_min_ns <= b->boot_max_ns + 2 && b->boot_min_ns <= a->boot_max_ns + 2;
 }
 
+/* Gives the lines of an epoch their pairing. Those that began before the last void one was
+ * measured have that one. */
+static void pair_lines(struct tsct_history *h, __u32 epoch, __u32 pairing)
+{
+	struct entry *e;
+
+	for (; h->unpaired < h->nr_real; h->unpaired++) {
+		e = &h->real[h->unpaired];
+		if (e->epoch == epoch)
+			e->pairing = h->void_pairing && (__s64)(e->begin_cycles - h->void_until) < 0 ?
+				h->void_pairing : pairing;
+	}
+}
+
 static int add_record(struct tsct_history *h, const struct tsct_history_record *record)
 {
 	struct tsct_history_pairing pairing = record->pairing;
 	struct entry entry;
-	__u32 i;
 
 	switch (record->kind) {
 	case TSCT_HISTORY_REAL:
@@ -201,18 +229,19 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 		if (!is_credible_pairing(&pairing))
 			return 0;
 		/* A suspend may have changed the differences while no daemon ran, although the next
-		 * daemon continued the epoch: its first lines span that time. */
+		 * daemon continued the epoch: its first lines, also of its second group, span that
+		 * time. */
 		if (h->follows && (!h->has_last || !agree(&h->last, &pairing))) {
+			h->void_pairing = h->nr_pairings + 1;
+			h->void_until = pairing.has_raw ? pairing.raw_after : h->nr_real ?
+				h->real[h->nr_real - 1].until_cycles + 1 : 0;
 			pairing.changed = 1;
 			pairing.has_raw = 0;
 		}
 		h->last = record->pairing;
 		h->has_last = true;
 		h->follows = false;
-		for (i = h->unpaired; i < h->nr_real; i++)
-			if (h->real[i].epoch == record->epoch)
-				h->real[i].pairing = h->nr_pairings + 1;
-		h->unpaired = h->nr_real;
+		pair_lines(h, record->epoch, h->nr_pairings + 1);
 		h->last_pairing_epoch = record->epoch;
 		h->last_pairing = h->nr_pairings + 1;
 		return tsct_array_add(&h->pairings, &h->nr_pairings, &pairing, sizeof(pairing));
@@ -227,9 +256,7 @@ static int close_end(struct tsct_history *h)
 	__u32 i;
 	int err = 0;
 
-	for (i = h->unpaired; i < h->nr_real; i++)
-		if (h->real[i].epoch == h->last_pairing_epoch)
-			h->real[i].pairing = h->last_pairing;
+	pair_lines(h, h->last_pairing_epoch, h->last_pairing);
 	for (i = 0; i < h->nr_end && !err; i++) {
 		if (h->end[i].epoch == h->last_pairing_epoch)
 			h->end[i].pairing = h->last_pairing;
@@ -316,10 +343,12 @@ int tsct_history_add(struct tsct_history *h, const void *bytes, size_t len, cons
 	h->sorted = false;
 	for (at = sizeof(record); len - at >= sizeof(record) && !err; at += sizeof(record)) {
 		memcpy(&record, (const char *)bytes + at, sizeof(record));
-		if (tsct_history_valid(&record))
+		if (tsct_history_valid(&record)) {
 			err = add_record(h, &record);
-		else
+		} else {
+			h->follows = true;	/* a void pairing may be lost */
 			++*ret_damaged;
+		}
 	}
 	/* Appends this file's open end, which no line follows. If the file has no line at all, its
 	 * end comes right after the open end of the file before it. */
@@ -432,18 +461,27 @@ static __s64 end_ns(const struct entry *e)
 	return tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
+/* Returns a number that differs if the pairings of two entries know different clocks. */
+static int known_clocks(const struct tsct_history *h, const struct entry *e)
+{
+	const struct tsct_history_pairing *t = e->pairing ? &h->pairings[e->pairing - 1] : NULL;
+
+	return t ? 1 + (t->changed ? 2 : 0) + (t->has_raw ? 4 : 0) : 0;
+}
+
 /* Returns true if the values of @next follow those of @e, apart from their errors. */
-static bool continues(const struct entry *e, const struct entry *next)
+static bool continues(const struct tsct_history *h, const struct entry *e, const struct entry *next)
 {
 	return e->epoch == next->epoch && e->master == next->master &&
-		e->timeline == next->timeline && !e->pairing == !next->pairing &&
+		e->timeline == next->timeline && known_clocks(h, e) == known_clocks(h, next) &&
 		begin_ns(next) >= begin_ns(e) && end_ns(next) >= end_ns(e) &&
 		add_ns(begin_ns(next), error_ns(next, next->begin_cycles)) >=
 		sub_ns(end_ns(e), error_ns(e, e->until_cycles));
 }
 
 /* Sorts entries, and makes their runs. */
-static int sort_entries(struct entry *e, __u32 *nr, struct history_runs *runs)
+static int sort_entries(const struct tsct_history *h, struct entry *e, __u32 *nr,
+			struct history_runs *runs)
 {
 	struct history_run *run = NULL;
 	__u32 i;
@@ -453,7 +491,7 @@ static int sort_entries(struct entry *e, __u32 *nr, struct history_runs *runs)
 	*nr = cut_overlaps(e, *nr);
 	runs->nr = 0;
 	for (i = 0; i < *nr; i++) {
-		if (run && continues(&e[i - 1], &e[i])) {
+		if (run && continues(h, &e[i - 1], &e[i])) {
 			run->nr++;
 			continue;
 		}
@@ -471,8 +509,8 @@ static int make_runs(struct tsct_history *h)
 	int err = 0;
 
 	if (!h->sorted)
-		err = sort_entries(h->real, &h->nr_real, &h->real_runs) ?:
-			sort_entries(h->cluster, &h->nr_cluster, &h->cluster_runs);
+		err = sort_entries(h, h->real, &h->nr_real, &h->real_runs) ?:
+			sort_entries(h, h->cluster, &h->nr_cluster, &h->cluster_runs);
 	h->unpaired = h->nr_real;
 	h->sorted = !err;
 	return err;
@@ -643,10 +681,14 @@ static void add_time(const struct tsct_history_time *t, struct tsct_history_time
 	}
 }
 
-/* Returns true if the entries from @first to @end - 1 cover an interval of the counter. */
-static bool covers(const struct entry *e, __u32 first, __u32 end, __u64 lo, __u64 hi)
+/* Returns true if entry @at, the one before it and those behind it cover an interval of the
+ * counter. @jumps: also those of other epochs: where the cluster's time jumps, CLOCK_REALTIME does
+ * not */
+static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 lo, __u64 hi)
 {
-	for (; first < end; first++) {
+	__u32 first = at - (at && (jumps || e[at - 1].epoch == e[at].epoch));
+
+	for (; first < nr && (jumps || e[first].epoch == e[at].epoch); first++) {
 		/* Ends of the counter's interval are rounded by 2 cycles. */
 		if ((__s64)(e[first].begin_cycles - lo) > 2)
 			return false;
@@ -699,13 +741,9 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 		if (time_of(h, &all[i], clock, value, &t))
 			add_time(&t, mine, &found);
 	/* Lines of one run are in order, so times that do not touch are not of one value. The
-	 * counter's interval may reach into a neighbour that does not allow the value; where the
-	 * cluster's time jumps, CLOCK_REALTIME does not. */
-	if (all == h->cluster) {
-		first = 0;
-		end = h->nr_cluster;
-	}
-	if (found == 1 && covers(all, lo - (lo > first), end, mine->lo_cycles, mine->hi_cycles))
+	 * counter's interval may reach into a neighbour that does not allow the value. */
+	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
+				 all != h->real, mine->lo_cycles, mine->hi_cycles))
 		add_time(mine, ret, nr);
 	else
 		search->inside = true;
@@ -931,10 +969,8 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 	for (i = 0; i < nr && !err; i++) {
 		char hex[33], *bytes;
 		size_t len = 0;
-		int b;
 
-		for (b = 0; b < 16; b++)
-			snprintf(hex + 2 * b, 3, "%02x", boot_id[b]);
+		tsct_history_boot_text(boot_id, hex);
 		if (strncmp(names[i]->d_name, hex, 32))
 			continue;
 		err = read_file(dir, names[i]->d_name, st.st_uid, &bytes, &len);

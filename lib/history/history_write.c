@@ -150,7 +150,7 @@ static void put_pairing(struct tsct_history_writer *w)
 
 	if (!w->has_pairing)
 		return;
-	record.pairing.changed |= w->suspect;
+	record.pairing.changed |= w->suspect || w->changed;
 	tsct_history_seal(&record, TSCT_HISTORY_PAIRING, w->pairing_epoch);
 	w->put(w->ctx, &record);
 	w->pairing_put = true;
@@ -290,7 +290,9 @@ static void follow_cluster(struct tsct_history_writer *w, const struct tsct_cloc
 
 /* ---- pairings ----------------------------------------------------------------- */
 
-static void take_pairing(struct tsct_history_writer *w, const struct tsct_history_pairing *pairing)
+/* @as_of_cycles: the last sample of the clock */
+static void take_pairing(struct tsct_history_writer *w, const struct tsct_history_pairing *pairing,
+			 __u64 as_of_cycles)
 {
 	struct tsct_history_pairing *all = &w->pairing;
 	__s64 real_min = max(all->real_min_ns, pairing->real_min_ns);
@@ -309,12 +311,12 @@ static void take_pairing(struct tsct_history_writer *w, const struct tsct_histor
 		return;
 	}
 	if (w->suspect) {
-		/* The epoch went on after a contradiction: the group's pairing is void. */
-		all->changed = 1;
-		put_group(w);
-		w->pairing_put = false;
-		*all = *pairing;
+		/* The epoch went on after a contradiction: pairings are void up to here. */
+		w->changed = true;
+		w->changed_cycles = as_of_cycles;
 		w->suspect = false;
+		*all = *pairing;
+		all->utc_error_ns = utc;
 		return;
 	}
 	/* Readings are rounded down, so differences are off by 1 ns. */
@@ -367,7 +369,7 @@ bool tsct_history_feed(struct tsct_history_writer *w, const struct tsct_history_
 		w->suspect = false;
 		take_segments(w, &w->real, copy, true);
 		put_group(w);
-		w->has_pairing = false;
+		w->has_pairing = w->changed = false;
 	}
 	if (!is_public)
 		return true;
@@ -377,8 +379,12 @@ bool tsct_history_feed(struct tsct_history_writer *w, const struct tsct_history_
 	if (!w->has_pairing)
 		put_line(w, &w->real);
 	w->pairing_epoch = state->epoch;
-	take_pairing(w, &input->pairing);
+	take_pairing(w, &input->pairing, state->real.as_of_cycles);
 	take_segments(w, &w->real, copy, false);
+	if (w->changed && (__s64)(w->real.done - w->changed_cycles) >= 0) {
+		put_group(w);
+		w->changed = false;
+	}
 	if (is_long(&w->real) && !w->suspect) {
 		put_group(w);
 		put_end(w, copy);

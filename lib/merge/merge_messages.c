@@ -276,7 +276,8 @@ static int exchange_all(struct walk *w)
 		err = merge_agree(m, merge_fail_errno(m, send_before(w, until, all)));
 		if (err)
 			break;
-		tsct_ranks_exchange(m->ranks, w->traffic);
+		if (m->ranks->nr > 1)
+			tsct_ranks_exchange(m->ranks, w->traffic);
 		err = merge_fail_errno(m, match_all(w));
 	}
 	return merge_agree(m, err);

@@ -86,6 +86,8 @@ int merge_agree(struct tsct_merge *m, int err)
 
 void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine)
 {
+	if (m->ranks->nr == 1)
+		return;
 	if (combine)
 		tsct_ranks_reduce(m->ranks, &m->list[list], combine);
 	else

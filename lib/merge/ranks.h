@@ -5,12 +5,12 @@
  * same operations in the same order.
  *
  * An operation cannot fail: if memory is short, or a rank has ended, trade() or abort()
- * ends all ranks, as the other ranks would wait forever. With one rank, no operation
- * moves or allocates anything.
+ * ends all ranks, as the other ranks would wait forever.
  */
 #ifndef TSCT_RANKS_H
 #define TSCT_RANKS_H
 
+#include "lib/base/wing.h"
 #include "lib/core/port.h"
 
 #define TSCT_RANK_NONE	(~0U)
@@ -47,29 +47,40 @@ void tsct_blob_free(struct tsct_blob *blob);
 typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
 
 /*
+ * The wing `mpi`: operations of several ranks; one rank calls none of them.
+ *
  * tsct_ranks_reduce - combine the blobs of all ranks, in their order, at rank 0
  * tsct_ranks_gather - append the blobs of all ranks to each other, at rank 0
  * tsct_ranks_share - replace the blobs of all ranks by that of rank 0
  *
  * Each takes log2(nr) steps, along a binomial tree. After reduce and gather, only rank 0 has
  * a blob.
+ *
+ * tsct_ranks_exchange - send blob[R] to each rank R, and replace blob[R] by the blob that
+ *	rank R sent to this one; takes nr - 1 steps
+ * tsct_ranks_first_of, tsct_ranks_sum_of, tsct_ranks_max_of - see the functions below
  */
-void tsct_ranks_reduce(const struct tsct_ranks *ranks, struct tsct_blob *blob,
-		       tsct_ranks_combine *combine);
-void tsct_ranks_gather(const struct tsct_ranks *ranks, struct tsct_blob *blob);
-void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
-
-/* tsct_ranks_exchange - send blob[R] to each rank R, and replace blob[R] by the blob that
- * rank R sent to this one; takes nr - 1 steps */
-void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+TSCT_WING void tsct_ranks_reduce(const struct tsct_ranks *ranks, struct tsct_blob *blob,
+				 tsct_ranks_combine *combine);
+TSCT_WING void tsct_ranks_gather(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+TSCT_WING void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+TSCT_WING void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+TSCT_WING bool tsct_ranks_first_of(const struct tsct_ranks *ranks, bool has, void *element,
+				   size_t size);
+TSCT_WING __u64 tsct_ranks_sum_of(const struct tsct_ranks *ranks, __u64 mine,
+				  __u64 *ret_before);
+TSCT_WING __u64 tsct_ranks_max_of(const struct tsct_ranks *ranks, __u64 mine);
 
 /*
  * tsct_ranks_first - give all ranks the element of the lowest rank that has one
  * @has: flag: this rank has one, in *@element
  * Returns true if a rank has one.
  */
-bool tsct_ranks_first(const struct tsct_ranks *ranks, bool has, void *element,
-		      size_t size);
+static inline bool tsct_ranks_first(const struct tsct_ranks *ranks, bool has, void *element,
+				    size_t size)
+{
+	return ranks->nr == 1 ? has : tsct_ranks_first_of(ranks, has, element, size);
+}
 
 static inline bool tsct_ranks_any(const struct tsct_ranks *ranks, bool has)
 {
@@ -78,7 +89,16 @@ static inline bool tsct_ranks_any(const struct tsct_ranks *ranks, bool has)
 
 /* tsct_ranks_sum - return, at all ranks, the sum of @mine of all ranks. @ret_before: sum of
  * @mine of the ranks before this one */
-__u64 tsct_ranks_sum(const struct tsct_ranks *ranks, __u64 mine, __u64 *ret_before);
-__u64 tsct_ranks_max(const struct tsct_ranks *ranks, __u64 mine);
+static inline __u64 tsct_ranks_sum(const struct tsct_ranks *ranks, __u64 mine,
+				   __u64 *ret_before)
+{
+	*ret_before = 0;
+	return ranks->nr == 1 ? mine : tsct_ranks_sum_of(ranks, mine, ret_before);
+}
+
+static inline __u64 tsct_ranks_max(const struct tsct_ranks *ranks, __u64 mine)
+{
+	return ranks->nr == 1 ? mine : tsct_ranks_max_of(ranks, mine);
+}
 
 #endif /* TSCT_RANKS_H */

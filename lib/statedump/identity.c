@@ -293,29 +293,3 @@ tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, 
 		return before && before->generation == next->generation ? before : next;
 	return before && tick <= before->until ? before : NULL;
 }
-
-__u64 tsct_identity_until(const struct tsct_identity *identity,
-			  const struct tsct_identity_thread *found, __u64 tick)
-{
-	const struct tsct_identity_thread *next = found + 1;
-
-	if (!found)
-		return identity->nr_threads ? tick : UINT64_MAX;
-	if (tick < found->tick)	/* @found is the thread's first state */
-		return found->tick;
-	if (next == identity->threads + identity->nr_threads || !is_of_same_tid(found, next))
-		return found->until;
-	if (next->generation == found->generation)
-		return next->tick;
-	return next->from - 1 < found->until ? next->from - 1 : found->until;
-}
-
-const char *tsct_identity_cgroup(const struct tsct_identity *identity, __u32 node, __u64 id)
-{
-	size_t i;
-
-	for (i = identity->nr_cgroups; i--;)
-		if (identity->cgroups[i].node == node && identity->cgroups[i].id == id)
-			return identity->cgroups[i].path;
-	return NULL;
-}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -261,4 +262,49 @@ const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
 	if (-ret >= ERESTARTSYS && -ret < ERESTARTSYS + (__s64)NR_RESTART_ERRORS)
 		return restart_errors[-ret - ERESTARTSYS];
 	return strerrorname_np((int)-ret);
+}
+
+/* ---- names in metadata -------------------------------------------------------- */
+
+/* Writes a label of enum values. @last is compared as unsigned. */
+static void put_label(FILE *to, const char *label, __s64 first, __u64 last)
+{
+	fprintf(to, "\n\t\"%s\" = %" PRId64, label, (int64_t)first);
+	if ((__u64)first != last)
+		fprintf(to, first < 0 ? " ... %" PRId64 : " ... %" PRIu64, (int64_t)last);
+	putc(',', to);
+}
+
+/* All values have a label, because some CTF readers warn of values without. */
+static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
+{
+	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
+	const __u64 limit = tsct_syscall_limit() <= max ? tsct_syscall_limit() : max + 1;
+	unsigned int nr, next;
+
+	fprintf(to, "enum syscall_%s : %s_t {", type->name, type->name);
+	for (nr = 0; nr < limit; nr = next) {
+		next = nr + 1;
+		if (tsct_syscall_name(nr)) {
+			put_label(to, tsct_syscall_name(nr), nr, nr);
+			continue;
+		}
+		while (next < limit && !tsct_syscall_name(next))
+			next++;
+		put_label(to, "unknown", nr, next - 1);
+	}
+	if (limit <= max)
+		put_label(to, "unknown", (__s64)limit, max);
+	if (type->is_signed)
+		put_label(to, "unknown", -(__s64)max - 1, (__u64)-1);
+	fputs("\n};\n\n", to);
+}
+
+void tsct_tsdl_put_syscalls(FILE *to, __u32 types)
+{
+	__u32 i;
+
+	for (i = 0; i < TSCT_TYPE_NR; i++)
+		if (types & 1U << i)
+			put_syscall_names(to, &tsct_ctf_types[i]);
 }

@@ -12,8 +12,8 @@ import sys
 
 PRODUCT = ("kmod", "lib", "daemon", "tools")
 # Folders that a core build leaves out, besides tools/wings/
-WING_ROOMS = ("daemon/history", "lib/export", "lib/history", "lib/mpi", "lib/python/tsctrace",
-              "lib/reference", "lib/syscalls", "tools/bpf", "tools/bpf/progs", "tools/shared")
+WING_ROOMS = ("daemon/collective", "daemon/exchanges", "daemon/history", "daemon/metrics", "lib/export",
+              "lib/history", "lib/mpi", "lib/python/tsctrace", "lib/reference", "lib/syscalls", "tools/bpf", "tools/bpf/progs", "tools/shared")
 FAULTS = []
 
 

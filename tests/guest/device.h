@@ -236,6 +236,13 @@ T_FN void dev_unmap(struct dev_maps *m)
 	munmap((void *)m->header, h.consumer_offset);
 }
 
+/* Closes a channel that is mapped. */
+T_FN void dev_close(int fd, struct dev_maps *m)
+{
+	dev_unmap(m);
+	close(fd);
+}
+
 T_FN bool dev_ready(const struct dev_maps *m, unsigned int cpu)
 {
 	const char *states = (const char *)m->header + m->header->cpu_state_offset;

@@ -148,8 +148,7 @@ T_FN void nest_discard(const char *parameters)
 	t_check(!mod_unload("tsct_nest"), "%m");
 	drain(&r[0]);
 	t_check(r[0].wrong == 0);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(dev_info(dev_open()).channels == 0);
 }
 
@@ -190,8 +189,7 @@ T_FN void nest_overwrite(const char *parameters)
 		t_check(r.records == arg.events, "%lu %llu", r.records,
 			arg.events);
 	}
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 

@@ -133,8 +133,7 @@ static void try_size(void)
 	}
 	t_check(walk(m.header) == nr);
 	try_fill_rest(fd, m.header);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	fd = dev_open();
 	arg = dev_request("wrong");
 	arg.defs_size = TSCT_PAGE_SIZE / 2;

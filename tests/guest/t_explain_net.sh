@@ -4,34 +4,14 @@
 # request is lost, so that TCP sends it again.
 # guest-test: timeout=90 needs=btf rt=yes
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
-# guest-test: files=tests/guest/lib.sh
+# guest-test: files=tests/guest/lib.sh,tests/guest/net.sh
 set -eu
 . /tests/guest/lib.sh
+. /tests/guest/net.sh
 cd "$(mktemp -d)"
 
-[ -e /lib/modules/veth.ko ] || { echo "this kernel has no veth.ko"; exit 77; }
-insmod /lib/modules/veth.ko
-ip=/usr/bin/ip		# not busybox's
-server=
-clean() {
-	kill $server 2>/dev/null || true
-	$ip netns delete a
-	$ip netns delete b
-	rmmod veth
-}
-trap clean EXIT
-
-$ip netns add a
-$ip netns add b
-$ip link add va netns a type veth peer name vb netns b
-for end in a b; do
-	[ $end = a ] && nr=1 || nr=2
-	$ip -n $end link set lo up
-	$ip -n $end addr add 10.77.0.$nr/24 dev v$end
-	$ip -n $end link set v$end up
-done
 export TALKED=/dev/null
-server=$($ip netns exec b talk serve 10.77.0.2 7000)
+servers=$($ip netns exec b talk serve 10.77.0.2 7000)
 
 # Programs run in namespace a. A wrong link-layer address loses packets behind the device.
 cat >lost.sh <<'END'

@@ -40,8 +40,7 @@ static void try_offline(void)
 	t_check(*(uint64_t *)(dev_data(&m, 1) + 32 + 16) == 7);
 	dev_online(true);
 	t_check(dev_pos(&m, 1) == 32 + 24);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(dev_info(dev_open()).bytes == 0);
 }
 
@@ -116,8 +115,7 @@ static void try_kernel_writers(void)
 	printf("kernel: %lu and %lu written, %lu lost, in %d rounds\n",
 	       reported[0].written, reported[1].written, reported[0].full + reported[1].full,
 	       round);
-	dev_unmap(&m);
-	close(nest);
+	dev_close(nest, &m);
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 

@@ -121,8 +121,7 @@ int main(void)
 	pthread_join(thread, NULL);
 	/* A busy host delays a wake-up, but not all of them. */
 	t_until(is_woken_soon(&fd, &m));
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(!mod_unload("tsct_nest"), "%m");
 	return t_status();
 }

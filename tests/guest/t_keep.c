@@ -71,8 +71,7 @@ static void try_crash(void)
 	r.maps = &m;
 	ring_drain(&r);
 	t_check(r.records == 50 && r.wrong == 0, "%lu", r.records);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	info = info_of(id);
 	t_check(info.holders == 0 && info.consumers == 0 && info.unread == 0);
 	/* A kept channel's statistics are available while nobody has it open. */

@@ -104,8 +104,7 @@ static void try_uid(uid_t id)
 	t_check(info.uid == id, "%u, not %u", info.uid, id);
 	t_check(m.header->uid == id, "%u, not %u", m.header->uid, id);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "%m");
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	close(other);
 }
 

@@ -7,34 +7,12 @@
 # is compared with the kernel's counts of each connection.
 # guest-test: timeout=90 needs=btf rt=yes
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip,setpriv
-# guest-test: files=tests/guest/lib.sh
+# guest-test: files=tests/guest/lib.sh,tests/guest/net.sh
 set -eu
 . /tests/guest/lib.sh
+. /tests/guest/net.sh
 cd "$(mktemp -d)"
 
-[ -e /lib/modules/veth.ko ] || { echo "this kernel has no veth.ko"; exit 77; }
-insmod /lib/modules/veth.ko
-ip=/usr/bin/ip		# not busybox's
-
-servers=
-clean() {
-	kill $servers 2>/dev/null || true
-	$ip netns delete a
-	$ip netns delete b
-	rmmod veth
-}
-trap clean EXIT
-
-$ip netns add a
-$ip netns add b
-$ip link add va netns a type veth peer name vb netns b
-for end in a b; do
-	[ $end = a ] && nr=1 || nr=2
-	$ip -n $end link set lo up
-	$ip -n $end addr add 10.77.0.$nr/24 dev v$end
-	$ip -n $end addr add fd77::$nr/64 dev v$end nodad
-	$ip -n $end link set v$end up
-done
 serve() {	# ADDRESS PORT...
 	address=$1
 	shift

@@ -128,8 +128,7 @@ static void try_overwrite(void)
 	dev_consumer(&m, 1)->tail = 12345;
 	dev_pin(1);
 	t_check(!dev_write(fd, 16, &last, 8), "%m");
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 static atomic_ulong written;
@@ -175,8 +174,7 @@ static void try_figures(void)
 	t_check(i >= questions && written > 1000, "%m");
 	t_check(full == 0, "%lu times full", full);
 	printf("%lu written\n", written);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 int main(void)

@@ -56,8 +56,7 @@ static void try_discard(void)
 		dev_consume_all(&m);
 		t_check(wait_for(fd, 50) == 0);
 	}
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 static void try_overwrite(void)
@@ -94,8 +93,7 @@ static void try_epoll(uint32_t mode)
 	}
 	/* The descriptor is closed while epoll waits for the rings. */
 	pid = publish_later(0);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	usleep(50000);
 	close(ep);
 	waitpid(pid, NULL, 0);

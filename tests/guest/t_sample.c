@@ -184,8 +184,7 @@ int main(void)
 		first_tick == 0, "%lu ticks, %lu to %lu", ticks, first_tick,
 		last_tick);
 	printf("%lu ticks\n", ticks);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(dev_info(other).channels == 0);
 	try_switch(other);
 	t_check(dev_info(other).channels == 0);

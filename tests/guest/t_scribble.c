@@ -186,8 +186,7 @@ static void run(uint32_t policy)
 	t_check(r[0].wrong + r[1].wrong == 0);
 	check_header(&before);
 	dev_unmap(&good_maps);
-	dev_unmap(&m);
-	close(good);
+	dev_close(good, &m);
 	close(fd);
 }
 
@@ -237,8 +236,7 @@ static void try_kernel(void)
 			r.records);
 		r.last_cycles = 0;
 	}
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 

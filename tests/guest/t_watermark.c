@@ -55,8 +55,7 @@ static void try_discard(void)
 	t_check(!ready(fd));
 	write_some(0, 6);
 	t_check(ready(fd));
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 static void try_overwrite(void)

@@ -127,8 +127,7 @@ static void try_all_cpus(void)
 	for (cpu = 0; cpu < nr; cpu++)
 		ring_drain(&r[cpu]);
 	count(r);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 static void try_one_record(void)
@@ -161,8 +160,7 @@ static void try_one_record(void)
 	t_errno(dev_write(fd, 16, NULL, 0xffffffff), EMSGSIZE);
 	t_errno(dev_write(fd, 16, NULL, 4041), EMSGSIZE);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_TOO_BIG] == 2);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 /* The largest payload in the largest channel */
@@ -186,8 +184,7 @@ static void try_large(void)
 	t_check(r.records == 5 && r.wrong == 0);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_TOO_BIG] == 5);
 	free(payload);
-	dev_unmap(&m);
-	close(fd);
+	dev_close(fd, &m);
 }
 
 int main(void)

@@ -7,6 +7,8 @@ align_check.py check ARCHIVE TRUTH [TABLE]   reads an archive of `trace-ctl alig
 align_check.py truth ARCHIVE DUMP NODE=TIMES...   events of lttng/program.c of nodes; TIMES has lines
                                      "NUMBER BEFORE AFTER", between which an event was; DUMP is that
                                      of the merged recording, with bounds, which is in ARCHIVE
+align_check.py known FIELD...         `trace-ctl dump --json --error` of standard input; the true time of
+                                     an event is in one of these fields, of others not known
 align_check.py stream TIMES BOUND    lines "[SECONDS] ... step-NUMBER" of standard input
 
 The check is a reader of its own of tar, the manifest, protobuf, JSON and text. It places each event
@@ -517,8 +519,18 @@ def judge(what, events, wanted):
     bounds = [(hi - lo) // 2 for lo, hi, _, _ in events]
     print(f"{what}: {len(events)} events, {outside} outside, {disorder} out of order, bounds "
           f"{min(bounds)} to {max(bounds)} ns")
-    if outside or disorder or len(events) != wanted:
+    if outside or disorder or len(events) != (wanted or max(len(events), 1)):
         fail(what, "wanted", wanted, "events, all right")
+
+
+def known(*names):
+    events = []
+    for event in map(json.loads, sys.stdin):
+        true = [int(event["fields"][f]) for f in names if f in event["fields"]]
+        if true:
+            t, error = int(event["time_ns"]), int(event["error_ns"])
+            events.append((t - error, t + error, true[0], true[0]))
+    judge("known", events, None)
 
 
 def read_times(of, node):
@@ -608,7 +620,7 @@ if __name__ == "__main__":
         skip(*sys.argv[2:])
     elif sys.argv[1] == "own":
         own(*sys.argv[2:])
-    elif sys.argv[1] in ("truth", "stream"):
+    elif sys.argv[1] in ("known", "truth", "stream"):
         globals()[sys.argv[1]](*sys.argv[2:])
     else:
         check(*(sys.argv[2:] + [None])[:3])

@@ -48,7 +48,7 @@ def plain(value):
         return [plain(v) for v in value]
     if isinstance(value, bt2._VariantFieldConst):
         option = value.selected_option
-        name = list(value.cls.keys())[value.selected_option_index]
+        name = value.cls.option_at_index(value.selected_option_index).name
         return {name: plain(option)}
     if isinstance(value, bt2._StringFieldConst):
         return text(value)

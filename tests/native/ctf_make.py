@@ -78,7 +78,7 @@ env {{ hostname = {quoted(host)}; domain = "ust"; tracer_name = "by hand"; }};
     for name, freq, offset in clocks:
         text += f"""clock {{ name = "{name}"; uuid = "{uuid}"; freq = {freq};
   offset_s = {offset // SECOND}; offset = {offset % SECOND * freq // SECOND};
-  absolute = {'TRUE' if offset and name == 'monotonic' else 'FALSE'}; }};
+  absolute = {'TRUE' if offset else 'FALSE'}; }};
 typealias integer {{ size = 64; align = 8; signed = false; map = clock.{name}.value; }} := {name}_t;
 """
     return text
@@ -242,7 +242,8 @@ def types(path, boot, order):
 
 def clocks(path, boot):
     """The second clock has another frequency, and began at the epoch: it is CLOCK_REALTIME."""
-    metadata = head(False, boot, [("monotonic", SECOND, 0), ("realtime", 10000000, BEGIN)]) + \
+    metadata = head(False, boot, [("monotonic", SECOND, BEGIN - MONOTONIC),
+                                  ("realtime", 10000000, BEGIN)]) + \
         stream(0, "monotonic") + stream(1, "realtime")
     for i in 0, 1:
         metadata += f"event {{ id = 0; stream_id = {i}; name = \"one\"; fields := struct {{ u64 k; }}; }};\n"

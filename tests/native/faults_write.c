@@ -184,7 +184,7 @@ static void add_utc(const struct fault_case *c, const struct fault_node *n,
 		next = ps + PS_PER_S < n->end.ps ? ps + PS_PER_S : n->end.ps;
 		utc = read_utc(m, ps);
 		if (!read_utc(m, next).source)
-			tsct_utc_clear(&utc);
+			utc = (struct tsct_utc) { .error_ns = UINT64_MAX };
 		tsct_recorded_utc_add(to, cycles_at(n, m, ps), tsct_utc_error_after(
 				      &utc, (uint64_t)(next - ps) / 1000), utc.source);
 	}

@@ -222,6 +222,9 @@ steadily() {	# COMMAND...
 # True if trace-ctl was built with tools/wings/NAME: `make CORE=1` leaves out all wings.
 has_wing() { grep -q "/tools/wings/$1/" "$out/tools/objects"; }	# NAME
 
+# True if tsctraced was built with daemon/collective, which answers tsct_timesync().
+has_collectives() { [ -e "$out/daemon/collective" ]; }
+
 # Runs a command, which may be a function or wait.
 exits() {	# WANTED-STATUS COMMAND...
 	local got=0

@@ -84,6 +84,7 @@ sed '2s/_BOOT_ID/x/' tr/0d.jsonl >noboot.jsonl
 gzip -c tr/0s.txt >zip.gz
 printf 'PERFILE2 and so on' >perf.data
 printf '\301\037\374\301x' >stream
+printf 'LPKSHHRH' >system.journal
 { echo "# captured on : today"; cat tr/0s.txt; } >header.txt
 sed 's/:  1 cycles/000&/' tr/0s.txt >nine.txt
 sed '/^$/d' tr/0s.txt >chains.txt
@@ -119,6 +120,7 @@ refused "boots.jsonl: line 273: an entry of another boot" boots.jsonl
 refused "noboot.jsonl: line 2: not an entry" noboot.jsonl
 refused "cut.jsonl: line .*: not an entry" cut.jsonl
 refused "stream: a part of a CTF trace" stream
+refused "system.journal: a file of journald; give its entries" system.journal
 refused "0s.txt: text of perf script does not name its clock; give --clock before it" tr/0s.txt
 refused "header.txt: begins with a header.* without --header" --clock monotonic header.txt
 refused "nine.txt: has times of 9 digits.* without --ns" --clock monotonic nine.txt

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The daemon's control socket: metrics for all users, fake disruptions for root only;
 # misuse by clients (control.c) does not disturb the clock.
+# test-wing: metrics
 . "$(dirname "$0")/lib.sh"
 
 export TSCTRACE_RUN_DIR=$work/run

@@ -78,3 +78,28 @@ run_says 2 'empty name' explain --span '' rec
 run 0 record -q -o none -- "$emit" 10 1
 run_says 1 'none has no thread switches, which show what a span waited for; record with -e sched' \
 	explain --slowest '*' none
+
+# The page draws the same parts, as wide as they are long.
+run 0 explain --json --slowest lock -n 1 rec
+cp "$work/out" "$work/lock"
+run 0 report -q -o "$work/page.html" rec
+$python - "$work/lock" "$work/page.html" <<'END' || fail "the page has other parts than explain"
+import html, json, re, sys
+(span,) = json.load(open(sys.argv[1]))["spans"]
+page = open(sys.argv[2]).read()
+page = page[page.index('<section id="explained">'):]
+title = "<summary>lock, thread %d (%s): %.3f ms<" % (span["tid"], span["thread"], span["ns"] * 1e-6)
+graph = page[page.index(title):]
+graph = graph[:graph.index("</svg>")]
+boxes = [(html.unescape(name), ms, width) for name, ms, width in
+    re.findall(r'<title>(.*?): ([0-9.]*) ms, .*?</title><rect [^>]* width="([0-9.]*)"', graph)]
+def check(whole):
+    for p in whole["parts"]:
+        width = p["ns"] * 1200 / span["ns"]
+        if width > 1:
+            assert any(b[:2] == (p["text"], "%.3f" % (p["ns"] * 1e-6)) and
+                       abs(float(b[2]) - width) < 0.02 for b in boxes), (p["text"], boxes)
+            check(p)
+check(span)
+assert len(boxes) > 3, boxes
+END

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tsct_timesync() from Fortran: the module compiles as Fortran 2008 without a warning, and
 # two processes of a node wait for each other.
+# test-wing: collective
 . "$(dirname "$0")/sync.sh"
 command -v gfortran >/dev/null || skip "gfortran not found: install gfortran"
 gfortran -std=f2008 -Wall -Wextra -Werror -O2 -J "$work" -o "$work/timesync" \

@@ -22,7 +22,7 @@ echo 1..4
 printf 'monotonic 0 0\nboottime 0 0\n' >"$work/offsets"
 enters() {	# NAME: sets: enter
 	# shellcheck disable=SC2016
-	enter=(nsenter -t "$(cat "$work/$1/holder")" -n -m -u -T
+	enter=(nsenter -t "$(cat "$work/$1/holder")" -r -w -n -m -u -T
 		env HOME="$work/$1/home" LTTNG_HOME="$work/$1/home" TSCTRACE_RUN_DIR="$work/$1"
 		sh -c 'mount --bind "$0" /proc/$$/timens_offsets && exec "$@"' "$work/offsets")
 }
@@ -68,6 +68,7 @@ session() {	# NODE NAME EVENTS SUBBUFFERS [FTRACE]: traces and records the progr
 	on "$1" lttng -n add-context -u -t vpid -t vtid -t procname
 	on "$1" lttng -n start
 	on "$1" "$ctl" record -q -o "$work/$1/$2.rec" -- "$work/program" "$3" "${@:5}" >"$work/$1/$2.times"
+	[ "$(wc -l <"$work/$1/$2.times")" = "$3" ] || fail "the program on $1: $(cat "$work/$1/err")"
 	[ "$2" = all ] || {
 		on "$1" lttng -n rotate
 		on "$1" "$work/program" "$3" >"$work/out"
@@ -84,7 +85,7 @@ sessions=()
 for i in alpha beta; do
 	session $i all 50000 256 "$work/$i/ftrace" >"$work/$i/out" 2>"$work/$i/err" & sessions+=($!)
 done
-for i in "${sessions[@]}"; do wait "$i" || fail "a session: $(cat "$work"/*/err)"; done
+for i in "${sessions[@]}"; do wait "$i" || fail "a session: $(tail -n 5 "$work"/*/{err,out})"; done
 wait_for "the histories have the time" merges m "$work"/{alpha,beta}/all.{rec,lttng}
 for i in alpha beta; do
 	"$ctl" dump --json "$work/m" | grep "\"node\": *\"$i\"" | grep '"channel": *"chan"' |

@@ -45,7 +45,7 @@ run_says 1 'no such field; there are .*, \.\.\.$' \
 
 # Programs of fentry are refused by some kernels that load others: no limit is the reason.
 "$ctl" record -e net -o net -- true 2>err || {
-	grep -q 'refuses programs of fentry and fexit' err && ! grep -q ulimit err ||
+	grep -q 'refuses fentry and fexit programs' err && ! grep -q ulimit err ||
 		fail "-e net: $(cat err)"
 }
 if [ ! -e /sys/bus/event_source/devices/kprobe ] && [ ! -e /sys/kernel/tracing/kprobe_events ]; then

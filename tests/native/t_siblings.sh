@@ -8,6 +8,7 @@
 #
 # Network namespaces of one machine share its counter, so the true difference of all
 # nodes is zero; synccheck measures it.
+# test-wing: collective
 . "$(dirname "$0")/sync.sh"
 wired 10.82.0 m a b c
 polls='minpoll -4 maxpoll -4'

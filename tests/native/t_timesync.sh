@@ -3,6 +3,7 @@
 # Repeated calls of tsct_timesync() without a pause, on a master and two children, with
 # sessions of at most 1 ms. Each success needs a call on every node: if one node makes 8
 # calls, at most 8 calls succeed on each other node.
+# test-wing: collective
 . "$(dirname "$0")/sync.sh"
 
 # --- configuration -------------------------------------------------------------

@@ -4,6 +4,7 @@
 # with several processes on each node that called tsct_timesync_join(): all wait for the
 # last process; timeouts name node and pid; nobody waits for a process that has ended.
 # test-timeout: 500
+# test-wing: collective
 . "$(dirname "$0")/sync.sh"
 all="alpha beta gamma"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A child (beta) whose master (alpha) is 300 ms away: bursts, polls that are more frequent
 # than that, sessions and collectives have to wait for their answers.
+# test-wing: collective
 . "$(dirname "$0")/sync.sh"
 relay_start floor=150000,exp=20 floor=150000,exp=20 "$work/relay.log"
 printf 'name alpha\nchild beta 10.77.1.2\n' >"$work/alpha/conf"

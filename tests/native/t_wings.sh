@@ -69,7 +69,7 @@ without() {
 	ok "without $1"
 }
 
-wings=("$copy"/tools/wings/*/ "$copy/lib/mpi/" "$copy/lib/python/")
+wings=("$copy"/tools/wings/*/ "$copy/lib/mpi/" "$copy/lib/python/" "$copy"/daemon/{collective,exchanges,metrics}/)
 echo "1..$((${#wings[@]} + 1))"
 for wing in "${wings[@]}"; do
 	wing=${wing#"$copy"/}

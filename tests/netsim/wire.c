@@ -247,7 +247,7 @@ void wire_enter_barrier(struct world *world, uint32_t index)
  * barrier number differs from the saved one, the master was restarted, and the new
  * number is saved. Number 0 reports nothing: the master could not exclude that the request
  * was a replay, as after many lost answers, and did not use its extension field. As in
- * daemon/sync/collective.c, the node then keeps the saved number.
+ * daemon/collective/collective.c, the node then keeps the saved number.
  */
 static void follow_barrier(struct source *source)
 {

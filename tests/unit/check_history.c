@@ -372,6 +372,34 @@ RANDOM_TEST(test_damage, 60)
 	tsct_history_free(h);
 }
 
+/* The clock is set by too little for a new epoch: what is not known then is unknown. */
+RANDOM_TEST(test_small_steps, 24)
+{
+	struct tsct_history *h;
+	unsigned int i, damaged = 0;
+	size_t at;
+
+	begin(_i);
+	for (i = 0; i < 600; i++) {
+		if (!any(25))
+			step(any(2) ? 300 : -400);
+		wait_tick();
+	}
+	tsct_history_flush(&writer, &world.file);
+	h = tsct_history_new();
+	/* A damaged record, which may be that of a void pairing */
+	at = sizeof(struct tsct_history_record) * (2 + (size_t)any(20)) + any(100);
+	files[0].bytes[at] = (char)(files[0].bytes[at] ^ (_i % 2));
+	ck_assert_int_eq(tsct_history_add(h, files[0].bytes, files[0].len, NULL, &damaged), 0);
+	ck_assert_uint_eq(damaged, _i % 2);
+	check_truths(h);
+	for (i = 0; i < TSCT_HISTORY_CLOCKS; i++) {
+		ck_assert_uint_eq(sums[i].wrong, 0);
+		ck_assert_uint_gt(sums[i].known, sums[i].asked / 8);
+	}
+	tsct_history_free(h);
+}
+
 /* A number that two times fit has both; a number of none has the reason. */
 static __u64 extreme(void)
 {

@@ -2,6 +2,7 @@
 /*
  * Several ranks merge random recordings: the result is that of one rank, bit by bit; and
  * the operations of which that is made.
+ * test-wing: mpi
  */
 #include <sys/resource.h>
 

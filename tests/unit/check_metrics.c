@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's metrics: the Prometheus text format, and the values */
+/* The daemon's metrics: the Prometheus text format, and the values. test-wing: metrics */
 #include <ctype.h>
 #include <tsctrace/tsctrace.h>
 
-#include "daemon/control/metrics.c"
+#include "daemon/metrics/metrics.c"
 #include "suite.h"
 
 /* Stubs of the timekeeper's functions, which have tests of their own */
@@ -36,7 +36,7 @@ static const struct metrics plain = {
 		.samples = 1ULL << 50, .refused = 2, .slews = 5, .late = 6,
 		.width_ns = 30, .offset_ns = -6,
 	},
-	.module = true, .channels = 4, .bytes = 1 << 20, .segments = 8,
+	.counts = { .module = true, .channels = 4, .bytes = 1 << 20, .segments = 8 },
 };
 
 static void print(const struct metrics *m)

@@ -134,10 +134,9 @@ static struct tsct_mpi_wait expect(__s32 rank, enum tsct_mpi_wait_kind kind, __u
 				   __u64 total, __u64 unknown)
 {
 	struct tsct_mpi_wait found = { 0 };
-	const struct tsct_mpi_wait *w;
 	__u32 nr, i;
+	const struct tsct_mpi_wait *w = tsct_mpi_waits_sort(waits, &nr);
 
-	w = tsct_mpi_waits_sort(waits, &nr);
 	for (i = 0; i < nr; i++)
 		if (w[i].rank == rank && w[i].kind == kind &&
 		    (!of_call || !strcmp(w[i].call, of_call)))

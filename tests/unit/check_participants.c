@@ -2,9 +2,10 @@
 /*
  * The participants of collectives on one node: all that are declared are waited for,
  * those that ended are not, and a call is released once.
+ * test-wing: collective
  */
 #include "suite.h"
-#include "lib/sync/participants.h"
+#include "daemon/collective/participants.c"
 
 #define MS	1000000LL
 
@@ -161,13 +162,13 @@ TEST(test_invalid_numbers)
 
 TEST(test_full_and_long_texts)
 {
-	__u32 id[TSCT_PARTICIPANTS_MAX];
+	__u32 id[PEERS_PARTICIPANTS_MAX];
 
-	for (unsigned int i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
-		id[i] = join(TSCT_PARTICIPANTS_MAX, 1000000 + (int)i);
+	for (unsigned int i = 0; i < PEERS_PARTICIPANTS_MAX; i++)
+		id[i] = join(PEERS_PARTICIPANTS_MAX, 1000000 + (int)i);
 	missing(1, 512, "512 of 512 processes (pid 1000000 1000001 1000002 "
 		"1000003 1000004 ...)");
-	for (unsigned int i = 0; i < TSCT_PARTICIPANTS_MAX; i++) {
+	for (unsigned int i = 0; i < PEERS_PARTICIPANTS_MAX; i++) {
 		ck_assert_ptr_nonnull(tsct_participants_find(&p, id[i]));
 		call(id[i], 1, 1);
 	}
@@ -175,5 +176,5 @@ TEST(test_full_and_long_texts)
 	/* An id is not given again while its participant is there. */
 	tsct_participants_leave(&p, id[7]);
 	p.last_id = ~0U;
-	ck_assert_uint_eq(join(TSCT_PARTICIPANTS_MAX, 7), id[7]);
+	ck_assert_uint_eq(join(PEERS_PARTICIPANTS_MAX, 7), id[7]);
 }

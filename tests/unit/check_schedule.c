@@ -5,7 +5,7 @@
  */
 #include "seed.h"
 #include "suite.h"
-#include "lib/sync/schedule.h"
+#include "daemon/collective/schedule_barrier.c"
 
 #define NODES	1200
 

@@ -217,9 +217,8 @@ TEST(test_library_of_another_version)
 {
 	struct { struct tsct_channel_info info; __u64 more; } whole = { .more = 0 },
 		shorter = whole, longer = whole;
-	struct tsct_channel *t;
+	struct tsct_channel *t = serve_open(NULL);
 
-	t = serve_open(NULL);
 	ck_assert_int_eq(tsct_channel_request(t, TSCT_IOC_CHANNEL_NEXT, &whole), 0);
 	ck_assert_uint_eq(whole.info.id, t->header.id);
 	ck_assert_int_eq(tsct_channel_request(t, _IOC(_IOC_READ | _IOC_WRITE,

@@ -102,9 +102,8 @@ CASE("table", NULL, NULL);
 
 TEST(test_definitions)
 {
-	unsigned int found;
+	unsigned int found = check_table(tsct_syscalls_limit(), 0);
 
-	found = check_table(tsct_syscalls_limit(), 0);
 	ck_assert_uint_ge(found, 380);
 	ck_assert_uint_ge(found + check_table(tsct_syscalls_compat_limit(), TSCT_SYSCALL_COMPAT),
 			  800);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* JSON output, and access to the members of parsed JSON */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
 #include "error.h"
@@ -18,19 +18,6 @@ json_t *ctl_json_text(const char *text)
 json_t *ctl_json_error(__u64 error_ns)
 {
 	return error_ns > INT64_MAX ? json_null() : json_integer((json_int_t)error_ns);
-}
-
-void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock)
-{
-	const uint64_t cycles = tsct_clock_cycles(clock);
-	struct tsct_time own, cluster;
-
-	if (tsct_clock_cycles_to_time(clock, cycles, &own) ||
-	    tsct_clock_cycles_to_cluster_time(clock, cycles, &cluster))
-		return;
-	json_object_set_new(json, "offset_ns", json_integer((json_int_t)
-			((uint64_t)cluster.ns - (uint64_t)own.ns)));
-	json_object_set_new(json, "error_ns", ctl_json_error(cluster.error_ns));
 }
 
 int ctl_json_print_as(json_t *json, enum tsct_json_style style)

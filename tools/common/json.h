@@ -5,17 +5,11 @@
 
 #include "lib/base/json.h"
 
-struct tsct_clock;
-
 /* Returns @text as a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
 json_t *ctl_json_text(const char *text);
 
 /* Returns an error bound as a JSON integer; JSON null if the bound is UINT64_MAX: unknown. */
 json_t *ctl_json_error(__u64 error_ns);
-
-/* Adds "offset_ns", cluster time minus this node's time, and "error_ns", the bound of cluster
- * time. Adds nothing if there is no cluster time. */
-void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock);
 
 /*
  * Prints @json in @style and frees it. If @json is NULL, prints the error "out of memory".

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +12,6 @@
 
 #include "error.h"
 #include "output_file.h"
-#include "stop.h"
 
 const char *output_error_advice(int err)
 {
@@ -274,26 +272,4 @@ void output_file_discard(struct output_file *o)
 	free(o->temporary);
 	free(o->name);
 	o->temporary = o->name = NULL;
-}
-
-void output_error_print(const char *what, const char *why, int err)
-{
-	ctl_error("%s: %s%s", what, err == -EINTR ? "interrupted" : *why ? why : strerror(-err),
-		  *why ? "" : output_error_advice(err));
-}
-
-/* ---- signals ----------------------------------------------------------------- */
-
-void output_catch_signals(bool to_stdout)
-{
-	static const int stop[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-
-	stop_catch(stop, NULL);
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
-}
-
-bool output_interrupted(void)
-{
-	return stop_signals;
 }

@@ -43,6 +43,8 @@ int output_dir_is_empty(const char *dir);
 const char *output_error_advice(int err);
 
 /*
+ * In tools/shared/output_signals.c:
+ *
  * output_error_print - print why an output could not be made
  * @what: name of the output or input that has the error
  * @why: reason of the error; "": print the text of @err, with advice

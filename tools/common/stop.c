@@ -12,12 +12,6 @@ static void on_stop(int number, siginfo_t *info, void *)
 		stop_sent = number;
 }
 
-void stop_request(int number)
-{
-	stop_signals++;
-	stop_sent = number;
-}
-
 void stop_catch(const int *numbers, sigset_t *ret_mask)
 {
 	const struct sigaction stop = { .sa_sigaction = on_stop, .sa_flags = SA_SIGINFO };

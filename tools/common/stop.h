@@ -20,7 +20,4 @@ extern volatile sig_atomic_t stop_sent;
  */
 void stop_catch(const int *numbers, sigset_t *ret_mask);
 
-/* Counts signal @number as if a process had sent it. */
-void stop_request(int number);
-
 #endif /* STOP_H */

@@ -49,7 +49,8 @@ void merge_end_text(const struct tsct_ranks *ranks)
 	text = (struct tsct_blob) { own_text, own_size, 0 };
 	own_text = NULL;
 	own_size = 0;
-	tsct_ranks_gather(ranks, &text);
+	if (ranks->nr > 1)
+		tsct_ranks_gather(ranks, &text);
 	fwrite(text.data, 1, text.size, stderr);
 	tsct_blob_free(&text);
 }

@@ -88,7 +88,8 @@ static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_record
 		if (tsct_blob_add(&list, &cpu, sizeof(cpu)))
 			ranks->abort(ranks->arg, -ENOMEM);
 	}
-	tsct_ranks_gather(ranks, &list);
+	if (ranks->nr > 1)
+		tsct_ranks_gather(ranks, &list);
 	all = (__u64 *)list.data;
 	tsct_array_sort(all, list.size / sizeof(*all), sizeof(*all));
 	for (i = 0; i < list.size / sizeof(*all); i++)
@@ -255,7 +256,8 @@ static void collect_json(const struct tsct_ranks *ranks, json_t *all)
 	const char *at, *key;
 	json_t *one, *array;
 
-	tsct_ranks_gather(ranks, &lines);
+	if (ranks->nr > 1)
+		tsct_ranks_gather(ranks, &lines);
 	for (at = lines.data; at && at < lines.data + lines.size; at += strlen(at) + 1) {
 		one = json_loads(at, 0, NULL);
 		json_object_foreach(one, key, array)

@@ -122,17 +122,11 @@ struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr)
 
 __u64 stat_overwritten(const struct stat_figures *s)
 {
-	const struct tsct_stream_class *stream;
 	__u64 sum = 0;
-	__u32 i, cpu;
+	__u32 i;
 
-	if (!s->rec->snapshot)
-		return 0;
-	for (i = 0; i < s->rec->nr_streams; i++) {
-		stream = &s->rec->streams[i];
-		for (cpu = 0; cpu < s->rec->nr_locations; cpu++)
-			sum += stream->ring[cpu].published_begin;
-	}
+	for (i = 0; s->rec->snapshot && i < s->rec->nr_streams; i++)
+		sum += tsct_recording_overwritten(s->rec, i);
 	return sum;
 }
 

@@ -204,10 +204,9 @@ static json_t *json_cpus(const struct stat_figures *s)
 static json_t *json_events(const struct stat_figures *s)
 {
 	json_t *events = json_array();
-	struct stat_event *e;
 	__u32 i, nr;
+	struct stat_event *e = stat_sort_events(s, &nr);
 
-	e = stat_sort_events(s, &nr);
 	for (i = 0; e && i < nr; i++)
 		json_array_append_new(events, stat_json_tally(json_pack(
 			"{ss ss ss sI}", "channel", e[i].class->name,

@@ -268,9 +268,9 @@ void record_session_close(struct record_session *s);
 
 /* ---- kernel events: the wing `kernel` -------------------------------------- */
 
-/* Takes an option of kernel events that needs the wing. @key: 'e' or RECORD_KEY_*. Exits after
+/* Takes an option of kernel events that needs the wing. @key: 'e', 'p' or RECORD_KEY_*. Exits after
  * an error. */
-enum { RECORD_KEY_RATE_LIMIT = 2048, RECORD_KEY_WHERE };
+enum { RECORD_KEY_CPU = 2048, RECORD_KEY_RATE_LIMIT, RECORD_KEY_WHERE };
 TSCT_WING void record_kernel_option(struct argp_state *state, int key, char *arg);
 
 /* Adds an argument to those that the recording's metadata repeats: record_options.c */

@@ -225,8 +225,8 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 
 	memset(part, 0, sizeof(*part));
 	tsct_recording_loss(&s->rec, (int)i, &part->loss);
+	part->older = tsct_recording_overwritten(&s->rec, i);
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		part->older += s->rec.streams[i].ring[cpu].published_begin;
 		if (!tsct_recording_writer_cpu_span(s->writer, i, cpu, &first, &last))
 			continue;
 		if (!part->events || first < part->first)

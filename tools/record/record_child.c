@@ -194,10 +194,9 @@ close_gate:
 
 int record_child_release(struct record_child *child)
 {
-	ssize_t n;
 	int err;
+	ssize_t n = write(child->gate, "", 1);
 
-	n = write(child->gate, "", 1);
 	close(child->gate);
 	child->gate = -1;
 	if (n == 1)

@@ -283,9 +283,8 @@ static int describe_clock(struct record_session *s)
 	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
 	unsigned int i;
-	int err;
+	int err = tsct_clock_snapshot(s->clock, &state);
 
-	err = tsct_clock_snapshot(s->clock, &state);
 	for (i = 1; err == -EAGAIN && i < CLOCK_TRIES; i++) {
 		usleep(50000);
 		err = tsct_clock_snapshot(s->clock, &state);

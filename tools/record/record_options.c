@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/core/ring.h"
@@ -14,8 +13,8 @@
 #include "tools/common/error.h"
 #include "tools/common/options.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_CONTROL, KEY_CPU, KEY_DURATION, KEY_FIT,
-       KEY_MPI, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_RANKS, KEY_STACK, KEY_SYNC_TIMEOUT };
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_CONTROL, KEY_DURATION, KEY_FIT, KEY_MPI,
+       KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_RANKS, KEY_STACK, KEY_SYNC_TIMEOUT };
 
 #define FLAG(member)	OPTION_FLAG(struct record_options, member)
 #define TEXT(member)	OPTION_TEXT(struct record_options, member)
@@ -30,7 +29,7 @@ static const struct argp_option options[] = {
 	  "name", 0 },
 	{ "cgroup", TEXT(cgroup), "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
-	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
+	{ "cpu", RECORD_KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
 	{ "where", RECORD_KEY_WHERE, "CONDITION", 0, "record only events whose field has a "
 	  "value: ""'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
 	{ "rate-limit", RECORD_KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
@@ -108,27 +107,6 @@ void record_options_request(struct argp_state *state, enum tsct_requested reques
 		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", arg);
 }
 
-/* Adds the process ids in @list, such as "17,23". Exits after an error. */
-static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
-{
-	const char *at = list;
-	long pid;
-	char *end;
-
-	do {
-		pid = strtol(at, &end, 10);
-		if (*at < '0' || *at > '9' || pid < 1 || pid > INT32_MAX ||
-		    (*end && *end != ','))
-			argp_error(state, "-p: '%s' is not a list of process ids such as "
-				   "17,23", list);
-		if (!tsct_array_next(&o->pids, o->nr_pids, sizeof(*o->pids)))
-			argp_failure(state, EXIT_FAILED, ENOMEM, "-p");
-		o->pids[o->nr_pids++] = (pid_t)pid;
-		at = end + 1;
-	} while (*end);
-	record_options_request(state, TSCT_REQUEST_PROCESSES, list);
-}
-
 static void kernel_option(struct argp_state *state, int key, char *arg)
 {
 	if (key == 'e' && !strcmp(arg, "user"))
@@ -144,15 +122,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
-	case 'e': case RECORD_KEY_RATE_LIMIT: case RECORD_KEY_WHERE:
+	case 'e': case 'p': case RECORD_KEY_CPU: case RECORD_KEY_RATE_LIMIT: case RECORD_KEY_WHERE:
 		kernel_option(state, key, arg);
-		break;
-	case 'p': add_pids(state, o, arg); break;
-	case KEY_CPU:
-		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
-			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
-				   arg);
-		record_options_request(state, TSCT_REQUEST_CPUS, arg);
 		break;
 	case KEY_STACK: o->stacks = arg ? arg : ""; break;
 	case 'o': o->dir = arg; break;

@@ -44,18 +44,6 @@ static __u64 figure_events(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
-/* Returns the number of events that were overwritten before the files were written (flight
- * mode). */
-static __u64 figure_overwritten(const struct record_session *s, unsigned int i)
-{
-	__u64 sum = 0;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
-		sum += s->rec.streams[i].ring[cpu].published_begin;
-	return sum;
-}
-
 /* Returns the number of events that were recorded on one CPU, in all channels. */
 static __u64 figure_cpu_events(const struct record_session *s, __u32 cpu)
 {
@@ -156,7 +144,7 @@ static void print_channels(const struct record_session *s)
 		fprintf(stderr, "  channel %s: %llu event%s, ", s->rec.streams[i].name, events,
 			view_plural(events));
 		if (s->o->flight)
-			fprintf(stderr, "%llu older overwritten\n", figure_overwritten(s, i));
+			fprintf(stderr, "%llu older overwritten\n", tsct_recording_overwritten(&s->rec, i));
 		else
 			fprintf(stderr, "%.1f MB/s drained\n", figure_mb_per_s(s, i));
 		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
@@ -424,7 +412,7 @@ static json_t *json_channels(const struct record_session *s)
 			"overwrite" : "discard", "kernel", stream->kernel,
 			"events", (json_int_t)figure_events(s, i),
 			"overwritten", s->o->flight ?
-			(json_int_t)figure_overwritten(s, i) : (json_int_t)0,
+			(json_int_t)tsct_recording_overwritten(&s->rec, i) : (json_int_t)0,
 			"bytes_drained",
 			(json_int_t)tsct_drain_bytes(s->drains[i]),
 			"mb_per_s", figure_mb_per_s(s, i),

@@ -134,7 +134,8 @@ static void note_slow(const struct span_figures *f, struct span_group *g,
 	g->nr_slow += g->nr_slow < SLOWEST;
 	memmove(&g->slow[at + 1], &g->slow[at], (g->nr_slow - 1 - at) * sizeof(*g->slow));
 	g->slow[at] = (struct slow_span) {
-		.length_ns = ns, .begin_ns = span->begin_ns, .node = span->node,
+		.length_ns = ns, .begin_ns = span->begin_ns, .begin = span->begin,
+		.end = span->end, .node = span->node,
 		.tid = span->thread->tid, .row = span->thread->index,
 	};
 	set_error(f, span, &g->slow[at]);

@@ -14,6 +14,7 @@
 struct slow_span {
 	__u64 length_ns, error_ns;	/* error_ns: bound on length_ns; UINT64_MAX: unknown */
 	__s64 begin_ns;
+	__u64 begin, end;		/* ticks */
 	__u32 node, tid, row;		/* row: index of the thread */
 	bool between_nodes;		/* the span begins on one node and ends on another */
 	char thread[TSCT_THREAD_NAME_MAX];

@@ -56,6 +56,8 @@ struct align_series {
 };
 
 struct align_node {
+	struct align_node *next;
+	__u32 number;
 	char *name;
 	const char *dir;		/* NULL: the daemon's */
 	__u8 boot[16];
@@ -124,7 +126,6 @@ extern const char *const align_kind_names[], *const align_clock_names[],
 struct align_input {
 	const char *path;
 	const char *node_name;		/* NULL: not given */
-	__u32 node_index;
 	struct align_node *node;	/* NULL: events of several nodes, on a cluster's timeline */
 	enum align_kind kind;
 	enum tsct_history_clock clock;	/* clock of all times of the trace, or ALIGN_UNNAMED */
@@ -216,6 +217,11 @@ struct align_archive {
 	__u32 nr_inputs;
 	struct align_axis axis;
 };
+
+/* Loop over the traces that are not left out */
+#define align_for_each(in, archive)						\
+	for ((in) = (archive)->inputs; (in) < (archive)->inputs + (archive)->nr_inputs; (in)++)	\
+		if ((in)->left_out) { } else
 
 /* Writes the archive @path, whole or not at all. Returns 0, or -EIO after printing an error. */
 int align_archive_write(const struct align_archive *archive, const char *path);

@@ -61,16 +61,14 @@ static void member_name(char name[100], const char *directory, __u32 number, con
 	strcpy(name + len, suffix);
 }
 
-static void clock_member(const struct align_archive *a, const struct align_node *node,
-			 char name[100])
+static void clock_member(const struct align_node *node, char name[100])
 {
-	member_name(name, "clocks", (__u32)(node - a->nodes), node->name, ".pftrace");
+	member_name(name, "clocks", node->number, node->name, ".pftrace");
 }
 
 /* Makes the name of a node's machine. Perfetto identifies machines by name, so two nodes' names
  * differ even where only replaced characters differ. */
-static void node_machine(const struct align_archive *a, const struct align_node *node,
-			 char name[256])
+static void node_machine(const struct align_node *node, char name[256])
 {
 	char clean[3 * 64 + 1], *at;
 
@@ -79,7 +77,7 @@ static void node_machine(const struct align_archive *a, const struct align_node 
 		if ((unsigned char)*at < ' ' || *at == '\177')
 			*at = '_';
 	if (strcmp(clean, node->name) || strpbrk(clean, ":#"))
-		snprintf(name, 256, "%s #%u", clean, (unsigned int)(node - a->nodes));
+		snprintf(name, 256, "%s #%u", clean, node->number);
 	else
 		snprintf(name, 256, "%s", clean);
 }
@@ -100,33 +98,29 @@ static bool needs_machine(const struct align_input *in, const struct align_node 
 
 static const struct align_node *first_node(const struct align_archive *a)
 {
-	__u32 i = 0;
+	const struct align_node *node = a->nodes;
 
-	while (i < a->nr_nodes && !a->nodes[i].used)
-		i++;
-	return &a->nodes[i];
+	while (!node->used)
+		node = node->next;
+	return node;
 }
 
 void align_archive_names(struct align_archive *a)
 {
 	const struct align_node *first = first_node(a);
-	__u32 i;
+	struct align_input *in;
 
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-		const char *base;
+	align_for_each(in, a) {
+		const char *base = strrchr(in->path, '/');
 		char node[256];
 
-		if (in->left_out)
-			continue;
-		base = strrchr(in->path, '/');
-		member_name(in->member, "traces", i + 1, base ? base + 1 : in->path,
+		member_name(in->member, "traces", (__u32)(in - a->inputs + 1), base ? base + 1 : in->path,
 			    in->made ? in->kind == ALIGN_JOURNAL ? ".pftrace" : ".txt" : "");
 		if (in->on_cluster) {
 			strcpy(in->machine, strchr(in->member, '/') + 1);
 			continue;
 		}
-		node_machine(a, in->node, node);
+		node_machine(in->node, node);
 		if (needs_machine(in, first))
 			snprintf(in->machine, sizeof(in->machine), "%.150s: %s", node,
 				 strchr(in->member, '/') + 1);
@@ -163,7 +157,7 @@ static json_t *trace_entry(const struct align_archive *a, const struct align_inp
 	json_t *file = file_entry(in->member, in->machine);
 	char clocks[100];
 
-	clock_member(a, in->node ?: first_node(a), clocks);
+	clock_member(in->node ?: first_node(a), clocks);
 	if (in->on_cluster)
 		relate(file, in->kind == ALIGN_JSON ? NULL : "REALTIME", clocks, "REALTIME",
 		       in->offset_ns);
@@ -179,16 +173,17 @@ static char *make_manifest(const struct align_archive *a)
 {
 	json_t *files = json_array(), *attributes, *root;
 	char name[100], first[100], machine[256], key[128], *text;
-	__u32 i;
+	const struct align_input *in;
+	const struct align_node *node;
 
-	clock_member(a, first_node(a), first);
-	for (i = 0; i < a->nr_nodes; i++) {
+	clock_member(first_node(a), first);
+	for (node = a->nodes; node; node = node->next) {
 		json_t *file;
 
-		if (!a->nodes[i].used)
+		if (!node->used)
 			continue;
-		clock_member(a, &a->nodes[i], name);
-		node_machine(a, &a->nodes[i], machine);
+		clock_member(node, name);
+		node_machine(node, machine);
 		file = file_entry(name, machine);
 		if (strcmp(name, first))
 			relate(file, "REALTIME", first, "REALTIME", 0);
@@ -196,11 +191,7 @@ static char *make_manifest(const struct align_archive *a)
 	}
 	attributes = json_pack("{s:s, s:s}", "tsctrace.version", TSCT_VERSION,
 			       "tsctrace.timeline", align_timelines[a->axis.kind]);
-	for (i = 0; i < a->nr_inputs; i++) {
-		const struct align_input *in = &a->inputs[i];
-
-		if (in->left_out)
-			continue;
+	align_for_each(in, a) {
 		json_array_append_new(files, trace_entry(a, in));
 		snprintf(key, sizeof(key), "tsctrace.bound_ns.%s", in->member);
 		json_object_set_new(attributes, key, json_integer((json_int_t)in->bound_ns));
@@ -264,8 +255,7 @@ static void put_counter(struct clocks_writer *f, __u64 uuid, __s64 time, __u64 v
 }
 
 /* Makes a node's file: snapshots of each clock and the timeline, then tracks of the bounds. */
-static void make_clocks(const struct align_archive *a, const struct align_node *node,
-			struct clocks_writer *f)
+static void make_clocks(const struct align_node *node, struct clocks_writer *f)
 {
 	char name[64];
 	__u32 clock, i;
@@ -278,7 +268,7 @@ static void make_clocks(const struct align_archive *a, const struct align_node *
 			put_snapshot(f, perfetto_clocks[clock].id, &node->series[clock].points[i]);
 	for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
 		const struct align_series *s = &node->series[clock];
-		const __u64 uuid = 1000ULL * (__u64)(node - a->nodes + 1) + clock;
+		const __u64 uuid = 1000ULL * (node->number + 1) + clock;
 
 		if (!s->ranges.nr)
 			continue;
@@ -358,18 +348,19 @@ static int put_members(const struct align_archive *a, FILE *to)
 	static const char end[2 * BLOCK];
 	struct clocks_writer f = { 0 };
 	char name[100], *manifest = make_manifest(a), *copy = malloc(COPY_BYTES);
-	__u32 i;
+	const struct align_input *in;
+	const struct align_node *node;
 	int err = manifest && copy ? 0 : -ENOMEM;
 
 	if (err)
 		ctl_error("out of memory");
 	if (!err)
 		err = !put_file(to, "perfetto_manifest.json", manifest, strlen(manifest));
-	for (i = 0; i < a->nr_nodes && !err; i++) {
-		if (!a->nodes[i].used)
+	for (node = a->nodes; node && !err; node = node->next) {
+		if (!node->used)
 			continue;
-		make_clocks(a, &a->nodes[i], &f);
-		clock_member(a, &a->nodes[i], name);
+		make_clocks(node, &f);
+		clock_member(node, name);
 		if (f.file.failed || f.packet.failed) {
 			ctl_error("out of memory");
 			err = -ENOMEM;
@@ -378,9 +369,8 @@ static int put_members(const struct align_archive *a, FILE *to)
 		}
 		f.file.len = 0;
 	}
-	for (i = 0; i < a->nr_inputs && !err; i++)
-		if (!a->inputs[i].left_out)
-			err = put_trace(to, &a->inputs[i], copy);
+	align_for_each(in, a)
+		err = err ?: put_trace(to, in, copy);
 	free(manifest);
 	free(copy);
 	free(f.file.at);

@@ -78,23 +78,25 @@ void align_take_timeline(struct align_input *in, const char *text)
 
 char *align_parse_decimal(const char *at, __s64 unit_ns, __s64 *ret_ns, int *ret_digits)
 {
-	__u64 whole = 0, part = (__u64)unit_ns, rest = 0;
+	__u64 whole = 0, unit = (__u64)unit_ns;
+	bool point = false;
 
 	*ret_digits = 0;
 	if (!isdigit((unsigned char)*at))
 		return NULL;
-	for (; isdigit((unsigned char)*at); at++)
+	for (; isdigit((unsigned char)*at) || (*at == '.' && !point); at++) {
+		point |= *at == '.';
+		if (*at == '.')
+			continue;
+		*ret_digits += point;
+		if (point && unit == 1)
+			continue;
+		unit /= point ? 10 : 1;
 		if (__builtin_mul_overflow(whole, 10, &whole) ||
 		    __builtin_add_overflow(whole, (__u64)(*at - '0'), &whole))
 			return NULL;
-	if (*at == '.')
-		for (at++; isdigit((unsigned char)*at); at++) {
-			++*ret_digits;
-			part /= 10;
-			rest += part * (__u64)(*at - '0');
-		}
-	if (__builtin_mul_overflow(whole, (__u64)unit_ns, &whole) ||
-	    __builtin_add_overflow(whole, rest, &whole) || whole > ALIGN_TIME_MAX)
+	}
+	if (__builtin_mul_overflow(whole, unit, &whole) || whole > ALIGN_TIME_MAX)
 		return NULL;
 	*ret_ns = (__s64)whole;
 	return (char *)at;

@@ -196,17 +196,14 @@ static int run_perf(struct align_input *in, const char *option)
 
 int align_make_perf(struct align_input *in)
 {
-	static const char *const names[] = {
-		"realtime", "monotonic", "monotonic_raw", "boottime",
-	};
 	char line[256], name[32] = "";
 	__u32 i;
 	int err = make_file(in) ?: run_perf(in, "--header-only");
 
 	while (!err && fgets(line, sizeof(line), in->made))
 		sscanf(line, "# clockid: %31s", name);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !err; i++)
-		if (!strcmp(name, names[i])) {
+	for (i = 0; i < TSCT_HISTORY_TSC && !err; i++)
+		if (!strcmp(name, tsct_history_clock_names[i])) {
 			if (in->clock_given && in->clock != i)
 				return align_refuse(in, "its clock is %s, as the file says; give no "
 						    "--clock, or --clock auto, before it", name);

@@ -344,6 +344,9 @@ static int find_kind(const struct align_input *in, char *head, size_t len)
 	if (begins_with(head, len, "\xc1\x1f\xfc\xc1", 4) || begins_with(head, len, "/* CTF", 6))
 		return align_refuse(in, "a part of a CTF trace; give an export of it: trace-ctl export "
 				    "--format perfetto, or babeltrace2");
+	if (begins_with(head, len, "LPKSHHRH", 8))
+		return align_refuse(in, "a file of journald; give its entries: journalctl --file FILE "
+				    "-o json");
 	if (begins_with(head, len, "\x10\x00\x04\x46\x78\x54\x16\x00", 8))
 		return ALIGN_FUCHSIA;
 	if (*head == '\n')

@@ -11,6 +11,7 @@
 
 #include "align.h"
 #include "lib/base/array.h"
+#include "lib/core/port.h"
 #include "tools/shared/node_history.h"
 
 #define PACKET_MAX	(256U << 20)
@@ -64,6 +65,7 @@ struct proto {
 	__u32 primary;			/* clock of packets that name none; 0: not known yet */
 	__u32 reference;
 	bool any;			/* a snapshot was read */
+	bool damaged;
 };
 
 struct proto_span {
@@ -93,38 +95,34 @@ static bool read_varint(struct proto_span *s, __u64 *ret)
 	return false;
 }
 
-/* Reads the next field. Returns 1; 0: at the end; -1: damaged */
-static int read_field(struct proto_span *s, struct field *ret)
+/* Reads the next field. Returns false at the end; and where the packet is damaged, which is checked
+ * after the whole packet */
+static bool read_field(struct proto *p, struct proto_span *s, struct field *ret)
 {
-	__u64 tag, len;
+	__u64 tag, len = 0;
+	bool good;
 
 	if (s->at == s->end)
-		return 0;
-	if (!read_varint(s, &tag) || tag >> 3 == 0 || tag >> 32)
-		return -1;
-	ret->number = (__u32)(tag >> 3);
+		return false;
+	good = read_varint(s, &tag) && tag >> 3 && !(tag >> 32);
+	ret->number = good ? (__u32)(tag >> 3) : 0;
 	ret->type = tag & 7;
 	ret->value = 0;
-	switch (ret->type) {
-	case 0:
-		return read_varint(s, &ret->value) ? 1 : -1;
-	case 1:
-	case 5:
+	if (good && (ret->type == 0 || ret->type == 2))
+		good = read_varint(s, ret->type ? &len : &ret->value);
+	else
 		len = ret->type == 1 ? 8 : 4;
-		if ((__u64)(s->end - s->at) < len)
-			return -1;
-		memcpy(&ret->value, s->at, len);
-		s->at += len;
-		return 1;
-	case 2:
-		if (!read_varint(s, &len) || len > (__u64)(s->end - s->at))
-			return -1;
-		ret->bytes = (struct proto_span) { s->at, s->at + len };
-		s->at += len;
-		return 1;
-	default:
-		return -1;
+	good = good && ret->type != 3 && ret->type != 4 && ret->type < 6 &&
+		len <= (__u64)(s->end - s->at);
+	if (!good) {
+		p->damaged = true;
+		return false;
 	}
+	if (ret->type & 1)
+		memcpy(&ret->value, s->at, len);
+	ret->bytes = (struct proto_span) { s->at, s->at + len };
+	s->at += len;
+	return true;
 }
 
 static int refuse_damage(const struct proto *p)
@@ -201,10 +199,9 @@ static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, stru
 {
 	struct field f;
 	__u64 value = 0;
-	int more;
 
 	*ret = (struct file_clock) { .unit_ns = 1 };
-	while ((more = read_field(&s, &f)) > 0) {
+	while (read_field(p, &s, &f)) {
 		if (f.number == CLOCK_ID)
 			ret->id = (__u32)f.value;
 		else if (f.number == CLOCK_VALUE)
@@ -216,7 +213,7 @@ static int read_clock(struct proto *p, struct proto_span s, __u32 sequence, stru
 	}
 	ret->sequence = ret->id > BUILTIN_MAX && ret->id < 128 ? sequence : 0;
 	ret->value = in_ns(value, ret->unit_ns);
-	return more || ret->value < 0 ? refuse_damage(p) : 0;
+	return ret->value < 0 ? refuse_damage(p) : 0;
 }
 
 static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
@@ -229,9 +226,9 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 	__s64 reference = -1;
 	unsigned int nr = 0, i, k;
 	struct field f;
-	int more, err = 0;
+	int err = 0;
 
-	while (!err && (more = read_field(&s, &f)) > 0) {
+	while (!err && read_field(p, &s, &f)) {
 		if (f.number == SNAPSHOT_PRIMARY && f.value) {
 			p->primary = (__u32)f.value;
 			has_primary = true;
@@ -245,8 +242,8 @@ static int read_snapshot(struct proto *p, struct proto_span s, __u32 sequence)
 		has_boot |= new[nr].id == BOOTTIME;
 		has_file |= new[nr++].id == TRACE_FILE;
 	}
-	if (err || more < 0)
-		return err ?: refuse_damage(p);
+	if (err || p->damaged)
+		return err;
 	if (!has_primary && has_boot && !has_file)
 		p->primary = BOOTTIME;
 	if (!p->any)
@@ -320,25 +317,23 @@ static int read_times(struct proto *p, struct proto_span s)
 static int read_ftrace(struct proto *p, struct proto_span s)
 {
 	struct field f, g;
-	int more, inner, err = 0;
+	int err = 0;
 
-	while (!err && (more = read_field(&s, &f)) > 0) {
+	while (!err && read_field(p, &s, &f)) {
 		if (f.number == FTRACE_CLOCK && f.value)
 			return align_refuse(p->in, "its ftrace events have a clock other than "
 					    "CLOCK_BOOTTIME; record with that one");
 		if (f.type != 2 || (f.number != FTRACE_EVENT && f.number != FTRACE_COMPACT))
 			continue;
-		while (!err && (inner = read_field(&f.bytes, &g)) > 0) {
+		while (!err && read_field(p, &f.bytes, &g)) {
 			if (f.number == FTRACE_EVENT && g.number == EVENT_TIME && g.type != 2)
 				err = add_time(p, BOOTTIME, 0, g.value);
 			if (f.number == FTRACE_COMPACT && g.type == 2 &&
 			    (g.number == COMPACT_SWITCH_TIMES || g.number == COMPACT_WAKING_TIMES))
 				err = read_times(p, g.bytes);
 		}
-		if (!err && inner < 0)
-			return refuse_damage(p);
 	}
-	return err ?: more < 0 ? refuse_damage(p) : 0;
+	return err;
 }
 
 static __u32 *default_clock(struct proto *p, __u32 sequence)
@@ -356,13 +351,10 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 	typeof(*p->defaults) one = { .sequence = sequence };
 	__u32 *old = default_clock(p, sequence);
 	struct field f;
-	int more;
 
-	while ((more = read_field(&s, &f)) > 0)
+	while (read_field(p, &s, &f))
 		if (f.number == PACKET_CLOCK)
 			one.clock = (__u32)f.value;
-	if (more < 0)
-		return refuse_damage(p);
 	if (old)
 		*old = one.clock;
 	else if (p->nr_defaults == SEQUENCES_MAX ||
@@ -373,41 +365,33 @@ static int set_default(struct proto *p, __u32 sequence, struct proto_span s)
 }
 
 /* Reads the bound of the times from the label of a node in our own exports. */
-static int read_track(struct proto *p, struct proto_span s)
+static void read_track(struct proto *p, struct proto_span s)
 {
 	static const char prefix[] = "error bounds: CLOCK_REALTIME ";
+	struct align_input *in = p->in;
 	struct field process, f;
 	const char *nodes;
 	char label[160];
-	size_t len;
-	int more, inner;
 
-	while ((more = read_field(&s, &process)) > 0) {
-		if (process.number != TRACK_PROCESS || process.type != 2)
-			continue;
-		while ((inner = read_field(&process.bytes, &f)) > 0) {
+	while (read_field(p, &s, &process))
+		while (process.number == TRACK_PROCESS && process.type == 2 &&
+		       read_field(p, &process.bytes, &f)) {
 			if (f.number != PROCESS_LABEL || f.type != 2)
 				continue;
-			len = (size_t)(f.bytes.end - f.bytes.at);
-			len = len < sizeof(label) ? len : sizeof(label) - 1;
-			memcpy(label, f.bytes.at, len);
-			label[len] = '\0';
-			if (p->in->ours && !strncmp(label, "timeline: ", 10))
-				align_take_timeline(p->in, label + 10);
+			snprintf(label, sizeof(label), "%.*s", (int)min(f.bytes.end - f.bytes.at, 159L),
+				 (const char *)f.bytes.at);
+			if (in->ours && !strncmp(label, "timeline: ", 10))
+				align_take_timeline(in, label + 10);
 			if (strncmp(label, prefix, strlen(prefix)))
 				continue;
-			p->in->ours = true;
+			in->ours = true;
 			nodes = strstr(label, ", nodes ");
-			p->in->several_nodes = nodes;
-			if (!nodes || sscanf(nodes, ", nodes %llu ns", &p->in->nodes_ns) != 1)
-				p->in->nodes_ns = UINT64_MAX;
-			if (sscanf(label + strlen(prefix), "%llu ns", &p->in->recorded_ns) != 1)
-				p->in->recorded_ns = UINT64_MAX;
+			in->several_nodes = nodes;
+			if (!nodes || sscanf(nodes, ", nodes %llu ns", &in->nodes_ns) != 1)
+				in->nodes_ns = UINT64_MAX;
+			if (sscanf(label + strlen(prefix), "%llu ns", &in->recorded_ns) != 1)
+				in->recorded_ns = UINT64_MAX;
 		}
-		if (inner < 0)
-			return refuse_damage(p);
-	}
-	return more < 0 ? refuse_damage(p) : 0;
 }
 
 static int read_packet(struct proto *p, struct proto_span whole)
@@ -416,10 +400,10 @@ static int read_packet(struct proto *p, struct proto_span whole)
 	struct proto_span s = whole;
 	__u32 sequence = 0, clock = 0, *preset;
 	bool chrome = false;
-	int more, err = 0;
+	int err = 0;
 
 	/* Fields may be in any order: reads those first that determine how to read the rest. */
-	while ((more = read_field(&s, &f)) > 0) {
+	while (read_field(p, &s, &f)) {
 		if (f.number == PACKET_SEQUENCE)
 			sequence = (__u32)f.value;
 		else if (f.number == PACKET_CLOCK)
@@ -435,18 +419,18 @@ static int read_packet(struct proto *p, struct proto_span whole)
 			return align_refuse(p->in, "has compressed packets; decompress them first: "
 					    "traceconv decompress_packets");
 	}
-	if (more < 0)
-		return refuse_damage(p);
-	for (s = whole; !err && read_field(&s, &f) > 0; )
+	for (s = whole; !err && read_field(p, &s, &f); )
 		if (f.number == PACKET_CLOCKS && f.type == 2)
 			err = read_snapshot(p, f.bytes, sequence);
 		else if (f.number == PACKET_DEFAULTS && f.type == 2)
 			err = set_default(p, sequence, f.bytes);
 		else if (f.number == PACKET_TRACK && f.type == 2)
-			err = read_track(p, f.bytes);
-	for (s = whole; !err && read_field(&s, &f) > 0; )
+			read_track(p, f.bytes);
+	for (s = whole; !err && read_field(p, &s, &f); )
 		if (f.number == PACKET_FTRACE && f.type == 2)
 			err = read_ftrace(p, f.bytes);
+	if (!err && p->damaged)
+		return refuse_damage(p);
 	if (err || !time.number)
 		return err;
 	preset = default_clock(p, sequence);

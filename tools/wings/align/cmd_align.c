@@ -47,15 +47,23 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static int add_node(struct align_archive *a, const char *name, size_t len, const char *dir,
-		    const __u8 *boot)
+static struct align_node *add_node(struct align_archive *a, const char *name, const char *dir,
+				   const __u8 *boot)
 {
-	struct align_node node = { .dir = dir, .name = strndup(name, len) };
+	struct align_node *node = calloc(1, sizeof(*node)), **end = &a->nodes;
 
-	node.has_boot = boot;
+	if (!node || !(node->name = strdup(name))) {
+		free(node);
+		return NULL;
+	}
+	node->dir = dir;
+	node->has_boot = boot;
 	if (boot)
-		memcpy(node.boot, boot, 16);
-	return node.name ? tsct_array_add(&a->nodes, &a->nr_nodes, &node, sizeof(node)) : -ENOMEM;
+		memcpy(node->boot, boot, 16);
+	node->number = a->nr_nodes++;
+	while (*end)
+		end = &(*end)->next;
+	return *end = node;
 }
 
 /* Parses NAME=DIR[,BOOT]. */
@@ -63,7 +71,7 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 {
 	char *dir = strchr(arg, '='), *comma = dir ? strrchr(dir, ',') : NULL;
 	__u8 boot[16];
-	__u32 i;
+	struct align_node *node;
 
 	if (!dir || dir == arg || !dir[1])
 		argp_error(state, "--node: '%s': give NAME=DIR or NAME=DIR,BOOT", arg);
@@ -77,10 +85,10 @@ static void parse_node(struct argp_state *state, struct align_options *o, char *
 	*dir++ = '\0';
 	if (comma)
 		*comma = '\0';
-	for (i = 0; i < o->archive.nr_nodes; i++)
-		if (!strcmp(o->archive.nodes[i].name, arg))
+	for (node = o->archive.nodes; node; node = node->next)
+		if (!strcmp(node->name, arg))
 			argp_error(state, "--node: '%s' was given twice", arg);
-	if (add_node(&o->archive, arg, strlen(arg), dir, comma ? boot : NULL))
+	if (!add_node(&o->archive, arg, dir, comma ? boot : NULL))
 		argp_failure(state, EXIT_FAILED, 0, "out of memory");
 }
 
@@ -162,28 +170,24 @@ static bool is_this_host(const char *name)
 /* Returns the node with a name, boot id, machine id or host name; NULL: none, or out of memory. */
 static struct align_node *find_node(struct align_archive *a, const char *name)
 {
-	const __u32 nr = a->nr_nodes;
 	char host[65] = "this-host";
+	struct align_node *node;
 	__u8 boot[16], present[16];
 	const bool is_boot = node_history_parse_boot(name, boot);
-	__u32 i;
 
-	for (i = 0; i < nr; i++)
-		if (!strcmp(a->nodes[i].name, name) ||
-		    (is_boot && a->nodes[i].has_boot && !memcmp(a->nodes[i].boot, boot, 16)))
-			return &a->nodes[i];
-	if (is_this_host(name)) {
-		if (node_history_present_boot(present))
-			return NULL;
-		gethostname(host, sizeof(host) - 1);
-		for (i = 0; i < nr; i++)
-			if (!a->nodes[i].dir && !memcmp(a->nodes[i].boot, present, 16))
-				return &a->nodes[i];
-		return add_node(a, host, strlen(host), NULL, present) ? NULL : &a->nodes[nr];
-	}
-	if (!is_boot)
+	for (node = a->nodes; node; node = node->next)
+		if (!strcmp(node->name, name) ||
+		    (is_boot && node->has_boot && !memcmp(node->boot, boot, 16)))
+			return node;
+	if (!is_this_host(name))
+		return is_boot ? add_node(a, name, NULL, boot) : NULL;
+	if (node_history_present_boot(present))
 		return NULL;
-	return add_node(a, name, strlen(name), NULL, boot) ? NULL : &a->nodes[nr];
+	gethostname(host, sizeof(host) - 1);
+	for (node = a->nodes; node; node = node->next)
+		if (!node->dir && !memcmp(node->boot, present, 16))
+			return node;
+	return add_node(a, host, NULL, present);
 }
 
 struct boots {
@@ -229,24 +233,19 @@ static bool open_node(struct align_node *node)
 /* Finds the node of a trace: by the name that was given, or the boot that the trace states. */
 static int choose_node(struct align_archive *a, struct align_input *in)
 {
+	struct align_node *node = a->nodes;
 	const char *name = in->node_name;
-	__u32 index = 0;
 
-	if (name) {
-		struct align_node *node = find_node(a, name);
-
-		if (!node)
-			return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
-		index = (__u32)(node - a->nodes);
-	} else if (in->has_boot) {
-		while (index < a->nr_nodes - 1 && !(open_node(&a->nodes[index]) &&
-						    !memcmp(a->nodes[index].boot, in->boot, 16)))
-			index++;
-	} else if (a->nr_nodes != 1) {
+	if (name)
+		node = find_node(a, name);
+	else if (in->has_boot)
+		while (node->next && !(open_node(node) && !memcmp(node->boot, in->boot, 16)))
+			node = node->next;
+	else if (a->nr_nodes != 1)
 		return align_refuse(in, "its node is not known; give FILE@NODE");
-	}
-	/* An index, as the array of nodes may move. */
-	in->node = &a->nodes[index];
+	if (!node)
+		return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
+	in->node = node;
 	if (!open_node(in->node))
 		return align_refuse(in, "the history of node %s cannot be read", in->node->name);
 	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
@@ -294,7 +293,7 @@ static int read_traces(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;
 	int ret = EXIT_DONE;
-	__u32 i, index;
+	__u32 i;
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		struct align_input *in = &a->inputs[i];
@@ -308,14 +307,9 @@ static int read_traces(struct align_options *o)
 			err = choose_node(a, in);
 		if (err)
 			ret = leave_out(o, in);
-		/* Sets pointers into the array of nodes only now, when it grows no more. */
-		index = in->node ? (__u32)(in->node - a->nodes) : 0;
-		in->node = NULL;
-		in->node_index = index;
+		if (in->on_cluster)
+			in->node = NULL;
 	}
-	for (i = 0; i < a->nr_inputs; i++)
-		if (!a->inputs[i].on_cluster)
-			a->inputs[i].node = &a->nodes[a->inputs[i].node_index];
 	return ret;
 }
 
@@ -326,17 +320,13 @@ static void choose_timeline(struct align_options *o)
 	struct align_axis axis = { .kind = ALIGN_CLUSTER };
 	const struct align_node *node = NULL;
 	bool several = false, cluster = true;
+	const struct align_input *in;
 	__s64 at;
-	__u32 i;
 
 	a->axis.kind = o->timeline;
 	if (o->timeline != ALIGN_AUTO)
 		return;
-	for (i = 0; i < a->nr_inputs; i++) {
-		const struct align_input *in = &a->inputs[i];
-
-		if (in->left_out)
-			continue;
+	align_for_each(in, a) {
 		several |= in->on_cluster || (node && node != in->node);
 		if (in->on_cluster)
 			continue;
@@ -351,15 +341,15 @@ static int relate_traces(struct align_options *o)
 {
 	struct align_archive *a = &o->archive;
 	int ret = EXIT_DONE, err = 0;
-	const struct align_node *node = NULL;
-	__u32 i, k;
+	struct align_node *node = NULL;
+	struct align_input *in;
+	__u32 k;
 	__s64 at = 0;
 
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
+	align_for_each(in, a) {
 		char text[32];
 
-		if (in->left_out || in->on_cluster)
+		if (in->on_cluster)
 			continue;
 		if (a->axis.kind == ALIGN_REALTIME && node && node != in->node) {
 			align_refuse(in, "CLOCK_REALTIME of several nodes is no timeline; give "
@@ -382,10 +372,8 @@ static int relate_traces(struct align_options *o)
 					     in->ranges.all[k].lo, in->ranges.all[k].hi))
 				return ctl_fail(EXIT_FAILED, "out of memory");
 	}
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-
-		if (in->left_out || !in->on_cluster)
+	align_for_each(in, a) {
+		if (!in->on_cluster)
 			continue;
 		if (!node || a->axis.kind != ALIGN_CLUSTER || in->master != a->axis.master ||
 		    in->timeline != a->axis.timeline) {
@@ -396,14 +384,11 @@ static int relate_traces(struct align_options *o)
 		}
 		in->bound_ns = in->recorded_ns + in->resolution_ns;
 	}
-	for (i = 0; i < a->nr_nodes; i++)
-		if (a->nodes[i].used && align_make_points(&a->nodes[i], &a->axis))
+	for (node = a->nodes; node; node = node->next)
+		if (node->used && align_make_points(node, &a->axis))
 			return ctl_fail(EXIT_FAILED, "out of memory");
-	for (i = 0; i < a->nr_inputs; i++) {
-		struct align_input *in = &a->inputs[i];
-
-		if (in->node && !in->left_out && in->clock == TSCT_HISTORY_TSC &&
-		    align_make_times(in, &a->axis))
+	align_for_each(in, a) {
+		if (in->node && in->clock == TSCT_HISTORY_TSC && align_make_times(in, &a->axis))
 			ret = leave_out(o, in);
 		for (k = 0; in->node && !in->left_out && k < in->ranges.nr; k++) {
 			const __u64 bound = align_bound(&in->node->series[in->clock],
@@ -470,21 +455,23 @@ static int print_table(const struct align_options *o)
 
 static void drop_archive(struct align_archive *a)
 {
+	struct align_node *node;
 	__u32 i, clock;
 
-	for (i = 0; i < a->nr_nodes; i++) {
+	while ((node = a->nodes)) {
+		a->nodes = node->next;
 		for (clock = 0; clock < TSCT_HISTORY_CLOCKS; clock++) {
-			free(a->nodes[i].series[clock].ranges.all);
-			free(a->nodes[i].series[clock].points);
+			free(node->series[clock].ranges.all);
+			free(node->series[clock].points);
 		}
-		tsct_history_free(a->nodes[i].history);
-		free(a->nodes[i].name);
+		tsct_history_free(node->history);
+		free(node->name);
+		free(node);
 	}
 	for (i = 0; i < a->nr_inputs; i++) {
 		drop_made(&a->inputs[i]);
 		free(a->inputs[i].ranges.all);
 	}
-	free(a->nodes);
 	free(a->inputs);
 }
 
@@ -494,12 +481,13 @@ static int align(struct align_options *o)
 	char host[65] = "this-host";
 	int ret = EXIT_DONE, worse;
 	__u8 present[16];
-	__u32 i, nr = 0;
+	struct align_input *in;
+	__u32 nr = 0;
 
 	gethostname(host, sizeof(host) - 1);
 	if (!a->nr_nodes && node_history_present_boot(present))
 		return EXIT_FAILED;
-	if (!a->nr_nodes && add_node(a, host, strlen(host), NULL, present))
+	if (!a->nr_nodes && !add_node(a, host, NULL, present))
 		return ctl_fail(EXIT_FAILED, "out of memory");
 	ret = read_traces(o);
 	if (ret == EXIT_FAILED)
@@ -509,8 +497,8 @@ static int align(struct align_options *o)
 	if (worse == EXIT_FAILED)
 		return worse;
 	ret = worse ?: ret;
-	for (i = 0; i < a->nr_inputs; i++)
-		nr += !a->inputs[i].left_out;
+	align_for_each(in, a)
+		nr++;
 	if (!nr)
 		return ctl_fail(EXIT_FAILED, "no file is left to align");
 	align_archive_names(a);

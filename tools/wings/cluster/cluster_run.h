@@ -4,6 +4,7 @@
 #define TSCT_TOOLS_CLUSTER_RUN_H
 
 #include <argp.h>
+#include <tsctrace/tsctrace.h>
 
 #include "coordinator.h"
 #include "process.h"
@@ -152,5 +153,9 @@ json_t *top_table_read(const struct cluster *c, __s64 now_ns, const char *sort);
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */
 void top_table_print(const json_t *table, FILE *to, int width, int height);
+
+/* Adds "offset_ns", cluster time minus this node's time, and "error_ns", the bound of cluster
+ * time. Adds nothing if there is no cluster time. */
+void cluster_json_offset(json_t *json, const struct tsct_clock *clock);
 
 #endif /* TSCT_TOOLS_CLUSTER_RUN_H */

@@ -329,7 +329,7 @@ static void add_clock(json_t *json)
 
 	if (!clock && tsct_clock_open(&clock))
 		return;
-	ctl_json_add_offset(json, clock);
+	cluster_json_offset(json, clock);
 	if (tsct_clock_snapshot(clock, &state) || !state.cluster.mult)
 		return;
 	json_object_set_new(json, "clock", ctl_json_text(tsct_status_name(

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster_run.h"
 #include "tools/record/cmd_record.h"
 #include "lib/client/gettime.h"
 #include "tools/record/record_child.h"
@@ -86,6 +87,19 @@ void record_control_finish(struct record_control *c, json_t *summary)
 		write_queue(c);
 }
 
+void cluster_json_offset(json_t *json, const struct tsct_clock *clock)
+{
+	const uint64_t cycles = tsct_clock_cycles(clock);
+	struct tsct_time own, cluster;
+
+	if (tsct_clock_cycles_to_time(clock, cycles, &own) ||
+	    tsct_clock_cycles_to_cluster_time(clock, cycles, &cluster))
+		return;
+	json_object_set_new(json, "offset_ns", json_integer((json_int_t)
+			((uint64_t)cluster.ns - (uint64_t)own.ns)));
+	json_object_set_new(json, "error_ns", ctl_json_error(cluster.error_ns));
+}
+
 static void send_progress(struct record_session *s)
 {
 	struct tsct_written w = { 0 };
@@ -97,7 +111,7 @@ static void send_progress(struct record_session *s)
 			 "events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 			 "lost", (json_int_t)record_figure_lost(s));
 	if (json)
-		ctl_json_add_offset(json, s->clock);
+		cluster_json_offset(json, s->clock);
 	record_control_send(s->o->control, json);
 }
 
@@ -123,6 +137,13 @@ static void start_command(const struct record_session *s, struct record_child *c
 	child->running = false;
 }
 
+/* Counts signal @number as if a process had sent it. */
+static void request_stop(int number)
+{
+	stop_signals++;
+	stop_sent = number;
+}
+
 static void read_messages(struct record_session *s, struct record_child *child)
 {
 	struct record_control *c = s->o->control;
@@ -138,7 +159,7 @@ static void read_messages(struct record_session *s, struct record_child *child)
 		if (!strcmp(m.type, "go"))
 			start_command(s, child);
 		else if (!strcmp(m.type, "stop"))
-			stop_request(SIGINT);
+			request_stop(SIGINT);
 		json_decref(m.json);
 		err = 0;
 	}
@@ -146,8 +167,8 @@ static void read_messages(struct record_session *s, struct record_child *child)
 		return;
 	/* Nothing can stop this recorder any more, so ends the recording now. */
 	c->closed = true;
-	stop_request(SIGHUP);
-	stop_request(SIGHUP);
+	request_stop(SIGHUP);
+	request_stop(SIGHUP);
 }
 
 void record_control_poll(struct record_session *s, struct record_child *child)

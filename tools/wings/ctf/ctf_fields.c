@@ -242,26 +242,17 @@ static void set_type(struct tsct_field *field, const bt_field_class *class)
 /* Adds a field to the definition. @class: NULL: a text */
 static void define_field(struct field_walk *w, const char *name, const bt_field_class *class)
 {
+	const bool is_rest = w->nr++ >= TSCT_FIELDS_MAX;
 	struct tsct_event_def *def = w->def;
 	struct tsct_field *field;
 
-	if (w->nr++ >= TSCT_FIELDS_MAX) {
-		/* Makes the last field the one with the rest. */
-		field = &def->fields[TSCT_FIELDS_MAX - 1];
-		def->nr_fields--;
-		*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
-		name_field(def, field, REST_NAME);
-		def->nr_fields++;
-		return;
-	}
+	/* The last field has the rest. Only that field may have this name. */
+	def->nr_fields -= is_rest;
 	field = &def->fields[def->nr_fields];
 	*field = (struct tsct_field) { .type = TSCT_TYPE_STRING };
-	/* Only the field with the rest may have this name. */
-	if (def->nr_fields == TSCT_FIELDS_MAX - 1 && !strncmp(name, REST_NAME, strlen(REST_NAME)))
-		name_field(def, field, "_" REST_NAME);
-	else
-		name_field(def, field, name);
-	if (class)
+	name_field(def, field, is_rest ? REST_NAME : def->nr_fields == TSCT_FIELDS_MAX - 1 &&
+		   !strncmp(name, REST_NAME, strlen(REST_NAME)) ? "_" REST_NAME : name);
+	if (class && !is_rest)
 		set_type(field, class);
 	def->nr_fields++;
 }

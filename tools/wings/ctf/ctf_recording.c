@@ -75,24 +75,16 @@ int ctf_writer_open(struct ctf_job *job, const __u8 uuid[16], struct ctf_writer 
 
 static int find_channel(struct ctf_writer *w, const char *name, __u32 *ret)
 {
+	static const char others[] = "others";
 	struct channel new = { .defs = NULL };
-	const char *use = name;
-	__u32 i;
 
-	for (;;) {
-		snprintf(new.name, sizeof(new.name), "%s", use);
-		for (i = 0; i < w->nr_channels; i++) {
-			if (strcmp(w->channels[i].name, new.name))
-				continue;
-			*ret = i;
+	for (*ret = 0; *ret < w->nr_channels; ++*ret)
+		if (!strcmp(w->channels[*ret].name, name))
 			return 0;
-		}
-		/* The last channel gets the streams of all further names. */
-		if (w->nr_channels < TSCT_STREAMS_MAX - 1 || use != name)
-			break;
-		use = "others";
-	}
-	*ret = w->nr_channels;
+	/* The last channel gets the streams of all further names. */
+	if (w->nr_channels >= TSCT_STREAMS_MAX - 1 && name != others)
+		return find_channel(w, others, ret);
+	snprintf(new.name, sizeof(new.name), "%s", name);
 	return tsct_array_add(&w->channels, &w->nr_channels, &new, sizeof(new));
 }
 

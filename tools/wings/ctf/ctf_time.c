@@ -37,33 +37,16 @@ void ctf_note(struct ctf_status *s, const char *format, ...)
 
 /* ---- the clock ---------------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	enum tsct_history_clock clock;
-} names[] = {
-	{ "monotonic", TSCT_HISTORY_MONOTONIC }, { "realtime", TSCT_HISTORY_REALTIME },
-	{ "boottime", TSCT_HISTORY_BOOTTIME }, { "monotonic_raw", TSCT_HISTORY_MONOTONIC_RAW },
-	{ "tsc", TSCT_HISTORY_TSC },
-};
-
 static int clock_of(const char *name)
-{
-	size_t i;
-
-	if (!strncasecmp(name, "CLOCK_", 6))
-		name += 6;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcasecmp(name, names[i].name))
-			return (int)names[i].clock;
-	return -1;
-}
-
-static void boot_text(const __u8 id[16], char text[33])
 {
 	int i;
 
-	for (i = 0; i < 16; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	if (!strncasecmp(name, "CLOCK_", 6))
+		name += 6;
+	for (i = 0; i <= TSCT_HISTORY_TSC; i++)
+		if (!strcasecmp(name, tsct_history_clock_names[i]))
+			return i;
+	return -1;
 }
 
 /* Loads the node's history of the boot from the first directory that has it. */
@@ -76,7 +59,7 @@ static int load_history(struct ctf_node *node)
 	unsigned int i = 0;
 	int err;
 
-	boot_text(node->boot_id, boot);
+	tsct_history_boot_text(node->boot_id, boot);
 	do {
 		node_history_path(o->nr_dirs ? o->dir[i] : NULL, path, sizeof(path));
 		err = tsct_history_load(path, node->boot_id, &node->history, &found, why,

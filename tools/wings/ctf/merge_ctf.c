@@ -50,9 +50,6 @@ static const struct argp_option ctf_option_list[] = {
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const clocks[] = {
-		"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", NULL
-	};
 	__u8 boot[16];
 
 	switch (key) {
@@ -69,7 +66,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		ctf_options.boot = arg;
 		return 0;
 	case KEY_CLOCK:
-		ctf_options.clock = (int)option_choice(state, "--clock", arg, clocks, 5,
+		ctf_options.clock = (int)option_choice(state, "--clock", arg,
+			tsct_history_clock_names, TSCT_HISTORY_TSC + 1,
 			"realtime, monotonic, monotonic_raw, boottime or tsc");
 		return 0;
 	default:

@@ -41,7 +41,7 @@ static int match(void *arg, const struct tsct_message_end *send,
 
 int arrivals_init(struct explain_job *j)
 {
-	const struct tsct_recording *rec = j->x.rec;
+	const struct tsct_recording *rec = j->walk->rec;
 
 	j->arrivals.messages.matched = match;
 	j->arrivals.messages.arg = j;
@@ -64,7 +64,7 @@ void arrivals_free(struct explain_job *j)
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
 	return kernel && j->arrivals.has_calls[ev->node] &&
-		tsct_states_call(&j->states.states, ev->e) < 0 ? 0 : ev->e->tid;
+		tsct_states_call(&j->walk->states, ev->e) < 0 ? 0 : ev->e->tid;
 }
 
 static int take_message(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
@@ -91,29 +91,28 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
 					       j->path.nr_messages - 1, false);
 	}
-	return err ?: tsct_messages_add(&j->arrivals.messages, &j->states, ev, &end);
+	return err ?: tsct_messages_add(&j->arrivals.messages, j->walk, ev, &end);
 }
 
 /* Adds the move of a thread from one CPU to another, if it is during a span. */
 static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 {
-	const struct tsct_location *l = j->x.rec->locations, *from = &l[ev->e->location];
+	const struct tsct_location *l = j->walk->rec->locations, *from = &l[ev->e->location];
 	const __s64 tid = tsct_value_integer_of(ev->e, "tid");
 	const __s64 cpu = tsct_value_integer_of(ev->e, "orig_cpu");
 	__u32 i;
 
-	for (i = 0; i < j->x.rec->nr_locations && tid > 0 &&
+	for (i = 0; i < j->walk->rec->nr_locations && tid > 0 &&
 	     path_wants(&j->path, ev->e->tick, ev->e->tick + 1); i++)
 		if (l[i].node == from->node && l[i].cpu == cpu)
 			return path_add_move(&j->path, ev->node, (__u32)tid, ev->e->tick, i);
 	return 0;
 }
 
-int arrivals_take(struct tsct_export *x, const struct tsct_export_event *ev)
+int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 {
-	const struct tsct_export_def *def = &x->defs[ev->def];
-	const bool kernel = x->rec->streams[ev->e->stream].kernel;
-	struct explain_job *j = x->arg;
+	const struct tsct_export_def *def = &j->walk->defs[ev->def];
+	const bool kernel = j->walk->rec->streams[ev->e->stream].kernel;
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;

@@ -189,53 +189,14 @@ static int poll_export(struct tsct_export *x)
 
 /* ---- the states -------------------------------------------------------- */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct path_time *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* Lists the times of all spans. Returns 0 or -ENOMEM. */
-static int list_times(struct explain_job *j)
-{
-	struct path_time *t = j->path.times = calloc(j->nr, sizeof(*t));
-	__u32 i, nr = 1;
-
-	if (!t)
-		return -ENOMEM;
-	for (i = 0; i < j->nr; i++)
-		t[i] = (struct path_time) { j->spans[i].begin, j->spans[i].end };
-	qsort(t, j->nr, sizeof(*t), by_begin);
-	for (i = 1; i < j->nr; i++) {
-		if (t[i].begin > t[nr - 1].end)
-			t[nr++] = t[i];
-		else
-			t[nr - 1].end = max(t[nr - 1].end, t[i].end);
-	}
-	j->path.nr_times = nr;
-	return 0;
-}
-
 static int take_state(struct tsct_export *x, const struct tsct_state_time *time)
 {
-	struct explain_job *j = x->arg;
-
-	return path_wants(&j->path, time->from, time->until) ? path_add(&j->path, time) : 0;
+	return explained_state(x->arg, time);
 }
 
-/* Returns true if the recording has moves of threads, or messages, which may explain waits better
- * than wakings do. */
-static bool has_messages(const struct tsct_export *x)
+static int take_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	__u32 i;
-
-	for (i = 0; i < x->nr_defs && !x->several_nodes; i++)
-		if (x->defs[i].def && x->rec->streams[x->defs[i].stream].kernel &&
-		    (x->defs[i].kind == TSCT_KIND_RECEIVE ||
-		     x->defs[i].kernel == TSCT_KERNEL_MIGRATE))
-			return true;
-	return x->several_nodes;
+	return explained_event(x->arg, ev);
 }
 
 /* Reads the recording once more, without a filter, for messages and for the states of all
@@ -248,25 +209,12 @@ static int read_states(struct explain_job *j)
 	*x = (struct tsct_export) {
 		.recording = j->dir, .state = take_state, .poll = poll_export, .arg = j,
 	};
-	j->path.rec = j->x.rec;
-	err = list_times(j) ?: arrivals_init(j);
-	err = err ?: tsct_trace_open(j->dir, NULL, NULL, &x->trace, x->why, sizeof(x->why));
+	err = tsct_trace_open(j->dir, NULL, NULL, &x->trace, x->why, sizeof(x->why));
 	err = err ?: tsct_export_prepare(x);
+	err = err ?: explain_begin(j, x);
 	err = err ?: tsct_export_walk(x, x->trace, &x->threads,
-				      has_messages(x) ? arrivals_take : NULL);
-	arrivals_finish(j);
-	return err;
-}
-
-static int split_spans(struct explain_job *j)
-{
-	__u32 i;
-	int err = 0;
-
-	for (i = 0; i < j->nr && !err; i++)
-		err = path_split(&j->path, j->spans[i].node, j->spans[i].tid, j->spans[i].begin,
-				 j->spans[i].end, &j->spans[i].whole);
-	return err;
+				      explained_needs_events(x) ? take_event : NULL);
+	return err ?: explain_split(j);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -304,7 +252,7 @@ static int run(struct explain_job *j)
 				"; 'trace-ctl stat --spans --calls' lists them", j->dir, j->name,
 				j->id ? " with a value " : "", j->id ?: "",
 				*j->near ? "; did you mean '" : "", j->near, *j->near ? "'?" : "");
-	err = err ?: read_states(j) ?: split_spans(j);
+	err = err ?: read_states(j);
 	progress_clear(&j->progress);
 	if (err)
 		return ctl_fail(EXIT_FAILED, "%s: %s", j->dir, *x->why ? x->why :
@@ -320,17 +268,12 @@ static int cmd_explain(int argc, char **argv)
 {
 	struct explain_job j = { .wanted = 3 };
 	int ret = EXIT_FAILED;
-	__u32 i;
 
 	if (options_parse(&argp, argc, argv, 0, &j))
 		return EXIT_FAILED;
 	if (!view_open(j.dir, &j.x.trace)) {
 		ret = run(&j);
-		for (i = 0; i < j.nr; i++)
-			path_part_free(&j.spans[i].whole);
-		free(j.spans);
-		arrivals_free(&j);
-		path_states_free(&j.path);
+		explain_free(&j);
 		tsct_trace_close(j.states.trace);
 		tsct_trace_close(j.x.trace);
 	}

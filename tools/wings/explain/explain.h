@@ -8,6 +8,7 @@
 #include "lib/base/index.h"
 #include "lib/export/messages.h"
 #include "tools/common/progress.h"
+#include "tools/shared/explained.h"
 
 /* ---- critical_path.c ------------------------------------------------------- */
 
@@ -134,8 +135,6 @@ struct explain_job;
 int arrivals_init(struct explain_job *job);
 void arrivals_free(struct explain_job *job);
 
-/* Callback of the walk for states: adds messages and moves to job->path. */
-int arrivals_take(struct tsct_export *states, const struct tsct_export_event *ev);
 void arrivals_finish(struct explain_job *job);	/* after the walk */
 
 /* ---- cmd_explain.c --------------------------------------------------------- */
@@ -154,7 +153,9 @@ struct explained {
 
 struct explain_job {
 	struct tsct_export x;	/* the walk for the spans; first, as callbacks get its address */
-	struct tsct_export states;	/* the walk for the states of threads */
+	struct tsct_export states;	/* the command's walk for the states of threads */
+	struct tsct_export *walk;	/* the walk for the states of threads, of any command */
+	__u32 nr_states;		/* number of states that were added */
 	const char *dir, *id;
 	char *name;
 	bool slowest, json, all;
@@ -169,6 +170,14 @@ struct explain_job {
 	struct arrivals arrivals;
 	struct progress progress;
 };
+
+/* ---- explained.c ------------------------------------------------------------- */
+
+/* Begins to explain job->spans, by a walk that is prepared. Returns 0 or -ENOMEM. */
+int explain_begin(struct explain_job *job, struct tsct_export *walk);
+/* After the walk: splits the time of each span. Returns 0 or -ENOMEM. */
+int explain_split(struct explain_job *job);
+void explain_free(struct explain_job *job);
 
 /* ---- explain_print.c --------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Output of trace-ctl explain: text and JSON */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "explain.h"
@@ -13,7 +14,7 @@
 static const char *name_of(const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
 {
 	const struct tsct_identity_thread *who =
-		tsct_identity_find(&j->x.identity, node, tid, tick);
+		tsct_identity_find(&j->walk->identity, node, tid, tick);
 
 	return who ? who->name : "";
 }
@@ -51,6 +52,107 @@ static const char *const cause_names[] = {
 	[PATH_FLIGHT] = "in flight",
 };
 
+/* Prints "thread 12 (worker)", without a name that is not known. */
+static void print_thread(FILE *to, const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
+{
+	const char *name = name_of(j, node, tid, tick);
+
+	fprintf(to, "thread %u", tid);
+	if (!*name)
+		return;
+	fputs(" (", to);
+	view_print_escaped(to, name);
+	putc(')', to);
+}
+
+static void print_node(FILE *to, const struct explain_job *j, __u32 node)
+{
+	view_print_escaped(to, tsct_recording_node_name(j->walk->rec, node));
+}
+
+/* Returns true if the recording tells which packets TCP sends again. */
+static bool has_resends(const struct explain_job *j)
+{
+	__u32 i;
+
+	for (i = 0; i < j->walk->nr_defs; i++)
+		if (j->walk->defs[i].def && !strcmp(j->walk->defs[i].def->name, EXPLAIN_RESENT))
+			return true;
+	return false;
+}
+
+/* Prints the part of a wait in which a message was in flight from a node, or not sent yet. */
+static void print_message(FILE *to, const struct explain_job *j, const struct path_part *part)
+{
+	if (part->cause != PATH_SENT) {
+		fputs(part->cause == PATH_FLIGHT ? "in flight from " :
+		      "lost or late: sent again by ", to);
+		print_node(to, j, part->node);
+		return;
+	}
+	if (part->other > 0)
+		print_thread(to, j, part->node, (__u32)part->other, part->tick);
+	fputs(part->other > 0 ? " on " : "an interrupt on ", to);
+	print_node(to, j, part->node);
+	fputs(" had not sent it", to);
+	if (!part->other && !has_resends(j))
+		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", to);
+}
+
+/* Prints the thread that ran on the CPU for which another one waited. */
+static void print_behind(FILE *to, const struct explain_job *j, const struct path_part *part)
+{
+	if (part->other > 0) {
+		fputs("behind ", to);
+		print_thread(to, j, part->node, (__u32)part->other, part->tick);
+	} else {
+		fputs("behind an unknown thread, or an idle CPU", to);
+	}
+}
+
+/* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
+static void print_what(FILE *to, const struct explain_job *j, const struct path_part *part)
+{
+	char call[32], object[32];
+
+	if (part->cause == PATH_BEHIND) {
+		print_behind(to, j, part);
+		return;
+	}
+	if (cause_names[part->cause]) {
+		print_message(to, j, part);
+		return;
+	}
+	fputs(part->state == TSCT_STATE_RUNNING ? "on CPU" : tsct_state_names[part->state], to);
+	if (part->call >= 0)
+		fprintf(to, " in %s", call_name(part->call, call));
+	if (*object_of(part, object))
+		fprintf(to, " %s", object);
+	if (part->uninterruptible)
+		fputs(", uninterruptible", to);
+	if (part->cause == PATH_MESSAGE) {
+		fputs(", until a message of ", to);
+		if (part->other > 0) {
+			print_thread(to, j, part->node, (__u32)part->other, part->tick);
+			fputs(" on ", to);
+		}
+		print_node(to, j, part->node);
+		return;
+	}
+	if (part->state == TSCT_STATE_OFF_CPU)
+		fputs(", woken by an unknown thread", to);
+	if (part->state != TSCT_STATE_BLOCKED)
+		return;
+	if (part->other <= 0) {
+		fputs(part->other ? ", not woken" : ", woken by an interrupt", to);
+		return;
+	}
+	fputs(part->released ? ", released by " : ", woken by ", to);
+	print_thread(to, j, part->node, (__u32)part->other, part->tick);
+	if (!part->released)
+		fputs(" or an interrupt", to);
+}
+
 static json_t *json_known(__u64 number)
 {
 	return number > INT64_MAX ? json_null() : json_integer((json_int_t)number);
@@ -68,14 +170,21 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 		part->state == TSCT_STATE_OFF_CPU;
 	const bool sent = part->cause >= PATH_MESSAGE;
 	const char *const cause = cause_names[part->cause];
-	json_t *parts = json_array();
-	char call[32], object[32];
+	json_t *parts = json_array(), *text;
+	char call[32], object[32], *what = NULL;
+	FILE *to;
+	size_t len;
 	__u32 i;
 
+	to = open_memstream(&what, &len);
+	if (to)
+		print_what(to, j, part);
+	text = to && !fclose(to) ? ctl_json_text(what) : json_null();
+	free(what);
 	for (i = 0; i < part->nr_parts; i++)
 		json_array_append_new(parts, json_part(j, &part->parts[i]));
-	return json_pack("{ss so so sI so so so so so so so so so so}",
-		"state", cause ?: tsct_state_names[part->state],
+	return json_pack("{ss so so so sI so so so so so so so so so so}",
+		"state", cause ?: tsct_state_names[part->state], "text", text,
 		"ns", path_is_unknown(part) ? json_null() : json_integer((json_int_t)part->ns),
 		"bound_ns", json_known(part->bound_ns), "pieces", (json_int_t)part->pieces,
 		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, call)),
@@ -86,7 +195,7 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 		"behind", json_thread(part, part->cause == PATH_BEHIND),
 		"sender", json_thread(part, sent),
 		"sender_node", sent ?
-		ctl_json_text(tsct_recording_node_name(j->x.rec, part->node)) : json_null(),
+		ctl_json_text(tsct_recording_node_name(j->walk->rec, part->node)) : json_null(),
 		"other_name", part->other > 0 ?
 		ctl_json_text(name_of(j, part->node, (__u32)part->other, part->tick)) :
 		json_null(), "parts", parts);
@@ -104,10 +213,10 @@ json_t *explain_json(const struct explain_job *j)
 			json_array_append_new(parts, json_part(j, &s->whole.parts[i]));
 		row = json_pack("{so sI so sI so sI sI so so}", "name", ctl_json_text(s->name),
 			"node", (json_int_t)s->node,
-			"node_name", ctl_json_text(tsct_recording_node_name(j->x.rec, s->node)),
+			"node_name", ctl_json_text(tsct_recording_node_name(j->walk->rec, s->node)),
 			"tid", (json_int_t)s->tid,
 			"thread", ctl_json_text(name_of(j, s->node, s->tid, s->begin)),
-			"rel_ns", (json_int_t)(s->begin_ns - j->x.begin_ns),
+			"rel_ns", (json_int_t)(s->begin_ns - j->walk->begin_ns),
 			"ns", (json_int_t)s->ns, "fields", ctl_json_text(s->fields),
 			"parts", parts);
 		if (json_array_append_new(rows, row)) {
@@ -116,107 +225,6 @@ json_t *explain_json(const struct explain_job *j)
 		}
 	}
 	return json_pack("{sI so}", "found", (json_int_t)j->found, "spans", rows);
-}
-
-/* Prints "thread 12 (worker)", without a name that is not known. */
-static void print_thread(const struct explain_job *j, __u32 node, __u32 tid, __u64 tick)
-{
-	const char *name = name_of(j, node, tid, tick);
-
-	printf("thread %u", tid);
-	if (!*name)
-		return;
-	fputs(" (", stdout);
-	view_print_escaped(stdout, name);
-	putchar(')');
-}
-
-static void print_node(const struct explain_job *j, __u32 node)
-{
-	view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, node));
-}
-
-/* Returns true if the recording tells which packets TCP sends again. */
-static bool has_resends(const struct explain_job *j)
-{
-	__u32 i;
-
-	for (i = 0; i < j->x.nr_defs; i++)
-		if (j->x.defs[i].def && !strcmp(j->x.defs[i].def->name, EXPLAIN_RESENT))
-			return true;
-	return false;
-}
-
-/* Prints the part of a wait in which a message was in flight from a node, or not sent yet. */
-static void print_message(const struct explain_job *j, const struct path_part *part)
-{
-	if (part->cause != PATH_SENT) {
-		fputs(part->cause == PATH_FLIGHT ? "in flight from " :
-		      "lost or late: sent again by ", stdout);
-		print_node(j, part->node);
-		return;
-	}
-	if (part->other > 0)
-		print_thread(j, part->node, (__u32)part->other, part->tick);
-	fputs(part->other > 0 ? " on " : "an interrupt on ", stdout);
-	print_node(j, part->node);
-	fputs(" had not sent it", stdout);
-	if (!part->other && !has_resends(j))
-		fputs(" (-e tcp:tcp_retransmit_skb tells if TCP sent it again)", stdout);
-}
-
-/* Prints the thread that ran on the CPU for which another one waited. */
-static void print_behind(const struct explain_job *j, const struct path_part *part)
-{
-	if (part->other > 0) {
-		fputs("behind ", stdout);
-		print_thread(j, part->node, (__u32)part->other, part->tick);
-	} else {
-		fputs("behind an unknown thread, or an idle CPU", stdout);
-	}
-}
-
-/* Prints what a part is, such as "blocked in futex, woken by thread 12 (worker)". */
-static void print_what(const struct explain_job *j, const struct path_part *part)
-{
-	char call[32], object[32];
-
-	if (part->cause == PATH_BEHIND) {
-		print_behind(j, part);
-		return;
-	}
-	if (cause_names[part->cause]) {
-		print_message(j, part);
-		return;
-	}
-	fputs(part->state == TSCT_STATE_RUNNING ? "on CPU" : tsct_state_names[part->state], stdout);
-	if (part->call >= 0)
-		printf(" in %s", call_name(part->call, call));
-	if (*object_of(part, object))
-		printf(" %s", object);
-	if (part->uninterruptible)
-		fputs(", uninterruptible", stdout);
-	if (part->cause == PATH_MESSAGE) {
-		fputs(", until a message of ", stdout);
-		if (part->other > 0) {
-			print_thread(j, part->node, (__u32)part->other, part->tick);
-			fputs(" on ", stdout);
-		}
-		print_node(j, part->node);
-		return;
-	}
-	if (part->state == TSCT_STATE_OFF_CPU)
-		fputs(", woken by an unknown thread", stdout);
-	if (part->state != TSCT_STATE_BLOCKED)
-		return;
-	if (part->other <= 0) {
-		fputs(part->other ? ", not woken" : ", woken by an interrupt", stdout);
-		return;
-	}
-	fputs(part->released ? ", released by " : ", woken by ", stdout);
-	print_thread(j, part->node, (__u32)part->other, part->tick);
-	if (!part->released)
-		fputs(" or an interrupt", stdout);
 }
 
 static void print_parts(const struct explain_job *j, const struct explained *s,
@@ -237,7 +245,7 @@ static void print_parts(const struct explain_job *j, const struct explained *s,
 		else
 			printf("%12.3f ms %5.1f %% %*s", (double)part->ns * 1e-6,
 			       100.0 * (double)part->ns / (double)(s->ns ?: 1), indent, "");
-		print_what(j, part);
+		print_what(stdout, j, part);
 		if (part->pieces > 1)
 			printf(" (%" PRIu64 " times)", (uint64_t)part->pieces);
 		if (part->bound_ns > INT64_MAX)
@@ -266,11 +274,11 @@ void explain_print(const struct explain_job *j)
 		if (*s->fields)
 			printf(" %s", s->fields);
 		printf(": %.3f ms from %+.6f on, ", (double)s->ns * 1e-6,
-		       (double)(s->begin_ns - j->x.begin_ns) * 1e-9);
-		print_thread(j, s->node, s->tid, s->begin);
-		if (j->x.several_nodes) {
+		       (double)(s->begin_ns - j->walk->begin_ns) * 1e-9);
+		print_thread(stdout, j, s->node, s->tid, s->begin);
+		if (j->walk->several_nodes) {
 			fputs(" on ", stdout);
-			view_print_escaped(stdout, tsct_recording_node_name(j->x.rec, s->node));
+			view_print_escaped(stdout, tsct_recording_node_name(j->walk->rec, s->node));
 		}
 		puts("");
 		print_parts(j, s, &s->whole, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Options of record for kernel events: names of events, conditions and the rate limit */
+/* Options of record for kernel events: names of events, processes, CPUs, conditions and the rate
+ * limit */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "tools/bpf/built_in.h"
 #include "kernel_source.h"
+#include "lib/base/array.h"
 #include "tools/common/cmd.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/common/error.h"
@@ -31,6 +33,27 @@ static void add_event(struct argp_state *state, struct record_options *o, const 
 	record_options_request(state, TSCT_REQUEST_EVENTS, event);
 }
 
+/* Adds the process ids in @list, such as "17,23". Exits after an error. */
+static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
+{
+	const char *at = list;
+	long pid;
+	char *end;
+
+	do {
+		pid = strtol(at, &end, 10);
+		if (*at < '0' || *at > '9' || pid < 1 || pid > INT32_MAX ||
+		    (*end && *end != ','))
+			argp_error(state, "-p: '%s' is not a list of process ids such as "
+				   "17,23", list);
+		if (!tsct_array_next(&o->pids, o->nr_pids, sizeof(*o->pids)))
+			argp_failure(state, EXIT_FAILED, ENOMEM, "-p");
+		o->pids[o->nr_pids++] = (pid_t)pid;
+		at = end + 1;
+	} while (*end);
+	record_options_request(state, TSCT_REQUEST_PROCESSES, list);
+}
+
 /* Adds the conditions in @text, an argument of --where. */
 static void add_where(struct argp_state *state, struct record_options *o, const char *text)
 {
@@ -49,6 +72,13 @@ void record_kernel_option(struct argp_state *state, int key, char *arg)
 
 	if (key == 'e') {
 		add_event(state, o, arg);
+	} else if (key == 'p') {
+		add_pids(state, o, arg);
+	} else if (key == RECORD_KEY_CPU) {
+		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
+			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
+				   arg);
+		record_options_request(state, TSCT_REQUEST_CPUS, arg);
 	} else if (key == RECORD_KEY_WHERE) {
 		add_where(state, o, arg);
 	} else {

@@ -89,10 +89,9 @@ static const struct stat_list unfinished = STAT_LIST(unfinished_columns, NULL, S
 
 void stat_mpi_print(const struct stat_figures *s, const json_t *all)
 {
-	const json_t *rows;
 	json_int_t mismatched;
+	const json_t *rows = json_object_get(all, "mpi_waits");
 
-	rows = json_object_get(all, "mpi_waits");
 	if (json_array_size(rows))
 		stat_list_print(s, &waits, rows, NULL);
 	rows = json_object_get(all, "mpi_unfinished");

@@ -4,7 +4,7 @@
 -include $(TOP)/lib/mpi/mpi_found.mk
 SRCS := $(filter-out wings/mpi/merge_mpi.c,$(SRCS))
 MERGE_MPI := $(MPI_FOUND:%=$(O)/tools/trace-ctl-merge-mpi-%)
-MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c) wings/mpi/mpi_sessions.c)
+MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c) wings/mpi/mpi_sessions.c wings/mpi/rank_trades.c)
 
 # $(1): name of the MPI
 define merge_mpi

@@ -34,9 +34,8 @@ static __u32 add_string(struct defining *d, const char *text)
 	struct otf2_strings *strings = &d->o->strings;
 	const __u32 nr = strings->nr;
 	__u32 ref = 0;
-	int err;
+	int err = tsct_otf2_string(strings, text, strlen(text), &ref);
 
-	err = tsct_otf2_string(strings, text, strlen(text), &ref);
 	if (!err && ref == nr)
 		check_code(d, OTF2_GlobalDefWriter_WriteString(d->to, ref, strings->last));
 	if (!d->err)

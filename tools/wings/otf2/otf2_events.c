@@ -513,9 +513,8 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 {
 	struct event_copy *copy = &r->copy;
 	uint64_t nr = 0;
-	int err;
+	int err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 
-	err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 	if (err) {
 		free(copy->offsets.at);
 		return err;

@@ -164,9 +164,8 @@ int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_ot
 static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 {
 	struct tsct_otf2_extent extent;
-	int err;
+	int err = tsct_otf2_input_scan(in, false, &extent);
 
-	err = tsct_otf2_input_scan(in, false, &extent);
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
 		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: has %" PRIu64 " definitions, but its anchor file states %" PRIu64,
 			      extent.records, wanted);

@@ -307,9 +307,8 @@ static int write_defs(struct tsct_otf2_merging *w)
 	const struct tsct_otf2_clock *clock = &w->m->status->clock;
 	OTF2_GlobalDefWriter *defs;
 	OTF2_ErrorCode code;
-	int err;
+	int err = tsct_otf2_defs_begin(w->writer, &defs);
 
-	err = tsct_otf2_defs_begin(w->writer, &defs);
 	if (err)
 		return err;
 	code = OTF2_GlobalDefWriter_WriteClockProperties(defs, clock->resolution,

@@ -291,6 +291,8 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	err = report_flame_note(r, ev) ?:
 		report_run_note(r, ev, &taken);
 	note_message(r, ev);
+	if (!err && r->explained_events)
+		err = explained_event(r->explained, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
 
@@ -299,7 +301,8 @@ static int collect_state(struct tsct_export *x, const struct tsct_state_time *ti
 	struct report *r = (struct report *)x;
 
 	report_flame_state(r, time);
-	return report_state_note(r, time);
+	return report_state_note(r, time) ?:
+		(r->explained ? explained_state(r->explained, time) : 0);
 }
 
 /* Returns true if events of the recording show the states of threads. */
@@ -349,6 +352,9 @@ int report_take(struct report *r)
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->x.state = has_states(&r->x) ? collect_state : NULL;
+	if (r->x.state && explained_begin)
+		r->explained = explained_begin(&r->x, &r->figures);
+	r->explained_events = r->explained && explained_needs_events(&r->x);
 	r->span_done = take_span;
 	err = report_runs_begin(r) ?:
 		tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:

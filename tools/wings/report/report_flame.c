@@ -11,6 +11,7 @@
 #include "lib/base/array.h"
 #include "report.h"
 #include "report_trace.h"
+#include "tools/common/json.h"
 
 #define GRAPH_WIDTH	1200.0	/* width of a graph, SVG units */
 #define ROW_HEIGHT	17
@@ -32,6 +33,7 @@ struct flame {
 	__u32 nr;
 	unsigned int depth;	/* number of levels that are drawn above the base */
 	bool timed;		/* flag: weights are times */
+	const char *unit;	/* of times */
 };
 
 /* ---- counting ---------------------------------------------------------------- */
@@ -158,7 +160,7 @@ static void put_label(FILE *to, const char *name, double width)
 static void put_weight(FILE *to, const struct flame *f, __u64 weight)
 {
 	if (f->timed)
-		fprintf(to, ": %.3f ms off CPU", (double)weight * 1e-6);
+		fprintf(to, ": %.3f ms%s", (double)weight * 1e-6, f->unit);
 	else
 		report_print(to, ": %'llu events", weight);
 }
@@ -191,25 +193,32 @@ static void put_box(FILE *to, const struct flame *f, __u32 index, double x, doub
 	}
 }
 
-static void put_graph(const struct report *r, FILE *to, struct flame *f, __u32 def,
-		      __u32 node, bool open)
+/* Writes the rest of the summary of a graph, and the graph. */
+static void put_boxes(FILE *to, struct flame *f)
 {
 	const double scale = GRAPH_WIDTH / (double)f->boxes[0].weight;
-	const struct tsct_event_def *d = r->x.defs[def].def;
 
 	f->depth = levels_above(f, 0, scale);
-	fprintf(to, "<details class=\"flame\"%s><summary>", open ? " open=\"open\"" : "");
-	report_text(to, d->name);
-	if (d->kind != TSCT_KIND_INSTANT)
-		fprintf(to, "/%s", tsct_kind_names[d->kind]);
-	if (r->x.several_nodes)
-		report_print(to, ", %s", r->x.nodes[node]);
 	put_weight(to, f, f->boxes[0].weight);
 	report_print(to, "</summary>\n<svg viewBox=\"0 0 %.0f %u\" role=\"img\""
 		     " aria-label=\"Flame graph\">\n", GRAPH_WIDTH,
 		     (f->depth + 1) * ROW_HEIGHT);
 	put_box(to, f, 0, 0, scale, 0);
 	fputs("</svg>\n</details>\n", to);
+}
+
+static void put_graph(const struct report *r, FILE *to, struct flame *f, __u32 def,
+		      __u32 node, bool open)
+{
+	const struct tsct_event_def *d = r->x.defs[def].def;
+
+	fprintf(to, "<details class=\"flame\"%s><summary>", open ? " open=\"open\"" : "");
+	report_text(to, d->name);
+	if (d->kind != TSCT_KIND_INSTANT)
+		fprintf(to, "/%s", tsct_kind_names[d->kind]);
+	if (r->x.several_nodes)
+		report_print(to, ", %s", r->x.nodes[node]);
+	put_boxes(to, f);
 }
 
 /* ---- graphs -------------------------------------------------------------------- */
@@ -264,7 +273,7 @@ static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
 {
 	const struct stack_count *c = r->stack_counts;
 	const __u32 node = stack_of(r, &c[from])->node;
-	struct flame f = { 0 };
+	struct flame f = { .unit = " off CPU" };
 	__u32 i, end;
 	int err;
 
@@ -331,5 +340,68 @@ int report_flame_put(struct report *r, FILE *to)
 	fputs("</section>\n", to);
 	free(order);
 	free(rank);
+	return err;
+}
+
+/* ---- what spans waited for ------------------------------------------------------ */
+
+/* Adds the parts of a time, as explain splits it, above a box. Returns 0 or -ENOMEM. */
+static int add_parts(struct flame *f, __u32 below, const json_t *parts)
+{
+	const json_t *part;
+	size_t i;
+	__u32 at;
+
+	json_array_foreach(parts, i, part) {
+		at = get_box(f, below, ctl_json_string(part, "text"), false);
+		if (!at)
+			return -ENOMEM;
+		f->boxes[at].weight += (__u64)json_integer_value(json_object_get(part, "ns"));
+		if (add_parts(f, at, json_object_get(part, "parts")))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int put_explained(FILE *to, const json_t *span, bool open)
+{
+	struct flame f = { .timed = true, .unit = "" };
+	int err;
+
+	add_box(&f, ctl_json_string(span, "name"), false);
+	err = f.boxes ? add_parts(&f, 0, json_object_get(span, "parts")) : -ENOMEM;
+	if (!err) {
+		f.boxes[0].weight = (__u64)json_integer_value(json_object_get(span, "ns"));
+		report_print(to, "<details class=\"flame\"%s><summary>%s, thread %llu (%s)",
+			     open ? " open" : "", f.boxes[0].name, (unsigned long long)
+			     json_integer_value(json_object_get(span, "tid")),
+			     ctl_json_string(span, "thread"));
+		put_boxes(to, &f);
+	}
+	free(f.boxes);
+	return err;
+}
+
+int report_explained_put(struct report *r, FILE *to)
+{
+	json_t *spans = r->explained ? explained_end(r->explained) : NULL;
+	const json_t *span;
+	size_t i;
+	int err = r->explained && !spans ? -ENOMEM : 0;
+
+	if (json_is_null(spans))
+		fputs("<p class=\"note\">The slowest spans have too many states of threads to show"
+		      " what they waited for; <kbd>trace-ctl explain</kbd> does.</p>\n", to);
+	if (json_array_size(spans))
+		fputs("<section id=\"explained\">\n<h2>What the slowest spans waited for</h2>\n"
+		      "<p class=\"note\">Each box is a part of the time, as wide as it is long, as"
+		      " <kbd>trace-ctl explain</kbd> splits it; above a wait is what the thread did"
+		      " meanwhile that ended it. Parts that are shorter than the bound of their error"
+		      " are not drawn.</p>\n", to);
+	json_array_foreach(spans, i, span)
+		err = err ?: put_explained(to, span, !i);
+	if (json_array_size(spans))
+		fputs("</section>\n", to);
+	json_decref(spans);
 	return err;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/fit/fit.h"
+#include "lib/fit/tangent.h"
 #include "tools/common/json.h"
 #include "tools/common/sync_samples.h"
 #include "report.h"

@@ -111,8 +111,9 @@ static int put_page(struct job *j)
 	report_tables_head(r, to);
 	put_timeline(r, to);
 	report_figures(r, to);
+	err = report_explained_put(r, to);
 	report_tables(r, to);
-	err = report_flame_put(r, to) ?: report_sync_part(r, to) ?: report_data(r, to);
+	err = err ?: report_flame_put(r, to) ?: report_sync_part(r, to) ?: report_data(r, to);
 	report_end(to, true);
 	if (!err && (fflush(to) || ferror(to)))
 		err = errno ? -errno : -EIO;
@@ -185,6 +186,8 @@ static void free_report(struct report *r)
 	free(r->cpu_of);
 	free(r->runs);
 	span_figures_free(&r->figures);
+	if (r->explained)
+		explained_free(r->explained);
 	tsct_index_free(&r->slowest);
 	free(r->row_of);
 	free(r->gaps);

@@ -13,7 +13,7 @@
 #include "lib/base/index.h"
 #include "lib/export/export.h"
 #include "lib/export/stacks.h"
-#include "tools/shared/span_figures.h"
+#include "tools/shared/explained.h"
 
 /* ---- spans: report_spans.c --------------------------------------------------- */
 
@@ -180,6 +180,8 @@ struct report {
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
 	struct span_figures figures;	/* figures of the slices and system calls */
+	struct explain_job *explained;	/* what the slowest of them waited for; NULL: none */
+	bool explained_events;		/* it needs events, too */
 	/* begins of the slowest spans that are drawn individually, by thread and ns, and the
 	 * shortest length of these spans, ns */
 	struct tsct_index slowest;
@@ -268,6 +270,9 @@ int report_data(struct report *r, FILE *to);
 void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
+
+/* Draws what the slowest spans waited for (report_flame.c). Returns 0 or -ENOMEM. */
+int report_explained_put(struct report *r, FILE *to);
 
 /* Writes the tables of the lengths of spans (report_figures.c). */
 void report_figures(const struct report *r, FILE *to);

@@ -4,6 +4,7 @@
 #define TSCT_STACKS_CODE_H
 
 #include "lib/core/port.h"
+#include "lib/export/build_id.h"
 #include "lib/statedump/statedump.h"
 
 /* ---- files with code: code_file.c ---------------------------------------------------- */

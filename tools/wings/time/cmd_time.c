@@ -24,9 +24,6 @@
 
 enum { KEY_BOOT = 256, KEY_CLOCK, KEY_COLUMN, KEY_TO, KEY_UNIT };
 
-static const char *const clock_names[] = {
-	"realtime", "monotonic", "monotonic_raw", "boottime", "tsc", "cluster", NULL
-};
 static const char *const target_names[] = { "realtime", "utc", "cluster", NULL };
 enum target { TO_REALTIME, TO_UTC, TO_CLUSTER };
 static const char *const unit_names[] = { "ns", "us", "ms", "s", NULL };
@@ -74,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CLOCK:
 		o->clock = (enum tsct_history_clock)option_choice(state, "--clock", arg,
-			clock_names, TSCT_HISTORY_CLOCKS,
+			tsct_history_clock_names, TSCT_HISTORY_CLOCKS,
 			"realtime, monotonic, monotonic_raw, boottime, tsc or cluster");
 		return 0;
 	case KEY_UNIT:
@@ -135,7 +132,7 @@ static const char *parse_number(const struct time_options *o, const char *text,
 {
 	bool negative = *text == '-';
 	const char *at = text + negative;
-	__u64 unit = (__u64)unit_ns[o->unit], value = 0, rest = 0, part = NS_PER_S;
+	__u64 unit = (__u64)unit_ns[o->unit], value = 0;
 	char *end;
 
 	if (!isdigit((unsigned char)*at))
@@ -146,27 +143,24 @@ static const char *parse_number(const struct time_options *o, const char *text,
 		ret->lo = ret->hi = strtoull(at, &end, at[0] == '0' && (at[1] | 32) == 'x' ? 16 : 10);
 		return errno || negative || isalnum((unsigned char)*end) ? NULL : end;
 	}
-	for (; isdigit((unsigned char)*at); at++)
+	for (; isdigit((unsigned char)*at) ||
+	     (*at == '.' && ret->digits < 0 && isdigit((unsigned char)at[1])); at++) {
+		if (*at == '.') {
+			unit = NS_PER_S;
+			ret->digits = 0;
+			continue;
+		}
+		if (ret->digits >= 0 && unit == 1)
+			continue;	/* below 1 ns */
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (__u64)(*at - '0'), &value))
 			return NULL;
-	if (*at == '.' && isdigit((unsigned char)at[1])) {
-		unit = NS_PER_S;
-		ret->digits = 0;
-		for (at++; isdigit((unsigned char)*at); at++) {
-			if (part == 1)
-				continue;	/* below 1 ns */
-			part /= 10;
-			rest += part * (__u64)(*at - '0');
+		if (ret->digits >= 0) {
+			unit /= 10;
 			ret->digits++;
 		}
-		unit = part;
-		if (__builtin_mul_overflow(value, (__u64)NS_PER_S, &value))
-			return NULL;
-	} else if (__builtin_mul_overflow(value, unit, &value)) {
-		return NULL;
 	}
-	if (__builtin_add_overflow(value, rest, &value) || value > LLONG_MAX - NS_PER_S)
+	if (__builtin_mul_overflow(value, unit, &value) || value > LLONG_MAX - NS_PER_S)
 		return NULL;
 	/* Tools that print a clock's value round it towards zero. */
 	ret->lo = negative ? 0 - value - (unit - 1) : value;
@@ -176,11 +170,10 @@ static const char *parse_number(const struct time_options *o, const char *text,
 
 static void print_boot(void *, const __u8 id[16])
 {
-	int i;
+	char text[33];
 
-	for (i = 0; i < 16; i++)
-		printf("%02x", id[i]);
-	putchar('\n');
+	tsct_history_boot_text(id, text);
+	puts(text);
 }
 
 /* ---- results -------------------------------------------------------------- */

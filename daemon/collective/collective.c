@@ -35,8 +35,8 @@
 #include "daemon/config/log.h"
 #include "lib/base/text.h"
 #include "lib/client/gettime.h"
-#include "lib/sync/participants.h"
-#include "peers_private.h"
+#include "collective.h"
+#include "daemon/sync/peers_private.h"
 
 #define WAITS_NS	TSCT_CALL_EXPIRE_NS
 #define POLL_NS		(NS_PER_S / 10)	/* time between polls while a caller waits, ns */
@@ -339,15 +339,17 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	poll_parent(p);
 }
 
-/* Handles the report about callers in a member's request. @gathers: by the request, the
- * member has arrived, or nodes and processes that it names keep it from arriving */
+/* Handles the report about callers in a member's request. @below: names of nodes and processes
+ * that keep the member from arriving; NULL: the request has none */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
-			    bool gathers)
+			    const char *below)
 {
+	const bool gathers = below || request->flags & TSCT_EXT_ARRIVED;
 	struct barrier *b = p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 	bool has_caller = gathers && !(request->flags & TSCT_EXT_NO_CALLER);
 
+	tsct_schedule_set_blockers(p->members.schedule, request->node, below ? below : "");
 	/* Drops local callers that have left: they would still count as arrived, and
 	 * the arrival of the last member would release the barrier. */
 	if (gathers)

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: MIT
 /* Metrics in the Prometheus text format */
 #include <math.h>
+#include <tsctrace/tsctrace.h>
 
+#include "daemon/control/control_socket.h"
 #include "lib/clock/utc.h"
 #include "lib/clockpage/clock_params.h"
-#include "control_socket.h"
+
+struct metrics {
+	const char *version;
+	const char *clocksource;	/* the kernel's clocksource */
+	__u32 status;			/* present status of the clock, TSCT_STATUS_* */
+	__u32 epoch;
+	__u32 cause;			/* cause of the epoch, TSCT_CAUSE_* */
+	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
+	bool skewed;
+	/* The times, errors and rates below are NaN if unknown. */
+	double error_s;			/* present bound of the clock's error, s */
+	double utc_error_s;		/* bound of CLOCK_REALTIME's error to UTC, s */
+	double growth;			/* growth of error_s, s per s */
+	double age_s;			/* time since the last sample, s */
+	double epoch_age_s;		/* time since the epoch began, s */
+	double hz;			/* frequency of the counter */
+	double hz_error;		/* bound of the relative error of hz */
+	struct timekeeper_stats stats;
+	struct metrics_counts counts;
+};
 
 /* ---- exposition format --------------------------------------------------- */
 
@@ -95,7 +116,7 @@ static void print_state(const struct metrics *m, FILE *to)
 			    tsct_cause_name(i), (double)m->stats.disruptions[i]);
 }
 
-void metrics_print(const struct metrics *m, FILE *to)
+static void metrics_print(const struct metrics *m, FILE *to)
 {
 	print_state(m, to);
 	PRINT_METRICS(to,
@@ -104,7 +125,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  "reading only with the number of the CPU.",
 		  m->skewed },
 		{ "clock_segments", "gauge",
-		  "Number of clock segments of the past that are kept.", m->segments },
+		  "Number of clock segments of the past that are kept.", m->counts.segments },
 		{ "clock_error_seconds", "gauge",
 		  "Current bound of the clock's error against CLOCK_REALTIME.",
 		  m->error_s },
@@ -143,12 +164,12 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  (double)m->stats.late },
 		{ "module_in_use", "gauge",
 		  "1 if the kernel module is loaded and counts disruptions of the clock.",
-		  m->module },
+		  m->counts.module },
 		{ "channels", "gauge", "Channels held by the daemon.",
-		  (double)m->channels },
+		  (double)m->counts.channels },
 		{ "channel_bytes", "gauge",
 		  "Memory of the channels held by the daemon.",
-		  (double)m->bytes });
+		  (double)m->counts.bytes });
 	print_head(to, "build_info", "gauge",
 		   "Version, counter source and clocksource; always 1.");
 	fputs("tsctrace_build_info{", to);
@@ -184,7 +205,8 @@ static double utc_error(const struct tsct_clock_state *state, __u64 now)
 	return utc.error_ns == UINT64_MAX ? NAN : (double)utc.error_ns / 1e9;
 }
 
-void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
+/* Fills in the metrics that come from the timekeeper. */
+static void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(k);
 	const struct tsct_clock_params *params = &state->real;
@@ -209,4 +231,12 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->growth = (double)tsct_growth_ppb(params->mult, params->growth) / 1e9;
 	ret->age_s = seconds(state, params->as_of_cycles, now);
 	ret->status = tsct_clock_params_status(params, ret->status, now);
+}
+
+void metrics_answer(const struct timekeeper *k, const struct metrics_counts *counts, FILE *to)
+{
+	struct metrics metrics = { .version = tsct_version(), .counts = *counts };
+
+	metrics_from_timekeeper(k, &metrics);
+	metrics_print(&metrics, to);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "participants.h"
+#include "collective.h"
 
 /* Room for the pids in a text of missing processes, bytes. The text is part of a field
  * of 120 characters in packets. */
@@ -15,9 +15,9 @@ int tsct_participants_join(struct tsct_participants *participants,
 {
 	struct tsct_participant *free = participants->table;
 
-	if (!declared || declared > TSCT_PARTICIPANTS_MAX) {
+	if (!declared || declared > PEERS_PARTICIPANTS_MAX) {
 		snprintf(why, size, "%u processes: not a number from 1 to %u",
-			 declared, TSCT_PARTICIPANTS_MAX);
+			 declared, PEERS_PARTICIPANTS_MAX);
 		return -EINVAL;
 	}
 	if (participants->nr && declared != participants->declared) {
@@ -66,7 +66,7 @@ tsct_participants_find(struct tsct_participants *participants, __u32 id)
 {
 	unsigned int i;
 
-	for (i = 0; id && i < TSCT_PARTICIPANTS_MAX; i++)
+	for (i = 0; id && i < PEERS_PARTICIPANTS_MAX; i++)
 		if (participants->table[i].id == id)
 			return &participants->table[i];
 	return NULL;
@@ -95,7 +95,7 @@ void tsct_participants_release(struct tsct_participants *participants,
 {
 	struct tsct_participant *at = participants->table;
 
-	for (; at < participants->table + TSCT_PARTICIPANTS_MAX; at++) {
+	for (; at < participants->table + PEERS_PARTICIPANTS_MAX; at++) {
 		if (at->waited_ns)
 			at->released = barrier;
 		at->waited_ns = 0;
@@ -126,7 +126,7 @@ tsct_participants_missing(const struct tsct_participants *participants,
 	unsigned int nr = 0;
 	char pids[PIDS_MAX] = "", others[32] = "";
 
-	for (; at < participants->table + TSCT_PARTICIPANTS_MAX; at++) {
+	for (; at < participants->table + PEERS_PARTICIPANTS_MAX; at++) {
 		if (!at->id || participant_waits(at, now_ns))
 			continue;
 		append_pid(pids, at->pid);

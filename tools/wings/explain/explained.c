@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/* Explains spans by the states of threads and the messages of a walk over the recording: that of
+ * the command, or of the report. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain.h"
+#include "lib/base/array.h"
+#include "tools/common/json.h"
+
+#define PAGE_GROUPS	10	/* names of spans whose slowest ones are on a page, at most */
+#define PAGE_SPANS	3	/* spans of each name */
+#define PAGE_STATES	1000000	/* states of threads that are kept for them, at most */
+
+bool explained_needs_events(const struct tsct_export *x)
+{
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs && !x->several_nodes; i++)
+		if (x->defs[i].def && x->rec->streams[x->defs[i].stream].kernel &&
+		    (x->defs[i].kind == TSCT_KIND_RECEIVE ||
+		     x->defs[i].kernel == TSCT_KERNEL_MIGRATE))
+			return true;
+	return x->several_nodes;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct path_time *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Lists the times of all spans. Returns 0 or -ENOMEM. */
+static int list_times(struct explain_job *j)
+{
+	struct path_time *t = j->path.times = calloc(j->nr, sizeof(*t));
+	__u32 i, nr = 1;
+
+	if (!t)
+		return -ENOMEM;
+	for (i = 0; i < j->nr; i++)
+		t[i] = (struct path_time) { j->spans[i].begin, j->spans[i].end };
+	qsort(t, j->nr, sizeof(*t), by_begin);
+	for (i = 1; i < j->nr; i++) {
+		if (t[i].begin > t[nr - 1].end)
+			t[nr++] = t[i];
+		else
+			t[nr - 1].end = max(t[nr - 1].end, t[i].end);
+	}
+	j->path.nr_times = nr;
+	return 0;
+}
+
+int explain_begin(struct explain_job *j, struct tsct_export *walk)
+{
+	j->walk = walk;
+	j->path.rec = walk->rec;
+	return list_times(j) ?: arrivals_init(j);
+}
+
+int explained_state(struct explain_job *j, const struct tsct_state_time *time)
+{
+	if (!path_wants(&j->path, time->from, time->until))
+		return 0;
+	/* The command keeps all. */
+	if (++j->nr_states > PAGE_STATES && !j->dir)
+		return 0;
+	return path_add(&j->path, time);
+}
+
+int explain_split(struct explain_job *j)
+{
+	struct explained *s;
+	int err = 0;
+
+	arrivals_finish(j);
+	for (s = j->spans; s < j->spans + j->nr && !err; s++)
+		err = path_split(&j->path, s->node, s->tid, s->begin, s->end, &s->whole);
+	return err;
+}
+
+void explain_free(struct explain_job *j)
+{
+	__u32 i;
+
+	for (i = 0; i < j->nr; i++)
+		path_part_free(&j->spans[i].whole);
+	free(j->spans);
+	path_states_free(&j->path);
+	arrivals_free(j);
+}
+
+/* ---- for a page ------------------------------------------------------------- */
+
+/* Adds the slowest spans, or else the slowest system calls. Returns 0 or -ENOMEM. */
+static int choose_slowest(struct explain_job *j, const struct span_figures *figures, bool calls)
+{
+	const struct span_group *g = figures->groups, *end = g + figures->nr_groups;
+	const struct slow_span *slow;
+	struct explained new;
+	unsigned int nr = 0;
+
+	for (; g < end && nr < PAGE_GROUPS; g++) {
+		if (g->is_call != calls)
+			continue;
+		nr++;
+		for (slow = g->slow; slow < g->slow + min(g->nr_slow, PAGE_SPANS); slow++) {
+			new = (struct explained) {
+				.begin = slow->begin, .end = slow->end,
+				.begin_ns = slow->begin_ns, .ns = (__s64)slow->length_ns,
+				.node = slow->node, .tid = slow->tid,
+			};
+			snprintf(new.name, sizeof(new.name), "%s", g->name);
+			if (tsct_array_add(&j->spans, &j->nr, &new, sizeof(new)))
+				return -ENOMEM;
+		}
+	}
+	return !j->nr && !calls ? choose_slowest(j, figures, true) : 0;
+}
+
+struct explain_job *explained_begin(struct tsct_export *walk, const struct span_figures *figures)
+{
+	struct explain_job *j = calloc(1, sizeof(*j));
+
+	if (!j || choose_slowest(j, figures, false) || !j->nr || explain_begin(j, walk)) {
+		explained_free(j);
+		return NULL;
+	}
+	return j;
+}
+
+json_t *explained_end(struct explain_job *j)
+{
+	json_t *all, *spans;
+
+	if (j->nr_states > PAGE_STATES)
+		return json_null();
+	all = explain_split(j) ? NULL : explain_json(j);
+	spans = json_incref(json_object_get(all, "spans"));
+	json_decref(all);
+	return spans;
+}
+
+void explained_free(struct explain_job *j)
+{
+	if (j)
+		explain_free(j);
+	free(j);
+}
