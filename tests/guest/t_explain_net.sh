@@ -48,4 +48,7 @@ cat explained
 awk '/% blocked in read of fd [0-9]*, until a message of thread [0-9]* \(talk\)/ { answer = NR }
 	answer && NR == answer + 1 && /%   blocked in .*, until a message of / { request = NR }
 	request && NR == request + 1 && /%     lost or late: sent again by / { found = 1 }
-	END { exit !found }' explained || fail "the request is not said to be sent again"
+	END { exit !found }' explained || {
+	trace-ctl dump lost | grep -E ' (net_|tcp_|sched_switch)' | grep -v '(sh)' | tail -n 100
+	fail "the request is not said to be sent again"
+}
