@@ -147,7 +147,7 @@ mkdir "$work/other"
 	fail "worldcheck accepts another world's truth"
 
 # --- exact times -------------------------------------------------------------------
-for case in linear spline spline-many itc itc-spline; do
+for case in ${reference:+linear spline spline-many itc itc-spline}; do
 	rm -rf "$work/e"
 	mkdir "$work/e"
 	python3 "$here/world_exact.py" make $case |
