@@ -147,8 +147,12 @@ static void member_request(void *ctx, const struct tsct_responder_request *reque
 		request->reply->turn_us = interval_us;
 	if (p->barrier)
 		barrier_answer_member(p, request->reply);
-	if (p->barrier && request->missing)
+	if (request->missing && p->barrier)
 		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
+	else if (request->missing)
+		snprintf(request->missing, TSCT_MISSING_TEXT + 1,
+			 "%s (built without daemon/collective)",
+			 *p->config->name ? p->config->name : "its master");
 	members_join_session(p);
 }
 

@@ -140,9 +140,9 @@ struct tsct_fit {
  *
  * Returns 0; -ENODATA: no exchange, or only impossible ones (such as an answer that was
  * received before its request was sent); -EINVAL: exchanges not in order, or an unknown
- * kind; -EOPNOTSUPP: a reference fit in `make CORE=1`; -ENOMEM; -ERANGE: a counter does not increase, or the rate is less than half or
- * more than twice the nominal rate (spline: the average rate), or the exchanges span
- * half the range of 64 bits. With one exchange, the rate is the nominal rate,
+ * kind; -EOPNOTSUPP: a reference fit in `make CORE=1`; -ENOMEM; -ERANGE: a counter does
+ * not increase, or the rate is less than half or more than twice the nominal rate (spline:
+ * the average rate), or the exchanges span half the range of 64 bits. With one exchange, the rate is the nominal rate,
  * @remote_hz / options->hz. The caller frees *ret_fit by tsct_fit_free(). On failure
  * *ret_fit is undefined, but has no memory to free.
  */

@@ -181,16 +181,23 @@ static bool agree(const struct tsct_history_pairing *a, const struct tsct_histor
 }
 
 /* Gives the lines of an epoch their pairing. Those that began before the last void one was
- * measured have that one. */
+ * measured have that one, which gets their bound to UTC, too. */
 static void pair_lines(struct tsct_history *h, __u32 epoch, __u32 pairing)
 {
+	const __u64 utc_ns = pairing ? h->pairings[pairing - 1].utc_error_ns : ~0ULL;
+	struct tsct_history_pairing *p;
 	struct entry *e;
 
 	for (; h->unpaired < h->nr_real; h->unpaired++) {
 		e = &h->real[h->unpaired];
-		if (e->epoch == epoch)
-			e->pairing = h->void_pairing && (__s64)(e->begin_cycles - h->void_until) < 0 ?
-				h->void_pairing : pairing;
+		if (e->epoch != epoch)
+			continue;
+		e->pairing = pairing;
+		if (!h->void_pairing || (__s64)(e->begin_cycles - h->void_until) >= 0)
+			continue;
+		e->pairing = h->void_pairing;
+		p = &h->pairings[h->void_pairing - 1];
+		p->utc_error_ns = max(p->utc_error_ns, utc_ns);
 	}
 }
 
@@ -198,6 +205,7 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 {
 	struct tsct_history_pairing pairing = record->pairing;
 	struct entry entry;
+	int err;
 
 	switch (record->kind) {
 	case TSCT_HISTORY_REAL:
@@ -238,13 +246,19 @@ static int add_record(struct tsct_history *h, const struct tsct_history_record *
 			pairing.changed = 1;
 			pairing.has_raw = 0;
 		}
+		/* The lines may begin in the time of the last pairing before. */
+		if (h->follows && h->has_last)
+			pairing.utc_error_ns = max(pairing.utc_error_ns, h->last.utc_error_ns);
 		h->last = record->pairing;
 		h->has_last = true;
 		h->follows = false;
-		pair_lines(h, record->epoch, h->nr_pairings + 1);
+		err = tsct_array_add(&h->pairings, &h->nr_pairings, &pairing, sizeof(pairing));
+		if (err)
+			return err;
+		pair_lines(h, record->epoch, h->nr_pairings);
 		h->last_pairing_epoch = record->epoch;
-		h->last_pairing = h->nr_pairings + 1;
-		return tsct_array_add(&h->pairings, &h->nr_pairings, &pairing, sizeof(pairing));
+		h->last_pairing = h->nr_pairings;
+		return 0;
 	default:
 		return 0;
 	}

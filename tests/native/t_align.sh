@@ -42,6 +42,7 @@ all_of 0
 all_of 1
 aligns "${nodes[@]}" "${inputs[@]}"
 grep -q '"timeline": "cluster"' table || fail "timeline: $(cat table)"
+[ "$(grep -c '"begin_cycles"' table)" = 2 ] || fail "cycles: $(cat table)"
 total=$(tail -n 1 out)
 aligns "${nodes[@]}" --clock auto tr/m.pftrace --clock auto tr/0p.pftrace@n0 --clock monotonic tr/1s.txt@n1 --clock auto tr/m.json
 [ "$(grep -c '"node": null' table)" = 2 ] || fail "$(cat table)"

@@ -59,6 +59,10 @@ if [ -e "$out/daemon/metrics" ]; then
 else
 	run_says 1 'built without daemon/metrics' status --metrics
 fi
+has_collectives || {
+	! TSCTRACE_TIMESYNC_PROCESSES=2 "$helpers/timesync" 1000 >"$work/out" || fail "joined"
+	shows '^EOPNOTSUPP: .* built without daemon/collective$'
+}
 kill_now "$program"
 until_status "the channel is removed" '"channels": \[\]'
 

@@ -64,11 +64,14 @@ static struct tsct_clock_copy published(void)
 	return copy;
 }
 
+static __u64 utc_ns;		/* bound of CLOCK_REALTIME's error to UTC; 0: unknown */
+
 static void feed(void)
 {
 	struct tsct_clock_copy copy = published();
 	struct tsct_history_input input = { .copy = &copy, .pairing = measure(&timekeeper) };
 
+	input.pairing.utc_error_ns = utc_ns ?: input.pairing.utc_error_ns;
 	ck_assert(tsct_history_feed(&writer, &input));
 }
 
@@ -530,6 +533,38 @@ TEST(test_utc_at_end)
 	ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_TSC, sim_counter(&sim),
 					      sim_counter(&sim), found, &nr), 0);
 	ck_assert_uint_eq(found->utc_error_ns, ~0ULL);
+	tsct_history_free(h);
+}
+
+/* A line has the largest bound to UTC of its time, whichever group it is in. */
+RANDOM_TEST(test_utc_of_lines, 8)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	__u64 cycles[200], utc[200];
+	struct tsct_history *h;
+	unsigned int nr, i;
+
+	utc_ns = 1000000;
+	begin(_i);
+	for (i = 0; i < 200; i++) {
+		if (i == 100 && _i % 2) {
+			/* The first pairing after this is void. */
+			doze(2000000000);
+			restart(300000000, false);
+		}
+		utc_ns = utc[i] = 1000000 - 1000 * i;
+		cycles[i] = sim_counter(&sim);
+		wait_tick();
+	}
+	utc_ns = 0;
+	tsct_history_flush(&writer, &world.file);
+	h = load();
+	for (i = 0; i < 200; i++) {
+		if (tsct_history_convert(h, TSCT_HISTORY_TSC, cycles[i], cycles[i], found, &nr))
+			continue;
+		ck_assert_uint_ge(found->utc_error_ns, utc[i]);
+		ck_assert_uint_le(found->utc_error_ns, utc[i > 90 ? i - 90 : 0]);
+	}
 	tsct_history_free(h);
 }
 

@@ -112,7 +112,8 @@ static void kernel_option(struct argp_state *state, int key, char *arg)
 	if (key == 'e' && !strcmp(arg, "user"))
 		return;
 	if (!record_kernel_option)
-		argp_failure(state, EXIT_FAILED, 0, "%s: " TSCT_WING_MISSING("kernel"), arg);
+		argp_failure(state, EXIT_FAILED, 0, "%s: kernel events: "
+			     TSCT_WING_MISSING("kernel"), arg);
 	record_kernel_option(state, key, arg);
 }
 

@@ -158,6 +158,8 @@ int align_scan_journal(struct align_input *in, FILE *file)
 		err = make_entry(in, entry, line, message);
 		json_decref(entry);
 	}
+	if (!err && !feof(file))
+		err = align_refuse(in, "%s", strerror(errno));
 	free(text);
 	for (len = 0; len < 3; len++)
 		free(message[len].at);
@@ -239,7 +241,12 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 			fputs(line, in->made);
 			continue;
 		}
-		at = align_convert(in->node, in->clock, value, axis, &t) ? -1 : t.ns - in->offset_ns;
+		err = align_convert(in->node, in->clock, value, axis, &t);
+		if (err) {
+			align_refuse(in, "cycles %lld: %s", value, align_reason(err));
+			break;
+		}
+		at = t.ns - in->offset_ns;
 		if (at < 0)
 			err = align_refuse(in, "CLOCK_REALTIME was set back in it; give --timeline "
 					   "cluster or utc");
@@ -247,6 +254,8 @@ int align_make_times(struct align_input *in, struct align_axis *axis)
 		fprintf(in->made, "%.*s%lld.%09lld%s", (int)(from - line), line, at / NS_PER_S,
 			at % NS_PER_S, end);
 	}
+	if (!err && !feof(file))
+		err = align_refuse(in, "%s", strerror(errno));
 	free(line);
 	if (file)
 		fclose(file);

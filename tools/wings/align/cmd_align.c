@@ -419,6 +419,7 @@ static int print_table(const struct align_options *o)
 
 	for (i = 0; i < a->nr_inputs; i++) {
 		const struct align_input *in = &a->inputs[i];
+		const bool cycles = in->clock == TSCT_HISTORY_TSC;
 		json_t *file;
 
 		if (!o->json && !in->left_out) {
@@ -439,8 +440,10 @@ static int print_table(const struct align_options *o)
 				"node", in->node ? ctl_json_text(in->node->name) : json_null(),
 				"converted", !!in->made, "clock", align_clock_names[in->clock],
 				"bound_ns", ctl_json_error(in->bound_ns),
-				"begin_ns", (json_int_t)in->ranges.all[0].lo,
-				"end_ns", (json_int_t)in->ranges.all[in->ranges.nr - 1].hi));
+				cycles ? "begin_cycles" : "begin_ns",
+				(json_int_t)in->ranges.all[0].lo,
+				cycles ? "end_cycles" : "end_ns",
+				(json_int_t)in->ranges.all[in->ranges.nr - 1].hi));
 		json_array_append_new(files, file);
 	}
 	if (o->json)
