@@ -67,7 +67,7 @@ grep -q "openmpi/$host is not empty" "$work/err.0" || fail "no error of a second
 grep -q 'lowest rank of this host' "$work/err.1" || fail "no error of rank 1: $(cat "$work/err.1")"
 [ ! -e "$work/touched" ] || fail "a command was started"
 run_says 1 'neither mpirun nor srun started this process' record --ranks -o "$work/no" -- true
-run_says 2 '--ranks needs -o DIR' record --ranks -- true
+run_says 2 '--ranks needs a command and -o DIR' record --ranks -- true
 [ ! -e "$work/no" ] || fail "a directory was made"
 
 # --- real launchers ----------------------------------------------------------------------
