@@ -139,6 +139,17 @@ static void write_renamed(void)
 	put_thread(3, 5 * S, 'x');
 }
 
+/* The thread's state was read after it ended, as it was not reaped yet. */
+static void write_zombie(void)
+{
+	const struct tsct_statedump_last_pid last = { .boottime_ns = 4 * S };
+	const __u32 tid = 1;
+
+	put_at(10 * S, rec.statedump, 0, 0, TSCT_STATEDUMP_LAST_PID, &last, sizeof(last));
+	put_at(11 * S, rec.statedump, 0, 0, TSCT_STATEDUMP_THREAD_END, &tid, sizeof(tid));
+	put_thread(2, 5 * S, 'x');
+}
+
 /* The kernel gives the end of uretprobe() the number of rt_sigreturn(). */
 static void write_sigreturn(void)
 {
@@ -167,6 +178,7 @@ static const struct {
 	{ .name = "moved", .write = write_moved },
 	{ .name = "reused", .write = write_reused },
 	{ .name = "renamed", .write = write_renamed, .which = TSCT_REQUEST_COMM, .text = "x" },
+	{ .name = "zombie", .write = write_zombie, .which = TSCT_REQUEST_PROCESSES, .text = "all" },
 	{ .name = "sigreturn", .write = write_sigreturn },
 };
 
