@@ -150,6 +150,16 @@ static void write_zombie(void)
 	put_thread(2, 5 * S, 'x');
 }
 
+/* The thread gets another name between the events. Truncated to 32 bits, the tick is negative. */
+static void write_named(void)
+{
+	put_thread(0, 5 * S, 'x');
+	put(0, 0, 1, WORK);
+	put(0, 0, 1, WORK_END);
+	put_thread(1, 5 * S, 'y');
+	put(2, 0, 1, WORK);
+}
+
 /* The kernel gives the end of uretprobe() the number of rt_sigreturn(). */
 static void write_sigreturn(void)
 {
@@ -179,6 +189,7 @@ static const struct {
 	{ .name = "reused", .write = write_reused },
 	{ .name = "renamed", .write = write_renamed, .which = TSCT_REQUEST_COMM, .text = "x" },
 	{ .name = "zombie", .write = write_zombie, .which = TSCT_REQUEST_PROCESSES, .text = "all" },
+	{ .name = "named", .write = write_named },
 	{ .name = "sigreturn", .write = write_sigreturn },
 };
 
