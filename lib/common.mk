@@ -8,7 +8,7 @@ CC ?= cc
 # Links get CFLAGS, too: with -flto, the link generates the code.
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
-	-Wpointer-arith -Wvla -Wformat=2 -Wundef
+	-Wpointer-arith -Wvla -Wformat=2 -Wundef -Werror=implicit-function-declaration
 WERROR ?=
 CPPFLAGS += -I$(TOP)/kmod/uapi -I$(TOP)/lib/include -I$(TOP) -D_GNU_SOURCE
 TSCT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -fPIC -fvisibility=hidden -pthread

@@ -12,6 +12,7 @@
 #include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "export.h"
+#include "identity_until.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 
@@ -709,9 +710,10 @@ static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 		    struct tsct_thread *thread, const struct tsct_loss_time *loss)
 {
 	const struct tsct_trace_event e = { .tick = loss->from, .node = thread ? thread->node : 0 };
+	const __u32 open = tsct_spans_open(spans, row);
 	struct tsct_export_event ev = {
-		.e = &e, .ns = time_of(x, e.tick), .node = e.node, .thread = thread,
-		.act = TSCT_ACT_CLOSE, .frame = tsct_spans_open(spans, row),
+		.e = &e, .ns = open ? time_of(x, e.tick) : 0, .node = e.node, .thread = thread,
+		.act = TSCT_ACT_CLOSE, .frame = open,
 	};
 	struct tsct_span *span;
 	int err = 0;

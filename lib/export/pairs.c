@@ -21,7 +21,7 @@ static bool split_pair(const char *text, struct tsct_export_pair *pair)
 	return strcmp(pair->begin, pair->end);
 }
 
-/* An event of a pair is no more a begin or end of its own span: nor are those of the other end. */
+/* Makes the events of a slice instants, as an event of a pair no longer begins or ends a slice. */
 static void leave_slice(struct tsct_export *x, __u32 slice)
 {
 	struct tsct_export_def *d;

@@ -139,6 +139,27 @@ static void write_renamed(void)
 	put_thread(3, 5 * S, 'x');
 }
 
+/* The thread's state was read after it ended, as it was not reaped yet. */
+static void write_zombie(void)
+{
+	const struct tsct_statedump_last_pid last = { .boottime_ns = 4 * S };
+	const __u32 tid = 1;
+
+	put_at(10 * S, rec.statedump, 0, 0, TSCT_STATEDUMP_LAST_PID, &last, sizeof(last));
+	put_at(11 * S, rec.statedump, 0, 0, TSCT_STATEDUMP_THREAD_END, &tid, sizeof(tid));
+	put_thread(2, 5 * S, 'x');
+}
+
+/* The thread gets another name between the events. Truncated to 32 bits, the tick is negative. */
+static void write_named(void)
+{
+	put_thread(0, 5 * S, 'x');
+	put(0, 0, 1, WORK);
+	put(0, 0, 1, WORK_END);
+	put_thread(1, 5 * S, 'y');
+	put(2, 0, 1, WORK);
+}
+
 /* The kernel gives the end of uretprobe() the number of rt_sigreturn(). */
 static void write_sigreturn(void)
 {
@@ -167,6 +188,8 @@ static const struct {
 	{ .name = "moved", .write = write_moved },
 	{ .name = "reused", .write = write_reused },
 	{ .name = "renamed", .write = write_renamed, .which = TSCT_REQUEST_COMM, .text = "x" },
+	{ .name = "zombie", .write = write_zombie, .which = TSCT_REQUEST_PROCESSES, .text = "all" },
+	{ .name = "named", .write = write_named },
 	{ .name = "sigreturn", .write = write_sigreturn },
 };
 

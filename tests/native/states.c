@@ -6,7 +6,6 @@
  * `ping` and `pong` wake each other 100 times by pipes. Prints NAME TID CPU-TIME for each thread at
  * its end; CPU time in ns.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

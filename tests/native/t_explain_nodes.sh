@@ -81,6 +81,14 @@ run_shows 0 'blocked in recvfrom of fd 5, until a message of thread 200 (x) on t
 	explain --span work "$work/two"
 shows '0\.335 ms .* %   in flight from two, +- 0\.003 ms$'
 shows '0\.195 ms .* %     in flight from one, +- 0\.003 ms$'
+# The page draws the same, unless its filter leaves out the messages, which it states.
+run 0 report -q -o "$work/page.html" "$work/two"
+grep -q '<summary>work, thread 100 (x) on one: 8\.[0-9]* ms<' "$work/page.html" || fail "no graph"
+grep -q 'until a message of thread 200 (x) on two: 8\.595 ms' "$work/page.html" || fail "no message"
+! grep -q 'The filter leaves out messages' "$work/page.html" || fail "no filter"
+run 0 report -q --event 'work' -o "$work/page.html" "$work/two"
+grep -q 'The filter leaves out messages' "$work/page.html" || fail "a filter that is not stated"
+! grep -q 'until a message of' "$work/page.html" || fail "a message that is left out"
 # By worse clocks, the time in flight is unknown, and the sleep is known, as it has one clock.
 slow | because 200000 200000 'recvfrom 8595000 0' 'clock_nanosleep 8000000 0'
 run_shows 0 'unknown *in flight from two, less than the bound of 0\.400 ms$' \

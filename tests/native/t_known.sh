@@ -39,7 +39,7 @@ print(*sorted((c.tid, c.begin // 10 ** 9 % 86400 - 10, c.end // 10 ** 9 % 86400 
 	[ "$(cat "$work/got")" = "$2" ] || fail "${*:3}: on the page are $(cat "$work/got")"
 }
 
-for case in lost cut cpu cpu_many moved reused renamed limit where snapshot sigreturn; do
+for case in lost cut cpu cpu_many moved reused renamed named limit where snapshot sigreturn; do
 	make $case
 done
 
@@ -77,6 +77,8 @@ on_page 0 '(1, 1, 2)' "$work/renamed"
 open_in_export 0 1 "$work/renamed"
 run 0 stat --json "$work/renamed"
 holds "$work/out" "[t['switched_in'] for t in j['threads'] if t['tid'] == 1] == [None]"
+
+run_shows 0 ',1,y,work,begin,' export -q -f csv -o - "$work/named"
 
 # --- each event of a pair may have been hidden ------------------------------------------------
 for case in limit where snapshot; do

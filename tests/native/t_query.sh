@@ -7,7 +7,7 @@
 . "$(dirname "$0")/record.sh"
 need sqlite3
 
-for name in kinds many types made; do mkdir "$work/$name"; done
+for name in kinds many types made zombie; do mkdir "$work/$name"; done
 "$helpers/kinds" "$work/kinds" 20
 "$helpers/made" "$work/made"
 "$helpers/made" "$work/many" many
@@ -120,6 +120,11 @@ run 3 query --json "$work/made" "select name, state, count(*) as n, sum(duration
 {"name":"futex","state":"unknown","n":1,"t":null}
 {"name":"read","state":"ended","n":2,"t":4000000}
 {"name":"write","state":"ended","n":1,"t":2000000000}' ] || fail "calls: $(cat "$work/out")"
+"$helpers/hidden" zombie "$work/zombie"
+for table in threads processes; do
+	run 0 query --json "$work/zombie" "select (until_ns - from_ns) / 1000000000 as s from $table"
+	[ "$(cat "$work/out")" = '{"s":1}' ] || fail "$table: a thread that had ended: $(cat "$work/out")"
+done
 run 3 query --json --tid 101 "$work/kinds" 'select distinct tid from spans'
 [ "$(cat "$work/out")" = '{"tid":101}' ] || fail "--tid of spans"
 ok "descriptions"

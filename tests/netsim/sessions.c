@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/collective/collective.h"
 #include "sessions.h"
 
 #define MEMBERS		20

@@ -15,9 +15,9 @@
 struct explain_job;
 
 /* Begins to explain the slowest spans of @figures. @walk: prepared; it and the figures outlive the
- * job. Returns NULL if there are none, or memory is short. */
-TSCT_WING struct explain_job *explained_begin(struct tsct_export *walk,
-					      const struct span_figures *figures);
+ * job. *ret_job: NULL: there are none. Returns 0 or -ENOMEM. */
+TSCT_WING int explained_begin(struct tsct_export *walk, const struct span_figures *figures,
+			      struct explain_job **ret_job);
 
 /* Returns true if the walk has to pass events, too, as the recording has messages that may tell
  * more of a wait than wakings do, or moves of threads. */

@@ -106,7 +106,8 @@ static int choose_slowest(struct explain_job *j, const struct span_figures *figu
 		if (g->is_call != calls)
 			continue;
 		nr++;
-		for (slow = g->slow; slow < g->slow + min(g->nr_slow, PAGE_SPANS); slow++) {
+		for (slow = g->slow; slow < g->slow + min(g->nr_slow, PAGE_SPANS) &&
+		     slow->length_ns; slow++) {
 			new = (struct explained) {
 				.begin = slow->begin, .end = slow->end,
 				.begin_ns = slow->begin_ns, .ns = (__s64)slow->length_ns,
@@ -120,15 +121,18 @@ static int choose_slowest(struct explain_job *j, const struct span_figures *figu
 	return !j->nr && !calls ? choose_slowest(j, figures, true) : 0;
 }
 
-struct explain_job *explained_begin(struct tsct_export *walk, const struct span_figures *figures)
+int explained_begin(struct tsct_export *walk, const struct span_figures *figures,
+		    struct explain_job **ret_job)
 {
 	struct explain_job *j = calloc(1, sizeof(*j));
+	int err = !j || choose_slowest(j, figures, false) ? -ENOMEM : 0;
 
-	if (!j || choose_slowest(j, figures, false) || !j->nr || explain_begin(j, walk)) {
+	if (!err && j->nr)
+		err = explain_begin(j, walk);
+	*ret_job = !err && j->nr ? j : NULL;
+	if (!*ret_job)
 		explained_free(j);
-		return NULL;
-	}
-	return j;
+	return err;
 }
 
 json_t *explained_end(struct explain_job *j)

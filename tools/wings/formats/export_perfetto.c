@@ -135,9 +135,6 @@ static inline void pb_text(struct tsct_text *to, __u32 field, const char *text, 
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
-/* Sets an optional field of a message. */
-#define SET(message, field, value)	((message)->has_##field = 1, (message)->field = (value))
-
 /* The thread that runs on the CPU of a location, as the file shows it */
 struct cpu_thread {
 	bool any;		/* the file has a switch on this CPU */

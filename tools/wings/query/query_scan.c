@@ -133,7 +133,7 @@ static bool is_wanted_type(const struct query_want *want, const struct tsct_even
 		(!want->kind || !strcasecmp(want->kind, tsct_kind_names[def->kind]));
 }
 
-/* Makes scan->threads, if the scan is for a thread's name: of all that ever had it. */
+/* Makes scan->threads, if the scan is for a thread's name: flags of all threads that ever had it. */
 static int want_threads(struct query_scan *scan)
 {
 	const struct tsct_identity *all;

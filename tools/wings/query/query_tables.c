@@ -127,15 +127,14 @@ static void fill_states(struct query_rows *r, const struct process_states *proce
 			s[-1].generation != s->generation;
 		last = is_last(all, s);
 		/* A process has one row, with its last name. With kernel events, threads that began
-		 * during the recording were reported then. */
+		 * during the recording were reported then, unless they ended before. */
 		if (first || !processes)
-			from = !first || (s->from && r->q->rec->nodes[s->node]
+			from = !first || (s->from && s->tick <= s->end && r->q->rec->nodes[s->node]
 					  .requests[TSCT_REQUEST_PROCESSES]) ? s->tick : s->from;
-		if (!processes && from <= s->end)
-			put_state(r, s, from, min(s->end, last ? s->until : next->tick), NULL);
-		else if (last && s->state.tid == s->state.tgid)
-			put_state(r, s, from, min(process_end(all, s, processes), s->until),
-				  processes);
+		if (!processes ? from <= s->end : last && s->state.tid == s->state.tgid)
+			put_state(r, s, from, processes ?
+				  min(process_end(all, s, processes), s->until) :
+				  min(s->end, last ? s->until : next->tick), processes);
 	}
 }
 

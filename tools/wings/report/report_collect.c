@@ -336,10 +336,25 @@ static const struct tsct_export_format as_format = {
 	.free = end_pass,
 };
 
+/* Begins to explain the slowest spans, if the states of threads are known. A filter hides messages
+ * and moves, and that a CPU did other things after it received a message. */
+static int begin_explained(struct report *r)
+{
+	struct tsct_filter filter = r->x.filter;
+	int err = r->x.state && explained_begin ?
+		explained_begin(&r->x, &r->figures, &r->explained) : 0;
+
+	filter.from = filter.to = NULL;
+	r->explained_events = r->explained && explained_needs_events(&r->x);
+	r->explained_hidden = r->explained_events && tsct_filter_selects(&filter);
+	r->explained_events &= !r->explained_hidden;
+	return err;
+}
+
 int report_take(struct report *r)
 {
 	__u32 i, nr = 0;
-	int err = 0;
+	int err;
 
 	for (i = 0; i < r->x.nr_defs; i++)
 		if (r->seen[i].events)
@@ -352,11 +367,9 @@ int report_take(struct report *r)
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->x.state = has_states(&r->x) ? collect_state : NULL;
-	if (r->x.state && explained_begin)
-		r->explained = explained_begin(&r->x, &r->figures);
-	r->explained_events = r->explained && explained_needs_events(&r->x);
 	r->span_done = take_span;
-	err = report_runs_begin(r) ?:
+	err = begin_explained(r) ?:
+		report_runs_begin(r) ?:
 		tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks) ?:
 		begin_messages(r) ?:
 		tsct_export_run(&r->x) ?:

@@ -363,7 +363,7 @@ static int add_parts(struct flame *f, __u32 below, const json_t *parts)
 	return 0;
 }
 
-static int put_explained(FILE *to, const json_t *span, bool open)
+static int put_explained(const struct report *r, FILE *to, const json_t *span, bool open)
 {
 	struct flame f = { .timed = true, .unit = "" };
 	int err;
@@ -376,6 +376,8 @@ static int put_explained(FILE *to, const json_t *span, bool open)
 			     open ? " open" : "", f.boxes[0].name, (unsigned long long)
 			     json_integer_value(json_object_get(span, "tid")),
 			     ctl_json_string(span, "thread"));
+		if (r->x.several_nodes)
+			report_print(to, " on %s", ctl_json_string(span, "node_name"));
 		put_boxes(to, &f);
 	}
 	free(f.boxes);
@@ -399,7 +401,11 @@ int report_explained_put(struct report *r, FILE *to)
 		      " meanwhile that ended it. Parts that are shorter than the bound of their error"
 		      " are not drawn.</p>\n", to);
 	json_array_foreach(spans, i, span)
-		err = err ?: put_explained(to, span, !i);
+		err = err ?: put_explained(r, to, span, !i);
+	if (json_array_size(spans) && r->explained_hidden)
+		fputs("<p class=\"warn\">The filter leaves out messages, or moves of threads between"
+		      " CPUs: these graphs ignore them, <kbd>trace-ctl explain</kbd> does not.</p>\n",
+		      to);
 	if (json_array_size(spans))
 		fputs("</section>\n", to);
 	json_decref(spans);

@@ -182,6 +182,7 @@ struct report {
 	struct span_figures figures;	/* figures of the slices and system calls */
 	struct explain_job *explained;	/* what the slowest of them waited for; NULL: none */
 	bool explained_events;		/* it needs events, too */
+	bool explained_hidden;		/* it would, but the filter leaves out some */
 	/* begins of the slowest spans that are drawn individually, by thread and ns, and the
 	 * shortest length of these spans, ns */
 	struct tsct_index slowest;
