@@ -22,6 +22,7 @@ def read_perf(path):
     """Counts begins and ends of (process, number of the call), and switches of threads"""
     calls, switches, tids = collections.Counter(), collections.Counter(), set()
     waiting, times = set(), collections.defaultdict(list)
+    switch_times = collections.defaultdict(list)
     line_of = re.compile(r"\s(-?\d+)/(-?\d+)\s+([\d.]+):\s+(\S+):(\S+): (.*)")
     for line in open(path, errors="replace"):
         found = line_of.search(line)
@@ -31,7 +32,9 @@ def read_perf(path):
         if line.lstrip().startswith("unshare "):  # waits for the container
             waiting.add(int(pid))
         if event == "sched_switch":  # of all threads: perf leaves a cgroup before they end
-            switches[int(re.search(r"prev_pid=(\d+) prev_prio", text).group(1))] += 1
+            of = int(re.search(r"prev_pid=(\d+) prev_prio", text).group(1))
+            switches[of] += 1
+            switch_times[of].append(int(at.replace(".", "")))
         else:
             tids.add(int(tid))
             if event == "sys_enter":
@@ -40,7 +43,7 @@ def read_perf(path):
             # rt_sigreturn() overwrites the register with its number.
             number = RT_SIGRETURN if number == -1 else number
             calls[event == "sys_enter", int(pid), number] += 1
-    return calls, switches, tids - waiting, waiting, times
+    return calls, switches, tids - waiting, waiting, times, switch_times
 
 
 def read_ours(path, numbers, tids):
@@ -84,7 +87,7 @@ def main():
     stat, summary = json.load(open(stat)), json.load(open(summary))
     numbers = {name: int(number) for name, number in
                re.findall(r"#define __NR_(\w+) (\d+)", open(CALLS).read())}
-    perf_calls, perf_switches, tids, waiting, perf_times = read_perf(perf)
+    perf_calls, perf_switches, tids, waiting, perf_times, switch_times = read_perf(perf)
     all_processes = sys.argv[5] == "all"
     calls, switches, stacks, events, times = read_ours(
         dump, numbers, tids if all_processes else None)
@@ -99,7 +102,9 @@ def main():
     # Switches to a thread of the program from others are recorded, too.
     switches = {tid: switches[tid] for tid in tids}
     perf_switches = {tid: perf_switches[tid] for tid in tids}
-    faults += [f"switches of {tid}: {switches[tid]}, perf {perf_switches[tid]}"
+    faults += [f"switches of {tid}: {switches[tid]}, perf {perf_switches[tid]}, "
+               f"{sum(t < perf_times[tid][0] for t in switch_times[tid])} before its calls, "
+               f"{sum(t > perf_times[tid][-1] for t in switch_times[tid])} after"
                for tid in sorted(tids) if switches[tid] != perf_switches[tid]]
     # Times: perf has those of CLOCK_MONOTONIC, in ns or less precise.
     away = [ours - theirs for tid in tids for ours, theirs in zip(times[tid], perf_times[tid])]
