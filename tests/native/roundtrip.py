@@ -337,7 +337,7 @@ def pretty(truth, kind, how, value):
         return None if value == "nan" else "%g" % float.fromhex(value)
     if how == HEX:
         return f"0x{value % (1 << 8 * struct.calcsize(LAYOUT[kind])):X}"
-    if how != SYSCALL or kind in ("u8", "s8"):
+    if how != SYSCALL or kind in ("u8", "s8") or not truth.calls:  # none: written by a core build
         return str(value)
     call = truth.calls.get(value)
     return f'( "{call}" : container = {value} )' if call else \

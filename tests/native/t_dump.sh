@@ -10,11 +10,14 @@ run 0 dump --event every "$work/a"
 cat >"$work/want" <<'END'
 every u8=255 u16=65535 u32=4294967295 u64=18446744073709551615 s8=-128 s16=-32768 s32=-2147483647 s64=-9223372036854775808 f32=0.1 f64=1.4 text="\x1b]0;x\x07 \"q\" \\ é\xff" bytes=01020304 chars="eight b" hex=0xdeadbeef call=read(0)
 END
+# A core build has no names of system calls.
+[ -e "$out/lib/syscalls" ] || sed -i 's/read(0)/0/' "$work/want"
 sed 's/^[^]]*\] *[0-9]* //' "$work/out" | diff "$work/want" - ||
 	fail "fields as text"
 run 0 dump --json --event every "$work/a"
 # shellcheck disable=SC2028
 want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"18446744073709551615","s8":-128,"s16":-32768,"s32":-2147483647,"s64":"-9223372036854775808","f32":0.1,"f64":1.4,"text":"\u001b]0;x\u0007 \"q\" \\ é�","bytes":"01020304","chars":"eight b","hex":3735928559,"call":"read"}}'
+[ -e "$out/lib/syscalls" ] || want=${want/\"read\"/0}
 grep -qF -- "$want" "$work/out" ||
 	fail "fields as JSON, wanted $want"
 

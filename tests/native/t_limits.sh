@@ -88,7 +88,7 @@ not grep -q 'smaller rings' "$work/err" || fail "-q prints it"
 run_shows 0 "^rings  *embedded: default [0-9]* x $((one / 16)) blocks of 16384 bytes; smaller because of the memory cgroup limit" \
 	stat "$work/kept"
 run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/kept"
-"$ctl" report -q -o "$work/page" "$work/kept" && grep -q 'blocks of 16384 bytes; smaller' "$work/page" ||
+! has_wing report || { "$ctl" report -q -o "$work/page" "$work/kept" && grep -q 'blocks of 16384 bytes; smaller' "$work/page"; } ||
 	fail "the page has no sizes of rings"
 run 0 merge -q -o "$work/merged" "$work/kept"
 run_shows 0 '"rings": "default [0-9]* x ' stat --json "$work/merged"

@@ -41,7 +41,7 @@ members() {
 		sleep 10
 	done
 }
-members & track members
+{ ! has_collectives || members; } & track members
 
 # --- a session that never ends, with impossible turns ----------------------------------------
 # l is such a master (falseticker.c): its child c sends neither as fast as the path allows, nor
