@@ -350,19 +350,30 @@ static bool releases(struct tsct_states *s, const struct tsct_trace_event *e,
 	return call && !strcmp(call->name, "futex");
 }
 
+/* Finds the thread that an event names by its fields @field (ID) and `comm`, off the CPU. Returns
+ * true with *ret_at, NOWHERE: out of memory; false: nothing is known of that thread then. */
+static bool find_other(struct tsct_states *s, const struct tsct_trace_event *e, const char *field,
+		       __u32 *ret_at)
+{
+	struct tsct_value comm;
+	__s64 tid;
+
+	if (!tsct_value_find_integer(e, field, &tid) || tid <= 0 ||
+	    !tsct_value_find(e, "comm", &comm) || !tsct_value_is_text(&comm) ||
+	    !tsct_known_off(&s->known, e, (__u32)tid, &comm))
+		return false;
+	*ret_at = find(s, e->node, (__u32)tid, e->tick, true);
+	return true;
+}
+
 /* Notes that a thread was woken, and its first waking if it is blocked or its state is unknown. */
 static int add_waking(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	struct tsct_state_row *row;
-	struct tsct_value comm;
-	__s64 tid;
 	__u32 at;
 
-	if (!tsct_value_find_integer(e, "tid", &tid) || tid <= 0 ||
-	    !tsct_value_find(e, "comm", &comm) || !tsct_value_is_text(&comm) ||
-	    !tsct_known_off(&s->known, e, (__u32)tid, &comm))
+	if (!find_other(s, e, "tid", &at))
 		return 0;
-	at = find(s, e->node, (__u32)tid, e->tick, true);
 	if (at == NOWHERE)
 		return -ENOMEM;
 	row = &s->rows[at];
@@ -382,16 +393,11 @@ static int add_fork(struct tsct_states *s, const struct tsct_trace_event *e)
 {
 	const __u32 before = s->nr_rows;
 	struct tsct_state_row *row;
-	struct tsct_value comm;
-	__s64 tid;
 	__u32 at;
 	int err;
 
-	if (!tsct_value_find_integer(e, "child_tid", &tid) || tid <= 0 ||
-	    !tsct_value_find(e, "comm", &comm) || !tsct_value_is_text(&comm) ||
-	    !tsct_known_off(&s->known, e, (__u32)tid, &comm))
+	if (!find_other(s, e, "child_tid", &at))
 		return 0;
-	at = find(s, e->node, (__u32)tid, e->tick, true);
 	if (at == NOWHERE)
 		return -ENOMEM;
 	row = &s->rows[at];

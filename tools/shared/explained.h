@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the slowest spans of a recording waited for, as trace-ctl explain prints it, found in a walk
- * that another command makes: tools/wings/explain.
+ * Finds what the slowest spans of a recording waited for, as trace-ctl explain does, while another
+ * command walks over the recording: tools/wings/explain.
  */
 #ifndef EXPLAINED_H
 #define EXPLAINED_H

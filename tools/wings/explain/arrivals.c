@@ -98,12 +98,14 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_location *l = j->walk->rec->locations, *from = &l[ev->e->location];
-	const __s64 tid = tsct_value_integer_of(ev->e, "tid");
-	const __s64 cpu = tsct_value_integer_of(ev->e, "orig_cpu");
+	__s64 tid, cpu;
 	__u32 i;
 
-	for (i = 0; i < j->walk->rec->nr_locations && tid > 0 &&
-	     path_wants(&j->path, ev->e->tick, ev->e->tick + 1); i++)
+	if (!path_wants(&j->path, ev->e->tick, ev->e->tick + 1))
+		return 0;
+	tid = tsct_value_integer_of(ev->e, "tid");
+	cpu = tsct_value_integer_of(ev->e, "orig_cpu");
+	for (i = 0; i < j->walk->rec->nr_locations && tid > 0; i++)
 		if (l[i].node == from->node && l[i].cpu == cpu)
 			return path_add_move(&j->path, ev->node, (__u32)tid, ev->e->tick, i);
 	return 0;
