@@ -873,6 +873,14 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 	return true;
 }
 
+/* Bends are signed: tsct_array_sort() would put times before 1970 last. */
+static int compare_bends(const void *a, const void *b)
+{
+	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,
 		       __s64 **ret, __u32 *ret_nr)
 {
@@ -903,7 +911,7 @@ int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __
 		}
 	}
 	if (*ret_nr)
-		tsct_array_sort(*ret, *ret_nr, sizeof(**ret));
+		qsort(*ret, *ret_nr, sizeof(**ret), compare_bends);
 	return err;
 }
 

@@ -165,7 +165,7 @@ RANDOM_TEST(test_figures, 20)
 	tsct_histogram_free(&h);
 }
 
-/* What forbids a comparison, and names that one recording does not have. The recordings are
+/* Reasons against a comparison, and names that one recording does not have. The recordings are
  * always the same: with others, the medians may differ by more than the bounds below. */
 TEST(test_outcomes)
 {

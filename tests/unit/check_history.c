@@ -517,7 +517,7 @@ TEST(test_extrapolation)
 	tsct_history_free(h);
 }
 
-/* What is written again at the end, without a sample in between, is no better known than before. */
+/* Writing a group again at the end, with no sample in between, leaves its bound as it was. */
 TEST(test_utc_at_end)
 {
 	struct tsct_history_time found[TSCT_HISTORY_TIMES];
