@@ -177,6 +177,32 @@ END
 run_shows 0 'blocked in recvfrom of fd 5, woken by thread 300 (x) or an interrupt' \
 	explain --span work "$work/two"
 
+# A thread receives the packet in an interrupt. Before it wakes the waiting thread, it loses the CPU.
+interrupted() {	# STATE US: how it leaves the CPU, and when the waking is
+	request
+	cat <<END
+2300 0 0 switch 300 0
+2305 0 300 call 1 4
+2310 1 200 send 2
+2320 0 300 receive 2
+2330 0 300 switch 400 $1
+2340 0 400 switch 300 1
+$2 0 300 wake 100
+$(($2 + 10)) 0 300 switch 100 1
+$(($2 + 20)) 0 100 return 45
+$(($2 + 100)) 0 100 end 7
+END
+}
+for state in 256 2; do	# another thread takes the CPU; a lock of the kernel, with PREEMPT_RT
+	interrupted $state 2350 | because 1000 1000 'recvfrom 1140000 0' 'unknown 1100000 2000'
+	run_shows 0 'until a message of thread 200 (x) on two' explain --span work "$work/two"
+done
+# It slept, so the interrupt had ended; or another interrupt comes much later.
+interrupted 1 2350 | because 1000 1000 'recvfrom 1140000 0'
+run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+interrupted 256 12400 | because 1000 1000 'recvfrom 11190000 0'
+run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+
 # A disk: no signal ends the wait, the interrupt of the device does.
 because 1000 1000 'fsync 900000 0' <<'END'
 0 0 0 switch 100 0

@@ -3,8 +3,9 @@
  * The messages that ended the waits of threads. The event of a message that a program states is of
  * the thread that waited, after its wait; only messages from other nodes count, as within a node
  * the waker is known. The event of a packet is of the kernel, in an interrupt of any thread; the
- * interrupt then wakes the waiting thread: the waking follows on the same CPU, with no switch,
- * system call or event of a program between.
+ * interrupt then wakes the waiting thread: the waking follows soon on the same CPU, with no switch,
+ * system call or event of a program between. With PREEMPT_RT another thread can take the CPU from
+ * that interrupt: what the interrupted thread did is kept until the thread has the CPU again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +13,26 @@
 
 #include "explain.h"
 #include "lib/base/array.h"
+#include "lib/clockpage/clock_params.h"
+
+#define WAKING_NS	10000000	/* longest time from a packet to the waking that it causes */
+#define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
+
+/* Values of prev_state: another thread took the CPU; the thread waits for a lock of the kernel */
+#define STATE_PREEMPTED	0x100
+#define STATE_LOCK	0x02
 
 /* The last packets of a CPU, if the CPU did nothing else since */
 struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
+	__u64 tick;		/* of the receive event */
 	__u64 sent;		/* number of the send; 0: none */
+};
+
+/* The packets of a thread from which the CPU was taken */
+struct arrivals_held {
+	__u32 node, tid;	/* tid 0: none */
+	struct arrivals_cpu cpu;
 };
 
 /* Callback of messages: stores the send of a message that was received during a span. @send: `row`
@@ -46,8 +62,9 @@ int arrivals_init(struct explain_job *j)
 	j->arrivals.messages.matched = match;
 	j->arrivals.messages.arg = j;
 	j->arrivals.cpus = calloc(rec->nr_locations + 1, sizeof(*j->arrivals.cpus));
+	j->arrivals.held = calloc(NR_HELD, sizeof(*j->arrivals.held));
 	j->arrivals.has_calls = calloc(rec->nr_nodes + 1, sizeof(*j->arrivals.has_calls));
-	if (!j->arrivals.cpus || !j->arrivals.has_calls)
+	if (!j->arrivals.cpus || !j->arrivals.held || !j->arrivals.has_calls)
 		return -ENOMEM;
 	return tsct_messages_init(&j->arrivals.messages);
 }
@@ -56,6 +73,7 @@ void arrivals_free(struct explain_job *j)
 {
 	tsct_messages_free(&j->arrivals.messages);
 	free(j->arrivals.cpus);
+	free(j->arrivals.held);
 	free(j->arrivals.has_calls);
 	free(j->arrivals.resent);
 }
@@ -87,6 +105,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 		end.number = j->path.nr_messages;
 		end.bytes = kernel;
 		cpu->received = kernel ? j->path.nr_messages : 0;
+		cpu->tick = ev->e->tick;
 		if (!err && !kernel)
 			err = path_add_arrival(&j->path, ev->node, ev->e->tid, ev->e->tick,
 					       j->path.nr_messages - 1, false);
@@ -111,6 +130,43 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 	return 0;
 }
 
+/* Exchanges the packets of the thread that leaves the CPU for those of the thread that gets it. */
+static void take_switch(struct explain_job *j, const struct tsct_export_event *ev)
+{
+	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
+	const __s64 state = tsct_value_integer_of(ev->e, "prev_state");
+	const bool stays = state == STATE_PREEMPTED || state == STATE_LOCK;
+	struct arrivals_held old = { ev->node, ev->e->tid, *cpu }, *held = j->arrivals.held;
+	const __s64 next = tsct_value_integer_of(ev->e, "next_tid");
+	__u32 i;
+
+	*cpu = (struct arrivals_cpu) { .sent = 0 };
+	for (i = 0; i < j->arrivals.nr_held && i < NR_HELD; i++) {
+		if (next <= 0 || held[i].tid != next || held[i].node != ev->node)
+			continue;
+		*cpu = held[i].cpu;
+		held[i].tid = 0;
+	}
+	/* Without its system calls, it is not known when the thread does something else. */
+	if (stays && old.tid && j->arrivals.has_calls[ev->node] && (old.cpu.received || old.cpu.sent))
+		held[j->arrivals.nr_held++ % NR_HELD] = old;
+}
+
+/* Adds the arrival of a packet to the thread that its interrupt wakes. */
+static int take_waking(struct explain_job *j, const struct tsct_export_event *ev)
+{
+	const struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
+	const struct tsct_clock_params *real = &j->walk->rec->real;
+	__s64 tid;
+
+	if (!cpu->received || !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
+	    tsct_clock_params_ns(real, ev->e->tick) - tsct_clock_params_ns(real, cpu->tick) >
+	    WAKING_NS)
+		return 0;
+	return path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick, cpu->received - 1,
+				true);
+}
+
 int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &j->walk->defs[ev->def];
@@ -118,7 +174,6 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;
-	__s64 tid;
 
 	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
 		return take_message(j, ev, kernel);
@@ -126,10 +181,10 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 	if (def->kernel == TSCT_KERNEL_MIGRATE)
 		return take_move(j, ev);
 	if (def->kernel == TSCT_KERNEL_WAKING)
-		return cpu->received && tsct_value_find_integer(ev->e, "tid", &tid) && tid > 0 ?
-			path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick,
-					 cpu->received - 1, true) : 0;
-	if (!kernel || call || def->kernel == TSCT_KERNEL_SWITCH)
+		return take_waking(j, ev);
+	if (def->kernel == TSCT_KERNEL_SWITCH)
+		take_switch(j, ev);
+	else if (!kernel || call)
 		*cpu = (struct arrivals_cpu) { .sent = 0 };
 	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,

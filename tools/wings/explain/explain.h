@@ -123,6 +123,8 @@ void path_states_free(struct path_states *states);
 struct arrivals {
 	struct tsct_messages messages;
 	struct arrivals_cpu *cpus;	/* by location */
+	struct arrivals_held *held;
+	__u32 nr_held;			/* all so far, those that were replaced included */
 	bool *has_calls;		/* by node: its system calls are recorded */
 	__u64 nr_sends;			/* number of sends so far; they are counted from 1 */
 	__u64 *resent;			/* numbers of sends that repeat an earlier one */
