@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdlib.h>
 
-#include "array.h"
 #include "histogram.h"
 
 #define BITS	TSCT_HISTOGRAM_BITS	/* bits below the highest one that select a bin */
-
-static size_t bin_of(__u64 value)
-{
-	const int up = value >> BITS ? 63 - __builtin_clzll(value) - BITS : 0;
-
-	return ((size_t)up << BITS) + (size_t)(value >> up);
-}
 
 /* Returns the largest value of a bin. */
 static __u64 top_of(size_t bin)
@@ -21,21 +12,6 @@ static __u64 top_of(size_t bin)
 	const __u64 low = bin - ((size_t)up << BITS);
 
 	return (low << up) + ((1ULL << up) - 1);
-}
-
-int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
-{
-	const size_t bin = bin_of(value);
-
-	if (bin >= h->room && tsct_array_extend(&h->bins, &h->room, bin + 1, sizeof(*h->bins)))
-		return -ENOMEM;
-	h->bins[bin]++;
-	h->sum += value;
-	if (!h->nr++ || value < h->min)
-		h->min = value;
-	if (value > h->max)
-		h->max = value;
-	return 0;
 }
 
 __u64 tsct_histogram_quantile(const struct tsct_histogram *h, unsigned int per_mille)

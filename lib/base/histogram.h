@@ -7,9 +7,10 @@
 #ifndef TSCT_BASE_HISTOGRAM_H
 #define TSCT_BASE_HISTOGRAM_H
 
-#include <stddef.h>
+#include <errno.h>
 
-#include <linux/types.h>
+#include "array.h"
+#include "lib/core/port.h"
 
 #define TSCT_HISTOGRAM_BITS	7
 
@@ -19,8 +20,29 @@ struct tsct_histogram {
 	__u64 nr, sum, min, max;	/* of all values, exact */
 };
 
+/* Returns the bin of a value, by its highest bit and the bits that follow. */
+static inline size_t tsct_histogram_bin_(__u64 value)
+{
+	const int up = value >> TSCT_HISTOGRAM_BITS ?
+		63 - __builtin_clzll(value) - TSCT_HISTOGRAM_BITS : 0;
+
+	return ((size_t)up << TSCT_HISTOGRAM_BITS) + (size_t)(value >> up);
+}
+
 /* Adds a value. Returns 0 or -ENOMEM. */
-int tsct_histogram_add(struct tsct_histogram *histogram, __u64 value);
+static inline int tsct_histogram_add(struct tsct_histogram *h, __u64 value)
+{
+	const size_t bin = tsct_histogram_bin_(value);
+
+	if (unlikely(bin >= h->room) &&
+	    tsct_array_extend(&h->bins, &h->room, bin + 1, sizeof(*h->bins)))
+		return -ENOMEM;
+	h->bins[bin]++;
+	h->sum += value;
+	h->min = h->nr++ && h->min < value ? h->min : value;
+	h->max = h->max > value ? h->max : value;
+	return 0;
+}
 
 /* Returns the smallest value that is at least as large as @per_mille thousandths of all values, or
  * one up to 1/128 larger, never above the maximum. There is at least one value. */

@@ -85,14 +85,21 @@ tsct_order_first(const struct tsct_order *order)
 	return order->nr ? order->heap : NULL;
 }
 
+/* tsct_order_alone - return the key up to which the first stream's events, without those of this
+ * key, come before all events of other streams */
+static inline __u64 tsct_order_alone(const struct tsct_order *order)
+{
+	__u64 key = order->nr > 1 ? order->heap[1].key : ~0ULL;
+
+	return order->nr > 2 && order->heap[2].key < key ? order->heap[2].key : key;
+}
+
 /* tsct_order_advance - set the key of the first stream's next event */
 static inline void tsct_order_advance(struct tsct_order *order, __u64 key)
 {
-	const struct tsct_order_cursor *heap = order->heap;
-
 	order->heap[0].key = key;
 	/* Most events follow another one of their stream. */
-	if ((order->nr > 1 && key >= heap[1].key) || (order->nr > 2 && key >= heap[2].key))
+	if (key >= tsct_order_alone(order))
 		tsct_order_sink_(order);
 }
 

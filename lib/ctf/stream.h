@@ -512,17 +512,18 @@ bool tsct_stream_reader_skip(struct tsct_stream_reader_dir *dir, struct tsct_str
 /* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
+/* @from: header of the event, of @head bytes */
 static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
-				     size_t head, size_t size,
-				     const struct tsct_event_def *def, __u32 id)
+					    size_t head, size_t size,
+					    const struct tsct_stream_reader_kind *kind)
 {
-	s->id = id + TSCT_ID_FIRST;
+	s->id = kind->id;
 	s->event.file_tick = s->delta.tick;
 	s->event.tick = s->delta.tick << s->up >> s->down;
 	s->event.tid = (__u32)s->delta.tid;
 	s->event.offset = s->pos + s->at;
 	s->event.len = (__u32)size;
-	s->event.def = def;
+	s->event.def = kind->def;
 	s->event.payload = from + head;
 	s->at += head + size;
 }
@@ -550,8 +551,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 		     s->at + (size_t)head + (size_t)kind->size > s->len))
 		return tsct_stream_reader_next_slow(dir, s);
 	s->delta = delta;
-	tsct_stream_reader_give_(s, from, (size_t)head, (size_t)kind->size, kind->def,
-			  id);
+	tsct_stream_reader_give_(s, from, (size_t)head, (size_t)kind->size, kind);
 	return 1;
 }
 
@@ -562,23 +562,23 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 				   struct tsct_stream_reader *s)
 {
+	static const __u64 masks[] = { 0xff, 0xffff, 0xffffffff, ~0ULL };
 	const __u8 *from = s->packet + s->at;
-	const __u32 first = *from, form = first & 3;
-	const size_t whole = s->whole[first], head = 1 + (1U << form);
+	const struct tsct_stream_reader_kind *kind = &s->kinds[*from >> 3];
+	const size_t whole = s->whole[*from];
 	__u64 low, step;
 
 	if (!whole)
 		return tsct_stream_reader_next_wide_(dir, s);
 	memcpy(&low, from + 1, sizeof(low));
-	step = (low - s->delta.tick) & ~0ULL >> (64 - (8U << form));
+	step = (low - s->delta.tick) & masks[*from & 3];
 	/* A packet's first event has a thread ID, and is not decoded here. */
 	if (unlikely(s->at + whole > s->len ||
 		     step > s->latest - s->delta.tick))
 		return tsct_stream_reader_next_slow(dir, s);
 	s->delta.tick += step;
 	s->delta.events++;
-	tsct_stream_reader_give_(s, from, head, whole - head,
-			  s->kinds[first >> 3].def, first >> 3);
+	tsct_stream_reader_give_(s, from, whole - (__u32)kind->size, (__u32)kind->size, kind);
 	return 1;
 }
 

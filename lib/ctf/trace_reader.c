@@ -63,6 +63,10 @@ struct tsct_trace {
 	bool started;
 	/* flag: the event of the heap's first stream was returned */
 	bool given;
+	/* that stream, and the tick before which its events come before those of the others: until
+	 * then its key in the heap is not updated. 0: none, as in a live recording */
+	struct tsct_stream_reader *first;
+	__u64 alone_until;
 	/* position of the last tick among the recording's error bounds; a pointer, as
 	 * functions that take a const trace move the position */
 	struct tsct_error_cursor *error_at;
@@ -295,33 +299,25 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/* Replaces the returned event of the heap's first stream by the stream's next event. */
-static int advance(struct tsct_trace *t)
-{
-	const __u32 index = tsct_order_first(&t->order)->index;
-	struct tsct_stream_reader *s = &t->streams[index];
-	int ret;
-
-	t->given = false;
-	ret = tsct_stream_reader_next(&t->file, s);
-	if (ret > 0) {
-		tsct_order_advance(&t->order, s->event.tick);
-	} else if (!ret) {
-		tsct_order_drop(&t->order);
-		set_in_order(t, index, false);
-	}
-	return ret;
-}
-
-int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
+/*
+ * Continues tsct_trace_step() where the next event may be one of another stream. @ret: result of
+ * reading the next event of the stream whose event was returned. Not inline, so that the usual
+ * case needs few registers.
+ */
+static __attribute__((noinline)) int
+change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret_event)
 {
 	const struct tsct_order_cursor *first;
-	int ret = 0;
 
 	if (!t->started)
 		ret = add_streams(t);
-	else if (t->given)
-		ret = advance(t);
+	else if (t->given && ret > 0)
+		tsct_order_advance(&t->order, t->first->event.tick);
+	else if (t->given && !ret) {
+		set_in_order(t, tsct_order_first(&t->order)->index, false);
+		tsct_order_drop(&t->order);
+	}
+	t->given = false;
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
@@ -330,9 +326,25 @@ int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_ev
 	if (!first || (t->file.live_until &&
 		       t->streams[first->index].event.file_tick >= t->follow->until))
 		return t->file.live_until ? -EAGAIN : 0;
-	*ret_event = &t->streams[first->index].event;
+	t->first = &t->streams[first->index];
+	t->alone_until = t->file.live_until ? 0 : tsct_order_alone(&t->order);
+	*ret_event = &t->first->event;
 	t->given = true;
 	return 1;
+}
+
+int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
+{
+	int ret = 0;
+
+	if (likely(t->given)) {
+		ret = tsct_stream_reader_next(&t->file, t->first);
+		if (likely(ret > 0 && t->first->event.tick < t->alone_until)) {
+			*ret_event = &t->first->event;
+			return 1;
+		}
+	}
+	return change_stream(t, ret, ret_event);
 }
 
 int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
@@ -611,7 +623,7 @@ __u64 tsct_trace_event_bytes(const struct tsct_trace *t)
 
 	if (!t->given)
 		return 0;
-	s = &t->streams[tsct_order_first(&t->order)->index];
+	s = t->first;
 	return s->pos + s->at - s->event.offset;
 }
 

@@ -21,45 +21,35 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
-/* Most ends are those of the last event read. */
-static __s64 time_of(const struct tsct_export *x, __u64 tick)
+/* Returns the name of the call of an event sys_enter or sys_exit. *ret: the call */
+static const char *name_call(const struct tsct_trace_event *e, const struct tsct_syscall **ret,
+			     char number[32])
 {
-	return tick == x->now_tick ? x->now_ns : tsct_clock_params_ns(&x->rec->real, tick);
+	snprintf(number, 32, "%llu", (unsigned long long)call_number(e, ret));
+	return *ret ? (*ret)->name : number;
 }
 
 /* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
  * @until: tick of the end */
-static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
-		     struct tsct_thread *thread, const struct tsct_trace_event *end, __u64 until,
-		     enum tsct_span_why why, bool alone)
+static inline __attribute__((always_inline)) int
+pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_thread *thread,
+	  const struct tsct_trace_event *end, __u64 until, enum tsct_span_why why, bool alone)
 {
 	const struct tsct_trace_event *e = begin ? tsct_export_begin_of(begin) : end;
-	const struct tsct_export_def *def = &x->defs[tsct_export_def_of(x, e)];
+	const struct tsct_export_def *def =
+		&x->defs[begin ? begin->def : tsct_export_def_of(x, end)];
 	struct tsct_closed_span span = {
-		.name = def->def->name, .call = def->call, .is_call = def->call, .why = why,
-		.alone = alone,
+		.name = def->span_name, .call = def->span_call, .is_call = def->span_is_call,
+		.why = why == TSCT_SPAN_REPLACED ? TSCT_SPAN_UNKNOWN : why, .alone = alone,
 		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
 		.begin = e->tick, .end = until,
 		.begin_event = begin ? e : NULL, .end_event = end,
 	};
 	char number[32];
 
-	if (why == TSCT_SPAN_REPLACED)
-		span.why = TSCT_SPAN_UNKNOWN;
-	if (def->kernel == TSCT_KERNEL_ENTER || def->kernel == TSCT_KERNEL_EXIT) {
-		snprintf(number, sizeof(number), "%llu",
-			 (unsigned long long)call_number(e, &span.call));
-		span.is_call = true;
-		span.name = number;
-	}
-	if (span.call)
-		span.name = span.call->name;
-	if (def->pair) {
-		span.name = def->pair->name;
-		span.call = NULL;
-		span.is_call = false;
-	}
-	span.end_ns = time_of(x, span.end);
+	if (unlikely(def->raw))
+		span.name = name_call(e, &span.call, number);
+	span.end_ns = tsct_export_time(x, span.end);
 	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
 	return x->closed(x, &span);
 }
@@ -85,12 +75,19 @@ static __u32 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call)
 {
+	slice->payload = NULL;
+	if (slice->span.hidden)
+		return 0;
 	slice->def = ev->def;
 	slice->thread = ev->thread;
 	slice->begin = *ev->e;
 	slice->begin_ns = ev->ns;
-	if (x->closed)
-		slice->depth = next_depth(x, ev->thread->index, is_call);
+	slice->ambiguous = slice->end_hidden = false;
+	slice->depth = x->closed ? next_depth(x, ev->thread->index, is_call) : 0;
+	if (ev->e->len == 8) {
+		memcpy(slice->kept, ev->e->payload, 8);	/* the usual length, without a call */
+		return 0;
+	}
 	if (ev->e->len > sizeof(slice->kept)) {
 		slice->payload = malloc(ev->e->len);
 		if (!slice->payload)
@@ -125,20 +122,23 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	const bool ended = why == TSCT_SPAN_ENDED;
 	int err = 0;
 
+	(void)row;
+	if (span->hidden)
+		return 0;
 	/* The end may be in a thread whose kernel events were not recorded. */
-	if (why == TSCT_SPAN_OPEN && !span->hidden && x->defs[slice->def].pair &&
+	if (why == TSCT_SPAN_OPEN && x->defs[slice->def].pair &&
 	    x->rec->streams[slice->begin.stream].kernel &&
 	    tsct_known_filtered(x->rec, slice->begin.node))
 		why = TSCT_SPAN_UNKNOWN;
 
-	(void)row;
 	/* Another call of the thread: nothing is known of the time since the begin. */
-	if (x->closed && !span->hidden)
+	if (x->closed)
 		err = pass_span(x, slice, slice->thread, ended && !slice->end_hidden ? e : NULL,
 				why == TSCT_SPAN_REPLACED ? span->begin :
 				e ? e->tick : x->until_tick,
 				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
-	free(slice->payload);
+	if (slice->payload)
+		free(slice->payload);
 	return err;
 }
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "lib/base/hash.h"
-#include "lib/clockpage/clock_params.h"
 #include "lib/core/event_def.h"
 #include "export.h"
 #include "identity_until.h"
@@ -35,9 +34,14 @@ static void add_sizes(struct tsct_export *x)
 		closedir(d);
 }
 
-static __s64 time_of(const struct tsct_export *x, __u64 stamp)
+/* Finds the part of rec->real in which tsct_export_time() can neither overflow nor be in a slew. */
+static void set_straight(struct tsct_export *x)
 {
-	return tsct_clock_params_ns(&x->rec->real, stamp);
+	const struct tsct_clock_params *real = &x->rec->real;
+
+	x->straight = tsct_clock_params_prev(real, real->base_cycles + real->slew_cycles + 1);
+	x->straight_ticks = x->straight.base_ns >= 0 && x->straight.base_ns < 1LL << 62 &&
+		real->slew_cycles < 1ULL << 60 ? 1ULL << 54 : 0;
 }
 
 /* Returns the largest error bound of events before rec->begin, which only a modified recording
@@ -213,6 +217,23 @@ static int number_slices(struct tsct_export *x)
 	return 0;
 }
 
+/* Sets what follows from the other members of definitions. */
+static void finish_defs(struct tsct_export *x)
+{
+	struct tsct_export_def *d;
+
+	for (d = x->defs; d < x->defs + x->nr_defs; d++) {
+		if (!d->def)
+			continue;
+		d->raw = !d->pair && (d->kernel == TSCT_KERNEL_ENTER || d->kernel == TSCT_KERNEL_EXIT);
+		d->span_call = d->pair ? NULL : d->call;
+		d->span_is_call = d->span_call || d->raw;
+		d->span_name = d->pair ? d->pair->name : d->call ? d->call->name : d->def->name;
+		d->plain = d->kind == TSCT_KIND_INSTANT && !d->pair && !d->call &&
+			d->kernel == TSCT_KERNEL_OTHER && !d->names_rank;
+	}
+}
+
 bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 {
 	__u32 i;
@@ -225,7 +246,7 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 
 static bool keeps_begins(const struct tsct_export *x)
 {
-	return x->closed || (x->format && x->format->cut);
+	return x->slices.size > sizeof(struct tsct_span);
 }
 
 int tsct_export_prepare(struct tsct_export *x)
@@ -235,13 +256,14 @@ int tsct_export_prepare(struct tsct_export *x)
 
 	x->rec = tsct_trace_recording(x->trace);
 	x->slices.several = true;
-	if (keeps_begins(x))
+	if (x->closed || (x->format && x->format->cut))
 		tsct_closed_span_init(x);
 	else
 		x->slices.size = sizeof(struct tsct_span);
 	x->first_tick = x->rec->begin;
-	x->begin_ns = time_of(x, x->rec->begin);
-	x->end_ns = time_of(x, x->rec->end);
+	set_straight(x);
+	x->begin_ns = tsct_export_time(x, x->rec->begin);
+	x->end_ns = tsct_export_time(x, x->rec->end);
 	add_sizes(x);
 	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
 	if (!x->nodes)
@@ -255,6 +277,7 @@ int tsct_export_prepare(struct tsct_export *x)
 		err = list_defs(x);
 	if (!err)
 		err = number_slices(x) ?: tsct_export_pairs_find(x) ?: hash_names(x);
+	finish_defs(x);
 	if (err)
 		return err;
 	err = tsct_selection_make(&x->selection, &x->filter, x->rec, x->recording,
@@ -414,7 +437,7 @@ static inline __u64 key_of(const struct tsct_export_def *def, const struct tsct_
 }
 
 /* Returns the name of the slice that an event begins or ends, as in x->slices. */
-static __s64 slice_name(const struct tsct_export_def *def, const struct tsct_trace_event *e)
+static inline __s64 slice_name(const struct tsct_export_def *def, const struct tsct_trace_event *e)
 {
 	__s64 id;
 
@@ -423,19 +446,20 @@ static __s64 slice_name(const struct tsct_export_def *def, const struct tsct_tra
 }
 
 /* Opens the slice of a BEGIN event. @hidden: the filter leaves out the event */
-static int open_slice(struct tsct_export *x, const struct tsct_export_event *ev, bool hidden)
+static inline __attribute__((always_inline)) int
+open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
+	   const struct tsct_export_def *def, bool hidden)
 {
 	const __u32 thread = ev->thread->index;
-	int err = tsct_spans_begin(&x->slices, thread, slice_name(&x->defs[ev->def], ev->e),
-				   ev->e);
+	int err = tsct_spans_begin(&x->slices, thread, slice_name(def, ev->e), ev->e);
 	struct tsct_export_slice *slice;
 
 	if (err)
 		return err;
-	slice = tsct_span_last(&x->slices, thread);
-	slice->span.key = key_of(&x->defs[ev->def], ev->e);
+	slice = tsct_span_at(&x->slices, thread, x->slices.rows[thread].nr - 1);
+	slice->span.key = key_of(def, ev->e);
 	slice->span.hidden = hidden;
-	return keeps_begins(x) && !hidden ? tsct_closed_span_open(x, slice, ev, false) : 0;
+	return keeps_begins(x) ? tsct_closed_span_open(x, slice, ev, false) : 0;
 }
 
 /* Marks an open slice, if x->closed() is called for it. */
@@ -451,9 +475,10 @@ static void mark_slice(struct tsct_export *x, const struct tsct_export_event *ev
 }
 
 /* Returns the index of the open slice that an END event ends; -1: none */
-static __s64 find_slice(struct tsct_export *x, const struct tsct_export_event *ev)
+static inline __attribute__((always_inline)) __s64
+find_slice(struct tsct_export *x, const struct tsct_export_event *ev,
+	   const struct tsct_export_def *def)
 {
-	const struct tsct_export_def *def = &x->defs[ev->def];
 	const __u32 thread = ev->thread->index;
 	const __s64 at = tsct_spans_find(&x->slices, thread, slice_name(def, ev->e),
 					 key_of(def, ev->e), &x->ambiguous);
@@ -472,9 +497,9 @@ static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *
 }
 
 /* Sets ev->act, the way in which viewers draw the event. */
-static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
+static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
+		   const struct tsct_export_def *def)
 {
-	const struct tsct_export_def *def = &x->defs[ev->def];
 	const __u64 ambiguous = x->ambiguous;
 	__s64 frame;
 	int err;
@@ -487,13 +512,13 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 			ev->act = TSCT_ACT_INSTANT;	/* no end can come */
 			break;
 		}
-		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, false);
+		err = !tsct_known_end(&x->known, ev->e) ? -ENOSPC : open_slice(x, ev, def, false);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		ev->in_span = !err;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? tsct_closed_span_alone(x, ev, TSCT_SPAN_UNKNOWN) : err;
 	case TSCT_KIND_END:
-		frame = find_slice(x, ev);
+		frame = find_slice(x, ev, def);
 		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
 			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame,
 					 TSCT_SPAN_ENDED, ev->e);
@@ -551,7 +576,7 @@ static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 t
 {
 	const struct tsct_trace_event e = { .tick = tick, .node = thread ? thread->node : 0 };
 	const struct tsct_export_event ev = {
-		.e = &e, .ns = time_of(x, tick), .node = e.node, .thread = thread,
+		.e = &e, .ns = tsct_export_time(x, tick), .node = e.node, .thread = thread,
 	};
 	int err;
 
@@ -563,7 +588,7 @@ static int end_slices(struct tsct_export *x, struct tsct_thread *thread, __u64 t
 }
 
 static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
-		      struct tsct_export_event *ev,
+		      struct tsct_export_event *ev, const struct tsct_export_def *def,
 		      int (*event)(struct tsct_export *x,
 				   const struct tsct_export_event *e))
 {
@@ -572,10 +597,11 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread = tsct_export_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
-	if (x->defs[ev->def].names_rank)
+	if (unlikely(def->names_rank))
 		learn_rank(x, ev);
-	tsct_known_run(&x->known, ev->e, x->defs[ev->def].kernel == TSCT_KERNEL_SWITCH, &x->run);
-	err = set_act(x, ev);
+	if (unlikely(x->known.has_runs))
+		tsct_known_run(&x->known, ev->e, def->kernel == TSCT_KERNEL_SWITCH, &x->run);
+	err = def->plain ? 0 : set_act(x, ev, def);
 	if (err)
 		return err;
 	ev->thread->events++;
@@ -584,7 +610,7 @@ static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
 		err = tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED,
 				       ev->e) ?: err;
 	/* The thread is switched away, and may run next on a CPU whose events are hidden. */
-	if (!err && x->run.away && tsct_known_elsewhere(&x->known, ev->e))
+	if (unlikely(x->run.away) && !err && tsct_known_elsewhere(&x->known, ev->e))
 		err = end_slices(x, ev->thread, ev->e->tick, TSCT_SPAN_UNKNOWN);
 	return err;
 }
@@ -662,10 +688,10 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	if (def->kind == TSCT_KIND_BEGIN) {
 		if (!tsct_known_end(&x->known, e))
 			return 0;
-		err = open_slice(x, ev, true);
+		err = open_slice(x, ev, def, true);
 		return err == -ENOSPC ? 0 : err;
 	}
-	frame = find_slice(x, ev);
+	frame = find_slice(x, ev, def);
 	if (frame < 0)
 		return 0;
 	ev->act = TSCT_ACT_CLOSE;
@@ -712,7 +738,7 @@ static int end_lost(struct tsct_export *x, struct tsct_spans *spans, __u32 row,
 	const struct tsct_trace_event e = { .tick = loss->from, .node = thread ? thread->node : 0 };
 	const __u32 open = tsct_spans_open(spans, row);
 	struct tsct_export_event ev = {
-		.e = &e, .ns = open ? time_of(x, e.tick) : 0, .node = e.node, .thread = thread,
+		.e = &e, .ns = open ? tsct_export_time(x, e.tick) : 0, .node = e.node, .thread = thread,
 		.act = TSCT_ACT_CLOSE, .frame = open,
 	};
 	struct tsct_span *span;
@@ -784,7 +810,7 @@ static int begin_states(struct tsct_export *x, const struct tsct_trace *trace)
 __s64 tsct_export_off_cpu_ns(const struct tsct_export *x, const struct tsct_state_time *time)
 {
 	return time->state == TSCT_STATE_RUNNING || time->state == TSCT_STATE_UNKNOWN ? 0 :
-		time_of(x, time->until) - time_of(x, time->from);
+		tsct_export_time(x, time->until) - tsct_export_time(x, time->from);
 }
 
 struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
@@ -798,6 +824,7 @@ struct tsct_thread *tsct_export_state_thread(const struct tsct_export *x,
 static int begin_known(struct tsct_export *x, const struct tsct_trace *trace)
 {
 	tsct_known_free(&x->known);
+	x->run = (struct tsct_known_change) { .began = false };
 	x->known = (struct tsct_known) {
 		.rec = x->rec, .identity = &x->identity, .filter = &x->filter,
 	};
@@ -809,48 +836,50 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     int (*event)(struct tsct_export *x,
 		     const struct tsct_export_event *e))
 {
+	const bool passes = event || x->closed;
 	const struct tsct_trace_event *e;
 	struct tsct_export_event ev;
 	const __u64 done_bytes = x->done_bytes;
+	const struct tsct_export_def *def;
 	size_t ended = 0;
-	__u64 quiet = 0;
-	bool is_switch;
-	__u32 def;
+	__u64 busy = 0;
 	int ret = 0, err = 0;
 
 	drop_spans(x);
 	x->until_tick = UINT64_MAX;
 	err = begin_known(x, trace) ?: begin_states(x, trace);
 	while (!err && (ret = tsct_trace_step(trace, &e)) == 1) {
-		def = tsct_export_def_of(x, e);
-		is_switch = x->defs[def].kernel == TSCT_KERNEL_SWITCH;
 		ev = (struct tsct_export_event) {
-			.e = e, .ns = time_of(x, e->tick), .def = def, .node = e->node,
+			.e = e, .ns = tsct_export_time(x, e->tick), .def = tsct_export_def_of(x, e),
+			.node = e->node,
 		};
-		if (unlikely(e->tick > quiet)) {
+		def = &x->defs[ev.def];
+		if (unlikely(e->tick >= busy)) {
 			err = end_until(x, threads, e->tick, &ended);
-			quiet = next_end(x, ended);
+			busy = next_end(x, ended);
+			busy += busy < UINT64_MAX;
+			/* No later event has a lower tick than the first one. */
+			if (e->tick < x->first_tick && ev.ns < x->to_ns)
+				x->first_tick = e->tick;
 		}
-		if (ev.ns >= x->to_ns) {
+		if (unlikely(ev.ns >= x->to_ns)) {
 			ret = 0;
 			x->until_tick = x->now_tick;
 			break;
 		}
 		x->now_ns = ev.ns;
 		x->now_tick = e->tick;
-		if (e->tick < x->first_tick)
-			x->first_tick = e->tick;
-		if (is_switch) {
+		if (unlikely(def->kernel == TSCT_KERNEL_SWITCH)) {
 			learn_name(x, threads, e, "prev_tid", "prev_comm");
 			learn_name(x, threads, e, "next_tid", "next_comm");
 		}
-		if (!err && x->state)
+		if (unlikely(x->state) && !err)
 			err = tsct_states_add(&x->states, e);
-		if (!err && (event || x->closed))
-			err = ev.ns >= x->from_ns && (x->all || tsct_selection_has(&x->selection, e)) ?
-				pass_event(x, threads, &ev, event) :
+		if (passes && !err)
+			err = x->all || (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, e)) ?
+				pass_event(x, threads, &ev, def, event) :
 				hide_event(x, threads, &ev);
-		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
+		if (x->poll && ++x->read % POLL_EVENTS == 0 && !err) {
 			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 			err = x->poll(x);
 		}

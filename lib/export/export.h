@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "lib/base/wing.h"
+#include "lib/clockpage/clock_params.h"
 #include "known.h"
 #include "spans.h"
 #include "lib/syscalls/syscall_value.h"
@@ -106,9 +107,15 @@ struct tsct_export_def {
 	/* bit i: BEGIN and END events of the slice have field i; equal values pair them */
 	__u32 shared;
 	__u64 *names;	/* hashes of the fields' names, if `shared` is not 0 */
+	/* of the spans of the events: name, system call or NULL. For events of any call by its
+	 * number (`raw`), closed_span.c finds both. */
+	const char *span_name;
+	const struct tsct_syscall *span_call;
+	bool span_is_call, raw;
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
+	bool plain;		/* flag: the events are instants without any further meaning */
 	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): equal
 				 * for the definitions of a SEND and its RECEIVE */
 };
@@ -220,6 +227,10 @@ struct tsct_export {
 	__u32 nr_nodes;
 	bool several_nodes;
 	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
+	/* the last straight part of rec->real, and the number of ticks for which
+	 * tsct_export_time() uses it */
+	struct tsct_clock_prev_params straight;
+	__u64 straight_ticks;
 	struct tsct_selection selection;
 	bool all;		/* the filter selects all events */
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
@@ -274,8 +285,8 @@ void tsct_export_free(struct tsct_export *x);
 /* Makes x->slices and x->calls keep the begin events of open spans. */
 void tsct_closed_span_init(struct tsct_export *x);
 
-/* Keeps the begin event of a span that is the last in its row. @is_call: in x->calls. Returns 0
- * or -ENOMEM. */
+/* Keeps the begin event of a span that is the last in its row, unless it is hidden. @is_call: in
+ * x->calls. Returns 0 or -ENOMEM. */
 int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice,
 			  const struct tsct_export_event *ev, bool is_call);
 
@@ -326,6 +337,16 @@ static inline __u32 tsct_export_def_of(const struct tsct_export *x,
 				       const struct tsct_trace_event *e)
 {
 	return x->first_def[e->stream] + tsct_event_def_id(e->def) - TSCT_ID_FIRST;
+}
+
+/* Returns the time at a tick, ns since the epoch, as tsct_clock_params_ns() does. */
+static inline __s64 tsct_export_time(const struct tsct_export *x, __u64 tick)
+{
+	const __u64 ticks = tick - x->straight.base_cycles;
+
+	return likely(ticks < x->straight_ticks) ? x->straight.base_ns +
+		(__s64)((tsct_u128)ticks * x->straight.mult >> TSCT_CLOCK_SHIFT) :
+		tsct_clock_params_ns(&x->rec->real, tick);
 }
 
 /* Returns the begin event of an open slice, valid until *slice is moved or freed. */

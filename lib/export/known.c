@@ -62,7 +62,7 @@ static bool is_filtered_copy(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
-static __u8 find_hidden(const struct tsct_known *k, __u32 node)
+static __u8 find_hidden(struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
 	const struct tsct_event_def *def;
@@ -91,7 +91,7 @@ static __u8 find_hidden(const struct tsct_known *k, __u32 node)
 			is_switch = event == TSCT_KERNEL_SWITCH;
 			/* Another event shows that a new thread becomes runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
-				(is_switch ? k->switches : k->wakings)[i] = true;
+				(is_switch ? k->switches : k->wakings)[i] = k->has_runs = true;
 			if (where_hides(requests[TSCT_REQUEST_WHERE], def) ||
 			    limit_hides(k->rec, node, is_switch ? "sched_switch " :
 					"sched_waking ") ||

@@ -53,6 +53,7 @@ struct tsct_known {
 	struct tsct_identity_end *renamed;
 	size_t nr_renamed, passed;	/* passed: number of those that have passed */
 	bool *switches, *wakings;	/* flags by stream: it has switches, wakings */
+	bool has_runs;			/* flag: a stream has either of them */
 	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
 	 * recorded such an event so far */
 	bool *had_switches, *had_wakings;
@@ -136,7 +137,8 @@ void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e,
 static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
 				  bool is_switch, struct tsct_known_change *ret)
 {
-	if (is_switch || k->runs[e->location].on || k->switches[e->stream] || k->wakings[e->stream])
+	if (unlikely(k->has_runs) && (is_switch || k->runs[e->location].on ||
+				      k->switches[e->stream] || k->wakings[e->stream]))
 		tsct_known_run_(k, e, is_switch, ret);
 	else
 		*ret = (struct tsct_known_change) { .began = false };

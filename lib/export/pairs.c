@@ -129,7 +129,7 @@ static int begin_keyed(struct tsct_export *x, const struct tsct_export_event *ev
 	slice = tsct_span_last(&x->keyed, row);
 	slice->span.key = key;
 	slice->span.hidden = hidden;
-	return hidden ? 0 : tsct_closed_span_open(x, slice, ev, true);
+	return tsct_closed_span_open(x, slice, ev, true);
 }
 
 int tsct_export_keyed(struct tsct_export *x, struct tsct_export_event *ev, __u64 key, bool hidden)

@@ -6,32 +6,19 @@
 #include "lib/base/array.h"
 #include "spans.h"
 
-int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
-		     const struct tsct_trace_event *e)
+int tsct_spans_reserve_(struct tsct_spans *s, __u32 row)
 {
-	struct tsct_span_row *r;
-	struct tsct_span *span;
-	int err = s->several ? 0 : tsct_spans_leave(s, row, TSCT_SPAN_REPLACED, e);
-
-	if (err)
-		return err;
-	if (row >= s->nr_rows && tsct_array_extend(&s->rows, &s->nr_rows, (size_t)row + 1, sizeof(*r)))
+	if (row >= s->nr_rows &&
+	    tsct_array_extend(&s->rows, &s->nr_rows, (size_t)row + 1, sizeof(*s->rows)))
 		return -ENOMEM;
-	r = &s->rows[row];
-	if (r->nr == TSCT_SPANS_OPEN_MAX)
+	if (s->rows[row].nr == TSCT_SPANS_OPEN_MAX)
 		return -ENOSPC;
-	if (r->nr == r->room && tsct_array_reserve(&r->open, &r->room, (size_t)r->nr + 1, s->size))
-		return -ENOMEM;
-	span = tsct_span_at(s, row, r->nr++);
-	memset(span, 0, s->size);
-	*span = (struct tsct_span) {
-		.name = name, .begin = e->tick, .location = e->location,
-	};
-	return 0;
+	return tsct_array_reserve(&s->rows[row].open, &s->rows[row].room,
+				  (size_t)s->rows[row].nr + 1, s->size);
 }
 
-__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
-		      __u64 *ambiguous)
+__s64 tsct_spans_find_(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		       __u64 *ambiguous)
 {
 	const struct tsct_span *span;
 	__s64 i, last = -1;
@@ -48,16 +35,6 @@ __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 k
 	}
 	*ambiguous += several;
 	return last;
-}
-
-int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at, enum tsct_span_why why,
-		     const struct tsct_trace_event *e)
-{
-	struct tsct_span *span = tsct_span_at(s, row, at);
-	int err = s->closed ? s->closed(s->arg, row, span, why, e) : 0;
-
-	memmove(span, (__u8 *)span + s->size, (--s->rows[row].nr - at) * s->size);
-	return err;
 }
 
 int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,

@@ -8,6 +8,8 @@
 #ifndef TSCT_SPANS_H
 #define TSCT_SPANS_H
 
+#include <string.h>
+
 #include "lib/ctf/trace_reader.h"
 
 #define TSCT_SPANS_OPEN_MAX	4096	/* largest number of open spans of a row */
@@ -80,12 +82,33 @@ static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
 	return nr ? tsct_span_at(s, row, nr - 1) : NULL;
 }
 
+/* Closes all spans of a row, for the reason @why. */
+int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
+		     const struct tsct_trace_event *e);
+
+/* Makes room for one more span in a row. Returns 0, -ENOSPC or -ENOMEM. */
+int tsct_spans_reserve_(struct tsct_spans *s, __u32 row);
+
 /*
- * tsct_spans_begin - open a span; all further members of the caller's struct are zero.
+ * tsct_spans_begin - open a span; the caller sets all further members of its struct.
  * Returns 0, -ENOSPC (TSCT_SPANS_OPEN_MAX are open), -ENOMEM or the error of closed().
  */
-int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
-		     const struct tsct_trace_event *e);
+static inline int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
+				   const struct tsct_trace_event *e)
+{
+	int err = s->several ? 0 : tsct_spans_leave(s, row, TSCT_SPAN_REPLACED, e);
+
+	if (!err && unlikely(row >= s->nr_rows || s->rows[row].nr == s->rows[row].room))
+		err = tsct_spans_reserve_(s, row);
+	if (!err)
+		*(struct tsct_span *)tsct_span_at(s, row, s->rows[row].nr++) = (struct tsct_span) {
+			.name = name, .begin = e->tick, .location = e->location,
+		};
+	return err;
+}
+
+__s64 tsct_spans_find_(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+		       __u64 *ambiguous);
 
 /*
  * tsct_spans_find - find the open span that an end event ends
@@ -95,16 +118,26 @@ int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
  *
  * Returns the index of the span; -1: none has the name.
  */
-__s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
-		      __u64 *ambiguous);
+static inline __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name, __u64 key,
+				    __u64 *ambiguous)
+{
+	const struct tsct_span *last = tsct_span_last(s, row);
+
+	return likely(last && last->name == name && last->key == key) ?
+		(__s64)s->rows[row].nr - 1 : tsct_spans_find_(s, row, name, key, ambiguous);
+}
 
 /* Closes open span number @at of a row, for the reason @why; later spans stay open. */
-int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at, enum tsct_span_why why,
-		     const struct tsct_trace_event *e);
+static inline int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
+				   enum tsct_span_why why, const struct tsct_trace_event *e)
+{
+	__u8 *span = tsct_span_at(s, row, at);
+	int err = s->closed ? s->closed(s->arg, row, (struct tsct_span *)span, why, e) : 0;
 
-/* Closes all spans of a row, for the reason @why. */
-int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
-		     const struct tsct_trace_event *e);
+	if (--s->rows[row].nr > at)
+		memmove(span, span + s->size, (s->rows[row].nr - at) * s->size);
+	return err;
+}
 
 /*
  * tsct_spans_end - close the open span, named @name, of a row that has one at most.

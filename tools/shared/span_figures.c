@@ -51,7 +51,7 @@ static bool by_text(const struct span_figures *f, const struct tsct_closed_span 
 	return true;
 }
 
-static struct span_group *look_up(struct span_figures *f, const struct tsct_closed_span *span)
+static __attribute__((noinline)) struct span_group *look_up(struct span_figures *f, const struct tsct_closed_span *span)
 {
 	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct span_group group = { .is_call = span->is_call, .compat = compat };
@@ -121,14 +121,13 @@ static void set_error(const struct span_figures *f, const struct tsct_closed_spa
 	slow->error_ns = a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
 }
 
-/* Adds a span to the longest spans if it is one of them. */
-static void note_slow(const struct span_figures *f, struct span_group *g,
-		      const struct tsct_closed_span *span, __u64 ns)
+/* Adds a span to the longest spans. */
+static __attribute__((noinline)) void
+note_slow(const struct span_figures *f, struct span_group *g, const struct tsct_closed_span *span,
+	  __u64 ns)
 {
 	unsigned int at = g->nr_slow;
 
-	if (at == SLOWEST && ns <= g->slow[SLOWEST - 1].length_ns)
-		return;
 	while (at && g->slow[at - 1].length_ns < ns)
 		at--;
 	g->nr_slow += g->nr_slow < SLOWEST;
@@ -154,7 +153,8 @@ int span_figures_add(struct span_figures *f, const struct tsct_closed_span *span
 		return 0;
 	/* On two nodes, an end may have an earlier time than its begin. */
 	ns = span->end_ns > span->begin_ns ? (__u64)(span->end_ns - span->begin_ns) : 0;
-	note_slow(f, g, span, ns);
+	if (g->nr_slow < SLOWEST || ns > g->slow[SLOWEST - 1].length_ns)
+		note_slow(f, g, span, ns);
 	return tsct_histogram_add(&g->lengths, ns);
 }
 

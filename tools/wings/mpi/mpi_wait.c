@@ -902,10 +902,10 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 		if (err)
 			return err;
 		call = tsct_span_last(&w->calls, thread);
-		call->call = e->def->name;
-		call->begin = (struct moment) { e->tick, error,
-						w->rec->locations[e->location].node };
-		call->role = role;
+		*call = (struct open_mpi_call) {
+			.span = call->span, .call = e->def->name, .role = role,
+			.begin = { e->tick, error, w->rec->locations[e->location].node },
+		};
 		continue_loop(w, &t->loop, call);
 		if (role & PROBE)
 			call->comm = (__u64)tsct_value_integer_of(e, "comm");
