@@ -910,9 +910,10 @@ static int format_event(struct tsct_export *x, const struct tsct_export_event *e
 {
 	int err;
 
-	errno = 0;
+	if (x->file)
+		errno = 0;
 	err = x->format->event(x, ev);
-	if (!err)
+	if (x->file && !err)
 		err = file_error(x);
 	x->events += !err;
 	return err;

@@ -316,14 +316,6 @@ const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *s, __u32 index
 	return &s->stacks[index];
 }
 
-bool tsct_stacks_has(const struct tsct_recording *rec, const struct tsct_trace_event *e)
-{
-	const struct tsct_field *last = &e->def->fields[e->def->nr_fields - 1];
-
-	return e->def->nr_fields && rec->streams[e->stream].kernel &&
-		last->type == TSCT_TYPE_U64 && !strcmp(last->name, "stack");
-}
-
 const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 					const struct tsct_recording *rec,
 					const struct tsct_trace_event *e)

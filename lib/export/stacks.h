@@ -57,8 +57,14 @@ __u32 tsct_stacks_count(const struct tsct_stacks *stacks);
 __u32 tsct_stacks_count_frames(const struct tsct_stacks *stacks);
 
 /* Returns true if the event has the field `stack`. */
-bool tsct_stacks_has(const struct tsct_recording *rec,
-		     const struct tsct_trace_event *event);
+static inline bool tsct_stacks_has(const struct tsct_recording *rec,
+				   const struct tsct_trace_event *e)
+{
+	const struct tsct_field *last = &e->def->fields[e->def->nr_fields - 1];
+
+	return unlikely(rec->streams[e->stream].kernel) && e->def->nr_fields &&
+		last->type == TSCT_TYPE_U64 && !strcmp(last->name, "stack");
+}
 
 /* Returns the stack with an index. */
 const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *stacks, __u32 index);

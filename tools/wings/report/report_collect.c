@@ -53,7 +53,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 {
 	const __u64 from = report_time(r, span->from_ns), to = report_time(r, span->to_ns);
 	const __u32 def = tsct_export_def_of(&r->x, span->begin);
-	const __u64 width = report_bin_ns(r);
+	const __u64 width = report_bin_ns(r), first = from / width;
 	struct strip *s;
 
 	s = report_strip(&r->strips, span->type == SPAN_RUN ? STRIP_CPU : STRIP_THREAD,
@@ -61,8 +61,9 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	if (!s)
 		return -ENOMEM;
 	/* Counts the span's begin event and end event in the bins of their times. */
-	s->count[from / width]++;
-	s->count[to / width] += span->end ? 1 : 0;
+	s->count[first]++;
+	if (span->end)
+		s->count[to - first * width < width ? first : to / width]++;
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
 		return 0;	/* a CPU in its idle thread is not busy */
@@ -285,11 +286,11 @@ static int collect_event(struct tsct_export *x, const struct tsct_export_event *
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "the recording is still being written;"
 					" wait for its end");
-	if (!ev->thread->process || ev->thread->renamed)
+	if (ev->thread->tgid && (!ev->thread->process || ev->thread->renamed))
 		tsct_export_process(x, ev->thread);
 	ev->thread->renamed = false;
-	err = report_flame_note(r, ev) ?:
-		report_run_note(r, ev, &taken);
+	err = tsct_stacks_has(x->rec, ev->e) ? report_flame_note(r, ev) : 0;
+	err = err ?: report_run_note(r, ev, &taken);
 	note_message(r, ev);
 	if (!err && r->explained_events)
 		err = explained_event(r->explained, ev);

@@ -54,8 +54,6 @@ int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 	struct tsct_thread *thread;
 	__u32 at;
 
-	if (!tsct_stacks_has(r->x.rec, ev->e))
-		return 0;
 	stack = tsct_stacks_of(r->stacks, r->x.rec, ev->e);
 	new.stack = stack ? stack->index + 1 : 0;
 	at = tsct_index_find(&r->stack_index, new.def, new.stack);

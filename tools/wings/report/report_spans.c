@@ -103,14 +103,13 @@ static int report_run(struct report *r, struct drawn_run *run, __s64 to_ns, bool
 	});
 }
 
-int report_run_note(struct report *r, const struct tsct_export_event *ev, bool *ret_taken)
+int report_run_change(struct report *r, const struct tsct_export_event *ev, bool *ret_taken)
 {
 	const struct tsct_known_change *change = &r->x.run;
 	struct drawn_run *run = &r->runs[ev->e->location];
 	struct tsct_thread *thread;
 	int err = 0;
 
-	*ret_taken = ev->in_span;
 	if (change->ended)
 		err = report_run(r, run, time_of(r, change->until), change->away);
 	if (err || !change->began)

@@ -54,7 +54,7 @@ void report_strip_cover(const struct report *r, struct strip *s, __u64 from, __u
 	const __u64 width = report_bin_ns(r);
 	__u64 bin, low, high;
 
-	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
+	for (bin = from / width; bin * width <= to && bin < STRIP_BINS; bin++) {
 		low = bin * width > from ? bin * width : from;
 		high = (bin + 1) * width < to ? (bin + 1) * width : to;
 		s->busy[bin] += (float)(high - low) / width;

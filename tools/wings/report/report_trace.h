@@ -53,13 +53,9 @@ int report_span_closed(struct tsct_export *x, const struct tsct_closed_span *clo
 /* Starts the search for times in which threads run on CPUs. Returns 0 or -ENOMEM. */
 int report_runs_begin(struct report *r);
 
-/*
- * report_run_note - process an event of a CPU
- * @ret_taken: true if the event begins or ends a span, including a slice or system call
- *
- * Returns 0, the result of the callback r->span_done(), or -ENOMEM.
- */
-int report_run_note(struct report *r, const struct tsct_export_event *ev, bool *ret_taken);
+/* Processes an event that changes which thread is known to run on its CPU. Sets *ret_taken if the
+ * event begins a span. Returns 0, the result of the callback r->span_done(), or -ENOMEM. */
+int report_run_change(struct report *r, const struct tsct_export_event *ev, bool *ret_taken);
 
 /* Ends the times of the threads that still run. */
 int report_runs_finish(struct report *r);
@@ -217,6 +213,19 @@ static inline bool report_single(const struct report *r, __u32 def)
 	return r->groups[r->seen[def].group].single;
 }
 
+/*
+ * report_run_note - process an event of a CPU
+ * @ret_taken: true if the event begins or ends a span, including a slice or system call
+ *
+ * Returns the result of report_run_change().
+ */
+static inline int report_run_note(struct report *r, const struct tsct_export_event *ev,
+				  bool *ret_taken)
+{
+	*ret_taken = ev->in_span;
+	return r->x.run.ended || r->x.run.began ? report_run_change(r, ev, ret_taken) : 0;
+}
+
 /* Returns the time from the report's origin to @ns, in ns; 0 if @ns is before the origin. */
 static inline __u64 report_time(const struct report *r, __s64 ns)
 {
@@ -284,7 +293,7 @@ void report_figures(const struct report *r, FILE *to);
 int report_state_note(struct report *r, const struct tsct_state_time *time);
 int report_states_put(struct report *r);
 
-/* Flame graphs (report_flame.c). note(): counts the stack of an event. put(): writes the
+/* Flame graphs (report_flame.c). note(): counts the stack of an event that has one. put(): writes the
  * section, if there are stacks. All return 0 or -ENOMEM. state():
  * adds a time with a state to that of the thread's last switch. */
 int report_flame_note(struct report *r, const struct tsct_export_event *ev);
