@@ -14,6 +14,7 @@
 #include "explain.h"
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/syscalls/syscalls.h"
 
 #define WAKING_NS	10000000	/* longest time from a packet to the waking that it causes */
 #define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
@@ -159,12 +160,27 @@ static int take_waking(struct explain_job *j, const struct tsct_export_event *ev
 	const struct tsct_clock_params *real = &j->walk->rec->real;
 	__s64 tid;
 
-	if (!cpu->received || !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
+	/* Without its system calls, it is not known if the thread itself woke the other one. */
+	if (!cpu->received || (ev->e->tid && !j->arrivals.has_calls[ev->node]) ||
+	    !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
 	    tsct_clock_params_ns(real, ev->e->tick) - tsct_clock_params_ns(real, cpu->tick) >
 	    WAKING_NS)
 		return 0;
 	return path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick, cpu->received - 1,
 				true);
+}
+
+/* Adds the end of a system call, if it is during a span. */
+static int take_call_end(struct explain_job *j, const struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &j->walk->defs[ev->def];
+
+	if (!path_wants(&j->path, ev->e->tick, ev->e->tick + 1))
+		return 0;
+	return path_add_call_end(&j->path, ev->node, ev->e->tid, ev->e->tick, def->call ?
+				 (__s64)tsct_syscall_number(def->call) :
+				 tsct_value_integer_of(ev->e, "id"),
+				 tsct_value_integer_of(ev->e, "ret"));
 }
 
 int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
@@ -189,7 +205,8 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,
 				      sizeof(cpu->sent));
-	return 0;
+	return def->kernel == TSCT_KERNEL_EXIT || (def->call && def->kind == TSCT_KIND_END) ?
+		take_call_end(j, ev) : 0;
 }
 
 void arrivals_finish(struct explain_job *j)
