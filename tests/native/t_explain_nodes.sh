@@ -118,8 +118,9 @@ run_shows 0 'lost or late: sent again by one$' explain --span work "$work/two"
 {
 	request
 	echo 201110 0 0 send 3
-	answer 201400 0
-} | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'sending 199900000 0'
+	echo 215112 0 0 resent	# another one, without data, of which no sending is recorded
+	answer 221400 0
+} | because 0 - 'recvfrom 220595000 0' 'recvfrom 220195000 0' 'sending 199900000 0'
 # The clock of node two is ahead: by it, the answer is received before it was sent.
 because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 0 0 0 switch 100 0
