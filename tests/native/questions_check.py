@@ -58,8 +58,8 @@ class Events:
         return lengths
 
     def find_states(self):
-        """(begin, end, state, call, waker, timeout) of each thread that began in the recording. Where the
-        kernel of a guest hides switches, a thread runs that was not switched to."""
+        """(begin, end, state, call, waker, timeout) of each thread that began in the recording.
+        Where the kernel of a guest hides switches, a thread runs that was not switched to."""
         states, now, call, cpus = collections.defaultdict(list), {}, {}, {}
         ended = collections.Counter()	# number of states when a thread's last call ended
         def change(tid, time, state=None, waker=None):
