@@ -43,7 +43,9 @@ pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_th
 		.why = why == TSCT_SPAN_REPLACED ? TSCT_SPAN_UNKNOWN : why, .alone = alone,
 		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
 		.begin = e->tick, .end = until,
-		.begin_event = begin ? e : NULL, .end_event = end,
+		.end_node = (end ?: e)->node, .end_tid = (end ?: e)->tid,
+		.begin_event = begin ? e : NULL,
+		.end_event = begin && begin->end_hidden ? NULL : end,
 	};
 	char number[32];
 
@@ -133,7 +135,7 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 
 	/* Another call of the thread: nothing is known of the time since the begin. */
 	if (x->closed)
-		err = pass_span(x, slice, slice->thread, ended && !slice->end_hidden ? e : NULL,
+		err = pass_span(x, slice, slice->thread, ended ? e : NULL,
 				why == TSCT_SPAN_REPLACED ? span->begin :
 				e ? e->tick : x->until_tick,
 				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
