@@ -555,12 +555,9 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	return 1;
 }
 
-/*
- * tsct_stream_reader_next - read the next event to s->event, valid until the next call.
- * Returns 1; 0: no more events; or -ENOMEM.
- */
-static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
-				   struct tsct_stream_reader *s)
+/* Decodes an event whose size its first byte determines. Returns false, which changes nothing, if
+ * the next event is not such a one. */
+static inline bool tsct_stream_reader_next_narrow_(struct tsct_stream_reader *s)
 {
 	static const __u64 masks[] = { 0xff, 0xffff, 0xffffffff, ~0ULL };
 	const __u8 *from = s->packet + s->at;
@@ -568,18 +565,25 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 	const size_t whole = s->whole[*from];
 	__u64 low, step;
 
-	if (!whole)
-		return tsct_stream_reader_next_wide_(dir, s);
 	memcpy(&low, from + 1, sizeof(low));
 	step = (low - s->delta.tick) & masks[*from & 3];
 	/* A packet's first event has a thread ID, and is not decoded here. */
-	if (unlikely(s->at + whole > s->len ||
-		     step > s->latest - s->delta.tick))
-		return tsct_stream_reader_next_slow(dir, s);
+	if (unlikely(!whole || s->at + whole > s->len || step > s->latest - s->delta.tick))
+		return false;
 	s->delta.tick += step;
 	s->delta.events++;
 	tsct_stream_reader_give_(s, from, whole - (__u32)kind->size, (__u32)kind->size, kind);
-	return 1;
+	return true;
+}
+
+/*
+ * tsct_stream_reader_next - read the next event to s->event, valid until the next call.
+ * Returns 1; 0: no more events; or -ENOMEM.
+ */
+static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
+					  struct tsct_stream_reader *s)
+{
+	return tsct_stream_reader_next_narrow_(s) ? 1 : tsct_stream_reader_next_wide_(dir, s);
 }
 
 /* Size of the parts in which a stream file is searched, from its end, for the header of the

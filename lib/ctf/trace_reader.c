@@ -299,11 +299,8 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/*
- * Continues tsct_trace_step() where the next event may be one of another stream. @ret: result of
- * reading the next event of the stream whose event was returned. Not inline, so that the usual
- * case needs few registers.
- */
+/* Does the same as tsct_trace_step(), for any event. @ret: 1: the next event of the stream whose
+ * event was returned has been read. Not inline, so that the usual case needs few registers. */
 static __attribute__((noinline)) int
 change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret_event)
 {
@@ -311,9 +308,11 @@ change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret
 
 	if (!t->started)
 		ret = add_streams(t);
-	else if (t->given && ret > 0)
+	else if (t->given && !ret)
+		ret = tsct_stream_reader_next(&t->file, t->first);
+	if (t->given && ret > 0) {
 		tsct_order_advance(&t->order, t->first->event.tick);
-	else if (t->given && !ret) {
+	} else if (t->given && !ret) {
 		set_in_order(t, tsct_order_first(&t->order)->index, false);
 		tsct_order_drop(&t->order);
 	}
@@ -335,16 +334,13 @@ change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret
 
 int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
 {
-	int ret = 0;
+	const bool is_read = t->given && tsct_stream_reader_next_narrow_(t->first);
 
-	if (likely(t->given)) {
-		ret = tsct_stream_reader_next(&t->file, t->first);
-		if (likely(ret > 0 && t->first->event.tick < t->alone_until)) {
-			*ret_event = &t->first->event;
-			return 1;
-		}
-	}
-	return change_stream(t, ret, ret_event);
+	/* Most events follow another one of their stream. */
+	if (unlikely(!is_read || t->first->event.tick >= t->alone_until))
+		return change_stream(t, is_read, ret_event);
+	*ret_event = &t->first->event;
+	return 1;
 }
 
 int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)

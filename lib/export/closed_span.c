@@ -51,7 +51,8 @@ pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_th
 
 	if (unlikely(def->raw))
 		span.name = name_call(e, &span.call, number);
-	span.end_ns = tsct_export_time(x, span.end);
+	/* Most ends are those of the last event read. */
+	span.end_ns = likely(until == x->now_tick) ? x->now_ns : tsct_export_time(x, until);
 	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
 	return x->closed(x, &span);
 }

@@ -463,11 +463,9 @@ open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 }
 
 /* Marks an open slice, if x->closed() is called for it. */
-static void mark_slice(struct tsct_export *x, const struct tsct_export_event *ev, __u32 at,
+static void mark_slice(const struct tsct_export *x, struct tsct_export_slice *slice,
 		       bool ambiguous, bool end_hidden)
 {
-	struct tsct_export_slice *slice = tsct_span_at(&x->slices, ev->thread->index, at);
-
 	if (!x->closed)
 		return;
 	slice->ambiguous = ambiguous;
@@ -501,6 +499,7 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		   const struct tsct_export_def *def)
 {
 	const __u64 ambiguous = x->ambiguous;
+	struct tsct_export_slice *slice;
 	__s64 frame;
 	int err;
 
@@ -519,20 +518,21 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		return err == -ENOSPC ? tsct_closed_span_alone(x, ev, TSCT_SPAN_UNKNOWN) : err;
 	case TSCT_KIND_END:
 		frame = find_slice(x, ev, def);
-		if (frame >= 0 && tsct_export_is_hidden(x, ev->thread, (__u32)frame)) {
+		slice = frame < 0 ? NULL : tsct_span_at(&x->slices, ev->thread->index, (__u32)frame);
+		if (slice && slice->span.hidden) {
 			tsct_spans_close(&x->slices, ev->thread->index, (__u32)frame,
 					 TSCT_SPAN_ENDED, ev->e);
 			ev->act = TSCT_ACT_ORPHAN;
 			x->orphans++;
 			break;
 		}
-		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
-		x->orphans += frame < 0;
-		if (frame < 0)
+		ev->act = !slice ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
+		x->orphans += !slice;
+		if (!slice)
 			return tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
 		ev->in_span = true;
 		ev->frame = frame;
-		mark_slice(x, ev, ev->frame, x->ambiguous > ambiguous, false);
+		mark_slice(x, slice, x->ambiguous > ambiguous, false);
 		x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
@@ -698,7 +698,7 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	ev->frame = (__u32)frame;
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
-	mark_slice(x, ev, ev->frame, false, true);
+	mark_slice(x, tsct_span_at(&x->slices, ev->thread->index, ev->frame), false, true);
 	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 
