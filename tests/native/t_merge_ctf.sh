@@ -85,6 +85,7 @@ make classes "$work/classes" "$boot" 2000
 for trace in le be clocks classes; do
 	rm -rf "$work/m"
 	gives 0 -o "$work/m" "$work/$trace"
+	[ $trace != clocks ] || says '1 packets state no possible CPU: their events are shown on CPU 0'
 	compare "$work/m" "$work/$trace" >"$work/out" || fail "$trace: fields"
 done
 says 'no\\x1b\[31mde\\x0a (merged)'
