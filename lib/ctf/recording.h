@@ -552,9 +552,19 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
-/* Appends @text, "NAME: REASON" of a missing node, to *all: a malloc'ed text as in
- * missing_nodes, or NULL. Returns 0 or -ENOMEM. */
+#define TSCT_UUID_TEXT	37	/* size of a UUID as text, with the terminating NUL */
+
+/* Writes a UUID as text. Returns @text. */
+const char *tsct_recording_uuid_text(const __u8 uuid[16], char text[TSCT_UUID_TEXT]);
+
+/*
+ * tsct_recording_add_missing - append @text, "NAME: REASON" of a missing node, to *all: a
+ *	malloc'ed text as in missing_nodes, or NULL. Returns 0 or -ENOMEM.
+ * tsct_recording_drop_missing - remove the node whose reason ends with "(recording UUID)" and
+ *	has no "; ", because this recording was found. *all is NULL if no node is left.
+ */
 int tsct_recording_add_missing(char **all, const char *text);
+void tsct_recording_drop_missing(char **all, const __u8 uuid[16]);
 
 void tsct_recording_free(struct tsct_recording *rec);
 

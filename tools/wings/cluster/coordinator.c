@@ -354,8 +354,12 @@ static void on_sample(struct cluster_node *n, const struct control_message *m)
 	n->sample = json_incref(m->json);
 }
 
-static void on_ready(struct cluster_node *n, const struct control_message *)
+static void on_ready(struct cluster_node *n, const struct control_message *m)
 {
+	const char *uuid = ctl_json_string(m->json, "recording");
+
+	if (strlen(uuid) == TSCT_UUID_TEXT - 1 && !uuid[strspn(uuid, "0123456789abcdef-")])
+		strcpy(n->recording, uuid);
 	n->state = CLUSTER_READY;
 }
 
