@@ -102,11 +102,13 @@ static inline struct tsct_mpi_sent begin_send(const struct tsct_mpi_call *call, 
 static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *peer,
 			    const struct tsct_mpi_sent *sent)
 {
+	if (sent->in_stream == UINT64_MAX)
+		return;
 	tsct_mpi_lock();
-	if (sent->in_stream != UINT64_MAX)
-		tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer,
-				      peer->tag, sent->in_stream);
+	tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer, peer->tag,
+			      sent->in_stream);
 	tsct_mpi_unlock();
+	tsct_mpi_not_sent(sent->number);
 }
 
 /* Follows the request of a send, or of a collective call with this number. */

@@ -236,6 +236,8 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 	"$ctl" dump "$work/rec" >"$work/text"
 	[ "$(grep -ci 'mpi_error.*error=6.*rank' "$work/text")" = 8 ] ||
 		fail "$mpi: $(grep mpi_error "$work/text")"
+	otf2_of
+	pairs 4 0
 	# A send that fails is no message, or at least not that of the receive.
 	python3 - "$work/text" <<'END' || fail "$mpi: sends that failed: $(grep mpi_message "$work/text")"
 import re, sys
