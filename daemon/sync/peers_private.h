@@ -46,6 +46,7 @@ struct peer_source {
 	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
+	bool has_own_id;		/* its last answer has this node's id */
 	bool is_unsynced;		/* true: by its last answer, the server is not
 					 * synchronized; bursts are suspended */
 	unsigned int good;		/* fully answered polls since the poll interval
@@ -157,6 +158,9 @@ struct exchange_log {
 
 struct peer_member {
 	__u64 node;			/* id of the member's node; 0: a free entry */
+	__u64 host, old_host;		/* host of the last request, and the one before that
+					 * one; 0: none */
+	bool is_copied;			/* flag: two hosts have this node's id */
 	struct tsct_address address;	/* source address of the last request */
 	struct tsct_address ours;	/* destination address of the last request */
 	__u32 key;			/* key id of the last request; 0: no key */
