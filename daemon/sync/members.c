@@ -52,22 +52,9 @@ const struct config_child *members_find_child(const struct config *config,
 	return NULL;
 }
 
-/* Finds out whether two hosts have a member's id, and logs it once. @old: its last request.
- * Boots do not come back: of one host, each request has the host of the last one, or a new one. */
-static void note_copy(struct peer_member *member, const struct peer_member *old,
-		      const char *name)
-{
-	member->old_host = old->host == member->host ? old->old_host : old->host;
-	member->is_copied = old->is_copied || (member->host && old->old_host == member->host);
-	if (member->is_copied && !old->is_copied)
-		log_warning("%s: another member has its id, %016llx, and takes its place: one is a"
-			    " copy of the other; remove STATE-DIR/node of one of them, and restart"
-			    " its tsctraced", name, (unsigned long long)member->node);
-}
-
 /* Stores a member in the schedule and in the table. Returns true if the node was not a
  * member of this name before. @name: buffer of CONFIG_NAME_MAX bytes for that name */
-static bool store_member(struct peers *p, struct peer_member *member, char *name)
+static bool store_member(struct peers *p, const struct peer_member *member, char *name)
 {
 	struct members *m = &p->members;
 	bool is_new;
@@ -81,13 +68,9 @@ static bool store_member(struct peers *p, struct peer_member *member, char *name
 				  (__u64)member->seen_ns / 1000);
 	is_new = at >= 0 && m->table[at].node != member->node;
 	/* If the member's name was changed, frees its entry under the previous name. */
-	if (at >= 0 && !is_new)
-		note_copy(member, &m->table[at], name);
 	for (i = 0; is_new && i < TSCT_MEMBERS_MAX; i++)
-		if (m->table[i].node == member->node) {
-			note_copy(member, &m->table[i], name);
+		if (m->table[i].node == member->node)
 			m->table[i].node = 0;
-		}
 	if (at >= 0)
 		m->table[at] = *member;
 	return is_new;
@@ -96,8 +79,8 @@ static bool store_member(struct peers *p, struct peer_member *member, char *name
 void members_add(struct peers *p, const struct tsct_responder_request *request,
 		 const struct config_child *child, __s64 now_ns)
 {
-	struct peer_member member = {
-		.node = request->request.node, .host = request->request.host, .address = *request->from,
+	const struct peer_member member = {
+		.node = request->request.node, .address = *request->from,
 		.ours = p->members.packet->to, .key = request->key_id,
 		.seen_ns = now_ns, .child = child,
 		.poll = child || request->key_id ? request->poll : 0,

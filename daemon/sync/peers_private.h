@@ -158,9 +158,6 @@ struct exchange_log {
 
 struct peer_member {
 	__u64 node;			/* id of the member's node; 0: a free entry */
-	__u64 host, old_host;		/* host of the last request, and the one before that
-					 * one; 0: none */
-	bool is_copied;			/* flag: two hosts have this node's id */
 	struct tsct_address address;	/* source address of the last request */
 	struct tsct_address ours;	/* destination address of the last request */
 	__u32 key;			/* key id of the last request; 0: no key */

@@ -42,9 +42,12 @@ void tsct_tsdl_put_text(FILE *to, const char *key, const char *value)
 
 static void put_uuid(FILE *to, const __u8 uuid[16])
 {
-	char text[TSCT_UUID_TEXT];
+	int i;
 
-	fputs(tsct_recording_uuid_text(uuid, text), to);
+	for (i = 0; i < 16; i++)
+		fprintf(to, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			uuid[i]);
 }
 
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])

@@ -110,17 +110,6 @@ int tsct_recording_random_uuid(__u8 uuid[16])
 	return 0;
 }
 
-const char *tsct_recording_uuid_text(const __u8 uuid[16], char text[TSCT_UUID_TEXT])
-{
-	char *at = text;
-	int i;
-
-	for (i = 0; i < 16; i++)
-		at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			      uuid[i]);
-	return text;
-}
-
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu)
 {
@@ -255,26 +244,6 @@ int tsct_recording_add_missing(char **all, const char *text)
 	free(*all);
 	*all = more;
 	return 0;
-}
-
-void tsct_recording_drop_missing(char **all, const __u8 uuid[16])
-{
-	char id[TSCT_UUID_TEXT], mark[64], *begin, *end;
-
-	snprintf(mark, sizeof(mark), " (recording %s)", tsct_recording_uuid_text(uuid, id));
-	begin = *all ? strstr(*all, mark) : NULL;
-	if (!begin)
-		return;
-	end = begin + strlen(mark);
-	while (begin > *all && strncmp(begin, "; ", 2))
-		begin--;
-	if (begin == *all && *end)
-		end += 2;
-	memmove(begin, end, strlen(end) + 1);
-	if (**all)
-		return;
-	free(*all);
-	*all = NULL;
 }
 
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)

@@ -552,19 +552,18 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
-#define TSCT_UUID_TEXT	37	/* size of a UUID as text, with the terminating NUL */
+/* Returns the id by which the text of a missing node names its recording. */
+static inline __u64 tsct_recording_id(const __u8 *uuid)
+{
+	__u64 id;
 
-/* Writes a UUID as text. Returns @text. */
-const char *tsct_recording_uuid_text(const __u8 uuid[16], char text[TSCT_UUID_TEXT]);
+	memcpy(&id, uuid, sizeof(id));
+	return be64toh(id);	/* the first digits of the UUID as text */
+}
 
-/*
- * tsct_recording_add_missing - append @text, "NAME: REASON" of a missing node, to *all: a
- *	malloc'ed text as in missing_nodes, or NULL. Returns 0 or -ENOMEM.
- * tsct_recording_drop_missing - remove the node whose reason ends with "(recording UUID)" and
- *	has no "; ", because this recording was found. *all is NULL if no node is left.
- */
+/* Appends @text, "NAME: REASON" of a missing node, to *all: a malloc'ed text as in
+ * missing_nodes, or NULL. Returns 0 or -ENOMEM. */
 int tsct_recording_add_missing(char **all, const char *text);
-void tsct_recording_drop_missing(char **all, const __u8 uuid[16]);
 
 void tsct_recording_free(struct tsct_recording *rec);
 

@@ -99,9 +99,9 @@ TEST(test_accepted_recordings)
 	check_result("q", 4 * EVENTS, 1);
 }
 
-#define LOST_B	"b: lost, late (recording 02020202-0202-0202-0202-020202020202)"
+#define LOST_B	"b: lost, late (recording 0202020202020202)"
 
-/* Nodes that are missing in a merge's result: the one that is named with the UUID of its
+/* Nodes that are missing in a merge's result: the one that is named with the id of its
  * recording is not if that is merged later, or is a part of what is merged. */
 TEST(test_missing_nodes)
 {

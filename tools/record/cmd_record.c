@@ -281,7 +281,6 @@ static int finish_recording(struct record_session *s, struct record_child *child
 static int run_recording(struct record_session *s, struct record_child *child,
 			 const char *path, char **command)
 {
-	char uuid[TSCT_UUID_TEXT];
 	int err;
 
 	/* Fetch sync samples and run the sync session before the recording's directory and
@@ -300,8 +299,8 @@ static int run_recording(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	}
 	if (s->o->control) {
-		record_control_send(s->o->control, json_pack("{ss ss}", "type", "ready", "recording",
-			tsct_recording_uuid_text(s->rec.uuid, uuid)));
+		record_control_send(s->o->control, json_pack("{ss sI}", "type", "ready",
+			"recording", (json_int_t)tsct_recording_id(s->rec.uuid)));
 		err = run_loop(s, child);
 		record_child_drop(child);
 		return finish_recording(s, child, err);

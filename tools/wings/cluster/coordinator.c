@@ -356,10 +356,7 @@ static void on_sample(struct cluster_node *n, const struct control_message *m)
 
 static void on_ready(struct cluster_node *n, const struct control_message *m)
 {
-	const char *uuid = ctl_json_string(m->json, "recording");
-
-	if (strlen(uuid) == TSCT_UUID_TEXT - 1 && !uuid[strspn(uuid, "0123456789abcdef-")])
-		strcpy(n->recording, uuid);
+	n->recording = (__u64)json_integer_value(json_object_get(m->json, "recording"));
 	n->state = CLUSTER_READY;
 }
 

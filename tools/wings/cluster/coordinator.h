@@ -14,7 +14,6 @@
 
 #include <linux/types.h>
 
-#include "lib/ctf/recording.h"
 #include "tools/shared/message.h"
 
 #define CLUSTER_PROTOCOL	1	/* version of the protocol, sent in "hello" */
@@ -64,7 +63,7 @@ struct cluster_node {
 	json_t *facts;		/* message "checked" */
 	json_t *summary;	/* summary that the recorder sent; NULL: none */
 	json_t *sample;		/* last message "sample"; NULL: none */
-	char recording[TSCT_UUID_TEXT];	/* UUID of its recording; "": unknown */
+	__u64 recording;	/* id of its recording; 0: unknown */
 	char *dir;		/* directory for the recording, on the node; NULL: unknown */
 	__s64 connected_ns;	/* time of the first message */
 	__s64 heard_ns;		/* time of the last message */
