@@ -36,7 +36,8 @@ struct path_part {
 	enum path_cause cause;
 	enum tsct_state state;
 	/* of BLOCKED and OFF_CPU: number of the system call, -1: none, or unknown; and its first
-	 * argument, or TSCT_STATE_NO_OBJECT */
+	 * argument, or TSCT_STATE_NO_OBJECT. `object` of BEHIND an unknown thread: the one that got
+	 * the CPU at first; 0: none, the CPU was idle */
 	__s64 call;
 	__u64 object;
 	unsigned int how;	/* of BLOCKED and OFF_CPU: PATH_RELEASED and so on */
