@@ -555,8 +555,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	return 1;
 }
 
-/* Decodes an event whose size its first byte determines. Returns false, which changes nothing, if
- * the next event is not such a one. */
+/* Decodes an event whose size its first byte determines. Returns false if the next is not one. */
 static inline bool tsct_stream_reader_next_narrow_(struct tsct_stream_reader *s)
 {
 	static const __u64 masks[] = { 0xff, 0xffff, 0xffffffff, ~0ULL };

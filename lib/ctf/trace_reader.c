@@ -299,8 +299,8 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/* Does the same as tsct_trace_step(), for any event. @ret: 1: the next event of the stream whose
- * event was returned has been read. Not inline, so that the usual case needs few registers. */
+/* Does the same as tsct_trace_step(), for any event. @ret: 1: t->first has read its next event. Not
+ * inline, so that the usual case needs few registers. */
 static __attribute__((noinline)) int
 change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret_event)
 {
@@ -336,7 +336,6 @@ int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_ev
 {
 	const bool is_read = t->given && tsct_stream_reader_next_narrow_(t->first);
 
-	/* Most events follow another one of their stream. */
 	if (unlikely(!is_read || t->first->event.tick >= t->alone_until))
 		return change_stream(t, is_read, ret_event);
 	*ret_event = &t->first->event;

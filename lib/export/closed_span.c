@@ -87,16 +87,15 @@ int tsct_closed_span_open(struct tsct_export *x, struct tsct_export_slice *slice
 	slice->begin_ns = ev->ns;
 	slice->ambiguous = slice->end_hidden = false;
 	slice->depth = x->closed ? next_depth(x, ev->thread->index, is_call) : 0;
-	if (ev->e->len == 8) {
-		memcpy(slice->kept, ev->e->payload, 8);	/* the usual length, without a call */
-		return 0;
-	}
 	if (ev->e->len > sizeof(slice->kept)) {
 		slice->payload = malloc(ev->e->len);
 		if (!slice->payload)
 			return -ENOMEM;
 	}
-	memcpy(slice->payload ?: slice->kept, ev->e->payload, ev->e->len);
+	if (ev->e->len == 8)	/* the usual length, without a call */
+		memcpy(slice->kept, ev->e->payload, 8);
+	else
+		memcpy(slice->payload ?: slice->kept, ev->e->payload, ev->e->len);
 	return 0;
 }
 
@@ -140,8 +139,7 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 				why == TSCT_SPAN_REPLACED ? span->begin :
 				e ? e->tick : x->until_tick,
 				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
-	if (slice->payload)
-		free(slice->payload);
+	free(slice->payload);
 	return err;
 }
 

@@ -34,7 +34,7 @@ static void add_sizes(struct tsct_export *x)
 		closedir(d);
 }
 
-/* Finds the part of rec->real in which tsct_export_time() can neither overflow nor be in a slew. */
+/* Finds where tsct_export_time() can neither overflow nor be in a slew. */
 static void set_straight(struct tsct_export *x)
 {
 	const struct tsct_clock_params *real = &x->rec->real;
@@ -244,11 +244,6 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 	return false;
 }
 
-static bool keeps_begins(const struct tsct_export *x)
-{
-	return x->slices.size > sizeof(struct tsct_span);
-}
-
 int tsct_export_prepare(struct tsct_export *x)
 {
 	__u32 i;
@@ -256,10 +251,9 @@ int tsct_export_prepare(struct tsct_export *x)
 
 	x->rec = tsct_trace_recording(x->trace);
 	x->slices.several = true;
+	x->slices.size = sizeof(struct tsct_span);
 	if (x->closed || (x->format && x->format->cut))
 		tsct_closed_span_init(x);
-	else
-		x->slices.size = sizeof(struct tsct_span);
 	x->first_tick = x->rec->begin;
 	set_straight(x);
 	x->begin_ns = tsct_export_time(x, x->rec->begin);
@@ -459,17 +453,7 @@ open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 	slice = tsct_span_at(&x->slices, thread, x->slices.rows[thread].nr - 1);
 	slice->span.key = key_of(def, ev->e);
 	slice->span.hidden = hidden;
-	return keeps_begins(x) ? tsct_closed_span_open(x, slice, ev, false) : 0;
-}
-
-/* Marks an open slice, if x->closed() is called for it. */
-static void mark_slice(const struct tsct_export *x, struct tsct_export_slice *slice,
-		       bool ambiguous, bool end_hidden)
-{
-	if (!x->closed)
-		return;
-	slice->ambiguous = ambiguous;
-	slice->end_hidden = end_hidden;
+	return x->slices.size > sizeof(slice->span) ? tsct_closed_span_open(x, slice, ev, false) : 0;
 }
 
 /* Returns the index of the open slice that an END event ends; -1: none */
@@ -532,7 +516,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 			return tsct_closed_span_alone(x, ev, TSCT_SPAN_NOT_BEGUN);
 		ev->in_span = true;
 		ev->frame = frame;
-		mark_slice(x, slice, x->ambiguous > ambiguous, false);
+		if (x->closed)
+			slice->ambiguous = x->ambiguous > ambiguous;
 		x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
@@ -698,7 +683,9 @@ static int hide_event(struct tsct_export *x, const struct tsct_threads *threads,
 	ev->frame = (__u32)frame;
 	if (x->ended && !tsct_export_is_hidden(x, ev->thread, ev->frame))
 		err = x->ended(x, ev);
-	mark_slice(x, tsct_span_at(&x->slices, ev->thread->index, ev->frame), false, true);
+	if (x->closed)
+		((struct tsct_export_slice *)tsct_span_at(&x->slices, ev->thread->index,
+							  ev->frame))->end_hidden = true;
 	return err ?: tsct_spans_close(&x->slices, ev->thread->index, ev->frame, TSCT_SPAN_ENDED, e);
 }
 
@@ -859,7 +846,6 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			err = end_until(x, threads, e->tick, &ended);
 			busy = next_end(x, ended);
 			busy += busy < UINT64_MAX;
-			/* No later event has a lower tick than the first one. */
 			if (e->tick < x->first_tick && ev.ns < x->to_ns)
 				x->first_tick = e->tick;
 		}

@@ -86,7 +86,6 @@ static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
 int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
 		     const struct tsct_trace_event *e);
 
-/* Makes room for one more span in a row. Returns 0, -ENOSPC or -ENOMEM. */
 int tsct_spans_reserve_(struct tsct_spans *s, __u32 row);
 
 /*
