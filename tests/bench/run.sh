@@ -194,6 +194,7 @@ bench_answers() {
 	answer export_perfetto "$ctl" export -q -f perfetto -o "$work/out" "$work/rec"
 	rm "$work/out"
 	answer query_sum "$ctl" query "$work/rec" "$query"
+	answer query_counts "$ctl" query "$work/rec" 'select sum(events) from counts'
 	answer query_selected "$ctl" query "$work/rec" "select count(*) from events
 		where name = 'job' and thread = 'none' and rel_ns > 1000"
 	if type sqlite3 babeltrace2 >/dev/null 2>&1; then

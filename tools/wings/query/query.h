@@ -3,7 +3,7 @@
  * trace-ctl query: SQL over a recording, by SQLite. Tables of events are virtual tables that
  * read the stream files in place (query_events.c, by query_scan.c). All other tables are
  * temporary tables of SQLite, filled when a query names them: descriptions of the recording
- * (query_tables.c), spans, messages and states (query_spans.c).
+ * (query_tables.c), numbers of events (query_counts.c), spans, messages and states (query_spans.c).
  */
 #ifndef QUERY_H
 #define QUERY_H
@@ -97,6 +97,7 @@ void query_fill_spans(struct query_rows *r);
 void query_fill_calls(struct query_rows *r);
 void query_fill_messages(struct query_rows *r);
 void query_fill_states(struct query_rows *r);
+void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 
 /* ---- tables of events: query_events.c ---------------------------------- */
 
@@ -114,6 +115,14 @@ int query_events_register(struct query *q, const char *name, const struct query_
 /* Replaces @text by the fields of an event as a JSON object with a NUL. @exact: as for
  * QUERY_EXACT. Returns its length; 0: out of memory. */
 size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bool exact);
+
+/* Sets @want to all events that the options select. */
+struct query_want;
+void query_want_selected(const struct query *q, struct query_want *want);
+
+/* Returns the numbers of @types for a scan, see struct query_scan; NULL: out of memory */
+__u32 **query_numbers_make(const struct query *q, const struct query_type *types, __u32 nr);
+void query_numbers_free(const struct query *q, __u32 **numbers);
 
 /* A column: all fields of one name, in the definitions of a table */
 struct query_column {

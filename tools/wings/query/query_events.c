@@ -183,24 +183,33 @@ struct source {
 	bool all;
 };
 
-static int number_types(struct events_table *t, const struct source *source)
+__u32 **query_numbers_make(const struct query *q, const struct query_type *types, __u32 nr)
 {
-	const struct tsct_recording *rec = t->q->rec;
-	const struct query_type *type;
+	const struct tsct_recording *rec = q->rec;
+	__u32 **numbers = calloc(rec->nr_streams + 1, sizeof(*numbers)), i, id;
+
+	for (i = 0; numbers && i < rec->nr_streams; i++) {
+		numbers[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**numbers));
+		if (!numbers[i]) {
+			query_numbers_free(q, numbers);
+			return NULL;
+		}
+	}
+	for (i = 0; numbers && i < nr; i++) {
+		id = tsct_event_def_id(types[i].def) - TSCT_ID_FIRST;
+		if (q->selection.by_id[types[i].class][id])
+			numbers[types[i].class][id] = i + 1;
+	}
+	return numbers;
+}
+
+void query_numbers_free(const struct query *q, __u32 **numbers)
+{
 	__u32 i;
 
-	t->numbers = calloc(rec->nr_streams + 1, sizeof(*t->numbers));
-	for (i = 0; t->numbers && i < rec->nr_streams; i++) {
-		t->numbers[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**t->numbers));
-		if (!t->numbers[i])
-			return -ENOMEM;
-	}
-	for (i = 0; t->numbers && i < source->nr; i++) {
-		type = &source->types[i];
-		if (t->q->selection.by_id[type->class][tsct_event_def_id(type->def) - TSCT_ID_FIRST])
-			t->numbers[type->class][tsct_event_def_id(type->def) - TSCT_ID_FIRST] = i + 1;
-	}
-	return t->numbers ? 0 : -ENOMEM;
+	for (i = 0; numbers && i < q->rec->nr_streams; i++)
+		free(numbers[i]);
+	free(numbers);
 }
 
 static int declare(sqlite3 *db, const struct events_table *t)
@@ -231,11 +240,8 @@ static int declare(sqlite3 *db, const struct events_table *t)
 static int events_disconnect(sqlite3_vtab *base)
 {
 	struct events_table *t = (struct events_table *)base;
-	__u32 i;
 
-	for (i = 0; t->numbers && i < t->q->rec->nr_streams; i++)
-		free(t->numbers[i]);
-	free(t->numbers);
+	query_numbers_free(t->q, t->numbers);
 	query_columns_free(&t->columns);
 	free(t);
 	return SQLITE_OK;
@@ -253,7 +259,8 @@ static int events_connect(sqlite3 *db, void *arg, int argc, const char *const *a
 		return SQLITE_NOMEM;
 	t->q = source->q;
 	t->all = source->all;
-	err = number_types(t, source);
+	t->numbers = query_numbers_make(t->q, source->types, source->nr);
+	err = t->numbers ? 0 : -ENOMEM;
 	if (!err && !t->all)
 		err = query_columns_make(&t->columns, source->types, source->nr);
 	if (err == -E2BIG)
@@ -389,6 +396,15 @@ static void want_value(const struct query *q, struct query_want *want, const cha
 	}
 }
 
+void query_want_selected(const struct query *q, struct query_want *want)
+{
+	*want = (struct query_want) { .to = ~0ULL, .cpu = -1, .tid = -1 };
+	if (q->selection.from_ns != INT64_MIN)
+		want_time(q, want, TIME_NS, SQLITE_INDEX_CONSTRAINT_GE, q->selection.from_ns);
+	if (q->selection.to_ns != INT64_MAX)
+		want_time(q, want, TIME_NS, SQLITE_INDEX_CONSTRAINT_LT, q->selection.to_ns);
+}
+
 /* ---- cursors ----------------------------------------------------------- */
 
 static int events_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
@@ -427,13 +443,11 @@ static int events_filter(sqlite3_vtab_cursor *base, int ordered, const char *pla
 {
 	struct events_cursor *c = (struct events_cursor *)base;
 	const struct query *q = c->scan.q;
-	struct query_want want = { .to = ~0ULL, .ordered = ordered, .cpu = -1, .tid = -1 };
+	struct query_want want;
 	int i, ret;
 
-	if (q->selection.from_ns != INT64_MIN)
-		want_time(q, &want, TIME_NS, SQLITE_INDEX_CONSTRAINT_GE, q->selection.from_ns);
-	if (q->selection.to_ns != INT64_MAX)
-		want_time(q, &want, TIME_NS, SQLITE_INDEX_CONSTRAINT_LT, q->selection.to_ns);
+	query_want_selected(q, &want);
+	want.ordered = ordered;
 	for (i = 0; i < argc; i++)
 		want_value(q, &want, &plan[2 * i], argv[i]);
 	ret = query_scan_begin(&c->scan, &want);

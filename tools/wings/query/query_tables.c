@@ -327,6 +327,8 @@ static const struct described {
 	  " waker TEXT, next_tid INTEGER, prev_state INTEGER, call TEXT", query_fill_states },
 	{ "messages", "number INTEGER," END_COLUMNS("send") "," END_COLUMNS("receive")
 	  ", latency_ns INTEGER, error_ns INTEGER", query_fill_messages },
+	{ "counts", "node TEXT, cpu INTEGER, tid INTEGER, channel TEXT, name TEXT, kind TEXT,"
+	  " events INTEGER, first_ns INTEGER, last_ns INTEGER", query_fill_counts },
 	{ "tables", "name TEXT, columns TEXT", fill_tables },
 };
 #define NR_DESCRIBED	(sizeof(described) / sizeof(*described))
