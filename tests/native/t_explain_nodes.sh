@@ -200,8 +200,18 @@ done
 # It slept, so the interrupt had ended; or another interrupt comes much later.
 interrupted 1 2350 | because 1000 1000 'recvfrom 1140000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
-interrupted 256 12400 | because 1000 1000 'recvfrom 11190000 0'
+interrupted 256 112400 | because 1000 1000 'recvfrom 111190000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+# Soon after a packet that is not for it, a thread's wait ends by a signal, a disk, or the time limit of
+# poll(). A poll() that finds a descriptor waited for the packet.
+ends() {	# SED CALL WORDS
+	interrupted 256 2350 | sed "$1" | because 1000 1000 "$2 1140000 0"
+	run_shows 0 "$3" explain --span work "$work/two"
+}
+ends 's/return 45/return 45 -512/' recvfrom 'woken by thread 300'
+ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/' recvfrom 'woken by thread 300'
+ends 's/100 call 45/100 call 7/; s/return 45/return 7 0/' poll 'woken by thread 300'
+ends 's/100 call 45/100 call 7/; s/return 45/return 7 1/' poll 'until a message of thread 200'
 
 # A disk: no signal ends the wait, the interrupt of the device does.
 because 1000 1000 'fsync 900000 0' <<'END'

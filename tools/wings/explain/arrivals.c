@@ -15,7 +15,7 @@
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
 
-#define WAKING_NS	10000000	/* longest time from a packet to the waking that it causes */
+#define WAKING_NS	100000000	/* longest time from a packet to the waking that it causes */
 #define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
 
 /* Values of prev_state: another thread took the CPU; the thread waits for a lock of the kernel */
@@ -174,10 +174,13 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;
+	__s64 ret;
 
 	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
 		return take_message(j, ev, kernel);
 	j->arrivals.has_calls[ev->node] |= call;
+	if (call && j->path.nr_in_calls && tsct_value_find_integer(ev->e, "ret", &ret))
+		path_return(&j->path, ev->node, ev->e->tid, ret);
 	if (def->kernel == TSCT_KERNEL_MIGRATE)
 		return take_move(j, ev);
 	if (def->kernel == TSCT_KERNEL_WAKING)

@@ -27,6 +27,8 @@ struct path_arrival {
 	__u64 tick;
 	__u32 message;
 	bool waking;	/* `tick` is that of the waking; else of a later event */
+	bool returned;	/* the system call in which the thread waited returned `ret` */
+	__s64 ret;
 };
 
 /* A runnable thread moved from the CPU at @location to another one. */
@@ -41,6 +43,7 @@ struct path_row {
 	__u32 nr;
 	struct path_arrival *arrivals;
 	__u32 nr_arrivals;
+	bool is_in_call;	/* the last arrival is a waking, and the call has not returned yet */
 	struct path_move *moves;
 	__u32 nr_moves;
 };
@@ -100,11 +103,14 @@ int path_add(struct path_states *s, const struct tsct_state_time *time)
 int path_add_arrival(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u32 message,
 		     bool waking)
 {
-	const struct path_arrival arrival = { tick, message, waking };
+	const struct path_arrival arrival = { tick, message, waking, .returned = false };
 	struct path_row *row = get_row(s, node, tid);
 
-	return row ? tsct_array_add(&row->arrivals, &row->nr_arrivals, &arrival,
-				    sizeof(arrival)) : -ENOMEM;
+	if (!row || tsct_array_add(&row->arrivals, &row->nr_arrivals, &arrival, sizeof(arrival)))
+		return -ENOMEM;
+	s->nr_in_calls += (__u32)waking - row->is_in_call;
+	row->is_in_call = waking;
+	return 0;
 }
 
 int path_add_move(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u32 location)
@@ -138,6 +144,21 @@ static const struct path_row *row_of(const struct path_states *s, __u32 node, __
 	const struct tsct_thread *thread = tsct_threads_find(&s->threads, node, tid, 0);
 
 	return thread ? &s->rows[thread->index] : NULL;
+}
+
+void path_return(struct path_states *s, __u32 node, __u32 tid, __s64 ret)
+{
+	const struct tsct_thread *thread = tsct_threads_find(&s->threads, node, tid, 0);
+	struct path_row *row = thread ? &s->rows[thread->index] : NULL;
+	struct path_arrival *last;
+
+	if (!row || !row->is_in_call)
+		return;
+	last = &row->arrivals[row->nr_arrivals - 1];
+	last->returned = true;
+	last->ret = ret;
+	row->is_in_call = false;
+	s->nr_in_calls--;
 }
 
 /* Returns the index of the first time that ends after @tick. */
@@ -295,25 +316,39 @@ static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)
 
 /* ---- messages ------------------------------------------------------------- */
 
-/* Returns true if a message can end a wait in a system call. */
-static bool receives(__s64 number)
+/* Calls that return 0 at a time limit */
+#define LIMITED_CALLS " poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 io_getevents "
+
+/* Returns true if @names, with a blank before and after each, has the name of a system call. */
+static bool is_among(__s64 number, const char *names)
 {
-	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
-		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept"
-		" accept4 connect ";
 	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
 	const char *at = names;
-	size_t len;
+	const size_t len = call ? strlen(call->name) : 0;
 
-	if (number < 0)
-		return true;
-	len = call ? strlen(call->name) : 0;
 	while (len && (at = strstr(at, call->name))) {
 		if (at[-1] == ' ' && at[len] == ' ')
 			return true;
 		at += len;
 	}
 	return false;
+}
+
+/* Returns true if a message can end a wait in a system call. */
+static bool receives(__s64 number)
+{
+	return number < 0 || is_among(number, LIMITED_CALLS
+				      "read readv recvfrom recvmsg recvmmsg io_uring_enter accept"
+				      " accept4 connect ");
+}
+
+/* Returns true if the interrupt that received a packet can have ended a wait: neither a time limit, a
+ * signal nor a disk did. */
+static bool can_be_packet(const struct path_arrival *a, const struct tsct_state_time *time)
+{
+	return time->woken && a->tick == time->until &&
+		!(time->prev_state & STATE_UNINTERRUPTIBLE) &&
+		!(a->returned && (a->ret < 0 || (!a->ret && is_among(time->call, LIMITED_CALLS))));
 }
 
 /* Returns true if the first argument of a call identifies the object on which it waits. */
@@ -351,7 +386,7 @@ static const struct path_message *message_of(const struct path_states *s,
 	for (; i < row->nr_arrivals && row->arrivals[i].tick < next; i++) {
 		a = &row->arrivals[i];
 		m = &s->messages[a->message];
-		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
+		if (!m->matched || (a->waking && !can_be_packet(a, time)))
 			continue;
 		/* A message that was certainly sent after the wait did not end it. */
 		sent = (struct path_cut) { m->sent, m->node };

@@ -78,6 +78,7 @@ struct path_states {
 	struct tsct_threads threads;		/* threads by node and number */
 	struct path_row *rows;			/* by index of the thread */
 	__u32 nr_rows;
+	__u32 nr_in_calls;			/* threads for which path_return() is needed */
 	struct path_row *cpus;			/* times of running threads, by location */
 	struct path_message *messages;
 	__u32 nr_messages;
@@ -101,6 +102,9 @@ int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick,
  */
 int path_add_arrival(struct path_states *states, __u32 node, __u32 tid, __u64 tick,
 		     __u32 message, bool waking);
+
+/* States what the system call returned from which a thread comes. */
+void path_return(struct path_states *s, __u32 node, __u32 tid, __s64 ret);
 
 /*
  * path_split - split a time of a thread, after all states were added
