@@ -202,6 +202,9 @@ struct tsct_mpi_sent {
 struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest,
 				      __s32 tag, __u64 bytes);
 
+/* Records that the last message with this number that this process sent was not sent. */
+void tsct_mpi_not_sent(__u64 number);
+
 /* Records that a nonblocking send or collective call with this number is complete. */
 void tsct_mpi_completed(__u64 number, __u64 request);
 

@@ -39,6 +39,8 @@ TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(num
 	      TSCT_U64(bytes), TSCT_U64(request), TSCT_S64(late_ns));
 /* A receive was posted. It completes with the same `request`. */
 TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
+/* The send before it with this number failed: it is no message. */
+TSCT_EVENT(mpi_not_sent, TSCT_KIND_INSTANT, TSCT_U64_HEX(number));
 /* A nonblocking send of a message, or a nonblocking collective call (request 0), is complete. */
 TSCT_EVENT(mpi_complete, TSCT_KIND_INSTANT, TSCT_U64_HEX(number), TSCT_U64(request));
 
@@ -169,6 +171,11 @@ struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking,
 	mpi_send_emit(sent.number, comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes,
 		      sent.request);
 	return sent;
+}
+
+void tsct_mpi_not_sent(__u64 number)
+{
+	mpi_not_sent_emit(number);
 }
 
 void tsct_mpi_completed(__u64 number, __u64 request)
