@@ -114,6 +114,20 @@ run_shows 0 'unknown *in flight from two, less than the bound of 0\.400 ms$' \
 	answer 201400 0
 } | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'resending 199900000 0'
 run_shows 0 'lost or late: sent again by one$' explain --span work "$work/two"
+# The packet is sent by an interrupt of a thread that waits for another process.
+{
+	request
+	cat <<END
+1310 1 0 switch 300 0
+1320 1 300 call 61 0
+2310 1 300 send 2
+2320 0 0 receive 2
+2350 0 0 wake 100
+2360 0 0 switch 100 0
+2370 0 100 return 45
+2450 0 100 end 7
+END
+} | because 1000 1000 'recvfrom 1140000 0' 'sending 1100000 2000'
 # An interrupt sends a packet, and is not said to send it again.
 {
 	request

@@ -133,6 +133,12 @@ static bool is_one_of(const char *names, __s64 number)
 	return false;
 }
 
+bool path_sends(__s64 call)
+{
+	return is_one_of(" write writev sendto sendmsg sendmmsg sendfile splice io_uring_enter connect"
+			 " read readv recvfrom recvmsg recvmmsg close shutdown setsockopt ", call);
+}
+
 int path_add_call_end(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __s64 call,
 		      __s64 result)
 {

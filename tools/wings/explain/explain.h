@@ -105,6 +105,9 @@ bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
+/* Returns true if a system call can send packets. @call: number; -1: none */
+bool path_sends(__s64 call);
+
 /* Add the end of a system call, in the order of time, after the states that ended before. @result:
  * the call's. Returns 0 or -ENOMEM. */
 int path_add_call_end(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __s64 call,
