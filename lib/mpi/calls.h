@@ -21,6 +21,10 @@
 #include "call_event.h"
 #include "session.h"
 
+TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
+/* The send before it with this number failed: it is no message. */
+TSCT_EVENT(mpi_not_sent, TSCT_KIND_INSTANT, TSCT_U64_HEX(number));
+
 /* ==== work before and after a call, for the macros below ======================== */
 
 /*
@@ -108,7 +112,7 @@ static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *
 	tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer, peer->tag,
 			      sent->in_stream);
 	tsct_mpi_unlock();
-	tsct_mpi_not_sent(sent->number);
+	mpi_not_sent_emit(sent->number);
 }
 
 /* Follows the request of a send, or of a collective call with this number. */
@@ -822,7 +826,7 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 #define BEFORE_comm_set_name()	BEFORE_on(comm)
 #define AFTER_comm_set_name()						\
 	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_comm_named(known_comm(comm), comm_name);	\
+		mpi_comm_name_emit(known_comm(comm)->id, comm_name);	\
 	END_PLAIN();
 
 #endif /* TSCT_MPI_CALLS_H */
