@@ -85,8 +85,7 @@ tsct_order_first(const struct tsct_order *order)
 	return order->nr ? order->heap : NULL;
 }
 
-/* tsct_order_alone - return the key up to which the first stream's events, without those of this
- * key, come before all events of other streams */
+/* tsct_order_alone - return the key below which all next events are those of the first stream */
 static inline __u64 tsct_order_alone(const struct tsct_order *order)
 {
 	__u64 key = order->nr > 1 ? order->heap[1].key : ~0ULL;
@@ -98,7 +97,6 @@ static inline __u64 tsct_order_alone(const struct tsct_order *order)
 static inline void tsct_order_advance(struct tsct_order *order, __u64 key)
 {
 	order->heap[0].key = key;
-	/* Most events follow another one of their stream. */
 	if (key >= tsct_order_alone(order))
 		tsct_order_sink_(order);
 }

@@ -61,10 +61,9 @@ struct tsct_trace {
 	struct tsct_order_cursor *heap;
 	unsigned int which;		/* events to read: mask of TSCT_TRACE_* */
 	bool started;
-	/* flag: the event of the heap's first stream was returned */
-	bool given;
-	/* that stream, and the tick before which its events come before those of the others: until
-	 * then its key in the heap is not updated. 0: none, as in a live recording */
+	/* the heap's first stream, if its event was returned, and the tick before which its events
+	 * come before those of the others: until then its key in the heap is not updated. 0: none,
+	 * as in a live recording */
 	struct tsct_stream_reader *first;
 	__u64 alone_until;
 	/* position of the last tick among the recording's error bounds; a pointer, as
@@ -264,12 +263,6 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
-static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
-{
-	if (t->follow)
-		t->follow->in_order[index] = in_order;
-}
-
 /*
  * Adds the next event of each selected stream that has no event in t->order. Called
  * before the first event, and after a live recording grew. Returns 0 or -ENOMEM.
@@ -294,7 +287,8 @@ static int add_streams(struct tsct_trace *t)
 		cursor.key = s->event.tick;
 		cursor.rank = s->location;
 		tsct_order_add(&t->order, &cursor);
-		set_in_order(t, cursor.index, true);
+		if (t->follow)
+			t->follow->in_order[cursor.index] = true;
 	}
 	return 0;
 }
@@ -308,15 +302,16 @@ change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret
 
 	if (!t->started)
 		ret = add_streams(t);
-	else if (t->given && !ret)
+	else if (t->first && !ret)
 		ret = tsct_stream_reader_next(&t->file, t->first);
-	if (t->given && ret > 0) {
+	if (t->first && ret > 0) {
 		tsct_order_advance(&t->order, t->first->event.tick);
-	} else if (t->given && !ret) {
-		set_in_order(t, tsct_order_first(&t->order)->index, false);
+	} else if (t->first && !ret) {
+		if (t->follow)
+			t->follow->in_order[tsct_order_first(&t->order)->index] = false;
 		tsct_order_drop(&t->order);
 	}
-	t->given = false;
+	t->first = NULL;
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
@@ -328,13 +323,12 @@ change_stream(struct tsct_trace *t, int ret, const struct tsct_trace_event **ret
 	t->first = &t->streams[first->index];
 	t->alone_until = t->file.live_until ? 0 : tsct_order_alone(&t->order);
 	*ret_event = &t->first->event;
-	t->given = true;
 	return 1;
 }
 
 int tsct_trace_step(struct tsct_trace *t, const struct tsct_trace_event **ret_event)
 {
-	const bool is_read = t->given && tsct_stream_reader_next_narrow_(t->first);
+	const bool is_read = t->first && tsct_stream_reader_next_narrow_(t->first);
 
 	if (unlikely(!is_read || t->first->event.tick >= t->alone_until))
 		return change_stream(t, is_read, ret_event);
@@ -614,12 +608,7 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 
 __u64 tsct_trace_event_bytes(const struct tsct_trace *t)
 {
-	const struct tsct_stream_reader *s;
-
-	if (!t->given)
-		return 0;
-	s = t->first;
-	return s->pos + s->at - s->event.offset;
+	return t->first ? t->first->pos + t->first->at - t->first->event.offset : 0;
 }
 
 __u64 tsct_trace_discarded(const struct tsct_trace *t)

@@ -21,14 +21,6 @@ static __s64 call_number(const struct tsct_trace_event *e, const struct tsct_sys
 	return (__s64)(*ret ? tsct_syscall_pair(*ret) : number);
 }
 
-/* Returns the name of the call of an event sys_enter or sys_exit. *ret: the call */
-static const char *name_call(const struct tsct_trace_event *e, const struct tsct_syscall **ret,
-			     char number[32])
-{
-	snprintf(number, 32, "%llu", (unsigned long long)call_number(e, ret));
-	return *ret ? (*ret)->name : number;
-}
-
 /* Passes a span to x->closed(). @begin: NULL: no begin event; @end: the end event, or NULL.
  * @until: tick of the end */
 static inline __attribute__((always_inline)) int
@@ -39,7 +31,7 @@ pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_th
 	const struct tsct_export_def *def =
 		&x->defs[begin ? begin->def : tsct_export_def_of(x, end)];
 	struct tsct_closed_span span = {
-		.name = def->span_name, .call = def->span_call, .is_call = def->span_is_call,
+		.name = def->span_name, .call = def->span_call, .is_call = def->span_call || def->raw,
 		.why = why == TSCT_SPAN_REPLACED ? TSCT_SPAN_UNKNOWN : why, .alone = alone,
 		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
 		.begin = e->tick, .end = until,
@@ -49,9 +41,11 @@ pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_th
 	};
 	char number[32];
 
-	if (unlikely(def->raw))
-		span.name = name_call(e, &span.call, number);
-	/* Most ends are those of the last event read. */
+	if (unlikely(def->raw)) {
+		snprintf(number, sizeof(number), "%llu",
+			 (unsigned long long)call_number(e, &span.call));
+		span.name = span.call ? span.call->name : number;
+	}
 	span.end_ns = likely(until == x->now_tick) ? x->now_ns : tsct_export_time(x, until);
 	span.begin_ns = begin ? begin->begin_ns : span.end_ns;
 	return x->closed(x, &span);

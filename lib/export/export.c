@@ -217,7 +217,6 @@ static int number_slices(struct tsct_export *x)
 	return 0;
 }
 
-/* Sets what follows from the other members of definitions. */
 static void finish_defs(struct tsct_export *x)
 {
 	struct tsct_export_def *d;
@@ -227,7 +226,6 @@ static void finish_defs(struct tsct_export *x)
 			continue;
 		d->raw = !d->pair && (d->kernel == TSCT_KERNEL_ENTER || d->kernel == TSCT_KERNEL_EXIT);
 		d->span_call = d->pair ? NULL : d->call;
-		d->span_is_call = d->span_call || d->raw;
 		d->span_name = d->pair ? d->pair->name : d->call ? d->call->name : d->def->name;
 		d->plain = d->kind == TSCT_KIND_INSTANT && !d->pair && !d->call &&
 			d->kernel == TSCT_KERNEL_OTHER && !d->names_rank;

@@ -111,7 +111,7 @@ struct tsct_export_def {
 	 * number (`raw`), closed_span.c finds both. */
 	const char *span_name;
 	const struct tsct_syscall *span_call;
-	bool span_is_call, raw;
+	bool raw;
 	bool has_id;		/* flag: the events have the field TSCT_SPAN_ID */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
