@@ -14,14 +14,14 @@ struct count {
 	__u32 class, location, id, tid;
 };
 
-struct counts {
+struct count_table {
 	struct count *all;
 	__u32 nr;
 	struct tsct_index index;	/* by class, ID, location and thread */
 	__u32 recent[RECENT];	/* index in `all` of a count that was found last, plus 1 */
 };
 
-static struct count *find_count(struct counts *c, const struct tsct_stream_reader *s)
+static struct count *find_count(struct count_table *c, const struct tsct_stream_reader *s)
 {
 	const struct tsct_trace_event *e = &s->event;
 	__u32 *recent = &c->recent[(e->tid * 31 + s->id * 7 + e->location) % RECENT], at;
@@ -67,7 +67,7 @@ static int put_count(struct query_rows *r, const struct count *count)
 void query_fill_counts(struct query_rows *r)
 {
 	__u32 **numbers = query_numbers_make(r->q, r->q->types, r->q->nr_types), i;
-	struct counts *c = calloc(1, sizeof(*c));
+	struct count_table *c = calloc(1, sizeof(*c));
 	struct query_scan scan;
 	struct query_want want;
 	struct count *count;
