@@ -148,20 +148,30 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 }
 
 /* Sets which thread (generation) a state is of, and the ticks in which that thread had its tid.
- * @before: the state before, of the same tid, or NULL; @all: events `last_pid` of the node */
+ * @before: the state before, of the same tid, or NULL; @ended: the last end of a thread with that
+ * tid since the thread of @before began, or NULL; @all: events `last_pid` of the node */
 static void find_lifetime(struct tsct_identity_thread *t,
 			  const struct tsct_identity_thread *before,
-			  const struct last_pids *all)
+			  const struct tsct_identity_end *ended, const struct last_pids *all)
 {
 	const __u64 start = t->state.start_ns, other = before ? before->state.start_ns : 0;
 	const __u64 apart = start > other ? start - other : other - start;
 
 	t->until = all->nr ? find_until(all, t) : UINT64_MAX;
-	t->generation = before ? before->generation + (apart > SAME_START_NS) : 1;
-	if (before && t->generation == before->generation)
+	/* Of a thread that has ended but was not reaped, /proc has no later start. */
+	t->generation = before ? before->generation +
+		(apart > SAME_START_NS || (ended && start > other)) : 1;
+	if (before && t->generation == before->generation) {
 		t->from = before->from;
-	else
-		t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
+		return;
+	}
+	t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
+	/* A thread that has ended has events until it is reaped: a state that the fork reported
+	 * is before all events of the new one. */
+	if (ended && all->nr && t->tick <= tick_at(all, start + 2 * TICK_ERROR_NS))
+		t->from = t->tick;
+	else if (ended && t->from < ended->tick)
+		t->from = ended->tick;
 }
 
 /* Makes positions of the thread IDs in the events `last_pid`, and times that do not
@@ -192,26 +202,62 @@ static bool is_of_same_thread(const struct tsct_identity_thread *a,
 	return is_of_same_tid(a, b) && a->generation == b->generation;
 }
 
+static int by_tick(const void *a, const void *b)
+{
+	const struct tsct_identity_end *x = a, *y = b;
+
+	return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct tsct_identity_end *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : by_tick(a, b);
+}
+
+/* Sorts the ends by tick, as they are in a recording of one node, when it is done with them. */
 static void find_lifetimes(struct tsct_identity *identity)
 {
 	const struct tsct_identity_last_pid *p = identity->last_pids;
 	const struct tsct_identity_last_pid *end = p + identity->nr_last_pids;
-	struct tsct_identity_thread *t = identity->threads;
+	const struct tsct_identity_end *e = identity->ends;
+	struct tsct_identity_thread *t = identity->threads, *before, *prior;
 	struct last_pids all = { .nr = 0 };
 	size_t i;
 
 	find_positions(identity->last_pids, identity->nr_last_pids);
-	for (i = 0; i < identity->nr_threads; i++) {
-		if (!i || t[i].node != t[i - 1].node) {
-			for (; p < end && p->node < t[i].node; p++)
+	if (identity->nr_ends)
+		qsort(identity->ends, identity->nr_ends, sizeof(*e), by_tid);
+	for (i = 0; i < identity->nr_threads; i++, t++) {
+		const struct tsct_identity_end state = {
+			.node = t->node, .tid = t->state.tid, .tick = t->tick,
+		};
+
+		if (!i || t->node != t[-1].node) {
+			for (; p < end && p->node < t->node; p++)
 				;
 			all = (struct last_pids) { .at = p };
-			for (; p < end && p->node == t[i].node; p++)
+			for (; p < end && p->node == t->node; p++)
 				all.nr++;
 		}
-		find_lifetime(&t[i], i && is_of_same_tid(&t[i], &t[i - 1]) ? &t[i - 1] : NULL,
-			      &all);
+		for (; e < identity->ends + identity->nr_ends && by_tid(e, &state) < 0; e++)
+			;
+		before = i && is_of_same_tid(t, &t[-1]) ? &t[-1] : NULL;
+		find_lifetime(t, before, before && e > identity->ends && e[-1].node == t->node &&
+			      e[-1].tid == t->state.tid && e[-1].tick > before->from ?
+			      &e[-1] : NULL, &all);
+		for (; before && t->generation != before->generation; before = prior) {
+			if (before->until >= t->from)
+				before->until = max(before->tick, t->from - 1);
+			prior = before > identity->threads &&
+				is_of_same_thread(before, &before[-1]) ? &before[-1] : NULL;
+		}
 	}
+	if (identity->nr_ends)
+		qsort(identity->ends, identity->nr_ends, sizeof(*e), by_tick);
 }
 
 static void find_ends(struct tsct_identity *identity)

@@ -16,7 +16,7 @@ python=$(python3 -c 'import sys; print(sys.executable)')
 cat >ends.py <<'END'
 import ctypes, mmap, os, signal, struct, sys, threading, time
 
-libc = ctypes.CDLL(None)
+libc = ctypes.CDLL(None, use_errno=True)
 real = os.path.realpath(sys.executable)
 SLEEP = 1
 
@@ -44,6 +44,27 @@ def ends():			# a thread ends, and the process goes on
     time.sleep(.2)
     os.kill(pid, signal.SIGKILL)
     os.wait()
+    time.sleep(SLEEP)
+
+def again():			# a number is used again within a millisecond
+    tid = ctypes.c_int(0)
+    out, to = os.pipe()
+    for i in range(4):
+        args = (ctypes.c_ulonglong * 11)()	# struct clone_args
+        args[4] = signal.SIGCHLD
+        args[8], args[9] = (ctypes.addressof(tid), 1) if i else (0, 0)	# set_tid
+        while (pid := libc.syscall(435, args, ctypes.sizeof(args))) < 0:
+            assert ctypes.get_errno() == 17	# EEXIST: another process has it
+        if pid == 0:
+            if i % 2:
+                os.read(out, 1)		# killed there
+            os._exit(0)
+        if i % 2:
+            while not open(f"/proc/{pid}/syscall").read().startswith("0 "):
+                time.sleep(.001)
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        tid.value = pid
     time.sleep(SLEEP)
 
 def other():			# a program is executed by a thread that is not the first
@@ -161,6 +182,14 @@ END
 record ends
 check ends
 ! has_wing formats || grep -q '"name":"sys_exit"' ends.json || fail "no thread ended"
+record again
+check again
+if has_wing query; then
+	run 0 query -q --json again "SELECT count(*) AS n, sum(until_ns > next) AS over FROM
+		(SELECT until_ns, lead(from_ns) OVER (ORDER BY from_ns) AS next FROM processes WHERE pid
+		IN (SELECT pid FROM processes GROUP BY pid HAVING count(*) > 1))"
+	shows '"n":4,"over":0'
+fi
 record other
 check other
 ! has_wing report || run 0 report -q -o page.html other
