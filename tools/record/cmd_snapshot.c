@@ -307,15 +307,17 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Copies the first definition of channel @i if it is TSCT_FILTERED_EVENT: others are copied when
- * their event occurs. */
-static int copy_filtered(struct record_session *s, unsigned int i)
+/* Notes whether the recorder of channel @i had filters, see TSCT_FILTERED_EVENT. */
+static int note_filters(struct record_session *s, unsigned int i)
 {
 	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 							   TSCT_ID_FIRST);
+	char **request = &s->rec.nodes[0].requests[TSCT_REQUEST_COPIED];
 
-	return def && !strcmp(def->name, TSCT_FILTERED_EVENT) ?
-		tsct_recording_writer_define(s->writer, i, TSCT_ID_FIRST, def, true) : 0;
+	if (*request || !def || strcmp(def->name, TSCT_FILTERED_EVENT))
+		return 0;
+	*request = strdup("from a flight recorder with filters");
+	return *request ? 0 : -ENOMEM;
 }
 
 /* Copies the events into a recording. Returns the exit status. */
@@ -337,7 +339,7 @@ static int run_snapshot(struct record_session *s)
 	}
 	record_clock_follow(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
-		err = copy_filtered(s, i);
+		err = note_filters(s, i);
 	if (s->ends_at_start)
 		usleep(SETTLE_US);
 	for (i = 0; !err && i < s->nr_channels; i++)
