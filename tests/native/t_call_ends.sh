@@ -78,6 +78,11 @@ def refused():			# mkdirat() gives EPERM
     seccomp(258, 0x50001)
     for i in range(3):
         assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
+    if os.fork() == 0:
+        seccomp(231, 0x50001)
+        libc.syscall(231, 3)		# exit_group()
+        libc.syscall(60, 3)
+    os.wait()
 
 def killed():			# mkdirat() and call 1000 kill the process
     for nr in (258, 1000):
@@ -230,6 +235,7 @@ for dir in refused refused-where; do
 	fi
 	run_shows 0 '^mkdirat  *3  *3  ' stat -a "$dir"
 done
+! has_wing strace || run_shows 0 ' exit_group(3) = -1 EPERM' dump --strace refused
 ! has_wing strace || run_shows 0 ' prctl(PR_SET_SECCOMP, .*) = 0 <' dump --strace refused
 
 record killed
