@@ -40,7 +40,9 @@ static int pass_span(struct tsct_export *x, struct tsct_export_slice *begin,
 		.alone = alone,
 		.depth = begin ? begin->depth : 0, .node = e->node, .thread = thread,
 		.begin = e->tick, .end = until,
-		.begin_event = begin ? e : NULL, .end_event = end,
+		.end_node = (end ?: e)->node, .end_tid = (end ?: e)->tid,
+		.begin_event = begin ? e : NULL,
+		.end_event = begin && begin->end_hidden ? NULL : end,
 	};
 	char number[32];
 
@@ -134,7 +136,7 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	(void)row;
 	/* Another call of the thread: nothing is known of the time since the begin. */
 	if (x->closed && !span->hidden)
-		err = pass_span(x, slice, slice->thread, ended && !slice->end_hidden ? e : NULL,
+		err = pass_span(x, slice, slice->thread, ended ? e : NULL,
 				why == TSCT_SPAN_REPLACED ? span->begin :
 				e ? e->tick : x->until_tick,
 				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);

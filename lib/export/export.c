@@ -755,7 +755,8 @@ static int end_until(struct tsct_export *x, const struct tsct_threads *threads, 
 			continue;
 		}
 		err = end_threads(x, threads, loss->from + 1, ended);
-		for (i = 0; i < x->nr_pairs && !err; i++)
+		/* A pair's end may be recorded by another node, whose recorder still runs. */
+		for (i = 0; i < x->nr_pairs && !err && !loss->over; i++)
 			err = end_lost(x, &x->keyed, i, NULL, loss);
 		for (i = 0; i < threads->nr && !err; i++)
 			if (threads->all[i]->node == tsct_known_node(&x->known, loss->location))

@@ -151,6 +151,7 @@ struct tsct_closed_span {
 	 * the end; of one without an end event, `end` is the last tick known to be in it */
 	__u64 begin, end;
 	__s64 begin_ns, end_ns;
+	__u32 end_node, end_tid;	/* node and thread of the end event, else of the begin event */
 	/* NULL: not recorded. begin_event of an open span is a copy. */
 	const struct tsct_trace_event *begin_event, *end_event;
 };

@@ -222,7 +222,8 @@ struct tsct_history_time {
  *	CLOCK_REALTIME has after it was set back
  *
  * Returns 0; -ERANGE: before all that is recorded; -EOVERFLOW: after it; -ENODATA: in an
- * interval about which nothing is known; -ENOENT: nothing is recorded of that clock.
+ * interval about which nothing is known; -ENOENT: nothing is recorded of that clock; -E2BIG: there
+ * are more times than the TSCT_HISTORY_TIMES in @ret.
  */
 int tsct_history_convert(struct tsct_history *history, enum tsct_history_clock clock, __u64 lo,
 			 __u64 hi, struct tsct_history_time ret[TSCT_HISTORY_TIMES],

@@ -672,8 +672,9 @@ static int compare_value(const struct tsct_history *h, const struct entry *e,
 		tsct_clock_params_ns(&e->params, e->until_cycles);
 }
 
-/* Adds @t to the results, or to the one that it touches in the same epoch. */
-static void add_time(const struct tsct_history_time *t, struct tsct_history_time *ret,
+/* Adds @t to the results, or to the one that it touches in the same epoch. Returns false if there
+ * is no room. */
+static bool add_time(const struct tsct_history_time *t, struct tsct_history_time *ret,
 		     unsigned int *nr)
 {
 	struct tsct_history_time *last = NULL;
@@ -690,9 +691,12 @@ static void add_time(const struct tsct_history_time *t, struct tsct_history_time
 		last->hi_cycles = max(last->hi_cycles, t->hi_cycles);
 		last->utc_error_ns = max(last->utc_error_ns, t->utc_error_ns);
 		last->extrapolated |= t->extrapolated;
-	} else if (*nr < TSCT_HISTORY_TIMES) {
-		ret[(*nr)++] = *t;
+		return true;
 	}
+	if (*nr == TSCT_HISTORY_TIMES)
+		return false;
+	ret[(*nr)++] = *t;
+	return true;
 }
 
 /* Returns true if entry @at, the one before it and those behind it cover an interval of the
@@ -716,6 +720,7 @@ static bool covers(const struct entry *e, __u32 nr, __u32 at, bool jumps, __u64 
 
 struct search {
 	bool before, after, inside, any;
+	bool full;		/* there were more times than room */
 };
 
 /* Adds the time of a value by the entries of a run. @all: entries of all runs */
@@ -758,7 +763,7 @@ static void search_run(const struct tsct_history *h, const struct entry *all,
 	 * counter's interval may reach into a neighbour that does not allow the value. */
 	if (found == 1 && covers(all, all == h->real ? h->nr_real : h->nr_cluster, lo,
 				 all != h->real, mine->lo_cycles, mine->hi_cycles))
-		add_time(mine, ret, nr);
+		search->full |= !add_time(mine, ret, nr);
 	else
 		search->inside = true;
 }
@@ -842,7 +847,7 @@ int tsct_history_convert(struct tsct_history *h, enum tsct_history_clock clock, 
 			add_cluster(h, &ret[i]);
 	}
 	if (*ret_nr)
-		return 0;
+		return search.full ? -E2BIG : 0;
 	if (!search.any)
 		return -ENOENT;
 	if (search.inside || (search.before && search.after))
@@ -962,11 +967,6 @@ static const char *refusal(int err)
 	}
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int is_named(const struct dirent *entry)
 {
 	return strspn(entry->d_name, "0123456789abcdef") == 32 && entry->d_name[32] == '.';
@@ -984,7 +984,7 @@ int tsct_history_load(const char *path, const __u8 boot_id[16], struct tsct_hist
 	*ret_history = NULL;
 	if (dir < 0 || fstat(dir, &st))
 		err = -errno;
-	else if (!h || (nr = scandir(path, &names, is_named, by_name)) < 0)
+	else if (!h || (nr = scandir(path, &names, is_named, versionsort)) < 0)
 		err = -ENOMEM;
 	if (err)
 		snprintf(why, size, "%s", strerror(-err));
@@ -1033,7 +1033,7 @@ int tsct_history_boots(const char *path, void (*boot)(void *ctx, const __u8 boot
 {
 	struct dirent **names;
 	__u8 id[16], last[16] = { 0 };
-	int nr = scandir(path, &names, is_named, by_name), i, b;
+	int nr = scandir(path, &names, is_named, versionsort), i, b;
 
 	if (nr < 0)
 		return -errno;

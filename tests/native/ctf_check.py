@@ -38,10 +38,20 @@ def real(value):
     return number
 
 
+# Types that only later versions of the library have
+BLOB = getattr(bt2, "_BlobFieldConst", ())
+
+
 def plain(value):
     """The value as JSON that has what dump prints of a text in JSON"""
-    if value is None:
+    if value is None or (isinstance(value, bt2._OptionFieldConst) and not value.has_field):
         return None
+    if isinstance(value, bt2._OptionFieldConst):
+        return plain(value.field)
+    if isinstance(value, bt2._BoolFieldConst):
+        return bool(value)
+    if isinstance(value, BLOB):
+        return list(bytes(value.data))
     if isinstance(value, bt2._StructureFieldConst):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, bt2._ArrayFieldConst):
@@ -77,13 +87,16 @@ def shown(value):
     """What dump --json shows of a field"""
     if isinstance(value, str):
         return value
-    if isinstance(value, (bt2._StructureFieldConst, bt2._ArrayFieldConst, bt2._VariantFieldConst)):
+    if isinstance(value, bt2._OptionFieldConst):
+        return json.dumps(plain(value))
+    if isinstance(value, (bt2._StructureFieldConst, bt2._ArrayFieldConst, bt2._VariantFieldConst,
+                          BLOB or bt2._ArrayFieldConst)):
         return plain(value)
     if isinstance(value, bt2._StringFieldConst):
         return text(value)
     if isinstance(value, bt2._RealFieldConst):
         return real(value)
-    return int(value)
+    return value.value_as_integer if isinstance(value, bt2._BitArrayFieldConst) else int(value)
 
 
 def fields_of(event):
@@ -126,7 +139,8 @@ def main():
             for name in "vtid", "tid":
                 if scope is not None and name in scope:
                     tid = int(scope[name])
-        cpu = int(event.packet.context_field["cpu_id"])
+        context = event.packet.context_field if event.stream.cls.supports_packets else None
+        cpu = int(context["cpu_id"]) if context is not None and "cpu_id" in context else 0
         wanted[frozen([cpu, tid, word(event.cls.name, 64), fields_of(event)])] += 1
         nr += 1
     got = collections.Counter()

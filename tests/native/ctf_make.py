@@ -3,14 +3,17 @@
 """
 Writes CTF 1.8 traces by the specification, for the tests of merge.
 
-ctf_make.py stamps DIR BOOT [OFFSET_NS]     an event for each line of standard input,
-                                            "TRUE_NS REALTIME_NS MONOTONIC_NS"
+ctf_make.py stamps DIR BOOT [OFFSET_NS [ERROR_NS]]  an event for each line of standard input,
+                                            "TRUE_NS REALTIME_NS MONOTONIC_NS"; values of the
+                                            clock are off by up to ERROR_NS, its precision
 ctf_make.py types DIR BOOT le|be            all kinds of types
 ctf_make.py clocks DIR BOOT                 two streams of two clocks
 ctf_make.py lost DIR BOOT                   lost events and packets
 ctf_make.py kernel DIR BOOT compact|large   as lttng-modules writes the kernel's events
+ctf_make.py ctf2 DIR BOOT                   CTF 2: types that CTF 1.8 lacks
 ctf_make.py classes DIR BOOT NUMBER         so many event classes, with names that need care
 """
+import json
 import os
 import random
 import struct
@@ -124,10 +127,12 @@ def write(path, metadata, files):
             f.write(data)
 
 
-def stamps(path, boot, offset="0"):
+def stamps(path, boot, offset="0", error="0"):
     """Two CPUs, whose packets have 1000 events each"""
-    lines = [tuple(map(int, line.split())) for line in sys.stdin]
-    metadata = head(False, boot, [("monotonic", SECOND, int(offset))], "node-b") + \
+    lines, error, dice = [tuple(map(int, line.split())) for line in sys.stdin], int(error), random.Random(5)
+    lines = [(true, real, mono + dice.randint(-error, error)) for true, real, mono in lines]
+    metadata = head(False, boot, [("monotonic", SECOND, int(offset))], "node-b").replace(
+        "absolute", f"precision = {error}; absolute") + \
         stream(0, "monotonic") + \
         "event { id = 0; stream_id = 0; name = \"stamp\";" \
         " fields := struct { u64 true_ns; u64 real_ns; }; };\n"
@@ -357,6 +362,73 @@ def kernel(path, boot, header):
             at = times[-1] + 5000
         files[f"chan_{cpu}"] = data
     write(path, metadata, files)
+
+
+def leb128(value, signed=False):
+    out = bytearray()
+    while True:
+        out.append(value & 127 | 128)
+        value >>= 7
+        if value == -(signed and out[-1] >> 6 & 1) and (signed or not value):
+            break
+    out[-1] &= 127
+    return bytes(out)
+
+
+def ctf2(path, boot):
+    """Variable-length integers, bytes, bits, truth values, optional fields, ranges of a selector"""
+    dice = random.Random(6)
+
+    def fixed(bits, kind="unsigned-integer", *roles):
+        return {"type": "fixed-length-" + kind, "length": bits, "byte-order": "little-endian",
+                "alignment": 8, **({"roles": list(roles)} if roles else {})}
+
+    def struct_of(**members):
+        return {"type": "structure", "member-classes": [
+            {"name": name, "field-class": kind} for name, kind in members.items()]}
+
+    def place(name):
+        return {"origin": "event-record-payload", "path": [name]}
+    payload = struct_of(
+        u={"type": "variable-length-unsigned-integer"}, s={"type": "variable-length-signed-integer"},
+        state={"type": "variable-length-unsigned-integer", "mappings": {"LOW": [[0, 9]], "ALL": [[0, 1000]]}},
+        mac={"type": "static-length-blob", "length": 6}, len=fixed(8),
+        blob={"type": "dynamic-length-blob", "length-field-location": place("len")},
+        bits=fixed(16, "bit-map") | {"flags": {"A": [[0, 0]], "B": [[1, 3]]}}, yes=fixed(8, "boolean"),
+        sel=fixed(8), some={"type": "optional", "selector-field-location": place("sel"),
+                            "selector-field-ranges": [[1, 4], [9, 9]], "field-class": fixed(32)},
+        choice={"type": "variant", "selector-field-location": place("sel"), "options": [
+            {"name": "few", "selector-field-ranges": [[0, 4]], "field-class": fixed(16)},
+            {"name": "text", "selector-field-ranges": [[5, 20]],
+             "field-class": {"type": "null-terminated-string"}}]})
+    stamp = fixed(64, "unsigned-integer", "default-clock-timestamp")
+    parts = [
+        {"type": "preamble", "version": 2},
+        {"type": "trace-class", "environment": {"hostname": "node-b", "domain": "ust"},
+         "packet-header-field-class": struct_of(magic=fixed(32, "unsigned-integer", "packet-magic-number"))},
+        {"type": "clock-class", "id": "c", "name": "monotonic", "frequency": SECOND,
+         "uid": "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:])),
+         "origin": "unix-epoch", "offset-from-origin": {"seconds": 0}, "precision": 40},
+        {"type": "data-stream-class", "default-clock-class-id": "c",
+         "packet-context-field-class": struct_of(
+             size=fixed(64, "unsigned-integer", "packet-total-length"),
+             content=fixed(64, "unsigned-integer", "packet-content-length"),
+             begin=stamp, cpu_id=fixed(32)),
+         "event-record-header-field-class": struct_of(at=stamp)},
+        {"type": "event-record-class", "name": "new:types", "payload-field-class": payload}]
+    begin, body = MONOTONIC + SECOND, b""
+    for i in range(200):
+        blob, sel = dice.randbytes(dice.randrange(5)), dice.randrange(12)
+        body += struct.pack("<Q", begin + 1000 * i) + leb128(dice.getrandbits(dice.randrange(1, 65))) + \
+            leb128(dice.getrandbits(63) * dice.choice([1, -1]) >> dice.randrange(63), True) + \
+            leb128(dice.choice([0, 9, 10, 500])) + dice.randbytes(6) + bytes([len(blob)]) + blob + \
+            struct.pack("<HBB", dice.getrandbits(16), dice.randrange(2), sel)
+        if 1 <= sel <= 4 or sel == 9:
+            body += struct.pack("<I", dice.getrandbits(32))
+        body += struct.pack("<H", dice.getrandbits(16)) if sel <= 4 else b"w" * dice.randrange(3) + b"\0"
+    size = 8 * (32 + len(body))
+    write(path, "".join("\036" + json.dumps(part) for part in parts),
+          {"chan_5": struct.pack("<IQQQI", 0xc1fc1fc1, size, size, begin, 5) + body})
 
 
 def classes(path, boot, number):

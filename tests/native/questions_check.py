@@ -16,6 +16,13 @@ def rows(name):
     """The rows of query --json"""
     return [json.loads(line) for line in open(name)]
 
+def is_timeout(event, result):
+    """The result of a call that waited states that its time was over."""
+    return result in (-110, -62) or (result == 0 and event[4:] in (
+        "nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait",
+        "epoll_pwait", "epoll_pwait2", "restart_syscall")) or (result == -11 and event[4:] in (
+            "rt_sigtimedwait", "semtimedop", "recvfrom", "recvmsg", "recvmmsg"))
+
 class Events:
     def __init__(self, name):
         self.all = [json.loads(line) for line in open(name + ".dump")]
@@ -51,12 +58,13 @@ class Events:
         return lengths
 
     def find_states(self):
-        """(begin, end, state, call, waker) of each thread that began in the recording. Where the
-        kernel of a guest hides switches, a thread runs that was not switched to."""
+        """(begin, end, state, call, waker, timeout) of each thread that began in the recording.
+        Where the kernel of a guest hides switches, a thread runs that was not switched to."""
         states, now, call, cpus = collections.defaultdict(list), {}, {}, {}
+        ended = collections.Counter()	# number of states when a thread's last call ended
         def change(tid, time, state=None, waker=None):
             begin, before, of, _ = now.pop(tid)
-            states[tid].append((begin, time, before, of, waker))
+            states[tid].append((begin, time, before, of, waker, False))
             if state:
                 now[tid] = time, state, call.get(tid) if state == "blocked" else None, None
         def stops(cpu):
@@ -98,6 +106,11 @@ class Events:
                 call[tid] = name[4:]
             elif name.startswith("sys_"):
                 call.pop(tid, None)
+                waits = [i for i in range(ended[tid], len(states[tid]))
+                         if states[tid][i][2] in ("blocked", "off CPU")]
+                ended[tid] = len(states[tid])
+                if waits and states[tid][waits[-1]][3] == name[4:] and is_timeout(name, f.get("ret")):
+                    states[tid][waits[-1]] = *states[tid][waits[-1]][:5], True
         for tid in list(now):
             change(tid, self.all[-1]["time"])
         return states
@@ -105,7 +118,8 @@ class Events:
     def split(self, tid, begin, end, chain=(), path=(), ret=None):
         """How long each (state, call, waker) was, by those of the threads that it waited for"""
         ret = collections.Counter() if ret is None else ret
-        for since, until, state, call, waker in self.states[tid]:
+        for since, until, state, call, waker, timeout in self.states[tid]:
+            waker = 0 if timeout and state == "blocked" else waker
             a, b = max(begin, since), min(end, until)
             if a >= b or state == "unknown":
                 continue
@@ -176,7 +190,7 @@ def postgresql(locked, free):
     assert any(step[2] == sleeper for path in paths for step in path), (sleeper, paths)
     waits = collections.Counter()
     for tid, states in locked.states.items():
-        for since, until, state, call, waker in states:
+        for since, until, state, call, waker, _ in states:
             if state == "blocked" and call == "epoll_wait":
                 waits[tid, waker] += until - since
     answer = {(r["tid"], r["waker_tid"]): int(r["ns"]) for r in rows("pg.6")}

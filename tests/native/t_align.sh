@@ -8,7 +8,7 @@
 need python3
 cp "$here/align_check.py" "$work/"
 traces() { python3 "$work/align_check.py" "$@"; }
-echo 1..10
+echo 1..11
 cd "$work"
 mkdir tr world
 "$helpers/align_world" world 3 >truth
@@ -132,9 +132,10 @@ refused "minus.json: ts of event 1: '-5' is not an unsigned number" --clock raw 
 refused "large.json: ts of event 1: '1e300' is not an unsigned number" --clock raw large.json
 refused "deep.json: objects are nested too deeply" --clock raw deep.json
 refused "bracket.json: not JSON: brackets do not match" --clock raw bracket.json
+refused "0s.txt: no node behind the @; give FILE@NODE" tr/0s.txt@
 refused "1s.txt: there is no node 'n7'; give --node n7=DIR" --clock monotonic tr/1s.txt@n7
 refused "1s.txt: CLOCK_MONOTONIC of node n0 at .*: .* all that is recorded" --clock monotonic tr/1s.txt
-refused "0s.txt: the history of node nx cannot be read" --node nx=nowhere --clock monotonic tr/0s.txt@nx
+refused "0s.txt: the history of node nx cannot be read; give --node nx=DIR" --node nx=nowhere --clock monotonic tr/0s.txt@nx
 ok "files that cannot be related"
 
 # --- left out -----------------------------------------------------------------------------
@@ -198,6 +199,13 @@ for ((i = 0; i < 10000; i++)); do many+=(few.txt); done
 (ulimit -n 64; ulimit -v 500000; align --node n0=world/0 --clock monotonic "${many[@]}") || fail "$(cat err)"
 [ "$(tar tf all.tar | grep -c '^traces/')" = 10000 ] || fail "$(tar tf all.tar | wc -l) files"
 ok "names, and 10000 files"
+
+# --- an archive that does not fit ---------------------------------------------------------------
+rm all.tar
+(ulimit -f 1000; align --node n0=world/0 --clock monotonic "${many[@]}") && fail "larger than the limit"
+grep -q "all.tar: File too large; raise 'ulimit -f'" err || fail "$(cat err)"
+[ -z "$(find . -maxdepth 1 -name '*all.tar*')" ] || fail "a part of an archive is left"
+ok "an archive that does not fit"
 
 # --- our own exports, by a daemon on this host --------------------------------------------------
 export TSCTRACE_RUN_DIR=$work/run

@@ -118,8 +118,9 @@ run_shows 0 'lost or late: sent again by one$' explain --span work "$work/two"
 {
 	request
 	echo 201110 0 0 send 3
-	answer 201400 0
-} | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'sending 199900000 0'
+	echo 215112 0 0 resent	# another one, without data, of which no sending is recorded
+	answer 221400 0
+} | because 0 - 'recvfrom 220595000 0' 'recvfrom 220195000 0' 'sending 199900000 0'
 # The clock of node two is ahead: by it, the answer is received before it was sent.
 because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 0 0 0 switch 100 0
@@ -202,6 +203,53 @@ interrupted 1 2350 | because 1000 1000 'recvfrom 1140000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
 interrupted 256 12400 | because 1000 1000 'recvfrom 11190000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+
+# After a packet that ends no wait, the interrupt of a timer or of a disk ends one on the idle CPU, or
+# a thread does, whose system calls are not recorded.
+after_packet() {	# BEGIN-CALL STATE WAKER END-CALL
+	grep . <<END
+0 0 0 switch 100 0
+1000 0 100 begin 7
+$1
+1020 0 100 switch $3 $2
+1500 1 200 send 2
+1510 0 $3 receive 2
+7020 0 $3 wake 100
+7025 0 $3 switch 100 0
+$4
+7100 0 100 end 7
+END
+}
+after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 0' | because 1000 1000 'poll 6000000 0'
+run_shows 0 'blocked in poll, until its time was over$' explain --span work "$work/two"
+after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 1' | because 1000 1000 \
+	'poll 6000000 0' 'in flight 5520000 2000'
+after_packet '1010 0 100 call 0 9' 2 0 '7030 0 100 return 0 512' | because 1000 1000 'read 6000000 0'
+run_shows 0 'of fd 9, uninterruptible, woken by an interrupt$' explain --span work "$work/two"
+after_packet '' 1 300 '' | because 1000 1000 'blocked 6000000 0'
+run_shows 0 'blocked, woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+
+# A thread hands a span over to another one, and sleeps. The time is split by what the other one did.
+cat >"$work/handed" <<END
+0 0 0 switch 100 0
+0 1 0 switch 200 0
+1000 0 100 put 7
+1010 0 100 call 230 0
+1020 0 100 switch 0 1
+5000 1 200 call 7 4096
+5010 1 200 switch 0 1
+8010 1 0 wake 200
+8015 1 0 switch 200 0
+8020 1 200 return 7 1
+9000 1 200 got 7
+END
+rm -rf "$work/two"; mkdir "$work/two"
+"$helpers/two_nodes" "$work/two" 1000 2000 <"$work/handed" || fail two_nodes
+run_shows 0 ': 8.000 ms from .*, thread 100 (x) on one, ended by thread 200 (x) on two, +- 0.003 ms; that thread:$' \
+	explain --pair put/send:put/receive:number --slowest 'put*' -a "$work/two"
+shows '^ *4\.99. ms .* % on CPU (2 times), +- 0\.003 ms$'
+shows '^ *3\.000 ms .* % blocked in poll, woken by an interrupt$'
+! grep -q clock_nanosleep "$work/out" || fail "what the other thread did: $(cat "$work/out")"
 
 # A disk: no signal ends the wait, the interrupt of the device does.
 because 1000 1000 'fsync 900000 0' <<'END'

@@ -29,7 +29,7 @@ world() {	# EVENTS STEP_NS: sets boot
 	rm -rf "$work/b"
 	make stamps "$work/b" "$boot" <"$work/world/stamps"
 }
-echo 1..8
+echo 1..10
 
 # --- the truth -----------------------------------------------------------------------------
 world 100000 0
@@ -65,6 +65,14 @@ for step in -2000000000 3000000000; do
 	truth clock "$work/m1" real_ns >"$work/out" || fail "step $step: CLOCK_REALTIME"
 done
 ok "steps of CLOCK_REALTIME"
+
+# Values of the clock that are off, by as much as the trace states
+world 2000 0
+make stamps "$work/off" "$boot" 0 2500 <"$work/world/stamps"
+rm -rf "$work/m"
+gives 0 -q -o "$work/m" "$work/off"
+truth clock "$work/m" real_ns >"$work/out" || fail "precision of the clock"
+ok "values with an error: $(cat "$work/out")"
 
 # --- events and fields -----------------------------------------------------------------------
 world 2000 0
@@ -135,6 +143,13 @@ for place in $(seq 30 97 1500); do
 	damaged=$((damaged + status))
 done
 [ "$damaged" -gt 3 ] || fail "no damage: no test"
+for odd in "mkfifo $work/bad/chan_3" "ln -s nowhere $work/bad/chan_3"; do
+	rm -rf "$work/bad"
+	cp -r "$work/le" "$work/bad"
+	rm "$work/bad/chan_3"
+	$odd
+	refused 'bad/chan_3: not a regular file.*restore or remove it' "$work/bad"
+done
 size=$(stat -c %s "$work/le/chan_3")
 for cut in 1 70 $((size / 3)) $((size - 1)); do
 	rm -rf "$work/bad" "$work/x"
@@ -162,14 +177,26 @@ refused 'a Chrome trace in JSON' "$work/t.json"
 touch "$work/t.perfetto-trace"
 refused 'a Perfetto trace' "$work/t.perfetto-trace"
 refused 'the metadata of a CTF trace; give its directory' "$work/le/metadata"
-mkdir "$work/two"
-printf '\036{"type": "preamble", "version": 2}\n' >"$work/two/metadata"
-if babeltrace2 --version | grep -q ' 2\.0\.'; then
-	refused 'a CTF 2 trace, which libbabeltrace2 2.0 cannot read' "$work/two"
-else
-	refused 'two: ' "$work/two"
-fi
 ok "other kinds of traces"
+
+# --- CTF 2 -----------------------------------------------------------------------------------
+make ctf2 "$work/new" "$boot"
+"$ctl" export -q -f ctf2 -o "$work/own2" "$work/world/a" || fail "export"
+if babeltrace2 --version | grep -q ' 2\.0\.'; then
+	for trace in new own2; do
+		refused "$trace: a CTF 2 trace, which libbabeltrace2 2.0 cannot read" "$work/$trace"
+	done
+	ok "CTF 2 is refused"
+else
+	gives 0 -q -o "$work/m10" "$work/world/a" "$work/new"
+	compare "$work/m10" "$work/new" node-b >"$work/out" || fail "fields of CTF 2"
+	new=$(cat "$work/out")
+	gives 0 -q --force -o "$work/m11" "$work/own2"
+	compare "$work/m11" "$work/own2" >"$work/out" || fail "fields of our export"
+	sed -i 's/"version": 2/"version": 3/' "$work/new/metadata"
+	refused 'new: ' "$work/new"
+	ok "CTF 2: $new; our export: $(cat "$work/out")"
+fi
 
 # --- wrong usage -----------------------------------------------------------------------------
 gives 2 -o "$work/no" --boot xyz "$work/b"

@@ -53,9 +53,14 @@ ok "a running daemon: $(tail -n 1 "$work/out")"
 
 boot=$(tr -d - </proc/sys/kernel/random/boot_id)
 run_shows 0 "^$boot$" time --list
-for bad in xyz 12,5 1.2.3 5ns 99999999999999999999999; do
+for bad in xyz 12,5 1.2.3 5ns; do
 	run_says 2 "'$bad': not a number" time "$bad"
 done
+for large in 9223372036854775808 99999999999999999999999 99999999999.5 18446744073709551616.0000000001; do
+	run_says 1 "$large: after all that is recorded" time "$large"
+	run_says 1 "-$large: before all that is recorded" time -- "-$large"
+done
+run_says 1 "after all that is recorded" time --clock tsc 99999999999999999999999
 run_says 1 "before all that is recorded of this boot" time 5
 tsc=$("$ctl" clock | sed -n "s/^cycles *//p")
 run_shows 0 "^000$tsc realtime" time --clock tsc "000$tsc"
@@ -75,6 +80,10 @@ grep -q "1 number converted" "$work/err" || fail "$(cat "$work/err")"
 grep -q "1 number left as before; the first: 99999999.5: after all" "$work/err" ||
 	fail "$(cat "$work/err")"
 grep -q "^\[$(date -u +%Y)-.*Z\] first $us$" "$work/out" || fail "$(cat "$work/out")"
+for large in 9223372036854775808 -99999999999999999999; do
+	printf '%s\n%d\n' "$large" "$ns" | "$ctl" time - >"$work/large" 2>"$work/err" && fail "status 0: $large"
+	grep -q "1 number left as before; the first: $large" "$work/err" || fail "$(cat "$work/err")"
+done
 sed 1d "$work/lines" | cmp - <(sed 1d "$work/out") || fail "other lines changed"
 printf '"a, b",%d,"c"\r\n' "$us" | "$ctl" time --csv --column 2 --unit us - >"$work/out" 2>/dev/null
 grep -q $'^"a, b",[0-9]\{19\},"c"\r$' "$work/out" || fail "csv: $(cat "$work/out")"

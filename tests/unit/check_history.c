@@ -487,6 +487,31 @@ TEST(test_ambiguous)
 	tsct_history_free(h);
 }
 
+/* A value that the clock had more often than there is room for: an error, with the first times */
+TEST(test_many_times)
+{
+	struct tsct_history_time found[TSCT_HISTORY_TIMES];
+	struct tsct_history *h;
+	unsigned int nr, i, sets;
+	__s64 real = 0;
+
+	begin(0);
+	for (sets = 0; sets <= TSCT_HISTORY_TIMES; sets++) {
+		if (sets)
+			step(real - 5 * NS_PER_S - sim_real(&sim));
+		for (i = 0; i < 60; i++)
+			wait_tick();
+		real = real ?: sim_real(&sim) - 25 * NS_PER_S;
+		tsct_history_flush(&writer, &world.file);
+		h = load();
+		ck_assert_int_eq(tsct_history_convert(h, TSCT_HISTORY_REALTIME, (__u64)real,
+						      (__u64)real, found, &nr),
+				 sets == TSCT_HISTORY_TIMES ? -E2BIG : 0);
+		ck_assert_uint_eq(nr, sets == TSCT_HISTORY_TIMES ? sets : sets + 1);
+		tsct_history_free(h);
+	}
+}
+
 /* After the last record: the params' bound, which grows, until they are void */
 TEST(test_extrapolation)
 {
@@ -619,9 +644,11 @@ static unsigned int count_files(const char *path, off_t *ret_bytes)
 
 CASE("files", make_dir, remove_dir);
 
-/* Each start begins a file, and records nothing twice. `off` writes nothing. */
+/* Each start begins a file, and records nothing twice, also when numbers get another digit. `off`
+ * writes nothing. */
 TEST(test_starts)
 {
+	char path[2][sizeof(((struct history *)NULL)->dir) + 64];
 	struct tsct_history_found found;
 	struct tsct_history *history;
 	struct history *h = NULL;
@@ -640,6 +667,11 @@ TEST(test_starts)
 		if (life_nr == 3)
 			break;
 		close_file(h);
+		if (life_nr == 1) {
+			snprintf(path[0], sizeof(path[0]), "%s/%s.000001", h->dir, h->boot);
+			snprintf(path[1], sizeof(path[1]), "%s/%s.999999", h->dir, h->boot);
+			ck_assert_int_eq(rename(path[0], path[1]), 0);
+		}
 		free(h);
 	}
 	ck_assert_uint_eq(count_files(h->dir, &bytes), 3);

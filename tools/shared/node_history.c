@@ -107,6 +107,8 @@ int node_history_open(const char *dir, const __u8 *boot, struct tsct_history **r
 
 const char *node_history_reason(int err)
 {
+	_Static_assert(TSCT_HISTORY_TIMES == 8, "the text has the number");
+
 	switch (err) {
 	case -ERANGE:
 		return "before all that is recorded of this boot";
@@ -116,6 +118,8 @@ const char *node_history_reason(int err)
 		return "nothing is known of that time: no daemon ran, or the clock was disrupted";
 	case -ENOENT:
 		return "nothing is recorded of that clock";
+	case -E2BIG:
+		return "the clock had that value more than 8 times";
 	default:
 		return strerror(-err);
 	}

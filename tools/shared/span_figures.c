@@ -110,7 +110,7 @@ static void set_error(const struct span_figures *f, const struct tsct_closed_spa
 		      struct slow_span *slow)
 {
 	struct tsct_error_cursor begin = { .piece = 0 }, end = { .piece = 0 };
-	const __u32 node = span->end_event ? span->end_event->node : span->node;
+	const __u32 node = span->end_node;
 	__u64 a, b;
 
 	slow->between_nodes = node != span->node;

@@ -398,7 +398,7 @@ int align_archive_write(const struct align_archive *a, const char *path)
 		return -EIO;
 	err = put_members(a, out.file);
 	if (err > 0)
-		ctl_error("%s: %s", path, strerror(errno));
+		ctl_error("%s: %s%s", path, strerror(errno), output_error_advice(-errno));
 	if (!err)
 		return output_file_commit(&out) ? -EIO : 0;
 	output_file_discard(&out);

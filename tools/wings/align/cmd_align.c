@@ -243,11 +243,15 @@ static int choose_node(struct align_archive *a, struct align_input *in)
 			node = node->next;
 	else if (a->nr_nodes != 1)
 		return align_refuse(in, "its node is not known; give FILE@NODE");
+	if (!node && !*name)
+		return align_refuse(in, "no node behind the @; give FILE@NODE");
 	if (!node)
 		return align_refuse(in, "there is no node '%s'; give --node %s=DIR", name, name);
 	in->node = node;
 	if (!open_node(in->node))
-		return align_refuse(in, "the history of node %s cannot be read", in->node->name);
+		return align_refuse(in, "the history of node %s cannot be read; give --node %s=DIR, the "
+				    "state directory of its daemon or a copy", in->node->name,
+				    in->node->name);
 	if (in->has_boot && memcmp(in->boot, in->node->boot, 16))
 		return align_refuse(in, "is of another boot than node %s; give --node NAME=DIR,BOOT "
 				    "of that boot", in->node->name);

@@ -122,7 +122,7 @@ static void note_error(const struct compare_side *side, struct compare_spans *s,
 		       const struct tsct_closed_span *span)
 {
 	const struct tsct_recording *rec = side->x.rec;
-	const __u32 node = span->end_event ? span->end_event->node : span->node;
+	const __u32 node = span->end_node;
 	__u64 error;
 
 	if (node == span->node)

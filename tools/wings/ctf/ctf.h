@@ -21,6 +21,20 @@
 #include "lib/ctf/stream.h"
 #include "lib/history/history.h"
 
+/* Version of the protocol of the library's graphs. 1 can have all types of CTF 2; version 2.1 of the
+ * library and later ones have it, and the functions of that, which are NULL in earlier ones. */
+static inline uint64_t ctf_graph_version(void)
+{
+	return bt_get_maximal_mip_version() > 0;
+}
+
+extern const char *bt_clock_class_get_uid(const bt_clock_class *) __attribute__((weak));
+extern bt_property_availability bt_clock_class_get_opt_precision(const bt_clock_class *, uint64_t *)
+	__attribute__((weak));
+extern uint64_t bt_field_blob_get_length(const bt_field *) __attribute__((weak));
+extern const uint8_t *bt_field_blob_get_data_const(const bt_field *) __attribute__((weak));
+#define CTF_TYPE_BLOB	((bt_field_class_type)(1ULL << 29))	/* BT_FIELD_CLASS_TYPE_BLOB */
+
 /* Options of the command line */
 #define CTF_DIRS_MAX	64
 struct ctf_options {
@@ -80,6 +94,7 @@ struct ctf_clock {
 	const bt_clock_class *class;
 	char name[64];
 	int clock;		/* enum tsct_history_clock; -1: unknown */
+	uint64_t precision;	/* largest error of its values, cycles */
 	__u64 hz;
 	__s64 offset_ns;	/* time of value 0 in the trace, ns since the Unix epoch */
 	bool has_epoch;

@@ -123,6 +123,23 @@ static void put_json_elements(struct tsct_text *to, const bt_field *field)
 	put_text(to, "]");
 }
 
+/* Writes bytes as the array of their values. */
+static void put_json_bytes(struct tsct_text *to, const bt_field *field)
+{
+	const uint64_t nr = bt_field_blob_get_length(field);
+	const uint8_t *bytes = bt_field_blob_get_data_const(field);
+	char text[TSCT_JSON_NUMBER + 1], *end;
+	uint64_t i;
+
+	put_text(to, "[");
+	for (i = 0; i < nr; i++) {
+		text[0] = ',';
+		end = tsct_json_put_unsigned(text + 1, bytes[i]);
+		tsct_text_add(to, text + !i, (size_t)(end - text) - !i);
+	}
+	put_text(to, "]");
+}
+
 /* Writes a variant as an object of the selected option. */
 static void put_json_option(struct tsct_text *to, const bt_field *field)
 {
@@ -150,6 +167,8 @@ static void put_json(struct tsct_text *to, const bt_field *field)
 		put_json_members(to, field);
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_ARRAY)) {
 		put_json_elements(to, field);
+	} else if (is_type(class, CTF_TYPE_BLOB)) {
+		put_json_bytes(to, field);
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_VARIANT)) {
 		put_json_option(to, field);
 	} else if (is_type(class, BT_FIELD_CLASS_TYPE_OPTION)) {

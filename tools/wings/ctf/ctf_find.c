@@ -120,7 +120,11 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
 		    sizeof(below) || lstat(below, &st))
 			continue;
-		if (is_trace && S_ISREG(st.st_mode)) {
+		/* libbabeltrace2 follows links to files, and ignores what is no file. */
+		if (is_trace && !S_ISDIR(st.st_mode) &&
+		    (stat(below, &st) || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))) {
+			p->odd = p->odd ?: strdup(below);
+		} else if (is_trace && S_ISREG(st.st_mode)) {
 			hash = tsct_hash(hash, names[i]->d_name, strlen(names[i]->d_name) + 1);
 			hash = tsct_hash(hash, &st.st_size, sizeof(st.st_size));
 			p->nr_files++;
@@ -155,6 +159,7 @@ void ctf_paths_free(struct ctf_paths *p)
 	for (i = 0; i < p->nr; i++)
 		free(p->all[i].path);
 	free(p->all);
+	free(p->odd);
 	memset(p, 0, sizeof(*p));
 }
 

@@ -161,7 +161,8 @@ static int begin_stream(struct reader *r, struct ctf_stream *s, const bt_stream 
 	const char *tracer = environment(trace, "tracer_name");
 
 	if (!clock)
-		return ctf_fail(r->status, -EINVAL, "a stream has no clock: its times are unknown");
+		return ctf_fail(r->status, -EINVAL, "a stream has no clock: its times are unknown;"
+				" leave the trace out");
 	if (*r->node.host && *host && strcmp(r->node.host, host))
 		return ctf_fail(r->status, -EINVAL, "it has traces of two hosts, %s and %s; merge"
 				" each as an input of its own", r->node.host, host);
@@ -443,7 +444,7 @@ static const bt_component_source *add_source(struct reader *r, bt_graph *graph,
 
 static bool is_readable(struct reader *r, const bt_component_class_source *class, const char *path)
 {
-	bt_graph *graph = bt_graph_create(0);
+	bt_graph *graph = bt_graph_create(ctf_graph_version());
 	const struct ctf_path one = { .path = (char *)path };
 	bool is = graph && add_source(r, graph, class, &one, 1, 0);
 
@@ -554,7 +555,7 @@ static int salvage_trace(struct reader *r, const bt_component_class_source *clas
 
 		snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
 		if (!err && *names[i]->d_name != '.' && strcmp(names[i]->d_name, "metadata") &&
-		    !lstat(file, &st) && S_ISREG(st.st_mode))
+		    !stat(file, &st) && S_ISREG(st.st_mode))
 			err = salvage_file(r, class, path, to, names[i]->d_name);
 		free(names[i]);
 	}
@@ -618,7 +619,7 @@ static int read_traces(struct reader *r, struct ctf_paths *paths)
 	bt_component_class_sink *sink_class = bt_component_class_sink_create("merge", consume);
 	const bt_component_class_source *source_class;
 	const bt_component_source **sources = calloc(paths->nr + 1, sizeof(*sources));
-	bt_graph *graph = bt_graph_create(0);
+	bt_graph *graph = bt_graph_create(ctf_graph_version());
 	const bt_plugin *plugin = NULL;
 	unsigned int i, nr = 0;
 	int err = 0;

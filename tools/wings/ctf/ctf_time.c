@@ -84,9 +84,11 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 {
 	const struct ctf_options *o = node->job->options;
 	const char *name = bt_clock_class_get_name(class);
-	bt_uuid uuid = bt_clock_class_get_uuid(class);
+	const bool has_uid = ctf_graph_version();
+	bt_uuid uuid = has_uid ? NULL : bt_clock_class_get_uuid(class);
+	const char *uid = has_uid ? bt_clock_class_get_uid(class) : NULL;
 	__u8 boot[16];
-	bool has_boot = uuid;
+	bool has_boot = uuid || (uid && node_history_parse_boot(uid, boot));
 	uint64_t cycles;
 	int64_t s;
 
@@ -97,6 +99,10 @@ int ctf_clock_init(struct ctf_node *node, struct ctf_clock *c, const bt_clock_cl
 		c->clock = o->clock;
 	if (!c->hz)
 		return ctf_fail(node->status, -EBADMSG, "its clock '%s' has no frequency", c->name);
+	if (has_uid)
+		bt_clock_class_get_opt_precision(class, &c->precision);
+	else
+		c->precision = bt_clock_class_get_precision(class);
 	bt_clock_class_get_offset(class, &s, &cycles);
 	c->has_epoch = bt_clock_class_origin_is_unix_epoch(class);
 	if (__builtin_mul_overflow(s, GIGA, &c->offset_ns) ||
@@ -140,6 +146,15 @@ static int value_ns(const struct ctf_clock *c, __u64 value, __s64 *ret_lo, __s64
 		return 0;
 	return __builtin_add_overflow(*ret_lo, c->offset_ns, ret_lo) ||
 		__builtin_add_overflow(*ret_hi, c->offset_ns, ret_hi) ? -ERANGE : 0;
+}
+
+/* Returns the largest error of a clock's values that the trace states, cycles or ns. */
+static __u64 error_of_value(const struct ctf_clock *c, bool cycles)
+{
+	const unsigned __int128 ns = ((unsigned __int128)c->precision * GIGA + c->hz - 1) / c->hz;
+	const unsigned __int128 off = cycles ? c->precision : ns;
+
+	return off < LLONG_MAX / 4 ? (__u64)off : LLONG_MAX / 4;
 }
 
 /* Returns the tick of a cluster time. */
@@ -232,6 +247,7 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 	struct node_history_middle middle;
 	unsigned int nr = 0, i;
 	__s64 lo = 0, hi = 0, from, until;
+	const __u64 off = error_of_value(c, is_tsc);
 	int err = value_ns(c, value, &lo, &hi);
 
 	if (err)
@@ -239,8 +255,8 @@ int ctf_time_of(struct ctf_node *node, struct ctf_clock *c, __u64 value, struct 
 				" impossible", value, c->name);
 	err = c->clock < 0 || !node->history ? -ENOENT :
 		tsct_history_convert(node->history, (enum tsct_history_clock)c->clock,
-				     is_tsc ? value : (__u64)lo,
-				     is_tsc ? value : (__u64)hi, t, &nr);
+				     (is_tsc ? value : (__u64)lo) - off,
+				     (is_tsc ? value : (__u64)hi) + off, t, &nr);
 	if (!err)
 		err = check_offset(node, c, lo, t);
 	else if (!node->job->cluster)

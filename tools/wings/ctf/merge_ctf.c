@@ -110,6 +110,11 @@ int merge_find_ctf(struct merge_input *in)
 			    in->given);
 		err = -EINVAL;
 	}
+	if (paths.odd && !err) {
+		merge_print("%s: not a regular file, or a link to a missing one: its events would be "
+			    "missing; restore or remove it", paths.odd);
+		err = -EINVAL;
+	}
 	for (i = 0; i < paths.nr && !err; i++)
 		if (paths.all[i].ctf2 && (major < 2 || (major == 2 && minor < 1))) {
 			merge_print("%s: a CTF 2 trace, which libbabeltrace2 %u.%u cannot read; use"

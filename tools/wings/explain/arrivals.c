@@ -14,8 +14,9 @@
 #include "explain.h"
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
+#include "lib/syscalls/syscalls.h"
 
-#define WAKING_NS	10000000	/* longest time from a packet to the waking that it causes */
+#define SOON_NS		10000000	/* longest time from a packet to the event that it causes */
 #define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
 
 /* Values of prev_state: another thread took the CPU; the thread waits for a lock of the kernel */
@@ -27,6 +28,7 @@ struct arrivals_cpu {
 	__u32 received;		/* index of the message, plus 1; 0: none */
 	__u64 tick;		/* of the receive event */
 	__u64 sent;		/* number of the send; 0: none */
+	__u64 sent_tick;
 };
 
 /* The packets of a thread from which the CPU was taken */
@@ -100,6 +102,7 @@ static int take_message(struct explain_job *j, const struct tsct_export_event *e
 		end.number = ++j->arrivals.nr_sends;
 		end.row = sender_of(j, ev, kernel);
 		cpu->sent = kernel ? end.number : 0;
+		cpu->sent_tick = ev->e->tick;
 	} else if (path_wants(&j->path, ev->e->tick, ev->e->tick + 1)) {
 		err = tsct_array_add(&j->path.messages, &j->path.nr_messages, &new, sizeof(new));
 		end.number = j->path.nr_messages;
@@ -152,19 +155,40 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
+/* Returns true if an event follows soon after one at @tick. */
+static bool is_soon(const struct explain_job *j, const struct tsct_export_event *ev, __u64 tick)
+{
+	const struct tsct_clock_params *real = &j->walk->rec->real;
+
+	return tsct_clock_params_ns(real, ev->e->tick) - tsct_clock_params_ns(real, tick) <= SOON_NS;
+}
+
 /* Adds the arrival of a packet to the thread that its interrupt wakes. */
 static int take_waking(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
-	const struct tsct_clock_params *real = &j->walk->rec->real;
 	__s64 tid;
 
-	if (!cpu->received || !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
-	    tsct_clock_params_ns(real, ev->e->tick) - tsct_clock_params_ns(real, cpu->tick) >
-	    WAKING_NS)
+	/* Without its system calls, it is not known if the thread itself woke the other one. */
+	if (!cpu->received || (ev->e->tid && !j->arrivals.has_calls[ev->node]) ||
+	    !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
+	    !is_soon(j, ev, cpu->tick))
 		return 0;
 	return path_add_arrival(&j->path, ev->node, (__u32)tid, ev->e->tick, cpu->received - 1,
 				true);
+}
+
+/* Adds the end of a system call, if it is during a span. */
+static int take_call_end(struct explain_job *j, const struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &j->walk->defs[ev->def];
+
+	if (!path_wants(&j->path, ev->e->tick, ev->e->tick + 1))
+		return 0;
+	return path_add_call_end(&j->path, ev->node, ev->e->tid, ev->e->tick, def->call ?
+				 (__s64)tsct_syscall_number(def->call) :
+				 tsct_value_integer_of(ev->e, "id"),
+				 tsct_value_integer_of(ev->e, "ret"));
 }
 
 int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
@@ -186,10 +210,13 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 		take_switch(j, ev);
 	else if (!kernel || call)
 		*cpu = (struct arrivals_cpu) { .sent = 0 };
-	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT))
+	/* A packet without data, which TCP sends again, has no event of its sending. */
+	else if (cpu->sent && !strcmp(def->def->name, EXPLAIN_RESENT) &&
+		 is_soon(j, ev, cpu->sent_tick))
 		return tsct_array_add(&j->arrivals.resent, &j->arrivals.nr_resent, &cpu->sent,
 				      sizeof(cpu->sent));
-	return 0;
+	return def->kernel == TSCT_KERNEL_EXIT || (def->call && def->kind == TSCT_KIND_END) ?
+		take_call_end(j, ev) : 0;
 }
 
 void arrivals_finish(struct explain_job *j)

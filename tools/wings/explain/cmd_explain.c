@@ -100,6 +100,15 @@ static const struct argp argp = {
 
 /* ---- the spans --------------------------------------------------------- */
 
+/* Returns true if a value as text, which may be in quotes, is @id. */
+static bool is_value(const char *value, const char *id)
+{
+	const size_t len = strlen(id);
+
+	return !strcmp(value, id) || (*value == '"' && !strncmp(value + 1, id, len) &&
+				      !strcmp(value + 1 + len, "\""));
+}
+
 /* Writes the fields of the begin event, NAME=VALUE. Returns true if one has the value ID. */
 static bool take_fields(const struct explain_job *j, const struct tsct_trace_event *e,
 			char text[EXPLAIN_TEXT_MAX])
@@ -114,7 +123,7 @@ static bool take_fields(const struct explain_job *j, const struct tsct_trace_eve
 	while (e && tsct_value_next(e, &nr, &pos, &v)) {
 		v.size = v.size > EXPLAIN_TEXT_MAX ? EXPLAIN_TEXT_MAX : v.size;
 		*tsct_value_format(value, &v) = '\0';
-		has_id |= j->id && !strcmp(value, j->id);
+		has_id |= j->id && is_value(value, j->id);
 		if (len < EXPLAIN_TEXT_MAX)
 			len += (size_t)snprintf(text + len, EXPLAIN_TEXT_MAX - len, "%s%s=%s",
 						len ? " " : "", v.field->name, value);
@@ -151,6 +160,7 @@ static int take_span(struct tsct_export *x, const struct tsct_closed_span *span)
 	struct explained new = {
 		.begin = span->begin, .end = span->end, .begin_ns = span->begin_ns,
 		.ns = span->end_ns - span->begin_ns, .node = span->node, .tid = span->thread->tid,
+		.end_node = span->end_node, .end_tid = span->end_tid,
 	};
 
 	if (fnmatch(j->name, span->name, 0)) {

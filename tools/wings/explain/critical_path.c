@@ -20,7 +20,8 @@
 
 #define DEPTH_MAX	16	/* longest chain of wakers */
 
-#define STATE_UNINTERRUPTIBLE	0x02	/* a value of prev_state */
+#define STATE_UNINTERRUPTIBLE	0x02	/* flags of prev_state */
+#define STATE_STOPPED		0x0c
 
 /* A message that a thread received */
 struct path_arrival {
@@ -35,6 +36,12 @@ struct path_move {
 	__u32 location;
 };
 
+/* A system call of a thread ended as its time was over. */
+struct path_timeout {
+	__u64 tick;
+	__s64 call;
+};
+
 /* States of a thread, or of the threads that ran on a CPU, in order of time */
 struct path_row {
 	struct tsct_state_time *all;
@@ -43,18 +50,15 @@ struct path_row {
 	__u32 nr_arrivals;
 	struct path_move *moves;
 	__u32 nr_moves;
+	struct path_timeout *timeouts;
+	__u32 nr_timeouts;
+	bool waited;	/* the thread waited since its last call ended */
 };
 
 /* The threads whose waits are being split; the last waker or sender is the first */
 struct path_chain {
 	__u32 node, tid, depth;
 	const struct path_chain *before;
-};
-
-/* The begin or end of a time by a node's clock */
-struct path_cut {
-	__u64 tick;
-	__u32 node;
 };
 
 /* ---- states -------------------------------------------------------------- */
@@ -91,6 +95,7 @@ int path_add(struct path_states *s, const struct tsct_state_time *time)
 		s->cpus = calloc(s->rec->nr_locations + 1, sizeof(*s->cpus));
 	if (!row || !s->cpus || tsct_array_add(&row->all, &row->nr, time, sizeof(*time)))
 		return -ENOMEM;
+	row->waited |= time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
 	if (time->state != TSCT_STATE_RUNNING)
 		return 0;
 	row = &s->cpus[time->location];
@@ -115,6 +120,40 @@ int path_add_move(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __u3
 	return row ? tsct_array_add(&row->moves, &row->nr_moves, &move, sizeof(move)) : -ENOMEM;
 }
 
+/* Returns true if @names, each between spaces, contains the name of a system call. */
+static bool is_one_of(const char *names, __s64 number)
+{
+	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
+	const size_t len = call ? strlen(call->name) : 0;
+	const char *at = names;
+
+	for (; len && (at = strstr(at, call->name)); at += len)
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+	return false;
+}
+
+int path_add_call_end(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __s64 call,
+		      __s64 result)
+{
+	static const char zero[] = " nanosleep clock_nanosleep poll ppoll select pselect6"
+		" epoll_wait epoll_pwait epoll_pwait2 restart_syscall ";
+	static const char again[] = " rt_sigtimedwait semtimedop recvfrom recvmsg recvmmsg ";
+	const struct path_timeout timeout = { tick, call };
+	struct path_row *row = get_row(s, node, tid);
+	bool waited;
+
+	if (!row)
+		return -ENOMEM;
+	waited = row->waited;
+	row->waited = false;
+	if (!waited || !(result == -ETIMEDOUT || result == -ETIME ||
+			 (!result && is_one_of(zero, call)) ||
+			 (result == -EAGAIN && is_one_of(again, call))))
+		return 0;
+	return tsct_array_add(&row->timeouts, &row->nr_timeouts, &timeout, sizeof(timeout));
+}
+
 void path_states_free(struct path_states *s)
 {
 	__u32 i;
@@ -123,6 +162,7 @@ void path_states_free(struct path_states *s)
 		free(s->rows[i].all);
 		free(s->rows[i].arrivals);
 		free(s->rows[i].moves);
+		free(s->rows[i].timeouts);
 	}
 	for (i = 0; s->cpus && i < s->rec->nr_locations; i++)
 		free(s->cpus[i].all);
@@ -177,7 +217,7 @@ static bool is_like(const struct path_part *x, const struct path_part *y)
 {
 	return x->cause == y->cause && x->state == y->state && x->call == y->call &&
 		x->other == y->other && x->object == y->object && x->node == y->node &&
-		x->released == y->released && x->uninterruptible == y->uninterruptible;
+		x->how == y->how;
 }
 
 /* Adds a piece to the part of @whole that has its properties. Returns the part, valid until the
@@ -188,7 +228,7 @@ static struct path_part *add_piece(const struct path_states *s, struct path_part
 {
 	const __u64 key[] = {
 		like->cause, like->state, (__u64)like->call, (__u64)like->other, like->object,
-		like->node, like->released, like->uninterruptible,
+		like->node, like->how,
 	};
 	const __u64 hash = tsct_hash(0, key, sizeof(key));
 	struct path_part *part;
@@ -301,19 +341,8 @@ static bool receives(__s64 number)
 	static const char names[] = " read readv recvfrom recvmsg recvmmsg poll ppoll select"
 		" pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter io_getevents accept"
 		" accept4 connect ";
-	const struct tsct_syscall *call = number < 0 ? NULL : tsct_syscall_by_number((__u64)number);
-	const char *at = names;
-	size_t len;
 
-	if (number < 0)
-		return true;
-	len = call ? strlen(call->name) : 0;
-	while (len && (at = strstr(at, call->name))) {
-		if (at[-1] == ' ' && at[len] == ' ')
-			return true;
-		at += len;
-	}
-	return false;
+	return number < 0 || is_one_of(names, number);
 }
 
 /* Returns true if the first argument of a call identifies the object on which it waits. */
@@ -324,34 +353,54 @@ static bool has_object(__s64 number)
 	return call && (call->args[0].class == TSCT_SYSCALL_FD || !strcmp(call->name, "futex"));
 }
 
+/* Returns the begin of the thread's first wait, or of unknown states, after the state @at. */
+static __u64 next_wait(const struct path_row *row, __u32 at)
+{
+	__u32 i;
+
+	for (i = at + 1; i < row->nr; i++)
+		if (row->all[i].from > row->all[i - 1].until)
+			return row->all[i - 1].until + 1;
+		else if (row->all[i].state != TSCT_STATE_RUNNING &&
+			 row->all[i].state != TSCT_STATE_RUNNABLE)
+			return row->all[i].from;
+	return row->all[row->nr - 1].until + 1;
+}
+
+/* Returns true if a wait, the state @at of a thread, ended as the time of its call was over. */
+static bool timed_out(const struct path_row *row, __u32 at)
+{
+	const struct tsct_state_time *time = &row->all[at];
+	const size_t i = tsct_array_up_to(&row->timeouts->tick, row->nr_timeouts,
+					  sizeof(*row->timeouts), time->until);
+
+	return time->call >= 0 && i < row->nr_timeouts && row->timeouts[i].call == time->call &&
+		row->timeouts[i].tick < next_wait(row, at);
+}
+
 /* Returns the message that ended a wait, the state @at of a thread; NULL: none is known */
 static const struct path_message *message_of(const struct path_states *s,
 					     const struct path_row *row, __u32 at)
 {
 	const struct tsct_state_time *time = &row->all[at];
-	__u64 next = UINT64_MAX;	/* begin of the thread's next wait, or of unknown states */
 	const struct path_cut end = { time->until, time->thread->node };
 	const struct path_arrival *a;
 	const struct path_message *m;
 	struct path_cut sent;
+	__u64 next;
 	__u32 i;
 
 	if (!row->nr_arrivals || !receives(time->call))
 		return NULL;
-	for (i = at + 1; i < row->nr && next == UINT64_MAX; i++)
-		if (row->all[i].from > row->all[i - 1].until)
-			next = row->all[i - 1].until + 1;
-		else if (row->all[i].state != TSCT_STATE_RUNNING &&
-			 row->all[i].state != TSCT_STATE_RUNNABLE)
-			next = row->all[i].from;
-	if (next == UINT64_MAX)
-		next = row->all[row->nr - 1].until + 1;
+	next = next_wait(row, at);
 	i = time->until ? (__u32)tsct_array_up_to(&row->arrivals->tick, row->nr_arrivals,
 						  sizeof(*row->arrivals), time->until - 1) : 0;
 	for (; i < row->nr_arrivals && row->arrivals[i].tick < next; i++) {
 		a = &row->arrivals[i];
 		m = &s->messages[a->message];
-		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
+		/* Waits for packets end by signals, too; those for disks do not. */
+		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until &&
+						   !(time->prev_state & STATE_UNINTERRUPTIBLE))))
 			continue;
 		/* A message that was certainly sent after the wait did not end it. */
 		sent = (struct path_cut) { m->sent, m->node };
@@ -411,16 +460,20 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
 		like.object = has_object(time->call) ? time->object : TSCT_STATE_NO_OBJECT;
-		like.uninterruptible = time->prev_state & STATE_UNINTERRUPTIBLE;
-		message = message_of(s, row, at);
+		like.how = (time->prev_state & STATE_UNINTERRUPTIBLE ? PATH_UNINTERRUPTIBLE : 0) |
+			(time->prev_state & STATE_STOPPED ? PATH_STOPPED : 0) |
+			(timed_out(row, at) ? PATH_TIMED_OUT : 0);
+		message = like.how & PATH_TIMED_OUT ? NULL : message_of(s, row, at);
 	}
 	if (message) {
 		like.cause = PATH_MESSAGE;
 		like.node = message->node;
 		like.other = message->tid;
+	} else if (like.how & PATH_TIMED_OUT) {
+		like.other = 0;
 	} else if (time->state == TSCT_STATE_BLOCKED && time->woken) {
 		like.other = time->waker;
-		like.released = time->released;
+		like.how |= time->released ? PATH_RELEASED : 0;
 	}
 	part = add_piece(s, whole, &like, from, until);
 	if (!part)
@@ -518,18 +571,18 @@ static void sort(struct path_part *whole)
 	qsort(whole->parts, whole->nr_parts, sizeof(*whole->parts), by_length);
 }
 
-int path_split(const struct path_states *s, __u32 node, __u32 tid, __u64 from, __u64 until,
-	       struct path_part *ret)
+int path_split(const struct path_states *s, __u32 node, __u32 tid, struct path_cut from,
+	       __u64 until, struct path_part *ret)
 {
 	const struct path_chain first = { .node = node, .tid = tid };
 	int err;
 
 	*ret = no_part(node);
-	ret->tick = from;
+	ret->tick = from.tick;
 	ret->pieces = 1;
-	ret->ns = length_ns(s, from, until);
-	err = split(s, (struct path_cut) { from, node }, (struct path_cut) { until, node }, &first,
-		    ret);
+	ret->ns = length_ns(s, from.tick, until);
+	ret->bound_ns = bound_ns(s, from, (struct path_cut) { until, node });
+	err = split(s, from, (struct path_cut) { until, node }, &first, ret);
 	sort(ret);
 	return err;
 }

@@ -23,6 +23,14 @@ enum path_cause {
 	PATH_FLIGHT,	/* from then on: the message was on its way from `node` */
 };
 
+/* Flags of a wait */
+enum {
+	PATH_RELEASED = 1,	/* as in struct tsct_state_time */
+	PATH_UNINTERRUPTIBLE = 2,	/* no signal could end the wait */
+	PATH_STOPPED = 4,	/* the thread did not wait: a signal or a debugger stopped it */
+	PATH_TIMED_OUT = 8,	/* the system call ended as its time was over */
+};
+
 /* A part of a time: all pieces that have the same cause, state, call, object and other thread */
 struct path_part {
 	enum path_cause cause;
@@ -31,8 +39,7 @@ struct path_part {
 	 * argument, or TSCT_STATE_NO_OBJECT */
 	__s64 call;
 	__u64 object;
-	bool released;		/* of BLOCKED: as in struct tsct_state_time */
-	bool uninterruptible;	/* of BLOCKED and OFF_CPU: no signal could end the wait */
+	unsigned int how;	/* of BLOCKED and OFF_CPU: PATH_RELEASED and so on */
 	/* the thread that ended the wait (BLOCKED), sent the message, or ran on the CPU
 	 * (BEHIND); 0: an interrupt, or an idle CPU; -1: unknown */
 	__s64 other;
@@ -63,6 +70,12 @@ struct path_message {
 	__u32 node, tid;	/* tid 0: an interrupt */
 };
 
+/* The begin or end of a time by a node's clock */
+struct path_cut {
+	__u64 tick;
+	__u32 node;
+};
+
 /* A time for which states are needed, ticks */
 struct path_time {
 	__u64 begin, end;
@@ -91,6 +104,11 @@ bool path_wants(const struct path_states *states, __u64 from, __u64 until);
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
+/* Add the end of a system call, in the order of time, after the states that ended before. @result:
+ * the call's. Returns 0 or -ENOMEM. */
+int path_add_call_end(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __s64 call,
+		      __s64 result);
+
 /*
  * path_add_arrival - add the arrival of a message, in the order of time
  * @tid: thread that received it
@@ -104,14 +122,14 @@ int path_add_arrival(struct path_states *states, __u32 node, __u32 tid, __u64 ti
 
 /*
  * path_split - split a time of a thread, after all states were added
- * @from, @until: ticks
+ * @node, @tid: the thread that ended the time; it begins by the clock of @from.node
  * @ret: the whole; the sum of ret->parts is ret->ns; they are sorted by the total length of
  *	the parts with the same state and call
  *
  * Free @ret with path_part_free(), even after an error. Returns 0 or -ENOMEM.
  */
-int path_split(const struct path_states *states, __u32 node, __u32 tid, __u64 from, __u64 until,
-	       struct path_part *ret);
+int path_split(const struct path_states *states, __u32 node, __u32 tid, struct path_cut from,
+	       __u64 until, struct path_part *ret);
 void path_part_free(struct path_part *part);
 void path_states_free(struct path_states *states);
 
@@ -148,6 +166,7 @@ struct explained {
 	__u64 begin, end;		/* ticks */
 	__s64 begin_ns, ns;
 	__u32 node, tid;
+	__u32 end_node, end_tid;	/* the thread that ended it, whose time is split */
 	char name[TSCT_EVENT_NAME_MAX];
 	char fields[EXPLAIN_TEXT_MAX];
 	struct path_part whole;

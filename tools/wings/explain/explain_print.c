@@ -123,12 +123,13 @@ static void print_what(FILE *to, const struct explain_job *j, const struct path_
 		print_message(to, j, part);
 		return;
 	}
-	fputs(part->state == TSCT_STATE_RUNNING ? "on CPU" : tsct_state_names[part->state], to);
+	fputs(part->state == TSCT_STATE_RUNNING ? "on CPU" : part->how & PATH_STOPPED ?
+	      "stopped" : tsct_state_names[part->state], to);
 	if (part->call >= 0)
 		fprintf(to, " in %s", call_name(part->call, call));
 	if (*object_of(part, object))
 		fprintf(to, " %s", object);
-	if (part->uninterruptible)
+	if (part->how & PATH_UNINTERRUPTIBLE)
 		fputs(", uninterruptible", to);
 	if (part->cause == PATH_MESSAGE) {
 		fputs(", until a message of ", to);
@@ -139,6 +140,10 @@ static void print_what(FILE *to, const struct explain_job *j, const struct path_
 		print_node(to, j, part->node);
 		return;
 	}
+	if (part->how & PATH_TIMED_OUT) {
+		fputs(", until its time was over", to);
+		return;
+	}
 	if (part->state == TSCT_STATE_OFF_CPU)
 		fputs(", woken by an unknown thread", to);
 	if (part->state != TSCT_STATE_BLOCKED)
@@ -147,9 +152,9 @@ static void print_what(FILE *to, const struct explain_job *j, const struct path_
 		fputs(part->other ? ", not woken" : ", woken by an interrupt", to);
 		return;
 	}
-	fputs(part->released ? ", released by " : ", woken by ", to);
+	fputs(part->how & PATH_RELEASED ? ", released by " : ", woken by ", to);
 	print_thread(to, j, part->node, (__u32)part->other, part->tick);
-	if (!part->released)
+	if (!(part->how & PATH_RELEASED))
 		fputs(" or an interrupt", to);
 }
 
@@ -183,15 +188,17 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 	free(what);
 	for (i = 0; i < part->nr_parts; i++)
 		json_array_append_new(parts, json_part(j, &part->parts[i]));
-	return json_pack("{ss so so so sI so so so so so so so so so so}",
+	return json_pack("{ss so so so sI so so so so so so so so so so so so}",
 		"state", cause ?: tsct_state_names[part->state], "text", text,
 		"ns", path_is_unknown(part) ? json_null() : json_integer((json_int_t)part->ns),
 		"bound_ns", json_known(part->bound_ns), "pieces", (json_int_t)part->pieces,
 		"call", part->call < 0 ? json_null() : json_string(call_name(part->call, call)),
 		"object", *object_of(part, object) ? json_string(object + 3) : json_null(),
-		"uninterruptible", waits ? json_boolean(part->uninterruptible) : json_null(),
+		"uninterruptible", waits ? json_boolean(part->how & PATH_UNINTERRUPTIBLE) :
+		json_null(), "stopped", waits ? json_boolean(part->how & PATH_STOPPED) : json_null(),
+		"timed_out", waits ? json_boolean(part->how & PATH_TIMED_OUT) : json_null(),
 		"woken_by", json_thread(part, woken),
-		"holder", json_thread(part, woken && part->released),
+		"holder", json_thread(part, woken && part->how & PATH_RELEASED),
 		"behind", json_thread(part, part->cause == PATH_BEHIND),
 		"sender", json_thread(part, sent),
 		"sender_node", sent ?
@@ -211,13 +218,16 @@ json_t *explain_json(const struct explain_job *j)
 		parts = json_array();
 		for (i = 0; i < s->whole.nr_parts; i++)
 			json_array_append_new(parts, json_part(j, &s->whole.parts[i]));
-		row = json_pack("{so sI so sI so sI sI so so}", "name", ctl_json_text(s->name),
+		row = json_pack("{so sI so sI so sI so sI sI so so so}", "name", ctl_json_text(s->name),
 			"node", (json_int_t)s->node,
 			"node_name", ctl_json_text(tsct_recording_node_name(j->walk->rec, s->node)),
 			"tid", (json_int_t)s->tid,
 			"thread", ctl_json_text(name_of(j, s->node, s->tid, s->begin)),
+			"end_tid", (json_int_t)s->end_tid, "end_node_name",
+			ctl_json_text(tsct_recording_node_name(j->walk->rec, s->end_node)),
 			"rel_ns", (json_int_t)(s->begin_ns - j->walk->begin_ns),
-			"ns", (json_int_t)s->ns, "fields", ctl_json_text(s->fields),
+			"ns", (json_int_t)s->ns, "bound_ns", json_known(s->whole.bound_ns),
+			"fields", ctl_json_text(s->fields),
 			"parts", parts);
 		if (json_array_append_new(rows, row)) {
 			json_decref(rows);
@@ -225,6 +235,15 @@ json_t *explain_json(const struct explain_job *j)
 		}
 	}
 	return json_pack("{sI so}", "found", (json_int_t)j->found, "spans", rows);
+}
+
+static void print_bound(const struct path_part *part)
+{
+	if (part->bound_ns > INT64_MAX)
+		fputs(", by clocks that were not compared", stdout);
+	else if (part->bound_ns)
+		printf(path_is_unknown(part) ? ", less than the bound of %.3f ms" : ", +- %.3f ms",
+		       (double)part->bound_ns * 1e-6);
 }
 
 static void print_parts(const struct explain_job *j, const struct explained *s,
@@ -248,11 +267,7 @@ static void print_parts(const struct explain_job *j, const struct explained *s,
 		print_what(stdout, j, part);
 		if (part->pieces > 1)
 			printf(" (%" PRIu64 " times)", (uint64_t)part->pieces);
-		if (part->bound_ns > INT64_MAX)
-			fputs(", by clocks that were not compared", stdout);
-		else if (part->bound_ns)
-			printf(path_is_unknown(part) ? ", less than the bound of %.3f ms" :
-			       ", +- %.3f ms", (double)part->bound_ns * 1e-6);
+		print_bound(part);
 		puts(!part->nr_parts ? "" : part->cause == PATH_MESSAGE ? "; until it came:" :
 		     part->state == TSCT_STATE_RUNNABLE ? ":" : "; that thread meanwhile:");
 		print_parts(j, s, part, indent + 2);
@@ -260,6 +275,14 @@ static void print_parts(const struct explain_job *j, const struct explained *s,
 	if (rest)
 		printf("%12.3f ms %5.1f %% %*sin shorter parts\n", (double)rest * 1e-6,
 		       100.0 * (double)rest / (double)(s->ns ?: 1), indent, "");
+}
+
+static void print_on(const struct explain_job *j, __u32 node)
+{
+	if (!j->walk->several_nodes)
+		return;
+	fputs(" on ", stdout);
+	print_node(stdout, j, node);
 }
 
 void explain_print(const struct explain_job *j)
@@ -276,9 +299,13 @@ void explain_print(const struct explain_job *j)
 		printf(": %.3f ms from %+.6f on, ", (double)s->ns * 1e-6,
 		       (double)(s->begin_ns - j->walk->begin_ns) * 1e-9);
 		print_thread(stdout, j, s->node, s->tid, s->begin);
-		if (j->walk->several_nodes) {
-			fputs(" on ", stdout);
-			view_print_escaped(stdout, tsct_recording_node_name(j->walk->rec, s->node));
+		print_on(j, s->node);
+		if (s->end_tid != s->tid || s->end_node != s->node) {
+			fputs(", ended by ", stdout);
+			print_thread(stdout, j, s->end_node, s->end_tid, s->end);
+			print_on(j, s->end_node);
+			print_bound(&s->whole);
+			fputs("; that thread:", stdout);
 		}
 		puts("");
 		print_parts(j, s, &s->whole, 0);

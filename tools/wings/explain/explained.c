@@ -77,7 +77,8 @@ int explain_split(struct explain_job *j)
 
 	arrivals_finish(j);
 	for (s = j->spans; s < j->spans + j->nr && !err; s++)
-		err = path_split(&j->path, s->node, s->tid, s->begin, s->end, &s->whole);
+		err = path_split(&j->path, s->end_node, s->end_tid,
+				 (struct path_cut) { s->begin, s->node }, s->end, &s->whole);
 	return err;
 }
 
@@ -112,6 +113,7 @@ static int choose_slowest(struct explain_job *j, const struct span_figures *figu
 				.begin = slow->begin, .end = slow->end,
 				.begin_ns = slow->begin_ns, .ns = (__s64)slow->length_ns,
 				.node = slow->node, .tid = slow->tid,
+				.end_node = slow->node, .end_tid = slow->tid,
 			};
 			snprintf(new.name, sizeof(new.name), "%s", g->name);
 			if (tsct_array_add(&j->spans, &j->nr, &new, sizeof(new)))

@@ -125,6 +125,8 @@ struct number_span {
 	int digits;		/* number of digits after the point; -1: no point */
 };
 
+#define VALUE_MAX	((__u64)LLONG_MAX - NS_PER_S)	/* ns; of larger numbers, this is the value */
+
 /* Parses an integer of @clock's unit, or seconds with a point. Returns the end of the number;
  * NULL: none */
 static const char *parse_number(const struct time_options *o, const char *text,
@@ -140,8 +142,9 @@ static const char *parse_number(const struct time_options *o, const char *text,
 	ret->digits = -1;
 	if (o->clock == TSCT_HISTORY_TSC) {
 		errno = 0;
-		ret->lo = ret->hi = strtoull(at, &end, at[0] == '0' && (at[1] | 32) == 'x' ? 16 : 10);
-		return errno || negative || isalnum((unsigned char)*end) ? NULL : end;
+		ret->lo = strtoull(at, &end, at[0] == '0' && (at[1] | 32) == 'x' ? 16 : 10);
+		ret->lo = ret->hi = errno ? VALUE_MAX : ret->lo;
+		return negative || isalnum((unsigned char)*end) ? NULL : end;
 	}
 	for (; isdigit((unsigned char)*at) ||
 	     (*at == '.' && ret->digits < 0 && isdigit((unsigned char)at[1])); at++) {
@@ -152,16 +155,14 @@ static const char *parse_number(const struct time_options *o, const char *text,
 		}
 		if (ret->digits >= 0 && unit == 1)
 			continue;	/* below 1 ns */
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, (__u64)(*at - '0'), &value))
-			return NULL;
+		value = min(value, VALUE_MAX / 10) * 10 + (__u64)(*at - '0');
 		if (ret->digits >= 0) {
 			unit /= 10;
 			ret->digits++;
 		}
 	}
-	if (__builtin_mul_overflow(value, unit, &value) || value > LLONG_MAX - NS_PER_S)
-		return NULL;
+	if (__builtin_mul_overflow(value, unit, &value) || value > VALUE_MAX)
+		value = VALUE_MAX;
 	/* Tools that print a clock's value round it towards zero. */
 	ret->lo = negative ? 0 - value - (unit - 1) : value;
 	ret->hi = negative ? 0 - value : value + (unit - 1);
