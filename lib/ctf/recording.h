@@ -227,8 +227,7 @@ enum tsct_requested {
 	TSCT_REQUEST_RATE_LIMIT,
 	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all that can have one */
 	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
-	/* a snapshot of a flight recorder that hid events: its filters are unknown */
-	TSCT_REQUEST_COPIED,
+	TSCT_REQUEST_COPIED,	/* of a snapshot: its recorder hid events by unknown filters */
 	TSCT_REQUEST_NR,
 };
 
