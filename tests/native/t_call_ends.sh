@@ -141,6 +141,7 @@ def attached():			# a tracer leaves, and comes again in a call
 def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
     libc.syscall(1000, 7, 8)
     libc.syscall(-1, 9)
+    libc.syscall(257, -100, 16, 0)	# openat() of an address without memory
     at = mmap.mmap(-1, 4096, prot=7)
     at.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
     run = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(at)))
@@ -274,6 +275,18 @@ fi
 run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
 shows '^syscall_0xffffffff  *1  *1 '
 shows '^getpid (32-bit)  *1  *0 '
+# A text that could not be read is no text.
+if has_wing query; then
+	run 0 query -q --json unknown "SELECT (SELECT count(*) > 0 FROM sys_openat WHERE kind = 'begin'
+		AND filename IS NULL) AS field, (SELECT count(*) > 0 FROM calls WHERE name = 'openat'
+		AND json_extract(begin_fields, '$.filename') IS NULL) AS fields"
+	shows '"field":1,"fields":1'
+fi
+if has_wing formats; then
+	run 0 export -q -f csv -o - unknown
+	grep -q ',sys_openat,begin,' out && ! LC_ALL=C grep "$(printf '[\357\377]')" out ||
+		fail "CSV: an unreadable text"
+fi
 # Ends alone
 run 0 record -q -e sys_exit -o alone -- "$python" ends.py unknown
 run_shows 0 'sys_exit  *id=-1 ret=-38$' dump alone
