@@ -104,6 +104,8 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 {
 	bool reachable = !s->lost;
 
+	if (!reachable && s->has_own_id)
+		return;		/* it answers, and log_answer() states what is wrong */
 	if (s->reach_logged && s->is_reachable == reachable)
 		return;
 	if (!reachable && s->reach_ns && now_ns - s->reach_ns < REACH_NS)
@@ -134,6 +136,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 
 	switch (result) {
 	case TSCT_CLIENT_OK:
+		s->has_own_id = false;
 		log_reach(s, now_ns);
 		return;
 	/* Answers with these faults are not logged: anyone can cause them by sending
@@ -148,6 +151,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	default:
 		break;
 	}
+	s->has_own_id = result == TSCT_CLIENT_SELF;
 	if (*logged_ns && now_ns - *logged_ns < LOG_NS)
 		return;
 	*logged_ns = now_ns;

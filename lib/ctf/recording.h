@@ -553,6 +553,15 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
+/* Returns the id by which the text of a missing node names its recording. */
+static inline __u64 tsct_recording_id(const __u8 *uuid)
+{
+	__u64 id;
+
+	memcpy(&id, uuid, sizeof(id));
+	return be64toh(id);	/* the first digits of the UUID as text */
+}
+
 /* Appends @text, "NAME: REASON" of a missing node, to *all: a malloc'ed text as in
  * missing_nodes, or NULL. Returns 0 or -ENOMEM. */
 int tsct_recording_add_missing(char **all, const char *text);

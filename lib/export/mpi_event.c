@@ -11,6 +11,7 @@ enum tsct_mpi_role tsct_mpi_role_of(const struct tsct_event_def *def)
 		{ "mpi_rank", TSCT_MPI_ROLE_RANK }, { "mpi_comm", TSCT_MPI_ROLE_COMM },
 		{ "mpi_comm_name", TSCT_MPI_ROLE_COMM_NAME },
 		{ "mpi_message", TSCT_MPI_ROLE_MESSAGE },
+		{ "mpi_not_sent", TSCT_MPI_ROLE_NOT_SENT },
 		{ "mpi_request", TSCT_MPI_ROLE_REQUEST },
 		{ "mpi_complete", TSCT_MPI_ROLE_COMPLETE },
 		TSCT_MPI_COLLECTIVES(COLLECTIVE)

@@ -23,6 +23,7 @@ enum tsct_mpi_role {
 	TSCT_MPI_ROLE_COMM,
 	TSCT_MPI_ROLE_COMM_NAME,
 	TSCT_MPI_ROLE_MESSAGE,
+	TSCT_MPI_ROLE_NOT_SENT,		/* the send before it with its number failed */
 	TSCT_MPI_ROLE_REQUEST,		/* a receive was posted */
 	TSCT_MPI_ROLE_COMPLETE,		/* a nonblocking send or collective call is complete */
 	TSCT_MPI_ROLE_CALL,		/* call of MPI that is not collective */

@@ -90,6 +90,7 @@ static int look_at(struct tsct_merge *m, struct merge_in *in)
 		.has_clock = !in->merged && !in->was_disrupted, .real = in->rec->real,
 	};
 	int err = merge_list_locations(m, in);
+	__u32 i;
 
 	add_sizes(m, in);
 	peer.nr_locations = m->nr_locations - peer.nr_locations;
@@ -98,6 +99,8 @@ static int look_at(struct tsct_merge *m, struct merge_in *in)
 		err = merge_list_add(m, MERGE_PEERS, &peer, sizeof(peer));
 	if (!err && missing)
 		err = merge_list_add(m, MERGE_MISSING, missing, strlen(missing) + 1);
+	for (i = 0; !err && i < in->rec->nr_nodes; i++)
+		err = merge_list_add(m, MERGE_PRESENT, in->rec->nodes[i].uuid, 16);
 	if (!err)
 		err = merge_list_clocks(m, in);
 	if (!err)
@@ -175,25 +178,44 @@ static int make_uuid(struct tsct_merge *m)
 	return 0;
 }
 
-static int add_missing_nodes(struct tsct_merge *m, const char *text)
+/* Removes the node whose reason ends with "(recording ID)" and has no "; " from a list of nodes. */
+static void drop_missing(char **all, const void *uuid)
 {
-	m->partial = true;
-	return merge_fail_errno(m, tsct_recording_add_missing(&m->result.missing_nodes, text));
+	char mark[48], *begin, *end;
+
+	snprintf(mark, sizeof(mark), " (recording %016llx)", tsct_recording_id(uuid));
+	begin = *all ? strstr(*all, mark) : NULL;
+	if (!begin)
+		return;
+	end = begin + strlen(mark);
+	while (begin > *all && strncmp(begin, "; ", 2))
+		begin--;
+	end += begin == *all && *end ? 2 : 0;
+	memmove(begin, end, strlen(end) + 1);
+	if (**all)
+		return;
+	free(*all);
+	*all = NULL;
 }
 
 /* Names the nodes that are missing in the result: those in options.missing_nodes, and those
- * that merged inputs name as missing. */
+ * that merged inputs name as missing; but not those whose recording is in an input. */
 static int name_missing_nodes(struct tsct_merge *m)
 {
-	const struct tsct_blob *texts = &m->list[MERGE_MISSING];
+	const struct tsct_blob *texts = &m->list[MERGE_MISSING], *present = &m->list[MERGE_PRESENT];
 	const char *text = texts->data;
+	char **all = &m->result.missing_nodes;
 	int err = 0;
+	size_t i;
 
 	if (m->options.missing_nodes)
-		err = add_missing_nodes(m, m->options.missing_nodes);
+		err = tsct_recording_add_missing(all, m->options.missing_nodes);
 	for (; text && text < texts->data + texts->size && !err; text += strlen(text) + 1)
-		err = add_missing_nodes(m, text);
-	return err;
+		err = tsct_recording_add_missing(all, text);
+	for (i = 0; i < present->size; i += 16)
+		drop_missing(all, present->data + i);
+	m->partial |= *all != NULL;
+	return merge_fail_errno(m, err);
 }
 
 static int name_result(struct tsct_merge *m)
@@ -235,8 +257,8 @@ static const struct merge_step plan[] = {
 	{ .input = look_at, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
 		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
-		  1U << MERGE_LINES |
-		  1U << MERGE_CHANNELS | 1U << MERGE_MISSING,
+		  1U << MERGE_LINES | 1U << MERGE_CHANNELS | 1U << MERGE_MISSING |
+		  1U << MERGE_PRESENT,
 	  .combine = join_by, .all = number_inputs },
 	{ .all = merge_identify },
 	{ .all = merge_find_same },

@@ -80,6 +80,7 @@ enum merge_list {
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,
 	MERGE_CHANNELS, MERGE_TYPES,	/* each of them once (merge_define.c) */
 	MERGE_MISSING,	/* missing_nodes of merged inputs, each text with a NUL at its end */
+	MERGE_PRESENT,		/* UUIDs of the recordings of all nodes */
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */
 	MERGE_SESSIONS,		/* sessions over MPI (mpi_sessions.c) */
 	MERGE_CANDIDATES,	/* one element: candidates for the axis (merge_axis.c) */

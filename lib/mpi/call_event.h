@@ -98,9 +98,6 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,
 			__u8 side);
 
-/* Records event mpi_comm_name. */
-void tsct_mpi_comm_named(const struct tsct_mpi_comm *comm, const char *name);
-
 /* Returns a hash of @seed and the members of a group; 0: none, or not all in MPI_COMM_WORLD */
 __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed);
 
@@ -201,9 +198,6 @@ struct tsct_mpi_sent {
 /* Records that a message is sent, with or without @blocking. */
 struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking, __s32 dest,
 				      __s32 tag, __u64 bytes);
-
-/* Records that a nonblocking send or collective call with this number is complete. */
-void tsct_mpi_completed(__u64 number, __u64 request);
 
 /* Adds a posted receive, which uses @comm. Returns NULL if it is not matched. */
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,

@@ -21,6 +21,10 @@
 #include "call_event.h"
 #include "session.h"
 
+TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
+/* The send before it with this number failed: it is no message. */
+TSCT_EVENT(mpi_not_sent, TSCT_KIND_INSTANT, TSCT_U64_HEX(number));
+
 /* ==== work before and after a call, for the macros below ======================== */
 
 /*
@@ -90,7 +94,7 @@ static inline struct tsct_mpi_sent begin_send(const struct tsct_mpi_call *call, 
 	const __u64 bytes = peer->bytes;
 	struct tsct_mpi_sent sent;
 
-	if (bytes == UINT64_MAX)	/* see sent_bytes() */
+	if (bytes == UINT64_MAX)	/* see message_bytes() */
 		peer->bytes = 0;
 	begin_peer(call, handle, peer);
 	tsct_mpi_lock();
@@ -102,11 +106,13 @@ static inline struct tsct_mpi_sent begin_send(const struct tsct_mpi_call *call, 
 static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *peer,
 			    const struct tsct_mpi_sent *sent)
 {
+	if (sent->in_stream == UINT64_MAX)
+		return;
 	tsct_mpi_lock();
-	if (sent->in_stream != UINT64_MAX)
-		tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer,
-				      peer->tag, sent->in_stream);
+	tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer, peer->tag,
+			      sent->in_stream);
 	tsct_mpi_unlock();
+	mpi_not_sent_emit(sent->number);
 }
 
 /* Follows the request of a send, or of a collective call with this number. */
@@ -149,18 +155,25 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 		.send = *to, .source = from->peer, .source_tag = from->tag,
 		.source_bytes = from->bytes,
 	};
+	__u64 sent_bytes = to->bytes;	/* UINT64_MAX: see message_bytes() */
 	struct posted posted;
 
-	if (to->bytes == UINT64_MAX)	/* see sent_bytes() */
-		fields.send.bytes = 0;
 	tsct_mpi_lock();
 	posted.comm = tsct_mpi_comm(handle);
+	/* MPI sends nothing if it refuses the arguments of the receive. */
+	if (from->bytes == UINT64_MAX || from->peer >= posted.comm->remote_size ||
+	    (from->peer != TSCT_MPI_NO_RANK && from->tag < TSCT_MPI_ANY))
+		sent_bytes = UINT64_MAX;
+	if (to->bytes == UINT64_MAX)
+		fields.send.bytes = 0;
+	if (from->bytes == UINT64_MAX)
+		fields.source_bytes = 0;
 	fields.send.comm = posted.comm->id;
 	fields.send.world = tsct_mpi_world_rank(posted.comm, to->peer);
 	fields.source_world = tsct_mpi_world_rank(posted.comm, from->peer);
 	tsct_mpi_emit(&call->begin, &fields, sizeof(fields));
 	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, blocking);
-	*ret_sent = tsct_mpi_sending(posted.comm, blocking, to->peer, to->tag, to->bytes);
+	*ret_sent = tsct_mpi_sending(posted.comm, blocking, to->peer, to->tag, sent_bytes);
 	tsct_mpi_unlock();
 	return posted;
 }
@@ -182,18 +195,48 @@ static inline void end_message(const struct tsct_mpi_call *call,
 	tsct_mpi_emit(&call->end, &message, sizeof(message));
 }
 
+static inline int error_class(int err)
+{
+	int class = err;
+
+	if (err != MPI_SUCCESS)
+		PMPI_Error_class(err, &class);
+	return class;
+}
+
+/* Returns the status of a call that ended with @err, or of its part; NULL: it got no message. A
+ * message that is longer than the buffer was taken, too. MPICH does not say how long it was: its
+ * length is 0 in *room. */
+static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI_Status *room)
+{
+	const int class = error_class(err);
+
+	if (class == MPI_SUCCESS)
+		return status;
+	if (class != MPI_ERR_TRUNCATE)
+		return NULL;
+	*room = *status;
+#ifndef OPEN_MPI
+	PMPI_Status_set_elements_x(room, MPI_BYTE, 0);
+#endif
+	return room;
+}
+
 static inline void end_receive(const struct tsct_mpi_call *call,
 			       const struct posted *posted, const MPI_Status *status,
 			       int err)
 {
+	MPI_Status room;
+
+	status = status_of(status, err, &room);
 	tsct_mpi_lock();
 	posted->comm->users++;	/* the receive may be the last user of comm */
-	if (err == MPI_SUCCESS)
+	if (status)
 		tsct_mpi_received(posted->comm, posted->receive, status->MPI_SOURCE,
 				  status->MPI_TAG, tsct_mpi_status_bytes(status));
 	else
 		tsct_mpi_not_received(posted->comm, posted->receive);
-	end_message(call, posted->comm, err == MPI_SUCCESS ? status : NULL);
+	end_message(call, posted->comm, status);
 	tsct_mpi_comm_put(posted->comm);
 	tsct_mpi_unlock();
 }
@@ -295,17 +338,21 @@ static inline void begin_wait(const struct tsct_mpi_call *call, struct waiting_c
 static inline void end_wait(const struct tsct_mpi_call *call, struct waiting_call *w, int nr,
 			    const int *indices, const MPI_Status *statuses, int err)
 {
-	const __u32 count = nr > 0 && (err == MPI_SUCCESS || err == MPI_ERR_IN_STATUS) ?
-		nr : 0;
+	const int class = error_class(err);
+	const bool each = class == MPI_ERR_IN_STATUS;
+	const __u32 count = each || class == MPI_SUCCESS ? max(nr, 0) :
+		class == MPI_ERR_TRUNCATE && nr == 1;
+	const MPI_Status *status;
+	MPI_Status room;
 	__u32 i, at;
 
 	tsct_mpi_lock();
 	for (i = 0; w->requests && statuses != MPI_STATUSES_IGNORE && i < count; i++) {
 		at = indices ? (__u32)indices[i] : i;
-		if (!w->requests[at] || (err != MPI_SUCCESS &&
-					 statuses[i].MPI_ERROR != MPI_SUCCESS))
+		status = status_of(&statuses[i], each ? statuses[i].MPI_ERROR : err, &room);
+		if (!w->requests[at] || !status)
 			continue;
-		tsct_mpi_request_waited(w->requests[at], &statuses[i]);
+		tsct_mpi_request_waited(w->requests[at], status);
 		w->requests[at] = NULL;
 	}
 	for (i = w->requests ? w->nr : 0; i > 0; i--)
@@ -461,8 +508,8 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
-/* Returns the length of a message that is sent, bytes; UINT64_MAX: MPI refuses the arguments */
-static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
+/* Returns the length of a message, bytes; UINT64_MAX: MPI refuses the arguments */
+static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 {
 	return count < 0 || type == MPI_DATATYPE_NULL ? UINT64_MAX : bytes(count, type);
 }
@@ -558,7 +605,7 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 
 #define SHAPES_send	TSCT_MPI_PEER, TSCT_MPI_NOTHING
 #define BEFORE_send_of(blocking)					\
-	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, sent_bytes(count, datatype)); \
+	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, message_bytes(count, datatype)); \
 	const struct tsct_mpi_sent sent_ = begin_send(call_, comm, &peer_, blocking);
 #define BEFORE_send()	BEFORE_send_of(true)
 #define AFTER_send()							\
@@ -599,7 +646,7 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 	struct tsct_mpi_sent sent_;					\
 	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &sent_);
 #define AFTER_sendrecv(...)						\
-	if (ret_ != MPI_SUCCESS)					\
+	if (error_class(ret_) != MPI_SUCCESS && error_class(ret_) != MPI_ERR_TRUNCATE) \
 		not_sent(comm, &to_, &sent_);				\
 	end_receive(call_, &posted_, status, ret_);
 
@@ -779,7 +826,7 @@ static inline __u64 sent_bytes(MPI_Count count, MPI_Datatype type)
 #define BEFORE_comm_set_name()	BEFORE_on(comm)
 #define AFTER_comm_set_name()						\
 	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_comm_named(known_comm(comm), comm_name);	\
+		mpi_comm_name_emit(known_comm(comm)->id, comm_name);	\
 	END_PLAIN();
 
 #endif /* TSCT_MPI_CALLS_H */

@@ -26,7 +26,6 @@ static MPI_Group world_group;
 TSCT_EVENT(mpi_comm, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_U64_HEX(parent),
 	   TSCT_U64_HEX(job), TSCT_S32(rank), TSCT_S32(size), TSCT_S32(world),
 	   TSCT_U8(side), TSCT_STRING(name));
-TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
 TSCT_EVENT_AS(mpi_send, mpi_message, TSCT_KIND_SEND, TSCT_U64_HEX(number),
 	      TSCT_U64_HEX(comm), TSCT_S32(dest), TSCT_S32(world), TSCT_S32(tag),
 	      TSCT_U64(bytes), TSCT_U64(request));
@@ -39,8 +38,6 @@ TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(num
 	      TSCT_U64(bytes), TSCT_U64(request), TSCT_S64(late_ns));
 /* A receive was posted. It completes with the same `request`. */
 TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
-/* A nonblocking send of a message, or a nonblocking collective call (request 0), is complete. */
-TSCT_EVENT(mpi_complete, TSCT_KIND_INSTANT, TSCT_U64_HEX(number), TSCT_U64(request));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
@@ -171,11 +168,6 @@ struct tsct_mpi_sent tsct_mpi_sending(struct tsct_mpi_comm *comm, bool blocking,
 	return sent;
 }
 
-void tsct_mpi_completed(__u64 number, __u64 request)
-{
-	mpi_complete_emit(number, request);
-}
-
 void tsct_mpi_posted(struct tsct_receive *r)
 {
 	if (!r || r->request)
@@ -276,11 +268,6 @@ static void record_comm(MPI_Comm handle, const struct tsct_mpi_comm *comm)
 	PMPI_Comm_get_name(handle, name, &len);
 	mpi_comm_emit(comm->id, comm->parent, tsct_mpi.job, comm->rank, comm->size,
 		      tsct_mpi.rank, comm->side, name);
-}
-
-void tsct_mpi_comm_named(const struct tsct_mpi_comm *comm, const char *name)
-{
-	mpi_comm_name_emit(comm->id, name);
 }
 
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,

@@ -36,6 +36,9 @@ static struct tsct_index requests;	/* key: MPI_Request; value: struct tsct_mpi_r
 static struct tsct_index messages;	/* key: MPI_Message; value: struct tsct_mpi_request * */
 static struct tsct_mpi_request *unused;	/* list of freed requests, for new ones */
 
+/* A nonblocking send of a message, or a nonblocking collective call (request 0), is complete. */
+TSCT_EVENT(mpi_complete, TSCT_KIND_INSTANT, TSCT_U64_HEX(number), TSCT_U64(request));
+
 size_t tsct_mpi_requests(void)
 {
 	return requests.nr;
@@ -208,7 +211,7 @@ static void send_completed(const struct tsct_mpi_request *request, const MPI_Sta
 	if (request->cancelling)
 		PMPI_Test_cancelled(status, &cancelled);
 	if (!cancelled)
-		tsct_mpi_completed(request->number, request->send);
+		mpi_complete_emit(request->number, request->send);
 }
 
 /* Of several requests with one handle, the one that is returned leaves the queue, so that the

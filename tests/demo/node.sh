@@ -98,7 +98,7 @@ fi
 stage "recording"
 [ "$node" != alpha ] || cp -L "$(command -v redis-check-rdb)" /tmp/redis-server
 status=0
-trace-ctl record --cluster -e net -e sched_switch -o "/tmp/demo/$node" \
+trace-ctl record --cluster -e net -e sched -e syscalls -o "/tmp/demo/$node" \
 	-- sh "/tests/$node.sh" ${server:+"$server"} >"/tmp/demo/$node.out" \
 	2>"/tmp/demo/$node.log" || status=$?
 echo "$status" >"/tmp/demo/$node.status"

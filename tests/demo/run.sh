@@ -234,6 +234,13 @@ title "A moment of it (trace-ctl dump)"
 "$ctl" dump --event net_send --event net_receive "$demo/merged" |
 	sed -n '1001,1012p'
 
+title "What did a client on beta wait for? (trace-ctl explain)"
+"$ctl" explain --slowest epoll_wait --node beta --comm redis-benchmark -n 20 "$demo/merged" \
+	>"$demo/explained"
+sed -n '3,/^$/p' "$demo/explained"
+grep -q 'until a message of thread [0-9]* (redis-server) on alpha; until it came:$' \
+	"$demo/explained" || die "no wait of a client ends by a message: see $demo/explained"
+
 title "For other viewers (trace-ctl export)"
 for format in perfetto ctf otf2; do
 	"$ctl" export -q -f $format "$demo/merged"

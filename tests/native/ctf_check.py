@@ -141,6 +141,7 @@ def main():
                     tid = int(scope[name])
         context = event.packet.context_field if event.stream.cls.supports_packets else None
         cpu = int(context["cpu_id"]) if context is not None and "cpu_id" in context else 0
+        cpu = 0 if cpu > 65535 else cpu
         wanted[frozen([cpu, tid, word(event.cls.name, 64), fields_of(event)])] += 1
         nr += 1
     got = collections.Counter()

@@ -246,7 +246,8 @@ def types(path, boot, order):
 
 
 def clocks(path, boot):
-    """The second clock has another frequency, and began at the epoch: it is CLOCK_REALTIME."""
+    """The second clock has another frequency, and began at the epoch: it is CLOCK_REALTIME. Its
+    stream has no CPU, as DPDK states that."""
     metadata = head(False, boot, [("monotonic", SECOND, BEGIN - MONOTONIC),
                                   ("realtime", 10000000, BEGIN)]) + \
         stream(0, "monotonic") + stream(1, "realtime")
@@ -259,7 +260,7 @@ def clocks(path, boot):
                 bits.put(0, 32)
                 bits.put(first + k * step, 64)
                 bits.put(2 * k + i, 64)
-        files[f"clock{i}_0"] = packet(False, i, (first, first + 99 * step), body)
+        files[f"clock{i}_0"] = packet(False, i, (first, first + 99 * step), body, cpu=i * 0xffffffff)
     write(path, metadata, files)
 
 

@@ -4,7 +4,8 @@
  * history of its clocks, and the values of its MONOTONIC at events, of which ctf_make.py makes a
  * CTF trace. Events alternate between both.
  *
- *	ctf_world DIR EVENTS STEP_NS	CLOCK_REALTIME of b is set by STEP_NS after half the time
+ *	ctf_world DIR EVENTS STEP_NS SUSPEND_NS	after half the time, b sleeps for SUSPEND_NS, and its
+ *						CLOCK_REALTIME is set by STEP_NS
  *
  * Writes DIR/a, DIR/history/, and DIR/stamps: "TRUE_NS REALTIME_NS MONOTONIC_NS" for each event
  * of b. Prints the boot id of b.
@@ -35,6 +36,7 @@
 static const __u8 boot_b[16] = "\xb0\xb1\xb2\xb3\xb4\xb5\xb6\xb7\xb8\xb9\xba\xbb\xbc\xbd\xbe\xbf";
 static struct random source;
 static FILE *history;
+static int64_t step, suspend;	/* of b, ns */
 
 /* Returns the time since the begin on b's clocks, ns. */
 static int64_t elapsed_b(int64_t ns)
@@ -59,13 +61,15 @@ static void put(struct tsct_history_record *record, unsigned int kind, uint32_t 
 		abort();
 }
 
-/* Writes lines, each off by less than its bound, and what holds for them. */
-static void put_epoch(int64_t from, int64_t until, uint32_t epoch, int64_t step)
+/* Writes lines, each off by less than its bound, and what holds for them. @late: after the step */
+static void put_epoch(int64_t from, int64_t until, uint32_t epoch, bool late)
 {
+	const int64_t ahead = late ? step : 0, slept = late ? suspend : 0;
 	struct tsct_history_record pairing = {
 		.pairing = {
-			.real_min_ns = B_MONOTONIC_NS + step - 5,
-			.real_max_ns = B_MONOTONIC_NS + step + 5,
+			.real_min_ns = B_MONOTONIC_NS + ahead + slept - 5,
+			.real_max_ns = B_MONOTONIC_NS + ahead + slept + 5,
+			.boot_min_ns = slept - 5, .boot_max_ns = slept + 5,
 			.utc_error_ns = 50000,
 		},
 	};
@@ -76,7 +80,7 @@ static void put_epoch(int64_t from, int64_t until, uint32_t epoch, int64_t step)
 		struct tsct_history_record real = {
 			.segment = {
 				.base_cycles = cycles_b(at), .until_cycles = cycles_b(at + LINE_NS),
-				.base_ns = BEGIN_NS + B_OFFSET_NS + elapsed_b(at) + step + off,
+				.base_ns = BEGIN_NS + B_OFFSET_NS + elapsed_b(at) + ahead + off,
 				.error_ps = LINE_ERROR_NS * 1000, .epoch = epoch,
 				.status = TSCT_STATUS_SYNCHRONIZED,
 			},
@@ -100,7 +104,7 @@ static void put_epoch(int64_t from, int64_t until, uint32_t epoch, int64_t step)
 	put(&pairing, TSCT_HISTORY_PAIRING, epoch);
 }
 
-static void write_history(const char *dir, int64_t step)
+static void write_history(const char *dir)
 {
 	struct tsct_history_record header = {
 		.header = {
@@ -122,18 +126,18 @@ static void write_history(const char *dir, int64_t step)
 	if (!history)
 		abort();
 	put(&header, TSCT_HISTORY_HEADER, 0);
-	put_epoch(0, LENGTH_NS / 2, 1, 0);
-	put_epoch(LENGTH_NS / 2, LENGTH_NS, step ? 2 : 1, step);
+	put_epoch(0, LENGTH_NS / 2, 1, false);
+	put_epoch(LENGTH_NS / 2 + suspend, LENGTH_NS, step || suspend ? 2 : 1, true);
 	if (fclose(history))
 		abort();
 }
 
-static void write_events(const char *dir, uint64_t events, int64_t step)
+static void write_events(const char *dir, uint64_t events)
 {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	char path[4096];
-	int64_t at = LENGTH_NS / 60, real;
+	int64_t at = LENGTH_NS / 60, real, slept = 0;
 	uint64_t i, payload[2];
 	FILE *stamps;
 
@@ -150,11 +154,13 @@ static void write_events(const char *dir, uint64_t events, int64_t step)
 	for (i = 0; i < events; i++) {
 		at += 1000 + (int64_t)(random_u64(&source) %
 				       (LENGTH_NS * 3 / 2 / events));
+		if (at >= LENGTH_NS / 2 && !slept)
+			at += slept = suspend;
 		if (i % 2) {
 			real = BEGIN_NS + B_OFFSET_NS + elapsed_b(at);
 			fprintf(stamps, "%lld %lld %lld\n", (long long)(BEGIN_NS + at),
 				(long long)(real + (at >= LENGTH_NS / 2 ? step : 0)),
-				(long long)(real - B_MONOTONIC_NS));
+				(long long)(real - B_MONOTONIC_NS - slept));
 			continue;
 		}
 		payload[0] = (uint64_t)(BEGIN_NS + at);
@@ -169,11 +175,13 @@ static void write_events(const char *dir, uint64_t events, int64_t step)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4)
+	if (argc != 5)
 		return 2;
+	step = atoll(argv[3]);
+	suspend = atoll(argv[4]);
 	source = random_stream(SEED, 1);
-	write_history(argv[1], atoll(argv[3]));
-	write_events(argv[1], (uint64_t)atoll(argv[2]), atoll(argv[3]));
+	write_history(argv[1]);
+	write_events(argv[1], (uint64_t)atoll(argv[2]));
 	for (int i = 0; i < 16; i++)
 		printf("%02x", boot_b[i]);
 	putchar('\n');

@@ -8,6 +8,7 @@ communicator agree about it, and number its collective calls alike; a nonblockin
 collective call completes once, in a call of its process. Prints the counts, by name. COUNTS is
 a directory of mpi_counter.sh: its counts are the same.
 
+TRUNCATED=1: a receive whose buffer was too short may not know the message's length, 0.
 OPEN=1: calls may have no end, and messages no receive, as in a program that was aborted.
 """
 import collections
@@ -42,7 +43,8 @@ class Comm:
 def check_message(send, receive, comms, world_of):
     a, b = send["fields"], receive["fields"]
     late = b.get("late_ns", 0)
-    if a["comm"] != b["comm"] or a["tag"] != b["tag"] or a["bytes"] != b["bytes"]:
+    cut = os.environ.get("TRUNCATED") == "1" and not b["bytes"]
+    if a["comm"] != b["comm"] or a["tag"] != b["tag"] or (a["bytes"] != b["bytes"] and not cut):
         fault(f"a message differs: {a} {b}")
     if world_of[send["pid"]] != b["world"] or world_of[receive["pid"]] != a["world"]:
         fault(f"other ranks: {a} {b}")

@@ -6,7 +6,7 @@
  *
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; requests: those of sends and collective calls; freed: those of
- * receives; threads: MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
+ * receives; truncated: receives whose buffer is too short; threads: MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
  * intercommunicators; abort: the last process calls MPI_Abort; abort kill|exit [RANK]: it, or
  * RANK, kills itself, or exits without MPI_Finalize; error: sends to no rank; spawn: one more
  * process; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4 ranks; late
@@ -286,6 +286,33 @@ static void freed(void)
 	MPI_Request_free(&request);
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Send(out, 1, MPI_INT, right, 13, MPI_COMM_WORLD);
+}
+
+/* 7 messages of each process, of which 3 are longer than the buffer of their receive. Those after
+ * them, of the same stream, are not. */
+static void truncated(void)
+{
+	MPI_Request both[2];
+	MPI_Status statuses[2];
+	int i;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (i = 0; i < 4; i++)
+		check((i == 1) == (MPI_Sendrecv(out, 10 + i, MPI_INT, right, 14, in, i == 1 ? 2 : ROOM,
+						MPI_INT, left, 14, MPI_COMM_WORLD,
+						&statuses[0]) != MPI_SUCCESS), "MPI_Sendrecv");
+	for (i = 0; i < 2; i++) {
+		MPI_Irecv(in, 2, MPI_INT, i ? MPI_ANY_SOURCE : left, 14, MPI_COMM_WORLD, &both[1]);
+		MPI_Isend(out, 20 + i, MPI_INT, right, 14, MPI_COMM_WORLD, &both[0]);
+		if (i) {
+			check(MPI_Wait(&both[1], MPI_STATUS_IGNORE) != MPI_SUCCESS, "MPI_Wait");
+			MPI_Wait(&both[0], MPI_STATUS_IGNORE);
+		} else {
+			check(MPI_Waitall(2, both, statuses) != MPI_SUCCESS, "MPI_Waitall");
+		}
+	}
+	MPI_Sendrecv(out, 30, MPI_INT, right, 14, in, ROOM, MPI_INT, left, 14, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
 }
 
 static void collective(void)
@@ -719,6 +746,8 @@ int main(int argc, char **argv)
 		requests();
 	} else if (!strcmp(mode, "freed")) {
 		freed();
+	} else if (!strcmp(mode, "truncated")) {
+		truncated();
 	} else if (!strcmp(mode, "order")) {
 		two_unlike();
 		for (i = 0; i < 20; i++)
@@ -728,9 +757,11 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "sharing")) {
 		threads(sharing);
 	} else if (!strcmp(mode, "error")) {
+		MPI_Datatype uncommitted;
 		MPI_Request request;
 
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		MPI_Type_contiguous(1, MPI_INT, &uncommitted);
 		check(MPI_Send(out, 1, MPI_INT, size + 5, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
 		      "no error");
 		/* Sends that fail, each before one of the same length that does not */
@@ -738,7 +769,15 @@ int main(int argc, char **argv)
 		      MPI_Isend(out, 1, MPI_DATATYPE_NULL, right, 1, MPI_COMM_WORLD,
 				&request) != MPI_SUCCESS &&
 		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, -1, MPI_INT, left, 1,
-				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS, "no error");
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_DATATYPE_NULL, left, 1,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, size + 3, 1,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, left, -5,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
+		      MPI_Send(out, 1, uncommitted, right, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
+		      "no error");
 		MPI_Barrier(MPI_COMM_WORLD);
 		MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, ROOM, MPI_INT, left, 1,
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);

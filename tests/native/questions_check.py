@@ -109,8 +109,9 @@ class Events:
                 waits = [i for i in range(ended[tid], len(states[tid]))
                          if states[tid][i][2] in ("blocked", "off CPU")]
                 ended[tid] = len(states[tid])
-                if waits and states[tid][waits[-1]][3] == name[4:] and is_timeout(name, f.get("ret")):
-                    states[tid][waits[-1]] = *states[tid][waits[-1]][:5], True
+                last = states[tid][waits[-1]] if waits else None
+                if last and last[3] == name[4:] and is_timeout(name, f.get("ret")):
+                    states[tid][waits[-1]] = *last[:5], True
         for tid in list(now):
             change(tid, self.all[-1]["time"])
         return states

@@ -103,7 +103,7 @@ refused() {	# SENTENCE ARGUMENT...
 refused "empty: not a trace that can be aligned: give one of" empty
 refused "none: is empty" none
 refused "nothere: No such file" nothere
-refused "tr: not a regular file" tr
+refused "tr: not a regular file; of a recording or CTF trace, give an export" tr
 refused "huge: a packet is damaged" huge
 refused "cut.pftrace: ends within a packet; the file is cut" cut.pftrace
 refused "cut.json: ends within" --clock monotonic cut.json

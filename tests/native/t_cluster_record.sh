@@ -188,7 +188,12 @@ rm -rf "$work/again"
 left=$(ls -d "$TMPDIR"/tsctrace-beta-*)
 is_complete() { [ "$(stat_of "$left" 's["complete"]')" = True ]; }
 wait_for "the lost node's recorder has ended" is_complete
-rm -rf "$left"
+# Merged with that, the result has it, and does not name the node any more.
+"$ctl" merge -q -o "$work/again" "$work/o" "$left" 2>"$work/err" ||
+	fail "merge with the lost node's recording: $?"
+[ "$(stat_of "$work/again" '[s["missing_nodes"], s["complete"]]')" = "[None, True]" ] ||
+	fail "still missing: $(stat_of "$work/again" 's["missing_nodes"]')"
+rm -rf "$left" "$work/again"
 nothing_left
 
 # With a shared directory, what the node left is in the result.

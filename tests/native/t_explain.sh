@@ -51,6 +51,7 @@ assert behind and sum(p["ns"] for p in behind) > 1e6, span' <"$work/out" || fail
 run_shows 0 '^lock: .* ms from +[0-9.]* on, thread [0-9]* (python3)$' explain --span lock rec
 shows 'ms .* % *blocked in futex at 0x[0-9a-f]*, released by thread [0-9]* (python3)\( ([0-9]* times)\)*; that thread meanwhile:$'
 shows 'ms .* %   blocked in clock_nanosleep'
+run_shows 0 '^sleep how="nap": ' explain --span sleep:nap rec
 run_shows 0 'spans of known length$' explain --slowest 'clock_nano*' -n 2 rec
 [ "$(grep -c '^clock_nanosleep' "$work/out")" = 2 ] || fail "not the two slowest calls"
 # A few of many spans are the first ones of all.

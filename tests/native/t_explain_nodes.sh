@@ -114,6 +114,20 @@ run_shows 0 'unknown *in flight from two, less than the bound of 0\.400 ms$' \
 	answer 201400 0
 } | because 0 - 'recvfrom 200595000 0' 'recvfrom 200195000 0' 'resending 199900000 0'
 run_shows 0 'lost or late: sent again by one$' explain --span work "$work/two"
+# The packet is sent by an interrupt of a thread that waits for another process.
+{
+	request
+	cat <<END
+1310 1 0 switch 300 0
+1320 1 300 call 61 0
+2310 1 300 send 2
+2320 0 0 receive 2
+2350 0 0 wake 100
+2360 0 0 switch 100 0
+2370 0 100 return 45
+2450 0 100 end 7
+END
+} | because 1000 1000 'recvfrom 1140000 0' 'sending 1100000 2000'
 # An interrupt sends a packet, and is not said to send it again.
 {
 	request
@@ -204,8 +218,8 @@ run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work
 interrupted 256 12400 | because 1000 1000 'recvfrom 11190000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
 
-# After a packet that ends no wait, the interrupt of a timer or of a disk ends one on the idle CPU, or
-# a thread does, whose system calls are not recorded.
+# After a packet that ends no wait, the interrupt of a timer or of a disk ends one on the idle CPU,
+# or a thread does, whose system calls are not recorded.
 after_packet() {	# BEGIN-CALL STATE WAKER END-CALL
 	grep . <<END
 0 0 0 switch 100 0
@@ -220,16 +234,18 @@ $4
 7100 0 100 end 7
 END
 }
-after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 0' | because 1000 1000 'poll 6000000 0'
+after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 0' |
+	because 1000 1000 'poll 6000000 0'
 run_shows 0 'blocked in poll, until its time was over$' explain --span work "$work/two"
 after_packet '1010 0 100 call 7 4096' 1 0 '7030 0 100 return 7 1' | because 1000 1000 \
 	'poll 6000000 0' 'in flight 5520000 2000'
-after_packet '1010 0 100 call 0 9' 2 0 '7030 0 100 return 0 512' | because 1000 1000 'read 6000000 0'
+after_packet '1010 0 100 call 0 9' 2 0 '7030 0 100 return 0 512' |
+	because 1000 1000 'read 6000000 0'
 run_shows 0 'of fd 9, uninterruptible, woken by an interrupt$' explain --span work "$work/two"
 after_packet '' 1 300 '' | because 1000 1000 'blocked 6000000 0'
 run_shows 0 'blocked, woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
 
-# A thread hands a span over to another one, and sleeps. The time is split by what the other one did.
+# A thread hands a span over to another one, and sleeps. The other one's time is split.
 cat >"$work/handed" <<END
 0 0 0 switch 100 0
 0 1 0 switch 200 0
@@ -245,7 +261,8 @@ cat >"$work/handed" <<END
 END
 rm -rf "$work/two"; mkdir "$work/two"
 "$helpers/two_nodes" "$work/two" 1000 2000 <"$work/handed" || fail two_nodes
-run_shows 0 ': 8.000 ms from .*, thread 100 (x) on one, ended by thread 200 (x) on two, +- 0.003 ms; that thread:$' \
+ended='thread 100 (x) on one, ended by thread 200 (x) on two, +- 0.003 ms; that thread:'
+run_shows 0 ": 8.000 ms from .*, $ended\$" \
 	explain --pair put/send:put/receive:number --slowest 'put*' -a "$work/two"
 shows '^ *4\.99. ms .* % on CPU (2 times), +- 0\.003 ms$'
 shows '^ *3\.000 ms .* % blocked in poll, woken by an interrupt$'
@@ -277,6 +294,18 @@ because 0 - 'runnable 6000000 0' 'behind 5000000 0' <<'END'
 END
 run_shows 0 ' 5\.000 ms .* %   behind thread 300 (x)$' explain --span work "$work/two"
 shows ' 1\.000 ms .* %   behind thread 400 (x)$'
+
+# The scheduler does not run a thread, though its CPU is idle; or a thread that is not recorded runs.
+for i in '0 while its CPU was idle, at least at first' '1500 behind thread 1500 at first, then unknown'; do
+	because 0 - 'runnable 5000000 0' 'behind 5000000 0' <<-END
+		0 0 0 switch 100 0
+		1000 0 100 begin 7
+		1010 0 100 switch ${i%% *} 0
+		6010 0 ${i%% *} switch 100 0
+		7100 0 100 end 7
+	END
+	run_shows 0 " 5\\.000 ms .* %   ${i#* }\$" explain --span work "$work/two"
+done
 
 # A span that waits on 40,000 descriptors, on one of them twice.
 python3 - <<'END' | because 0 - 'running 379996000 0'

@@ -22,10 +22,10 @@ refused() {	# REASON, then arguments of merge
 	says "$1"
 	[ ! -e "$work/no" ] || fail "a refused merge leaves something"
 }
-world() {	# EVENTS STEP_NS: sets boot
+world() {	# EVENTS STEP_NS [SUSPEND_NS]: sets boot
 	rm -rf "$work/world"
 	mkdir "$work/world"
-	boot=$("$helpers/ctf_world" "$work/world" "$@")
+	boot=$("$helpers/ctf_world" "$work/world" "$1" "$2" "${3:-0}")
 	rm -rf "$work/b"
 	make stamps "$work/b" "$boot" <"$work/world/stamps"
 }
@@ -54,17 +54,18 @@ for verb in stat 'export -q -f ctf' 'export -q -f json'; do
 done
 ok "the same merge twice; other verbs take the result"
 
-# --- CLOCK_REALTIME is set within the trace --------------------------------------------------
-for step in -2000000000 3000000000; do
-	world 2000 "$step"
+# --- CLOCK_REALTIME is set, or the machine sleeps, within the trace ----------------------------
+for step in '-2000000000' '3000000000' '0 7000000000' '-2000000000 5000000000'; do
+	# shellcheck disable=SC2086
+	world 2000 $step
 	rm -rf "$work/m" "$work/m1"
 	gives 0 -q -o "$work/m" "$work/world/a" "$work/b"
 	truth common "$work/m" true_ns number >"$work/out" || fail "step $step: cluster"
 	gives 0 -o "$work/m1" "$work/b"
-	[ "$step" -gt 0 ] || says 'were raised; their bounds allow for that'
+	[ "$step" != -2000000000 ] || says 'were raised; their bounds allow for that'
 	truth clock "$work/m1" real_ns >"$work/out" || fail "step $step: CLOCK_REALTIME"
 done
-ok "steps of CLOCK_REALTIME"
+ok "steps of CLOCK_REALTIME, and suspends"
 
 # Values of the clock that are off, by as much as the trace states
 world 2000 0
@@ -84,6 +85,7 @@ make classes "$work/classes" "$boot" 2000
 for trace in le be clocks classes; do
 	rm -rf "$work/m"
 	gives 0 -o "$work/m" "$work/$trace"
+	[ $trace != clocks ] || says '1 packets state no possible CPU: their events are shown on CPU 0'
 	compare "$work/m" "$work/$trace" >"$work/out" || fail "$trace: fields"
 done
 says 'no\\x1b\[31mde\\x0a (merged)'
@@ -193,9 +195,10 @@ else
 	new=$(cat "$work/out")
 	gives 0 -q --force -o "$work/m11" "$work/own2"
 	compare "$work/m11" "$work/own2" >"$work/out" || fail "fields of our export"
+	new+="; our export: $(cat "$work/out")"
 	sed -i 's/"version": 2/"version": 3/' "$work/new/metadata"
 	refused 'new: ' "$work/new"
-	ok "CTF 2: $new; our export: $(cat "$work/out")"
+	ok "CTF 2: $new"
 fi
 
 # --- wrong usage -----------------------------------------------------------------------------

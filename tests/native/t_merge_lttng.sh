@@ -14,7 +14,7 @@ journald=/usr/lib/systemd/systemd-journald
 ${CC:-cc} -I"$here/lttng" -I"$top/lib/include" -I"$top/kmod/uapi" -o "$work/program" \
 	"$here/lttng/program.c" "$out/lib/libtsctrace.a" -pthread -llttng-ust -ldl
 unshare -T true 2>/dev/null || skip "time namespaces: not permitted"
-echo 1..4
+echo 1..5
 
 # --- two nodes ------------------------------------------------------------------------------
 # A node is a process whose namespaces others enter. Our programs would subtract the offsets of a
@@ -64,7 +64,7 @@ wait_for "beta is synchronized" synced beta
 session() {	# NODE NAME EVENTS SUBBUFFERS [FTRACE]: traces and records the program
 	on "$1" lttng -n create "$2" --output="$work/$1/$2.lttng"
 	on "$1" lttng -n enable-channel -u chan --subbuf-size=16k --num-subbuf="$4"
-	on "$1" lttng -n enable-event -u -c chan 'test_program:*'
+	on "$1" lttng -n enable-event -u -c chan test_program:step
 	on "$1" lttng -n add-context -u -t vpid -t vtid -t procname
 	on "$1" lttng -n start
 	on "$1" "$ctl" record -q -o "$work/$1/$2.rec" -- "$work/program" "$3" "${@:5}" >"$work/$1/$2.times"
@@ -133,6 +133,26 @@ wait_for "the history has the time" merges s "$work/beta/small.lttng"
 lost=$(sed -n 's/.*events, \([0-9]*\) lost/\1/p' "$work/out")
 [ "$lost" = 0 ] || grep -q "^trace-ctl dump: $lost events were lost" "$work/dump.err" ||
 	fail "$lost events were lost"
+ok "small buffers, a rotated trace: $(cat "$work/out")"
+
+# --- buffers of each process, two channels, all types of fields, more contexts ------------------
+on alpha lttng -n create pids --output="$work/alpha/pids.lttng" >"$work/out"
+for i in step types; do
+	on alpha lttng -n enable-channel -u --buffers-pid --subbuf-size=256k --num-subbuf=8 "of_$i"
+	on alpha lttng -n enable-event -u -c "of_$i" "test_program:$i"
+	on alpha lttng -n add-context -u -c "of_$i" -t vpid -t vtid -t procname -t pthread_id -t ip \
+		-t cgroup_ns -t vuid
+done >"$work/out" 2>"$work/err" || fail "a session: $(cat "$work/out" "$work/err")"
+on alpha lttng -n start >"$work/out"
+for i in 1 2; do
+	on alpha "$ctl" record -q -o "$work/alpha/pids$i.rec" -- "$work/program" 4000 >"$work/out"
+done
+on alpha lttng -n destroy pids >"$work/out"
+[ "$(find "$work/alpha/pids.lttng" -name metadata | wc -l)" = 2 ] || fail "not a trace per process"
+wait_for "the history has the time" merges p "$work"/alpha/pids{1.rec,2.rec,.lttng}
+"$ctl" dump --json "$work/p" | grep '"channel": *"of_' |
+	/usr/bin/python3 "$here/ctf_check.py" "$work/alpha/pids.lttng" >"$work/out" || fail "fields"
+grep -q '^8000 events, 0 lost' "$work/out" || fail "events"
 kill "${sessionds[@]}"
 wait "${sessionds[@]}" || true
-ok "small buffers, a rotated trace: $(cat "$work/out")"
+ok "a trace per process, two channels: $(cat "$work/out")"

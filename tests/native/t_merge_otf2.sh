@@ -143,7 +143,7 @@ rm -r "$work/o"
 # Paths without an archive, and incomplete archives, are rejected.
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
-refused 'a.json: not an OTF2 archive' "$work/a" "$work/a.json"
+refused 'a.json: not an OTF2 archive; give the directory of a recording' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
 # Recordings among archives are merged as if they had been exported to OTF2 before.
 "$ctl" record -q -o "$work/more" -- "$emit" 20

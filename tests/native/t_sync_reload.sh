@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The members of a master: they survive each reload of its configuration, so that a session right
-# after it has them; `trace-ctl sync` names who did not take part.
+# after it has them; `trace-ctl sync` names who did not take part. Nodes with one id are named.
 . "$(dirname "$0")/sync.sh"
 
 wired 10.79.0 alpha beta gamma
@@ -89,3 +89,25 @@ grep -q 'no node took part in the session: this node has no source, and no' "$wo
 	fail "a session with nobody"
 run_on 1 beta sync
 grep -q '10.98.0.1: no request was sent' "$work/err" || fail "a session without a route"
+
+# --- nodes whose state directories are copies, so that they have one id --------------------------
+end_nodes alpha beta gamma
+printf 'serve\nallow all\n' >"$work/alpha/conf"
+printf 'master 10.79.0.1 minpoll 0 maxpoll 0\n' >"$work/beta/conf"
+for i in alpha beta; do
+	mkdir -p "$work/$i/state"
+	echo 00000000000000cd >"$work/$i/state/node"
+	: >"$work/$i/log"
+done
+start alpha a1 --state-dir "$work/alpha/state"
+start beta b1 --state-dir "$work/beta/state"
+wait_for "beta names the copy" logged beta "10.79.0.1: the answer has this node's id"
+# More polls than it takes to say that a node does not answer
+above() { is beta "p['sources'][0]['sent'] > $1" True; }
+wait_for "beta has polled" above 16
+! logged beta 'does not answer' || fail "a node with this node's id is said not to answer"
+run_on 1 beta sync
+grep -q "the answer has this node's id" "$work/err" || fail "sync: $(cat "$work/err")"
+run_on 0 beta record -o "$work/own" -- true
+grep -q "10.79.0.1 sends no answer that can be used: the answer has this node's id" "$work/err" ||
+	fail "record: $(cat "$work/err")"

@@ -55,7 +55,7 @@ if not peer:
     near.close()
     serve()
 far.close()
-with tsctrace.span("sleep"):
+with tsctrace.span("sleep", how="nap"):
     time.sleep(PAUSE)
 with tsctrace.span("peer"):
     ask_peer()

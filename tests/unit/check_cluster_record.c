@@ -176,9 +176,11 @@ TEST(whole)
 	ck_assert_str_eq(did.last[0], "check");	/* nothing starts before all are checked */
 	gets(2, CHECKED("b", "{}"));
 	ck_assert_str_eq(did.last[0], "start");
-	gets(1, READY);
-	gets(0, READY);
+	gets(1, "{\"type\":\"ready\",\"recording\":\"0123); gamma: lost\"}");
+	gets(0, "{\"type\":\"ready\",\"recording\":-2}");
 	ck_assert_str_eq(did.last[0], "start");	/* nor before all are ready */
+	ck_assert_uint_eq(c.nodes[0].recording, UINT64_MAX - 1);
+	ck_assert_uint_eq(c.nodes[1].recording, 0);
 	gets(2, READY);
 	for (unsigned int i = 0; i < 3; i++)
 		ck_assert_str_eq(did.last[i], "go");

@@ -99,6 +99,40 @@ TEST(test_accepted_recordings)
 	check_result("q", 4 * EVENTS, 1);
 }
 
+#define LOST_B	"b: lost, late (recording 0202020202020202)"
+
+/* Nodes that are missing in a merge's result: the one that is named with the id of its
+ * recording is not if that is merged later, or is a part of what is merged. */
+TEST(test_missing_nodes)
+{
+	static const struct {
+		const char *names, *missing, *wanted;
+		const char *to;
+	} merges[] = {
+		{ "ac", "b:c; " LOST_B "; d: off", "b:c; " LOST_B "; d: off", "p" },
+		{ "pb", NULL, "b:c; d: off", "q" },
+		{ "bc", NULL, NULL, "r" },
+		{ "a", LOST_B "; d: off", LOST_B "; d: off", "s" },
+		{ "rs", NULL, "d: off", "t" },
+		{ "a", LOST_B, LOST_B, "u" },
+		{ "ub", NULL, NULL, "v" },
+	};
+	const char *missing;
+	struct tsct_trace *trace;
+	size_t i;
+
+	for (i = 0; i < sizeof(merges) / sizeof(merges[0]); i++) {
+		options.missing_nodes = merges[i].missing;
+		merge_to(merges[i].names, merges[i].to);
+		ck_assert(tsct_merge_is_partial(m) == !!merges[i].wanted);
+		trace = open_result(merges[i].to);
+		missing = tsct_trace_recording(trace)->missing_nodes;
+		ck_assert_msg(!strcmp(missing ? missing : "", merges[i].wanted ? merges[i].wanted : ""),
+			      "%s: %s", merges[i].to, missing);
+		tsct_trace_close(trace);
+	}
+}
+
 TEST(test_missing_recordings)
 {
 	int fd = make_dir("d");

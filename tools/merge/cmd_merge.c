@@ -188,8 +188,8 @@ static int find_input(struct merge_input *in)
 	if (err || in->kind == MERGE_CTF)
 		return err;
 	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
-		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the archive's file *"
-				    OTF2_ANCHOR ", or the directory with that file");
+		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the directory of a recording "
+				    "or a trace, or an archive's file *" OTF2_ANCHOR);
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
 		len--;
 	in->path = strndup(in->given, len);

@@ -211,13 +211,11 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)
 			 (json_int_t)(first + node), "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
-			 "fit", c->fit,
-			 "kept", tsct_json_count(c->kept),
+			 "fit", c->fit, "kept", tsct_json_count(c->kept),
 			 "dropped", tsct_json_count(c->dropped),
 			 "bumps", tsct_json_count(c->monotonic_fixups),
-			 "bump_max", tsct_json_count(c->fixup_max),
-			 "error_ns", c->nr_bounds ?
-			 tsct_json_count(worst_ns(r, node)) : json_null(),
+			 "bump_max", tsct_json_count(c->fixup_max), "error_ns",
+			 c->nr_bounds ? tsct_json_count(worst_ns(r, node)) : json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
@@ -236,11 +234,9 @@ static json_t *own_json(const struct merge_job *w, const struct sums *sum)
 	for (i = 0; (in = tsct_merge_input(w->merge, i)); i++)
 		json_array_append_new(inputs, json_pack("{so si si so so so}",
 			"path", ctl_json_text(in->path),
-			"first_node", (int)in->first_node,
-			"nodes", (int)in->nr_nodes,
-			"events", tsct_json_count(in->events),
-			"missing", tsct_json_count(in->missing),
-			"damage", tsct_json_count(in->damage)));
+			"first_node", (int)in->first_node, "nodes", (int)in->nr_nodes,
+			"events", tsct_json_count(in->events), "missing",
+			tsct_json_count(in->missing), "damage", tsct_json_count(in->damage)));
 	for (i = 0; i < r->nr_nodes; i++)
 		json_array_append_new(nodes, node_json(w->merge, i, sum->first_node));
 	for (i = 0; i < w->nr_notes; i++)
@@ -274,18 +270,13 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 
 	collect_json(w->m->options.ranks, parts);
 	all = json_pack("{so ss ss ss so so so so so so so so sb}",
-		"output", ctl_json_text(w->m->shown),
-		"format", "recording",
-		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
-		"own",
+		"output", ctl_json_text(w->m->shown), "format", "recording",
+		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" : "own",
 		"compared", tsct_compared_names[r->compared],
 		"resolution", tsct_json_count(r->timeline.hz),
-		"begin", tsct_json_count(r->begin),
-		"end", tsct_json_count(r->end),
-		"events", tsct_json_count(sum->events),
-		"missing", tsct_json_count(sum->missing),
-		"locations", tsct_json_count(sum->locations),
-		"cpus", tsct_json_count(sum->cpus),
+		"begin", tsct_json_count(r->begin), "end", tsct_json_count(r->end),
+		"events", tsct_json_count(sum->events), "missing", tsct_json_count(sum->missing),
+		"locations", tsct_json_count(sum->locations), "cpus", tsct_json_count(sum->cpus),
 		"messages", view_json_messages(r, false),
 		"complete", !tsct_merge_is_partial(w->merge));
 	json_object_update(all, parts);

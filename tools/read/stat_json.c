@@ -85,21 +85,18 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
-			"requested", json_requests(node),
-			"dropped_by_rate_limit",
+			"requested", json_requests(node), "dropped_by_rate_limit",
 			ctl_json_error(tsct_recording_limited(s->rec, i)),
 			"rate_limited", view_json_limited(node),
 			"rings", node->rings ? ctl_json_text(node->rings) : json_null(),
-			"attach", json_attach(node),
-			"fit", node->correction.fit,
+			"attach", json_attach(node), "fit", node->correction.fit,
 			"error_ns", ctl_json_error(stat_error_of(s, i)),
 			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
 								stat_end_of(s))),
 			"realtime_to_utc_ns", ctl_json_error(utc),
 			"utc_source", tsct_utc_source_name(source),
 			"residual_ns", node->correction.has_residual ?
-			json_real((double)node->correction.residual_ps / 1e3) :
-			json_null(),
+			json_real((double)node->correction.residual_ps / 1e3) : json_null(),
 			"shift_ns", (json_int_t)node->correction.shift_ns,
 			"complete", s->rec->complete && !node->cut_off,
 			"disrupted", node->disrupted ||
@@ -209,11 +206,9 @@ static json_t *json_events(const struct stat_figures *s)
 
 	for (i = 0; e && i < nr; i++)
 		json_array_append_new(events, stat_json_tally(json_pack(
-			"{ss ss ss sI}", "channel", e[i].class->name,
-			"event", e[i].def->name,
-			"kind", tsct_kind_names[e[i].def->kind],
-			"count", (json_int_t)e[i].tally->events),
-			s, e[i].tally));
+			"{ss ss ss sI}", "channel", e[i].class->name, "event", e[i].def->name,
+			"kind", tsct_kind_names[e[i].def->kind], "count",
+			(json_int_t)e[i].tally->events), s, e[i].tally));
 	if (!e) {
 		json_decref(events);
 		return NULL;
@@ -232,17 +227,14 @@ json_t *stat_json(const struct stat_figures *s)
 
 	if (stat_is_counted(s, &b))
 		sum = json_pack("{sI sI sI so sI sb}",
-			"published", (json_int_t)b.published,
-			"recorded", (json_int_t)b.recorded,
-			"lost", (json_int_t)b.lost,
+			"published", (json_int_t)b.published, "recorded",
+			(json_int_t)b.recorded, "lost", (json_int_t)b.lost,
 			"dropped_by_rate_limit", tsct_json_count(b.limited),
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
 	clock = json_pack("{ss so ss sf sI so so so so so si ss sb}",
-		"source", tsct_source_name(rec->source),
-		"origin", ctl_json_text(rec->clock_origin),
-		"status", tsct_status_name(rec->status),
-		"rate_hz", sync_samples_hz(rec),
+		"source", tsct_source_name(rec->source), "origin", ctl_json_text(rec->clock_origin),
+		"status", tsct_status_name(rec->status), "rate_hz", sync_samples_hz(rec),
 		"rate_error_ppb", (json_int_t)rec->rate_error_ppb,
 		"error_ns", ctl_json_error(stat_error_ns(s)),
 		"clock_error_ns", ctl_json_error(errors.clock_ns),
@@ -257,8 +249,7 @@ json_t *stat_json(const struct stat_figures *s)
 		"sync_every", (json_int_t)rec->sync_every.events,
 		"sync_every_ns", (json_int_t)rec->sync_every.ns,
 		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
-		"bytes", (json_int_t)tsct_trace_bytes(s->trace),
-		"payload_bytes", (json_int_t)s->payload,
+		"bytes", (json_int_t)tsct_trace_bytes(s->trace), "payload_bytes", (json_int_t)s->payload,
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
 		json_integer((json_int_t)s->max_per_tick));
@@ -272,15 +263,12 @@ json_t *stat_json(const struct stat_figures *s)
 		"missing_nodes", rec->missing_nodes ? ctl_json_text(rec->missing_nodes) :
 		json_null(),
 		"provider_gone", rec->nodes[0].provider_gone,
-		"complete", tsct_recording_is_whole(rec),
-		"snapshot", rec->snapshot,
+		"complete", tsct_recording_is_whole(rec), "snapshot", rec->snapshot,
 		"overwritten", (json_int_t)stat_overwritten(s), "sum", sum,
 		"begin_ns", (json_int_t)tsct_clock_params_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_clock_params_ns(&rec->real, stat_end_of(s)),
-		"events", (json_int_t)s->events,
-		"unreadable", (json_int_t)stat_unreadable(s),
-		"clock", clock, "nodes", json_nodes(s),
-		"cpus", json_cpus(s),
+		"events", (json_int_t)s->events, "unreadable", (json_int_t)stat_unreadable(s),
+		"clock", clock, "nodes", json_nodes(s), "cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", s->threads ? stat_calls_json(s) : json_null(),
 		"threads", s->threads ? stat_threads_json(s) : json_null(),

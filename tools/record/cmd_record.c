@@ -299,7 +299,8 @@ static int run_recording(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	}
 	if (s->o->control) {
-		record_control_send(s->o->control, json_pack("{ss}", "type", "ready"));
+		record_control_send(s->o->control, json_pack("{ss sI}", "type", "ready",
+			"recording", (json_int_t)tsct_recording_id(s->rec.uuid)));
 		err = run_loop(s, child);
 		record_child_drop(child);
 		return finish_recording(s, child, err);

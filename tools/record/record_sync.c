@@ -372,7 +372,8 @@ static int check_master(struct record_session *s, const json_t *peers)
 	why = ctl_json_string(master, "why");
 	return set_error(s, -EHOSTUNREACH, "%s %s%s%s; see 'trace-ctl peers'",
 			 ctl_json_string(master, "name"), !strcmp(status, "unsynced") ?
-			 "is not synchronized yet" : "does not answer",
+			 "is not synchronized yet" : *why ? "sends no answer that can be used" :
+			 "does not answer",
 			 *why ? ": " : strcmp(status, "unsynced") ?
 			 "; start tsctraced there, and permit requests of this node" : "", why);
 }

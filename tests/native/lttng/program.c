@@ -4,6 +4,7 @@
  * of ftrace's text with CLOCK_MONOTONIC, which is appended to FTRACE, and an entry of journald.
  * Without FTRACE: of the first two. Prints "NUMBER BEFORE AFTER" for each: the counter, cycles.
  */
+#include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <stdio.h>
@@ -83,15 +84,18 @@ int main(int argc, char **argv)
 		fputs("# tracer: nop\n", ftrace);
 	for (i = 0; i < events && !err; i++) {
 		before = now();
-		if (i % kinds == 0)
+		if (i % kinds == 0) {
 			own_step_emit((uint32_t)i);
-		else if (i % kinds == 1)
+		} else if (i % kinds == 1) {
 			lttng_ust_tracepoint(test_program, step, i, i % 3 ? "escape \033[0m\"" : "x\\y",
 					     array, i % 9);
-		else if (i % kinds == 2)
+			lttng_ust_tracepoint(test_program, types, i, i % 3 ? "\t\"\xc3\xbc" : "text",
+					     array, i % 9);
+		} else if (i % kinds == 2) {
 			put_ftrace(ftrace, i);
-		else
+		} else {
 			err = put_journal(journal, i);
+		}
 		after = now();
 		printf("%d %llu %llu\n", i, before, after);
 	}

@@ -388,8 +388,8 @@ int align_scan(struct align_input *in)
 		return align_refuse(in, "%s", strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(file = fdopen(fd, "r"))) {
 		close(fd);
-		return align_refuse(in, "not a regular file; give a file, or the file of a "
-				    "directory");
+		return align_refuse(in, "not a regular file; of a recording or CTF trace, give an "
+				    "export: trace-ctl export --format perfetto, or babeltrace2");
 	}
 	in->size = (__u64)st.st_size;
 	in->dev = st.st_dev;

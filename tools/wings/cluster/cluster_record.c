@@ -348,13 +348,18 @@ static bool is_partial(const struct cluster_node *n)
 		n->record_status > EXIT_LOST;
 }
 
-/* Returns the malloc'ed option of 'trace-ctl merge' that states a node's missing recording. */
+/* Returns the malloc'ed option of 'trace-ctl merge' that states a node's missing recording. A later
+ * merge finds the recording by its id, which is after a reason without "; ". */
 static char *missing_option(const struct cluster_run *r, unsigned int i)
 {
 	const struct cluster_node *n = &r->c.nodes[i];
-	char *gap = cluster_gap_text(&r->c, n), *option = NULL;
+	char *gap = cluster_gap_text(&r->c, n), *option = NULL, *at = gap, id[48] = "";
 
-	if (gap && asprintf(&option, "--missing=%s: %s", n->name, gap) < 0)
+	if (n->recording)
+		snprintf(id, sizeof(id), " (recording %016llx)", (unsigned long long)n->recording);
+	while (*id && at && (at = strstr(at, "; ")))
+		*at = ',';
+	if (gap && asprintf(&option, "--missing=%s: %s%s", n->name, gap, id) < 0)
 		option = NULL;
 	free(gap);
 	return option;

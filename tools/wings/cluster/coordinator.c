@@ -354,8 +354,9 @@ static void on_sample(struct cluster_node *n, const struct control_message *m)
 	n->sample = json_incref(m->json);
 }
 
-static void on_ready(struct cluster_node *n, const struct control_message *)
+static void on_ready(struct cluster_node *n, const struct control_message *m)
 {
+	n->recording = (__u64)json_integer_value(json_object_get(m->json, "recording"));
 	n->state = CLUSTER_READY;
 }
 

@@ -63,6 +63,7 @@ struct cluster_node {
 	json_t *facts;		/* message "checked" */
 	json_t *summary;	/* summary that the recorder sent; NULL: none */
 	json_t *sample;		/* last message "sample"; NULL: none */
+	__u64 recording;	/* id of its recording; 0: unknown */
 	char *dir;		/* directory for the recording, on the node; NULL: unknown */
 	__s64 connected_ns;	/* time of the first message */
 	__s64 heard_ns;		/* time of the last message */

@@ -21,6 +21,7 @@
 #include "ctf_find.h"
 
 #define EVENTS_PER_CALL	4096
+#define CPU_MAX		65535
 
 struct ctf_stream {
 	bt_message_iterator *iterator;
@@ -46,7 +47,7 @@ struct reader {
 	/* a time of the trace, for one without events */
 	struct ctf_clock *some_clock;
 	__u64 some_value;
-	__u64 unknown_losses, lost_packets, damaged;
+	__u64 unknown_losses, lost_packets, damaged, no_cpu;
 	bool configured;
 	int err;
 };
@@ -187,8 +188,9 @@ static int begin_packet(struct reader *r, struct ctf_stream *s, const bt_packet 
 	if (cpu && bt_field_class_type_is(bt_field_get_class_type(cpu),
 					  BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
 		number = bt_field_integer_unsigned_get_value(cpu);
-	s->file = ctf_writer_file(r->writer, s->channel, number > UINT32_MAX ? UINT32_MAX :
-				  (__u32)number);
+	/* DPDK states the largest number for threads that have no CPU. */
+	r->no_cpu += number > CPU_MAX;
+	s->file = ctf_writer_file(r->writer, s->channel, number > CPU_MAX ? 0 : (__u32)number);
 	return s->file ? 0 : -EBADMSG;
 }
 
@@ -677,6 +679,7 @@ static int finish(struct reader *r)
 	} notes[] = {
 		{ r->unknown_losses, "losses of an unknown number of events" },
 		{ r->lost_packets, "packets were lost, with an unknown number of events" },
+		{ r->no_cpu, "packets state no possible CPU: their events are shown on CPU 0" },
 		{ r->node.unknown, "times have no error bound" },
 		{ r->node.ambiguous, "times are ambiguous, as CLOCK_REALTIME was set back: their"
 			" bounds contain all possible times" },

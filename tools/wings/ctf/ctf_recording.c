@@ -15,7 +15,6 @@
 #define GIGA	1000000000ULL
 #define PIECES_MAX	(TSCT_RECORDED_BOUNDS_MAX - 1)
 #define PIECE_NS	1000000ULL	/* initial length of a piece */
-#define CPU_MAX		65535
 
 /* Largest errors within a part of the recording's time */
 struct error_span {
@@ -97,11 +96,6 @@ struct ctf_file *ctf_writer_file(struct ctf_writer *w, const char *name, __u32 c
 	for (i = 0; i < w->nr_files && !err; i++)
 		if (w->files[i]->channel == channel && w->files[i]->cpu == cpu)
 			return w->files[i];
-	if (cpu > CPU_MAX) {
-		ctf_fail(w->job->status, -EBADMSG, "a packet states the impossible CPU %u",
-			 cpu);
-		return NULL;
-	}
 	f = err ? NULL : calloc(1, sizeof(*f));
 	slot = f ? tsct_array_next(&w->files, w->nr_files, sizeof(*slot)) : NULL;
 	if (!slot) {

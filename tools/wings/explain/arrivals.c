@@ -80,11 +80,12 @@ void arrivals_free(struct explain_job *j)
 	free(j->arrivals.resent);
 }
 
-/* Returns the thread that sends a message; 0: the kernel sends a packet in an interrupt. */
+/* Returns the thread that sends a message; 0: the kernel sends a packet in an interrupt, also one
+ * that interrupts a thread. */
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
 	return kernel && j->arrivals.has_calls[ev->node] &&
-		tsct_states_call(&j->walk->states, ev->e) < 0 ? 0 : ev->e->tid;
+		!path_sends(tsct_states_call(&j->walk->states, ev->e)) ? 0 : ev->e->tid;
 }
 
 static int take_message(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
@@ -233,5 +234,6 @@ void arrivals_finish(struct explain_job *j)
 		m = &j->path.messages[i];
 		at = tsct_array_up_to(a->resent, a->nr_resent, sizeof(*a->resent), m->send);
 		m->resent = at && a->resent[at - 1] == m->send;
+		m->tid = m->resent ? 0 : m->tid;
 	}
 }

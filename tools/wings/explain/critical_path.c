@@ -133,6 +133,12 @@ static bool is_one_of(const char *names, __s64 number)
 	return false;
 }
 
+bool path_sends(__s64 call)
+{
+	return is_one_of(" write writev sendto sendmsg sendmmsg sendfile splice io_uring_enter connect"
+			 " read readv recvfrom recvmsg recvmmsg close shutdown setsockopt ", call);
+}
+
 int path_add_call_end(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __s64 call,
 		      __s64 result)
 {
@@ -262,9 +268,9 @@ static struct path_part no_part(__u32 node)
 }
 
 /* Adds a part for each thread that ran on the CPU at @location while another thread waited for
- * that CPU. @location: -1: unknown */
+ * that CPU. @location: -1: unknown; @taker: as `object` of such parts, or TSCT_STATE_NO_OBJECT */
 static int add_behind(const struct path_states *s, struct path_part *whole, __s64 location,
-		      struct path_cut from, struct path_cut until)
+		      __u64 taker, struct path_cut from, struct path_cut until)
 {
 	struct path_part like = no_part(from.node);
 	const struct tsct_state_time *run;
@@ -280,6 +286,8 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __s6
 		     i < cpu->nr && cpu->all[i].from < until.tick; i++) {
 			run = &cpu->all[i];
 			like.other = -1;
+			like.object = taker;
+			taker = TSCT_STATE_NO_OBJECT;
 			end = (struct path_cut) { run->from, from.node };
 			if (end.tick > from.tick) {
 				if (!add_piece(s, whole, &like, from, end))
@@ -287,6 +295,7 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __s6
 				from = end;
 			}
 			like.other = run->thread->tid;
+			like.object = TSCT_STATE_NO_OBJECT;
 			end.tick = run->until;
 			if (end.tick >= until.tick)
 				end = until;
@@ -296,6 +305,7 @@ static int add_behind(const struct path_states *s, struct path_part *whole, __s6
 		}
 		like.other = -1;
 	}
+	like.object = taker;
 	return from.tick < until.tick && !add_piece(s, whole, &like, from, until) ? -ENOMEM : 0;
 }
 
@@ -307,6 +317,7 @@ static int add_runnable(const struct path_states *s, const struct path_row *row,
 	const bool ran = at + 1 < row->nr && time[1].state == TSCT_STATE_RUNNING &&
 		time[1].from == time->until;
 	struct path_part like = no_part(from.node);
+	__u64 taker = !time->woken && from.tick == time->from ? time->next : TSCT_STATE_NO_OBJECT;
 	const struct path_move *move;
 	struct path_cut end;
 
@@ -318,11 +329,12 @@ static int add_runnable(const struct path_states *s, const struct path_row *row,
 					     from.tick);
 	for (; move < row->moves + row->nr_moves && move->tick < until.tick; move++) {
 		end = (struct path_cut) { move->tick, from.node };
-		if (add_behind(s, whole, move->location, from, end))
+		if (add_behind(s, whole, move->location, taker, from, end))
 			return -ENOMEM;
+		taker = TSCT_STATE_NO_OBJECT;
 		from = end;
 	}
-	return add_behind(s, whole, ran ? (__s64)time[1].location : -1, from, until);
+	return add_behind(s, whole, ran ? (__s64)time[1].location : -1, taker, from, until);
 }
 
 static bool is_in(const struct path_chain *chain, __u32 node, __u32 tid)

@@ -36,7 +36,8 @@ struct path_part {
 	enum path_cause cause;
 	enum tsct_state state;
 	/* of BLOCKED and OFF_CPU: number of the system call, -1: none, or unknown; and its first
-	 * argument, or TSCT_STATE_NO_OBJECT */
+	 * argument, or TSCT_STATE_NO_OBJECT. `object` of BEHIND an unknown thread: the one that got
+	 * the CPU at first; 0: none, the CPU was idle */
 	__s64 call;
 	__u64 object;
 	unsigned int how;	/* of BLOCKED and OFF_CPU: PATH_RELEASED and so on */
@@ -103,6 +104,9 @@ bool path_wants(const struct path_states *states, __u64 from, __u64 until);
  * Both are in the order of time; time->thread must outlive @states. Return 0 or -ENOMEM. */
 int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
+
+/* Returns true if a system call can send packets. @call: number; -1: none */
+bool path_sends(__s64 call);
 
 /* Add the end of a system call, in the order of time, after the states that ended before. @result:
  * the call's. Returns 0 or -ENOMEM. */

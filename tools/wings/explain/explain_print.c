@@ -105,8 +105,14 @@ static void print_behind(FILE *to, const struct explain_job *j, const struct pat
 	if (part->other > 0) {
 		fputs("behind ", to);
 		print_thread(to, j, part->node, (__u32)part->other, part->tick);
-	} else {
+	} else if (part->object == TSCT_STATE_NO_OBJECT) {
 		fputs("behind an unknown thread, or an idle CPU", to);
+	} else if (!part->object) {
+		fputs("while its CPU was idle, at least at first", to);
+	} else {
+		fputs("behind ", to);
+		print_thread(to, j, part->node, (__u32)part->object, part->tick);
+		fputs(" at first, then unknown", to);
 	}
 }
 
@@ -188,7 +194,7 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 	free(what);
 	for (i = 0; i < part->nr_parts; i++)
 		json_array_append_new(parts, json_part(j, &part->parts[i]));
-	return json_pack("{ss so so so sI so so so so so so so so so so so so}",
+	return json_pack("{ss so so so sI so so so so so so so so so so so so so}",
 		"state", cause ?: tsct_state_names[part->state], "text", text,
 		"ns", path_is_unknown(part) ? json_null() : json_integer((json_int_t)part->ns),
 		"bound_ns", json_known(part->bound_ns), "pieces", (json_int_t)part->pieces,
@@ -199,7 +205,8 @@ static json_t *json_part(const struct explain_job *j, const struct path_part *pa
 		"timed_out", waits ? json_boolean(part->how & PATH_TIMED_OUT) : json_null(),
 		"woken_by", json_thread(part, woken),
 		"holder", json_thread(part, woken && part->how & PATH_RELEASED),
-		"behind", json_thread(part, part->cause == PATH_BEHIND),
+		"behind", json_thread(part, part->cause == PATH_BEHIND), "first_behind",
+		part->cause == PATH_BEHIND ? json_known(part->object) : json_null(),
 		"sender", json_thread(part, sent),
 		"sender_node", sent ?
 		ctl_json_text(tsct_recording_node_name(j->walk->rec, part->node)) : json_null(),

@@ -237,11 +237,15 @@ static int write_mpi_message(struct tsct_export *x, const struct tsct_export_eve
 			     struct otf2_location *to, __u32 comm)
 {
 	const bool is_send = ev->act == TSCT_ACT_SEND;
-	const struct otf2 *o = x->own;
-	struct otf2_peer peer;
+	struct otf2 *o = x->own;
+	struct otf2_peer peer = { 0 };
+	const bool has_peer = fread(&peer, sizeof(peer), 1, o->peers) == 1 && peer.location;
 
-	if (fread(&peer, sizeof(peer), 1, o->peers) != 1 || !peer.location)
-		x->unmatched++;
+	if (is_send && tsct_otf2_mpi_failed(&o->mpi, ev->e)) {
+		OTF2_AttributeList_RemoveAllAttributes(o->attributes);
+		return 0;
+	}
+	x->unmatched += !has_peer;
 	return put_message(x, ev, to, &(struct otf2_op) {
 		.kind = is_send ? TSCT_OP_SEND : TSCT_OP_RECEIVE, .ns = ev->ns,
 		.attributes = o->attributes, .comm = comm,

@@ -52,6 +52,9 @@ struct otf2_mpi {
 		__u32 order;
 	} *names;
 	__u32 nr_ranks, nr_members, nr_comms, nr_names, nr_refs;
+	/* key: number of a message; value: 1 + number of sends that failed, before one that did
+	 * not. tsct_otf2_mpi_failed() counts down. */
+	struct tsct_index failed;
 };
 
 /* A collective call, from its begin to its end */
@@ -68,9 +71,12 @@ enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 /* Returns the role of an MPI call's region. @def: event definition of the call's begin */
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def);
 
-/* Collects an event's rank, communicator or name. Returns 0 or -ENOMEM. */
+/* Collects an event's rank, communicator, name or failed send. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location);
+
+/* Returns true if a send failed; called once for each of them, in order. */
+bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *send);
 
 /* Sorts the collected data, and numbers the communicators. Returns 0 or -ENOMEM. */
 int tsct_otf2_mpi_settle(struct otf2_mpi *mpi);

@@ -106,6 +106,21 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	return add_name(mpi, e);
 }
 
+static int add_failed(struct otf2_mpi *mpi, __u64 number)
+{
+	const __u64 *nr = tsct_index_get(&mpi->failed, number, 0);
+
+	return tsct_index_put(&mpi->failed, number, 0, nr ? *nr + 1 : 2) ? 0 : -ENOMEM;
+}
+
+bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *send)
+{
+	__u64 *nr = mpi->failed.nr ? tsct_index_get(&mpi->failed,
+						    tsct_value_integer_of(send, "number"), 0) : NULL;
+
+	return nr && *nr > 1 && (*nr)--;
+}
+
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location)
 {
@@ -113,6 +128,8 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 		return add_member(mpi, ev->e);
 	if (role == TSCT_MPI_ROLE_COMM_NAME)
 		return add_name(mpi, ev->e);
+	if (role == TSCT_MPI_ROLE_NOT_SENT)
+		return add_failed(mpi, tsct_value_integer_of(ev->e, "number"));
 	if (role != TSCT_MPI_ROLE_RANK)
 		return 0;
 	return tsct_array_add(&mpi->ranks, &mpi->nr_ranks, &(struct otf2_mpi_rank) {
@@ -259,6 +276,7 @@ void tsct_otf2_mpi_free(struct otf2_mpi *mpi)
 	free(mpi->refs);
 	free(mpi->members);
 	free(mpi->ranks);
+	tsct_index_free(&mpi->failed);
 }
 
 /* ---- looking up -------------------------------------------------------- */
