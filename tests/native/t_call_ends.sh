@@ -84,6 +84,16 @@ def refused():			# mkdirat() gives EPERM
         libc.syscall(60, 3)
     os.wait()
 
+def cold():			# a name that is not in memory when the call starts
+    open("cold.bin", "wb").write(b"cold-name".ljust(4096, b"\0"))
+    at = mmap.mmap(os.open("cold.bin", os.O_RDWR), 4096)
+    name = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(at)))
+    for i in range(3):
+        if os.fork() == 0:
+            libc.mkdirat(-100, name, 0o700)
+            os._exit(0)
+        os.wait()
+
 def killed():			# mkdirat() and call 1000 kill the process
     for nr in (258, 1000):
         if os.fork() == 0:
@@ -238,6 +248,13 @@ for dir in refused refused-where; do
 done
 ! has_wing strace || run_shows 0 ' exit_group(3) = -1 EPERM' dump --strace refused
 ! has_wing strace || run_shows 0 ' prctl(PR_SET_SECCOMP, .*) = 0 <' dump --strace refused
+
+# A condition on a text that cannot be read at the start is tested at the end.
+record cold --where 'sys_mkdirat:pathname == "cold-name"'
+record cold-other --where 'sys_mkdirat:pathname == "other"'
+run 0 dump --event sys_mkdirat cold
+[ "$(grep -c 'pathname="cold-name" .*ret=' out)" = 3 ] || { cat out; fail "a text that was not in memory"; }
+! "$ctl" dump cold-other | grep sys_mkdirat || fail "another text"
 
 record killed
 check killed
