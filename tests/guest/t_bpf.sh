@@ -188,6 +188,25 @@ dump one
 awk '$4 != "sys_exit" { print; bad = 1 } / id=sethostname +ret=0$/ { n++ }
 	END { exit bad || n != 1 }' events || fail "not only exits, one of them of this process"
 
+# --- interrupts of the recorder -----------------------------------------------
+
+# What interrupts do while the recorder runs is recorded, in its name; what it does itself is not.
+i=0 interrupts=0
+while [ $interrupts = 0 ]; do
+	i=$((i + 1))
+	[ $i -le 100 ] || fail "no event of an interrupt of the recorder"
+	rm -rf own
+	trace-ctl record -q -a -e syscalls -e raw_syscalls:sys_enter -e irq:softirq_entry \
+		-e irq_vectors:local_timer_entry --duration 1 -o own \
+		-- dd if=/dev/zero of=/dev/null bs=1 >/dev/null 2>&1 &
+	recorder=$!
+	wait $recorder || true
+	trace-ctl dump --raw own 2>/dev/null | awk -v tid=$recorder '$3 == tid { print $4 }' >ours
+	interrupts=$(grep -cE '^(softirq|local_timer)_entry$' ours) || true
+	! grep '^sys_' ours || fail "the recorder recorded its own system calls"
+done
+echo "$interrupts interrupts of the recorder"
+
 # --- without rights ---------------------------------------------------------
 
 chmod 666 /dev/tsctrace

@@ -132,9 +132,9 @@ END
 {
 	request
 	echo 201110 0 0 send 3
-	echo 215112 0 0 resent	# another one, without data, of which no sending is recorded
-	answer 221400 0
-} | because 0 - 'recvfrom 220595000 0' 'recvfrom 220195000 0' 'sending 199900000 0'
+	echo 311112 0 0 resent	# another one, without data, of which no sending is recorded
+	answer 321400 0
+} | because 0 - 'recvfrom 320595000 0' 'recvfrom 320195000 0' 'sending 199900000 0'
 # The clock of node two is ahead: by it, the answer is received before it was sent.
 because 10000 10000 'blocked 195000 0' 'running 195000 20000' <<'END'
 0 0 0 switch 100 0
@@ -215,8 +215,16 @@ done
 # It slept, so the interrupt had ended; or another interrupt comes much later.
 interrupted 1 2350 | because 1000 1000 'recvfrom 1140000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
-interrupted 256 12400 | because 1000 1000 'recvfrom 11190000 0'
+interrupted 256 112400 | because 1000 1000 'recvfrom 111190000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+# Soon after a packet that is not for it, a thread's wait ends by a disk or the time limit of poll(). A poll() that finds a descriptor waited for the packet.
+ends() {	# SED CALL WORDS
+	interrupted 256 2350 | sed "$1" | because 1000 1000 "$2 1140000 0"
+	run_shows 0 "$3" explain --span work "$work/two"
+}
+ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/' recvfrom 'woken by thread 300'
+ends 's/100 call 45/100 call 7/; s/return 45/return 7 0/' poll 'until its time was over'
+ends 's/100 call 45/100 call 7/; s/return 45/return 7 1/' poll 'until a message of thread 200'
 
 # After a packet that ends no wait, the interrupt of a timer or of a disk ends one on the idle CPU,
 # or a thread does, whose system calls are not recorded.

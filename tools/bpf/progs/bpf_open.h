@@ -29,6 +29,7 @@ struct bpf_shared {
 	uint64_t hash_secret;	/* random factor of hashes, odd */
 	struct kernel_filter filter;
 	bool may_sleep_with_stacks;	/* sleepable programs can take stacks */
+	bool hidden;			/* the kernel hides the addresses of its variables */
 };
 
 static inline int bpf_share_map(struct bpf_map *map, int fd)

@@ -278,9 +278,7 @@ struct net_event {
 /* Kernel addresses that the programs of network events could not find */
 struct net_unknown {
 	u64 messages;		/* number of events without a message number; atomic */
-	s32 error;		/* why variables were not found, -errno: EPERM, or ENOENT */
 	u8 memory;		/* 1: addresses of fragments are unknown */
-	u8 interrupts;		/* 1: unknown whether a CPU serves an interrupt */
 };
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
@@ -313,7 +311,7 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define KERNEL_FILTER_CPUS	8192
 
 struct kernel_filter {
-	u32 self_tgid;		/* tgid of the recorder, which is never recorded */
+	u32 self_tgid;		/* tgid of the recorder, whose own events are never recorded */
 	/* the recorder's pid namespace: inode number and level; 0: the initial one */
 	u32 self_pid_ns, self_level;
 	u8 all_processes;	/* 1: all; 0: those in the map `tracked` */
@@ -325,6 +323,9 @@ struct kernel_filter {
 	 * which an event may be early, ns */
 	u64 rate_ns, rate_early_ns;
 	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* the CPUs to record, one bit for each */
+	/* kernel addresses: of the count of nested interrupts, a variable of each CPU, to which
+	 * a CPU's offset is added; and of the array of these offsets. 0: unknown */
+	u64 preempt_count, cpu_offsets;
 };
 
 #define WHERE_MAX	8	/* maximum number of conditions of a recording */

@@ -16,6 +16,12 @@
 
 #include "events.h"
 
+/* Parts of preempt_count: numbers of interrupts and of NMIs, 4 bits each, and a bit that is set
+ * while a softirq runs */
+#define HARDIRQ_SHIFT	16
+#define NMI_SHIFT	20
+#define SOFTIRQ_RUNS	0x100
+
 #ifdef TSCT_STOCK
 /* Never called, because with_module is false in this build. Only root can find the function. */
 #define tsct_bpf_emit(channel, event, payload, size)	0
@@ -49,44 +55,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } cgroup SEC(".maps");
-
-/* Returns true if the filter selects a thread's events on this CPU. @name: the thread's name */
-static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
-{
-	__u32 cpu;
-
-	if (tgid == filter.self_tgid)
-		return false;
-	if (!filter.all_processes && !bpf_map_lookup_elem(&tracked, &tgid))
-		return false;
-	if (filter.by_cpu) {
-		cpu = bpf_get_smp_processor_id();
-		if (cpu >= KERNEL_FILTER_CPUS ||
-		    !(filter.cpus[cpu / 64] & 1ULL << cpu % 64))
-			return false;
-	}
-	return !filter.by_name ||
-		(name[0] == filter.name[0] && name[1] == filter.name[1]);
-}
-
-/* Returns true if the filter selects the current thread, whatever its cgroup: programs
- * that may sleep must not use the map `cgroup`. */
-static __always_inline bool wanted_in_any_cgroup(void)
-{
-	u64 name[2] = {};
-
-	if (filter.by_name)
-		bpf_get_current_comm(name, sizeof(name));
-	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
-}
-
-/* Returns true if the filter, with its cgroup, selects the current thread. */
-static __always_inline bool wanted_current(void)
-{
-	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
-		return false;
-	return wanted_in_any_cgroup();
-}
 
 /*
  * Without the module, events go into these maps: a ring buffer for each CPU, and the
@@ -225,6 +193,7 @@ struct task_struct {
 	struct seccomp seccomp;
 	struct sighand_struct *sighand;
 	struct sigpending pending;
+	int softirq_disable_cnt;	/* with PREEMPT_RT */
 };
 
 struct linux_binprm {
@@ -395,5 +364,76 @@ struct socket;
 #define UDP		17
 #define NO_REFERENCE	1UL	/* flag in _skb_refdst: pointer without a reference */
 #define NO_PAGE		1UL	/* flag in a fragment's page pointer: device memory */
+
+/* Returns true if the filter selects the events of any thread with these properties on this CPU.
+ * @name: the thread's name */
+static __always_inline bool is_selected(__u32 tgid, const u64 *name)
+{
+	__u32 cpu;
+
+	if (!filter.all_processes && !bpf_map_lookup_elem(&tracked, &tgid))
+		return false;
+	if (filter.by_cpu) {
+		cpu = bpf_get_smp_processor_id();
+		if (cpu >= KERNEL_FILTER_CPUS ||
+		    !(filter.cpus[cpu / 64] & 1ULL << cpu % 64))
+			return false;
+	}
+	return !filter.by_name ||
+		(name[0] == filter.name[0] && name[1] == filter.name[1]);
+}
+
+/* Returns true if the filter selects a thread. @name: its name */
+static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
+{
+	return tgid != filter.self_tgid && is_selected(tgid, name);
+}
+
+/* Returns true while this CPU serves an interrupt that is not an NMI, if that can be known. A
+ * breakpoint, by which a kprobe may be hit, counts as an NMI and as an interrupt. */
+static __always_inline bool in_interrupt(void)
+{
+	u64 offset;
+	u32 count;
+
+	return filter.preempt_count &&
+		!bpf_probe_read_kernel(&offset, sizeof(offset), (void *)(filter.cpu_offsets +
+				       8 * bpf_get_smp_processor_id())) &&
+		!bpf_probe_read_kernel(&count, sizeof(count),
+				       (void *)(offset + filter.preempt_count)) &&
+		((count >> HARDIRQ_SHIFT) % 16 > (count >> NMI_SHIFT) % 16 ||
+		 count & SOFTIRQ_RUNS);
+}
+
+/* Returns true while the current thread serves a softirq with PREEMPT_RT. */
+static __always_inline bool serves_softirq(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return bpf_core_field_exists(task->softirq_disable_cnt) &&
+		task->softirq_disable_cnt & SOFTIRQ_RUNS;
+}
+
+/* Returns true if the filter selects the current thread, whatever its cgroup: programs
+ * that may sleep must not use the map `cgroup`. The events of interrupts are not the recorder's
+ * own, although they are in its name if it runs. */
+static __always_inline bool wanted_in_any_cgroup(void)
+{
+	const __u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	u64 name[2] = {};
+
+	if (filter.by_name)
+		bpf_get_current_comm(name, sizeof(name));
+	return (tgid != filter.self_tgid || in_interrupt() || serves_softirq()) &&
+		is_selected(tgid, name);
+}
+
+/* Returns true if the filter, with its cgroup, selects the current thread. */
+static __always_inline bool wanted_current(void)
+{
+	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+		return false;
+	return wanted_in_any_cgroup();
+}
 
 #endif /* TSCT_BPF_KERNEL_H */

@@ -16,7 +16,7 @@
 #include "lib/clockpage/clock_params.h"
 #include "lib/syscalls/syscalls.h"
 
-#define SOON_NS		10000000	/* longest time from a packet to the event that it causes */
+#define SOON_NS		100000000	/* longest time from a packet to the event that it causes */
 #define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
 
 /* Values of prev_state: another thread took the CPU; the thread waits for a lock of the kernel */

@@ -6,7 +6,7 @@
  * Only the programs of selected events are loaded. If a process tree is traced, only
  * events of the root process, of its threads and of its descendants are recorded. Events
  * of the recorder itself are never recorded: reading the rings would cause events that
- * fill the rings.
+ * fill the rings. Those of interrupts that occur while it runs are recorded.
  */
 #include "tools/bpf/progs/buffers.h"
 #include "tools/bpf/progs/conditions.h"

@@ -380,7 +380,7 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 		       unsigned int set, const int *ids)
 {
 	struct bpf_shared *shared = &source->shared;
-	int error = bpf_errors_step(task_source_find_self(shared, &shared->filter), "run") ?:
+	int error = bpf_errors_step(task_source_find(shared), "run") ?:
 		bpf_errors_step(kernel_open(shared, &source->bpf), "open") ?:
 		configure(source, set, ids) ?:
 		(source->probes && source->where ?
@@ -524,6 +524,9 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 		ret->missing = bpf_rings_missing(source->rings);
 		ret->refused = bpf_rings_refused(source->rings);
 	}
+	ret->hidden = source->shared.hidden;
+	ret->own = source->probes && source->shared.filter.all_processes &&
+		!source->shared.filter.preempt_count;
 	net_source_figures(source->net, ret);
 }
 

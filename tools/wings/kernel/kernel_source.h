@@ -112,6 +112,7 @@ struct kernel_figures {
 	unsigned long unnumbered;	/* events with the message number 0: unknown */
 	bool fragments;		/* no message number if a datagram's first bytes are in fragments */
 	bool interrupts;	/* nested packets are missed, and stacks are not taken */
+	bool own;		/* events of interrupts are missed while the recorder runs */
 	bool hidden;		/* the kernel hides its addresses; false: it has none */
 };
 

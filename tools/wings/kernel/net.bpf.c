@@ -63,13 +63,6 @@ struct packet {
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
 
-/*
- * preempt_count: address of the count of nested interrupts, a variable of each CPU, to which
- * a CPU's offset is added. cpu_offsets: address of the array of these offsets. 0: unknown
- */
-__u64 preempt_count;
-__u64 cpu_offsets;
-
 /* For the loader */
 struct net_unknown unknown;
 
@@ -91,42 +84,16 @@ static __always_inline bool read_base(const char *name, int len, __u64 *base)
 		!bpf_kallsyms_lookup_name(init_task, sizeof(init_task), 0, &address);
 }
 
-/* Finds the addresses of the kernel's array of struct page, of its direct map, and of
- * variables of each CPU. Run once, before the other programs are attached. */
+/* Finds the addresses of the kernel's array of struct page and of its direct map. Run once, before
+ * the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
 {
-	static const char array[] = "vmemmap_base", start[] = "page_offset_base",
-		count[] = "__preempt_count", hot[] = "pcpu_hot",
-		offsets[] = "__per_cpu_offset";
+	static const char array[] = "vmemmap_base", start[] = "page_offset_base";
 
 	unknown.memory = !read_base(array, sizeof(array), &pages) ||
 		!read_base(start, sizeof(start), &memory);
-	unknown.error = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
-	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
-	/*
-	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. On other
-	 * kernels, libbpf would search the types of modules, too, which needs CAP_SYS_ADMIN.
-	 */
-	if (!preempt_count && !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
-		preempt_count += sizeof(void *);
-	unknown.interrupts = !preempt_count || !cpu_offsets;
 	return 0;
-}
-
-#define SERVING_INTERRUPT	0xff0100	/* softirq, hardirq or NMI */
-
-static __always_inline bool in_interrupt(void)
-{
-	u64 offset;
-	u32 count;
-
-	return !unknown.interrupts &&
-		!bpf_probe_read_kernel(&offset, sizeof(offset), (void *)(cpu_offsets +
-				       8 * bpf_get_smp_processor_id())) &&
-		!bpf_probe_read_kernel(&count, sizeof(count),
-				       (void *)(offset + preempt_count)) &&
-		count & SERVING_INTERRUPT;
 }
 
 /*
@@ -422,7 +389,7 @@ static __always_inline int emit_packets(void *context, struct packet *p,
 		append_remote(event, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 	if (sent && send_stacks)
 		p->event_size = append_stack(buffer, p->event_size,
-					     context && !unknown.interrupts ?
+					     context && filter.preempt_count ?
 					     take_stack(context, true) : 0);
 	if (p->udp)
 		emit_datagrams(p, buffer);

@@ -80,8 +80,7 @@ void net_source_figures(const struct net_bpf *bpf, struct kernel_figures *ret)
 	ret->missed += bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed);
 	ret->unnumbered = READ_ONCE(bpf->bss->unknown.messages);
 	ret->fragments = bpf->bss->unknown.memory;
-	ret->interrupts = bpf->bss->unknown.interrupts;
-	ret->hidden = bpf->bss->unknown.error == -EPERM;
+	ret->interrupts = !bpf->rodata->filter.preempt_count;
 }
 
 void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context)
