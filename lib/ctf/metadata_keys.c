@@ -334,6 +334,7 @@ static const struct tsct_metadata_key node_keys[] = {
 	REQUEST("rate_limit", RATE_LIMIT),
 	REQUEST("stacks", STACKS),
 	REQUEST("user_events", USER_EVENTS),
+	REQUEST("copied", COPIED),
 	{ "limited", NUMBER(node, limited), .max = TSCT_COUNT_MAX, .omit_zero = true },
 	{ "limited_events", TEXT(node, limited_events), .omit_zero = true },
 	{ "rings", TEXT(node, rings), .omit_zero = true },

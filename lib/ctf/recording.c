@@ -29,7 +29,7 @@ const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR] = {
 
 const char *const tsct_request_names[TSCT_REQUEST_NR] = {
 	"events", "processes", "comm", "cgroup", "cpus", "where", "rate_limit", "stacks",
-	"user_events",
+	"user_events", "copied",
 };
 
 const char *const tsct_compared_names[TSCT_COMPARED_NR] = {

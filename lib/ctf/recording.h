@@ -227,14 +227,15 @@ enum tsct_requested {
 	TSCT_REQUEST_RATE_LIMIT,
 	TSCT_REQUEST_STACKS,	/* events with stacks; "all": all that can have one */
 	TSCT_REQUEST_USER_EVENTS,	/* patterns of the typed events of the command */
+	TSCT_REQUEST_COPIED,	/* of a snapshot: its recorder hid events by unknown filters */
 	TSCT_REQUEST_NR,
 };
 
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
 /* Name of the event that a flight recorder defines first in its channel of kernel events if it
- * does not record all those of the selected processes. The event never occurs. Snapshots copy
- * it, as they do not know what was requested of the recorder. */
+ * does not record all those of the selected processes. The event never occurs. It tells snapshots
+ * so, as they do not know what was requested of the recorder. */
 #define TSCT_FILTERED_EVENT	"filtered"
 
 /* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: no kernel events,

@@ -47,21 +47,6 @@ static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
-/* Returns true if a node is a copy of a flight recorder that had filters, see
- * TSCT_FILTERED_EVENT. */
-static bool is_filtered_copy(const struct tsct_recording *rec, __u32 node)
-{
-	const struct tsct_stream_class *c = rec->streams;
-	__u32 id;
-
-	for (; !rec->nodes[node].requests[TSCT_REQUEST_PROCESSES] && c < rec->streams + rec->nr_streams;
-	     c++)
-		for (id = 0; c->kernel && id < c->nr_defs; id++)
-			if (c->defs[id] && !strcmp(c->defs[id]->name, TSCT_FILTERED_EVENT))
-				return true;
-	return false;
-}
-
 static __u8 find_hidden(struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
@@ -75,7 +60,7 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 		hidden |= TSCT_HIDDEN_RAW_ENDS;
 	if (is_mixed(k->rec, node))
 		hidden |= TSCT_HIDDEN_SWITCHES;
-	if (is_filtered_copy(k->rec, node))
+	if (requests[TSCT_REQUEST_COPIED])
 		hidden |= TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE;
 	for (i = 0; i < k->rec->nr_streams; i++)
 		for (id = 0; id < k->rec->streams[i].nr_defs; id++) {
@@ -517,5 +502,5 @@ bool tsct_known_filtered(const struct tsct_recording *rec, __u32 node)
 	return (processes && strcmp(processes, "all")) || requests[TSCT_REQUEST_COMM] ||
 		requests[TSCT_REQUEST_CGROUP] || requests[TSCT_REQUEST_CPUS] ||
 		requests[TSCT_REQUEST_WHERE] || requests[TSCT_REQUEST_USER_EVENTS] ||
-		limit_hides(rec, node, NULL) || is_filtered_copy(rec, node);
+		requests[TSCT_REQUEST_COPIED] || limit_hides(rec, node, NULL);
 }

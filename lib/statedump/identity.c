@@ -150,18 +150,28 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 /* Sets which thread (generation) a state is of, and the ticks in which that thread had its tid.
  * @before: the state before, of the same tid, or NULL; @all: events `last_pid` of the node */
 static void find_lifetime(struct tsct_identity_thread *t,
-			  const struct tsct_identity_thread *before,
-			  const struct last_pids *all)
+			  const struct tsct_identity_thread *before, const struct last_pids *all)
 {
 	const __u64 start = t->state.start_ns, other = before ? before->state.start_ns : 0;
 	const __u64 apart = start > other ? start - other : other - start;
+	const bool ended = before && before->end < t->tick;
 
 	t->until = all->nr ? find_until(all, t) : UINT64_MAX;
-	t->generation = before ? before->generation + (apart > SAME_START_NS) : 1;
-	if (before && t->generation == before->generation)
+	/* Of a thread that has ended but was not reaped, /proc has no later start. */
+	t->generation = before ? before->generation +
+		(apart > SAME_START_NS || (ended && start > other)) : 1;
+	if (before && t->generation == before->generation) {
 		t->from = before->from;
-	else
-		t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
+		t->end = min(t->end, before->end);
+		return;
+	}
+	t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
+	/* Until it is reaped, the one before has events: a fork's report is before those of @t. */
+	if (ended)
+		t->from = all->nr && t->tick <= tick_at(all, start + 2 * TICK_ERROR_NS) ?
+			t->tick : max(t->from, before->end);
+	if (t->end < t->from)
+		t->end = UINT64_MAX;	/* of one that was not seen */
 }
 
 /* Makes positions of the thread IDs in the events `last_pid`, and times that do not
@@ -212,21 +222,44 @@ static void find_lifetimes(struct tsct_identity *identity)
 		find_lifetime(&t[i], i && is_of_same_tid(&t[i], &t[i - 1]) ? &t[i - 1] : NULL,
 			      &all);
 	}
+	for (i = identity->nr_threads; i-- > 1;) {
+		if (is_of_same_thread(&t[i], &t[i - 1])) {
+			t[i - 1].end = t[i].end;
+			t[i - 1].until = min(t[i - 1].until, t[i].until);
+		} else if (is_of_same_tid(&t[i], &t[i - 1]) && t[i - 1].until >= t[i].from) {
+			t[i - 1].until = max(t[i - 1].tick, t[i].from - 1);
+		}
+	}
 }
 
+/* Returns the number of states that are not sorted after node, tid and tick. */
+static size_t count_states(const struct tsct_identity *identity,
+			   const struct tsct_identity_thread *wanted)
+{
+	size_t from = 0, to = identity->nr_threads, middle;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (by_thread(&identity->threads[middle], wanted) <= 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Sets the end of the last state before it, or of the tid's first state, read from /proc later. */
 static void find_ends(struct tsct_identity *identity)
 {
 	const struct tsct_identity_end *e = identity->ends;
-	const struct tsct_identity_thread *found;
-	struct tsct_identity_thread *const all = identity->threads, *t;
+	struct tsct_identity_thread *t, at = { .node = 0 };
 
 	for (; e < identity->ends + identity->nr_ends; e++) {
-		found = tsct_identity_find(identity, e->node, e->tid, e->tick);
-		if (!found || found->end != UINT64_MAX)
-			continue;
-		for (t = all + (found - all); t > all && is_of_same_thread(t - 1, found); t--)
-			;
-		for (; t < all + identity->nr_threads && is_of_same_thread(t, found); t++)
+		at.node = e->node, at.tick = e->tick, at.state.tid = e->tid;
+		t = identity->threads + count_states(identity, &at);
+		t -= t > identity->threads && is_of_same_tid(&t[-1], &at);
+		if (t < identity->threads + identity->nr_threads && is_of_same_tid(t, &at) &&
+		    (t->end == UINT64_MAX || t->end < t->tick))
 			t->end = e->tick;
 	}
 }
@@ -251,8 +284,8 @@ int tsct_identity_read(const char *dir, struct tsct_identity *ret)
 		qsort(ret->threads, ret->nr_threads, sizeof(*ret->threads), by_thread);
 	if (ret->nr_last_pids)
 		qsort(ret->last_pids, ret->nr_last_pids, sizeof(*ret->last_pids), by_node);
-	find_lifetimes(ret);
 	find_ends(ret);
+	find_lifetimes(ret);
 	return err;
 }
 
@@ -272,20 +305,10 @@ void tsct_identity_free(struct tsct_identity *identity)
 const struct tsct_identity_thread *
 tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, __u64 tick)
 {
-	const struct tsct_identity_thread wanted = {
-		.node = node, .tick = tick, .state.tid = tid,
-	};
+	const struct tsct_identity_thread wanted = { .node = node, .tick = tick, .state.tid = tid };
 	const struct tsct_identity_thread *all = identity->threads, *before, *next;
-	size_t from = 0, to = identity->nr_threads, middle;
+	const size_t from = count_states(identity, &wanted);
 
-	/* Finds the first state that is sorted after node, tid and tick. */
-	while (from < to) {
-		middle = from + (to - from) / 2;
-		if (by_thread(&all[middle], &wanted) <= 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	next = from < identity->nr_threads && is_of_same_tid(&all[from], &wanted) ?
 		&all[from] : NULL;
 	before = from && is_of_same_tid(&all[from - 1], &wanted) ? &all[from - 1] : NULL;

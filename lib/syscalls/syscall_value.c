@@ -41,31 +41,26 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 	return tsct_syscall_by_event(def->name);
 }
 
-static size_t string_text(const struct tsct_value *v,
-			  char text[TSCT_SYSCALL_TEXT_MAX])
+const char *tsct_syscall_no_text(const struct tsct_trace_event *e, const struct tsct_value *v)
 {
-	const char *at = (const char *)v->at;
-	const char *found = NULL;
-
-	if (v->size == sizeof(TSCT_SYSCALL_STRING_NULL) &&
-	    !memcmp(at, TSCT_SYSCALL_STRING_NULL, v->size))
-		found = "NULL";
-	else if (v->size == sizeof(TSCT_SYSCALL_STRING_FAULT) &&
-		 !memcmp(at, TSCT_SYSCALL_STRING_FAULT, v->size))
-		found = TSCT_SYSCALL_UNREADABLE;
-	return found ? (size_t)(stpcpy(text, found) - text) : 0;
+	if (v->field->type != TSCT_TYPE_STRING || v->size != sizeof(TSCT_SYSCALL_STRING_NULL) ||
+	    strncmp(e->def->name, "sys_", 4))
+		return NULL;
+	return !memcmp(v->at, TSCT_SYSCALL_STRING_NULL, v->size) ? "NULL" :
+		!memcmp(v->at, TSCT_SYSCALL_STRING_FAULT, v->size) ? TSCT_SYSCALL_UNREADABLE : NULL;
 }
 
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *v, char text[TSCT_SYSCALL_TEXT_MAX])
 {
 	__u64 other = 0;
+	const char *no_text = call ? tsct_syscall_no_text(e, v) : NULL;
 	int i, depends_on;
 
+	if (no_text)
+		return (size_t)(stpcpy(text, no_text) - text);
 	if (!call)
 		return 0;
-	if (v->field->type == TSCT_TYPE_STRING)
-		return string_text(v, text);
 	if (!tsct_syscall_arg_text || !tsct_value_is_integer(v))
 		return 0;
 	if (e->def->kind != TSCT_KIND_BEGIN && !strcmp(v->field->name, "ret"))

@@ -44,16 +44,16 @@ check() {	# DIR KPROBE KRETPROBE FENTRY
 	expect $N __x64_sys_sethostname/begin
 	expect $N '__x64_sys_sethostname/end .*ret=0'
 	[ "$(count 'do_group_exit .*code=0')" -ge $((N + 1)) ] || fail "fields of a kprobe"
-	[ $(($(count 'do_exit .*code=.*') + ${missed:-0})) -ge $((N + 3)) ] || fail "fentry"
+	[ $(($(count 'do_exit .*code=0') + ${missed:-0})) -ge $((N + 3)) ] || fail "fentry"
 	expect 1 main/begin
 	expect 1 main/end
 	[ "$(count task_newtask)" -ge $((N + 2)) ] || fail "tracepoints of a system"
 }
 
-check module __x64_sys_sethostname __x64_sys_sethostname 'do_exit(code=%di:s32)'
+check module __x64_sys_sethostname __x64_sys_sethostname 'do_exit(code=arg1:s32)'
 # The names of functions may be patterns.
 TSCTRACE_PROVIDER=embedded check stock '__x64_sys_sethost*' '__x64_sys_setho?tname' \
-	'do_exi*(code=%di:s32)'
+	'do_exi*(code=arg1:s32)'
 
 # Conditions on fields, and the rate limit: through the module and without it
 select_fields() {	# DIR RECORD-ARGUMENT...

@@ -100,7 +100,7 @@ static void write_limit(void)
 static void write_snapshot(void)
 {
 	rec.snapshot = 1;
-	define(KERNEL, WORK_END + 1, "filtered", TSCT_KIND_INSTANT, "");
+	rec.nodes[0].requests[TSCT_REQUEST_COPIED] = strdup("with filters");
 	put(1, 0, 1, READ);
 	switch_to(3, 0, 9, 1);
 	put(4, 0, 1, READ_END);

@@ -16,7 +16,7 @@ python=$(python3 -c 'import sys; print(sys.executable)')
 cat >ends.py <<'END'
 import ctypes, mmap, os, signal, struct, sys, threading, time
 
-libc = ctypes.CDLL(None)
+libc = ctypes.CDLL(None, use_errno=True)
 real = os.path.realpath(sys.executable)
 SLEEP = 1
 
@@ -46,6 +46,27 @@ def ends():			# a thread ends, and the process goes on
     os.wait()
     time.sleep(SLEEP)
 
+def again():			# a number is used again within a millisecond
+    tid = ctypes.c_int(0)
+    out, to = os.pipe()
+    for i in range(4):
+        args = (ctypes.c_ulonglong * 11)()	# struct clone_args
+        args[4] = signal.SIGCHLD
+        args[8], args[9] = (ctypes.addressof(tid), 1) if i else (0, 0)	# set_tid
+        while (pid := libc.syscall(435, args, ctypes.sizeof(args))) < 0:
+            assert ctypes.get_errno() == 17	# EEXIST: another process has it
+        if pid == 0:
+            if i % 2:
+                os.read(out, 1)		# killed there
+            os._exit(0)
+        if i % 2:
+            while not open(f"/proc/{pid}/syscall").read().startswith("0 "):
+                time.sleep(.001)
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        tid.value = pid
+    time.sleep(SLEEP)
+
 def other():			# a program is executed by a thread that is not the first
     threading.Thread(target=os.execv, args=("/bin/sleep", ["sleep", str(SLEEP)])).start()
     time.sleep(60)
@@ -57,6 +78,21 @@ def refused():			# mkdirat() gives EPERM
     seccomp(258, 0x50001)
     for i in range(3):
         assert libc.mkdirat(-100, b"refused-%d" % i, 0o700) == -1
+    if os.fork() == 0:
+        seccomp(231, 0x50001)
+        libc.syscall(231, 3)		# exit_group()
+        libc.syscall(60, 3)
+    os.wait()
+
+def cold():			# a name that is not in memory when the call starts
+    open("cold.bin", "wb").write(b"cold-name".ljust(4096, b"\0"))
+    at = mmap.mmap(os.open("cold.bin", os.O_RDWR), 4096)
+    name = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(at)))
+    for i in range(3):
+        if os.fork() == 0:
+            libc.mkdirat(-100, name, 0o700)
+            os._exit(0)
+        os.wait()
 
 def killed():			# mkdirat() and call 1000 kill the process
     for nr in (258, 1000):
@@ -115,6 +151,7 @@ def attached():			# a tracer leaves, and comes again in a call
 def unknown():			# numbers 1000 and -1, and getpid() of 32-bit programs
     libc.syscall(1000, 7, 8)
     libc.syscall(-1, 9)
+    libc.syscall(257, -100, 16, 0)	# openat() of an address without memory
     at = mmap.mmap(-1, 4096, prot=7)
     at.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
     run = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(at)))
@@ -161,6 +198,14 @@ END
 record ends
 check ends
 ! has_wing formats || grep -q '"name":"sys_exit"' ends.json || fail "no thread ended"
+record again
+check again
+if has_wing query; then
+	run 0 query -q --json again "SELECT count(*) AS n, sum(until_ns > next) AS over FROM
+		(SELECT until_ns, lead(from_ns) OVER (ORDER BY from_ns) AS next FROM processes WHERE pid
+		IN (SELECT pid FROM processes GROUP BY pid HAVING count(*) > 1))"
+	shows '"n":4,"over":0'
+fi
 record other
 check other
 ! has_wing report || run 0 report -q -o page.html other
@@ -201,7 +246,15 @@ for dir in refused refused-where; do
 	fi
 	run_shows 0 '^mkdirat  *3  *3  ' stat -a "$dir"
 done
+! has_wing strace || run_shows 0 ' exit_group(3) = -1 EPERM' dump --strace refused
 ! has_wing strace || run_shows 0 ' prctl(PR_SET_SECCOMP, .*) = 0 <' dump --strace refused
+
+# A condition on a text that cannot be read at the start is tested at the end.
+record cold --where 'sys_mkdirat:pathname == "cold-name"'
+record cold-other --where 'sys_mkdirat:pathname == "other"'
+run 0 dump --event sys_mkdirat cold
+[ "$(grep -c 'pathname="cold-name" .*ret=' out)" = 3 ] || { cat out; fail "a text that was not in memory"; }
+! "$ctl" dump cold-other | grep sys_mkdirat || fail "another text"
 
 record killed
 check killed
@@ -239,6 +292,18 @@ fi
 run_shows 0 '^syscall_0x3e8  *1  *1 ' stat -a unknown
 shows '^syscall_0xffffffff  *1  *1 '
 shows '^getpid (32-bit)  *1  *0 '
+# A text that could not be read is no text.
+if has_wing query; then
+	run 0 query -q --json unknown "SELECT (SELECT count(*) > 0 FROM sys_openat WHERE kind = 'begin'
+		AND filename IS NULL) AS field, (SELECT count(*) > 0 FROM calls WHERE name = 'openat'
+		AND json_extract(begin_fields, '$.filename') IS NULL) AS fields"
+	shows '"field":1,"fields":1'
+fi
+if has_wing formats; then
+	run 0 export -q -f csv -o - unknown
+	grep -q ',sys_openat,begin,' out && ! LC_ALL=C grep "$(printf '[\357\377]')" out ||
+		fail "CSV: an unreadable text"
+fi
 # Ends alone
 run 0 record -q -e sys_exit -o alone -- "$python" ends.py unknown
 run_shows 0 'sys_exit  *id=-1 ret=-38$' dump alone

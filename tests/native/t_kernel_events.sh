@@ -148,6 +148,7 @@ has_calls() {	# NUMBER
 }
 has_begun() { ./sync </dev/null; ! has_calls 0; }
 wait_for "a snapshot has a call" has_begun
+run_shows 0 '^requested  *copied: from a flight recorder with filters$' stat snapped
 before=$(count snapped sys_syncfs/begin)
 for i in 1 2 3; do
 	./sync </dev/null

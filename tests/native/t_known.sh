@@ -87,6 +87,7 @@ for case in limit where snapshot; do
 	timed 0 $case read '(1, 0)'
 done
 
+run_shows 0 '^requested  *copied: with filters$' stat "$work/snapshot"
 run 0 stat --json "$work/snapshot"
 holds "$work/out" "[t['switched_in'] for t in j['threads']] == [None] * len(j['threads'])"
 

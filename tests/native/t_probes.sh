@@ -75,6 +75,11 @@ refuse "'number' is data, not a function" "uprobe:$program:number"
 refuse "'read' is only called here; name the library" "uprobe:$program:read"
 refuse "no function 'plaim'; did you mean 'plain'" "uprobe:$program:plaim"
 refuse "no USDT probe 'jobs:start'" "usdt:$program:jobs:start"
+refuse "no function 'plain@0x0'" "uprobe:$program:plain@0x0"
+# Registers have other values at the other end of a function.
+refuse "'n': not a field; .* arguments at its begin" "uretprobe:$program:plain(n=arg1)"
+refuse "'n': not a field; .* arguments at its begin" "uprobe:$program:plain(n=ret:s32)"
+refuse "'n': not a field; .* arguments at its begin" "uretprobe:$program:plain(n=+8(arg1):u8)"
 
 # Each line of list is accepted.
 "$ctl" list "uprobe:$program" >list

@@ -103,6 +103,29 @@ TEST(test_ends)
 	ck_assert_uint_eq(find(300, 5000)->generation, 2);
 }
 
+/* A number that was used again within the 10 ms to which /proc rounds start times, by a program
+ * that chooses numbers. The third state is from /proc, of a thread that was not reaped. */
+TEST(test_used_again_at_once)
+{
+	const __u32 tid = 300;
+
+	put_thread(1000, tid, tid, 5003000000, "first");
+	put(TSCT_STATEDUMP_THREAD_END, 2000, &tid, sizeof(tid));
+	put_thread(2500, tid, tid, 5000000000, "zombie");
+	put_thread(3000, tid, tid, 5004000000, "second");
+	put(TSCT_STATEDUMP_THREAD_END, 4000, &tid, sizeof(tid));
+	put_thread(5000, tid, tid, 5900000000, "third");
+	end();
+	ck_assert_uint_eq(find(tid, 2600)->generation, 1);
+	ck_assert_uint_eq(find(tid, 2999)->until, rec.begin + 2999);
+	ck_assert_uint_eq(find(tid, 2999)->end, rec.begin + 2000);
+	ck_assert_str_eq(find(tid, 3000)->name, "second");
+	ck_assert_uint_eq(find(tid, 3000)->generation, 2);
+	ck_assert_uint_eq(find(tid, 4999)->end, rec.begin + 4000);
+	ck_assert_uint_eq(find(tid, 5000)->generation, 3);
+	ck_assert_uint_eq(find(tid, 5000)->end, UINT64_MAX);
+}
+
 #define BOOT_NS	1000000000000ULL	/* CLOCK_BOOTTIME when the recording begins */
 
 /* A tick is a nanosecond here. */

@@ -58,8 +58,7 @@ static void forward_signal(const struct record_child *child)
  * recordings of other nodes, until that process stops it. With --ranks, the recording goes on
  * until the last rank of this host has ended: the launcher ends them all.
  */
-static bool is_over(struct record_child *child, __s64 end_ns,
-		    const struct record_options *o)
+static bool is_over(struct record_child *child, __s64 end_ns, const struct record_options *o)
 {
 	bool timeout = tsct_monotonic_ns() >= end_ns;
 
@@ -73,8 +72,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (timeout && child->running)
 		kill(child->pid, SIGTERM);
 	if (o->control)
-		return stop_signals && (!child->running || child->gate >= 0 ||
-					stop_signals > 1);
+		return stop_signals && (!child->running || child->gate >= 0 || stop_signals > 1);
 	return (!child->running && !(o->ranks && record_ranks_running(o->ranks, child->status))) ||
 		(stop_signals > 1 && !o->ranks) || timeout;
 }
@@ -188,8 +186,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		if (s->source)
 			err = record_kernel_pump(s);
 		if (!err && !s->o->flight)
-			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
-					       &taken);
+			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX, &taken);
 		more = record_statedump_pass(s, taken < MANY_EVENTS, false);
 		if (s->o->control)
 			record_control_poll(s, child);
@@ -232,8 +229,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 	return why ? ctl_fail(EXIT_FAILED, "kernel events: %s", why) : EXIT_DONE;
 }
 
-static int finish_recording(struct record_session *s, struct record_child *child,
-		  int err)
+static int finish_recording(struct record_session *s, struct record_child *child, int err)
 {
 	int err2 = record_session_end(s), ret;
 	__s64 end;

@@ -73,8 +73,7 @@ static const struct argp argp = {
 	" oldest events) into a recording. Programs that write to them are"
 	" neither stopped nor slowed, and the events stay in the rings."
 	"\vExit status: 0: success; 1: failure; 2: usage; 3: events were lost."
-	" Older events that were overwritten are not counted as lost.",
-	children, NULL, NULL
+	" Older events that were overwritten are not counted as lost.", children, NULL, NULL
 };
 
 /* Time within which a recorder moves events from ring buffers of BPF into its rings, us */
@@ -143,12 +142,10 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 {
 	const unsigned int i = s->nr_channels;
 	const char *path = tsct_channel_socket_path(all->providers[c->provider].channel);
-	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ,
-				       &s->channels[i]);
+	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ, &s->channels[i]);
 
 	if (err)
-		ctl_error("channel %s: %s", c->info.name,
-			     tsct_channel_error(s->channels[i]));
+		ctl_error("channel %s: %s", c->info.name, tsct_channel_error(s->channels[i]));
 	else
 		snapshot_add_name(s, c->info.name, channel_provider_names[c->provider],
 				  c->info.id);
@@ -235,8 +232,7 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 			part->last = last;
 		part->events += tsct_recording_writer_cpu_events(s->writer, i, cpu);
 	}
-	part->seconds = tsct_cycles_ns(s->rec.real.mult,
-				       part->last - part->first) / 1e9;
+	part->seconds = tsct_cycles_ns(s->rec.real.mult, part->last - part->first) / 1e9;
 }
 
 static void print_text(const struct record_session *s)
@@ -307,15 +303,15 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Copies the first definition of channel @i if it is TSCT_FILTERED_EVENT: others are copied when
- * their event occurs. */
-static int copy_filtered(struct record_session *s, unsigned int i)
+/* Notes whether the recorder of channel @i had filters, see TSCT_FILTERED_EVENT. */
+static int note_filters(struct record_session *s, unsigned int i)
 {
 	const struct tsct_event_def *def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 							   TSCT_ID_FIRST);
+	char **request = &s->rec.nodes[0].requests[TSCT_REQUEST_COPIED];
 
-	return def && !strcmp(def->name, TSCT_FILTERED_EVENT) ?
-		tsct_recording_writer_define(s->writer, i, TSCT_ID_FIRST, def, true) : 0;
+	return !*request && def && !strcmp(def->name, TSCT_FILTERED_EVENT) &&
+		!(*request = strdup("from a flight recorder with filters")) ? -ENOMEM : 0;
 }
 
 /* Copies the events into a recording. Returns the exit status. */
@@ -337,7 +333,7 @@ static int run_snapshot(struct record_session *s)
 	}
 	record_clock_follow(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
-		err = copy_filtered(s, i);
+		err = note_filters(s, i);
 	if (s->ends_at_start)
 		usleep(SETTLE_US);
 	for (i = 0; !err && i < s->nr_channels; i++)

@@ -35,10 +35,8 @@ static void remove_stale_dir(int parent, const char *name)
 
 	if (dir < 0)
 		return;
-	if (!fstat(dir, &st) && st.st_uid == geteuid() &&
-	    time(NULL) - st.st_mtime >= STALE_S)
-		lock = openat(dir, "socket.lock",
-			      O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (!fstat(dir, &st) && st.st_uid == geteuid() && time(NULL) - st.st_mtime >= STALE_S)
+		lock = openat(dir, "socket.lock", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	/* A running server holds a lock on the directory. */
 	if (lock >= 0 && !fstat(lock, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && !flock(lock, LOCK_EX | LOCK_NB)) {
@@ -161,8 +159,7 @@ static int embed_server(struct record_session *s, int err)
 				" (%s); name a command, start tsctraced or load the"
 				" module", tsct_channel_error(t));
 	if (s->o->verbose)
-		ctl_error("using an embedded server: %s",
-			tsct_channel_error(t));
+		ctl_error("using an embedded server: %s", tsct_channel_error(t));
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
 	s->embedded = true;
@@ -177,8 +174,7 @@ static int check_program(const struct record_session *s, unsigned int i)
 
 	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE)
 		return ctl_fail(-EEXIST, "channel %s: exists and is not a flight recorder"
-				" (it discards new events); use another with -c",
-				s->names[i]);
+				" (it discards new events); use another with -c", s->names[i]);
 	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
 		return 0;
 	return ctl_fail(-EXDEV, "channel %s: provided by the %s, but channel %s by the %s;"
@@ -311,24 +307,21 @@ static const char *find_near(const struct channel_list *all, const char *name)
 
 /* Opens channel @i, whose name is the id of a channel, or the name of another user's channel.
  * open_program() opens the user's own channels. Returns 1: opened, or -errno. */
-static int open_listed(struct record_session *s, unsigned int i,
-		       const struct channel_list *all)
+static int open_listed(struct record_session *s, unsigned int i, const struct channel_list *all)
 {
 	const struct listed_channel *c = channel_list_find(all, s->names[i]);
 	int err;
 
 	if (!c)
 		return -ENOENT;
-	err = tsct_channel_open_id(
-		tsct_channel_socket_path(all->providers[c->provider].channel),
+	err = tsct_channel_open_id(tsct_channel_socket_path(all->providers[c->provider].channel),
 		c->info.id, TSCT_ROLE_READ, &s->channels[i]);
 	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
 	if (err == -EBUSY)
 		ctl_error("channel %s: already being recorded; stop that recording",
 			     s->names[i]);
 	else if (err)
-		ctl_error("channel %s: %s", s->names[i],
-			     tsct_channel_error(s->channels[i]));
+		ctl_error("channel %s: %s", s->names[i], tsct_channel_error(s->channels[i]));
 	return err ? err : 1;
 }
 

@@ -176,8 +176,7 @@ static char *describe_rings(const struct record_session *s)
 }
 
 /* Describes this machine: name, kernel, CPUs, and the command. Returns 0 or -errno. */
-static int describe_node(const struct record_session *s,
-			 struct tsct_recorded_node *node)
+static int describe_node(const struct record_session *s, struct tsct_recorded_node *node)
 {
 	struct tsct_recorded_cpu cpu;
 	struct utsname uts = { .nodename = "unknown", .release = "unknown" };
@@ -191,8 +190,7 @@ static int describe_node(const struct record_session *s,
 	node->host = strdup(uts.nodename);
 	node->kernel = strdup(uts.release);
 	node->command = command_line((const char *const *)s->o->command, UINT32_MAX);
-	node->provider = strdup(tsct_provider_name(
-					tsct_channel_provider(s->channels[0])));
+	node->provider = strdup(tsct_provider_name(tsct_channel_provider(s->channels[0])));
 	node->rings = describe_rings(s);
 	if (!node->host || !node->kernel || !node->command || !node->provider || !node->rings ||
 	    describe_requests(s->o, node))
@@ -232,8 +230,7 @@ static int describe_recording(struct record_session *s)
 		return -ENOMEM;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
-		err = tsct_recording_add_stream(rec, i < s->nr_programs ?
-						s->names[i] : kernel);
+		err = tsct_recording_add_stream(rec, i < s->nr_programs ? s->names[i] : kernel);
 		if (err < 0)
 			return err;
 		rec->streams[i].policy = header->policy;
@@ -261,8 +258,7 @@ static int describe_recording(struct record_session *s)
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 {
-	__u64 ppb = state->rate_error_ppt / 1000 +
-		!!(state->rate_error_ppt % 1000);
+	__u64 ppb = state->rate_error_ppt / 1000 + !!(state->rate_error_ppt % 1000);
 
 	return ppb < UINT32_MAX ? (__u32)ppb : UINT32_MAX;
 }
@@ -330,8 +326,7 @@ void record_clock_follow(struct record_session *s)
 }
 
 /* Stores the clock params of cluster time in the recording, if there are any. */
-static void store_cluster(struct tsct_recording *rec,
-			  const struct tsct_clock_state *state)
+static void store_cluster(struct tsct_recording *rec, const struct tsct_clock_state *state)
 {
 	if (!rec->nodes[0].sync.on)
 		return;
@@ -339,8 +334,7 @@ static void store_cluster(struct tsct_recording *rec,
 	rec->nodes[0].sync.epoch = state->cluster_epoch;
 	rec->nodes[0].sync.master = state->cluster_master;
 	rec->nodes[0].sync.timeline = state->cluster_timeline;
-	if (state->cluster.mult &&
-	    !tsct_clock_params_check(&state->cluster, state->source))
+	if (state->cluster.mult && !tsct_clock_params_check(&state->cluster, state->source))
 		rec->nodes[0].sync.params = state->cluster;
 }
 
@@ -383,8 +377,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 /* Reads the clock's state. Returns false if the clock has no params or another source now. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
-	return !tsct_clock_snapshot(s->clock, state) &&
-		state->source == s->rec.source;
+	return !tsct_clock_snapshot(s->clock, state) && state->source == s->rec.source;
 }
 
 static void store_clock(struct record_session *s, const struct tsct_clock_state *state)

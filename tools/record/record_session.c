@@ -30,8 +30,7 @@ int record_session_init(struct record_session *s, const struct record_options *o
 	return record_statedump_open(s);
 }
 
-int record_session_open(struct record_session *s,
-			const struct record_options *o)
+int record_session_open(struct record_session *s, const struct record_options *o)
 {
 	const char *first = getenv("TSCTRACE_CHANNEL");
 	int err = record_session_init(s, o);
@@ -72,8 +71,7 @@ static int open_drains(struct record_session *s)
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
 		if (err)
-			return ctl_fail(err, "reading the rings failed: %s",
-					strerror(-err));
+			return ctl_fail(err, "reading the rings failed: %s", strerror(-err));
 		s->has_old[i] = oldest < s->started;
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
@@ -82,8 +80,7 @@ static int open_drains(struct record_session *s)
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
-		ctl_error("%s: %s; %s", s->dir, strerror(-err),
-			     record_dir_fix(err));
+		ctl_error("%s: %s; %s", s->dir, strerror(-err), record_dir_fix(err));
 	if (!err)
 		record_statedump_begin(s);
 	for (i = 0; !err && i < s->nr_channels; i++) {
@@ -92,8 +89,7 @@ static int open_drains(struct record_session *s)
 		if (!err && s->losses[i])
 			tsct_drain_count_since(s->drains[i], s->losses[i]);
 		if (err) {
-			ctl_error("channel %s: %s", s->rec.streams[i].name,
-				     strerror(-err));
+			ctl_error("channel %s: %s", s->rec.streams[i].name, strerror(-err));
 			tsct_recording_writer_close(s->writer);
 			s->writer = NULL;
 		}
@@ -148,8 +144,7 @@ static void resume_channels(struct record_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_provider_gone(s->channels[i]) &&
-		    tsct_channel_resume(s->channels[i]))
+		if (tsct_provider_gone(s->channels[i]) && tsct_channel_resume(s->channels[i]))
 			return;
 	s->rec.nodes[0].provider_gone = 0;
 	if (s->writer)

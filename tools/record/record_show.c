@@ -55,8 +55,7 @@ static __u64 figure_cpu_events(const struct record_session *s, __u32 cpu)
 	return sum;
 }
 
-void record_figure_balance(const struct record_session *s,
-			   struct tsct_balance *ret)
+void record_figure_balance(const struct record_session *s, struct tsct_balance *ret)
 {
 	tsct_recording_balance(&s->rec, -1, ret);
 	if (!ret->exact)
@@ -114,8 +113,7 @@ static void print_lost(const struct record_session *s)
 		fputs("  (events never published are counted since the channel"
 		      " was created: the time of the loss is unknown)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
-		fputs("  (rings were full; make them larger with --blocks)\n",
-		      stderr);
+		fputs("  (rings were full; make them larger with --blocks)\n", stderr);
 	if (refused)
 		fprintf(stderr, "  (%llu event%s of programs not recorded: the channel has no"
 			" room for their definitions, or the program could not map the rings"
@@ -174,8 +172,7 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 	if (tsct_packet_limits_text(&rec->sync_every, limits))
 		fprintf(stderr, ", a packet ends after %s", limits);
 	if (w->events)
-		fprintf(stderr, ", %.2f bytes/event",
-			(double)w->bytes / (double)w->events);
+		fprintf(stderr, ", %.2f bytes/event", (double)w->bytes / (double)w->events);
 	fprintf(stderr, "; fsync: %s\n", tsct_fsync_names[rec->fsync]);
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		return;
@@ -222,8 +219,7 @@ static void print_hints(const struct record_session *s,
 		    " names and processes are unknown");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
-			" the same kind was being written\n", s->missed,
-			view_plural(s->missed));
+			" the same kind was being written\n", s->missed, view_plural(s->missed));
 	if (s->missed_uncounted)
 		fputs("  Linux before 6.7 does not count events of kprobes and tracepoints for"
 		      " which it ran no program\n", stderr);
@@ -250,8 +246,7 @@ static const char *kernel_rings(const struct record_session *s)
 	return s->embedded ? " (kernel events: in the module)" : "";
 }
 
-static void print_text(const struct record_session *s,
-		       const struct record_child *child)
+static void print_text(const struct record_session *s, const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
 	char bound[VIEW_BOUND_TEXT_MAX];
@@ -281,11 +276,9 @@ static void print_text(const struct record_session *s,
 			strerror(-usage.err));
 	else
 		fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
-			" peak memory\n", usage.cpu_s, usage.percent,
-			usage.peak_bytes / 1e6);
+			" peak memory\n", usage.cpu_s, usage.percent, usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s%s; clock: %s by %s, %s, %s\n", rec->nodes[0].provider,
-		kernel_rings(s),
-		tsct_source_name(rec->source), rec->clock_origin,
+		kernel_rings(s), tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status),
 		view_bound_text(tsct_recording_writer_error_ns(s->writer), bound));
 	print_hints(s, child, w.events);
@@ -300,8 +293,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 
 	for (i = 0; i < s->nr_programs; i++)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_WIDE_MAX; id++) {
-			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
-					      id);
+			def = tsct_reader_def(tsct_drain_reader(s->drains[i]), id);
 			/* Ids are consecutive: if this id is undefined, all larger ids are
 			 * undefined, too. */
 			if (!def)
@@ -357,17 +349,13 @@ static void show_sync(const struct record_session *s)
 		ctl_error("tsctraced restarted %u time%s: its last sync samples before"
 			     " each restart are missing", rec->restarts,
 			     view_plural(rec->restarts));
-	if (rec->end.state == TSCT_SESSION_FAILED ||
-	    rec->end.state == TSCT_SESSION_INTERRUPTED)
+	if (rec->end.state == TSCT_SESSION_FAILED || rec->end.state == TSCT_SESSION_INTERRUPTED)
 		ctl_error("the sync session at the end failed: %s; the recording is"
-			     " complete, its metadata has the failure",
-			     s->sync_error);
+			     " complete, its metadata has the failure", s->sync_error);
 	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync_absent)
-		ctl_error("nodes absent from the sync session at the end: %s",
-			     s->sync_absent);
+		ctl_error("nodes absent from the sync session at the end: %s", s->sync_absent);
 	else if (*s->sync_error)
-		ctl_error("the last sync samples may be missing: %s",
-			     s->sync_error);
+		ctl_error("the last sync samples may be missing: %s", s->sync_error);
 }
 
 /* ---- the summary as JSON ------------------------------------------------- */
@@ -413,8 +401,7 @@ static json_t *json_channels(const struct record_session *s)
 			"events", (json_int_t)figure_events(s, i),
 			"overwritten", s->o->flight ?
 			(json_int_t)tsct_recording_overwritten(&s->rec, i) : (json_int_t)0,
-			"bytes_drained",
-			(json_int_t)tsct_drain_bytes(s->drains[i]),
+			"bytes_drained", (json_int_t)tsct_drain_bytes(s->drains[i]),
 			"mb_per_s", figure_mb_per_s(s, i),
 			"lost_no_ring", (json_int_t)stream->lost_no_ring,
 			"balance", json_balance(s, i),
@@ -513,8 +500,7 @@ static int print_json(const struct record_session *s, const struct record_child 
 
 /* ---- summary and exit status --------------------------------------------- */
 
-int record_show_summary(const struct record_session *s,
-			const struct record_child *child)
+int record_show_summary(const struct record_session *s, const struct record_child *child)
 {
 	bool lossy = tsct_recording_lossy(&s->rec);
 	struct tsct_balance b;

@@ -7,7 +7,7 @@
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "lib/query/value_text.h"
-#include "lib/syscalls/syscalls.h"
+#include "lib/syscalls/syscall_value.h"
 #include "span_figures.h"
 
 /* Writes a field's value from the span's begin event or, if that lacks the field, from its
@@ -19,7 +19,8 @@ static bool field_text(const struct span_figures *f, const struct tsct_closed_sp
 	struct tsct_value v;
 	size_t len;
 
-	if (!(span->begin_event && tsct_value_find(span->begin_event, f->by, &v)) &&
+	if (!(span->begin_event && tsct_value_find(span->begin_event, f->by, &v) &&
+	      !tsct_syscall_no_text(span->begin_event, &v)) &&
 	    !(span->end_event && tsct_value_find(span->end_event, f->by, &v)))
 		return false;
 	if (v.size > BY_MAX)

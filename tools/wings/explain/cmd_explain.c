@@ -9,6 +9,7 @@
 #include "lib/base/array.h"
 #include "explain.h"
 #include "lib/query/value_text.h"
+#include "lib/syscalls/syscall_value.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -118,11 +119,13 @@ static bool take_fields(const struct explain_job *j, const struct tsct_trace_eve
 	size_t pos = 0, len = 0;
 	struct tsct_value v;
 	bool has_id = !j->id;
+	const char *none;
 
 	*text = '\0';
 	while (e && tsct_value_next(e, &nr, &pos, &v)) {
 		v.size = v.size > EXPLAIN_TEXT_MAX ? EXPLAIN_TEXT_MAX : v.size;
-		*tsct_value_format(value, &v) = '\0';
+		none = tsct_syscall_no_text(e, &v);
+		*(none ? stpcpy(value, none) : tsct_value_format(value, &v)) = '\0';
 		has_id |= j->id && is_value(value, j->id);
 		if (len < EXPLAIN_TEXT_MAX)
 			len += (size_t)snprintf(text + len, EXPLAIN_TEXT_MAX - len, "%s%s=%s",

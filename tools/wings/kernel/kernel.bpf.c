@@ -503,6 +503,8 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 			if (buffer->unreadable)
 				mark_unreadable();
 		}
+	} else if (buffer->unreadable) {
+		state = CALL_HELD;	/* its end tests the conditions */
 	}
 	give_buffer(buffer);
 	return state;
@@ -526,7 +528,8 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 	}
 	if (!nr_call_where || !call->where[CALL_RESULT]) {
 		held->state = record_begin(context, call, regs, compat);
-		return;
+		if (held->state != CALL_HELD)
+			return;
 	}
 	held->missing = 0;
 	size = append_args(call, regs, compat, true, held->payload, &held->missing);

@@ -90,8 +90,48 @@ static int read_type(const char *type, char *ret_type, size_t size, bool *ret_us
 	return (int)bits / 8;
 }
 
+static const struct btf *kernel_types(void)
+{
+	static struct btf *btf;
+
+	if (!btf)
+		btf = btf__load_vmlinux_btf();
+	return btf;
+}
+
+/* Returns the type of a function of the kernel, or NULL. */
+static const struct btf_type *function_type(const struct btf *btf, const char *name)
+{
+	const int id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) : -ENOENT;
+
+	return id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+}
+
+/* Returns the offset of an argument or of the result in the context of an fentry or fexit program,
+ * which has no registers, bytes; -1: it has no such value. */
+static int find_word(const struct probe *probe, const char *name, size_t len)
+{
+	const struct btf_type *proto = function_type(kernel_types(), probe->name);
+	const unsigned int nr = proto ? btf_vlen(proto) : 0;
+
+	if (len == 3 && !strncmp(name, "ret", 3))
+		return proto && proto->type && probe->type == PROBE_FEXIT ? 8 * (int)nr : -1;
+	return len == 4 && !strncmp(name, "arg", 3) && name[3] > '0' &&
+		name[3] <= '0' + (int)nr && name[3] <= '6' ? 8 * (name[3] - '1') : -1;
+}
+
+/* Returns true if the place is of the other end of the function: the registers of the arguments
+ * and of the result have other values then. */
+static bool is_elsewhere(const struct probe *probe, const char *name)
+{
+	if (probe->type == PROBE_KRETPROBE || probe->type == PROBE_URETPROBE)
+		return !strncmp(name, "arg", 3);
+	return (probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE) && !probe->offset &&
+		strncmp(probe->name, "0x", 2) && !strncmp(name, "ret", 3);
+}
+
 /* Reads the place of a field into @step: a register, argN of USDT, or +OFFSET(register).
- * Returns false if it is malformed. */
+ * Returns false if it is malformed, or has no value there. */
 static bool read_place(const struct probe *probe, const char *place,
 		       struct probe_step *step)
 {
@@ -111,8 +151,10 @@ static bool read_place(const struct probe *probe, const char *place,
 		if (sscanf(name, "arg%u", &number) != 1 || !number || number > 12)
 			return false;
 		offset = (int)(number - 1) * 8;
+	} else if (probe->type == PROBE_FENTRY || probe->type == PROBE_FEXIT) {
+		offset = find_word(probe, name, len);
 	} else {
-		offset = find_register(name, len);
+		offset = is_elsewhere(probe, name) ? -1 : find_register(name, len);
 	}
 	step->from = (u16)offset;
 	return offset >= 0;
@@ -134,7 +176,8 @@ static int add_by_text(struct probe *probe, char *text)
 		*equal = '\0';
 	if (!equal || !read_place(probe, equal + 1, &step)) {
 		return bpf_errors_fail(-EINVAL, "'%s': not a field; use NAME=PLACE:TYPE, such as "
-			 "count=%%dx:u64; trace-ctl-record(1) lists the places", text);
+			 "count=%%dx:u64; trace-ctl-record(1) lists the places: a "
+			 "function has arguments at its begin, and a result at its return", text);
 	}
 	len = read_type(colon ? colon + 1 : "u64", type, sizeof(type), &user);
 	if (len < 0 || (!len && step.kind == PROBE_COPY_USER) ||
@@ -165,15 +208,6 @@ int probe_fields_by_text(struct probe *probe, const char *text)
 }
 
 /* ---- the kernel's types ------------------------------------------------ */
-
-static const struct btf *kernel_types(void)
-{
-	static struct btf *btf;
-
-	if (!btf)
-		btf = btf__load_vmlinux_btf();
-	return btf;
-}
 
 /* Returns the type without typedefs, const and volatile. */
 static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
@@ -287,17 +321,14 @@ int probe_fields_by_default(struct probe *probe)
 		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
 	};
 	const struct btf *btf;
-	int id;
 
 	if (probe->type == PROBE_URETPROBE)
 		return probe_fields_add(&probe->fields, "ret", "s64", &result);
 	if (probe->type >= PROBE_UPROBE)
 		return 0;
 	btf = kernel_types();
-	id = btf ? btf__find_by_name_kind(btf, probe->name, BTF_KIND_FUNC) : -ENOENT;
-	if (id >= 0) {
-		add_function(probe, btf, btf__type_by_id(btf,
-				btf__type_by_id(btf, (__u32)id)->type));
+	if (function_type(btf, probe->name)) {
+		add_function(probe, btf, function_type(btf, probe->name));
 		return 0;
 	}
 	/* A kprobe does not need the function's type: without it, the event has no fields. */

@@ -288,7 +288,7 @@ static bool split_address(char *name, uint64_t *ret_address)
 	if (!at || !digits[2])
 		return false;
 	*ret_address = strtoull(digits, &end, 16);
-	if (*end)
+	if (*end || (at > name && !*ret_address))
 		return false;
 	if (at > name)
 		*at = '\0';

@@ -14,6 +14,7 @@
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"
 #include "lib/query/value_text.h"
+#include "lib/syscalls/syscall_value.h"
 #include "query.h"
 
 enum { TIME_NS, REL_NS, TICK, ERROR_NS, NODE, CPU, TID, THREAD, PID, PROCESS, CHANNEL, NAME,
@@ -568,7 +569,8 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 		while (tsct_value_next(e, &nr, &pos, &v) && nr <= f)
 			;
 	}
-	put_value(to, &c->text, &v);
+	if (!tsct_syscall_no_text(e, &v))
+		put_value(to, &c->text, &v);
 }
 
 static char *put_exact(char *at, const struct tsct_value *v)
@@ -596,7 +598,8 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bo
 	*at++ = '{';
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
-		at = exact ? put_exact(at, &v) : tsct_value_put_json(at, &v);
+		at = tsct_syscall_no_text(e, &v) ? stpcpy(at, "null") :
+			exact ? put_exact(at, &v) : tsct_value_put_json(at, &v);
 	}
 	strcpy(at, "}");
 	text->len = (size_t)(at + 1 - text->at);

@@ -49,8 +49,7 @@ static bool put_filtered(const struct report *r, FILE *to)
 		requests = tsct_recorded_requests(&rec->nodes[i]);
 		fputs(any ? "; " : "<p class=\"note\">Other events were not recorded, and what they"
 		      " would tell is unknown. Requested were ", to);
-		report_text(to, requests ?:
-			    "those of a flight recorder with filters");
+		report_text(to, requests ?: "unknown");
 		if (r->x.several_nodes)
 			report_print(to, " on %s", r->x.nodes[i]);
 		any = true;

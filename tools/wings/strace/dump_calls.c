@@ -129,6 +129,8 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
 	const size_t before = d->lines.len;
 	size_t unreadable[TSCT_SYSCALL_ARGS] = { 0 }, columns, i;
+	/* An instant is a call that was refused. */
+	const bool is_last = call->result == TSCT_RESULT_NONE && e->def->kind == TSCT_KIND_BEGIN;
 	char *text = malloc(room), *end;
 	struct open_call *o;
 	struct tsct_value v;
@@ -137,13 +139,13 @@ static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *c
 	if (!text)
 		return -ENOMEM;
 	end = call == &unknown_call ? put_unknown(text, e) : put_call(text, call, e, unreadable);
-	if (call->result == TSCT_RESULT_NONE)
+	if (is_last)
 		end = stpcpy(end, ") = ?\n");
 	err = tsct_event_text_columns(&d->lines, e, ns);
 	columns = d->lines.len - before;
 	err = err ?: tsct_event_text_put(&d->lines, text, end - text);
 	free(text);
-	if (call->result == TSCT_RESULT_NONE)
+	if (is_last)
 		return err ?: dump_stack_add(d, dump_stack_of(d, e));
 	err = err ?: tsct_spans_begin(&d->calls->open, thread, pair_of(call, e), e);
 	if (err)
