@@ -226,7 +226,7 @@ run 3 query -q -o "$work/one.sqlite" "$rec" "select tid from (select * from even
 [ "$(sqlite3 "$work/one.sqlite" "select result.tid from result where typeof(tid) = 'text'")" = 007 ] ||
 	fail "a text became a number"
 run 0 query -o "$work/one.sqlite" "$work/types"
-says '^trace-ctl query: .*one.sqlite: 119 rows$'
+says '^trace-ctl query: .*one.sqlite: 232 rows$'
 [ "$(sqlite3 "$work/one.sqlite" 'select typeof(value), value from mixed order by tick;
 	select typeof(value), value from signs order by tick; select a from events_name')" = \
 	'integer|10
