@@ -183,7 +183,7 @@ wait_for "rank 5 has gone around" half
 kill -KILL "$(cat "$work/n5/pid")"
 ended 3
 gap=$(stat_of "$work/o" 's["missing_nodes"]')
-[[ $gap == 'n5: MISSING: connection lost: '*'the start; its recording may be there, in '* ]] ||
+[[ $gap == 'n5: MISSING: connection lost: '*'the start, its recording may be there, in '* ]] ||
 	fail "missing nodes: $gap"
 [ "$(stat_of "$work/o" 'sorted(n["name"] for n in s["nodes"])')" = "['n0', 'n1', 'n2', 'n3', 'n4', 'n6', 'n7']" ] ||
 	fail "nodes: $(stat_of "$work/o" 's["nodes"]')"
@@ -191,6 +191,7 @@ gap=$(stat_of "$work/o" 's["missing_nodes"]')
 	"[2100, 2100, 1800, 0]" ] || fail "messages: $(stat_of "$work/o" 's["messages"]')"
 # The lost node's recorder ended its recording, whole; it completes the result.
 left=${gap##*may be there, in }
+left=${left% (recording *)}
 "$ctl" merge -q -o "$work/all" "$work/o" "$left" 2>"$work/err" || [ $? = 3 ] ||
 	fail "merge with the recording that was left: $(cat "$work/err")"
 rm -rf "$work/o"
