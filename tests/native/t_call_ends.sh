@@ -304,8 +304,8 @@ if has_wing formats; then
 	grep -q ',sys_openat,begin,' out && ! LC_ALL=C grep "$(printf '[\357\377]')" out ||
 		fail "CSV: an unreadable text"
 fi
-run 0 stat --calls --by filename unknown
-shows '^openat  '
+run 0 stat -a --calls --by filename unknown
+shows ' openat$'
 ! LC_ALL=C grep "$(printf '[\357\377]')\|\\\\xff" out || fail "stat --by: an unreadable text"
 # Ends alone
 run 0 record -q -e sys_exit -o alone -- "$python" ends.py unknown
