@@ -20,7 +20,7 @@ def is_timeout(event, result):
     """The result of a call that waited states that its time was over."""
     return result in (-110, -62) or (result == 0 and event[4:] in (
         "nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait",
-        "epoll_pwait", "epoll_pwait2", "restart_syscall")) or (result == -11 and event[4:] in (
+        "epoll_pwait", "epoll_pwait2")) or (result == -11 and event[4:] in (
             "rt_sigtimedwait", "semtimedop", "recvfrom", "recvmsg", "recvmmsg"))
 
 class Events:
@@ -61,6 +61,7 @@ class Events:
         """(begin, end, state, call, waker, timeout) of each thread that began in the recording.
         Where the kernel of a guest hides switches, a thread runs that was not switched to."""
         states, now, call, cpus = collections.defaultdict(list), {}, {}, {}
+        without_limit = set()	# (thread, begin) of waits that no time limit ends
         ended = collections.Counter()	# number of states when a thread's last call ended
         def change(tid, time, state=None, waker=None):
             begin, before, of, _ = now.pop(tid)
@@ -92,6 +93,8 @@ class Events:
                 prev, after = f["prev_tid"], f["next_tid"]
                 cpus.pop(e["cpu"], None)
                 if prev in now:
+                    if f["prev_state"] & 0x0e:	# uninterruptible, or stopped
+                        without_limit.add((prev, time))
                     change(prev, time, None if f["prev_state"] & 0x30 else
                            "blocked" if f["prev_state"] & 0xff else "runnable")
                 if after in now:
@@ -107,7 +110,8 @@ class Events:
             elif name.startswith("sys_"):
                 call.pop(tid, None)
                 waits = [i for i in range(ended[tid], len(states[tid]))
-                         if states[tid][i][2] in ("blocked", "off CPU")]
+                         if states[tid][i][2] in ("blocked", "off CPU") and
+                         (tid, states[tid][i][0]) not in without_limit]
                 ended[tid] = len(states[tid])
                 last = states[tid][waits[-1]] if waits else None
                 if last and last[3] == name[4:] and is_timeout(name, f.get("ret")):

@@ -94,6 +94,16 @@ def cold():			# a name that is not in memory when the call starts
             os._exit(0)
         os.wait()
 
+def cold_exec():		# the text of a successful execve() is gone at its end
+    open("cold.bin", "wb").write(b"/bin/true".ljust(4096, b"\0"))
+    at = mmap.mmap(os.open("cold.bin", os.O_RDWR), 4096)
+    name = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(at)))
+    argv = (ctypes.c_char_p * 2)(b"true", None)
+    for i in range(3):
+        if os.fork() == 0:
+            libc.execve(name, argv, None)
+        os.wait()
+
 def killed():			# mkdirat() and call 1000 kill the process
     for nr in (258, 1000):
         if os.fork() == 0:
@@ -255,6 +265,15 @@ record cold-other --where 'sys_mkdirat:pathname == "other"'
 run 0 dump --event sys_mkdirat cold
 [ "$(grep -c 'pathname="cold-name" .*ret=' out)" = 3 ] || { cat out; fail "a text that was not in memory"; }
 ! "$ctl" dump cold-other | grep sys_mkdirat || fail "another text"
+record cold-not --where 'sys_mkdirat:pathname != "cold-name"'
+! "$ctl" dump cold-not | grep sys_mkdirat || fail "a text that was excluded"
+record cold_exec-other --where 'sys_execve:filename == "/no/such"'
+! "$ctl" dump cold_exec-other | grep sys_execve || fail "a text that was never read"
+record cold_exec-not --where 'sys_execve:filename != "/no/such"'
+[ "$("$ctl" dump --event sys_execve cold_exec-not | grep -c 'filename=unreadable .*ret=0$')" = 3 ] ||
+	{ "$ctl" dump --event sys_execve cold_exec-not; fail "a text that equals no text"; }
+run_says 1 'filename: text that is not in memory .*; add -e sys_exit' \
+	record -e sys_enter --where 'sys_openat:filename == "other"' -o none -- true
 
 record killed
 check killed

@@ -208,7 +208,11 @@ $(($2 + 20)) 0 100 return 45
 $(($2 + 100)) 0 100 end 7
 END
 }
-for state in 256 2; do	# another thread takes the CPU; a lock of the kernel, with PREEMPT_RT
+# Without PREEMPT_RT, a switch shows that the interrupt was over.
+interrupted 256 2350 | because 1000 1000 'recvfrom 1140000 0'
+run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
+export TWO_NODES_KERNEL=6.1-rt
+for state in 256 2; do	# another thread takes the CPU; a lock of the kernel
 	interrupted $state 2350 | because 1000 1000 'recvfrom 1140000 0' 'unknown 1100000 2000'
 	run_shows 0 'until a message of thread 200 (x) on two' explain --span work "$work/two"
 done
@@ -217,7 +221,8 @@ interrupted 1 2350 | because 1000 1000 'recvfrom 1140000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
 interrupted 256 112400 | because 1000 1000 'recvfrom 111190000 0'
 run_shows 0 'woken by thread 300 (x) or an interrupt' explain --span work "$work/two"
-# Soon after a packet that is not for it, a thread's wait ends by a disk or the time limit of poll(). A poll() that finds a descriptor waited for the packet.
+# Soon after a packet that is not for it, a thread's wait ends by a disk or the time limit of poll(). A
+# poll() that finds a descriptor waited for the packet.
 ends() {	# SED CALL WORDS
 	interrupted 256 2350 | sed "$1" | because 1000 1000 "$2 1140000 0"
 	run_shows 0 "$3" explain --span work "$work/two"
@@ -225,6 +230,11 @@ ends() {	# SED CALL WORDS
 ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/' recvfrom 'woken by thread 300'
 ends 's/100 call 45/100 call 7/; s/return 45/return 7 0/' poll 'until its time was over'
 ends 's/100 call 45/100 call 7/; s/return 45/return 7 1/' poll 'until a message of thread 200'
+# No time limit ends a wait for a lock of the kernel, and a restarted futex returns 0 when it is woken.
+ends 's/1210 0 100 switch 0 1/1210 0 100 switch 0 2/; s/100 call 45/100 call 232/; s/return 45/return 232 0/' \
+	epoll_wait 'uninterruptible, woken by thread 300'
+ends 's/100 call 45/100 call 219/; s/return 45/return 219 0/' restart_syscall 'woken by thread 300'
+unset TWO_NODES_KERNEL
 
 # After a packet that ends no wait, the interrupt of a timer or of a disk ends one on the idle CPU,
 # or a thread does, whose system calls are not recorded.

@@ -56,7 +56,7 @@ static void describe(char **bounds)
 		rec.locations[i].node = (__u32)i;
 		rec.locations[i].cpu = 0;
 		rec.nodes[i].host = strdup(names[i]);
-		rec.nodes[i].kernel = strdup("6.1");
+		rec.nodes[i].kernel = strdup(getenv("TWO_NODES_KERNEL") ?: "6.1");
 		rec.nodes[i].command = strdup("x");
 		rec.nodes[i].provider = strdup("module");
 		if (!merged)

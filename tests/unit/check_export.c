@@ -2,6 +2,7 @@
 /* test-wing: formats */
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
 
+#include "lib/export/export.c"
 #include "lib/query/message_match.h"
 #include "lib/export/spans.h"
 #include "lib/export/threads.h"
@@ -197,6 +198,56 @@ TEST(test_patterns)
 	ck_assert(!tsct_filter_event("job/begin", "job", "end"));
 	ck_assert(tsct_filter_event("*/counter", "depth", "counter"));
 	ck_assert(tsct_filter_event("j?b/[be]*", "job", "end"));
+}
+
+/* ---- times of events --------------------------------------------------- */
+
+CASE("times of events", NULL, NULL);
+
+#define PER_GHZ	(1ULL << TSCT_CLOCK_SHIFT)	/* multiplier of a counter of 1 GHz */
+
+/* Params with a slew, and whether one multiplication gives the times after it */
+static const struct {
+	struct tsct_clock_params real;
+	bool fast;
+} clocks[] = {
+	{ { .base_cycles = 7, .base_ns = BEGIN, .mult = PER_GHZ / 3, .slew_mult = PER_GHZ / 3 }, true },
+	{ { .base_cycles = S, .base_ns = BEGIN, .mult = PER_GHZ / 3, .slew_mult = PER_GHZ / 3 + 12345,
+	    .slew_cycles = S }, true },
+	{ { .base_cycles = -5ULL, .base_ns = 0, .mult = PER_GHZ, .slew_mult = PER_GHZ - 9,
+	    .slew_cycles = 10 }, true },
+	/* The sum of base and ticks is near the limit of 64 bits, or above it. */
+	{ { .base_cycles = S, .base_ns = (1LL << 62) - 1, .mult = ~0ULL, .slew_mult = ~0ULL }, true },
+	{ { .base_cycles = S, .base_ns = 1LL << 62, .mult = ~0ULL, .slew_mult = ~0ULL }, false },
+	{ { .base_cycles = S, .base_ns = INT64_MAX - 3, .mult = ~0ULL, .slew_mult = PER_GHZ,
+	    .slew_cycles = 2 }, false },
+	{ { .base_cycles = S, .base_ns = 1, .mult = ~0ULL, .slew_mult = 1, .slew_cycles = (1ULL << 60) - 1 },
+	  true },
+	{ { .base_cycles = S, .base_ns = 1, .mult = ~0ULL, .slew_mult = 1, .slew_cycles = 1ULL << 60 },
+	  false },
+	/* Before 1970, also only at the begin of the slew */
+	{ { .base_cycles = S, .base_ns = -1, .mult = PER_GHZ / 3, .slew_mult = PER_GHZ / 3 }, false },
+	{ { .base_cycles = S, .base_ns = -S, .mult = PER_GHZ / 3, .slew_mult = PER_GHZ,
+	    .slew_cycles = 2 * S }, true },
+	{ { .base_cycles = S, .base_ns = INT64_MIN, .mult = ~0ULL, .slew_mult = 1, .slew_cycles = 9 }, false },
+};
+
+LOOP_TEST(test_times_of_events, 0, sizeof(clocks) / sizeof(*clocks))
+{
+	const struct tsct_clock_params *real = &clocks[_i].real;
+	const struct tsct_recording rec = { .real = *real };
+	struct tsct_export x = { .rec = &rec };
+	const __u64 slew_end = real->base_cycles + real->slew_cycles;
+	const __u64 near[] = { 0, real->base_cycles, real->base_cycles + real->slew_cycles / 2, slew_end,
+		slew_end + (1ULL << 54), slew_end + (1ULL << 62), real->base_cycles + (1ULL << 63), any64() };
+	unsigned int i, d;
+
+	set_straight(&x);
+	ck_assert_int_eq(x.straight_ticks > 0, clocks[_i].fast);
+	for (i = 0; i < sizeof(near) / sizeof(*near); i++)
+		for (d = 0; d < 9; d++)
+			ck_assert_int_eq(tsct_export_time(&x, near[i] + d - 4),
+					 tsct_clock_params_ns(real, near[i] + d - 4));
 }
 
 /* ---- threads ----------------------------------------------------------- */

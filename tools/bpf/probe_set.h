@@ -58,6 +58,8 @@ TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *chann
 /* Like the functions kernel_source_*() of the same names */
 TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
 TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
+/* Returns true if a probe is of the kernel: then its events may occur in interrupts. */
+TSCT_WING bool probe_set_in_interrupts(const struct probe_set *set);
 TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,
 				 void *context);
 

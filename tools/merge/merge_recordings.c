@@ -214,8 +214,8 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node, __u64 first)
 			 "fit", c->fit, "kept", tsct_json_count(c->kept),
 			 "dropped", tsct_json_count(c->dropped),
 			 "bumps", tsct_json_count(c->monotonic_fixups),
-			 "bump_max", tsct_json_count(c->fixup_max), "error_ns",
-			 c->nr_bounds ? tsct_json_count(worst_ns(r, node)) : json_null(),
+			 "bump_max", tsct_json_count(c->fixup_max),
+			 "error_ns", c->nr_bounds ? tsct_json_count(worst_ns(r, node)) : json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
@@ -235,8 +235,9 @@ static json_t *own_json(const struct merge_job *w, const struct sums *sum)
 		json_array_append_new(inputs, json_pack("{so si si so so so}",
 			"path", ctl_json_text(in->path),
 			"first_node", (int)in->first_node, "nodes", (int)in->nr_nodes,
-			"events", tsct_json_count(in->events), "missing",
-			tsct_json_count(in->missing), "damage", tsct_json_count(in->damage)));
+			"events", tsct_json_count(in->events),
+			"missing", tsct_json_count(in->missing),
+			"damage", tsct_json_count(in->damage)));
 	for (i = 0; i < r->nr_nodes; i++)
 		json_array_append_new(nodes, node_json(w->merge, i, sum->first_node));
 	for (i = 0; i < w->nr_notes; i++)

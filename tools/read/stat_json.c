@@ -79,14 +79,14 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, stat_json_tally(json_pack(
-			"{si so so so so so so so so so ss so so so ss so sI sb sb so}", "node",
-			(int)tsct_recording_node_of(s->rec, i), "name",
-			ctl_json_text(tsct_recording_node_name(s->rec, i)),
+			"{si so so so so so so so so so ss so so so ss so sI sb sb so}",
+			"node", (int)tsct_recording_node_of(s->rec, i),
+			"name", ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
-			"requested", json_requests(node), "dropped_by_rate_limit",
-			ctl_json_error(tsct_recording_limited(s->rec, i)),
+			"requested", json_requests(node),
+			"dropped_by_rate_limit", ctl_json_error(tsct_recording_limited(s->rec, i)),
 			"rate_limited", view_json_limited(node),
 			"rings", node->rings ? ctl_json_text(node->rings) : json_null(),
 			"attach", json_attach(node), "fit", node->correction.fit,
@@ -207,8 +207,8 @@ static json_t *json_events(const struct stat_figures *s)
 	for (i = 0; e && i < nr; i++)
 		json_array_append_new(events, stat_json_tally(json_pack(
 			"{ss ss ss sI}", "channel", e[i].class->name, "event", e[i].def->name,
-			"kind", tsct_kind_names[e[i].def->kind], "count",
-			(json_int_t)e[i].tally->events), s, e[i].tally));
+			"kind", tsct_kind_names[e[i].def->kind],
+			"count", (json_int_t)e[i].tally->events), s, e[i].tally));
 	if (!e) {
 		json_decref(events);
 		return NULL;
@@ -227,8 +227,8 @@ json_t *stat_json(const struct stat_figures *s)
 
 	if (stat_is_counted(s, &b))
 		sum = json_pack("{sI sI sI so sI sb}",
-			"published", (json_int_t)b.published, "recorded",
-			(json_int_t)b.recorded, "lost", (json_int_t)b.lost,
+			"published", (json_int_t)b.published,
+			"recorded", (json_int_t)b.recorded, "lost", (json_int_t)b.lost,
 			"dropped_by_rate_limit", tsct_json_count(b.limited),
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);

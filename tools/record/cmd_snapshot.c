@@ -310,8 +310,10 @@ static int note_filters(struct record_session *s, unsigned int i)
 							   TSCT_ID_FIRST);
 	char **request = &s->rec.nodes[0].requests[TSCT_REQUEST_COPIED];
 
-	return !*request && def && !strcmp(def->name, TSCT_FILTERED_EVENT) &&
-		!(*request = strdup("from a flight recorder with filters")) ? -ENOMEM : 0;
+	if (*request || !def || strcmp(def->name, TSCT_FILTERED_EVENT))
+		return 0;
+	*request = strdup("from a flight recorder with filters");
+	return *request ? 0 : -ENOMEM;
 }
 
 /* Copies the events into a recording. Returns the exit status. */

@@ -77,12 +77,16 @@ enum statedump_count {
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
-	/* 1: a string could not be read. Not a variable on the stack: the verifier would
-	 * then check the rest of the program once for each of its two values. */
+	/* TEXT_*. Not a variable on the stack: the verifier would then check the rest of
+	 * the program once for each of its values. */
 	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
+
+/* Strings of a system call: one could not be read; that one, or a later one, has a condition;
+ * the condition does not hold if the string stays unreadable */
+enum { TEXT_UNREADABLE = 1, TEXT_UNTESTED = 2, TEXT_UNMET = 4 };
 
 /* State of the rate limit of an event */
 struct event_limit {
@@ -125,7 +129,7 @@ struct held_call {
 	u32 followed, begun;
 	u32 none;		/* 1: the call's number is -1 */
 	u32 size;		/* size of the arguments in `payload`, bytes */
-	u64 missing;		/* 1: a string in `payload` could not be read */
+	u64 missing;		/* as `unreadable` of struct buffer, of the strings in `payload` */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
 };

@@ -98,6 +98,15 @@ static int add_trace(struct ctf_paths *p, const char *path, const char *metadata
 	return err;
 }
 
+/* Notes the first file of a trace that cannot be read as one. @error: see struct ctf_paths */
+static void note_odd(struct ctf_paths *p, const char *path, int error)
+{
+	if (p->odd)
+		return;
+	p->odd = strdup(path);
+	p->odd_error = error;
+}
+
 static int search(struct ctf_paths *p, const char *path, int depth)
 {
 	struct dirent **names = NULL;
@@ -118,16 +127,18 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 	for (i = 0; i < nr; i++) {
 		if (err || is_own || *names[i]->d_name == '.' ||
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name) >=
-		    sizeof(below) || lstat(below, &st))
+		    sizeof(below))
 			continue;
 		/* libbabeltrace2 follows links to files, and ignores what is no file. */
-		if (is_trace && !S_ISDIR(st.st_mode) &&
-		    (stat(below, &st) || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))) {
-			p->odd = p->odd ?: strdup(below);
+		if (is_trace ? stat(below, &st) : lstat(below, &st)) {
+			if (is_trace)
+				note_odd(p, below, errno);
 		} else if (is_trace && S_ISREG(st.st_mode)) {
 			hash = tsct_hash(hash, names[i]->d_name, strlen(names[i]->d_name) + 1);
 			hash = tsct_hash(hash, &st.st_size, sizeof(st.st_size));
 			p->nr_files++;
+		} else if (is_trace && !S_ISDIR(st.st_mode)) {
+			note_odd(p, below, 0);
 		} else if (!is_trace && S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
 			err = search(p, below, depth + 1);
 		}

@@ -111,8 +111,8 @@ int merge_find_ctf(struct merge_input *in)
 		err = -EINVAL;
 	}
 	if (paths.odd && !err) {
-		merge_print("%s: not a regular file, or a link to a missing one: its events would be "
-			    "missing; restore or remove it", paths.odd);
+		merge_print("%s: %s: its events would be missing; restore or remove it", paths.odd,
+			    paths.odd_error ? strerror(paths.odd_error) : "not a regular file");
 		err = -EINVAL;
 	}
 	for (i = 0; i < paths.nr && !err; i++)

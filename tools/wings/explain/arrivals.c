@@ -5,7 +5,9 @@
  * the waker is known. The event of a packet is of the kernel, in an interrupt of any thread; the
  * interrupt then wakes the waiting thread: the waking follows soon on the same CPU, with no switch,
  * system call or event of a program between. With PREEMPT_RT another thread can take the CPU from
- * that interrupt: what the interrupted thread did is kept until the thread has the CPU again.
+ * that interrupt: what the interrupted thread did is kept until the thread has the CPU again. The
+ * kernel's name tells of PREEMPT_RT; where it does not, some packets are shown as wakings by a thread
+ * or an interrupt.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +31,12 @@ struct arrivals_cpu {
 	__u64 tick;		/* of the receive event */
 	__u64 sent;		/* number of the send; 0: none */
 	__u64 sent_tick;
+};
+
+/* What is known of a node */
+struct arrivals_node {
+	bool has_calls;		/* all system calls of the recorded threads are recorded */
+	bool is_rt;		/* its kernel has PREEMPT_RT */
 };
 
 /* The packets of a thread from which the CPU was taken */
@@ -60,14 +68,19 @@ static int match(void *arg, const struct tsct_message_end *send,
 int arrivals_init(struct explain_job *j)
 {
 	const struct tsct_recording *rec = j->walk->rec;
+	__u32 i;
 
 	j->arrivals.messages.matched = match;
 	j->arrivals.messages.arg = j;
 	j->arrivals.cpus = calloc(rec->nr_locations + 1, sizeof(*j->arrivals.cpus));
 	j->arrivals.held = calloc(NR_HELD, sizeof(*j->arrivals.held));
-	j->arrivals.has_calls = calloc(rec->nr_nodes + 1, sizeof(*j->arrivals.has_calls));
-	if (!j->arrivals.cpus || !j->arrivals.held || !j->arrivals.has_calls)
+	j->arrivals.nodes = calloc(rec->nr_nodes + 1, sizeof(*j->arrivals.nodes));
+	if (!j->arrivals.cpus || !j->arrivals.held || !j->arrivals.nodes)
 		return -ENOMEM;
+	for (i = 0; i < rec->nr_nodes; i++)
+		j->arrivals.nodes[i].is_rt = rec->nodes[i].kernel &&
+			(strstr(rec->nodes[i].kernel, "-rt") ||
+			 strstr(rec->nodes[i].kernel, "realtime"));
 	return tsct_messages_init(&j->arrivals.messages);
 }
 
@@ -76,7 +89,7 @@ void arrivals_free(struct explain_job *j)
 	tsct_messages_free(&j->arrivals.messages);
 	free(j->arrivals.cpus);
 	free(j->arrivals.held);
-	free(j->arrivals.has_calls);
+	free(j->arrivals.nodes);
 	free(j->arrivals.resent);
 }
 
@@ -84,8 +97,8 @@ void arrivals_free(struct explain_job *j)
  * that interrupts a thread. */
 static __u32 sender_of(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
 {
-	return kernel && j->arrivals.has_calls[ev->node] &&
-		!path_sends(tsct_states_call(&j->walk->states, ev->e)) ? 0 : ev->e->tid;
+	return kernel && j->arrivals.nodes[ev->node].has_calls &&
+		!path_may_send(tsct_states_call(&j->walk->states, ev->e)) ? 0 : ev->e->tid;
 }
 
 static int take_message(struct explain_job *j, const struct tsct_export_event *ev, bool kernel)
@@ -138,6 +151,7 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 static void take_switch(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
+	const struct arrivals_node *node = &j->arrivals.nodes[ev->node];
 	const __s64 state = tsct_value_integer_of(ev->e, "prev_state");
 	const bool stays = state == STATE_PREEMPTED || state == STATE_LOCK;
 	struct arrivals_held old = { ev->node, ev->e->tid, *cpu }, *held = j->arrivals.held;
@@ -152,7 +166,7 @@ static void take_switch(struct explain_job *j, const struct tsct_export_event *e
 		held[i].tid = 0;
 	}
 	/* Without its system calls, it is not known when the thread does something else. */
-	if (stays && old.tid && j->arrivals.has_calls[ev->node] && (old.cpu.received || old.cpu.sent))
+	if (node->is_rt && node->has_calls && stays && old.tid && (old.cpu.received || old.cpu.sent))
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
@@ -171,7 +185,7 @@ static int take_waking(struct explain_job *j, const struct tsct_export_event *ev
 	__s64 tid;
 
 	/* Without its system calls, it is not known if the thread itself woke the other one. */
-	if (!cpu->received || (ev->e->tid && !j->arrivals.has_calls[ev->node]) ||
+	if (!cpu->received || (ev->e->tid && !j->arrivals.nodes[ev->node].has_calls) ||
 	    !tsct_value_find_integer(ev->e, "tid", &tid) || tid <= 0 ||
 	    !is_soon(j, ev, cpu->tick))
 		return 0;
@@ -196,13 +210,15 @@ int explained_event(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &j->walk->defs[ev->def];
 	const bool kernel = j->walk->rec->streams[ev->e->stream].kernel;
+	char *const *requests = j->walk->rec->nodes[ev->node].requests;
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
 	const bool call = def->call || def->kernel == TSCT_KERNEL_ENTER ||
 		def->kernel == TSCT_KERNEL_EXIT;
 
 	if (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE)
 		return take_message(j, ev, kernel);
-	j->arrivals.has_calls[ev->node] |= call;
+	j->arrivals.nodes[ev->node].has_calls |= call && !requests[TSCT_REQUEST_WHERE] &&
+		!requests[TSCT_REQUEST_RATE_LIMIT];
 	if (def->kernel == TSCT_KERNEL_MIGRATE)
 		return take_move(j, ev);
 	if (def->kernel == TSCT_KERNEL_WAKING)

@@ -87,6 +87,14 @@ bool path_wants(const struct path_states *s, __u64 from, __u64 until)
 	return at && s->times[at - 1].end > from;
 }
 
+/* Returns true if a thread waited for something that its call names: not for a disk, a page or a lock of
+ * the kernel, and not because it was stopped. */
+static bool is_wait(const struct tsct_state_time *time)
+{
+	return (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) &&
+		!(time->prev_state & (STATE_UNINTERRUPTIBLE | STATE_STOPPED));
+}
+
 int path_add(struct path_states *s, const struct tsct_state_time *time)
 {
 	struct path_row *row = get_row(s, time->thread->node, time->thread->tid);
@@ -95,7 +103,7 @@ int path_add(struct path_states *s, const struct tsct_state_time *time)
 		s->cpus = calloc(s->rec->nr_locations + 1, sizeof(*s->cpus));
 	if (!row || !s->cpus || tsct_array_add(&row->all, &row->nr, time, sizeof(*time)))
 		return -ENOMEM;
-	row->waited |= time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU;
+	row->waited |= is_wait(time);
 	if (time->state != TSCT_STATE_RUNNING)
 		return 0;
 	row = &s->cpus[time->location];
@@ -133,18 +141,20 @@ static bool is_one_of(const char *names, __s64 number)
 	return false;
 }
 
-bool path_sends(__s64 call)
+bool path_may_send(__s64 call)
 {
-	return is_one_of(" write writev sendto sendmsg sendmmsg sendfile splice io_uring_enter connect"
-			 " read readv recvfrom recvmsg recvmmsg close shutdown setsockopt ", call);
+	return call >= 0 &&
+		!is_one_of(" clock_nanosleep epoll_pwait epoll_pwait2 epoll_wait futex nanosleep pause poll"
+			   " ppoll pselect6 rt_sigsuspend rt_sigtimedwait sched_yield select wait4 waitid ",
+			   call);
 }
 
 int path_add_call_end(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __s64 call,
 		      __s64 result)
 {
-	static const char zero[] = " nanosleep clock_nanosleep poll ppoll select pselect6"
-		" epoll_wait epoll_pwait epoll_pwait2 restart_syscall ";
-	static const char again[] = " rt_sigtimedwait semtimedop recvfrom recvmsg recvmmsg ";
+	static const char zero[] = " clock_nanosleep epoll_pwait epoll_pwait2 epoll_wait nanosleep"
+		" poll ppoll pselect6 select ";
+	static const char again[] = " recvfrom recvmmsg recvmsg rt_sigtimedwait semtimedop ";
 	const struct path_timeout timeout = { tick, call };
 	struct path_row *row = get_row(s, node, tid);
 	bool waited;
@@ -365,7 +375,8 @@ static bool has_object(__s64 number)
 	return call && (call->args[0].class == TSCT_SYSCALL_FD || !strcmp(call->name, "futex"));
 }
 
-/* Returns the begin of the thread's first wait, or of unknown states, after the state @at. */
+/* Returns the begin of the thread's first wait as of is_wait(), or of unknown states, after the
+ * state @at. */
 static __u64 next_wait(const struct path_row *row, __u32 at)
 {
 	__u32 i;
@@ -373,8 +384,7 @@ static __u64 next_wait(const struct path_row *row, __u32 at)
 	for (i = at + 1; i < row->nr; i++)
 		if (row->all[i].from > row->all[i - 1].until)
 			return row->all[i - 1].until + 1;
-		else if (row->all[i].state != TSCT_STATE_RUNNING &&
-			 row->all[i].state != TSCT_STATE_RUNNABLE)
+		else if (is_wait(&row->all[i]) || row->all[i].state == TSCT_STATE_UNKNOWN)
 			return row->all[i].from;
 	return row->all[row->nr - 1].until + 1;
 }
@@ -386,7 +396,7 @@ static bool timed_out(const struct path_row *row, __u32 at)
 	const size_t i = tsct_array_up_to(&row->timeouts->tick, row->nr_timeouts,
 					  sizeof(*row->timeouts), time->until);
 
-	return time->call >= 0 && i < row->nr_timeouts && row->timeouts[i].call == time->call &&
+	return is_wait(time) && time->call >= 0 && i < row->nr_timeouts && row->timeouts[i].call == time->call &&
 		row->timeouts[i].tick < next_wait(row, at);
 }
 
@@ -402,7 +412,7 @@ static const struct path_message *message_of(const struct path_states *s,
 	__u64 next;
 	__u32 i;
 
-	if (!row->nr_arrivals || !receives(time->call))
+	if (!row->nr_arrivals || !is_wait(time) || !receives(time->call))
 		return NULL;
 	next = next_wait(row, at);
 	i = time->until ? (__u32)tsct_array_up_to(&row->arrivals->tick, row->nr_arrivals,
@@ -410,9 +420,7 @@ static const struct path_message *message_of(const struct path_states *s,
 	for (; i < row->nr_arrivals && row->arrivals[i].tick < next; i++) {
 		a = &row->arrivals[i];
 		m = &s->messages[a->message];
-		/* Waits for packets end by signals, too; those for disks do not. */
-		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until &&
-						   !(time->prev_state & STATE_UNINTERRUPTIBLE))))
+		if (!m->matched || (a->waking && !(time->woken && a->tick == time->until)))
 			continue;
 		/* A message that was certainly sent after the wait did not end it. */
 		sent = (struct path_cut) { m->sent, m->node };

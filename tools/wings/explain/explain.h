@@ -106,7 +106,7 @@ int path_add(struct path_states *states, const struct tsct_state_time *time);
 int path_add_move(struct path_states *states, __u32 node, __u32 tid, __u64 tick, __u32 location);
 
 /* Returns true if a system call can send packets. @call: number; -1: none */
-bool path_sends(__s64 call);
+bool path_may_send(__s64 call);
 
 /* Add the end of a system call, in the order of time, after the states that ended before. @result:
  * the call's. Returns 0 or -ENOMEM. */
@@ -147,7 +147,7 @@ struct arrivals {
 	struct arrivals_cpu *cpus;	/* by location */
 	struct arrivals_held *held;
 	__u32 nr_held;			/* all so far, those that were replaced included */
-	bool *has_calls;		/* by node: its system calls are recorded */
+	struct arrivals_node *nodes;
 	__u64 nr_sends;			/* number of sends so far; they are counted from 1 */
 	__u64 *resent;			/* numbers of sends that repeat an earlier one */
 	__u32 nr_resent;

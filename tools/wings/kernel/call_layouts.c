@@ -31,6 +31,10 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 		ret = where_apply(&list->where[i], "syscalls", &def, &condition);
 		if (ret < 0)
 			return ret;
+		if (ret > 0 && kind == TSCT_KIND_BEGIN && !condition.size)
+			return bpf_errors_fail(-EINVAL, "%s: text that is not in memory when a "
+				"system call starts is tested at its end; add -e sys_exit",
+				list->where[i].field);
 		if (ret > 0)
 			layout->where[condition.field < nr_args ? condition.field :
 				      CALL_RESULT] |= 1u << i;

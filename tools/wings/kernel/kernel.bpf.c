@@ -323,7 +323,8 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 
 /* Copies a string of the process. Returns the size of the copy with its NUL, bytes.
  * @from: address of the string
- * @unreadable: set to 1 if the string cannot be read; the copy is then STRING_FAULT */
+ * @unreadable: gets TEXT_UNREADABLE if the string cannot be read; the copy is then
+ *	STRING_FAULT */
 static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *unreadable)
 {
 	long len = !from ? 0 :
@@ -333,7 +334,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *u
 	if (len > 0 && len <= STRING_MAX)
 		return len;
 	if (from)
-		*unreadable = 1;
+		*unreadable |= TEXT_UNREADABLE;
 	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
 	return sizeof(STRING_NULL);
 }
@@ -442,16 +443,23 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 		} else {							\
 			u64 len = append_text(to + at, register, call->sizes[i], \
 					      unreadable);			\
-			if (selected && !(may_wait && *unreadable) &&		\
-			    !arg_wanted(call, i, 0, to + at))			\
-				return -1;					\
+			if (selected && call->where[i]) {			\
+				if (*unreadable)				\
+					*unreadable |= TEXT_UNTESTED;		\
+				if (!arg_wanted(call, i, 0, to + at)) {		\
+					if (!may_wait || !*unreadable)		\
+						return -1;			\
+					*unreadable |= TEXT_UNMET;		\
+				}						\
+			}							\
 			at += len;						\
 		}								\
 	}
 
 /*
  * Writes the arguments of a call. Returns their size in bytes; -1: a condition does not hold.
- * @may_wait: ignore conditions on strings that cannot be read; the call's end tests them
+ * @may_wait: conditions on strings that cannot be read only set bits of *unreadable; the
+ *	call's end tests them
  */
 static __always_inline s64 append_args(const struct call_layout *call,
 				       const struct pt_regs *regs, bool compat,
@@ -490,9 +498,11 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 	if (!buffer)
 		return state;
 	buffer->unreadable = 0;
-	size = append_args(call, regs, compat, false, buffer->payload, &buffer->unreadable);
+	size = append_args(call, regs, compat, true, buffer->payload, &buffer->unreadable);
 	opaque(size);
-	if (size <= CALL_ARGS_MAX) {
+	if (size <= CALL_ARGS_MAX && buffer->unreadable & TEXT_UNTESTED) {
+		state = CALL_HELD;	/* its end tests the conditions */
+	} else if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
 		if (within_rate(&call->limit)) {
 			size = append_call_stack(context, call->enter_id, buffer, size);
@@ -503,8 +513,6 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 			if (buffer->unreadable)
 				mark_unreadable();
 		}
-	} else if (buffer->unreadable) {
-		state = CALL_HELD;	/* its end tests the conditions */
 	}
 	give_buffer(buffer);
 	return state;
@@ -618,6 +626,8 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 	if (!has_args || (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret)))
 		held->size = append_args(call, regs, compat, false, held->payload,
 					 &held->missing);
+	else if (held->missing & TEXT_UNMET)
+		return;
 	/* Loads the size again, as otherwise older verifiers lose track of it. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);

@@ -525,8 +525,8 @@ void kernel_source_figures(const struct kernel_source *source, struct kernel_fig
 		ret->refused = bpf_rings_refused(source->rings);
 	}
 	ret->hidden = source->shared.hidden;
-	ret->own = source->probes && source->shared.filter.all_processes &&
-		!source->shared.filter.preempt_count;
+	ret->own = source->probes && probe_set_in_interrupts(source->probes) &&
+		source->shared.filter.all_processes && !source->shared.filter.preempt_count;
 	net_source_figures(source->net, ret);
 }
 

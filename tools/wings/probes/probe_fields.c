@@ -107,17 +107,41 @@ static const struct btf_type *function_type(const struct btf *btf, const char *n
 	return id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 }
 
+/* Returns the offset of what follows the first @nr parameters in the context of an fentry or fexit
+ * program, bytes: it has one word of 64 bits per 8 bytes of a parameter, so a structure may take
+ * two. -1: the size of a parameter is unknown. */
+static int after_parameters(const struct btf *btf, const struct btf_type *proto, unsigned int nr)
+{
+	__s64 size;
+	int at = 0;
+
+	while (nr--) {
+		size = btf__resolve_size(btf, btf_params(proto)[nr].type);
+		if (size < 0)
+			return -1;
+		at += (int)(size + 7) / 8 * 8;
+	}
+	return at;
+}
+
 /* Returns the offset of an argument or of the result in the context of an fentry or fexit program,
- * which has no registers, bytes; -1: it has no such value. */
+ * which has no registers, bytes; -1: it has no such value; -EFBIG: it takes several words. */
 static int find_word(const struct probe *probe, const char *name, size_t len)
 {
-	const struct btf_type *proto = function_type(kernel_types(), probe->name);
+	const struct btf *btf = kernel_types();
+	const struct btf_type *proto = function_type(btf, probe->name);
 	const unsigned int nr = proto ? btf_vlen(proto) : 0;
+	int at;
 
 	if (len == 3 && !strncmp(name, "ret", 3))
-		return proto && proto->type && probe->type == PROBE_FEXIT ? 8 * (int)nr : -1;
-	return len == 4 && !strncmp(name, "arg", 3) && name[3] > '0' &&
-		name[3] <= '0' + (int)nr && name[3] <= '6' ? 8 * (name[3] - '1') : -1;
+		return proto && proto->type && probe->type == PROBE_FEXIT ?
+			after_parameters(btf, proto, nr) : -1;
+	if (len != 4 || strncmp(name, "arg", 3) || name[3] <= '0' ||
+	    name[3] > '0' + (int)nr || name[3] > '6')
+		return -1;
+	at = after_parameters(btf, proto, (unsigned int)(name[3] - '1'));
+	return at < 0 || after_parameters(btf, proto, (unsigned int)(name[3] - '0')) <= at + 8 ?
+		at : -EFBIG;
 }
 
 /* Returns true if the place is of the other end of the function: the registers of the arguments
@@ -131,9 +155,9 @@ static bool is_elsewhere(const struct probe *probe, const char *name)
 }
 
 /* Reads the place of a field into @step: a register, argN of USDT, or +OFFSET(register).
- * Returns false if it is malformed, or has no value there. */
-static bool read_place(const struct probe *probe, const char *place,
-		       struct probe_step *step)
+ * Returns 0; -1: it is malformed, or has no value there; -EFBIG: the value is too large. */
+static int read_place(const struct probe *probe, const char *place,
+		      struct probe_step *step)
 {
 	const char *open = strchr(place, '('), *name = open ? open + 1 : place;
 	const size_t len = strcspn(name, ")");
@@ -145,11 +169,11 @@ static bool read_place(const struct probe *probe, const char *place,
 		step->kind = PROBE_COPY_USER;
 		step->add = (s32)strtol(place, &end, 0);
 		if (end != open || name[len] != ')' || name[len + 1])
-			return false;
+			return -1;
 	}
 	if (probe->type == PROBE_USDT) {
 		if (sscanf(name, "arg%u", &number) != 1 || !number || number > 12)
-			return false;
+			return -1;
 		offset = (int)(number - 1) * 8;
 	} else if (probe->type == PROBE_FENTRY || probe->type == PROBE_FEXIT) {
 		offset = find_word(probe, name, len);
@@ -157,7 +181,7 @@ static bool read_place(const struct probe *probe, const char *place,
 		offset = is_elsewhere(probe, name) ? -1 : find_register(name, len);
 	}
 	step->from = (u16)offset;
-	return offset >= 0;
+	return offset < 0 ? offset : 0;
 }
 
 /* Adds a field from NAME=PLACE[:TYPE]. Returns 0 or -EINVAL. */
@@ -167,14 +191,19 @@ static int add_by_text(struct probe *probe, char *text)
 	struct probe_step step = { .kind = PROBE_COPY };
 	char *equal = strchr(text, '='), *colon, type[16];
 	bool user;
-	int len;
+	int len, err;
 
 	colon = equal ? strchr(equal, ':') : NULL;
 	if (colon)
 		*colon = '\0';
 	if (equal)
 		*equal = '\0';
-	if (!equal || !read_place(probe, equal + 1, &step)) {
+	err = equal ? read_place(probe, equal + 1, &step) : -1;
+	if (err == -EFBIG)
+		return bpf_errors_fail(-EINVAL, "%s: %s of %s is a structure of more than 8 bytes,"
+				       " which a field cannot have; leave the field out",
+				       text, equal + 1, probe->name);
+	if (err) {
 		return bpf_errors_fail(-EINVAL, "'%s': not a field; use NAME=PLACE:TYPE, such as "
 			 "count=%%dx:u64; trace-ctl-record(1) lists the places: a "
 			 "function has arguments at its begin, and a result at its return", text);
@@ -269,14 +298,15 @@ static void add_function(struct probe *probe, const struct btf *btf,
 	const struct btf_param *param = btf_params(proto);
 	const unsigned int nr = btf_vlen(proto);
 	unsigned int i;
+	int at;
 
 	if (probe->type == PROBE_KRETPROBE || probe->type == PROBE_FEXIT) {
-		if (proto->type)
-			add_by_type(&probe->fields, btf, "ret", proto->type,
-				    in_words ? 8 * nr : (unsigned int)
-				    find_register("ret", 3));
+		at = in_words ? after_parameters(btf, proto, nr) : find_register("ret", 3);
+		if (proto->type && at >= 0)
+			add_by_type(&probe->fields, btf, "ret", proto->type, (unsigned int)at);
 		return;
 	}
+	/* A parameter in several words has no type of a field, so it is the last one here. */
 	for (i = 0; i < nr && i < 6; i++)
 		if (add_by_type(&probe->fields, btf,
 				btf__name_by_offset(btf, param[i].name_off),

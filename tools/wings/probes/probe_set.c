@@ -212,6 +212,16 @@ bool probe_set_counts_missed(const struct probe_set *set)
 	return true;
 }
 
+bool probe_set_in_interrupts(const struct probe_set *set)
+{
+	unsigned int i;
+
+	for (i = 0; i < set->nr; i++)
+		if (set->probes[i].type <= PROBE_FEXIT)
+			return true;
+	return false;
+}
+
 void probe_set_limited(const struct probe_set *set, take_dropped *take, void *context)
 {
 	unsigned long dropped;
