@@ -46,7 +46,7 @@ struct peer_source {
 	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
-	bool has_own_id;		/* its last answer has this node's id */
+	unsigned int has_own_id;	/* not 0: its last answer, lately, has this node's id */
 	bool is_unsynced;		/* true: by its last answer, the server is not
 					 * synchronized; bursts are suspended */
 	unsigned int good;		/* fully answered polls since the poll interval

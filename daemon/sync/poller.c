@@ -15,10 +15,10 @@
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
 #define LOST_PORT	4	/* number of unanswered polls until the UDP port changes */
+#define OWN_ID_LOST	3	/* the same until an answer with this node's id is forgotten */
 /* Least timeout of a request in a session, ns */
 #define LATE_NS		(50 * NS_PER_MS)
-#define SESSION_LOST	5		/* lost requests in a row that end a
-					 * session */
+#define SESSION_LOST	5	/* number of lost requests in a row that end a session */
 /* Time from an answer to the next request in a session that this node began, ns */
 #define SESSION_GAP_NS	NS_PER_MS
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
@@ -136,7 +136,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 
 	switch (result) {
 	case TSCT_CLIENT_OK:
-		s->has_own_id = false;
+		s->has_own_id = 0;
 		log_reach(s, now_ns);
 		return;
 	/* Answers with these faults are not logged: anyone can cause them by sending
@@ -151,7 +151,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	default:
 		break;
 	}
-	s->has_own_id = result == TSCT_CLIENT_SELF;
+	s->has_own_id = result == TSCT_CLIENT_SELF ? OWN_ID_LOST : 0;
 	if (*logged_ns && now_ns - *logged_ns < LOG_NS)
 		return;
 	*logged_ns = now_ns;
@@ -163,8 +163,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 		log_warning("%s, key %u: %s", s->config.name, s->config.key,
 			    tsct_client_results[result].text);
 	else
-		log_warning("%s: %s", s->config.name,
-			    tsct_client_results[result].text);
+		log_warning("%s: %s", s->config.name, tsct_client_results[result].text);
 }
 
 /* Counts the turns in a row that a master assigned outside the limits, and logs them, at most
@@ -507,6 +506,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		flush_exchanges(p, s);
 		s->is_unsynced = false;
 		s->lost++;
+		s->has_own_id -= !!s->has_own_id;
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
 			end_session(p, s);
 		if (s->lost >= 8)

@@ -422,6 +422,7 @@ static const struct tsct_metadata_key correction_keys[] = {
 	{ "complete", TSCT_METADATA_INVERTED, AT(node, cut_off),
 	  .omit_zero = true },
 	{ "disrupted", FLAG(node, disrupted), .omit_zero = true },
+	{ "snapshot", FLAG(node, snapshot), .omit_zero = true },
 	{ "same_node", NUMBER(node, same), .max = TSCT_NODES_MAX, .omit_zero = true },
 	{ "correction", ITEMS(correction_items), AT(node, correction) },
 	{ "correction_fit", TSCT_METADATA_WORD, AT(node, correction.fit) },

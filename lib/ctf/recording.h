@@ -234,8 +234,8 @@ enum tsct_requested {
 extern const char *const tsct_request_names[TSCT_REQUEST_NR];
 
 /* Name of the event that a flight recorder defines first in its channel of kernel events if it
- * does not record all those of the selected processes. The event never occurs. It tells snapshots
- * so, as they do not know what was requested of the recorder. */
+ * does not record all those of the selected processes. The event never occurs. Snapshots
+ * note it in requests[COPIED]. */
 #define TSCT_FILTERED_EVENT	"filtered"
 
 /* Begin and end of the attaching of kernel events, CLOCK_REALTIME, ns; 0: no kernel events,
@@ -275,6 +275,7 @@ struct tsct_recorded_node {
 	/* flag: the channels' provider exited before the recording's end */
 	__u32 provider_gone;
 	__u64 statedump_lost;	/* number of events of the statedump that are missing */
+	__u32 snapshot;	/* flag, if merged: the node's recording was a snapshot */
 	__u32 cut_off;	/* flag, if merged: the node's recording was incomplete */
 	/* flag, if merged: the node's clock was disrupted while recording */
 	__u32 disrupted;

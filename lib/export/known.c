@@ -47,6 +47,22 @@ static bool is_mixed(const struct tsct_recording *rec, __u32 node)
 	return false;
 }
 
+static bool is_snapshot(const struct tsct_recording *rec, __u32 node)
+{
+	return rec->snapshot || rec->nodes[node].snapshot;
+}
+
+/* Returns true if rings of a snapshot have overwritten events. */
+static bool is_overwritten(const struct tsct_recording *rec, __u32 node, __u32 stream)
+{
+	__u32 i;
+
+	for (i = 0; is_snapshot(rec, node) && i < rec->nr_locations; i++)
+		if (rec->locations[i].node == node && rec->streams[stream].ring[i].published_begin)
+			return true;
+	return false;
+}
+
 static __u8 find_hidden(struct tsct_known *k, __u32 node)
 {
 	char *const *requests = k->rec->nodes[node].requests;
@@ -74,6 +90,8 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 			if (event != TSCT_KERNEL_SWITCH && event != TSCT_KERNEL_WAKING)
 				continue;
 			is_switch = event == TSCT_KERNEL_SWITCH;
+			if (is_switch && is_overwritten(k->rec, node, i))
+				hidden |= TSCT_HIDDEN_BEFORE;
 			/* Another event shows that a new thread becomes runnable. */
 			if (is_switch || !strcmp(def->name, "sched_waking"))
 				(is_switch ? k->switches : k->wakings)[i] = k->has_runs = true;
@@ -85,17 +103,6 @@ static __u8 find_hidden(struct tsct_known *k, __u32 node)
 				hidden |= is_switch ? TSCT_HIDDEN_SWITCHES : TSCT_HIDDEN_WAKINGS;
 		}
 	return hidden;
-}
-
-/* Returns true if rings have overwritten events, on each CPU until a time of its own. */
-static bool is_overwritten(const struct tsct_recording *rec, __u32 stream)
-{
-	__u32 i;
-
-	for (i = 0; rec->snapshot && i < rec->nr_locations; i++)
-		if (rec->streams[stream].ring[i].published_begin)
-			return true;
-	return false;
 }
 
 /* Returns the requests of that recording of a node which has kernel events. */
@@ -397,10 +404,13 @@ static bool has_had(const struct tsct_known *k, const bool *had, const struct ts
 bool tsct_known_off(const struct tsct_known *k, const struct tsct_trace_event *e, __u32 tid,
 		    const struct tsct_value *comm)
 {
+	const __u32 node = k->rec->locations[e->location].node;
+
 	/* BPF tests only the cgroup of the thread that is switched away. */
-	return tid && !tsct_known_elsewhere(k, e) && !(k->filter && k->filter->cpus.nr) &&
-		!k->rec->nodes[k->rec->locations[e->location].node].requests[TSCT_REQUEST_CGROUP] &&
-		k->switches[e->stream] && !is_overwritten(k->rec, e->stream) && !is_lossy(k, e) &&
+	return tid && !(k->hidden[node] & (TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) &&
+		!(k->filter && k->filter->cpus.nr) &&
+		!k->rec->nodes[node].requests[TSCT_REQUEST_CGROUP] &&
+		k->switches[e->stream] && !is_lossy(k, e) &&
 		has_had(k, k->had_switches, e) && is_selected(k, e, tid, comm);
 }
 
@@ -479,8 +489,12 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 	char *const *requests = kernel_requests(k->rec, node);
 	__u32 i;
 
-	if (k->rec->snapshot)	/* older ones were overwritten, on each CPU until another time */
-		return false;
+	/* A snapshot does not state which processes were selected. */
+	for (i = node; i < k->rec->nr_nodes; i++)
+		if (tsct_recording_node_of(k->rec, i) == node && ((k->hidden[i] &
+		    (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE | TSCT_HIDDEN_BEFORE)) ||
+		    (!requests[TSCT_REQUEST_PROCESSES] && is_snapshot(k->rec, i))))
+			return false;
 	for (i = 0; i < k->nr_losses; i++)
 		if (!k->losses[i].over && k->switches[k->losses[i].stream] &&
 		    tsct_known_node(k, k->losses[i].location) == node &&
@@ -488,8 +502,7 @@ bool tsct_known_switches(const struct tsct_known *k, __u32 node,
 			return false;
 	if (!requests[TSCT_REQUEST_PROCESSES])
 		return true;
-	return !(k->hidden[node] & (TSCT_HIDDEN_SWITCHES | TSCT_HIDDEN_ELSEWHERE)) &&
-		!requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
+	return !requests[TSCT_REQUEST_CGROUP] && who && who->state.selected &&
 		(!requests[TSCT_REQUEST_COMM] ||
 		 is_always(k->identity, who, requests[TSCT_REQUEST_COMM]));
 }

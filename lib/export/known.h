@@ -26,6 +26,7 @@ enum {
 	TSCT_HIDDEN_RAW_ENDS = 4,
 	TSCT_HIDDEN_RAW_CALLS = 8,	/* sys_enter or sys_exit, by the reader's filter */
 	TSCT_HIDDEN_WAKINGS = 16,	/* wakings of selected threads */
+	TSCT_HIDDEN_BEFORE = 32,	/* overwritten switches, on each CPU until another time */
 };
 
 /* The thread that is known to run on a CPU */

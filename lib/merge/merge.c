@@ -178,24 +178,26 @@ static int make_uuid(struct tsct_merge *m)
 	return 0;
 }
 
-/* Removes the node whose reason ends with "(recording ID)" and has no "; " from a list of nodes. */
+/* Removes the nodes whose reason, up to "; ", ends with "(recording ID)" from a list of nodes. */
 static void drop_missing(char **all, const void *uuid)
 {
 	char mark[48], *begin, *end;
 
 	snprintf(mark, sizeof(mark), " (recording %016llx)", tsct_recording_id(uuid));
-	begin = *all ? strstr(*all, mark) : NULL;
-	if (!begin)
-		return;
-	end = begin + strlen(mark);
-	while (begin > *all && strncmp(begin, "; ", 2))
-		begin--;
-	end += begin == *all && *end ? 2 : 0;
-	memmove(begin, end, strlen(end) + 1);
-	if (**all)
-		return;
-	free(*all);
-	*all = NULL;
+	for (end = *all; end && (begin = strstr(end, mark));) {
+		end = begin + strlen(mark);
+		if (*end && strncmp(end, "; ", 2))
+			continue;
+		while (begin > *all && strncmp(begin, "; ", 2))
+			begin--;
+		end += begin == *all && *end ? 2 : 0;
+		memmove(begin, end, strlen(end) + 1);
+		end = begin;
+	}
+	if (*all && !**all) {
+		free(*all);
+		*all = NULL;
+	}
 }
 
 /* Names the nodes that are missing in the result: those in options.missing_nodes, and those

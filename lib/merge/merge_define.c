@@ -38,6 +38,7 @@ static bool copy_node(struct tsct_recorded_node *to, __u32 node,
 	to->same = first == node ? 0 : first + 1;
 	to->next = 0;
 	to->sync = *sync;
+	to->snapshot |= of->rec->snapshot;
 	to->cut_off |= !of->complete;
 	to->disrupted |= of->was_disrupted;
 	to->host = to->kernel = to->command = to->provider = NULL;

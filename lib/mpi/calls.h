@@ -109,10 +109,10 @@ static inline void not_sent(MPI_Comm handle, const struct tsct_mpi_peer_fields *
 	if (sent->in_stream == UINT64_MAX)
 		return;
 	tsct_mpi_lock();
+	mpi_not_sent_emit(sent->number);	/* before another thread sends with this number */
 	tsct_message_not_sent(&tsct_mpi_comm(handle)->order, peer->peer, peer->tag,
 			      sent->in_stream);
 	tsct_mpi_unlock();
-	mpi_not_sent_emit(sent->number);
 }
 
 /* Follows the request of a send, or of a collective call with this number. */
@@ -148,7 +148,7 @@ static inline struct posted begin_receive(const struct tsct_mpi_call *call,
 static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 					   MPI_Comm handle,
 					   const struct tsct_mpi_peer_fields *to,
-					   const struct tsct_mpi_peer_fields *from,
+					   const struct tsct_mpi_peer_fields *from, int source,
 					   bool blocking, struct tsct_mpi_sent *ret_sent)
 {
 	struct tsct_mpi_sendrecv_fields fields = {
@@ -162,7 +162,8 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	posted.comm = tsct_mpi_comm(handle);
 	/* MPI sends nothing if it refuses the arguments of the receive. */
 	if (from->bytes == UINT64_MAX || from->peer >= posted.comm->remote_size ||
-	    (from->peer != TSCT_MPI_NO_RANK && from->tag < TSCT_MPI_ANY))
+	    (from->peer == TSCT_MPI_NO_RANK ? source != MPI_PROC_NULL :
+	     from->tag < TSCT_MPI_ANY || from->tag > tsct_mpi.tag_max))
 		sent_bytes = UINT64_MAX;
 	if (to->bytes == UINT64_MAX)
 		fields.send.bytes = 0;
@@ -206,8 +207,8 @@ static inline int error_class(int err)
 
 /* Returns the status of a call that ended with @err, or of its part; NULL: it got no message. A
  * message that is longer than the buffer was taken, too. MPICH does not say how long it was: its
- * length is 0 in *room. */
-static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI_Status *room)
+ * length is 0 in *copy. */
+static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI_Status *copy)
 {
 	const int class = error_class(err);
 
@@ -215,20 +216,20 @@ static inline const MPI_Status *status_of(const MPI_Status *status, int err, MPI
 		return status;
 	if (class != MPI_ERR_TRUNCATE)
 		return NULL;
-	*room = *status;
+	*copy = *status;
 #ifndef OPEN_MPI
-	PMPI_Status_set_elements_x(room, MPI_BYTE, 0);
+	PMPI_Status_set_elements_x(copy, MPI_BYTE, 0);
 #endif
-	return room;
+	return copy;
 }
 
 static inline void end_receive(const struct tsct_mpi_call *call,
 			       const struct posted *posted, const MPI_Status *status,
 			       int err)
 {
-	MPI_Status room;
+	MPI_Status copy;
 
-	status = status_of(status, err, &room);
+	status = status_of(status, err, &copy);
 	tsct_mpi_lock();
 	posted->comm->users++;	/* the receive may be the last user of comm */
 	if (status)
@@ -343,13 +344,13 @@ static inline void end_wait(const struct tsct_mpi_call *call, struct waiting_cal
 	const __u32 count = each || class == MPI_SUCCESS ? max(nr, 0) :
 		class == MPI_ERR_TRUNCATE && nr == 1;
 	const MPI_Status *status;
-	MPI_Status room;
+	MPI_Status copy;
 	__u32 i, at;
 
 	tsct_mpi_lock();
 	for (i = 0; w->requests && statuses != MPI_STATUSES_IGNORE && i < count; i++) {
 		at = indices ? (__u32)indices[i] : i;
-		status = status_of(&statuses[i], each ? statuses[i].MPI_ERROR : err, &room);
+		status = status_of(&statuses[i], each ? statuses[i].MPI_ERROR : err, &copy);
 		if (!w->requests[at] || !status)
 			continue;
 		tsct_mpi_request_waited(w->requests[at], status);
@@ -508,10 +509,11 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	return (__u64)count * (__u64)size;
 }
 
-/* Returns the length of a message, bytes; UINT64_MAX: MPI refuses the arguments */
+/* Returns the length of a message, bytes; UINT64_MAX: MPI refuses the count. MPICH sends an empty
+ * message of MPI_DATATYPE_NULL. */
 static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 {
-	return count < 0 || type == MPI_DATATYPE_NULL ? UINT64_MAX : bytes(count, type);
+	return count < 0 ? UINT64_MAX : bytes(count, type);
 }
 
 /* Size of several buffers, bytes. @counts: int, or MPI_Count in calls with large counts */
@@ -644,7 +646,8 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	struct tsct_mpi_sent sent_;					\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &sent_);
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, source, true, \
+						&sent_);
 #define AFTER_sendrecv(...)						\
 	if (error_class(ret_) != MPI_SUCCESS && error_class(ret_) != MPI_ERR_TRUNCATE) \
 		not_sent(comm, &to_, &sent_);				\
@@ -656,7 +659,8 @@ static inline __u64 message_bytes(MPI_Count count, MPI_Datatype type)
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	struct tsct_mpi_sent sent_;					\
 	tsct_mpi_lock();						\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &sent_);
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, source, false, \
+						&sent_);
 #define AFTER_isendrecv(...)						\
 	if (ret_ != MPI_SUCCESS)					\
 		not_sent(comm, &to_, &sent_);				\

@@ -227,7 +227,7 @@ static void find_lifetimes(struct tsct_identity *identity)
 			t[i - 1].end = t[i].end;
 			t[i - 1].until = min(t[i - 1].until, t[i].until);
 		} else if (is_of_same_tid(&t[i], &t[i - 1]) && t[i - 1].until >= t[i].from) {
-			t[i - 1].until = max(t[i - 1].tick, t[i].from - 1);
+			t[i - 1].until = max(t[i - 1].tick, t[i].from - !!t[i].from);
 		}
 	}
 }
@@ -248,7 +248,8 @@ static size_t count_states(const struct tsct_identity *identity,
 	return from;
 }
 
-/* Sets the end of the last state before it, or of the tid's first state, read from /proc later. */
+/* Sets the ends of threads: of the last state before an end, or of the tid's first state, read from
+ * /proc later. */
 static void find_ends(struct tsct_identity *identity)
 {
 	const struct tsct_identity_end *e = identity->ends;

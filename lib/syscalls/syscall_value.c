@@ -41,24 +41,31 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 	return tsct_syscall_by_event(def->name);
 }
 
-const char *tsct_syscall_no_text(const struct tsct_trace_event *e, const struct tsct_value *v)
+static const char *no_text(const struct tsct_value *v)
 {
-	if (v->field->type != TSCT_TYPE_STRING || v->size != sizeof(TSCT_SYSCALL_STRING_NULL) ||
-	    strncmp(e->def->name, "sys_", 4))
+	if (v->field->type != TSCT_TYPE_STRING || v->size != sizeof(TSCT_SYSCALL_STRING_NULL))
 		return NULL;
 	return !memcmp(v->at, TSCT_SYSCALL_STRING_NULL, v->size) ? "NULL" :
 		!memcmp(v->at, TSCT_SYSCALL_STRING_FAULT, v->size) ? TSCT_SYSCALL_UNREADABLE : NULL;
+}
+
+const char *tsct_syscall_no_text(const struct tsct_recording *rec,
+				 const struct tsct_trace_event *e, const struct tsct_value *v)
+{
+	const char *text = no_text(v);
+
+	return text && tsct_syscall_of(rec, e->stream, e->def) ? text : NULL;
 }
 
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *v, char text[TSCT_SYSCALL_TEXT_MAX])
 {
 	__u64 other = 0;
-	const char *no_text = call ? tsct_syscall_no_text(e, v) : NULL;
+	const char *none = call ? no_text(v) : NULL;
 	int i, depends_on;
 
-	if (no_text)
-		return (size_t)(stpcpy(text, no_text) - text);
+	if (none)
+		return (size_t)(stpcpy(text, none) - text);
 	if (!call)
 		return 0;
 	if (!tsct_syscall_arg_text || !tsct_value_is_integer(v))

@@ -11,8 +11,9 @@
 #define TSCT_SYSCALL_UNREADABLE	"unreadable"
 
 /* Returns what stands for the text of a call's argument that was not recorded: "NULL", a null
- * pointer, or TSCT_SYSCALL_UNREADABLE; or NULL, for any other value. */
-const char *tsct_syscall_no_text(const struct tsct_trace_event *e, const struct tsct_value *v);
+ * pointer, or TSCT_SYSCALL_UNREADABLE; or NULL, for any other value, and other events. */
+const char *tsct_syscall_no_text(const struct tsct_recording *rec,
+				 const struct tsct_trace_event *e, const struct tsct_value *v);
 
 /* Meaning of an instant event of a kernel channel */
 enum tsct_kernel_event {

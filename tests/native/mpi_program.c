@@ -4,14 +4,16 @@
  * on an even number of processes. Messages of one stream have different lengths, so that
  * a receiver that gives them other numbers than the sender is found out.
  *
- * calls: all kinds of calls; order: receives of any source that complete in another order
- * than they were posted, and cancels; requests: those of sends and collective calls; freed: those of
- * receives; truncated: receives whose buffer is too short; threads: MPI_THREAD_MULTIPLE; sharing: threads with one tag; groups: communicators and
- * intercommunicators; abort: the last process calls MPI_Abort; abort kill|exit [RANK]: it, or
- * RANK, kills itself, or exits without MPI_Finalize; error: sends to no rank; spawn: one more
- * process; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4 ranks; late
- * US: others of them; polls FOLDER: loops of polls; session: a session of MPI 4, without MPI_Init
+ * calls: all kinds of calls; order: receives of any source that complete in another order than
+ * they were posted, and cancels; requests: those of sends and collective calls; freed: those of
+ * receives; truncated: receives whose buffer is too short; threads: MPI_THREAD_MULTIPLE; sharing:
+ * threads with one tag; groups: communicators and intercommunicators; abort: the last process
+ * calls MPI_Abort; abort kill|exit [RANK]: it, or RANK, kills itself, or exits without
+ * MPI_Finalize; error: sends that MPI refuses; spawn: one more process; ring N: N times around;
+ * waits [US]: known waits of US us, or 200 ms, on 4 ranks; late US: others of them; polls FOLDER:
+ * loops of polls; session: a session of MPI 4, without MPI_Init
  */
+#include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -759,6 +761,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "error")) {
 		MPI_Datatype uncommitted;
 		MPI_Request request;
+		int *tag_max, has, sent;
 
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 		MPI_Type_contiguous(1, MPI_INT, &uncommitted);
@@ -774,13 +777,27 @@ int main(int argc, char **argv)
 				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
 		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, size + 3, 1,
 				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, -77, 1,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
 		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, left, -5,
 				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS &&
 		      MPI_Send(out, 1, uncommitted, right, 1, MPI_COMM_WORLD) != MPI_SUCCESS,
 		      "no error");
+		MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &has);
+		check(!has || *tag_max == INT_MAX ||
+		      MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, left, *tag_max + 1,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS, "no error");
 		MPI_Barrier(MPI_COMM_WORLD);
 		MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, ROOM, MPI_INT, left, 1,
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		/* Without a datatype, MPICH sends these, and Open MPI refuses them. */
+		sent = (MPI_Send(NULL, 0, MPI_DATATYPE_NULL, right, 2, MPI_COMM_WORLD) ==
+			MPI_SUCCESS) +
+			(MPI_Sendrecv(out, 2, MPI_INT, right, 2, NULL, 0, MPI_DATATYPE_NULL,
+				      MPI_PROC_NULL, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+			 MPI_SUCCESS);
+		for (MPI_Send(out, 3, MPI_INT, right, 2, MPI_COMM_WORLD); sent >= 0; sent--)
+			MPI_Recv(in, ROOM, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	} else if (!strcmp(mode, "status")) {
 		check(has_isendrecv_status(), "another status");
 	} else if (!strcmp(mode, "four")) {

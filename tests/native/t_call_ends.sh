@@ -323,6 +323,9 @@ if has_wing formats; then
 	grep -q ',sys_openat,begin,' out && ! LC_ALL=C grep "$(printf '[\357\377]')" out ||
 		fail "CSV: an unreadable text"
 fi
+run 0 stat -a --calls --by filename unknown
+shows ' openat$'
+! LC_ALL=C grep "$(printf '[\357\377]')\|\\\\xff" out || fail "stat --by: an unreadable text"
 # Ends alone
 run 0 record -q -e sys_exit -o alone -- "$python" ends.py unknown
 run_shows 0 'sys_exit  *id=-1 ret=-38$' dump alone

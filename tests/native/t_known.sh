@@ -91,6 +91,10 @@ run_shows 0 '^requested  *copied: with filters$' stat "$work/snapshot"
 run 0 stat --json "$work/snapshot"
 holds "$work/out" "[t['switched_in'] for t in j['threads']] == [None] * len(j['threads'])"
 
+run 0 merge -q --force -o "$work/merged" "$work/named" "$work/snapshot"
+run 0 stat --json "$work/merged"
+holds "$work/out" "[t['switched_in'] for t in j['threads'] if t['node'] == 1] == [None] * 2"
+
 # --- a call whose end has the name of another one ---------------------------------------------
 run_shows 0 '^00:00:11.* 1 uretprobe() = 0 <3.000000000>$' dump --strace "$work/sigreturn"
 timed 0 sigreturn uretprobe '(1, 1)'

@@ -111,3 +111,5 @@ grep -q "the answer has this node's id" "$work/err" || fail "sync: $(cat "$work/
 run_on 0 beta record -o "$work/own" -- true
 grep -q "10.79.0.1 sends no answer that can be used: the answer has this node's id" "$work/err" ||
 	fail "record: $(cat "$work/err")"
+slay alpha
+wait_for "beta misses the copy" logged beta '10.79.0.1: does not answer'

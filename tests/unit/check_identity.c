@@ -169,6 +169,17 @@ static void expect_until(__u32 tid)
 	}
 }
 
+/* Both threads started longer ago than the counter counts. */
+TEST(test_used_again_before)
+{
+	put_last_pid(0, 250);
+	put_thread(10 * MS, 300, 300, 1000, "old");
+	put_thread(20 * MS, 300, 300, 1000 * MS, "new");
+	end();
+	ck_assert_uint_eq(find(300, 20 * MS)->from, 0);
+	ck_assert_uint_eq(identity.threads[0].until, rec.begin + 10 * MS);
+}
+
 /* A number that was used again: the thread's start decides, and whether the kernel can have
  * given the number to a thread that was not seen. */
 TEST(test_used_again)

@@ -341,6 +341,29 @@ TEST(test_lost_switches)
 	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
 }
 
+/* A merged snapshot: of the overwritten switches, and of those that its recorder hid, nothing is known. */
+TEST(test_merged_snapshot)
+{
+	rec.nodes[0].snapshot = 1;
+	start();
+	ck_assert(tsct_known_switches(&known, 0, &threads[0]));
+	tsct_known_free(&known);
+	rec.streams[1].ring[0].published_begin = 1;
+	start();
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	tsct_known_free(&known);
+	rec.streams[1].ring[0].published_begin = 0;
+	free(rec.nodes[0].requests[TSCT_REQUEST_PROCESSES]);
+	rec.nodes[0].requests[TSCT_REQUEST_PROCESSES] = NULL;
+	start();
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+	tsct_known_free(&known);
+	rec.nodes[0].snapshot = 0;
+	request(TSCT_REQUEST_COPIED, "with filters");
+	start();
+	ck_assert(!tsct_known_switches(&known, 0, &threads[0]));
+}
+
 /* After the end of one of the recorders of a merged recording, nothing is known of what it recorded. */
 TEST(test_ended_recorder)
 {

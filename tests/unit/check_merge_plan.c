@@ -116,6 +116,11 @@ TEST(test_missing_nodes)
 		{ "rs", NULL, "d: off", "t" },
 		{ "a", LOST_B, LOST_B, "u" },
 		{ "ub", NULL, NULL, "v" },
+		{ "ab", LOST_B ".", LOST_B ".", "w" },
+		{ "ab", LOST_B ", and more; d: off", LOST_B ", and more; d: off", "x" },
+		{ "ab", "d: off; " LOST_B ", and more; " LOST_B, "d: off; " LOST_B ", and more", "y" },
+		{ "c", "b: again (recording 0202020202020202)", "b: again (recording 0202020202020202)", "z" },
+		{ "uzb", NULL, NULL, "A" },
 	};
 	const char *missing;
 	struct tsct_trace *trace;

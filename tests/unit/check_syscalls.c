@@ -354,6 +354,8 @@ TEST(test_strings)
 		{ TSCT_SYSCALL_STRING_NULL, "NULL" },
 		{ TSCT_SYSCALL_STRING_FAULT, "unreadable" },
 	};
+	struct tsct_stream_class stream = { .kernel = 1 };
+	const struct tsct_recording rec = { .streams = &stream };
 	struct tsct_value v = { .field = &def.fields[0] };
 	char room[TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(sizeof(path))];
 
@@ -364,6 +366,10 @@ TEST(test_strings)
 		v.size = strlen(strings[i].string) + 1;
 		*tsct_syscall_format(room, call, &e, &v) = '\0';
 		ck_assert_str_eq(room, strings[i].wanted);
+		stream.kernel = 1;
+		ck_assert(!tsct_syscall_no_text(&rec, &e, &v) == (i < 2));
+		stream.kernel = 0;	/* a program's own event */
+		ck_assert_ptr_null(tsct_syscall_no_text(&rec, &e, &v));
 	}
 	memset(path, 'x', sizeof(path));
 	for (unsigned int i = 254; i < 256; i++) {

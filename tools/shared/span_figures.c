@@ -10,6 +10,13 @@
 #include "lib/syscalls/syscall_value.h"
 #include "span_figures.h"
 
+/* Finds the value of `by` in an event: a text that could not be read is none. */
+static bool find_value(const struct span_figures *f, const struct tsct_trace_event *e,
+		       struct tsct_value *v)
+{
+	return e && tsct_value_find(e, f->by, v) && !tsct_syscall_no_text(f->rec, e, v);
+}
+
 /* Writes a field's value from the span's begin event or, if that lacks the field, from its
  * end event. Returns false if neither has the field. */
 static bool field_text(const struct span_figures *f, const struct tsct_closed_span *span,
@@ -19,9 +26,7 @@ static bool field_text(const struct span_figures *f, const struct tsct_closed_sp
 	struct tsct_value v;
 	size_t len;
 
-	if (!(span->begin_event && tsct_value_find(span->begin_event, f->by, &v) &&
-	      !tsct_syscall_no_text(span->begin_event, &v)) &&
-	    !(span->end_event && tsct_value_find(span->end_event, f->by, &v)))
+	if (!find_value(f, span->begin_event, &v) && !find_value(f, span->end_event, &v))
 		return false;
 	if (v.size > BY_MAX)
 		v.size = BY_MAX;

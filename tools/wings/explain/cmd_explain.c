@@ -124,7 +124,7 @@ static bool take_fields(const struct explain_job *j, const struct tsct_trace_eve
 	*text = '\0';
 	while (e && tsct_value_next(e, &nr, &pos, &v)) {
 		v.size = v.size > EXPLAIN_TEXT_MAX ? EXPLAIN_TEXT_MAX : v.size;
-		none = tsct_syscall_no_text(e, &v);
+		none = tsct_syscall_no_text(j->x.rec, e, &v);
 		*(none ? stpcpy(value, none) : tsct_value_format(value, &v)) = '\0';
 		has_id |= j->id && is_value(value, j->id);
 		if (len < EXPLAIN_TEXT_MAX)

@@ -222,7 +222,7 @@ static int write_csv_event(struct tsct_export *x, const struct tsct_export_event
 
 	put_fixed(c, x, ev);
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
-		if (!tsct_syscall_no_text(ev->e, &v))
+		if (!tsct_syscall_no_text(x->rec, ev->e, &v))
 			c->row[c->of[ev->def][nr - 1]] = v;
 	for (i = 0; i < c->nr_columns; i++) {
 		putc_unlocked(',', x->file);

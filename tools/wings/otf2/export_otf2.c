@@ -19,11 +19,11 @@
 
 /* ---- fields ------------------------------------------------------------ */
 
-static int text_of(struct otf2_strings *strings, const struct tsct_trace_event *e,
-		   const struct tsct_value *v, __u32 *ret_ref)
+static int text_of(const struct tsct_recording *rec, struct otf2_strings *strings,
+		   const struct tsct_trace_event *e, const struct tsct_value *v, __u32 *ret_ref)
 {
 	const char *call = tsct_value_is_integer(v) ? tsct_value_syscall(v) :
-		tsct_syscall_no_text(e, v);
+		tsct_syscall_no_text(rec, e, v);
 	char *text;
 	int err;
 
@@ -72,7 +72,7 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 		type = tsct_otf2_type(v.field);
 		value.uint64 = 0;
 		err = type == OTF2_TYPE_STRING ?
-			text_of(&o->strings, ev->e, &v, &value.stringRef) : 0;
+			text_of(x->rec, &o->strings, ev->e, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
 		/* Copies the field's bytes to the start of the union `value`, where the

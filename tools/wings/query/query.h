@@ -112,9 +112,10 @@ void query_fill_counts(struct query_rows *r);	/* query_counts.c */
 int query_events_register(struct query *q, const char *name, const struct query_type *types,
 			  __u32 nr, bool all);
 
-/* Replaces @text by the fields of an event as a JSON object with a NUL. @exact: as for
- * QUERY_EXACT. Returns its length; 0: out of memory. */
-size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bool exact);
+/* Replaces @text by the fields of an event as a JSON object with a NUL. Returns its length;
+ * 0: out of memory. */
+size_t query_fields(struct tsct_text *text, const struct query *q,
+		    const struct tsct_trace_event *e);
 
 /* Sets @want to all events that the options select. */
 struct query_want;

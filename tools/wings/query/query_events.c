@@ -569,7 +569,7 @@ static void put_field(sqlite3_context *to, struct events_cursor *c, const struct
 		while (tsct_value_next(e, &nr, &pos, &v) && nr <= f)
 			;
 	}
-	if (!tsct_syscall_no_text(e, &v))
+	if (!tsct_syscall_no_text(c->scan.q->rec, e, &v))
 		put_value(to, &c->text, &v);
 }
 
@@ -583,7 +583,8 @@ static char *put_exact(char *at, const struct tsct_value *v)
 		tsct_digits_signed(at, tsct_value_integer(v));
 }
 
-size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bool exact)
+size_t query_fields(struct tsct_text *text, const struct query *q,
+		    const struct tsct_trace_event *e)
 {
 	struct tsct_value v;
 	unsigned int nr = 0;
@@ -598,8 +599,8 @@ size_t query_fields(struct tsct_text *text, const struct tsct_trace_event *e, bo
 	*at++ = '{';
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		at = stpcpy(stpcpy(stpcpy(at, nr > 1 ? ",\"" : "\""), v.field->name), "\":");
-		at = tsct_syscall_no_text(e, &v) ? stpcpy(at, "null") :
-			exact ? put_exact(at, &v) : tsct_value_put_json(at, &v);
+		at = tsct_syscall_no_text(q->rec, e, &v) ? stpcpy(at, "null") :
+			q->exact ? put_exact(at, &v) : tsct_value_put_json(at, &v);
 	}
 	strcpy(at, "}");
 	text->len = (size_t)(at + 1 - text->at);
@@ -676,7 +677,7 @@ static int events_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int col
 	case NAME: put_name(to, &c->text, e->def->name); break;
 	case KIND: put_name(to, &c->text, tsct_kind_names[e->def->kind]); break;
 	default:
-		len = t->all ? query_fields(&c->text, e, t->q->exact) : 0;
+		len = t->all ? query_fields(&c->text, t->q, e) : 0;
 		if (len)
 			sqlite3_result_text(to, c->text.at, (int)len, SQLITE_TRANSIENT);
 		if (t->all && !len)

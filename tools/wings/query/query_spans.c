@@ -30,7 +30,7 @@ static int poll_walk(struct tsct_export *x)
 
 static void put_fields(struct span_walk *w, const struct tsct_trace_event *e)
 {
-	if (e && !query_fields(&w->text, e, w->rows->q->exact))
+	if (e && !query_fields(&w->text, w->rows->q, e))
 		w->rows->err = -ENOMEM;
 	query_put_text(w->rows, e && w->text.len ? w->text.at : NULL);
 }
