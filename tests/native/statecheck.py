@@ -206,7 +206,8 @@ def main():
                 assert rows[int(tid)]["unknown_ns"], rows[int(tid)]
                 compared.discard(name)
             if name in compared:
-                assert rows[int(tid)]["unknown_ns"] == 0 and freed.count(int(tid)) == 1, name
+                assert rows[int(tid)]["unknown_ns"] == 0 and freed.count(int(tid)) == 1, \
+                    (name, rows[int(tid)], freed)
                 compare(rows[int(tid)], *found)
     sums = slices(exported, int(stat["end_ns"]))
     for tid in {*sums, *rows} - {0, NOT_RECORDED}:
