@@ -805,6 +805,30 @@ int find_preemption(void *unused)
 	return 0;
 }
 
+__u64 preempt_count, cpu_offsets;	/* result of find_counts, as in struct kernel_filter */
+
+/* Finds variables of the kernel for the programs of other objects. Returns -EPERM if the kernel hides
+ * their addresses. */
+SEC("syscall")
+int find_counts(void *unused)
+{
+	static const char count[] = "__preempt_count", hot[] = "pcpu_hot",
+		offsets[] = "__per_cpu_offset";
+
+	const long err = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
+
+	if (err)
+		return err;
+	/*
+	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. On other
+	 * kernels, libbpf would search the types of modules, too, which needs CAP_SYS_ADMIN.
+	 */
+	if (bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count) &&
+	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
+		preempt_count += sizeof(void *);
+	return 0;
+}
+
 /* Numbers of events for which only the second programs were run */
 struct second_runs second_runs;
 

@@ -91,9 +91,9 @@ void call_layouts_limited(int map, take_dropped *take, void *context);
  * the statedump */
 struct tasks_bpf;
 
-/* Finds this process's tgid in the initial pid namespace, as BPF programs see it, its own pid
- * namespace, and variables of the kernel. Sets these members of shared->filter, and `hidden`. */
-int task_source_find(struct bpf_shared *shared);
+/* Finds this process's tgid in the initial pid namespace, as BPF programs see it, and its own
+ * pid namespace. Sets members self_* of @filter. */
+int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter);
 
 /*
  * Tracks the processes @roots and their descendants. Reports the present threads, and

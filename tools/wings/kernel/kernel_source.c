@@ -271,6 +271,19 @@ static int select_second(struct kernel_bpf *bpf)
 	return 0;
 }
 
+/* Finds variables of the kernel for the objects that are opened later. */
+static int find_counts(const struct kernel_bpf *bpf, struct bpf_shared *shared)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_counts), &options))
+		return -errno;
+	shared->filter.cpu_offsets = bpf->bss->cpu_offsets;
+	shared->filter.preempt_count = bpf->bss->preempt_count;
+	shared->hidden = (int)options.retval == -EPERM;
+	return 0;
+}
+
 /* Returns the program of an event of the scheduler. */
 static struct bpf_program *sched_program(const struct kernel_bpf *bpf, enum built_in_event event)
 {
@@ -380,12 +393,13 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 		       unsigned int set, const int *ids)
 {
 	struct bpf_shared *shared = &source->shared;
-	int error = bpf_errors_step(task_source_find(shared), "run") ?:
+	int error = bpf_errors_step(task_source_find_self(shared, &shared->filter), "run") ?:
 		bpf_errors_step(kernel_open(shared, &source->bpf), "open") ?:
 		configure(source, set, ids) ?:
 		(source->probes && source->where ?
 		 probe_set_where(source->probes, source->where) : 0) ?:
-		bpf_errors_step(kernel_bpf__load(source->bpf), "load");
+		bpf_errors_step(kernel_bpf__load(source->bpf), "load") ?:
+		bpf_errors_step(find_counts(source->bpf, shared), "run");
 
 	if (error)
 		return error;

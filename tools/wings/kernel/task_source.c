@@ -44,52 +44,31 @@ static int run_iterator(const struct bpf_program *program, pid_t tid)
 	return (int)n;
 }
 
-/* Sets the members self_* of @filter. @pid_ns: this process's pid namespace */
-static int find_self(struct tasks_bpf *tasks, struct kernel_filter *filter, ino_t pid_ns)
-{
-	int error;
-
-	filter->self_tgid = (__u32)getpid();
-	if (pid_ns == INITIAL_PID_NAMESPACE)
-		return 0;
-	error = run_iterator(tasks->progs.find_process, getpid());
-	if (!error && !tasks->bss->found_tgid)
-		error = -ESRCH;
-	if (error)
-		return error;
-	filter->self_tgid = tasks->bss->found_tgid;
-	filter->self_level = tasks->bss->found_level;
-	filter->self_pid_ns = (__u32)pid_ns;
-	return 0;
-}
-
-static int find_counts(struct tasks_bpf *tasks, struct bpf_shared *shared)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, options);
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(tasks->progs.find_counts), &options))
-		return -errno;
-	shared->filter.cpu_offsets = tasks->bss->cpu_offsets;
-	shared->filter.preempt_count = tasks->bss->preempt_count;
-	shared->hidden = (int)options.retval == -EPERM;
-	return 0;
-}
-
-int task_source_find(struct bpf_shared *shared)
+int task_source_find_self(const struct bpf_shared *shared, struct kernel_filter *filter)
 {
 	struct bpf_program *program;
 	struct tasks_bpf *tasks;
-	struct stat ns;
-	int error = stat("/proc/self/ns/pid", &ns) ? -errno : tasks_open(shared, &tasks);
+	struct stat st;
+	int error;
 
+	filter->self_tgid = (__u32)getpid();
+	if (stat("/proc/self/ns/pid", &st))
+		return -errno;
+	if (st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	error = tasks_open(shared, &tasks);
 	if (error)
 		return error;
 	bpf_object__for_each_program(program, tasks->obj)
-		bpf_program__set_autoload(program, program == tasks->progs.find_counts ||
-					  (program == tasks->progs.find_process &&
-					   ns.st_ino != INITIAL_PID_NAMESPACE));
-	error = tasks_bpf__load(tasks) ?: find_counts(tasks, shared) ?:
-		find_self(tasks, &shared->filter, ns.st_ino);
+		bpf_program__set_autoload(program, program == tasks->progs.find_process);
+	error = tasks_bpf__load(tasks) ?: run_iterator(tasks->progs.find_process, getpid());
+	if (!error && !tasks->bss->found_tgid)
+		error = -ESRCH;
+	if (!error) {
+		filter->self_tgid = tasks->bss->found_tgid;
+		filter->self_level = tasks->bss->found_level;
+		filter->self_pid_ns = (__u32)st.st_ino;
+	}
 	tasks_bpf__destroy(tasks);
 	return error;
 }

@@ -11,7 +11,6 @@
 /* Result of find_process: the tgid in the initial pid namespace (0: none), and the level of the
  * thread's own pid namespace */
 __u32 found_tgid, found_level;
-__u64 preempt_count, cpu_offsets;	/* result of find_counts, as in struct kernel_filter */
 __u32 nr_added;		/* number of processes that were added to the map `tracked` */
 
 struct exec_record {
@@ -158,27 +157,6 @@ int find_process(struct bpf_iter__task *it)
 		found_tgid = task->tgid;
 		found_level = BPF_CORE_READ(task, thread_pid, level);
 	}
-	return 0;
-}
-
-/* Run once: finds variables of the kernel. Returns -EPERM if the kernel hides their addresses. */
-SEC("syscall")
-int find_counts(void *unused)
-{
-	static const char count[] = "__preempt_count", hot[] = "pcpu_hot",
-		offsets[] = "__per_cpu_offset";
-
-	const long err = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
-
-	if (err)
-		return err;
-	/*
-	 * From Linux 6.2 to 6.14, the count is a member of pcpu_hot, after a pointer. On other
-	 * kernels, libbpf would search the types of modules, too, which needs CAP_SYS_ADMIN.
-	 */
-	if (bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count) &&
-	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
-		preempt_count += sizeof(void *);
 	return 0;
 }
 
