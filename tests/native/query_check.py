@@ -51,7 +51,13 @@ def event_of(line):
             "tick": number(line["stamp"]), "error_ns": line["error_ns"], "node": node,
             "cpu": line["cpu"], "tid": line["tid"], "thread": line.get("thread") or None,
             "pid": line.get("pid"), "channel": line["channel"], "name": line["event"],
-            "kind": line["kind"], "fields": line["fields"]}
+            "kind": line["kind"], "fields": {k: text_of(line, v) for k, v in line["fields"].items()}}
+
+
+def text_of(line, value):
+    """None for a text of a system call that could not be read, or is a null pointer."""
+    unread = isinstance(value, str) and len(value) == 2 and value[0] in "\xff\ufffd\udcff"
+    return None if unread and line["channel"] == "kernel" and value[1] in "FN" else value
 
 
 def row_of(row):
