@@ -9,11 +9,6 @@
 #include "lib/syscalls/syscalls.h"
 #include "thread_state.h"
 
-/* Values of prev_state, as in the kernel's tracepoint */
-#define STATE_WAITS	0xff	/* mask of the states of a thread that is not runnable */
-#define STATE_DEAD	0x30	/* the thread has ended */
-#define STATE_BY_SIGNAL	0x01	/* a signal ends the waiting */
-
 #define NOWHERE		UINT32_MAX
 
 const char *const tsct_state_names[TSCT_STATES] = {
@@ -245,7 +240,7 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 	struct tsct_value comm;
 	int err = end_state(s, at, e->tick, false);
 
-	if (prev_state & STATE_DEAD) {
+	if (prev_state & TSCT_PREV_DEAD) {
 		row->ended = true;
 		return err;
 	}
@@ -255,12 +250,12 @@ static int switch_away(struct tsct_states *s, __u32 at, const struct tsct_trace_
 		begin_state(s, at, TSCT_STATE_UNKNOWN, e->tick, NOWHERE);
 		return err;
 	}
-	begin_state(s, at, prev_state & STATE_WAITS ? TSCT_STATE_BLOCKED : TSCT_STATE_RUNNABLE,
+	begin_state(s, at, prev_state & TSCT_PREV_WAITS ? TSCT_STATE_BLOCKED : TSCT_STATE_RUNNABLE,
 		    e->tick, e->location);
 	row->next = next;
 	row->prev_state = prev_state;
 	row->has_wakings = tsct_known_wakings(&s->known, e);
-	row->may_be_runnable = waked || (prev_state & STATE_BY_SIGNAL);
+	row->may_be_runnable = waked || (prev_state & TSCT_PREV_BY_SIGNAL);
 	return err;
 }
 

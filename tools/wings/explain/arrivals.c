@@ -6,8 +6,8 @@
  * interrupt then wakes the waiting thread: the waking follows soon on the same CPU, with no switch,
  * system call or event of a program between. With PREEMPT_RT another thread can take the CPU from
  * that interrupt: what the interrupted thread did is kept until the thread has the CPU again. The
- * kernel's name tells of PREEMPT_RT; where it does not, some packets are shown as wakings by a thread
- * or an interrupt.
+ * kernel's name tells of PREEMPT_RT; where it does not, some packets are shown as wakings by a
+ * thread or an interrupt.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +15,10 @@
 
 #include "explain.h"
 #include "lib/base/array.h"
-#include "lib/clockpage/clock_params.h"
 #include "lib/syscalls/syscalls.h"
 
 #define SOON_NS		100000000	/* longest time from a packet to the event that it causes */
-#define NR_HELD		64		/* threads whose packets are kept; more replace the oldest */
-
-/* Values of prev_state: another thread took the CPU; the thread waits for a lock of the kernel */
-#define STATE_PREEMPTED	0x100
-#define STATE_LOCK	0x02
+#define NR_HELD		64	/* threads whose packets are kept; more replace the oldest */
 
 /* The last packets of a CPU, if the CPU did nothing else since */
 struct arrivals_cpu {
@@ -33,7 +28,7 @@ struct arrivals_cpu {
 	__u64 sent_tick;
 };
 
-/* What is known of a node */
+/* Properties of a node's recording */
 struct arrivals_node {
 	bool has_calls;		/* all system calls of the recorded threads are recorded */
 	bool is_rt;		/* its kernel has PREEMPT_RT */
@@ -147,35 +142,36 @@ static int take_move(struct explain_job *j, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Exchanges the packets of the thread that leaves the CPU for those of the thread that gets it. */
+/* Exchanges the packets of the thread that leaves the CPU for those of the thread that gets it. With
+ * PREEMPT_RT, the former may still serve an interrupt if it was preempted, or waits for a lock. */
 static void take_switch(struct explain_job *j, const struct tsct_export_event *ev)
 {
 	struct arrivals_cpu *cpu = &j->arrivals.cpus[ev->e->location];
-	const struct arrivals_node *node = &j->arrivals.nodes[ev->node];
-	const __s64 state = tsct_value_integer_of(ev->e, "prev_state");
-	const bool stays = state == STATE_PREEMPTED || state == STATE_LOCK;
 	struct arrivals_held old = { ev->node, ev->e->tid, *cpu }, *held = j->arrivals.held;
-	const __s64 next = tsct_value_integer_of(ev->e, "next_tid");
+	__s64 state, next;
 	__u32 i;
 
 	*cpu = (struct arrivals_cpu) { .sent = 0 };
+	/* Without its system calls, it is not known when the thread does something else. */
+	if (!j->arrivals.nodes[ev->node].is_rt || !j->arrivals.nodes[ev->node].has_calls)
+		return;
+	state = tsct_value_integer_of(ev->e, "prev_state");
+	next = tsct_value_integer_of(ev->e, "next_tid");
 	for (i = 0; i < j->arrivals.nr_held && i < NR_HELD; i++) {
 		if (next <= 0 || held[i].tid != next || held[i].node != ev->node)
 			continue;
 		*cpu = held[i].cpu;
 		held[i].tid = 0;
 	}
-	/* Without its system calls, it is not known when the thread does something else. */
-	if (node->is_rt && node->has_calls && stays && old.tid && (old.cpu.received || old.cpu.sent))
+	if ((state == TSCT_PREV_PREEMPTED || state == TSCT_PREV_UNINTERRUPTIBLE) && old.tid &&
+	    (old.cpu.received || old.cpu.sent))
 		held[j->arrivals.nr_held++ % NR_HELD] = old;
 }
 
 /* Returns true if an event follows soon after one at @tick. */
 static bool is_soon(const struct explain_job *j, const struct tsct_export_event *ev, __u64 tick)
 {
-	const struct tsct_clock_params *real = &j->walk->rec->real;
-
-	return tsct_clock_params_ns(real, ev->e->tick) - tsct_clock_params_ns(real, tick) <= SOON_NS;
+	return ev->ns - tsct_export_time(j->walk, tick) <= SOON_NS;
 }
 
 /* Adds the arrival of a packet to the thread that its interrupt wakes. */

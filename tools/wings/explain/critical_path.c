@@ -20,9 +20,6 @@
 
 #define DEPTH_MAX	16	/* longest chain of wakers */
 
-#define STATE_UNINTERRUPTIBLE	0x02	/* flags of prev_state */
-#define STATE_STOPPED		0x0c
-
 /* A message that a thread received */
 struct path_arrival {
 	__u64 tick;
@@ -87,12 +84,12 @@ bool path_wants(const struct path_states *s, __u64 from, __u64 until)
 	return at && s->times[at - 1].end > from;
 }
 
-/* Returns true if a thread waited for something that its call names: not for a disk, a page or a lock of
- * the kernel, and not because it was stopped. */
+/* Returns true if a thread waited for something that its call names: not for a disk, a page or a
+ * lock of the kernel, and not because it was stopped. */
 static bool is_wait(const struct tsct_state_time *time)
 {
 	return (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) &&
-		!(time->prev_state & (STATE_UNINTERRUPTIBLE | STATE_STOPPED));
+		!(time->prev_state & (TSCT_PREV_UNINTERRUPTIBLE | TSCT_PREV_STOPPED));
 }
 
 int path_add(struct path_states *s, const struct tsct_state_time *time)
@@ -143,10 +140,9 @@ static bool is_one_of(const char *names, __s64 number)
 
 bool path_may_send(__s64 call)
 {
-	return call >= 0 &&
-		!is_one_of(" clock_nanosleep epoll_pwait epoll_pwait2 epoll_wait futex nanosleep pause poll"
-			   " ppoll pselect6 rt_sigsuspend rt_sigtimedwait sched_yield select wait4 waitid ",
-			   call);
+	return call >= 0 && !is_one_of(" clock_nanosleep epoll_pwait epoll_pwait2 epoll_wait futex"
+		" nanosleep pause poll ppoll pselect6 rt_sigsuspend rt_sigtimedwait sched_yield"
+		" select wait4 waitid ", call);
 }
 
 int path_add_call_end(struct path_states *s, __u32 node, __u32 tid, __u64 tick, __s64 call,
@@ -396,8 +392,8 @@ static bool timed_out(const struct path_row *row, __u32 at)
 	const size_t i = tsct_array_up_to(&row->timeouts->tick, row->nr_timeouts,
 					  sizeof(*row->timeouts), time->until);
 
-	return is_wait(time) && time->call >= 0 && i < row->nr_timeouts && row->timeouts[i].call == time->call &&
-		row->timeouts[i].tick < next_wait(row, at);
+	return is_wait(time) && time->call >= 0 && i < row->nr_timeouts &&
+		row->timeouts[i].call == time->call && row->timeouts[i].tick < next_wait(row, at);
 }
 
 /* Returns the message that ended a wait, the state @at of a thread; NULL: none is known */
@@ -480,8 +476,8 @@ static int add_state(const struct path_states *s, const struct path_row *row, __
 	if (time->state == TSCT_STATE_BLOCKED || time->state == TSCT_STATE_OFF_CPU) {
 		like.call = time->call;
 		like.object = has_object(time->call) ? time->object : TSCT_STATE_NO_OBJECT;
-		like.how = (time->prev_state & STATE_UNINTERRUPTIBLE ? PATH_UNINTERRUPTIBLE : 0) |
-			(time->prev_state & STATE_STOPPED ? PATH_STOPPED : 0) |
+		like.how = (time->prev_state & TSCT_PREV_UNINTERRUPTIBLE ? PATH_UNINTERRUPTIBLE : 0) |
+			(time->prev_state & TSCT_PREV_STOPPED ? PATH_STOPPED : 0) |
 			(timed_out(row, at) ? PATH_TIMED_OUT : 0);
 		message = like.how & PATH_TIMED_OUT ? NULL : message_of(s, row, at);
 	}

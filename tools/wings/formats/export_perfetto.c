@@ -187,8 +187,6 @@ static __u64 kind_name(const struct tsct_export *x)
 /* Stands for the thread that runs on a CPU while it is unknown. Linux has no such number. */
 #define NOT_RECORDED	(1U << 30)
 #define NOT_RECORDED_NAME "not recorded"
-/* Bits of prev_state of a thread that has ended */
-#define STATE_DEAD	0x30
 
 /* State of a thread whose real state is unknown: Perfetto has no name for this one. */
 #define STATE_UNKNOWN	0x1000
@@ -833,7 +831,7 @@ static int put_recorded(struct tsct_export *x, const struct tsct_export_event *e
 	if (!cpu->any || cpu->tid != prev)
 		err = put_switch(x, at, ev->ns, prev, name_of(ev->e, "prev_comm"), NULL);
 	err = err ?: put_switch(x, at, ev->ns, next, name_of(ev->e, "next_comm"), ev->e);
-	if (!err && prev && tsct_value_integer_of(ev->e, "prev_state") & STATE_DEAD)
+	if (!err && prev && tsct_value_integer_of(ev->e, "prev_state") & TSCT_PREV_DEAD)
 		err = put_free(x, ev, prev);
 	return err || x->run.began ? err : put_unknown(x, at, ev->ns);
 }
