@@ -269,9 +269,9 @@ int tsct_export_prepare(struct tsct_export *x)
 		err = list_defs(x);
 	if (!err)
 		err = number_slices(x) ?: tsct_export_pairs_find(x) ?: hash_names(x);
-	finish_defs(x);
 	if (err)
 		return err;
+	finish_defs(x);
 	err = tsct_selection_make(&x->selection, &x->filter, x->rec, x->recording,
 				  TSCT_TRACE_EVENTS, false, x->why,
 				  sizeof(x->why));
@@ -451,7 +451,8 @@ open_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 	slice = tsct_span_at(&x->slices, thread, x->slices.rows[thread].nr - 1);
 	slice->span.key = key_of(def, ev->e);
 	slice->span.hidden = hidden;
-	return x->slices.size > sizeof(slice->span) ? tsct_closed_span_open(x, slice, ev, false) : 0;
+	return x->slices.size > sizeof(slice->span) ?
+		tsct_closed_span_open(x, slice, ev, false) : 0;
 }
 
 /* Returns the index of the open slice that an END event ends; -1: none */

@@ -138,8 +138,7 @@ void tsct_known_run_(struct tsct_known *known, const struct tsct_trace_event *e,
 static inline void tsct_known_run(struct tsct_known *k, const struct tsct_trace_event *e,
 				  bool is_switch, struct tsct_known_change *ret)
 {
-	if (unlikely(k->has_runs) && (is_switch || k->runs[e->location].on ||
-				      k->switches[e->stream] || k->wakings[e->stream]))
+	if (is_switch || k->runs[e->location].on || k->switches[e->stream] || k->wakings[e->stream])
 		tsct_known_run_(k, e, is_switch, ret);
 	else
 		*ret = (struct tsct_known_change) { .began = false };
