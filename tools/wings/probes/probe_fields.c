@@ -350,15 +350,15 @@ int probe_fields_by_default(struct probe *probe)
 	const struct probe_step result = {
 		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
 	};
-	const struct btf *btf;
+	const struct btf_type *proto;
 
 	if (probe->type == PROBE_URETPROBE)
 		return probe_fields_add(&probe->fields, "ret", "s64", &result);
 	if (probe->type >= PROBE_UPROBE)
 		return 0;
-	btf = kernel_types();
-	if (function_type(btf, probe->name)) {
-		add_function(probe, btf, function_type(btf, probe->name));
+	proto = function_type(kernel_types(), probe->name);
+	if (proto) {
+		add_function(probe, kernel_types(), proto);
 		return 0;
 	}
 	/* A kprobe does not need the function's type: without it, the event has no fields. */

@@ -217,7 +217,7 @@ bool probe_set_in_interrupts(const struct probe_set *set)
 	unsigned int i;
 
 	for (i = 0; i < set->nr; i++)
-		if (set->probes[i].type <= PROBE_FEXIT)
+		if (set->probes[i].type < PROBE_UPROBE)
 			return true;
 	return false;
 }

@@ -25,9 +25,9 @@ static struct count *find_count(struct count_table *c, const struct tsct_stream_
 {
 	const struct tsct_trace_event *e = &s->event;
 	__u32 *recent = &c->recent[(e->tid * 31 + s->id * 7 + e->location) % RECENT], at;
-	struct count *found = &c->all[*recent - 1UL];
+	struct count *found = *recent ? &c->all[*recent - 1] : NULL;
 
-	if (*recent && found->tid == e->tid && found->id == s->id &&
+	if (found && found->tid == e->tid && found->id == s->id &&
 	    found->location == e->location && found->class == e->stream)
 		return found;
 	at = tsct_index_add(&c->index, (__u64)e->stream << 32 | s->id,
