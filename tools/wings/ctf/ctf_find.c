@@ -98,13 +98,15 @@ static int add_trace(struct ctf_paths *p, const char *path, const char *metadata
 	return err;
 }
 
-/* Notes the first file of a trace that cannot be read as one. @error: see struct ctf_paths */
-static void note_odd(struct ctf_paths *p, const char *path, int error)
+/* Notes the first file of a trace that cannot be read as one. @error: see struct ctf_paths. Returns 0
+ * or -ENOMEM. */
+static int note_unreadable(struct ctf_paths *p, const char *path, int error)
 {
-	if (p->odd)
-		return;
-	p->odd = strdup(path);
-	p->odd_error = error;
+	if (p->unreadable)
+		return 0;
+	p->unreadable = strdup(path);
+	p->unreadable_error = error;
+	return p->unreadable ? 0 : -ENOMEM;
 }
 
 static int search(struct ctf_paths *p, const char *path, int depth)
@@ -132,13 +134,13 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 		/* libbabeltrace2 follows links to files, and ignores what is no file. */
 		if (is_trace ? stat(below, &st) : lstat(below, &st)) {
 			if (is_trace)
-				note_odd(p, below, errno);
+				err = note_unreadable(p, below, errno);
 		} else if (is_trace && S_ISREG(st.st_mode)) {
 			hash = tsct_hash(hash, names[i]->d_name, strlen(names[i]->d_name) + 1);
 			hash = tsct_hash(hash, &st.st_size, sizeof(st.st_size));
 			p->nr_files++;
 		} else if (is_trace && !S_ISDIR(st.st_mode)) {
-			note_odd(p, below, 0);
+			err = note_unreadable(p, below, 0);
 		} else if (!is_trace && S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
 			err = search(p, below, depth + 1);
 		}
@@ -170,7 +172,7 @@ void ctf_paths_free(struct ctf_paths *p)
 	for (i = 0; i < p->nr; i++)
 		free(p->all[i].path);
 	free(p->all);
-	free(p->odd);
+	free(p->unreadable);
 	memset(p, 0, sizeof(*p));
 }
 

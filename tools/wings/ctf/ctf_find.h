@@ -20,8 +20,8 @@ struct ctf_paths {
 	__u32 nr;
 	__u32 nr_recordings;	/* recordings of trace-ctl, which are not searched */
 	__u64 bytes_of_metadata, nr_files;
-	char *odd;		/* a file of a trace that cannot be read as one; NULL: none */
-	int odd_error;		/* why, as an errno; 0: it is not a regular file */
+	char *unreadable;	/* a file of a trace that cannot be read as one; NULL: none */
+	int unreadable_error;	/* why, as an errno; 0: it is not a regular file */
 };
 
 /* Finds the traces in @path and below. Returns 0, even if there is none, or -errno. */

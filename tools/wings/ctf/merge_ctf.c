@@ -110,9 +110,10 @@ int merge_find_ctf(struct merge_input *in)
 			    in->given);
 		err = -EINVAL;
 	}
-	if (paths.odd && !err) {
-		merge_print("%s: %s: its events would be missing; restore or remove it", paths.odd,
-			    paths.odd_error ? strerror(paths.odd_error) : "not a regular file");
+	if (paths.unreadable && !err) {
+		merge_print("%s: %s: its events would be missing; restore or remove it",
+			    paths.unreadable, paths.unreadable_error ?
+			    strerror(paths.unreadable_error) : "not a regular file");
 		err = -EINVAL;
 	}
 	for (i = 0; i < paths.nr && !err; i++)
