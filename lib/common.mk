@@ -11,7 +11,8 @@ WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
 	-Wpointer-arith -Wvla -Wformat=2 -Wundef -Werror=implicit-function-declaration
 WERROR ?=
 CPPFLAGS += -I$(TOP)/kmod/uapi -I$(TOP)/lib/include -I$(TOP) -D_GNU_SOURCE
-# One load of two members that were just stored one by one waits for the cache: gcc joins such loads.
+# gcc would join the loads of two neighbouring members into one, which waits for the cache if both
+# were just stored one by one.
 TSCT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -fPIC -fvisibility=hidden -pthread \
 	-fno-tree-slp-vectorize
 SANITIZE ?=

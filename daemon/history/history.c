@@ -27,7 +27,7 @@
 #include "lib/history/history.h"
 
 #define FILE_BYTES	1000000
-#define NUMBER_MAX	999999999	/* as is_history() takes it */
+#define NUMBER_MAX	999999999	/* the largest that is_history() accepts */
 #define RESUME_TRIES	16
 #define PAUSE_TICKS	63U	/* maximum number of ticks between two tries to begin a file */
 /* Error of a rate between two crystals, 10^-12: see TSCT_RATE_WANDER_PPB */

@@ -46,7 +46,8 @@ struct peer_source {
 	/* true: exchanges with the source were passed to the cluster. The first exchanges
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
-	unsigned int has_own_id;	/* not 0: its last answer, lately, has this node's id */
+	/* lost polls until an answer with this node's id is forgotten; 0: the last has another id */
+	unsigned int own_id_polls;
 	bool is_unsynced;		/* true: by its last answer, the server is not
 					 * synchronized; bursts are suspended */
 	unsigned int good;		/* fully answered polls since the poll interval

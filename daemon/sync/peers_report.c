@@ -115,7 +115,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"name", s->config.name, "port", (int)s->config.address.port,
 		"type", s->config.ntp_only ? "ntp" : "master",
 		"status", source_status(p, s, &state), "why",
-		s->has_own_id ? tsct_client_results[TSCT_CLIENT_SELF].text : state.reason,
+		s->own_id_polls ? tsct_client_results[TSCT_CLIENT_SELF].text : state.reason,
 		"key", s->config.key ? json_integer(s->config.key) : json_null(),
 		"auth", auth,
 		"offset_ns", number(known ? state.offset_ns : NAN),

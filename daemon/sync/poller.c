@@ -104,7 +104,7 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 {
 	bool reachable = !s->lost;
 
-	if (!reachable && s->has_own_id)
+	if (!reachable && s->own_id_polls)
 		return;		/* it answers, and log_answer() states what is wrong */
 	if (s->reach_logged && s->is_reachable == reachable)
 		return;
@@ -136,7 +136,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 
 	switch (result) {
 	case TSCT_CLIENT_OK:
-		s->has_own_id = 0;
+		s->own_id_polls = 0;
 		log_reach(s, now_ns);
 		return;
 	/* Answers with these faults are not logged: anyone can cause them by sending
@@ -151,7 +151,7 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	default:
 		break;
 	}
-	s->has_own_id = result == TSCT_CLIENT_SELF ? OWN_ID_LOST : 0;
+	s->own_id_polls = result == TSCT_CLIENT_SELF ? OWN_ID_LOST : 0;
 	if (*logged_ns && now_ns - *logged_ns < LOG_NS)
 		return;
 	*logged_ns = now_ns;
@@ -506,7 +506,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		flush_exchanges(p, s);
 		s->is_unsynced = false;
 		s->lost++;
-		s->has_own_id -= !!s->has_own_id;
+		s->own_id_polls -= !!s->own_id_polls;
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
 			end_session(p, s);
 		if (s->lost >= 8)

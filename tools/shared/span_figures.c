@@ -57,7 +57,8 @@ static bool by_text(const struct span_figures *f, const struct tsct_closed_span 
 	return true;
 }
 
-static __attribute__((noinline)) struct span_group *look_up(struct span_figures *f, const struct tsct_closed_span *span)
+static __attribute__((noinline)) struct span_group *
+look_up(struct span_figures *f, const struct tsct_closed_span *span)
 {
 	const bool compat = span->call && tsct_syscall_is_compat(span->call);
 	struct span_group group = { .is_call = span->is_call, .compat = compat };

@@ -807,14 +807,13 @@ int find_preemption(void *unused)
 
 __u64 preempt_count, cpu_offsets;	/* result of find_counts, as in struct kernel_filter */
 
-/* Finds variables of the kernel for the programs of other objects. Returns -EPERM if the kernel hides
- * their addresses. */
+/* Finds variables of the kernel for the programs of other objects. Returns -EPERM if the kernel
+ * hides their addresses. */
 SEC("syscall")
 int find_counts(void *unused)
 {
 	static const char count[] = "__preempt_count", hot[] = "pcpu_hot",
 		offsets[] = "__per_cpu_offset";
-
 	const long err = bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 
 	if (err)

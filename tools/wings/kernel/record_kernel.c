@@ -43,32 +43,30 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static const char *way_out(const struct kernel_figures *unknown)
-{
-	return unknown->hidden ? "run with CAP_SYSLOG, too, and with kernel.kptr_restrict=1" :
-		"use a kernel with CONFIG_KALLSYMS_ALL=y";
-}
-
 /* Prints once what events will lack, and how to get it. */
 static void print_unknown(const struct record_session *s)
 {
 	struct kernel_figures unknown;
+	const char *where, *way_out;
 
 	kernel_source_figures(s->source, &unknown);
-	if (!s->o->quiet && unknown.own)
-		ctl_error("addresses of the kernel are %s: probes miss the events of interrupts"
-			  " that occur while the recorder runs; %s",
-			  unknown.hidden ? "hidden" : "not in /proc/kallsyms", way_out(&unknown));
-	if (s->o->quiet || (!unknown.fragments && !unknown.interrupts))
+	if (s->o->quiet)
 		return;
-	ctl_error("-e net: addresses of the kernel are %s:%s%s%s; %s",
-		  unknown.hidden ? "hidden" : "not in /proc/kallsyms",
+	where = unknown.hidden ? "hidden" : "not in /proc/kallsyms";
+	way_out = unknown.hidden ? "run with CAP_SYSLOG, too, and with kernel.kptr_restrict=1" :
+		"use a kernel with CONFIG_KALLSYMS_ALL=y";
+	if (unknown.own)
+		ctl_error("addresses of the kernel are %s: probes miss the events of interrupts"
+			  " that occur while the recorder runs; %s", where, way_out);
+	if (!unknown.fragments && !unknown.interrupts)
+		return;
+	ctl_error("-e net: addresses of the kernel are %s:%s%s%s; %s", where,
 		  unknown.fragments ? " datagrams whose first bytes are in fragments (UDP_SEGMENT,"
 		  " MSG_ZEROCOPY, large ones) have no message number" : "",
 		  unknown.fragments && unknown.interrupts ? ", and" : "",
 		  unknown.interrupts ? " packets that arrive while another one is being recorded"
 		  " are missed, and net_send has no stacks" : "",
-		  way_out(&unknown));
+		  way_out);
 }
 
 /* The session for add_directory(): nftw() passes no argument to its callback. */
