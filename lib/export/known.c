@@ -212,6 +212,7 @@ const struct tsct_loss_time *tsct_known_pass(struct tsct_known *k, __u64 tick)
 	if (run->on && !run->maybe && !run->cut && loss->from > run->seen)
 		run->seen = loss->from;
 	run->cut = true;
+	run->over |= loss->over;
 	return loss;
 }
 
