@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "export.h"
-#include "lib/clockpage/clock_params.h"
 
 const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_ENDED] = "ended", [TSCT_SPAN_REPLACED] = "unknown", [TSCT_SPAN_OPEN] = "open",

@@ -9,7 +9,6 @@
 #include "error.h"
 #include "json.h"
 #include "lib/base/table.h"
-#include "lib/clockpage/clock_params.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
 

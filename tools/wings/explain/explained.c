@@ -3,11 +3,9 @@
  * the command, or of the report. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "explain.h"
 #include "lib/base/array.h"
-#include "tools/common/json.h"
 
 #define PAGE_GROUPS	10	/* names of spans whose slowest ones are on a page, at most */
 #define PAGE_SPANS	3	/* spans of each name */

@@ -2,7 +2,6 @@
 /* trace-ctl export: writes a recording in the formats of other tools */
 #include <argp.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

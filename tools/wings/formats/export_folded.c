@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"

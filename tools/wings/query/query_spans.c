@@ -7,7 +7,6 @@
 #include "lib/export/messages.h"
 #include "lib/clockpage/clock_params.h"
 #include "query.h"
-#include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
 struct span_walk {

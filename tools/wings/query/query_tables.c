@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clockpage/clock_params.h"
 #include "lib/export/loss_times.h"
 #include "query.h"
 

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/clockpage/clock_params.h"

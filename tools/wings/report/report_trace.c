@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The report page of a recording: reads the recording in two passes, then writes the page */
-#include <argp.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

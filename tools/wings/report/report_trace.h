@@ -7,7 +7,6 @@
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
 
-#include <jansson.h>
 
 #include "lib/base/text.h"
 #include "lib/base/index.h"

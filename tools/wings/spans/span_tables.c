@@ -2,7 +2,6 @@
 /* Figures of spans, as JSON and as tables */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "lib/base/table.h"
 #include "span_lengths.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Figures of the states of threads, for trace-ctl stat --threads */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/table.h"
