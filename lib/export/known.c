@@ -121,7 +121,7 @@ static int by_tick(const void *a, const void *b)
 {
 	const struct tsct_identity_end *x = a, *y = b;
 
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(x->tick, y->tick);
 }
 
 /* Returns true if a recorder of a node selects threads by the name @name. */

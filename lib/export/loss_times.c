@@ -83,8 +83,7 @@ static int by_from(const void *a, const void *b)
 {
 	const struct tsct_loss_time *x = a, *y = b;
 
-	return x->from != y->from ? (x->from > y->from) - (x->from < y->from) :
-		(x->until > y->until) - (x->until < y->until);
+	return tsct_compare(x->from, y->from) ?: tsct_compare(x->until, y->until);
 }
 
 /* Allocates the ends of the recorders, and sets them to those of the bounds for now. */

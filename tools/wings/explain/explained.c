@@ -27,7 +27,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct path_time *x = a, *y = b;
 
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
+	return tsct_compare(x->begin, y->begin);
 }
 
 /* Lists the times of all spans. Returns 0 or -ENOMEM. */

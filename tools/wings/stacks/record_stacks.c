@@ -108,7 +108,7 @@ static int compare_addresses(const void *a, const void *b)
 {
 	const struct kernel_symbol *one = a, *two = b;
 
-	return one->address < two->address ? -1 : one->address > two->address;
+	return tsct_compare(one->address, two->address);
 }
 
 static char *read_all(const char *path)

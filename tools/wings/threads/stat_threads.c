@@ -204,24 +204,17 @@ static int by_total(const void *a, const void *b)
 {
 	const struct call *x = a, *y = b;
 
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return tsct_compare(y->total, x->total) ?: tsct_compare(y->count, x->count) ?:
+		tsct_compare(x->number, y->number);
 }
 
 static int by_events(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	if (x->tally.events != y->tally.events)
-		return x->tally.events < y->tally.events ? 1 : -1;
-	if (x->switched != y->switched)
-		return x->switched < y->switched ? 1 : -1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return tsct_compare(y->tally.events, x->tally.events) ?:
+		tsct_compare(y->switched, x->switched) ?: tsct_compare(x->node, y->node) ?:
+		tsct_compare(x->tid, y->tid);
 }
 
 /* Sets name, process and cgroup of a thread from the statedump, as at the thread's last event. */
