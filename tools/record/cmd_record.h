@@ -104,7 +104,7 @@ static inline uint32_t record_policy(const struct record_options *o)
 void record_priority_raise(void);
 
 /* Prints a line of progress on standard error: on a terminal it replaces the previous line (""
- * only erases that line); elsewhere only with -v. record_progress.c */
+ * only erases that line); elsewhere only with -v. record_show.c */
 void record_print_progress(const struct record_options *o, const char *line);
 
 /* ---- control by another process: the wing `cluster` -------------------- */

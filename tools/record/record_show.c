@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The summary of trace-ctl record, as text and as JSON, and its exit status */
+/* The line of progress and the summary of trace-ctl record, as text and as JSON, and its exit
+ * status */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,18 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
+
+/* ---- progress ----------------------------------------------------------- */
+
+void record_print_progress(const struct record_options *o, const char *line)
+{
+	const bool tty = isatty(STDERR_FILENO);
+
+	if (o->quiet || (!tty && (!o->verbose || !*line)))
+		return;
+	fprintf(stderr, "%s%s%s", tty ? "\r" : "", line, tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
 
 /* ---- figures ------------------------------------------------------------ */
 

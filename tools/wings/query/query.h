@@ -15,7 +15,7 @@
 #include "lib/base/text.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/filter.h"
-#include "lib/export/identity_until.h"
+#include "lib/export/threads.h"
 #include "tools/common/progress.h"
 
 /* An event definition, with its stream class */

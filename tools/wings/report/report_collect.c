@@ -318,22 +318,10 @@ static bool has_states(const struct tsct_export *x)
 
 /* ---- the report as an export format ---------------------------------------- */
 
-static int begin_pass(struct tsct_export *x)
-{
-	(void)x;
-	return 0;
-}
-
-static void end_pass(struct tsct_export *x)
-{
-	(void)x;
-}
-
 /* Export format of the second pass over the recording. It writes no file:
  * collect_event() collects the events for the page. */
 static const struct tsct_export_format as_format = {
-	.name = "report", .begin = begin_pass, .event = collect_event, .end = begin_pass,
-	.free = end_pass,
+	.name = "report", .event = collect_event,
 };
 
 /* Begins to explain the slowest spans, if the states of threads are known. A filter hides messages

@@ -7,7 +7,6 @@
 #include "lib/export/spans.h"
 #include "lib/export/stacks.h"
 #include "lib/export/threads.h"
-#include "lib/export/identity_until.h"
 #include "lib/syscalls/syscall_value.h"
 #include "tools/read/stat.h"
 
