@@ -186,7 +186,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
 	return find_renamed(k) ?:
-		(trace ? tsct_unknown_times(trace, &k->losses, &k->nr_losses) : 0);
+		(trace ? tsct_loss_times(trace, k->rec->merged, &k->losses, &k->nr_losses) : 0);
 }
 
 void tsct_known_free(struct tsct_known *k)

@@ -550,7 +550,7 @@ static int print_missing(const struct query *q)
 	__u64 lost = 0;
 	__u32 nr = 0;
 
-	if (!q->rec->complete && !tsct_loss_times(q->trace, &times, &nr))
+	if (!q->rec->complete && !tsct_loss_times(q->trace, false, &times, &nr))
 		while (nr--)
 			lost += times[nr].events;
 	free(times);

@@ -251,7 +251,7 @@ static void fill_losses(struct query_rows *r)
 	struct tsct_loss_time *times;
 	__u32 nr, i;
 
-	if (tsct_loss_times(r->q->trace, &times, &nr))
+	if (tsct_loss_times(r->q->trace, false, &times, &nr))
 		r->err = -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		if (!r->q->selection.locations[times[i].location] ||

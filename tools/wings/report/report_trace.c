@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/query/message_match.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
@@ -198,8 +197,7 @@ static void free_report(struct report *r)
 	free(r->state_bytes.at);
 	free(r->strip_bytes.at);
 	report_flame_free(r);
-	tsct_message_matcher_free(r->sends);
-	tsct_message_matcher_free(r->early);
+	tsct_messages_free(&r->messages);
 	tsct_export_free(&r->x);
 }
 

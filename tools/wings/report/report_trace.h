@@ -10,7 +10,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/index.h"
-#include "lib/export/export.h"
+#include "lib/export/messages.h"
 #include "lib/export/stacks.h"
 #include "tools/shared/explained.h"
 
@@ -198,7 +198,7 @@ struct report {
 	struct strips state_strips;
 	struct tsct_text state_bytes, strip_bytes;
 	unsigned int bin_shift;	/* a bin of the strips has 2^bin_shift of the original ones */
-	struct tsct_message_matcher *sends, *early;
+	struct tsct_messages messages;
 	struct gap *gaps;
 	__u32 nr_gaps;
 	struct tsct_stacks *stacks;
