@@ -30,6 +30,26 @@ void record_print_progress(const struct record_options *o, const char *line)
 	fflush(stderr);
 }
 
+__u64 record_figure_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+
+	tsct_recording_loss(&s->rec, -1, &loss);
+	return tsct_loss_total(&loss);
+}
+
+void record_show_progress(const struct record_session *s, bool last)
+{
+	struct tsct_written w;
+	char line[128] = "";
+
+	tsct_recording_writer_written(s->writer, &w);
+	if (!last || !isatty(STDERR_FILENO))
+		snprintf(line, sizeof(line), "recording: %llu event%s, %.1f MB, %llu lost",
+			 w.events, view_plural(w.events), w.bytes / 1e6, record_figure_lost(s));
+	record_print_progress(s->o, line);
+}
+
 /* ---- figures ------------------------------------------------------------ */
 
 static double figure_seconds(const struct record_session *s)
