@@ -193,7 +193,7 @@ static int poll_export(struct tsct_export *x)
 	struct explain_job *j = x->arg;
 
 	progress_show(&j->progress, ((x == &j->states) + (double)x->done_bytes /
-				     (double)(x->all_bytes + 1)) / 2, x->read, "events");
+				     (double)(x->all_bytes + 1)) / 2, x->read);
 	return output_interrupted() ? -EINTR : 0;
 }
 

@@ -129,8 +129,7 @@ static int poll_job(struct tsct_export *x)
 
 	if (output_interrupted())
 		return -EINTR;
-	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
-		      x->read, "events");
+	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1), x->read);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static int poll_job(struct tsct_export *x)
 	if (output_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (j->r.looking ? part : 1 + part) / 2,
-		      j->r.looking ? x->read : j->r.events + x->read, "events");
+		      j->r.looking ? x->read : j->r.events + x->read);
 	return 0;
 }
 
