@@ -57,7 +57,7 @@ struct peer_source {
 	__s64 sent_ns;			/* time of the last request */
 	__s64 rtt_ns;			/* longest recent round trip, ns; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
-					 * limits of request_timing.h */
+					 * limits of schedule.h */
 	__s64 bad_turns_ns;		/* time of the last log line about bad_turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;

@@ -6,7 +6,6 @@
 
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
-#include "lib/sync/request_timing.h"
 #include "peers_private.h"
 
 #define NS_PER_MS	1000000LL

@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/abi/fd_message.h"
 #include "channel.h"
-#include "gettime.h"
 #include "programs.h"
 
 #define REPLY_TIMEOUT_S		5
@@ -40,13 +40,21 @@ static int connect_to(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* Returns the time in ns, from a clock that can also be read if the TSC is forbidden. */
+static __s64 coarse_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* Returns true if a signal interrupted a call that is to be repeated. Each repetition has the
- * full timeout of the socket, so repetitions end REPLY_TIMEOUT_S after @begin_ns. The coarse
- * clock can also be read if the TSC is forbidden. */
+ * full timeout of the socket, so repetitions end REPLY_TIMEOUT_S after @begin_ns. */
 static bool is_interrupted(ssize_t result, __s64 begin_ns)
 {
 	return result < 0 && errno == EINTR &&
-		tsct_gettime_ns(CLOCK_MONOTONIC_COARSE) - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
+		coarse_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
 }
 
 /* Receives the reply to a request. Returns 0 with the server's result in *ret_result, or
@@ -63,7 +71,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
-	const __s64 begin_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
+	const __s64 begin_ns = coarse_ns();
 	ssize_t len;
 
 	do
@@ -92,7 +100,7 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	};
 	union tsct_fd_control control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	const __s64 begin_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
+	const __s64 begin_ns = coarse_ns();
 	ssize_t len;
 
 	tsct_fd_message_put(&msg, &control, sent_fd);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/sync/request_timing.h"
+#include "lib/sync/schedule.h"
 #include "world.h"
 
 #define WAKE_US		3.7	/* time from a packet's arrival until the server's

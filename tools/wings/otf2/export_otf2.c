@@ -359,7 +359,7 @@ static int note_message(struct tsct_export *x, const struct tsct_export_event *e
 
 static int match_messages(struct tsct_export *x)
 {
-	struct tsct_messages_options options = {
+	const struct tsct_messages_options options = {
 		.room = UNDER_WAY_MAX, .sends_only = true,
 	};
 	struct tsct_threads threads = { 0 };

@@ -146,7 +146,7 @@ static int take_gaps(struct report *r)
  */
 static int begin_messages(struct report *r)
 {
-	struct tsct_messages_options options = {
+	const struct tsct_messages_options options = {
 		.room = OPEN_MESSAGES_MAX, .sends_only = true,
 	};
 	int err;
