@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <sys/random.h>
-
 #include "messages.h"
 
 #define EARLY_MAX_NS	1000000000	/* longest time from a receive to its send */
@@ -10,8 +7,6 @@ int tsct_messages_init(struct tsct_messages *m)
 {
 	struct tsct_messages_options options = { .room = m->room ?: 1U << 20, .sends_only = true };
 
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	return tsct_message_matcher_new(&options, &m->sends) ?:
 		tsct_message_matcher_new(&options, &m->early);
 }
