@@ -397,7 +397,7 @@ TEST(test_one_open_span)
 static struct tsct_message_matcher *make_matcher(void)
 {
 	const struct tsct_messages_options options = {
-		.room = ROOM, .seed = 1, .sends_only = true,
+		.room = ROOM, .sends_only = true,
 	};
 	struct tsct_message_matcher *m;
 
