@@ -171,7 +171,7 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 	    answer != TSCT_ANSWER_NO_MAC && answer != TSCT_ANSWER_WRONG_KEY)
 		return;
 	if ((*logged_ns && now_ns - *logged_ns < LOG_NS) ||
-	    tsct_ntp_parse(packet->bytes, packet->len, &ntp, NULL))
+	    tsct_ntp_parse(packet->bytes, packet->len, &ntp))
 		return;
 	*logged_ns = now_ns;
 	tsct_address_print(&packet->from, text, sizeof(text));

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,8 +338,6 @@ static void *run_helper(void *unused)
 static void start_thread(bool try)
 {
 	const char *retry = secure_getenv("TSCTRACE_RETRY_MS");
-	sigset_t all, before;
-	pthread_attr_t attr;
 
 	helper.retry_ns = retry ? strtol(retry, NULL, 10) * NS_PER_MS : 0;
 	helper.tried_ns = helper.until_ns = 0;
@@ -349,15 +346,8 @@ static void start_thread(bool try)
 	if (helper.listener < 0)
 		helper.retry_ns = helper.retry_ns ?: BLIND_EVERY_NS;
 	helper.next_ns = try || helper.retry_ns ? 0 : INT64_MAX;
-	if (pthread_attr_init(&attr))
-		return;
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!pthread_create(&helper.thread, &attr, run_helper, NULL))
+	if (!tsct_thread_start(&helper.thread, STACK_SIZE, run_helper, NULL))
 		helper.pid = getpid();
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
 }
 
 /* Wakes the thread by a connection to its socket: it then checks `stop` and the handles. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,26 @@ int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int 
 		unlink(path);
 	if (fd >= 0)
 		close(fd);
+	return err;
+}
+
+int tsct_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t unjoined;
+	int err;
+
+	pthread_attr_init(&attr);
+	if (!thread)
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (stack)
+		pthread_attr_setstacksize(&attr, stack);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(thread ?: &unjoined, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	return err;
 }
 

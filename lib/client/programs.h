@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets of programs. The helper thread of a program (helper.c) listens on an
+ * The sockets of programs, and threads that serve sockets. The helper thread of a program (helper.c) listens on an
  * abstract Unix socket: providers connect to it when they start, and trace-ctl sends
  * requests to it. All names begin with TSCT_PROGRAM_SOCKET. Any process can use such a name;
  * the connection's credentials show which process and user have it.
@@ -8,6 +8,7 @@
 #ifndef TSCT_PROGRAMS_H
 #define TSCT_PROGRAMS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -49,6 +50,14 @@ int tsct_seqpacket_connect(const struct sockaddr_un *addr, socklen_t len, int ti
  * Returns a descriptor; -EADDRINUSE: the path is no socket; or another -errno.
  */
 int tsct_unix_listen(const struct sockaddr_un *addr, int type, mode_t mode, int backlog);
+
+/*
+ * tsct_thread_start - start a thread with signals blocked
+ * @thread: NULL: nobody joins the thread; @stack: bytes; 0: the default
+ *
+ * Returns 0 or -errno.
+ */
+int tsct_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *arg), void *arg);
 
 /*
  * tsct_program_connect - connect to a program's socket

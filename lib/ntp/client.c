@@ -397,7 +397,7 @@ client_check_answer(const struct tsct_client *client,
 	bool ntp_only = client->options.flags & TSCT_CLIENT_NTP_ONLY;
 	enum tsct_client_result result;
 
-	if (tsct_ntp_parse(a->bytes, a->len, &a->packet, NULL))
+	if (tsct_ntp_parse(a->bytes, a->len, &a->packet))
 		return TSCT_CLIENT_MALFORMED;
 	if (packet->mode != TSCT_NTP_MODE_SERVER ||
 	    (packet->version != 4 && !(ntp_only && packet->version == 3)))
@@ -755,7 +755,7 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 	__s64 since_us = (__s64)(now_us - client->poll_request_us);
 	struct tsct_ntp_packet packet;
 
-	if (is_ntp_only(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
+	if (is_ntp_only(client) || tsct_ntp_parse(bytes, len, &packet) ||
 	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
 	    packet.ext.flags != TSCT_EXT_POLL_REQUEST)
 		return false;

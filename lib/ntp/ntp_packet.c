@@ -219,11 +219,11 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 		"packet ends with neither an extension field nor a MAC";
 }
 
-static const char *parse(const __u8 *bytes, size_t len,
-			 struct tsct_ntp_packet *packet)
+const char *tsct_ntp_parse(const void *bytes, size_t len, struct tsct_ntp_packet *packet)
 {
 	const char *why;
 
+	memset(packet, 0, sizeof(*packet));
 	if (len < TSCT_NTP_HEADER)
 		return "packet is shorter than an NTP header of 48 bytes";
 	if (len > TSCT_NTP_MAX)
@@ -238,18 +238,6 @@ static const char *parse(const __u8 *bytes, size_t len,
 	if (len > TSCT_NTP_HEADER)
 		get_mac(packet, bytes, TSCT_NTP_HEADER, len);
 	return NULL;
-}
-
-int tsct_ntp_parse(const void *bytes, size_t len,
-		   struct tsct_ntp_packet *ret_packet, const char **ret_why)
-{
-	const char *why;
-
-	memset(ret_packet, 0, sizeof(*ret_packet));
-	why = parse(bytes, len, ret_packet);
-	if (ret_why)
-		*ret_why = why ? why : "";
-	return why ? -EBADMSG : 0;
 }
 
 size_t tsct_ntp_build(const struct tsct_ntp_packet *from, void *bytes)

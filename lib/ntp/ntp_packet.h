@@ -185,11 +185,10 @@ struct tsct_ntp_packet {
  *
  * Unknown extension fields are skipped. tsctrace's fields of another version are
  * skipped, too; ext_version is that version. ext.params is 0 unless the flag
- * TSCT_EXT_PARAMS is set. Returns 0; -EBADMSG: not a packet (or a control message), and
- * *ret_why is the reason as text; @ret_why may be NULL.
+ * TSCT_EXT_PARAMS is set. Returns NULL, or why this is not a packet (or is a control
+ * message), as text.
  */
-int tsct_ntp_parse(const void *bytes, size_t len,
-		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
+const char *tsct_ntp_parse(const void *bytes, size_t len, struct tsct_ntp_packet *packet);
 
 /*
  * tsct_ntp_build - build a packet: header, and tsctrace's fields if has_ext and

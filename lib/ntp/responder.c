@@ -273,7 +273,7 @@ static enum tsct_answer check_request(struct tsct_responder *responder,
 	if (!responder->ratelimit ||
 	    !tsct_ratelimit_allows(responder->ratelimit, request->from))
 		return TSCT_ANSWER_DENIED;
-	if (tsct_ntp_parse(request->bytes, request->len, packet, NULL))
+	if (tsct_ntp_parse(request->bytes, request->len, packet))
 		return TSCT_ANSWER_MALFORMED;
 	if (packet->has_ext &&
 	    packet->ext.flags & (TSCT_EXT_REPLY | TSCT_EXT_POLL_REQUEST))

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,26 +99,6 @@ static void *close_sent_fd(void *arg)
 	return NULL;
 }
 
-/* Starts a detached thread, with signals blocked, that closes conn->sent_fd. Returns 0 or
- * -errno. */
-static int start_closing(struct connection *conn)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
-	int err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, CLOSING_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&thread, &attr, close_sent_fd, conn);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
 static void forget_connection(struct tsct_server *server, struct connection *conn)
 {
 	LIST_REMOVE(conn, list);
@@ -137,7 +116,7 @@ static void disconnect_client(struct tsct_server *server, struct connection *con
 	/* If no thread can be started, sent_fd stays open, and the connection still counts
 	 * for its user. */
 	if (conn->sent_fd >= 0)
-		start_closing(conn);
+		tsct_thread_start(NULL, CLOSING_STACK, close_sent_fd, conn);
 	else
 		forget_connection(server, conn);
 }
@@ -387,13 +366,8 @@ static void *server_thread(void *arg)
 
 int tsct_server_run(struct tsct_server *server)
 {
-	sigset_t all, before;
-	int err;
+	const int err = tsct_thread_start(&server->thread, 0, server_thread, server);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&server->thread, NULL, server_thread, server);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	server->has_thread = !err;
 	return err;
 }

@@ -223,7 +223,7 @@ static void put_mac(struct datagram *d, __u32 key)
 	struct tsct_ntp_packet packet;
 	size_t len = d->len;
 
-	if (tsct_ntp_parse(d->bytes, d->len, &packet, NULL))
+	if (tsct_ntp_parse(d->bytes, d->len, &packet))
 		return;
 	if (packet.has_mac)
 		len = packet.mac_at;
@@ -239,7 +239,7 @@ static __u32 key_of(const struct datagram *d)
 	__u8 made[ROOM];
 	struct tsct_ntp_packet packet;
 
-	if (tsct_ntp_parse(d->bytes, d->len, &packet, NULL) || !packet.has_mac)
+	if (tsct_ntp_parse(d->bytes, d->len, &packet) || !packet.has_mac)
 		return 0;
 	memcpy(made, d->bytes, packet.mac_at);
 	if (tsct_mac_append(world.keys, packet.key_id, made, packet.mac_at) !=
@@ -314,7 +314,7 @@ static void check_answers(const struct tsct_client *client,
 	struct tsct_ntp_packet packet;
 
 	HOLDS(tsct_client_waits(client));
-	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet));
 	HOLDS(packet.mode == TSCT_NTP_MODE_SERVER);
 	while (one < client->outstanding + client->nr_outstanding - 1 &&
 	       packet.origin != one->xmit && packet.origin != one->rcv)
@@ -370,11 +370,10 @@ static void to_poll_request(const struct datagram *d, unsigned int after)
 static void check_answer(const struct datagram *d, const __u8 *reply, size_t len)
 {
 	struct tsct_ntp_packet request, got;
-	const char *why;
 
 	HOLDS(len <= d->len);
-	HOLDS(!tsct_ntp_parse(reply, len, &got, &why) && !*why);
-	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &request, NULL));
+	HOLDS(!tsct_ntp_parse(reply, len, &got));
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &request));
 	HOLDS(got.mode == TSCT_NTP_MODE_SERVER);
 	HOLDS(got.version == request.version);
 	HOLDS(got.has_ext == request.has_ext);
@@ -465,7 +464,7 @@ static struct tsct_extension member_requests(__u64 nonce, struct datagram *d)
 	d->len = tsct_mac_append(world.keys, KEY, d->bytes, d->len);
 	answered = member_sends(d, reply, &len);
 	HOLDS(answered);
-	HOLDS(!tsct_ntp_parse(reply, len, &packet, NULL));
+	HOLDS(!tsct_ntp_parse(reply, len, &packet));
 	world.last_tx = packet.ext.tx;
 	return packet.ext;
 }
@@ -541,7 +540,7 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	struct datagram forged;
 	__u8 bytes[ROOM];
 
-	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet));
 	forged = (struct datagram){ .bytes = bytes, .len = packet.mac_at };
 	memcpy(bytes, d->bytes, d->len);
 	deliver(&forged, to, after);

@@ -314,7 +314,7 @@ static void send_untimed_request(void)
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL, false, w.sent);
-	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL), 0);
+	ck_assert_ptr_null(tsct_ntp_parse(w.sent, w.sent_len, &w.request));
 }
 
 TEST(test_answer_without_transmit_time)

@@ -68,8 +68,7 @@ static inline void note_request(size_t len)
 {
 	w.sent_len = len;
 	ck_assert_uint_ge(w.sent_len, TSCT_NTP_HEADER);
-	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
-			 0);
+	ck_assert_ptr_null(tsct_ntp_parse(w.sent, w.sent_len, &w.request));
 	report_sent(stamp(w.now, 0, false));
 	w.t4 = stamp(w.now + 260000, 0, true);
 }

@@ -37,18 +37,17 @@ static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
 
 /* Parses a copy of exactly the packet's size, so that the sanitizer detects a read
  * beyond it. */
-static inline int parse_exactly(const void *bytes, size_t len,
-				struct tsct_ntp_packet *packet,
-				const char **why)
+static inline const char *parse_exactly(const void *bytes, size_t len,
+					struct tsct_ntp_packet *packet)
 {
 	void *copy = malloc(len ? len : 1);
-	int ret;
+	const char *why;
 
 	MUST(copy, "no memory");
 	memcpy(copy, bytes, len);
-	ret = tsct_ntp_parse(len ? copy : (char *)copy + 1, len, packet, why);
+	why = tsct_ntp_parse(len ? copy : (char *)copy + 1, len, packet);
 	free(copy);
-	return ret;
+	return why;
 }
 
 #endif /* TESTS_PACKETS_H */
