@@ -48,6 +48,13 @@ void tsct_text_print(struct tsct_text *text, const char *format, ...)
 	va_end(args);
 }
 
+bool tsct_has_suffix(const char *text, const char *suffix)
+{
+	const size_t len = strlen(text), end = strlen(suffix);
+
+	return len > end && !strcmp(text + len - end, suffix);
+}
+
 const char tsct_digits_two[] =
 	"00010203040506070809"
 	"10111213141516171819"

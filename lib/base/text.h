@@ -28,6 +28,9 @@ void tsct_text_print(struct tsct_text *text, const char *format, ...);
 __attribute__((format(printf, 2, 0)))
 void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args);
 
+/* Returns true if a string ends with @suffix, and is longer than that. */
+bool tsct_has_suffix(const char *text, const char *suffix);
+
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
 
 /*

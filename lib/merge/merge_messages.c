@@ -162,14 +162,6 @@ static unsigned int owner_of(const struct walk *w, unsigned int slice)
 	return slice * w->merge->ranks->nr / SLICES;
 }
 
-static int push_ahead(struct walk *w, const struct merge_end *end)
-{
-	if (tsct_array_reserve(&w->ahead, &w->room_ahead, w->nr_ahead + 1, sizeof(*end)))
-		return -ENOMEM;
-	w->ahead[w->nr_ahead++] = *end;
-	return 0;
-}
-
 /* Reads ends until there is a full batch, and the next end is later than the first end of
  * the batch: so the rank whose ends are the earliest can send some of them. Returns 0 or
  * -errno. */
@@ -184,9 +176,9 @@ static int read_ahead(struct walk *w)
 		w->next = end->tick;
 		if (w->nr_ahead >= merge_batch && w->next > w->ahead[0].tick)
 			return 0;
-		ret = push_ahead(w, end);
-		if (ret)
-			return ret;
+		if (tsct_array_reserve(&w->ahead, &w->room_ahead, w->nr_ahead + 1, sizeof(*end)))
+			return -ENOMEM;
+		w->ahead[w->nr_ahead++] = *end;
 		merge_ends_drop(w->ends);
 	}
 	w->read_all = !ret;
@@ -335,7 +327,7 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 
 /* Extends @left, the statistics of some parts, by @right, those of the next parts. Both are a
  * struct tsct_message_stats, followed by its pairs. */
-static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
+int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
 	int err;
@@ -357,10 +349,8 @@ static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 /* Replaces the statistics of this part by those of all parts. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
-	static tsct_ranks_combine *const join_by[MERGE_LISTS] = { [MERGE_STATS] = add_stats };
 	static const struct merge_step list = {
 		.input = list_pairs, .lists = 1U << MERGE_STATS | 1U << MERGE_PAIRS,
-		.combine = join_by,
 	};
 	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;

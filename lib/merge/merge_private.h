@@ -161,16 +161,18 @@ bool merge_is_stopped(struct tsct_merge *m);
 /* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
 
+/* Joins the list @other of @size bytes, of the next inputs, to a list. Returns the same. */
+int merge_list_extend(struct tsct_merge *m, enum merge_list list, void *other, size_t size);
+
 /*
  * Functions that all parts of a merge call together (ranks.h). With one part, they change nothing.
  *
  * merge_agree - return, at all parts, the error of the first part that has one, or 0
  * @err: error of this part, or 0
  * merge_join - replace a list, at all parts, by one list made of the lists of all parts
- * @combine: combines the lists of two parts; NULL: the second one is appended to the first
  */
 int merge_agree(struct tsct_merge *m, int err);
-void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine);
+void merge_join(struct tsct_merge *m, enum merge_list list);
 
 /* ---- steps and inputs (merge_open.c) -------------------------------------------------- */
 
@@ -191,8 +193,6 @@ struct merge_step {
 	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
 	__u32 lists;	/* bits by enum merge_list: lists joined after the inputs */
-	/* array by enum merge_list: @combine for merge_join(); may be NULL */
-	tsct_ranks_combine *const *combine;
 	merge_for_all *all;		/* called after the lists were joined; may be NULL */
 };
 
@@ -238,7 +238,7 @@ merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
 	merge_list_channels, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
-	merge_combine_types;
+	merge_combine_types, merge_combine_candidates, merge_combine_stats;
 
 merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_result, merge_define_types;
 int merge_copy(struct tsct_merge *m, int dirfd);

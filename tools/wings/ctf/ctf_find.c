@@ -9,6 +9,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "lib/base/text.h"
 #include "lib/ctf/recording.h"
 #include "tools/common/cmd.h"
 #include "ctf_find.h"
@@ -178,13 +179,6 @@ void ctf_paths_free(struct ctf_paths *p)
 
 /* ---- other traces -------------------------------------------------------------------------- */
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-	const size_t len = strlen(path), size = strlen(suffix);
-
-	return len > size && !strcmp(path + len - size, suffix);
-}
-
 const char *ctf_foreign_kind(const char *path)
 {
 	char begin[4097] = "";
@@ -200,18 +194,18 @@ const char *ctf_foreign_kind(const char *path)
 		return "a Fuchsia trace";
 	if (STARTS(begin, len, "# tracer:"))
 		return "a text of ftrace";
-	if (has_suffix(path, ".perfetto-trace") || has_suffix(path, ".pftrace") ||
-	    has_suffix(path, ".perfetto"))
+	if (tsct_has_suffix(path, ".perfetto-trace") || tsct_has_suffix(path, ".pftrace") ||
+	    tsct_has_suffix(path, ".perfetto"))
 		return "a Perfetto trace";
 	if ((*begin == '{' || *begin == '[') &&
 	    (strstr(begin, "\"traceEvents\"") || strstr(begin, "\"ph\"")))
 		return "a Chrome trace in JSON";
 	if (!strcmp(name, "metadata") && is_foreign_metadata(path))
 		return "the metadata of a CTF trace; give its directory";
-	if (has_suffix(path, ".def") || has_suffix(path, ".evt"))
+	if (tsct_has_suffix(path, ".def") || tsct_has_suffix(path, ".evt"))
 		return "a part of an OTF2 archive; give the archive's file *.otf2";
 	if (STARTS(begin, len, "\x1f\x8b") || STARTS(begin, len, "PK\x03\x04") ||
-	    STARTS(begin, len, "\x28\xb5\x2f\xfd") || has_suffix(path, ".tar"))
+	    STARTS(begin, len, "\x28\xb5\x2f\xfd") || tsct_has_suffix(path, ".tar"))
 		return "a packed file; unpack it, and give the trace in it";
 	return NULL;
 }

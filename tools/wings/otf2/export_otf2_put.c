@@ -244,19 +244,9 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	return file;
 }
 
-static void forget_strings(struct otf2_strings *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->recent.room; i++)
-		free((void *)(uintptr_t)s->recent.slots[i].value);
-	tsct_index_free(&s->recent);
-	s->bytes = 0;
-}
-
 void tsct_otf2_strings_free(struct otf2_strings *s)
 {
-	forget_strings(s);
+	tsct_index_free_all(&s->recent);
 	if (s->spool)
 		fclose(s->spool);
 }
@@ -267,16 +257,13 @@ static const struct otf2_string *look_up(const struct otf2_strings *s, const cha
 					 size_t len, __u64 ret_key[2])
 {
 	const struct otf2_string *string;
-	const __u64 *at;
 
 	ret_key[0] = tsct_hash(0, text, len);
-	for (ret_key[1] = 0; (at = tsct_index_get(&s->recent, ret_key[0], ret_key[1]));
-	     ret_key[1]++) {
-		string = (const struct otf2_string *)(uintptr_t)*at;
-		if (!strcmp(string->text, text))
-			return string;
-	}
-	return NULL;
+	ret_key[1] = 0;
+	while ((string = tsct_index_pointer(&s->recent, ret_key[0], ret_key[1])) &&
+	       strcmp(string->text, text))
+		ret_key[1]++;
+	return string;
 }
 
 int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
@@ -298,7 +285,8 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		return 0;
 	}
 	if (s->recent.nr >= STRINGS_MAX || s->bytes > BYTES_MAX) {
-		forget_strings(s);
+		tsct_index_free_all(&s->recent);
+		s->bytes = 0;
 		key[1] = 0;
 	}
 	if (!tsct_index_put(&s->recent, key[0], key[1], (uintptr_t)new)) {

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/text.h"
 #include "lib/export/export.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
@@ -35,14 +36,6 @@
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
-static bool is_anchor(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > strlen(OTF2_ANCHOR) &&
-		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
-}
-
 int merge_find_anchor(struct merge_input *in)
 {
 	char *path = in->path;
@@ -54,7 +47,7 @@ int merge_find_anchor(struct merge_input *in)
 	if (!dir)
 		nr = -errno;
 	while (dir && nr >= 0 && (e = readdir(dir))) {
-		if (*e->d_name == '.' || !is_anchor(e->d_name) || nr++)
+		if (*e->d_name == '.' || !tsct_has_suffix(e->d_name, OTF2_ANCHOR) || nr++)
 			continue;
 		if (asprintf(&in->path, "%s/%s", path, e->d_name) < 0) {
 			in->path = NULL;
@@ -85,7 +78,7 @@ static uint64_t size_of(int at, const char *name)
 /* Returns the total size of the definition files of an archive, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
-	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
+	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR);
 	uint64_t sum = size_of(AT_FDCWD, anchor);
 	char path[PATH_MAX];
 	struct dirent *e;
@@ -101,11 +94,9 @@ static uint64_t definitions_of(const char *anchor)
 	/* Definitions of locations are in a directory beside the anchor file. */
 	path[stem] = '\0';
 	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		len = strlen(e->d_name);
-		if (len > 4 && !strcmp(e->d_name + len - 4, ".def"))
+	while (dir && (e = readdir(dir)))
+		if (tsct_has_suffix(e->d_name, ".def"))
 			sum += size_of(dirfd(dir), e->d_name);
-	}
 	if (dir)
 		closedir(dir);
 	return sum;

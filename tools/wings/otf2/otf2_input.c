@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
@@ -83,13 +84,12 @@ static int read_ids(struct tsct_otf2_input *in)
 static int open_anchor(struct tsct_otf2_input *in)
 {
 	uint64_t events = 0, defs = 0;
-	size_t len = strlen(in->path);
 	OTF2_ErrorCode code;
 	struct stat st;
 
-	if (len >= PATH_MAX - 64)
+	if (strlen(in->path) >= PATH_MAX - 64)
 		return tsct_otf2_refuse(in->status, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
+	if (!tsct_has_suffix(in->path, SUFFIX))
 		return tsct_otf2_refuse(in->status, -EINVAL, "not an anchor file; give the"
 					" anchor file of the OTF2 archive, NAME" SUFFIX);
 	if (stat(in->path, &st))

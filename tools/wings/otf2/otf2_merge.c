@@ -160,13 +160,8 @@ static int make_clock(struct tsct_otf2_merging *w)
  * the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
 static bool is_of_times(const char *name)
 {
-	static const char prefix[] = "TSCTRACE::", suffix[] = "_ERROR_NS";
-	const size_t len = strlen(name);
-
-	if (!strcmp(name, TSCT_OTF2_ALIGNMENT))
-		return true;
-	return !strncmp(name, prefix, sizeof(prefix) - 1) && len >= sizeof(suffix) - 1 &&
-		!strcmp(name + len - (sizeof(suffix) - 1), suffix);
+	return !strcmp(name, TSCT_OTF2_ALIGNMENT) ||
+		(!strncmp(name, "TSCTRACE::", 10) && tsct_has_suffix(name, "_ERROR_NS"));
 }
 
 /* Copies a property of input @i, unless an earlier input has another value of this property. */

@@ -143,9 +143,8 @@ static int compare_parts(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 	size_t nr = x->words < y->words ? x->words : y->words;
-	int order = memcmp(x->at, y->at, nr * sizeof(uint64_t));
 
-	return order ? order : (x->words > y->words) - (x->words < y->words);
+	return memcmp(x->at, y->at, nr * sizeof(uint64_t)) ?: tsct_compare(x->words, y->words);
 }
 
 /*
