@@ -64,13 +64,13 @@ static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 			      uint64_t id)
 {
-	const struct tsct_otf2_id *found;
+	const __u64 *found;
 
 	if (id == tsct_otf2_spaces[space].none)
 		return id;
-	found = tsct_otf2_ids_find(&c->maps->space[space], id);
+	found = tsct_index_get(&c->maps->space[space], id, 0);
 	if (found)
-		return found->value;
+		return *found - 1;
 	fail_copy(c, -EBADMSG, "%s %" PRIu64 " is not defined",
 		  tsct_otf2_spaces[space].name, id);
 	return id;
@@ -81,17 +81,17 @@ static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 /* Returns the rank in the result for @rank, an input's rank in the communicator or window
  * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
  * "none", are the highest numbers, and are not changed. */
-static uint32_t shift_rank(struct event_copy *c, const struct tsct_otf2_ids *by,
+static uint32_t shift_rank(struct event_copy *c, const struct tsct_index *by,
 			   uint32_t of, uint32_t rank)
 {
-	const struct tsct_otf2_id *found;
+	const __u64 *found;
 
 	if (!by->nr || rank >= OTF2_COLLECTIVE_ROOT_THIS_GROUP)
 		return rank;
-	found = tsct_otf2_ids_find(by, of);
-	if (found && found->value >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
+	found = tsct_index_get(by, of, 0);
+	if (found && *found >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
 		fail_copy(c, -EBADMSG, "rank %u is too large", rank);
-	return rank + (found ? (uint32_t)found->value : 0);
+	return rank + (found ? (uint32_t)*found : 0);
 }
 
 static uint64_t map_time(struct event_copy *c, uint64_t time)

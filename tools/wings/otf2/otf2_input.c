@@ -294,7 +294,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 /* ---- event files without a location -------------------------------------- */
 
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
-			  const struct tsct_otf2_ids *locations,
+			  const struct tsct_index *locations,
 			  uint64_t *ret_location)
 {
 	struct dirent *e;
@@ -313,7 +313,7 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 		errno = 0;
 		*ret_location = strtoull(e->d_name, &end, 10);
 		ret = !errno && !strcmp(end, ".evt") &&
-			!tsct_otf2_ids_find(locations, *ret_location);
+			!tsct_index_get(locations, *ret_location, 0);
 	}
 	closedir(d);
 	return ret;

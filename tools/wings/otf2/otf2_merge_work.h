@@ -101,7 +101,7 @@ int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_ot
  * in the file's name; 0: there is no such file; or -errno.
  */
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
-			  const struct tsct_otf2_ids *locations,
+			  const struct tsct_index *locations,
 			  uint64_t *ret_location);
 
 void tsct_otf2_input_close(struct tsct_otf2_input *in);
@@ -113,8 +113,8 @@ struct tsct_otf2_unified {
 	/* 1 + index in `defs` of each definition, by hash of its content */
 	struct tsct_index index;
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	/* the numbers (OTF2's references) that locations of the result have */
-	struct tsct_otf2_ids taken;
+	/* the numbers (OTF2's references) that locations of the result have, as keys */
+	struct tsct_index taken;
 	uint64_t next_location;
 	/* per paradigm: 1 + index in `defs` of the paradigm's list of locations; 0: no list */
 	size_t ranks[UINT8_MAX + 1];
@@ -131,11 +131,11 @@ struct tsct_otf2_location {
 
 /* Maps from an input's numbers to the result's numbers */
 struct tsct_otf2_maps {
-	/* references to definitions, by number space */
-	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
+	/* references to definitions, plus 1, by number space */
+	struct tsct_index space[TSCT_OTF2_SPACE_NR];
 	/* numbers to add to ranks in events; the key is the input's reference to a
 	 * communicator (comm_shift) or RMA window (win_shift). No entry: add 0 */
-	struct tsct_otf2_ids comm_shift, win_shift;
+	struct tsct_index comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
 };
