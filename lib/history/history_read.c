@@ -17,6 +17,7 @@
 
 #include "history.h"
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(1ULL << 30)	/* of a file */
@@ -73,10 +74,7 @@ const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1] = {
 
 void tsct_history_boot_text(const __u8 id[16], char text[33])
 {
-	int i;
-
-	for (i = 0; i < 16; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	*tsct_digits_bytes(text, id, 16) = '\0';
 }
 
 struct tsct_history *tsct_history_new(void)

@@ -14,12 +14,12 @@
 #define TSCT_WINGS_CTF_H
 
 #include <babeltrace2/babeltrace.h>
-#include <limits.h>
 
 #include "lib/base/index.h"
 #include "lib/base/text.h"
 #include "lib/ctf/stream.h"
 #include "lib/history/history.h"
+#include "tools/shared/worker.h"
 
 /* Version of the protocol of the library's graphs. 1 can have all types of CTF 2; version 2.1 of the
  * library and later ones have it, and the functions of that, which are NULL in earlier ones. */
@@ -45,12 +45,9 @@ struct ctf_options {
 	int clock;
 };
 
-/* Progress and result, in memory that the parent process reads even after a crash */
+/* Progress and result */
 struct ctf_status {
-	volatile uint64_t beat, done, total;
-	char file[PATH_MAX];
-	char why[1024];
-	char notes[8192];	/* remarks for the user, one per line */
+	struct worker_status work;
 	bool off_timeline;	/* flag: the error is that times have no cluster time */
 	/* timeline of the ticks; that of the first event if none was requested */
 	struct tsct_recorded_timeline timeline;
@@ -65,14 +62,12 @@ struct ctf_job {
 	struct ctf_status *status; /* zeroed by the caller, except for the requested timeline */
 };
 
-/* Makes the recording. Returns 0, or -errno with status->why. */
+/* Makes the recording. Returns 0, or -errno with status->work.why. */
 int ctf_convert(struct ctf_job *job);
 
-/* Set status->why, and return @err. Adds a remark. */
-__attribute__((format(printf, 3, 4)))
-int ctf_fail(struct ctf_status *status, int err, const char *format, ...);
-__attribute__((format(printf, 2, 3)))
-void ctf_note(struct ctf_status *status, const char *format, ...);
+/* Set the reason of an error, and return the error. Add a remark. */
+#define ctf_fail(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
+#define ctf_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
 
 /* ---- time: ctf_time.c -------------------------------------------------------------- */
 

@@ -111,12 +111,9 @@ static int run_child(void *arg)
 
 static int merge_in_child(const struct merge *m, struct tsct_otf2_merge *work)
 {
-	struct tsct_otf2_status *s = work->status;
 	struct worker worker = {
 		.run = run_child, .arg = work, .memory = MEMORY_MIN, .library = "libotf2",
-		.what = "archive", .quiet = m->quiet,
-		.beat = &s->beat, .done = &s->done, .total = &s->total,
-		.file = s->file, .why = s->why, .why_size = sizeof(s->why),
+		.what = "archive", .quiet = m->quiet, .status = &work->status->work,
 	};
 	int i;
 
@@ -181,7 +178,7 @@ static json_t *clock_json(const struct tsct_otf2_clock *clock)
 static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	json_t *inputs = json_array(), *notes = json_array();
-	const char *line = s->notes, *end;
+	const char *line = s->work.notes, *end;
 	const struct tsct_otf2_merged *f;
 	const struct merge_input *in;
 	int i;
@@ -213,7 +210,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		"clock", clock_json(&s->clock),
 		"definitions", tsct_json_count(s->definitions),
 		"locations", tsct_json_count(s->locations),
-		"events", tsct_json_count(s->done), "inputs", inputs, "notes", notes));
+		"events", tsct_json_count(s->work.done), "inputs", inputs, "notes", notes));
 }
 
 static void print_result(const struct merge *m, const struct tsct_otf2_status *s)
@@ -229,7 +226,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		has_recordings |= m->input[i].kind == MERGE_RECORDING;
 	}
 	merge_print("%s: %" PRIu64 " events of %" PRIu64 " locations out of %d archive%s,"
-		    " over %.6f s%s", m->output, (uint64_t)s->done, s->locations, m->nr,
+		    " over %.6f s%s", m->output, (uint64_t)s->work.done, s->locations, m->nr,
 		    view_plural(m->nr),
 		    (double)s->clock.length / (double)s->clock.resolution,
 		    has_recordings ? "; in OTF2, an event without duration becomes two events:"
@@ -244,7 +241,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 
 static int report_result(const struct merge *m, const struct tsct_otf2_status *s)
 {
-	const char *line = s->notes, *end;
+	const char *line = s->work.notes, *end;
 	bool partial = false;
 	int i, ret = EXIT_DONE;
 	char *text;
@@ -279,10 +276,10 @@ static int merge_into(const struct merge *m, struct output_file *to,
 
 	if (!err)
 		return output_file_commit(to) ? EXIT_FAILED : report_result(m, s);
-	if (err != -EINTR && *s->why && *s->file)
-		print_named(m, s->file, s->why);
+	if (err != -EINTR && *s->work.why && *s->work.file)
+		print_named(m, s->work.file, s->work.why);
 	else
-		merge_failed(m->output, err, s->why);
+		merge_failed(m->output, err, s->work.why);
 	output_file_discard(to);
 	return EXIT_FAILED;
 }

@@ -164,7 +164,7 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 	if (!c->nr++)
 		c->first = c->time;
 	c->last = c->time;
-	c->status->done++;
+	c->status->work.done++;
 	return OTF2_CALLBACK_SUCCESS;
 }
 
@@ -376,14 +376,14 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 static int lose_events(struct event_copy *c, uint64_t missing)
 {
 	struct tsct_otf2_status *s = c->status;
-	size_t len = strlen(s->why);
+	size_t len = strlen(s->work.why);
 
 	if (!c->w->m->salvage) {
-		snprintf(s->why + len, sizeof(s->why) - len,
+		snprintf(s->work.why + len, sizeof(s->work.why) - len,
 			 "; use --salvage to keep the readable part");
 		return -EBADMSG;
 	}
-	tsct_otf2_note(c->status, "%s: %s", s->file, s->why);
+	tsct_otf2_note(c->status, "%s: %s", s->work.file, s->work.why);
 	c->figures->missing += missing;
 	c->figures->left_out = true;
 	return 0;
@@ -409,10 +409,10 @@ static int count_events(struct event_copy *c, uint64_t wanted, uint64_t *ret_nr)
 		return err == -ENOENT ? lose_events(c, missing) : err;
 	}
 	if (!err && extent.records >= wanted) {
-		s->total += extent.records - wanted;
+		s->work.total += extent.records - wanted;
 		if (extent.records > wanted && !c->has_more)
 			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location states %" PRIu64 ";"
-				       " all events are taken, also those of other such files", s->file,
+				       " all events are taken, also those of other such files", s->work.file,
 				       extent.records, wanted);
 		c->has_more |= extent.records > wanted;
 		return 0;
@@ -470,7 +470,7 @@ static void add_up(struct event_copy *c, struct tsct_otf2_location *l)
 	f->events += c->nr;
 	if (c->held)
 		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64 " events got the time of the event before",
-			       c->status->file, c->held);
+			       c->status->work.file, c->held);
 	f->held += c->held;
 }
 
@@ -510,7 +510,7 @@ static int copy_location(struct event_copy *c, struct tsct_otf2_location *l)
 	}
 	if (c->offsets.nr == 1)
 		tsct_otf2_note(c->status, "%s: a single clock offset has no effect; OTF2 needs two",
-			       c->status->file);
+			       c->status->work.file);
 	tsct_otf2_input_local(c->in, l->old, ".evt");
 	c->nr = c->held = 0;
 	err = count_events(c, l->nr_events, &nr) ?: write_location(c, l, nr);

@@ -31,11 +31,11 @@ static int fail_input(struct tsct_otf2_input *in, OTF2_ErrorCode code,
  * archive's directory, if @tail is ""; "" if that path is too long. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
-	char *file = in->status->file;
+	char *file = in->status->work.file;
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
 
-	if ((size_t)snprintf(file, sizeof(in->status->file), "%.*s%s", (int)stem,
-			     in->path, tail) >= sizeof(in->status->file))
+	if ((size_t)snprintf(file, sizeof(in->status->work.file), "%.*s%s", (int)stem,
+			     in->path, tail) >= sizeof(in->status->work.file))
 		*file = '\0';
 }
 
@@ -122,7 +122,7 @@ int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	in->status = status;
-	snprintf(status->file, sizeof(status->file), "%s", path);
+	tsct_otf2_at(status, path);
 	tsct_otf2_error_clear();
 	return open_anchor(in);
 }
@@ -143,7 +143,7 @@ const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 {
 	name_file(in, ".marker");
-	return !access(in->status->file, F_OK);
+	return !access(in->status->work.file, F_OK);
 }
 
 /* ---- definitions ----------------------------------------------------------------------- */
@@ -151,8 +151,8 @@ bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret)
 {
 	struct tsct_otf2_status *s = in->status;
-	int err = tsct_otf2_scan(s->file, events ? in->event_chunk : in->def_chunk, events,
-				 &s->beat, ret, s->why, sizeof(s->why));
+	int err = tsct_otf2_scan(s->work.file, events ? in->event_chunk : in->def_chunk, events,
+				 &s->work.beat, ret, s->work.why, sizeof(s->work.why));
 
 	return !err || err == -EBADMSG ? err : tsct_otf2_refuse(s, err, "%s", strerror(-err));
 }
@@ -218,7 +218,7 @@ static int check_clock(struct tsct_otf2_input *in,
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 {
 	memset(defs, 0, sizeof(*defs));
-	defs->beat = &in->status->beat;
+	defs->beat = &in->status->work.beat;
 	tsct_otf2_error_clear();
 	name_file(in, ".def");
 	return check_defs(in, in->nr_defs) ?: read_defs(in, defs) ?: check_clock(in, defs);
@@ -268,7 +268,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
 	/* Some programs make no .def file for a location without definitions. */
-	if (access(in->status->file, F_OK) && errno == ENOENT)
+	if (access(in->status->work.file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);
 	if (o.err)
@@ -303,7 +303,7 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 	DIR *d;
 
 	name_file(in, "");
-	d = opendir(in->status->file);
+	d = opendir(in->status->work.file);
 	if (!d)
 		return errno == ENOENT ? 0 :
 			tsct_otf2_refuse(in->status, -errno, "%s", strerror(errno));

@@ -41,7 +41,7 @@ static OTF2_CallbackCode define_marker(void *data, OTF2_MarkerRef self,
 	}
 	k->code = OTF2_MarkerWriter_WriteDefMarker(k->writer, k->next++, group,
 						   category, severity);
-	k->w->m->status->beat++;
+	k->w->m->status->work.beat++;
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
@@ -82,7 +82,7 @@ static OTF2_CallbackCode copy_marker(void *data, OTF2_TimeStamp time,
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
 						(OTF2_MarkerRef)(*found - 1),
 						scope, of, text);
-	k->w->m->status->beat++;
+	k->w->m->status->work.beat++;
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 

@@ -7,6 +7,18 @@
 #include "lib/base/text.h"
 #include "otf2_merge_work.h"
 
+int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
+{
+	const int place = tsct_otf2_error_of_place(err);
+	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
+
+	if (place)
+		err = place;
+	/* The error does not name the file: libotf2 would name a temporary one. */
+	return tsct_otf2_fail(s, "", err, "%s", plain ? strerror(-err) :
+			      tsct_otf2_error_text());
+}
+
 /* ---- the inputs ---------------------------------------------------------------------- */
 
 /* Without --force, refuses an input that has snapshots or thumbnails, or a trace of an
@@ -56,7 +68,7 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 	if (!w->m->force)
 		return tsct_otf2_refuse(s, -EBADMSG,
 					"belongs to no defined location; use --force to drop it");
-	tsct_otf2_note(w->m->status, "%s: belongs to no defined location; dropped", s->file);
+	tsct_otf2_note(w->m->status, "%s: belongs to no defined location; dropped", s->work.file);
 	s->input[i].left_out = true;
 	return 0;
 }
@@ -83,7 +95,7 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 		return err;
 	figures->locations = w->maps[i].nr_locations;
 	for (l = 0; l < w->maps[i].nr_locations; l++)
-		w->m->status->total += w->maps[i].location[l].nr_events;
+		w->m->status->work.total += w->maps[i].location[l].nr_events;
 	return check_stray(w, i);
 }
 
@@ -291,7 +303,7 @@ static int write_locals(struct tsct_otf2_merging *w)
 		for (l = 0; l < w->maps[i].nr_locations && !err; l++) {
 			err = tsct_otf2_local_write(w->writer, w->maps[i].location[l].new, NULL, 0,
 						    0);
-			w->m->status->beat++;
+			w->m->status->work.beat++;
 		}
 	}
 	return err;
@@ -322,7 +334,7 @@ static int finish_output(struct tsct_otf2_merging *w)
 	err = make_clock(w);
 	if (err)
 		return err;
-	w->m->status->file[0] = '\0';
+	w->m->status->work.file[0] = '\0';
 	err = write_locals(w) ?: write_defs(w);
 	if (!err) {
 		err = tsct_otf2_writer_finish(w->writer);

@@ -7,11 +7,11 @@
 #ifndef TSCT_OTF2_MERGE_H
 #define TSCT_OTF2_MERGE_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "otf2_time.h"
+#include "tools/shared/worker.h"
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
@@ -41,19 +41,9 @@ struct tsct_otf2_merged {
 	bool left_out;
 };
 
-/*
- * Progress and result of a merge. The struct has no pointers: it lies in memory that another
- * process reads, even after the process that writes it has crashed.
- */
+/* Progress and result of a merge. The struct has no pointers: parent and child share it. */
 struct tsct_otf2_status {
-	/* counter of steps: it changes while the merge proceeds */
-	volatile uint64_t beat;
-	/* number of events copied so far, and number of events in all inputs */
-	volatile uint64_t done, total;
-	/* path of the current file, or of the file with the error */
-	char file[PATH_MAX];
-	char why[1024];
-	char notes[8192];		/* remarks for the user, one per line */
+	struct worker_status work;
 	struct tsct_otf2_clock clock;	/* clock of the merged archive */
 	uint64_t definitions, locations;
 	struct tsct_otf2_merged input[];
@@ -74,7 +64,7 @@ struct tsct_otf2_merge {
  * tsct_otf2_merge - write the merged archive into m->dir
  *
  * libotf2 may crash on hostile inputs: call this in a child process if they are
- * not trusted. Returns 0, or -errno with status->file and status->why.
+ * not trusted. Returns 0, or -errno with status->work.file and status->work.why.
  */
 int tsct_otf2_merge(const struct tsct_otf2_merge *m);
 

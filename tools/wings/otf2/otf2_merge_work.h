@@ -3,26 +3,30 @@
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
+#include <stdio.h>
+
 #include "lib/base/index.h"
 #include "otf2_defs.h"
 #include "otf2_merge.h"
 #include "otf2_write.h"
 
-/* ---- errors and remarks (otf2_status.c) --------------------------------------------- */
+/* ---- errors and remarks ------------------------------------------------------------- */
 
-/* Sets the error in @status and returns @err. @file: path of the file with the error; "":
- * the merged archive. tsct_otf2_refuse(): the current file, status->file */
-__attribute__((format(printf, 4, 5)))
-int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
-		   const char *format, ...);
-#define tsct_otf2_refuse(status, err, ...) \
-	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
+/* Makes @file the current file; "": the merged archive */
+static inline struct worker_status *tsct_otf2_at(struct tsct_otf2_status *status, const char *file)
+{
+	snprintf(status->work.file, sizeof(status->work.file), "%s", file);
+	return &status->work;
+}
 
-/* Sets the error @err, which occurred when the merged archive was written, and returns it. */
+/* Set the error, of a file or of the current one, and return it. Add a remark. */
+#define tsct_otf2_fail(status, file, ...)	worker_fail(tsct_otf2_at(status, file), __VA_ARGS__)
+#define tsct_otf2_refuse(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
+#define tsct_otf2_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
+
+/* Sets the error @err, which occurred when the merged archive was written, and returns it
+ * (otf2_merge.c). */
 int tsct_otf2_output_fail(struct tsct_otf2_status *status, int err);
-
-__attribute__((format(printf, 2, 3)))
-void tsct_otf2_note(struct tsct_otf2_status *status, const char *format, ...);
 
 /* ---- a file of an archive (otf2_scan.c) ---------------------------------------------- */
 
@@ -63,7 +67,7 @@ struct tsct_otf2_input {
 };
 
 /* Opens an archive. Functions with an int result return 0 or -errno, with the error in the
- * status. They set status->file to the file that libotf2 opens next, for errors and crashes. */
+ * status. They set status->work.file to the file that libotf2 opens next, for errors and crashes. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 struct tsct_otf2_status *status);
 
@@ -93,7 +97,7 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets);
 
-/* Counts the records of the current file, status->file: see tsct_otf2_scan(). */
+/* Counts the records of the current file, status->work.file: see tsct_otf2_scan(). */
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret);
 
 /*

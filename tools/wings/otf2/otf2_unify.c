@@ -570,7 +570,7 @@ static int number(struct work *work)
 	if (equal + other)
 		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s %" PRIu64 ", are given"
 			       " again later in the file, %zu of them otherwise; the last one of"
-			       " each is used", work->status->file, equal + other,
+			       " each is used", work->status->work.file, equal + other,
 			       tsct_otf2_spaces[first_space].name, first, other);
 	return 0;
 }
