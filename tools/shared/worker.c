@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,31 +14,6 @@
 
 #define POLL_NS		100000000L
 #define STUCK_S		30	/* default of worker.stuck_s */
-
-int worker_fail(struct worker_status *s, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(s->why, sizeof(s->why), format, args);
-	va_end(args);
-	return err;
-}
-
-void worker_note(struct worker_status *s, const char *format, ...)
-{
-	const size_t len = strlen(s->notes), left = sizeof(s->notes) - len;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(s->notes + len, left, format, args);
-	va_end(args);
-	if (n < 0 || (size_t)n + 2 > left)
-		s->notes[len] = '\0';
-	else
-		strcat(s->notes, "\n");
-}
 
 /* No memory limit with AddressSanitizer, which reserves terabytes of address space */
 #ifndef __SANITIZE_ADDRESS__

@@ -152,7 +152,7 @@ int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_ot
 {
 	struct tsct_otf2_status *s = in->status;
 	int err = tsct_otf2_scan(s->work.file, events ? in->event_chunk : in->def_chunk, events,
-				 &s->work.beat, ret, s->work.why, sizeof(s->work.why));
+				 &s->work, ret);
 
 	return !err || err == -EBADMSG ? err : tsct_otf2_refuse(s, err, "%s", strerror(-err));
 }

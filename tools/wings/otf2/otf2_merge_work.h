@@ -42,15 +42,14 @@ struct tsct_otf2_extent {
  * tsct_otf2_scan - count the records of a file
  * @chunk: size of a chunk, bytes
  * @events: the file holds events, not definitions
- * @beat: counter of bytes, for a progress display
+ * @status: its beat counts the bytes
  *
- * Returns 0; -EBADMSG if the file is damaged, with the reason in @why (to follow
- * the file's name) and the part before the damage in @ret_extent; or the -errno
- * of reading it.
+ * Returns 0; -EBADMSG if the file is damaged, with the reason in status->why (to
+ * follow the file's name) and the part before the damage in @ret_extent; or the
+ * -errno of reading it.
  */
 int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
-		   volatile uint64_t *beat, struct tsct_otf2_extent *ret_extent,
-		   char *why, size_t why_size);
+		   struct worker_status *status, struct tsct_otf2_extent *ret_extent);
 
 /* ---- an archive that is open for reading (otf2_input.c) ------------------------------ */
 
