@@ -486,7 +486,7 @@ static int list_types(struct tsct_merge *m, struct merge_in *in)
 /* Adds the files of an input; files of one stream class follow each other. */
 static int add_files(struct tsct_merge *m, struct merge_in *in)
 {
-	struct tsct_merge_file *file;
+	struct merge_file *file;
 	__u32 class, at;
 
 	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
@@ -496,7 +496,7 @@ static int add_files(struct tsct_merge *m, struct merge_in *in)
 			file = tsct_array_next(&m->file, m->nr_files, sizeof(*file));
 			if (!file)
 				return merge_fail_errno(m, -ENOMEM);
-			*file = (struct tsct_merge_file) {
+			*file = (struct merge_file) {
 				.input = in->index - m->first, .in_class = class,
 				.in_location = at, .class = class_of(m, in->rec, class),
 				.location = in->location[at],
