@@ -102,8 +102,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 					   " reads this %s", w->library, w->what);
 		}
 		if (s->total)
-			progress_show(progress, (double)s->done / (double)s->total, s->done,
-				      "events");
+			progress_show(progress, (double)s->done / (double)s->total, s->done);
 	}
 	if (WIFEXITED(how))
 		return -WEXITSTATUS(how);
