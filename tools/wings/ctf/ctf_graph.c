@@ -18,7 +18,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "ctf.h"
-#include "ctf_find.h"
 
 #define EVENTS_PER_CALL	4096
 #define CPU_MAX		65535
