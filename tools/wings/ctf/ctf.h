@@ -159,7 +159,7 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event
 /* Stores a time of the trace, which may have no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
 /* Counts events that were lost after the events so far. Returns 0 or -errno. */
-int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *file, __u64 nr);
+int ctf_writer_lose(struct ctf_file *file, __u64 nr);
 /* Writes the metadata. @cut_off: events at the end are missing */
 int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cut_off);
 void ctf_writer_free(struct ctf_writer *w);

@@ -9,6 +9,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "lib/base/sysfs_read.h"
 #include "lib/base/text.h"
 #include "lib/ctf/recording.h"
 #include "tools/common/cmd.h"
@@ -25,14 +26,10 @@ static bool starts(const char *bytes, size_t len, const char *with, size_t size)
 
 #define STARTS(bytes, len, with)	starts(bytes, len, with, sizeof(with) - 1)
 
+/* Reads the beginning of a file, as a string. Returns its length; 0: it cannot be read. */
 static size_t read_begin(const char *path, char *to, size_t size)
 {
-	FILE *file = fopen(path, "re");
-	size_t len = file ? fread(to, 1, size, file) : 0;
-
-	if (file)
-		fclose(file);
-	return len;
+	return (size_t)max(tsct_sysfs_read(path, to, size), (ssize_t)0);
 }
 
 /* Returns true if a file that begins with @begin is CTF metadata, of another tracer: text, packets in
@@ -172,7 +169,7 @@ void ctf_paths_free(struct ctf_paths *p)
 const char *ctf_foreign_kind(const char *path)
 {
 	char begin[4097] = "";
-	const size_t len = read_begin(path, begin, sizeof(begin) - 1);
+	const size_t len = read_begin(path, begin, sizeof(begin));
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;

@@ -212,7 +212,7 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 		r->unknown_losses++;
 		return 0;
 	}
-	return ctf_writer_lose(r->writer, file, nr);
+	return ctf_writer_lose(file, nr);
 }
 
 /* Handles a message that is not an event. */
