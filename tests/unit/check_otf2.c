@@ -2,7 +2,7 @@
 /* test-wing: otf2 */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
 #include "tools/wings/otf2/otf2_merge_work.h"
-#include "tools/wings/otf2/otf2_time.h"
+#include "tools/wings/otf2/otf2_merge.h"
 #include "suite.h"
 
 struct golden_otf2 {

@@ -18,7 +18,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "ctf.h"
-#include "ctf_find.h"
 
 #define EVENTS_PER_CALL	4096
 #define CPU_MAX		65535
@@ -213,7 +212,7 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 		r->unknown_losses++;
 		return 0;
 	}
-	return ctf_writer_lose(r->writer, file, nr);
+	return ctf_writer_lose(file, nr);
 }
 
 /* Handles a message that is not an event. */

@@ -19,7 +19,6 @@
 #include "tools/merge/cmd_merge.h"
 #include "tools/shared/node_history.h"
 #include "ctf.h"
-#include "ctf_find.h"
 
 /* Limit of the child's memory, far above its needs, bytes: a minimum; per byte of metadata, which
  * takes much more in memory; and per file, of which libbabeltrace2 maps 8 MiB at a time */

@@ -12,7 +12,7 @@
 
 #include <otf2/otf2.h>
 
-#include "otf2_time.h"
+#include "otf2_merge.h"
 
 /*
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.

@@ -12,7 +12,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/text.h"
-#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 #define SUFFIX	".otf2"

@@ -7,7 +7,6 @@
 
 #include "lib/base/index.h"
 #include "otf2_defs.h"
-#include "otf2_merge.h"
 #include "otf2_write.h"
 
 /* ---- errors and remarks ------------------------------------------------------------- */
