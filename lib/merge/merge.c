@@ -267,6 +267,16 @@ static const struct merge_step plan[] = {
 	{ .all = merge_shift },
 };
 
+/* By list: function that joins the lists of two parts; NULL: the second is appended to the first */
+static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
+	[MERGE_TIMELINES] = merge_combine_timelines,
+	[MERGE_CLOCKS] = merge_combine_clocks,
+	[MERGE_CHANNELS] = merge_combine_channels,
+	[MERGE_TYPES] = merge_combine_types,
+	[MERGE_CANDIDATES] = merge_combine_candidates,
+	[MERGE_STATS] = merge_combine_stats,
+};
+
 int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret)
 {
@@ -278,6 +288,7 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	if (!m)
 		return -ENOMEM;
 	pthread_mutex_init(&m->lock, NULL);
+	m->join_by = join_by;
 	m->options = *options;
 	if (!options->name)
 		m->options.name = options->path;

@@ -84,21 +84,11 @@ int merge_agree(struct tsct_merge *m, int err)
 	return first.err;
 }
 
-/* By list: function that joins the lists of two parts; NULL: the second is appended to the first */
-static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
-	[MERGE_TIMELINES] = merge_combine_timelines,
-	[MERGE_CLOCKS] = merge_combine_clocks,
-	[MERGE_CHANNELS] = merge_combine_channels,
-	[MERGE_TYPES] = merge_combine_types,
-	[MERGE_CANDIDATES] = merge_combine_candidates,
-	[MERGE_STATS] = merge_combine_stats,
-};
-
 void merge_join(struct tsct_merge *m, enum merge_list list)
 {
 	if (m->ranks->nr == 1)
 		return;
-	tsct_ranks_reduce(m->ranks, &m->list[list], join_by[list]);
+	tsct_ranks_reduce(m->ranks, &m->list[list], m->join_by[list]);
 	/* Only the first part looks for duplicates: these lists are large, so no other part
 	 * gets them. */
 	if (list != MERGE_DIRS && list != MERGE_HELD)
@@ -113,5 +103,5 @@ int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *eleme
 int merge_list_extend(struct tsct_merge *m, enum merge_list list, void *other, size_t size)
 {
 	return merge_fail_errno(m, tsct_blob_combine(&m->list[list],
-		&(struct tsct_blob) { other, size, 0 }, join_by[list]));
+		&(struct tsct_blob) { other, size, 0 }, m->join_by[list]));
 }

@@ -113,6 +113,7 @@ struct tsct_merge {
 	unsigned int nr;
 	__u32 first;		/* index of in[0] among all inputs */
 	struct tsct_blob list[MERGE_LISTS];
+	tsct_ranks_combine *const *join_by;	/* by list (merge.c) */
 	struct merge_peer *peer; /* array of all inputs, of all parts */
 	/* array of all nodes, of all parts: index of the first recording of the same machine */
 	__u32 *same;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 /* The oldest archives (2012) have events that libotf2 has deprecated since. */

@@ -12,6 +12,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/text.h"
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 #define SUFFIX	".otf2"
@@ -24,6 +25,18 @@ static int fail_input(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 
 	return tsct_otf2_refuse(in->status, err ? err : -EBADMSG, "%s: %s", what,
 				*tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
+}
+
+int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
+{
+	const int place = tsct_otf2_error_of_place(err);
+	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
+
+	if (place)
+		err = place;
+	/* The error does not name the file: libotf2 would name a temporary one. */
+	return tsct_otf2_fail(s, "", err, "%s", plain ? strerror(-err) :
+			      tsct_otf2_error_text());
 }
 
 /* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2": the

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 struct marking {

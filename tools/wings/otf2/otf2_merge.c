@@ -7,18 +7,6 @@
 #include "lib/base/text.h"
 #include "otf2_merge_work.h"
 
-int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
-{
-	const int place = tsct_otf2_error_of_place(err);
-	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
-
-	if (place)
-		err = place;
-	/* The error does not name the file: libotf2 would name a temporary one. */
-	return tsct_otf2_fail(s, "", err, "%s", plain ? strerror(-err) :
-			      tsct_otf2_error_text());
-}
-
 /* ---- the inputs ---------------------------------------------------------------------- */
 
 /* Without --force, refuses an input that has snapshots or thumbnails, or a trace of an

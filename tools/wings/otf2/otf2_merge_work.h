@@ -24,7 +24,7 @@ static inline struct worker_status *tsct_otf2_at(struct tsct_otf2_status *status
 #define tsct_otf2_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
 
 /* Sets the error @err, which occurred when the merged archive was written, and returns it
- * (otf2_merge.c). */
+ * (otf2_input.c). */
 int tsct_otf2_output_fail(struct tsct_otf2_status *status, int err);
 
 /* ---- a file of an archive (otf2_scan.c) ---------------------------------------------- */

@@ -19,6 +19,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 /* Element of the stack of definitions whose references are being followed */
