@@ -137,7 +137,7 @@ make_archive() {	# NAME K; standard input: the JSON for otf2_make.py
 		fail "otf2_make.py $1"
 }
 
-make_archives() {	# a and b: times above 2^53, two clock resolutions, clock offsets of a location
+make_archives() {	# a and b: two clock resolutions, times above 2^53, clock offsets
 	make_archive a 0 <<END
 {"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
  "real": 1700000000000000000, "seed": 1, "locations": {

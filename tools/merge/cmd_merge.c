@@ -179,7 +179,8 @@ static int find_input(struct merge_input *in)
 	err = merge_find_ctf ? merge_find_ctf(in) : 0;
 	if (err || in->kind == MERGE_CTF)
 		return err;
-	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !tsct_has_suffix(in->given, OTF2_ANCHOR)))
+	if (!S_ISDIR(st.st_mode) &&
+	    (!S_ISREG(st.st_mode) || !tsct_has_suffix(in->given, OTF2_ANCHOR)))
 		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the directory of a recording "
 				    "or a trace, or an archive's file *" OTF2_ANCHOR);
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')

@@ -32,8 +32,8 @@ static size_t read_begin(const char *path, char *to, size_t size)
 	return (size_t)max(tsct_sysfs_read(path, to, size), (ssize_t)0);
 }
 
-/* Returns true if a file that begins with @begin is CTF metadata, of another tracer: text, packets in
- * either byte order, or JSON. */
+/* Returns true if a file that begins with @begin is CTF metadata of another tracer: text,
+ * packets in either byte order, or JSON. */
 static bool is_foreign_metadata(const char *begin, size_t len)
 {
 	return !STARTS(begin, len, TSCT_META_BEGIN) &&
