@@ -130,7 +130,7 @@ enum {
 	TSCT_OP_REQUEST, TSCT_OP_COMPLETE, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
-/* An event record, with the first `nr_attributes` attributes and `nr_values` values of struct otf2 */
+/* An event record; `nr_attributes`, `nr_values`: how many of struct otf2's it has */
 struct otf2_op {
 	__u8 kind;
 	__u8 nr_attributes;

@@ -411,9 +411,9 @@ static int count_events(struct event_copy *c, uint64_t wanted, uint64_t *ret_nr)
 	if (!err && extent.records >= wanted) {
 		s->work.total += extent.records - wanted;
 		if (extent.records > wanted && !c->has_more)
-			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location states %" PRIu64 ";"
-				       " all events are taken, also those of other such files", s->work.file,
-				       extent.records, wanted);
+			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location"
+				       " states %" PRIu64 "; all events are taken, also those of"
+				       " other such files", s->work.file, extent.records, wanted);
 		c->has_more |= extent.records > wanted;
 		return 0;
 	}
@@ -469,8 +469,8 @@ static void add_up(struct event_copy *c, struct tsct_otf2_location *l)
 		f->last = c->last;
 	f->events += c->nr;
 	if (c->held)
-		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64 " events got the time of the event before",
-			       c->status->work.file, c->held);
+		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64 " events"
+			       " got the time of the event before", c->status->work.file, c->held);
 	f->held += c->held;
 }
 
@@ -493,8 +493,8 @@ static int write_location(struct event_copy *c, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_output_fail(c->status, err);
 	if (written != c->nr)
-		return tsct_otf2_fail(c->status, "", -EIO, "only %" PRIu64 " of %" PRIu64 " events were written",
-					    written, c->nr);
+		return tsct_otf2_fail(c->status, "", -EIO, "only %" PRIu64 " of %" PRIu64
+				      " events were written", written, c->nr);
 	add_up(c, l);
 	return 0;
 }

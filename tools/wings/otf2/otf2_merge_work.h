@@ -65,7 +65,7 @@ struct tsct_otf2_input {
 };
 
 /* Opens an archive. Functions with an int result return 0 or -errno, with the error in the
- * status. They set status->work.file to the file that libotf2 opens next, for errors and crashes. */
+ * status. They set status->work.file to the file that libotf2 opens next, for messages. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 struct tsct_otf2_status *status);
 

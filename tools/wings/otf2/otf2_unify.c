@@ -568,8 +568,8 @@ static int number(struct work *work)
 		}
 	}
 	if (equal + other)
-		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s %" PRIu64 ", are given"
-			       " again later in the file, %zu of them otherwise; the last one of"
+		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s %" PRIu64 ", are"
+			       " given again later in the file, %zu of them otherwise; the last one of"
 			       " each is used", work->status->work.file, equal + other,
 			       tsct_otf2_spaces[first_space].name, first, other);
 	return 0;
