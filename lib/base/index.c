@@ -113,6 +113,16 @@ __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b)
 	return (__u32)(index->nr - 1);
 }
 
+void tsct_index_free_all(struct tsct_index *index)
+{
+	size_t i;
+
+	for (i = 0; i < index->room; i++)
+		if (index->slots[i].value)
+			free((void *)(uintptr_t)index->slots[i].value);
+	tsct_index_free(index);
+}
+
 void tsct_index_free(struct tsct_index *index)
 {
 	free(index->slots);

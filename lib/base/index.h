@@ -50,4 +50,23 @@ __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b);
 /* Frees the table, which is empty then. */
 void tsct_index_free(struct tsct_index *index);
 
+/* ---- values that are pointers from malloc(), as (uintptr_t) ------------------------ */
+
+/* Returns the pointer of a key; NULL: the table has no such key. */
+static inline void *tsct_index_pointer(const struct tsct_index *index, __u64 a, __u64 b)
+{
+	const __u64 *value = tsct_index_get(index, a, b);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+/* Removes a key. Returns its pointer, or NULL. */
+static inline void *tsct_index_take(struct tsct_index *index, __u64 a, __u64 b)
+{
+	return (void *)(uintptr_t)tsct_index_remove(index, a, b);
+}
+
+/* Frees the table and the memory of all pointers. */
+void tsct_index_free_all(struct tsct_index *index);
+
 #endif /* TSCT_BASE_INDEX_H */

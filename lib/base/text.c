@@ -25,6 +25,17 @@ void tsct_text_add(struct tsct_text *text, const void *from, size_t len)
 	text->len += len;
 }
 
+void tsct_text_varint(struct tsct_text *text, __u64 value)
+{
+	__u8 out[10];
+	size_t nr = 0;
+
+	for (; value > 127; value >>= 7)
+		out[nr++] = (__u8)(value | 128);
+	out[nr++] = (__u8)value;
+	tsct_text_add(text, out, nr);
+}
+
 void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args)
 {
 	va_list again;
@@ -46,6 +57,13 @@ void tsct_text_print(struct tsct_text *text, const char *format, ...)
 	va_start(args, format);
 	tsct_text_vprint(text, format, args);
 	va_end(args);
+}
+
+bool tsct_has_suffix(const char *text, const char *suffix)
+{
+	const size_t len = strlen(text), end = strlen(suffix);
+
+	return len > end && !strcmp(text + len - end, suffix);
 }
 
 const char tsct_digits_two[] =

@@ -23,10 +23,15 @@ struct tsct_text {
  */
 char *tsct_text_reserve(struct tsct_text *text, size_t size);
 void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
+/* Adds an integer, 7 bits per byte, low bits first; top bit: more bytes follow. */
+void tsct_text_varint(struct tsct_text *text, __u64 value);
 __attribute__((format(printf, 2, 3)))
 void tsct_text_print(struct tsct_text *text, const char *format, ...);
 __attribute__((format(printf, 2, 0)))
 void tsct_text_vprint(struct tsct_text *text, const char *format, va_list args);
+
+/* Returns true if a string ends with @suffix, and is longer than that. */
+bool tsct_has_suffix(const char *text, const char *suffix);
 
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
 

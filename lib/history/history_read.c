@@ -17,6 +17,7 @@
 
 #include "history.h"
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "lib/clockpage/clock_params.h"
 
 #define BYTES_MAX	(1ULL << 30)	/* of a file */
@@ -73,10 +74,7 @@ const char *const tsct_history_clock_names[TSCT_HISTORY_CLOCKS + 1] = {
 
 void tsct_history_boot_text(const __u8 id[16], char text[33])
 {
-	int i;
-
-	for (i = 0; i < 16; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	*tsct_digits_bytes(text, id, 16) = '\0';
 }
 
 struct tsct_history *tsct_history_new(void)
@@ -408,12 +406,8 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->begin_cycles != y->begin_cycles)
-		return x->begin_cycles < y->begin_cycles ? -1 : 1;
-	if (x->live != y->live)
-		return x->live ? 1 : -1;
-	return x->params.as_of_cycles < y->params.as_of_cycles ? -1 :
-		x->params.as_of_cycles > y->params.as_of_cycles;
+	return tsct_compare(x->begin_cycles, y->begin_cycles) ?: tsct_compare(x->live, y->live) ?:
+		tsct_compare(x->params.as_of_cycles, y->params.as_of_cycles);
 }
 
 /* Cuts an open end where @next begins; or at its last sample, if the clock was disrupted in
@@ -881,9 +875,7 @@ static bool value_at(const struct tsct_history *h, const struct entry *e,
 /* Bends are signed: tsct_array_sort() would put times before 1970 last. */
 static int compare_bends(const void *a, const void *b)
 {
-	const __s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
-
-	return x < y ? -1 : x > y;
+	return tsct_compare(*(const __s64 *)a, *(const __s64 *)b);
 }
 
 int tsct_history_bends(struct tsct_history *h, enum tsct_history_clock clock, __s64 lo, __s64 hi,

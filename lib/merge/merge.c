@@ -246,6 +246,27 @@ static int name_result(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
+static const struct merge_step plan[] = {
+	{ .input = look_at, .need = MERGE_SAMPLES,
+	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
+		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
+		  1U << MERGE_LINES | 1U << MERGE_CHANNELS | 1U << MERGE_MISSING |
+		  1U << MERGE_PRESENT,
+	  .all = number_inputs },
+	{ .all = merge_identify },
+	{ .all = merge_find_same },
+	{ .all = merge_choose_time },
+	{ .all = merge_make_result },
+	{ .input = define_input, .need = MERGE_SAMPLES,
+	  .lists = 1U << MERGE_TYPES | 1U << MERGE_CANDIDATES | 1U << MERGE_POLLS,
+	  .all = merge_define_types },
+	{ .all = merge_find_axis },
+	{ .all = merge_settle },
+	{ .all = name_result },
+	{ .all = merge_make_clock },
+	{ .all = merge_shift },
+};
+
 /* By list: function that joins the lists of two parts; NULL: the second is appended to the first */
 static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_TIMELINES] = merge_combine_timelines,
@@ -253,27 +274,7 @@ static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_CHANNELS] = merge_combine_channels,
 	[MERGE_TYPES] = merge_combine_types,
 	[MERGE_CANDIDATES] = merge_combine_candidates,
-};
-
-static const struct merge_step plan[] = {
-	{ .input = look_at, .need = MERGE_SAMPLES,
-	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
-		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
-		  1U << MERGE_LINES | 1U << MERGE_CHANNELS | 1U << MERGE_MISSING |
-		  1U << MERGE_PRESENT,
-	  .combine = join_by, .all = number_inputs },
-	{ .all = merge_identify },
-	{ .all = merge_find_same },
-	{ .all = merge_choose_time },
-	{ .all = merge_make_result },
-	{ .input = define_input, .need = MERGE_SAMPLES,
-	  .lists = 1U << MERGE_TYPES | 1U << MERGE_CANDIDATES | 1U << MERGE_POLLS,
-	  .combine = join_by, .all = merge_define_types },
-	{ .all = merge_find_axis },
-	{ .all = merge_settle },
-	{ .all = name_result },
-	{ .all = merge_make_clock },
-	{ .all = merge_shift },
+	[MERGE_STATS] = merge_combine_stats,
 };
 
 int tsct_merge_plan(const struct tsct_merge_options *options,
@@ -287,6 +288,7 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	if (!m)
 		return -ENOMEM;
 	pthread_mutex_init(&m->lock, NULL);
+	m->join_by = join_by;
 	m->options = *options;
 	if (!options->name)
 		m->options.name = options->path;

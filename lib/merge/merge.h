@@ -9,8 +9,7 @@
  *				threads, then the metadata
  *
  * With several ranks, each rank calls both functions, and a call returns the same at all
- * ranks. Between the two calls, tsct_merge_reader_*() return the events of any file with
- * their global ticks. Documentation/merge.rst has the decisions and their reasons.
+ * ranks. Documentation/merge.rst has the decisions and their reasons.
  */
 #ifndef TSCT_MERGE_H
 #define TSCT_MERGE_H
@@ -139,39 +138,5 @@ enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 /* Returns true if a part of the inputs is not in the result. Valid after
  * tsct_merge_write(). */
 bool tsct_merge_is_partial(const struct tsct_merge *merge);
-
-/* ---- files ---------------------------------------------------------------------- */
-
-/* A file of an input, and its place in the merged recording. Indices count only inputs and
- * locations of this rank */
-struct tsct_merge_file {
-	__u32 input;
-	/* indices of the file's stream class and location in the input */
-	__u32 in_class, in_location;
-	/* indices of the stream class and location in tsct_merge_result() */
-	__u32 class, location;
-	__u32 node;	/* index of the node in the merged recording, among those of all ranks */
-};
-
-struct tsct_merge_event {
-	__u64 global;
-	__u32 id;	/* event id in the result */
-	/* event with the input's numbers of channel, location and node, not the
-	 * result's; valid until the next call of tsct_merge_reader_next() */
-	const struct tsct_trace_event *event;
-};
-
-struct tsct_merge_reader;
-
-/* Opens a reader of a file; any number of readers may be open. Returns 0, or -errno if
- * there is no memory or the input cannot be opened. */
-int tsct_merge_reader_open(struct tsct_merge *merge,
-			   const struct tsct_merge_file *file,
-			   struct tsct_merge_reader **ret);
-/* Reads the next undamaged event; if @ends, the next undamaged send or receive. Returns 1;
- * 0: end of the file; -ENOMEM; or -EINTR: the merge was stopped. */
-int tsct_merge_reader_next(struct tsct_merge_reader *reader, bool ends,
-			   struct tsct_merge_event *ret);
-void tsct_merge_reader_close(struct tsct_merge_reader *reader);
 
 #endif /* TSCT_MERGE_H */

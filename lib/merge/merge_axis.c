@@ -101,12 +101,15 @@ static bool is_same_timeline(const struct axis_timeline *a, const struct axis_ti
 	return a->master == b->master && a->number == b->number;
 }
 
-/* Extends @a, facts about some inputs, by @b, facts about the inputs that follow these. */
-static void add_timelines(struct axis_timelines *a, const struct axis_timelines *b)
+/* Extends @left, facts about some inputs, by @right, facts about the inputs that follow these. */
+int merge_combine_timelines(struct tsct_blob *left, const struct tsct_blob *right)
 {
+	struct axis_timelines *a = (struct axis_timelines *)left->data;
+	const struct axis_timelines *b = (const struct axis_timelines *)right->data;
+
 	a->by_themselves &= b->by_themselves;
 	if (a->other_input != MERGE_NOBODY)
-		return;
+		return 0;
 	a->other_input = b->other_input;
 	a->other = b->other;
 	memcpy(a->why, b->why, sizeof(a->why));
@@ -116,15 +119,6 @@ static void add_timelines(struct axis_timelines *a, const struct axis_timelines 
 		a->other = b->first;
 		*a->why = '\0';
 	}
-}
-
-int merge_combine_timelines(struct tsct_blob *left, const struct tsct_blob *right)
-{
-	if (!left->size)
-		return tsct_blob_add(left, right->data, right->size);
-	if (right->size)
-		add_timelines((struct axis_timelines *)left->data,
-			      (const struct axis_timelines *)right->data);
 	return 0;
 }
 
@@ -141,7 +135,6 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 		.first_input = in->index, .other_input = why ? in->index : MERGE_NOBODY,
 		.by_themselves = why && (!*why || rec->merged),
 	};
-	const struct tsct_blob one = { (char *)&t, sizeof(t), 0 };
 
 	t.other = t.first;
 	if (why && !*why)
@@ -150,7 +143,7 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 			"has no sync samples, but other inputs have";
 	if (why)
 		snprintf(t.why, sizeof(t.why), "%s", why);
-	return merge_fail_errno(m, merge_combine_timelines(&m->list[MERGE_TIMELINES], &one));
+	return merge_list_extend(m, MERGE_TIMELINES, &t, sizeof(t));
 }
 
 /* Sets @why to the reason why the inputs are not on one timeline; "": they are. */
@@ -221,10 +214,6 @@ int merge_combine_clocks(struct tsct_blob *left, const struct tsct_blob *right)
 	struct clocks *a = (struct clocks *)left->data;
 	const struct clocks *b = (const struct clocks *)right->data;
 
-	if (!left->size)
-		return tsct_blob_add(left, right->data, right->size);
-	if (!right->size)
-		return 0;
 	a->one_boot &= b->one_boot && !memcmp(a->boot_id, b->boot_id, 16);
 	a->synced_cluster &= b->synced_cluster;
 	if (!*a->no_utc)
@@ -242,7 +231,6 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 		.one_boot = !rec->merged || rec->compared == TSCT_COMPARED_CLOCK,
 		.synced_cluster = true,
 	};
-	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
 	__u32 node;
 	int err = list_timeline(m, in);
 
@@ -252,8 +240,7 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 		c.one_boot &= !memcmp(rec->nodes[node].boot_id, c.boot_id, 16);
 		c.synced_cluster &= has_agreed(&rec->nodes[node].sync);
 	}
-	return err ? err :
-		merge_fail_errno(m, merge_combine_clocks(&m->list[MERGE_CLOCKS], &one));
+	return err ? err : merge_list_extend(m, MERGE_CLOCKS, &c, sizeof(c));
 }
 
 /* Sets m->compared: why times of different nodes can be compared if each node's own clock
@@ -323,11 +310,8 @@ static int take_own(struct tsct_merge *m)
  * timeline. Sets @why anew; "": the inputs now have a common timeline. Returns 0 or -errno. */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
-	static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
-		[MERGE_TIMELINES] = merge_combine_timelines,
-	};
 	static const struct merge_step compare_again = {
-		.input = list_timeline, .lists = 1U << MERGE_TIMELINES, .combine = join_by,
+		.input = list_timeline, .lists = 1U << MERGE_TIMELINES,
 	};
 	int err;
 
@@ -564,10 +548,6 @@ int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *rig
 	const struct axis_candidates *b = (const struct axis_candidates *)right->data;
 	int i;
 
-	if (!left->size)
-		return tsct_blob_add(left, right->data, right->size);
-	if (!right->size)
-		return 0;
 	if (!a->merged && b->merged) {
 		a->merged = 1;
 		a->input = b->input;
@@ -589,13 +569,12 @@ int merge_list_candidates(struct tsct_merge *m, struct merge_in *in)
 		.merged = in->merged, .input = in->index, .timeline = in->rec->timeline,
 		.axis = { m->axis, m->axis, m->axis },
 	};
-	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
 
 	if (m->time == TSCT_MERGE_CLUSTER) {
 		find_master(m, in, &c);
 		find_series(m, in, &c);
 	}
-	return merge_fail_errno(m, merge_combine_candidates(&m->list[MERGE_CANDIDATES], &one));
+	return merge_list_extend(m, MERGE_CANDIDATES, &c, sizeof(c));
 }
 
 static void choose_axis(struct tsct_merge *m, const struct axis_candidates *c)

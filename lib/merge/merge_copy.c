@@ -14,32 +14,16 @@
 
 /* ---- reading --------------------------------------------------------------------- */
 
-/* Reads one file with global ticks */
-struct tsct_merge_reader {
-	struct tsct_stream_reader s;
-	struct tsct_stream_reader_dir dir;
-	struct tsct_mapping_cursor cursor;
-	struct tsct_merge *merge;
-	struct merge_in *in;		/* input of the file; open, with its event ids */
-	const struct tsct_merge_file *file;
-	unsigned int segment;	/* index of the input's segment that is in use */
-	bool out;		/* flag: an event had no global tick */
-	__u64 packet;		/* offset of the packet that tsct_merge_reader_next() reads */
-};
-
-/* Opens a file, and its input, until close_reader(). After an error, close_reader() must
- * not be called. */
-static int open_reader(struct tsct_merge_reader *r, struct tsct_merge *m,
-		       const struct tsct_merge_file *file,
-		       tsct_trace_report *report, void *arg)
+int merge_reader_open(struct merge_reader *r, struct tsct_merge *m, const struct merge_file *file,
+		      tsct_trace_report *report, void *arg)
 {
 	struct merge_in *in = &m->in[file->input];
 	int err = merge_use(m, in, MERGE_EVENTS);
 
 	if (err)
 		return err;
-	*r = (struct tsct_merge_reader) {
-		.merge = m, .in = in, .file = file, .packet = ~0ULL,
+	*r = (struct merge_reader) {
+		.merge = m, .in = in, .file = file,
 		.dir = { .dirfd = in->dirfd, .rec = in->rec, .report = report, .arg = arg },
 	};
 	tsct_stream_reader_init(&r->s, in->rec, in->kinds[file->in_class],
@@ -48,15 +32,13 @@ static int open_reader(struct tsct_merge_reader *r, struct tsct_merge *m,
 	return 0;
 }
 
-static void close_reader(struct tsct_merge_reader *r)
+void merge_reader_close(struct merge_reader *r)
 {
 	tsct_stream_reader_free(&r->s);
 	merge_leave(r->merge, r->in);
 }
 
-/* Slow path of next_event(): goes on to the segment of the event's tick. Returns 1; 0: the
- * event has no global tick. */
-static int turn_segment(struct tsct_merge_reader *r, __u64 *ret_global)
+int merge_reader_turn(struct merge_reader *r, __u64 *ret_global)
 {
 	const __u64 stamp = r->s.event.tick;
 	char sentence[256];
@@ -85,66 +67,6 @@ static int turn_segment(struct tsct_merge_reader *r, __u64 *ret_global)
 	return 0;
 }
 
-/* Returns 1 with the next event in r->s.event; 0 at the end of the file; or -ENOMEM. */
-static inline int next_event(struct tsct_merge_reader *r, __u64 *ret_global)
-{
-	int ret;
-
-	for (;;) {
-		ret = tsct_stream_reader_next(&r->dir, &r->s);
-		if (unlikely(ret <= 0))
-			return ret;
-		if (likely(!tsct_mapping_cursor_next(&r->cursor, r->s.event.tick,
-						ret_global)) ||
-		    turn_segment(r, ret_global))
-			return 1;
-	}
-}
-
-/* Returns the event ids in the result, at index (event id in the input - TSCT_ID_FIRST). */
-static const __u32 *ids_of(const struct tsct_merge_reader *r)
-{
-	return r->in->id[r->file->in_class];
-}
-
-int tsct_merge_reader_open(struct tsct_merge *m,
-			   const struct tsct_merge_file *file,
-			   struct tsct_merge_reader **ret)
-{
-	struct tsct_merge_reader *r = malloc(sizeof(*r));
-	/* This reader does not report damage: it is reported when events are copied. */
-	int err = r ? open_reader(r, m, file, NULL, NULL) : -ENOMEM;
-
-	if (err)
-		free(r);
-	*ret = err ? NULL : r;
-	return err;
-}
-
-int tsct_merge_reader_next(struct tsct_merge_reader *r, bool ends,
-			   struct tsct_merge_event *ret)
-{
-	int has;
-
-	do {
-		has = next_event(r, &ret->global);
-		if (r->s.pos != r->packet && merge_is_stopped(r->merge))
-			has = -EINTR;
-		r->packet = r->s.pos;
-	} while (has > 0 && ends && !tsct_message_is_end(r->s.event.def));
-	ret->event = &r->s.event;
-	if (has > 0)
-		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
-	return has;
-}
-
-void tsct_merge_reader_close(struct tsct_merge_reader *r)
-{
-	if (r)
-		close_reader(r);
-	free(r);
-}
-
 /* ---- one file ---------------------------------------------------------------------- */
 
 struct copy_work {
@@ -156,7 +78,7 @@ struct copy_work {
 
 struct copy {
 	struct copy_work *w;
-	struct tsct_merge_reader r;
+	struct merge_reader r;
 	struct tsct_stream_writer out;
 	__u64 pos;		/* file offset up to which the progress counts bytes */
 	__u64 counted;		/* number of events added to the progress so far */
@@ -204,11 +126,11 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 static int copy_events(struct copy *c, __u64 *ret_discarded)
 {
 	const struct tsct_trace_event *e = &c->r.s.event;
-	const __u32 *ids = ids_of(&c->r);
+	const __u32 *ids = merge_reader_ids(&c->r);
 	__u64 global, pos = ~0ULL;
 	int ret, err = 0;
 
-	while ((ret = next_event(&c->r, &global)) > 0) {
+	while ((ret = merge_reader_next(&c->r, &global)) > 0) {
 		if (unlikely(c->r.s.pos != pos)) {
 			pos = c->r.s.pos;
 			err = turn_packet(c, ret_discarded);
@@ -231,10 +153,10 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
  * @events: number of readable events. Also sets published_end of an incomplete recording,
  * from the numbers of readable and of lost events.
  */
-static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r,
+static void count_missing(struct merge_in *in, const struct merge_reader *r,
 			  struct tsct_stream_class *to, __u64 events)
 {
-	const struct tsct_merge_file *f = r->file;
+	const struct merge_file *f = r->file;
 	const struct tsct_recording *rec = in->rec;
 	const __u64 held = rec->streams[f->in_class].counts[f->in_location].events;
 	__u64 *cause = to->loss[f->location].cause, *sum, lost = 0;
@@ -259,7 +181,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 /* Adds the counts of an input's file to the result; returns the file's lost events. */
 static __u64 sum_up(struct copy *c)
 {
-	const struct tsct_merge_file *f = c->r.file;
+	const struct merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
 	struct merge_in *in = &m->in[f->input];
 	struct tsct_stream_class *to = &m->result.streams[f->class];
@@ -287,7 +209,7 @@ static __u64 sum_up(struct copy *c)
 
 static int end_file(struct copy *c, __u64 discarded)
 {
-	const struct tsct_merge_file *f = c->r.file;
+	const struct merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
 	/* number of lost events, for the header of the last packet */
 	const __u64 lost = sum_up(c);
@@ -306,7 +228,7 @@ static int end_file(struct copy *c, __u64 discarded)
 	return err;
 }
 
-static int copy_file(struct copy *c, const struct tsct_merge_file *f)
+static int copy_file(struct copy *c, const struct merge_file *f)
 {
 	struct tsct_merge *m = c->w->m;
 	const struct tsct_location *l = &m->result.locations[f->location];
@@ -319,7 +241,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
 	__u64 discarded = 0;
-	int err = open_reader(&c->r, m, f, report_damage, c);
+	int err = merge_reader_open(&c->r, m, f, report_damage, c);
 
 	if (err)
 		return err;
@@ -339,7 +261,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		err = end_file(c, c->r.s.discarded);
 	}
 	tsct_stream_writer_free(&c->out);
-	close_reader(&c->r);
+	merge_reader_close(&c->r);
 	return err;
 }
 

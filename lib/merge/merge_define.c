@@ -20,10 +20,14 @@
 
 /* ---- nodes ------------------------------------------------------------------------ */
 
-static bool copy_text(char **to, const char *from)
+/* Replaces a text, which may be NULL, by a copy. @always: NULL becomes "". Returns false, and sets
+ * the text to NULL, if memory is short. */
+static bool copy_text(char **text, bool always)
 {
-	*to = strdup(from ? from : "");
-	return *to;
+	if (!*text && !always)
+		return true;
+	*text = strdup(*text ? *text : "");
+	return *text;
 }
 
 /* @node: index of the node in the result; @sync: the node's sync state in this merge */
@@ -32,38 +36,31 @@ static bool copy_node(struct tsct_recorded_node *to, __u32 node,
 		      const struct tsct_recorded_sync *sync, const struct merge_in *of)
 {
 	const __u32 first = of->merge->same[node];
+	char **const texts[] = { &to->host, &to->kernel, &to->command, &to->provider,
+		&to->sync.name, &to->cpu_model, &to->limited_events, &to->rings };
+	bool copied = true;
 	__u32 i;
 
 	*to = *from;
 	to->same = first == node ? 0 : first + 1;
 	to->next = 0;
 	to->sync = *sync;
+	to->sync.name = from->sync.name;
 	to->snapshot |= of->rec->snapshot;
 	to->cut_off |= !of->complete;
 	to->disrupted |= of->was_disrupted;
-	to->host = to->kernel = to->command = to->provider = NULL;
-	to->sync.name = to->cpu_model = to->limited_events = to->rings = NULL;
-	memset(to->requests, 0, sizeof(to->requests));
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
 	/* Clock params are left out, as they are in ticks of the input. */
 	memset(&to->sync.params, 0, sizeof(to->sync.params));
-	if ((from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model)) ||
-	    (from->limited_events && !copy_text(&to->limited_events, from->limited_events)) ||
-	    (from->rings && !copy_text(&to->rings, from->rings)))
-		return false;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		copied &= copy_text(texts[i], i < 5);	/* the last three are optional */
 	for (i = 0; i < TSCT_REQUEST_NR; i++)
-		if (from->requests[i] && !copy_text(&to->requests[i], from->requests[i]))
-			return false;
-	for (i = 0; i < from->nr_cpus; i++)
-		if (tsct_recording_add_cpu(to, &from->cpus[i]))
-			return false;
-	return copy_text(&to->host, from->host) &&
-		copy_text(&to->kernel, from->kernel) &&
-		copy_text(&to->command, from->command) &&
-		copy_text(&to->provider, from->provider) &&
-		copy_text(&to->sync.name, from->sync.name);
+		copied &= copy_text(&to->requests[i], false);
+	for (i = 0; i < from->nr_cpus && copied; i++)
+		copied = !tsct_recording_add_cpu(to, &from->cpus[i]);
+	return copied;
 }
 
 static int copy_nodes(struct tsct_merge *m, struct merge_in *in)
@@ -489,7 +486,7 @@ static int list_types(struct tsct_merge *m, struct merge_in *in)
 /* Adds the files of an input; files of one stream class follow each other. */
 static int add_files(struct tsct_merge *m, struct merge_in *in)
 {
-	struct tsct_merge_file *file;
+	struct merge_file *file;
 	__u32 class, at;
 
 	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
@@ -499,7 +496,7 @@ static int add_files(struct tsct_merge *m, struct merge_in *in)
 			file = tsct_array_next(&m->file, m->nr_files, sizeof(*file));
 			if (!file)
 				return merge_fail_errno(m, -ENOMEM);
-			*file = (struct tsct_merge_file) {
+			*file = (struct merge_file) {
 				.input = in->index - m->first, .in_class = class,
 				.in_location = at, .class = class_of(m, in->rec, class),
 				.location = in->location[at],

@@ -77,9 +77,7 @@ static int by_tick(const void *a, const void *b)
 {
 	const struct merge_end *x = a, *y = b;
 
-	if (x->tick != y->tick)
-		return x->tick < y->tick ? -1 : 1;
-	return (x->seq > y->seq) - (x->seq < y->seq);
+	return tsct_compare(x->tick, y->tick) ?: tsct_compare(x->seq, y->seq);
 }
 
 static void sort_buffer(struct merge_ends *e)

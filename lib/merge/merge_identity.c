@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
@@ -69,11 +70,6 @@ static bool is_known(const __u8 *uuid)
 	return memcmp(uuid, zero, sizeof(zero));
 }
 
-static int compare_in(const struct holder *a, const struct holder *b)
-{
-	return (a->input > b->input) - (a->input < b->input);
-}
-
 static const char *path_of(const struct tsct_merge *m, __u32 input)
 {
 	return m->options.name[input];
@@ -120,11 +116,8 @@ static int by_inode(const void *a, const void *b)
 {
 	const struct recorded_dir *x = a, *y = b;
 
-	if (x->dev != y->dev)
-		return x->dev < y->dev ? -1 : 1;
-	if (x->ino != y->ino)
-		return x->ino < y->ino ? -1 : 1;
-	return (x->input > y->input) - (x->input < y->input);
+	return tsct_compare(x->dev, y->dev) ?: tsct_compare(x->ino, y->ino) ?:
+		tsct_compare(x->input, y->input);
 }
 
 static int check_inodes(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
@@ -146,9 +139,8 @@ static int by_uuid(const void *a, const void *b)
 {
 	const struct holder *x = *(const struct holder *const *)a;
 	const struct holder *y = *(const struct holder *const *)b;
-	int order = memcmp(x->uuid, y->uuid, 16);
 
-	return order ? order : compare_in(x, y);
+	return memcmp(x->uuid, y->uuid, 16) ?: tsct_compare(x->input, y->input);
 }
 
 static int check_uuids(struct tsct_merge *m, const struct identities *of)
@@ -180,12 +172,9 @@ static int check_uuids(struct tsct_merge *m, const struct identities *of)
  * id, by the boot and the host's name. */
 static int compare_nodes(bool by_number, const struct holder *a, const struct holder *b)
 {
-	int order;
-
 	if (by_number)
-		return (a->number > b->number) - (a->number < b->number);
-	order = memcmp(a->boot_id, b->boot_id, 16);
-	return order ? order : (a->host > b->host) - (a->host < b->host);
+		return tsct_compare(a->number, b->number);
+	return memcmp(a->boot_id, b->boot_id, 16) ?: tsct_compare(a->host, b->host);
 }
 
 /* Compares two recorded channels by node, then by kernel flag, then by name. */
@@ -193,11 +182,9 @@ static int compare_channels(bool by_number, const struct claim *a,
 			    const struct claim *b)
 {
 	const struct held_channel *x = a->channel, *y = b->channel;
-	int order = compare_nodes(by_number, a->by, b->by);
 
-	if (!order)
-		order = (x->kernel > y->kernel) - (x->kernel < y->kernel);
-	return order ? order : strcmp(x->name, y->name);
+	return compare_nodes(by_number, a->by, b->by) ?: tsct_compare(x->kernel, y->kernel) ?:
+		strcmp(x->name, y->name);
 }
 
 /* Orders recorded channels by node, name and start of the recording. A recording of length
@@ -205,13 +192,10 @@ static int compare_channels(bool by_number, const struct claim *a,
 static int by_claim(const void *a, const void *b, void *by_number)
 {
 	const struct claim *x = a, *y = b;
-	int order = compare_channels(*(bool *)by_number, x, y);
 
-	if (!order)
-		order = (x->by->begin > y->by->begin) - (x->by->begin < y->by->begin);
-	if (!order)
-		order = (x->by->end > y->by->end) - (x->by->end < y->by->end);
-	return order ? order : compare_in(x->by, y->by);
+	return compare_channels(*(bool *)by_number, x, y) ?:
+		tsct_compare(x->by->begin, y->by->begin) ?:
+		tsct_compare(x->by->end, y->by->end) ?: tsct_compare(x->by->input, y->by->input);
 }
 
 /* `any`: the channel that ends last among the recorded channels compared so far; `other`:
@@ -322,9 +306,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct recorded_dir *x = a, *y = b;
 
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->input > y->input) - (x->input < y->input);
+	return tsct_compare(x->begin, y->begin) ?: tsct_compare(x->input, y->input);
 }
 
 static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
@@ -445,21 +427,15 @@ static bool clocks_contradict(const struct straight_clock *a, const struct strai
  * have the same counter. */
 static int compare_counters(const struct straight_clock *x, const struct straight_clock *y)
 {
-	const int boots = memcmp(x->boot_id, y->boot_id, 16);
-
-	return boots ? boots : (x->source > y->source) - (x->source < y->source);
+	return memcmp(x->boot_id, y->boot_id, 16) ?: tsct_compare(x->source, y->source);
 }
 
 static int by_counter_and_begin(const void *a, const void *b)
 {
 	const struct straight_clock *x = a, *y = b;
-	const int counters = compare_counters(x, y);
 
-	if (counters)
-		return counters;
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->input > y->input) - (x->input < y->input);
+	return compare_counters(x, y) ?: tsct_compare(x->begin, y->begin) ?:
+		tsct_compare(x->input, y->input);
 }
 
 /*
@@ -521,15 +497,10 @@ static int by_machine(const void *a, const void *b, void *holders)
 	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;
 	const struct holder *x = (const struct holder *)holders + i;
 	const struct holder *y = (const struct holder *)holders + k;
-	int order = compare_nodes(false, x, y);
 
-	if (!order)
-		order = (x->has_number > y->has_number) - (x->has_number < y->has_number);
-	if (!order)
-		order = compare_nodes(true, x, y);
-	if (!order)
-		order = (x->source > y->source) - (x->source < y->source);
-	return order ? order : (i > k) - (i < k);
+	return compare_nodes(false, x, y) ?: tsct_compare(x->has_number, y->has_number) ?:
+		compare_nodes(true, x, y) ?: tsct_compare(x->source, y->source) ?:
+		tsct_compare(i, k);
 }
 
 /* Returns true if the clocks of recordings of a boot contradict each other. Boots must be given

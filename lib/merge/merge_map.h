@@ -64,7 +64,6 @@ struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
 
 /* Lists an input's candidates for the axis; chooses the axis. */
 merge_for_input merge_list_candidates;
-tsct_ranks_combine merge_combine_candidates;
 merge_for_all merge_find_axis;
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */

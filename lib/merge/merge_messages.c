@@ -95,16 +95,17 @@ static __u64 to_ticks(const struct walk *w, __u64 ns)
 	return ticks > UINT64_MAX ? UINT64_MAX : (__u64)ticks;
 }
 
-static int add_end(struct walk *w, const struct tsct_merge_file *f,
-		   const struct tsct_merge_event *read)
+static int add_end(struct walk *w, const struct merge_reader *r, __u64 global)
 {
 	const struct tsct_merge *m = w->merge;
-	const struct tsct_trace_event *e = read->event;
+	const struct merge_file *f = r->file;
+	const struct tsct_trace_event *e = &r->s.event;
+	const __u32 id = merge_reader_ids(r)[r->s.id - TSCT_ID_FIRST];
 	const struct merge_end end = {
-		.tick = read->global,
-		.key = tsct_message_key(e, w->pools[f->class][read->id - TSCT_ID_FIRST]),
+		.tick = global,
+		.key = tsct_message_key(e, w->pools[f->class][id - TSCT_ID_FIRST]),
 		.error = to_ticks(w, tsct_recording_error_ns(&m->result,
-					f->node - m->part.first_node, read->global)),
+					f->node - m->part.first_node, global)),
 		.own_ns = merge_own_ns(&m->in[f->input], e->tick),
 		.node = f->node, .is_send = e->def->kind == TSCT_KIND_SEND,
 	};
@@ -115,29 +116,31 @@ static int add_end(struct walk *w, const struct tsct_merge_file *f,
 	return 0;
 }
 
-static int read_file(struct walk *w, const struct tsct_merge_file *f)
+static int read_file(struct walk *w, const struct merge_file *f)
 {
-	struct tsct_merge_reader *reader;
-	struct tsct_merge_event event;
-	int ret;
+	__u64 global, packet = ~0ULL;
+	struct merge_reader r;
+	/* Damage is reported when the events are copied. */
+	int ret = merge_reader_open(&r, w->merge, f, NULL, NULL);
 
-	ret = tsct_merge_reader_open(w->merge, f, &reader);
 	if (ret)
 		return ret;
 	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]);
-	while (ret > 0) {
-		ret = tsct_merge_reader_next(reader, true, &event);
-		if (ret > 0)
-			ret = add_end(w, f, &event) ?: 1;
+	while (ret > 0 && (ret = merge_reader_next(&r, &global)) > 0) {
+		if (r.s.pos != packet && merge_is_stopped(w->merge))
+			ret = -EINTR;
+		else if (tsct_message_is_end(r.s.event.def))
+			ret = add_end(w, &r, global) ?: 1;
+		packet = r.s.pos;
 	}
-	tsct_merge_reader_close(reader);
+	merge_reader_close(&r);
 	return ret;
 }
 
 static int read_files(struct walk *w)
 {
 	const struct tsct_merge *m = w->merge;
-	const struct tsct_merge_file *f;
+	const struct merge_file *f;
 	int err = 0;
 
 	w->ends = merge_ends_new(RUN_MAX);
@@ -161,14 +164,6 @@ static unsigned int owner_of(const struct walk *w, unsigned int slice)
 	return slice * w->merge->ranks->nr / SLICES;
 }
 
-static int push_ahead(struct walk *w, const struct merge_end *end)
-{
-	if (tsct_array_reserve(&w->ahead, &w->room_ahead, w->nr_ahead + 1, sizeof(*end)))
-		return -ENOMEM;
-	w->ahead[w->nr_ahead++] = *end;
-	return 0;
-}
-
 /* Reads ends until there is a full batch, and the next end is later than the first end of
  * the batch: so the rank whose ends are the earliest can send some of them. Returns 0 or
  * -errno. */
@@ -183,9 +178,9 @@ static int read_ahead(struct walk *w)
 		w->next = end->tick;
 		if (w->nr_ahead >= merge_batch && w->next > w->ahead[0].tick)
 			return 0;
-		ret = push_ahead(w, end);
-		if (ret)
-			return ret;
+		if (tsct_array_reserve(&w->ahead, &w->room_ahead, w->nr_ahead + 1, sizeof(*end)))
+			return -ENOMEM;
+		w->ahead[w->nr_ahead++] = *end;
 		merge_ends_drop(w->ends);
 	}
 	w->read_all = !ret;
@@ -334,7 +329,7 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 
 /* Extends @left, the statistics of some parts, by @right, those of the next parts. Both are a
  * struct tsct_message_stats, followed by its pairs. */
-static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
+int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
 	int err;
@@ -356,10 +351,8 @@ static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 /* Replaces the statistics of this part by those of all parts. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
-	static tsct_ranks_combine *const join_by[MERGE_LISTS] = { [MERGE_STATS] = add_stats };
 	static const struct merge_step list = {
 		.input = list_pairs, .lists = 1U << MERGE_STATS | 1U << MERGE_PAIRS,
-		.combine = join_by,
 	};
 	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;

@@ -271,7 +271,7 @@ int merge_do(struct tsct_merge *m, const struct merge_step *step)
 	err = merge_agree(m, err);
 	for (list = 0; list < MERGE_LISTS && !err; list++)
 		if (step->lists & 1U << list)
-			merge_join(m, list, step->combine ? step->combine[list] : NULL);
+			merge_join(m, list);
 	return !err && step->all ? merge_agree(m, step->all(m)) : err;
 }
 

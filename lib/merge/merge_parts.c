@@ -84,14 +84,11 @@ int merge_agree(struct tsct_merge *m, int err)
 	return first.err;
 }
 
-void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine)
+void merge_join(struct tsct_merge *m, enum merge_list list)
 {
 	if (m->ranks->nr == 1)
 		return;
-	if (combine)
-		tsct_ranks_reduce(m->ranks, &m->list[list], combine);
-	else
-		tsct_ranks_gather(m->ranks, &m->list[list]);
+	tsct_ranks_reduce(m->ranks, &m->list[list], m->join_by[list]);
 	/* Only the first part looks for duplicates: these lists are large, so no other part
 	 * gets them. */
 	if (list != MERGE_DIRS && list != MERGE_HELD)
@@ -101,4 +98,10 @@ void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size)
 {
 	return merge_fail_errno(m, tsct_blob_add(&m->list[list], element, size));
+}
+
+int merge_list_extend(struct tsct_merge *m, enum merge_list list, void *other, size_t size)
+{
+	return merge_fail_errno(m, tsct_blob_combine(&m->list[list],
+		&(struct tsct_blob) { other, size, 0 }, m->join_by[list]));
 }

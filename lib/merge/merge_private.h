@@ -90,6 +90,17 @@ enum merge_list {
 	MERGE_LISTS,
 };
 
+/* A file of an input, and its place in the merged recording. Indices count only inputs and
+ * locations of this rank */
+struct merge_file {
+	__u32 input;
+	/* indices of the file's stream class and location in the input */
+	__u32 in_class, in_location;
+	/* indices of the stream class and location in the result */
+	__u32 class, location;
+	__u32 node;	/* index of the node in the merged recording, among those of all ranks */
+};
+
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
@@ -102,6 +113,7 @@ struct tsct_merge {
 	unsigned int nr;
 	__u32 first;		/* index of in[0] among all inputs */
 	struct tsct_blob list[MERGE_LISTS];
+	tsct_ranks_combine *const *join_by;	/* by list (merge.c) */
 	struct merge_peer *peer; /* array of all inputs, of all parts */
 	/* array of all nodes, of all parts: index of the first recording of the same machine */
 	__u32 *same;
@@ -125,7 +137,7 @@ struct tsct_merge {
 	struct tsct_meta_part part;
 	struct merge_defs *defs;	/* channels and event types of all inputs */
 	struct mpi_input *mpi;	/* array by input of this part; only in merge_use_mpi() */
-	struct tsct_merge_file *file;
+	struct merge_file *file;
 	unsigned int nr_files;
 	bool partial;
 	bool counted;		/* flag: the counts of messages are final */
@@ -161,16 +173,18 @@ bool merge_is_stopped(struct tsct_merge *m);
 /* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
 
+/* Joins the list @other of @size bytes, of the next inputs, to a list. Returns the same. */
+int merge_list_extend(struct tsct_merge *m, enum merge_list list, void *other, size_t size);
+
 /*
  * Functions that all parts of a merge call together (ranks.h). With one part, they change nothing.
  *
  * merge_agree - return, at all parts, the error of the first part that has one, or 0
  * @err: error of this part, or 0
  * merge_join - replace a list, at all parts, by one list made of the lists of all parts
- * @combine: combines the lists of two parts; NULL: the second one is appended to the first
  */
 int merge_agree(struct tsct_merge *m, int err);
-void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine);
+void merge_join(struct tsct_merge *m, enum merge_list list);
 
 /* ---- steps and inputs (merge_open.c) -------------------------------------------------- */
 
@@ -191,8 +205,6 @@ struct merge_step {
 	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
 	__u32 lists;	/* bits by enum merge_list: lists joined after the inputs */
-	/* array by enum merge_list: @combine for merge_join(); may be NULL */
-	tsct_ranks_combine *const *combine;
 	merge_for_all *all;		/* called after the lists were joined; may be NULL */
 };
 
@@ -238,10 +250,60 @@ merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
 	merge_list_channels, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
-	merge_combine_types;
+	merge_combine_types, merge_combine_candidates, merge_combine_stats;
 
 merge_for_all merge_identify, merge_find_same, merge_choose_time, merge_make_result, merge_define_types;
+
+/* ---- files (merge_copy.c) --------------------------------------------------------------- */
+
+/* Reads one file with global ticks */
+struct merge_reader {
+	struct tsct_stream_reader s;
+	struct tsct_stream_reader_dir dir;
+	struct tsct_mapping_cursor cursor;
+	struct tsct_merge *merge;
+	struct merge_in *in;		/* input of the file; open, with its event ids */
+	const struct merge_file *file;
+	unsigned int segment;	/* index of the input's segment that is in use */
+	bool out;		/* flag: an event had no global tick */
+};
+
+/*
+ * Opens a file, and its input, until merge_reader_close(); any number of readers may be open.
+ * @report: receives damage; NULL: it is not reported. Returns 0 or -errno.
+ */
+int merge_reader_open(struct merge_reader *r, struct tsct_merge *m, const struct merge_file *file,
+		      tsct_trace_report *report, void *arg);
+void merge_reader_close(struct merge_reader *r);
+
+/* Slow path of merge_reader_next(): goes on to the segment of the event's tick. Returns 1; 0: the
+ * event has no global tick. */
+int merge_reader_turn(struct merge_reader *r, __u64 *ret_global);
+
+/* Reads the next undamaged event into r->s.event, which has the input's numbers of channel,
+ * location and node. Returns 1; 0: end of the file; or -ENOMEM. */
+static inline int merge_reader_next(struct merge_reader *r, __u64 *ret_global)
+{
+	int ret;
+
+	do {
+		ret = tsct_stream_reader_next(&r->dir, &r->s);
+	} while (likely(ret > 0) &&
+		 unlikely(tsct_mapping_cursor_next(&r->cursor, r->s.event.tick, ret_global)) &&
+		 !merge_reader_turn(r, ret_global));
+	return ret;
+}
+
+/* Returns the event ids in the result, at index (event id in the input - TSCT_ID_FIRST). */
+static inline const __u32 *merge_reader_ids(const struct merge_reader *r)
+{
+	return r->in->id[r->file->in_class];
+}
+
+/* Copies all files. Returns 0 or -errno. */
 int merge_copy(struct tsct_merge *m, int dirfd);
+
+/* ---- parts of steps --------------------------------------------------------------------- */
 
 /* Parts of merge_choose_time(). merge_use_mpi() returns 1 if sessions over MPI replaced the
  * samples, 0 if not, or -errno. */

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "merge_map.h"
 #include "merge_messages.h"
 
@@ -127,9 +128,7 @@ static int by_number(const void *a, const void *b, void *nodes)
 	const struct shifted *n = nodes;
 	const __u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
 
-	if (n[x].number != n[y].number)
-		return n[x].number < n[y].number ? -1 : 1;
-	return (x > y) - (x < y);
+	return tsct_compare(n[x].number, n[y].number) ?: tsct_compare(x, y);
 }
 
 /*
@@ -266,7 +265,7 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 
 	if (err)
 		return err;
-	merge_join(m, MERGE_SHIFTS, NULL);
+	merge_join(m, MERGE_SHIFTS);
 	found = search_shifts(m, seen);
 	err = merge_agree(m, found < 0 ? found : 0);
 	if (!err && found)

@@ -20,6 +20,13 @@ int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size)
 	return 0;
 }
 
+int tsct_blob_combine(struct tsct_blob *left, const struct tsct_blob *right,
+		      tsct_ranks_combine *combine)
+{
+	return combine && left->size && right->size ? combine(left, right) :
+		tsct_blob_add(left, right->data, right->size);
+}
+
 void tsct_blob_free(struct tsct_blob *blob)
 {
 	free(blob->data);

@@ -43,18 +43,22 @@ int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size);
 void tsct_blob_free(struct tsct_blob *blob);
 
 /* Callback: combines the blob of some ranks, @left, with that of the ranks after them,
- * @right, in @left. Must be associative. Returns 0 or -errno. */
+ * @right, in @left. Neither is empty. Must be associative. Returns 0 or -errno. */
 typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
+
+/* tsct_blob_combine - combine two blobs, which may be empty. @combine: NULL: appends @right to
+ * @left. Returns 0 or -errno. */
+int tsct_blob_combine(struct tsct_blob *left, const struct tsct_blob *right,
+		      tsct_ranks_combine *combine);
 
 /*
  * The wing `mpi`: operations of several ranks; one rank calls none of them.
  *
- * tsct_ranks_reduce - combine the blobs of all ranks, in their order, at rank 0
- * tsct_ranks_gather - append the blobs of all ranks to each other, at rank 0
+ * tsct_ranks_reduce - combine the blobs of all ranks, in their order, at rank 0; see
+ *	tsct_blob_combine()
  * tsct_ranks_share - replace the blobs of all ranks by that of rank 0
  *
- * Each takes log2(nr) steps, along a binomial tree. After reduce and gather, only rank 0 has
- * a blob.
+ * Each takes log2(nr) steps, along a binomial tree. After reduce, only rank 0 has a blob.
  *
  * tsct_ranks_exchange - send blob[R] to each rank R, and replace blob[R] by the blob that
  *	rank R sent to this one; takes nr - 1 steps
@@ -62,7 +66,6 @@ typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *r
  */
 TSCT_WING void tsct_ranks_reduce(const struct tsct_ranks *ranks, struct tsct_blob *blob,
 				 tsct_ranks_combine *combine);
-TSCT_WING void tsct_ranks_gather(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 TSCT_WING void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 TSCT_WING void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 TSCT_WING bool tsct_ranks_first_of(const struct tsct_ranks *ranks, bool has, void *element,

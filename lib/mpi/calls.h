@@ -19,7 +19,6 @@
 
 #include "lib/base/hash.h"
 #include "call_event.h"
-#include "session.h"
 
 TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
 /* The send before it with this number failed: it is no message. */

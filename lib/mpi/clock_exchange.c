@@ -13,7 +13,6 @@
 
 #include "lib/base/hash.h"
 #include "call_event.h"
-#include "session.h"
 
 /* Number of bursts per node, and of exchanges per burst. A burst begins with a message of
  * the master that wakes the node, so its first exchange is as fast as the others. */

@@ -41,9 +41,7 @@ TSCT_EVENT(mpi_request, TSCT_KIND_INSTANT, TSCT_U64(request));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
-	const __u64 *comm = tsct_index_get(&handles, (uintptr_t)handle, 0);
-
-	return comm ? (struct tsct_mpi_comm *)(uintptr_t)*comm : &tsct_mpi_no_comm;
+	return tsct_index_pointer(&handles, (uintptr_t)handle, 0) ?: &tsct_mpi_no_comm;
 }
 
 __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
@@ -313,10 +311,10 @@ void tsct_mpi_comm_put(struct tsct_mpi_comm *comm)
 
 void tsct_mpi_comm_remove(MPI_Comm handle)
 {
-	const __u64 comm = tsct_index_remove(&handles, (uintptr_t)handle, 0);
+	struct tsct_mpi_comm *comm = tsct_index_take(&handles, (uintptr_t)handle, 0);
 
 	if (comm)
-		tsct_mpi_comm_put((struct tsct_mpi_comm *)(uintptr_t)comm);
+		tsct_mpi_comm_put(comm);
 }
 
 /* ---- topologies ------------------------------------------------------------ */

@@ -46,9 +46,7 @@ size_t tsct_mpi_requests(void)
 
 static struct tsct_mpi_request *find_request(MPI_Request handle)
 {
-	const __u64 *request = tsct_index_get(&requests, (uintptr_t)handle, 0);
-
-	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
+	return tsct_index_pointer(&requests, (uintptr_t)handle, 0);
 }
 
 static void free_request(struct tsct_mpi_request *request)
@@ -62,8 +60,8 @@ static void free_request(struct tsct_mpi_request *request)
 static void add_request(struct tsct_index *map, __u64 handle,
 			const struct tsct_mpi_request *from)
 {
-	struct tsct_mpi_request *request = unused, *first;
-	__u64 *at = tsct_index_get(map, handle, 0);
+	struct tsct_mpi_request *request = unused;
+	struct tsct_mpi_request *first = tsct_index_pointer(map, handle, 0);
 
 	if (request)
 		unused = request->next;
@@ -75,8 +73,7 @@ static void add_request(struct tsct_index *map, __u64 handle,
 	request->handle = handle;
 	request->queued = true;
 	request->last = request;
-	if (at) {
-		first = (struct tsct_mpi_request *)(uintptr_t)*at;
+	if (first) {
 		first->last->next = request;
 		first->last = request;
 	} else if (!tsct_index_put(map, handle, 0, (uintptr_t)request)) {
@@ -307,8 +304,7 @@ void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
 struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 					   struct tsct_mpi_comm **ret_comm)
 {
-	struct tsct_mpi_request *message = (struct tsct_mpi_request *)(uintptr_t)
-		tsct_index_remove(&messages, (uintptr_t)handle, 0);
+	struct tsct_mpi_request *message = tsct_index_take(&messages, (uintptr_t)handle, 0);
 	struct tsct_receive *r;
 
 	if (!message)

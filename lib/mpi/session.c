@@ -7,7 +7,6 @@
 
 #include "lib/base/hash.h"
 #include "call_event.h"
-#include "session.h"
 
 /* Limit of a synchronization, s; "no": none; "mpi": only over MPI; default: SYNC_SECONDS */
 #define SYNC_ENV	"TSCTRACE_MPI_SYNC"

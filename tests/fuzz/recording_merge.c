@@ -10,27 +10,26 @@ static void count_note(void *arg, const char *sentence)
 	++*(__u64 *)arg;
 }
 
-static void check_file(struct tsct_merge *m, const struct tsct_merge_file *file)
+static void check_file(struct tsct_merge *m, const struct merge_file *file)
 {
-	struct tsct_merge_reader *reader;
-	struct tsct_merge_event e;
-	__u64 last = 0;
+	__u64 global, last = 0;
+	struct merge_reader r;
 	int ret;
 
-	HOLDS(!tsct_merge_reader_open(m, file, &reader));
-	while ((ret = tsct_merge_reader_next(reader, false, &e)) == 1) {
-		HOLDS(e.global >= last);
-		last = e.global;
+	HOLDS(!merge_reader_open(&r, m, file, NULL, NULL));
+	while ((ret = merge_reader_next(&r, &global)) == 1) {
+		HOLDS(global >= last);
+		last = global;
 		tsct_recording_error_ns(tsct_merge_result(m), file->node, last);
 	}
 	HOLDS(!ret);
-	tsct_merge_reader_close(reader);
+	merge_reader_close(&r);
 }
 
 static void check_files(struct tsct_merge *m)
 {
 	const struct tsct_recording *result = tsct_merge_result(m);
-	const struct tsct_merge_file *file = m->file;
+	const struct merge_file *file = m->file;
 
 	for (unsigned int i = 0; i < m->nr_files; i++) {
 		HOLDS(file[i].class < result->nr_streams);

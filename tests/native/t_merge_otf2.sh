@@ -25,20 +25,7 @@ copy() {	# NAME: copies an archive to $work/x, to be damaged
 # Archives a, b and c are merged exactly. The archives have three clock resolutions,
 # times above 2^53, times before the clock's offset, clock offsets of a location, an
 # event file of several chunks, events on one tick, and a location without events.
-make_archive a 0 <<END
-{"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
- "real": 1700000000000000000, "seed": 1, "locations": {
- "a0": {"times": [9007199254741001, 9007199254741003, 9007199259741001]},
- "a1": {"times": [9007199254741005, 9007199254741005]}, "a2": {"times": []}}}
-END
-make_archive b 1 <<END
-{"res": 2893312741, "offset": 1152921504606846977, "length": 123456789,
- "real": 1700000000000000777, "seed": 2, "locations": {
- "b0": {"times": [1152921504606846970, 1152921504606846980, 1152921504706846981],
-  "offsets": [[1152921504606846975, -3], [1152921504606947975, 17],
-   [1152921504706846981, -100000]]},
- "b1": {"mapped": true, "times": [1152921504606846979, 1152921504606846979]}}}
-END
+make_archives
 make_archive c 2 <<END
 {"res": 1000003, "offset": 100, "length": 77, "real": 1699999999999999999,
  "seed": 3, "locations": {"c0": {"times": [99, 101, 150, 177]},

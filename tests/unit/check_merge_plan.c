@@ -668,26 +668,24 @@ TEST(test_interrupted_write)
 
 TEST(test_reader)
 {
-	struct tsct_merge_reader *reader;
-	struct tsct_merge_event e;
-	__u64 t, events = 0;
+	__u64 t, global, events = 0;
+	struct merge_reader r;
 	__s64 off;
 
 	ck_assert_int_eq(plan("abc"), 0);
 	ck_assert_uint_eq(m->nr_files, 5);
 	for (unsigned int i = 0; i < m->nr_files; i++) {
-		ck_assert_int_eq(tsct_merge_reader_open(m, &m->file[i], &reader), 0);
-		while (tsct_merge_reader_next(reader, false, &e) == 1) {
-			memcpy(&t, e.event->payload, sizeof(t));
-			off = (__s64)(e.global - EPOCH - t);
+		ck_assert_int_eq(merge_reader_open(&r, m, &m->file[i], NULL, NULL), 0);
+		for (; merge_reader_next(&r, &global) == 1; events++) {
+			memcpy(&t, r.s.event.payload, sizeof(t));
+			off = (__s64)(global - EPOCH - t);
 			ck_assert_int_le(llabs(off), (__s64)tsct_recording_error_ns(
-				tsct_merge_result(m), m->file[i].node, e.global));
-			off = merge_own_ns(&m->in[m->file[i].input], e.event->tick) -
-				EPOCH - (__s64)t - nodes[m->file[i].node].own_off_ns;
+				tsct_merge_result(m), m->file[i].node, global));
+			off = merge_own_ns(r.in, r.s.event.tick) - EPOCH - (__s64)t -
+				nodes[m->file[i].node].own_off_ns;
 			ck_assert_int_le(llabs(off), 1);
-			events++;
 		}
-		tsct_merge_reader_close(reader);
+		merge_reader_close(&r);
 	}
 	ck_assert_uint_eq(events, NR_ABC);
 }

@@ -140,7 +140,7 @@ static void use_operations(const struct tsct_ranks *r)
 	__u64 before, mine = r->rank * 3 + 1;
 
 	add_letters(&blob, r->rank);
-	tsct_ranks_gather(r, &blob);
+	tsct_ranks_reduce(r, &blob, NULL);
 	if (r->rank)
 		ck_assert_uint_eq(blob.size, 0);
 	else

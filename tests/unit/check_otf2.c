@@ -2,7 +2,7 @@
 /* test-wing: otf2 */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
 #include "tools/wings/otf2/otf2_merge_work.h"
-#include "tools/wings/otf2/otf2_time.h"
+#include "tools/wings/otf2/otf2_merge.h"
 #include "suite.h"
 
 struct golden_otf2 {
@@ -71,6 +71,7 @@ static uint8_t data[4 * CHUNK];
 static size_t len, ends[256];	/* number of bytes in data[], and offset of each
 				 * event's end */
 static unsigned int nr;
+static struct worker_status status;
 
 static void put(uint8_t byte)
 {
@@ -141,13 +142,11 @@ static void remove_file(void)
 	memset(data, 0, sizeof(data));
 }
 
-static int scan(size_t size, struct tsct_otf2_extent *extent, char *why)
+static int scan(size_t size, struct tsct_otf2_extent *extent)
 {
-	uint64_t beat = 0;
-
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
 	ck_assert_int_eq(pwrite(fd, data, size, 0), (ssize_t)size);
-	return tsct_otf2_scan(path, CHUNK, true, &beat, extent, why, 256);
+	return tsct_otf2_scan(path, CHUNK, true, &status, extent);
 }
 
 static unsigned int whole_before(size_t size)
@@ -164,14 +163,13 @@ CASE("files", make_file, remove_file);
 TEST(test_detects_truncated_files)
 {
 	struct tsct_otf2_extent extent;
-	char why[256];
 
-	ck_assert_int_eq(scan(len, &extent, why), 0);
+	ck_assert_int_eq(scan(len, &extent), 0);
 	ck_assert_uint_eq(extent.records, nr);
 	ck_assert_uint_eq(extent.first, 1000);
 	ck_assert_uint_eq(extent.last, 1000 + nr - 1);
 	for (size_t size = 0; size < len; size++) {
-		ck_assert_int_eq(scan(size, &extent, why), -EBADMSG);
+		ck_assert_int_eq(scan(size, &extent), -EBADMSG);
 		ck_assert_uint_eq(extent.records, whole_before(size));
 	}
 }
@@ -182,12 +180,11 @@ TEST(test_flipped_bits)
 {
 	struct tsct_otf2_extent extent;
 	unsigned int bad = 0;
-	char why[256];
 	int err;
 
 	for (size_t bit = 0; bit < 8 * len; bit++) {
 		data[bit / 8] ^= 1 << bit % 8;
-		err = scan(len, &extent, why);
+		err = scan(len, &extent);
 		data[bit / 8] ^= 1 << bit % 8;
 		ck_assert(err == 0 || err == -EBADMSG);
 		ck_assert_uint_le(extent.records, len / 2);
@@ -200,7 +197,6 @@ TEST(test_flipped_bits)
 TEST(test_other_byte_order)
 {
 	struct tsct_otf2_extent extent;
-	char why[256];
 
 	memset(data, 0, sizeof(data));
 	len = 0;
@@ -208,7 +204,7 @@ TEST(test_other_byte_order)
 	put64(__builtin_bswap64(1)), put64(0);
 	put(5), put64(__builtin_bswap64(77));
 	put(83), put(0xff), put64(__builtin_bswap64(1)), put(9), put(2);
-	ck_assert_int_eq(scan(len, &extent, why), 0);
+	ck_assert_int_eq(scan(len, &extent), 0);
 	ck_assert_uint_eq(extent.records, 1);
 	ck_assert_uint_eq(extent.first, 77);
 }

@@ -160,14 +160,6 @@ static const struct argp argp = {
 
 /* ---- inputs ------------------------------------------------------------------- */
 
-static bool is_archive(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > strlen(OTF2_ANCHOR) &&
-		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
-}
-
 int merge_refuse(const struct merge_input *in, int err, const char *why)
 {
 	merge_print("%s: %s", in->given, why);
@@ -187,7 +179,8 @@ static int find_input(struct merge_input *in)
 	err = merge_find_ctf ? merge_find_ctf(in) : 0;
 	if (err || in->kind == MERGE_CTF)
 		return err;
-	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
+	if (!S_ISDIR(st.st_mode) &&
+	    (!S_ISREG(st.st_mode) || !tsct_has_suffix(in->given, OTF2_ANCHOR)))
 		return merge_refuse(in, -EINVAL, "not an OTF2 archive; give the directory of a recording "
 				    "or a trace, or an archive's file *" OTF2_ANCHOR);
 	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
@@ -265,7 +258,7 @@ static int run_merge(const struct merge *m)
 int merge_found(const struct merge *m)
 {
 	const bool archives = has_kind(m, MERGE_OTF2), recordings = has_kind(m, MERGE_RECORDING);
-	const bool to_archive = archives || is_archive(m->output);
+	const bool to_archive = archives || tsct_has_suffix(m->output, OTF2_ANCHOR);
 	const char *wrong = NULL, *what = "OTF2 archives";
 
 	if (m->align && !archives) {

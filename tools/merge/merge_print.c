@@ -50,7 +50,7 @@ void merge_end_text(const struct tsct_ranks *ranks)
 	own_text = NULL;
 	own_size = 0;
 	if (ranks->nr > 1)
-		tsct_ranks_gather(ranks, &text);
+		tsct_ranks_reduce(ranks, &text, NULL);
 	fwrite(text.data, 1, text.size, stderr);
 	tsct_blob_free(&text);
 }

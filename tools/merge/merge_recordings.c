@@ -89,7 +89,7 @@ static __u64 count_cpus(const struct tsct_ranks *ranks, const struct tsct_record
 			ranks->abort(ranks->arg, -ENOMEM);
 	}
 	if (ranks->nr > 1)
-		tsct_ranks_gather(ranks, &list);
+		tsct_ranks_reduce(ranks, &list, NULL);
 	all = (__u64 *)list.data;
 	tsct_array_sort(all, list.size / sizeof(*all), sizeof(*all));
 	for (i = 0; i < list.size / sizeof(*all); i++)
@@ -254,7 +254,7 @@ static void collect_json(const struct tsct_ranks *ranks, json_t *all)
 	json_t *one, *array;
 
 	if (ranks->nr > 1)
-		tsct_ranks_gather(ranks, &lines);
+		tsct_ranks_reduce(ranks, &lines, NULL);
 	for (at = lines.data; at && at < lines.data + lines.size; at += strlen(at) + 1) {
 		one = json_loads(at, 0, NULL);
 		json_object_foreach(one, key, array)

@@ -93,7 +93,7 @@ static int count_init(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	if ((stat_mpi_open && stat_mpi_open(s)) ||
+	if ((tsct_mpi_waits_new && tsct_mpi_waits_new(s->rec, &s->waits)) ||
 	    (stat_threads_open && stat_threads_open(s)))
 		return -ENOMEM;
 	return s->by_thread ? stat_states_open(s) : 0;
@@ -170,7 +170,7 @@ static void count_free(struct stat_figures *s)
 	if (s->threads)
 		stat_threads_free(s);
 	if (s->waits)
-		stat_mpi_free(s);
+		tsct_mpi_waits_free(s->waits);
 }
 
 /* ---- text -------------------------------------------------------------- */

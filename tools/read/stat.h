@@ -10,6 +10,7 @@
 #include "lib/base/table.h"
 #include "lib/base/wing.h"
 #include "lib/query/filter.h"
+#include "lib/query/mpi_wait.h"
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
@@ -180,21 +181,13 @@ TSCT_WING void stat_states_print(const struct stat_figures *s, const json_t *all
 
 /* ---- wait states of a program with MPI: the wing `mpi` ------------------- */
 
-/* Makes s->waits, if the recording has events of MPI. Returns 0 or -ENOMEM. The functions below
- * need s->waits. */
-TSCT_WING int stat_mpi_open(struct stat_figures *s);
-TSCT_WING void stat_mpi_free(struct stat_figures *s);
-
-/* Adds event @e to the wait states. @error_ns: bound of the event's time. Returns 0 or
+/* Adds event @e to s->waits, which is not NULL. @error_ns: bound of the event's time. Returns 0 or
  * -ENOMEM. */
 TSCT_WING int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 			   __u64 error_ns);
 
 /* Prints the tables of the waits in @all, of stat_json(). */
 TSCT_WING void stat_mpi_print(const struct stat_figures *s, const json_t *all);
-
-/* Returns the number of messages whose ends state different lengths. */
-TSCT_WING __u64 stat_mpi_mismatched(const struct stat_figures *s);
 
 /* These allow s->waits to be NULL. */
 TSCT_WING json_t *stat_mpi_json(const struct stat_figures *s);

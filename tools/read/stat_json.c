@@ -273,10 +273,10 @@ json_t *stat_json(const struct stat_figures *s)
 		"system_calls", s->threads ? stat_calls_json(s) : json_null(),
 		"threads", s->threads ? stat_threads_json(s) : json_null(),
 		"thread_states", s->states ? stat_states_json(s) : json_null(),
-		"mpi_waits", stat_mpi_open ? stat_mpi_json(s) : json_null(),
-		"mpi_unfinished", stat_mpi_open ? stat_mpi_unfinished(s) : json_array(),
+		"mpi_waits", stat_mpi_json ? stat_mpi_json(s) : json_null(),
+		"mpi_unfinished", stat_mpi_unfinished ? stat_mpi_unfinished(s) : json_array(),
 		"stacks", s->threads ? stat_stacks_json(s) : json_null(),
-		"mpi_mismatched", (json_int_t)(s->waits ? stat_mpi_mismatched(s) : 0),
+		"mpi_mismatched", (json_int_t)(s->waits ? tsct_mpi_waits_mismatched(s->waits) : 0),
 		"statedump_lost", (json_int_t)stat_statedump_lost(s),
 		"lost_no_ring", tsct_json_count(loss.no_ring), "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec, true));

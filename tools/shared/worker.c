@@ -71,6 +71,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 			  struct progress *progress)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
+	struct worker_status *s = w->status;
 	uint64_t beat = 0;
 	time_t beat_s = 0;	/* child's CPU time at its last progress, s */
 	struct timespec cpu;
@@ -91,33 +92,28 @@ static int wait_for_child(pid_t child, const sigset_t *set, const struct worker 
 			return -errno;
 		if (clock_getcpuclockid(child, &clock) || clock_gettime(clock, &cpu))
 			cpu.tv_sec = 0;
-		if (*w->beat + *w->done != beat) {
-			beat = *w->beat + *w->done;
+		if (s->beat + s->done != beat) {
+			beat = s->beat + s->done;
 			beat_s = cpu.tv_sec;
 		}
 		if (cpu.tv_sec - beat_s > (time_t)(w->stuck_s ?: STUCK_S)) {
 			kill_child(child, 0);
-			snprintf(w->why, w->why_size,
-				 "damaged: %s makes no progress when it reads "
-				 "this %s", w->library, w->what);
-			return -EBADMSG;
+			return worker_fail(s, -EBADMSG, "damaged: %s makes no progress when it"
+					   " reads this %s", w->library, w->what);
 		}
-		if (*w->total)
-			progress_show(progress, (double)*w->done / (double)*w->total,
-				      *w->done);
+		if (s->total)
+			progress_show(progress, (double)s->done / (double)s->total, s->done);
 	}
 	if (WIFEXITED(how))
 		return -WEXITSTATUS(how);
 	/* The kernel sends SIGKILL to a process when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
-		*w->file = '\0';
-		snprintf(w->why, w->why_size, "%s was killed, possibly because"
-			 " memory was short; merge again with more free memory", w->library);
-		return -ENOMEM;
+		*s->file = '\0';
+		return worker_fail(s, -ENOMEM, "%s was killed, possibly because memory was short;"
+				   " merge again with more free memory", w->library);
 	}
-	snprintf(w->why, w->why_size, "damaged: %s crashed when it read this %s (%s)",
-		 w->library, w->what, strsignal(WTERMSIG(how)));
-	return -EBADMSG;
+	return worker_fail(s, -EBADMSG, "damaged: %s crashed when it read this %s (%s)",
+			   w->library, w->what, strsignal(WTERMSIG(how)));
 }
 
 int worker_run(const struct worker *w)

@@ -7,13 +7,28 @@
 #ifndef TSCT_TOOLS_WORKER_H
 #define TSCT_TOOLS_WORKER_H
 
+#include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+
+/* Progress and errors of the work, in memory that parent and child share: the parent reads it
+ * even after the child has crashed. */
+struct worker_status {
+	volatile uint64_t beat;		/* step: changes while the work proceeds */
+	volatile uint64_t done, total;	/* number of events: done, and in all */
+	/* path of the current file, or of the file with the error */
+	char file[PATH_MAX];
+	char why[1024];			/* reason of an error */
+	char notes[8192];		/* remarks for the user, one per line */
+};
+
+/* Sets status->why, and returns @err. */
+__attribute__((format(printf, 3, 4)))
+int worker_fail(struct worker_status *status, int err, const char *format, ...);
+/* Adds a remark. One that does not fit is left out as a whole. */
+__attribute__((format(printf, 2, 3)))
+void worker_note(struct worker_status *status, const char *format, ...);
 
 struct worker {
 	int (*run)(void *arg);	/* work of the child; returns 0 or -errno */
@@ -26,34 +41,15 @@ struct worker {
 	unsigned int stuck_s;
 	bool quiet;			/* flag: show no progress */
 	sigset_t signals;		/* signals that interrupt the work */
-
-	/* In memory that parent and child share: */
-	/* step: changes while the work proceeds; events: done, and in all */
-	const volatile uint64_t *beat, *done, *total;
-	char *file;		/* name of the file that is being read */
-	char *why;		/* receives the reason of an error */
-	size_t why_size;
+	struct worker_status *status;
 };
 
 /*
  * worker_run - run the child, show its progress, and wait for its end
  *
  * Returns 0; -EINTR: a signal interrupted the work; -ENOMEM: the child was killed; -EBADMSG: it
- * crashed or made no progress; or the -errno of the work. The reason is in w->why.
+ * crashed or made no progress; or the -errno of the work. The reason is in status->why.
  */
 int worker_run(const struct worker *w);
-
-/* Appends a remark of the child as a line to @notes, a buffer of @size bytes. A remark that does
- * not fit is left out as a whole. */
-static inline void worker_note(char *notes, size_t size, const char *format, va_list args)
-{
-	const size_t len = strlen(notes), left = size - len;
-	const int n = vsnprintf(notes + len, left, format, args);
-
-	if (n < 0 || (size_t)n + 2 > left)
-		notes[len] = '\0';
-	else
-		strcat(notes, "\n");
-}
 
 #endif /* TSCT_TOOLS_WORKER_H */

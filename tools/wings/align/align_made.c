@@ -35,27 +35,16 @@ static int end_file(struct align_input *in)
 
 /* ---- Perfetto's format ---------------------------------------------------- */
 
-static void put_varint(struct tsct_text *to, __u64 value)
-{
-	__u8 text[10];
-	size_t nr = 0;
-
-	for (; value > 127; value >>= 7)
-		text[nr++] = (__u8)(value | 128);
-	text[nr++] = (__u8)value;
-	tsct_text_add(to, text, nr);
-}
-
 void align_put_number(struct tsct_text *to, __u32 field, __u64 value)
 {
-	put_varint(to, (__u64)field << 3);
-	put_varint(to, value);
+	tsct_text_varint(to, (__u64)field << 3);
+	tsct_text_varint(to, value);
 }
 
 void align_put_text(struct tsct_text *to, __u32 field, const char *text, size_t len)
 {
-	put_varint(to, (__u64)field << 3 | 2);
-	put_varint(to, len);
+	tsct_text_varint(to, (__u64)field << 3 | 2);
+	tsct_text_varint(to, len);
 	tsct_text_add(to, text, len);
 }
 

@@ -14,12 +14,12 @@
 #define TSCT_WINGS_CTF_H
 
 #include <babeltrace2/babeltrace.h>
-#include <limits.h>
 
 #include "lib/base/index.h"
 #include "lib/base/text.h"
 #include "lib/ctf/stream.h"
 #include "lib/history/history.h"
+#include "tools/shared/worker.h"
 
 /* Version of the protocol of the library's graphs. 1 can have all types of CTF 2; version 2.1 of the
  * library and later ones have it, and the functions of that, which are NULL in earlier ones. */
@@ -45,12 +45,9 @@ struct ctf_options {
 	int clock;
 };
 
-/* Progress and result, in memory that the parent process reads even after a crash */
+/* Progress and result */
 struct ctf_status {
-	volatile uint64_t beat, done, total;
-	char file[PATH_MAX];
-	char why[1024];
-	char notes[8192];	/* remarks for the user, one per line */
+	struct worker_status work;
 	bool off_timeline;	/* flag: the error is that times have no cluster time */
 	/* timeline of the ticks; that of the first event if none was requested */
 	struct tsct_recorded_timeline timeline;
@@ -65,14 +62,40 @@ struct ctf_job {
 	struct ctf_status *status; /* zeroed by the caller, except for the requested timeline */
 };
 
-/* Makes the recording. Returns 0, or -errno with status->why. */
+/* Makes the recording. Returns 0, or -errno with status->work.why. */
 int ctf_convert(struct ctf_job *job);
 
-/* Set status->why, and return @err. Adds a remark. */
-__attribute__((format(printf, 3, 4)))
-int ctf_fail(struct ctf_status *status, int err, const char *format, ...);
-__attribute__((format(printf, 2, 3)))
-void ctf_note(struct ctf_status *status, const char *format, ...);
+/* Set the reason of an error, and return the error. Add a remark. */
+#define ctf_fail(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
+#define ctf_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
+
+/* ---- traces in a directory: ctf_find.c --------------------------------------------- */
+
+/* Directories of traces, sorted by name */
+struct ctf_paths {
+	struct ctf_path {
+		char *path;
+		__u64 hash;	/* of the trace's metadata and of the sizes of its files */
+		/* index of the first directory of the same trace, by its UUID: a tracer that
+		 * rotates a trace begins a directory anew */
+		__u32 first;
+		char uuid[37];	/* "": none */
+		bool ctf2;
+	} *all;
+	__u32 nr;
+	__u32 nr_recordings;	/* recordings of trace-ctl, which are not searched */
+	__u64 bytes_of_metadata, nr_files;
+	char *unreadable;	/* a file of a trace that cannot be read as one; NULL: none */
+	int unreadable_error;	/* why, as an errno; 0: it is not a regular file */
+};
+
+/* Finds the traces in @path and below. Returns 0, even if there is none, or -errno. */
+int ctf_find(const char *path, struct ctf_paths *ret);
+void ctf_paths_free(struct ctf_paths *paths);
+
+/* Returns, as a clause, the kind of a file or directory that merge cannot read, and what to do;
+ * NULL: not known. */
+const char *ctf_foreign_kind(const char *path);
 
 /* ---- time: ctf_time.c -------------------------------------------------------------- */
 
@@ -136,7 +159,7 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *file, const bt_event
 /* Stores a time of the trace, which may have no events. */
 void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *time);
 /* Counts events that were lost after the events so far. Returns 0 or -errno. */
-int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *file, __u64 nr);
+int ctf_writer_lose(struct ctf_file *file, __u64 nr);
 /* Writes the metadata. @cut_off: events at the end are missing */
 int ctf_writer_finish(struct ctf_writer *w, const struct ctf_node *node, bool cut_off);
 void ctf_writer_free(struct ctf_writer *w);

@@ -9,9 +9,11 @@
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "lib/base/sysfs_read.h"
+#include "lib/base/text.h"
 #include "lib/ctf/recording.h"
 #include "tools/common/cmd.h"
-#include "ctf_find.h"
+#include "ctf.h"
 
 /* Limits of the search: LTTng's traces are four directories below that of the session. */
 #define DEPTH_MAX	8
@@ -24,35 +26,19 @@ static bool starts(const char *bytes, size_t len, const char *with, size_t size)
 
 #define STARTS(bytes, len, with)	starts(bytes, len, with, sizeof(with) - 1)
 
+/* Reads the beginning of a file, as a string. Returns its length; 0: it cannot be read. */
 static size_t read_begin(const char *path, char *to, size_t size)
 {
-	FILE *file = fopen(path, "re");
-	size_t len = file ? fread(to, 1, size, file) : 0;
-
-	if (file)
-		fclose(file);
-	return len;
+	return (size_t)max(tsct_sysfs_read(path, to, size), (ssize_t)0);
 }
 
-/* Returns true if @path is the metadata of a recording of trace-ctl. */
-static bool is_own_metadata(const char *path)
+/* Returns true if a file that begins with @begin is CTF metadata of another tracer: text,
+ * packets in either byte order, or JSON. */
+static bool is_foreign_metadata(const char *begin, size_t len)
 {
-	char begin[sizeof(TSCT_META_BEGIN)];
-
-	return STARTS(begin, read_begin(path, begin, sizeof(begin) - 1), TSCT_META_BEGIN);
-}
-
-/* Returns true if @path is CTF metadata that is not of a recording of trace-ctl. */
-static bool is_foreign_metadata(const char *path)
-{
-	char begin[sizeof(TSCT_META_BEGIN)];
-	const size_t len = read_begin(path, begin, sizeof(begin) - 1);
-
-	if (STARTS(begin, len, TSCT_META_BEGIN))
-		return false;
-	/* Text, packets in either byte order, JSON */
-	return STARTS(begin, len, "/* CTF 1") || STARTS(begin, len, "\x57\x1d\xd1\x75") ||
-		STARTS(begin, len, "\x75\xd1\x1d\x57") || STARTS(begin, len, "\x1e");
+	return !STARTS(begin, len, TSCT_META_BEGIN) &&
+		(STARTS(begin, len, "/* CTF 1") || STARTS(begin, len, "\x57\x1d\xd1\x75") ||
+		 STARTS(begin, len, "\x75\xd1\x1d\x57") || STARTS(begin, len, "\x1e"));
 }
 
 #define UUID_LEN	36
@@ -113,17 +99,19 @@ static int search(struct ctf_paths *p, const char *path, int depth)
 {
 	struct dirent **names = NULL;
 	int nr = scandir(path, &names, NULL, alphasort), i, err = 0;
-	char below[PATH_MAX];
+	char below[PATH_MAX], begin[sizeof(TSCT_META_BEGIN)];
 	bool is_trace = false, is_own = false;
 	struct stat st;
 	__u64 hash = 0;
+	size_t len;
 
 	if (nr < 0)
 		return depth && errno == EACCES ? 0 : -errno;
 	if ((size_t)snprintf(below, sizeof(below), "%s/metadata", path) < sizeof(below) &&
 	    !stat(below, &st) && S_ISREG(st.st_mode)) {
-		is_trace = is_foreign_metadata(below);
-		is_own = is_own_metadata(below);
+		len = read_begin(below, begin, sizeof(begin));
+		is_trace = is_foreign_metadata(begin, len);
+		is_own = STARTS(begin, len, TSCT_META_BEGIN);
 	}
 	p->nr_recordings += is_own && depth;
 	for (i = 0; i < nr; i++) {
@@ -178,17 +166,10 @@ void ctf_paths_free(struct ctf_paths *p)
 
 /* ---- other traces -------------------------------------------------------------------------- */
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-	const size_t len = strlen(path), size = strlen(suffix);
-
-	return len > size && !strcmp(path + len - size, suffix);
-}
-
 const char *ctf_foreign_kind(const char *path)
 {
 	char begin[4097] = "";
-	const size_t len = read_begin(path, begin, sizeof(begin) - 1);
+	const size_t len = read_begin(path, begin, sizeof(begin));
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;
@@ -200,18 +181,18 @@ const char *ctf_foreign_kind(const char *path)
 		return "a Fuchsia trace";
 	if (STARTS(begin, len, "# tracer:"))
 		return "a text of ftrace";
-	if (has_suffix(path, ".perfetto-trace") || has_suffix(path, ".pftrace") ||
-	    has_suffix(path, ".perfetto"))
+	if (tsct_has_suffix(path, ".perfetto-trace") || tsct_has_suffix(path, ".pftrace") ||
+	    tsct_has_suffix(path, ".perfetto"))
 		return "a Perfetto trace";
 	if ((*begin == '{' || *begin == '[') &&
 	    (strstr(begin, "\"traceEvents\"") || strstr(begin, "\"ph\"")))
 		return "a Chrome trace in JSON";
-	if (!strcmp(name, "metadata") && is_foreign_metadata(path))
+	if (!strcmp(name, "metadata") && is_foreign_metadata(begin, len))
 		return "the metadata of a CTF trace; give its directory";
-	if (has_suffix(path, ".def") || has_suffix(path, ".evt"))
+	if (tsct_has_suffix(path, ".def") || tsct_has_suffix(path, ".evt"))
 		return "a part of an OTF2 archive; give the archive's file *.otf2";
 	if (STARTS(begin, len, "\x1f\x8b") || STARTS(begin, len, "PK\x03\x04") ||
-	    STARTS(begin, len, "\x28\xb5\x2f\xfd") || has_suffix(path, ".tar"))
+	    STARTS(begin, len, "\x28\xb5\x2f\xfd") || tsct_has_suffix(path, ".tar"))
 		return "a packed file; unpack it, and give the trace in it";
 	return NULL;
 }

@@ -18,7 +18,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "ctf.h"
-#include "ctf_find.h"
 
 #define EVENTS_PER_CALL	4096
 #define CPU_MAX		65535
@@ -213,7 +212,7 @@ static int lose_events(struct reader *r, struct ctf_stream *s, const bt_message 
 		r->unknown_losses++;
 		return 0;
 	}
-	return ctf_writer_lose(r->writer, file, nr);
+	return ctf_writer_lose(file, nr);
 }
 
 /* Handles a message that is not an event. */
@@ -260,7 +259,7 @@ static int next_batch(struct reader *r, struct ctf_stream *s)
 	char why[512];
 
 	s->nr = s->at = 0;
-	r->status->beat++;
+	r->status->work.beat++;
 	switch (bt_message_iterator_next(s->iterator, &s->messages, &s->nr)) {
 	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
 		return 1;
@@ -329,7 +328,7 @@ static int take_events(struct reader *r)
 		bt_message_put_ref(s->messages[s->at++]);
 		if (ret)
 			return ret;
-		r->status->done++;
+		r->status->work.done++;
 		ret = next_event(r, s);
 		if (ret < 0)
 			return ret;
@@ -453,8 +452,8 @@ static bool is_readable(struct reader *r, const bt_component_class_source *class
 	if (graph)
 		bt_graph_put_ref(graph);
 	r->err = 0;
-	r->status->why[0] = '\0';
-	r->status->beat++;
+	r->status->work.why[0] = '\0';
+	r->status->work.beat++;
 	return is;
 }
 
@@ -690,12 +689,12 @@ static int finish(struct reader *r)
 	int err = 0;
 	size_t i;
 
-	if (!s->done && !r->some_clock)
+	if (!s->work.done && !r->some_clock)
 		return ctf_fail(s, -ENODATA, "it has no events, and no packet with a time; leave"
 				" it out");
-	if (!s->done)
+	if (!s->work.done)
 		err = ctf_time_of(&r->node, r->some_clock, r->some_value, &time);
-	if (!s->done && !err)
+	if (!s->work.done && !err)
 		ctf_writer_note(r->writer, &time);
 	for (i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
 		if (notes[i].nr)
@@ -722,7 +721,7 @@ int ctf_convert(struct ctf_job *job)
 		err = read_traces(&r, &paths);
 	if (!err)
 		err = finish(&r);
-	if (err && !*job->status->why)
+	if (err && !*job->status->work.why)
 		ctf_fail(job->status, err, "%s", strerror(-err));
 	ctf_writer_free(r.writer);
 	ctf_node_free(&r.node);

@@ -193,11 +193,6 @@ void ctf_writer_note(struct ctf_writer *w, const struct ctf_time *t)
 	p->used = true;
 }
 
-static __u64 add_bound(__u64 a, __u64 b)
-{
-	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : tsct_recorded_bound_add(a, b);
-}
-
 /* ---- events ------------------------------------------------------------------------------- */
 
 int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *event,
@@ -223,12 +218,12 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 		w->raised++;
 		w->raise_max = max(w->raise_max, raise);
 		time->tick += raise;
-		time->error_ns = add_bound(time->error_ns, raise);
+		time->error_ns = tsct_recorded_bound_add(time->error_ns, raise);
 	}
 	ctf_writer_note(w, time);
 	if (!ret && w->payload.len > TSCT_CTF_PAYLOAD_MAX) {
 		f->too_big++;
-		return ctf_writer_lose(w, f, 1);
+		return ctf_writer_lose(f, 1);
 	}
 	if (!ret)
 		ret = tsct_stream_writer_put(&f->out, TSCT_ID_FIRST + (__u32)number - 1,
@@ -237,11 +232,10 @@ int ctf_writer_event(struct ctf_writer *w, struct ctf_file *f, const bt_event *e
 	return ret > 0 ? tsct_stream_writer_end_packet(&f->out, f->discarded) : ret;
 }
 
-int ctf_writer_lose(struct ctf_writer *w, struct ctf_file *f, __u64 nr)
+int ctf_writer_lose(struct ctf_file *f, __u64 nr)
 {
 	int err = 0;
 
-	(void)w;
 	if (tsct_stream_writer_started(&f->out) && f->out.delta.events)
 		err = tsct_stream_writer_end_packet(&f->out, f->discarded);
 	if (__builtin_add_overflow(f->discarded, nr, &f->discarded) ||

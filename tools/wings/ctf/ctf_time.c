@@ -3,37 +3,16 @@
  * Times of a foreign trace: the trace states its kernel clock and its boot; the history of
  * that boot converts values of that clock.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/shared/node_history.h"
-#include "tools/shared/worker.h"
 #include "ctf.h"
 
 #define GIGA	1000000000LL
 /* Largest difference of a tracer's REALTIME - MONOTONIC from the history's, ns */
 #define OFFSET_MAX_NS	10000000LL
-
-int ctf_fail(struct ctf_status *s, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(s->why, sizeof(s->why), format, args);
-	va_end(args);
-	return err;
-}
-
-void ctf_note(struct ctf_status *s, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	worker_note(s->notes, sizeof(s->notes), format, args);
-	va_end(args);
-}
 
 /* ---- the clock ---------------------------------------------------------------------- */
 

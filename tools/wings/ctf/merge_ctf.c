@@ -18,9 +18,7 @@
 #include "tools/common/output_file.h"
 #include "tools/merge/cmd_merge.h"
 #include "tools/shared/node_history.h"
-#include "tools/shared/worker.h"
 #include "ctf.h"
-#include "ctf_find.h"
 
 /* Limit of the child's memory, far above its needs, bytes: a minimum; per byte of metadata, which
  * takes much more in memory; and per file, of which libbabeltrace2 maps 8 MiB at a time */
@@ -166,7 +164,7 @@ static void limit(struct worker *worker, const char *path)
 
 static void print_notes(const struct ctf_merge *w, const char *given)
 {
-	const char *line = w->status->notes, *end;
+	const char *line = w->status->work.notes, *end;
 
 	for (; (end = strchr(line, '\n')) && !w->m->quiet; line = end + 1)
 		merge_print("%s: %.*s", given, (int)(end - line), line);
@@ -187,8 +185,7 @@ static int convert(struct ctf_merge *w, int i)
 		.run = run_child, .arg = &job, .memory = MEMORY_MIN,
 		.stuck_s = STUCK_S,
 		.library = "libbabeltrace2", .what = "trace", .quiet = m->quiet,
-		.beat = &s->beat, .done = &s->done, .total = &s->total,
-		.file = s->file, .why = s->why, .why_size = sizeof(s->why),
+		.status = &s->work,
 	};
 	char *dir;
 	int err;
@@ -214,7 +211,7 @@ static int convert(struct ctf_merge *w, int i)
 	if (err == -EINTR)
 		merge_failed(m->output, err, "");
 	else if (err)
-		merge_print("%s: %s", given, *s->why ? s->why : strerror(-err));
+		merge_print("%s: %s", given, *s->work.why ? s->work.why : strerror(-err));
 	if (err)
 		return err;
 	print_notes(w, given);

@@ -246,16 +246,6 @@ static void collective_free(struct open_collective *c)
 	free(c);
 }
 
-static void free_values(struct tsct_index *index)
-{
-	size_t i;
-
-	for (i = 0; i < index->room; i++)
-		if (index->slots[i].value)
-			free((void *)(uintptr_t)index->slots[i].value);
-	tsct_index_free(index);
-}
-
 void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 {
 	struct call_wait *wait;
@@ -266,8 +256,8 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 	for (i = 0; w->role && i < w->rec->nr_streams; i++)
 		free(w->role[i]);
 	free(w->role);
-	free_values(&w->messages);
-	free_values(&w->received);
+	tsct_index_free_all(&w->messages);
+	tsct_index_free_all(&w->received);
 	tsct_index_free(&w->probed);
 	tsct_index_free(&w->ranks);
 	while (w->waiting) {
@@ -511,11 +501,6 @@ static int free_message(struct tsct_mpi_waits *w, struct sent_message *message)
 	return err;
 }
 
-static struct sent_message *take_message(struct tsct_mpi_waits *w, __u64 number)
-{
-	return (struct sent_message *)(uintptr_t)tsct_index_remove(&w->messages, number, 0);
-}
-
 static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		     __u32 thread)
 {
@@ -544,7 +529,7 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 					       t->begin.tick);
 	if (loop && loop->call && message->polled != UINT64_MAX)
 		message->loop = loop->number;
-	if (free_message(w, take_message(w, number)) ||
+	if (free_message(w, tsct_index_take(&w->messages, number, 0)) ||
 	    !tsct_index_put(&w->messages, number, 0, (uintptr_t)message)) {
 		free(message);
 		return -ENOMEM;
@@ -592,16 +577,14 @@ static int note_probe(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 t
 static struct call_wait *take_probe(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 				    __u32 thread)
 {
-	__u64 request, at;
+	__u64 request;
 
 	if (!w->probed.nr)
 		return NULL;
 	request = (__u64)tsct_value_integer_of(e, "request");
-	at = request ? tsct_index_remove(&w->probed, thread, request) : 0;
-	if (!at)
-		at = tsct_index_remove(&w->probed, probe_key(e, thread,
+	return (request ? tsct_index_take(&w->probed, thread, request) : NULL) ?:
+		tsct_index_take(&w->probed, probe_key(e, thread,
 					tsct_value_integer_of(e, "comm")), 0);
-	return (struct call_wait *)(uintptr_t)at;
 }
 
 /* ---- receives -------------------------------------------------------------- */
@@ -625,7 +608,7 @@ static int add_late_receiver(struct tsct_mpi_waits *w, __u64 number, struct sent
 	if (c || !message->completes)
 		return 0;
 	if (w->received.nr >= OPEN_MAX)	/* such as messages of freed requests */
-		free_values(&w->received);
+		tsct_index_free_all(&w->received);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
@@ -642,7 +625,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 {
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
-	struct sent_message *message = take_message(w, number);
+	struct sent_message *message = tsct_index_take(&w->messages, number, 0);
 	struct call_wait *probe = take_probe(w, e, thread);
 	const struct poll_loop *loop = &w->threads[thread].loop;
 	struct moment sent;
@@ -676,8 +659,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 			 __u64 number)
 {
-	const __u64 *at = tsct_index_get(&w->messages, number, 0);
-	struct sent_message *message = at ? (struct sent_message *)(uintptr_t)*at : NULL;
+	struct sent_message *message = tsct_index_pointer(&w->messages, number, 0);
 	struct moment *received;
 	int err;
 
@@ -687,7 +669,7 @@ static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u3
 			return -ENOMEM;
 		message->completed->users++;
 	}
-	received = (struct moment *)(uintptr_t)tsct_index_remove(&w->received, number, 0);
+	received = tsct_index_take(&w->received, number, 0);
 	err = received ? add_wait(w, t, thread, TSCT_MPI_LATE_RECEIVER, received) : 0;
 	free(received);
 	return err;
@@ -697,8 +679,7 @@ static int complete_send(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u3
 static void end_member(struct tsct_mpi_waits *w, const struct open_mpi_call *t, __u32 thread,
 		       __u64 tick)
 {
-	const __u64 *at = tsct_index_get(&w->collectives, t->collective, 0);
-	struct open_collective *c = at ? (struct open_collective *)(uintptr_t)*at : NULL;
+	struct open_collective *c = tsct_index_pointer(&w->collectives, t->collective, 0);
 
 	if (c && !c->nonblocking && t->member < c->nr && c->members[t->member].thread == thread)
 		c->members[t->member].end = tick;
@@ -709,7 +690,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 {
 	struct open_mpi_call *t = (struct open_mpi_call *)span;
 	struct tsct_mpi_waits *w = arg;
-	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
+	struct sent_message *sent = t->sent ? tsct_index_pointer(&w->messages, t->sent, 0) : NULL;
 	int err;
 
 	if (why == TSCT_SPAN_ENDED && t->role & PROBE && note_probe(w, t, thread, e))
@@ -728,8 +709,8 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		w->threads[thread].finalized = true;
 	if (t->collective)
 		end_member(w, t, thread, e->tick);
-	if (at)
-		((struct sent_message *)(uintptr_t)*at)->end = e->tick;
+	if (sent)
+		sent->end = e->tick;
 	else if (t->receive.tick && t->receive.tick < e->tick)
 		return add_only_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
 				     &t->receive);
@@ -768,11 +749,10 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 					       enum tsct_mpi_role role, __u64 size)
 {
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
-	__u64 *at = tsct_index_get(&w->collectives, number, 0);
-	struct open_collective *c;
+	struct open_collective *c = tsct_index_pointer(&w->collectives, number, 0);
 
-	if (at)
-		return (struct open_collective *)(uintptr_t)*at;
+	if (c)
+		return c;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -819,8 +799,7 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 static int complete_collective(struct tsct_mpi_waits *w, struct open_mpi_call *t, __u32 thread,
 			       __u64 number)
 {
-	const __u64 *at = tsct_index_get(&w->collectives, number, 0);
-	struct open_collective *c = at ? (struct open_collective *)(uintptr_t)*at : NULL;
+	struct open_collective *c = tsct_index_pointer(&w->collectives, number, 0);
 	int err = 0;
 
 	if (!c || !c->nonblocking)
@@ -919,9 +898,7 @@ static int by_total(const void *a, const void *b)
 {
 	const struct tsct_mpi_wait *x = a, *y = b;
 
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return (x->rank > y->rank) - (x->rank < y->rank);
+	return tsct_compare(y->total, x->total) ?: tsct_compare(x->rank, y->rank);
 }
 
 const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 *ret_nr)

@@ -18,11 +18,6 @@ static void receive_blob(const struct tsct_ranks *r, unsigned int from, struct t
 	r->trade(r->arg, TSCT_RANK_NONE, NULL, from, ret);
 }
 
-static int append_blob(struct tsct_blob *left, const struct tsct_blob *right)
-{
-	return tsct_blob_add(left, right->data, right->size);
-}
-
 void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 		       tsct_ranks_combine *combine)
 {
@@ -41,16 +36,11 @@ void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
 		if (r->rank + step >= r->nr)
 			continue;
 		receive_blob(r, r->rank + step, &in);
-		err = combine(blob, &in);
+		err = tsct_blob_combine(blob, &in, combine);
 		tsct_blob_free(&in);
 		if (err)
 			r->abort(r->arg, err);
 	}
-}
-
-void tsct_ranks_gather(const struct tsct_ranks *r, struct tsct_blob *blob)
-{
-	tsct_ranks_reduce(r, blob, append_blob);
 }
 
 void tsct_ranks_share(const struct tsct_ranks *r, struct tsct_blob *blob)
@@ -91,9 +81,9 @@ void tsct_ranks_exchange(const struct tsct_ranks *r, struct tsct_blob *blob)
 
 /* ---- elements ----------------------------------------------------------------------- */
 
-static int keep_first(struct tsct_blob *left, const struct tsct_blob *right)
+static int keep_first(struct tsct_blob *, const struct tsct_blob *)
 {
-	return left->size ? 0 : append_blob(left, right);
+	return 0;
 }
 
 bool tsct_ranks_first_of(const struct tsct_ranks *r, bool has, void *element, size_t size)
@@ -119,7 +109,7 @@ static struct tsct_blob collect_numbers(const struct tsct_ranks *r, __u64 mine)
 
 	if (tsct_blob_add(&all, &mine, sizeof(mine)))
 		r->abort(r->arg, -ENOMEM);
-	tsct_ranks_gather(r, &all);
+	tsct_ranks_reduce(r, &all, NULL);
 	tsct_ranks_share(r, &all);
 	return all;
 }

@@ -3,23 +3,7 @@
 #include <stdio.h>
 
 #include "lib/base/table.h"
-#include "lib/query/mpi_wait.h"
 #include "tools/read/stat.h"
-
-int stat_mpi_open(struct stat_figures *s)
-{
-	return tsct_mpi_waits_new(s->rec, &s->waits);
-}
-
-void stat_mpi_free(struct stat_figures *s)
-{
-	tsct_mpi_waits_free(s->waits);
-}
-
-__u64 stat_mpi_mismatched(const struct stat_figures *s)
-{
-	return tsct_mpi_waits_mismatched(s->waits);
-}
 
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 		 __u64 error_ns)

@@ -39,59 +39,56 @@ static int text_of(const struct tsct_recording *rec, struct otf2_strings *string
 	return err;
 }
 
-/* Adds the fields of an event as attributes of the next OTF2 event. */
+static void add_attribute(struct otf2 *o, __u32 ref, OTF2_Type type, OTF2_AttributeValue value)
+{
+	o->attributes[o->nr_attributes++] = (struct otf2_attribute) { ref, type, value };
+}
+
+/* Makes the attributes of the next OTF2 event: the CPU and the fields of an event. */
 static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct otf2 *o = x->own;
 	const __u32 first = o->numbers[ev->def].attribute;
 	const char *kind = tsct_kind_names[ev->e->def->kind];
-	OTF2_ErrorCode code;
-	OTF2_AttributeValue value;
+	OTF2_AttributeValue value = { .uint32 = ev->e->cpu };
 	struct tsct_value v;
 	unsigned int nr = 0;
 	OTF2_Type type;
 	size_t pos = 0;
-	__u32 ref;
-	int err;
+	int err = 0;
 
-	code = OTF2_AttributeList_AddUint32(o->attributes, TSCT_ATTRIBUTE_CPU,
-					    ev->e->cpu);
+	o->nr_attributes = 0;
+	add_attribute(o, TSCT_ATTRIBUTE_CPU, OTF2_TYPE_UINT32, value);
 	/* A BEGIN or END event without its counterpart becomes a region without duration. An
 	 * attribute states which of the two kinds it was. */
-	if (!code && ev->act == TSCT_ACT_ORPHAN) {
-		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
-		if (err)
-			return err;
-		code = OTF2_AttributeList_AddStringRef(o->attributes,
-						       TSCT_ATTRIBUTE_KIND, ref);
+	if (ev->act == TSCT_ACT_ORPHAN) {
+		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &value.stringRef);
+		add_attribute(o, TSCT_ATTRIBUTE_KIND, OTF2_TYPE_STRING, value);
 	}
-	while (!code && tsct_value_next(ev->e, &nr, &pos, &v)) {
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
 		if (ev->act == TSCT_ACT_COUNT && tsct_otf2_is_metric(v.field))
 			continue;
 		type = tsct_otf2_type(v.field);
 		value.uint64 = 0;
-		err = type == OTF2_TYPE_STRING ?
-			text_of(x->rec, &o->strings, ev->e, &v, &value.stringRef) : 0;
-		if (err)
-			return err;
 		/* Copies the field's bytes to the start of the union `value`, where the
 		 * members for all numeric OTF2 types begin. */
-		if (type != OTF2_TYPE_STRING)
+		if (type == OTF2_TYPE_STRING)
+			err = text_of(x->rec, &o->strings, ev->e, &v, &value.stringRef);
+		else
 			memcpy(&value, v.at, v.size);
-		code = OTF2_AttributeList_AddAttribute(o->attributes,
-						       first + nr - 1, type, value);
+		add_attribute(o, first + nr - 1, type, value);
 	}
-	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
+	return err;
 }
 
 /* ---- events ------------------------------------------------------------ */
 
 /* Writes the begin (ENTER) or the end (LEAVE) of a slice. */
 static int put_slice(struct tsct_export *x, struct otf2_location *to, __u8 kind,
-		     OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
+		     __u8 nr_attributes, __u64 ns, __u32 slice)
 {
 	return tsct_otf2_put(x, to, &(struct otf2_op) {
-		.kind = kind, .ref = slice, .ns = ns, .attributes = attributes,
+		.kind = kind, .ref = slice, .ns = ns, .nr_attributes = nr_attributes,
 	});
 }
 
@@ -115,7 +112,7 @@ static int write_cut(struct tsct_export *x, const struct tsct_export_event *ev, 
 	const struct otf2 *o = x->own;
 
 	return put_slice(x, &o->locations[ev->thread->own - 1],
-			 begins ? TSCT_OP_ENTER : TSCT_OP_LEAVE, NULL, ev->ns, slice);
+			 begins ? TSCT_OP_ENTER : TSCT_OP_LEAVE, 0, ev->ns, slice);
 }
 
 static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -129,7 +126,7 @@ static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
 		to->collective.comm = 0;
 	}
 	return err ?: add_fields(x, ev) ?:
-		put_slice(x, to, TSCT_OP_LEAVE, o->attributes, ev->ns,
+		put_slice(x, to, TSCT_OP_LEAVE, o->nr_attributes, ev->ns,
 			  tsct_export_open_slice(x, ev->thread, ev->frame));
 }
 
@@ -137,9 +134,7 @@ static int write_counts(struct tsct_export *x,
 			const struct tsct_export_event *ev,
 			struct otf2_location *to)
 {
-	OTF2_MetricValue values[TSCT_FIELDS_MAX];
-	OTF2_Type types[TSCT_FIELDS_MAX];
-	const struct otf2 *o = x->own;
+	struct otf2 *o = x->own;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
@@ -148,17 +143,16 @@ static int write_counts(struct tsct_export *x,
 	while (tsct_value_next(ev->e, &nr, &pos, &v)) {
 		if (!tsct_otf2_is_metric(v.field))
 			continue;
-		types[n] = tsct_otf2_metric_type(v.field);
+		o->types[n] = tsct_otf2_metric_type(v.field);
 		if (tsct_value_is_float(&v))
-			values[n].floating_point = tsct_value_double(&v);
+			o->values[n].floating_point = tsct_value_double(&v);
 		else
-			values[n].signed_int = tsct_value_integer(&v);
+			o->values[n].signed_int = tsct_value_integer(&v);
 		n++;
 	}
 	return tsct_otf2_put(x, to, &(struct otf2_op) {
 		.kind = TSCT_OP_METRIC, .ref = o->numbers[ev->def].metric,
-		.ns = ev->ns, .attributes = o->attributes, .nr = n,
-		.types = types, .values = values,
+		.ns = ev->ns, .nr_attributes = o->nr_attributes, .nr_values = n,
 	});
 }
 
@@ -240,14 +234,12 @@ static int write_mpi_message(struct tsct_export *x, const struct tsct_export_eve
 	struct otf2_peer peer = { 0 };
 	const bool has_peer = fread(&peer, sizeof(peer), 1, o->peers) == 1 && peer.location;
 
-	if (is_send && tsct_otf2_mpi_failed(&o->mpi, ev->e)) {
-		OTF2_AttributeList_RemoveAllAttributes(o->attributes);
+	if (is_send && tsct_otf2_mpi_failed(&o->mpi, ev->e))
 		return 0;
-	}
 	x->unmatched += !has_peer;
 	return put_message(x, ev, to, &(struct otf2_op) {
 		.kind = is_send ? TSCT_OP_SEND : TSCT_OP_RECEIVE, .ns = ev->ns,
-		.attributes = o->attributes, .comm = comm,
+		.nr_attributes = o->nr_attributes, .comm = comm,
 		.ref = tsct_value_integer_of(ev->e, is_send ? "dest" : "source"),
 		.tag = tsct_value_integer_of(ev->e, "tag"),
 		.bytes = tsct_value_integer_of(ev->e, "bytes"), .received = request_of(o, ev),
@@ -284,7 +276,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 	    (role == TSCT_MPI_ROLE_COMPLETE && ends_send(x->own, ev)))
 		return tsct_otf2_put(x, to, &(struct otf2_op) {
 			.kind = role == TSCT_MPI_ROLE_REQUEST ? TSCT_OP_REQUEST : TSCT_OP_COMPLETE,
-			.ns = ev->ns, .attributes = o->attributes,
+			.ns = ev->ns, .nr_attributes = o->nr_attributes,
 			.received = tsct_value_integer_of(ev->e, "request"),
 		});
 	if (role == TSCT_MPI_ROLE_MESSAGE && ev->message && o->peers) {
@@ -292,7 +284,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 		if (comm)
 			return write_mpi_message(x, ev, to, comm);
 	}
-	err = put_slice(x, to, TSCT_OP_ENTER, o->attributes, ev->ns, slice);
+	err = put_slice(x, to, TSCT_OP_ENTER, o->nr_attributes, ev->ns, slice);
 	if (!err && role > TSCT_MPI_ROLE_CALL && ev->act == TSCT_ACT_OPEN) {
 		tsct_otf2_mpi_collective(&o->mpi, ev->e, &to->collective);
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_BEGIN, ev->ns);
@@ -300,7 +292,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 	if (!err && (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE))
 		err = write_message(x, ev, to);
 	if (!err && ev->act != TSCT_ACT_OPEN)
-		err = put_slice(x, to, TSCT_OP_LEAVE, NULL, ev->ns, slice);
+		err = put_slice(x, to, TSCT_OP_LEAVE, 0, ev->ns, slice);
 	return err;
 }
 
@@ -381,7 +373,7 @@ static int match_messages(struct tsct_export *x)
 		tsct_trace_close(trace);
 		tsct_threads_free(&threads);
 		if (!err)
-			err = tsct_otf2_mpi_settle(&o->mpi);
+			tsct_otf2_mpi_settle(&o->mpi);
 		/* The second pass over the events counts unpaired BEGIN and END events,
 		 * interrupted slices and locations again. */
 		x->orphans = x->cuts = x->ambiguous = 0;
@@ -455,7 +447,7 @@ static int close_location(struct tsct_export *x, struct otf2_location *l)
 	}
 	for (i = tsct_spans_open(&x->slices, l->thread->index); i > 0 && !err; i--)
 		if (!tsct_export_is_hidden(x, l->thread, i - 1))
-			err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns,
+			err = put_slice(x, l, TSCT_OP_LEAVE, 0, o->last_ns,
 					tsct_export_open_slice(x, l->thread, i - 1));
 	if (err)
 		return err;
@@ -518,8 +510,8 @@ static int begin_otf2(struct tsct_export *x)
 					" which this format cannot represent");
 	errno = 0;
 	o->strings.spool = tsct_otf2_spool(x);
-	o->attributes = OTF2_AttributeList_New();
-	if (!o->strings.spool || !o->attributes)
+	o->list = OTF2_AttributeList_New();
+	if (!o->strings.spool || !o->list)
 		return errno ? -errno : -ENOMEM;
 	err = number_defs(x, o);
 	if (!err && (has_mpi(x) || (tsct_export_has(x, TSCT_KIND_SEND) &&
@@ -592,8 +584,8 @@ static void free_otf2(struct tsct_export *x)
 		fclose(o->peers);
 	tsct_otf2_mpi_free(&o->mpi);
 	tsct_index_free(&o->sent);
-	if (o->attributes)
-		OTF2_AttributeList_Delete(o->attributes);
+	if (o->list)
+		OTF2_AttributeList_Delete(o->list);
 	free(o->locations);
 	free(o->numbers);
 	free(o);

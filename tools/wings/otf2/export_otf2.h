@@ -23,18 +23,19 @@ struct otf2_mpi_rank {
 
 /* A member of a communicator; the member's own event states these values */
 struct otf2_mpi_member {
-	__u64 comm, job;
+	__u64 job;
+	__u32 comm;		/* index of the communicator in otf2_mpi.comms */
 	__s32 rank, size, world;
 	/* number of the member's location, or UINT32_MAX; set by tsct_otf2_mpi_settle() */
 	__u32 location;
 };
 
 struct otf2_mpi_comm {
-	__u64 id, parent;
+	__u64 parent;		/* id; by the first event of a member */
+	char *name;		/* NULL: it has no name */
+	bool has_member;
 	__u32 first;		/* index of the first member in otf2_mpi.members */
 	__u32 size;		/* number of members; 0: some members are unknown */
-	__u32 name;		/* index of the communicator's name + 1; 0: it has no name */
-	__u32 seen;		/* position of the first event that names this communicator */
 	/* number of the communicator in the archive, above that of its parent; 0: not
 	 * defined */
 	__u32 ref;
@@ -44,14 +45,11 @@ struct otf2_mpi_comm {
 struct otf2_mpi {
 	struct otf2_mpi_rank *ranks;		/* sorted by job and rank */
 	struct otf2_mpi_member *members;	/* sorted by communicator and rank */
-	struct otf2_mpi_comm *comms;		/* sorted by id */
-	struct otf2_mpi_comm **refs;		/* communicators of the archive, by number */
-	struct otf2_mpi_name {
-		__u64 comm;
-		char *name;
-		__u32 order;
-	} *names;
-	__u32 nr_ranks, nr_members, nr_comms, nr_names, nr_refs;
+	struct tsct_index ids;			/* numbers communicators by id */
+	struct otf2_mpi_comm *comms;		/* by that number */
+	__u32 *refs;	/* indices of communicators, in the order in which events name members;
+			 * at last, of those in the archive, by `ref` - 1 */
+	__u32 nr_ranks, nr_members, nr_refs;
 	/* key: number of a message; value: 1 + number of sends that failed, before one that did
 	 * not. tsct_otf2_mpi_failed() counts down. */
 	struct tsct_index failed;
@@ -78,8 +76,8 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 /* Returns true if a send failed; called once for each of them, in order. */
 bool tsct_otf2_mpi_failed(struct otf2_mpi *mpi, const struct tsct_trace_event *send);
 
-/* Sorts the collected data, and numbers the communicators. Returns 0 or -ENOMEM. */
-int tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
+/* Sorts the collected data, and numbers the communicators whose members are all known. */
+void tsct_otf2_mpi_settle(struct otf2_mpi *mpi);
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi);
 
 /* Returns the archive's number of the communicator in the field "comm"; 0: not in the archive */
@@ -90,9 +88,6 @@ __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
 /* Reads the begin event @e of a collective call. */
 void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
 			      struct otf2_collective *ret);
-
-/* Returns the name of a communicator; "": it has no name */
-const char *tsct_otf2_mpi_name(const struct otf2_mpi *mpi, const struct otf2_mpi_comm *comm);
 
 /* ---- the archive ------------------------------------------------------------- */
 
@@ -135,25 +130,31 @@ enum {
 	TSCT_OP_REQUEST, TSCT_OP_COMPLETE, TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
 };
 
+/* An event record; `nr_attributes`, `nr_values`: how many of struct otf2's it has */
 struct otf2_op {
 	__u8 kind;
-	__u8 nr;		/* number of values, if the kind is METRIC */
+	__u8 nr_attributes;
+	__u8 nr_values;		/* of a METRIC */
 	/* number of the region or the metric; or the rank of the message's other end in the
 	 * communicator `comm`; or the rank of the collective call's root */
 	__u32 ref;
 	__u32 comm;		/* number of the communicator; 0: all threads */
-	__u64 ns;
-	/* attributes of the record; writing the record empties the list. NULL: no attributes */
-	OTF2_AttributeList *attributes;
 	__u32 tag;		/* message: tag; collective call: OTF2_CollectiveOp */
+	__u64 ns;
 	/* size of the message, or of the data that the collective call sent, bytes */
 	__u64 bytes;
 	/* size of the data that the collective call received, bytes; or the request of a
 	 * nonblocking send or receive, 0: the call was blocking */
 	__u64 received;
-	const OTF2_Type *types;
-	const OTF2_MetricValue *values;
 };
+
+struct otf2_attribute {
+	__u32 ref;
+	OTF2_Type type;
+	OTF2_AttributeValue value;
+} __attribute__((packed));
+
+#define OTF2_ATTRIBUTES_MAX	(TSCT_FIELDS_MAX + TSCT_ATTRIBUTE_FIELDS)
 
 /* Waiting events: events of a location that has no libotf2 writer yet. Earlier events
  * are in `extents` of the file of waiting events, the latest in memory, in `text`. */
@@ -181,7 +182,13 @@ struct otf2_location {
 
 struct otf2 {
 	struct tsct_otf2_writer *writer;
-	OTF2_AttributeList *attributes;
+	/* attributes and metric values of the event that is being written; libotf2's list of
+	 * the attributes, which is empty between events */
+	struct otf2_attribute attributes[OTF2_ATTRIBUTES_MAX];
+	__u8 nr_attributes;
+	OTF2_Type types[TSCT_FIELDS_MAX];
+	OTF2_MetricValue values[TSCT_FIELDS_MAX];
+	OTF2_AttributeList *list;
 	struct otf2_strings strings;
 	struct otf2_location *locations;
 	__u32 nr_locations;

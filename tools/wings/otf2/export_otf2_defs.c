@@ -263,27 +263,15 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* Returns a list of all locations, which the caller frees; NULL: out of memory */
-static uint64_t *list_locations(struct defining *d)
-{
-	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
-	__u32 i;
-
-	if (!members)
-		d->err = -ENOMEM;
-	for (i = 0; members && i < d->o->nr_locations; i++)
-		members[i] = i;
-	return members;
-}
-
 /*
  * Returns all locations in the order in which groups refer to them: MPI ranks first, by
- * rank. Sets ret_index[L] to the index of location L in this list.
+ * rank. Sets ret_index[L] to the index of location L in this list. The caller frees the list;
+ * NULL: out of memory
  */
 static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
-	uint64_t *list = list_locations(d);
+	uint64_t *list = calloc(d->o->nr_locations + 1, sizeof(*list));
 	__u32 i, nr = 0;
 
 	for (i = 0; list && i < d->o->nr_locations; i++)
@@ -305,8 +293,8 @@ static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
 static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index)
 {
 	const struct otf2_mpi *mpi = &d->o->mpi;
-	const struct otf2_mpi_comm *comm = mpi->refs[ref - 1];
-	__u32 name = add_string(d, tsct_otf2_mpi_name(mpi, comm)), i;
+	const struct otf2_mpi_comm *comm = &mpi->comms[mpi->refs[ref - 1]];
+	__u32 name = add_string(d, comm->name ? comm->name : ""), i;
 	const __u32 parent = tsct_otf2_mpi_ref_of(mpi, comm->parent);
 	uint64_t *members;
 

@@ -57,53 +57,60 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 
 /* ---- collecting -------------------------------------------------------- */
 
-static int add_name(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
+/* Returns the communicator with an id, which is added if it is new; NULL: out of memory */
+static struct otf2_mpi_comm *get_comm(struct otf2_mpi *mpi, __u64 id)
 {
-	struct otf2_mpi_name *name;
+	const __u32 nr = (__u32)mpi->ids.nr, at = tsct_index_add(&mpi->ids, id, 0);
+	struct otf2_mpi_comm *comm;
+
+	if (at == TSCT_INDEX_NONE)
+		return NULL;
+	if (at < nr)
+		return &mpi->comms[at];
+	comm = tsct_array_next(&mpi->comms, nr, sizeof(*comm));
+	return comm ? memset(comm, 0, sizeof(*comm)) : NULL;
+}
+
+/* Stores the name that an event gives to its communicator; the last one counts. */
+static int set_name(struct otf2_mpi_comm *comm, const struct tsct_trace_event *e)
+{
 	struct tsct_value v;
 
+	if (!comm)
+		return -ENOMEM;
 	if (!tsct_value_find(e, "name", &v) || !tsct_value_is_text(&v) ||
 	    !tsct_value_text_len(&v))
 		return 0;
-	name = tsct_array_next(&mpi->names, mpi->nr_names, sizeof(*name));
-	if (!name)
-		return -ENOMEM;
-	name->comm = tsct_value_integer_of(e, "comm");
-	name->order = mpi->nr_names;
-	name->name = strndup((const char *)v.at, tsct_value_text_len(&v));
-	if (!name->name)
-		return -ENOMEM;
-	mpi->nr_names++;
-	return 0;
+	free(comm->name);
+	comm->name = strndup((const char *)v.at, tsct_value_text_len(&v));
+	return comm->name ? 0 : -ENOMEM;
 }
 
 static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 {
-	struct otf2_mpi_member *member;
 	struct otf2_mpi_comm *comm;
-
-	/* Ignores members of an intercommunicator, because they form two groups. */
-	if (tsct_value_integer_of(e, "side"))
-		return 0;
-	member = tsct_array_next(&mpi->members, mpi->nr_members, sizeof(*member));
-	if (!member)
-		return -ENOMEM;
-	*member = (struct otf2_mpi_member) {
-		.comm = tsct_value_integer_of(e, "comm"),
+	struct otf2_mpi_member member = {
 		.job = tsct_value_integer_of(e, "job"),
 		.rank = tsct_value_integer_of(e, "rank"),
 		.size = tsct_value_integer_of(e, "size"),
 		.world = tsct_value_integer_of(e, "world"),
 	};
-	comm = tsct_array_next(&mpi->comms, mpi->nr_members, sizeof(*comm));
+
+	/* Ignores members of an intercommunicator, because they form two groups. */
+	if (tsct_value_integer_of(e, "side"))
+		return 0;
+	comm = get_comm(mpi, tsct_value_integer_of(e, "comm"));
 	if (!comm)
 		return -ENOMEM;
-	*comm = (struct otf2_mpi_comm) {
-		.id = member->comm, .parent = tsct_value_integer_of(e, "parent"),
-		.seen = mpi->nr_members,
-	};
-	mpi->nr_members++;
-	return add_name(mpi, e);
+	member.comm = (__u32)(comm - mpi->comms);
+	if (!comm->has_member) {
+		comm->has_member = true;
+		comm->parent = tsct_value_integer_of(e, "parent");
+		if (tsct_array_add(&mpi->refs, &mpi->nr_refs, &member.comm, sizeof(*mpi->refs)))
+			return -ENOMEM;
+	}
+	return tsct_array_add(&mpi->members, &mpi->nr_members, &member, sizeof(member)) ?:
+		set_name(comm, e);
 }
 
 static int add_failed(struct otf2_mpi *mpi, __u64 number)
@@ -127,7 +134,7 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 	if (role == TSCT_MPI_ROLE_COMM)
 		return add_member(mpi, ev->e);
 	if (role == TSCT_MPI_ROLE_COMM_NAME)
-		return add_name(mpi, ev->e);
+		return set_name(get_comm(mpi, tsct_value_integer_of(ev->e, "comm")), ev->e);
 	if (role == TSCT_MPI_ROLE_NOT_SENT)
 		return add_failed(mpi, tsct_value_integer_of(ev->e, "number"));
 	if (role != TSCT_MPI_ROLE_RANK)
@@ -141,137 +148,72 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 
 /* ---- order ------------------------------------------------------------- */
 
-static int compare_numbers(__u64 a, __u64 b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_rank(const void *a, const void *b)
 {
 	const struct otf2_mpi_rank *x = a, *y = b;
 
-	return compare_numbers(x->job, y->job) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
+	return tsct_compare(x->job, y->job) ?: tsct_compare((__u32)x->rank, (__u32)y->rank);
 }
 
 static int by_member(const void *a, const void *b)
 {
 	const struct otf2_mpi_member *x = a, *y = b;
 
-	return compare_numbers(x->comm, y->comm) ?: compare_numbers((__u32)x->rank, (__u32)y->rank);
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct otf2_mpi_comm *x = a, *y = b;
-
-	return compare_numbers(x->id, y->id) ?: compare_numbers(x->seen, y->seen);
-}
-
-static int by_seen(const void *a, const void *b)
-{
-	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
-
-	return compare_numbers(x->seen, y->seen);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct otf2_mpi_name *x = a, *y = b;
-
-	return compare_numbers(x->comm, y->comm) ?: compare_numbers(x->order, y->order);
-}
-
-static int with_id(const void *id, const void *comm)
-{
-	return compare_numbers(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
-}
-
-static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
-{
-	return mpi->nr_comms ? bsearch(&id, mpi->comms, mpi->nr_comms,
-				       sizeof(*mpi->comms), with_id) : NULL;
+	return tsct_compare(x->comm, y->comm) ?: tsct_compare((__u32)x->rank, (__u32)y->rank);
 }
 
 /* Sets the locations of a communicator's members, from member *at on, and sets comm->size to
  * their number; to 0 unless each rank from 0 to size - 1 occurs once and has a location. */
-static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32 *at)
+static void find_members(struct otf2_mpi *mpi, __u32 *at)
 {
+	const struct otf2_mpi_member *first = &mpi->members[*at];
+	struct otf2_mpi_comm *comm = &mpi->comms[first->comm];
 	struct otf2_mpi_member *member;
 	struct otf2_mpi_rank *rank, key = { 0 };
 	bool all = true;
 	__u32 nr;
 
 	comm->first = *at;
-	for (nr = 0; *at < mpi->nr_members && mpi->members[*at].comm == comm->id;
+	for (nr = 0; *at < mpi->nr_members && mpi->members[*at].comm == first->comm;
 	     nr++, ++*at) {
 		member = &mpi->members[*at];
 		key.job = member->job;
 		key.rank = member->world;
 		rank = bsearch(&key, mpi->ranks, mpi->nr_ranks, sizeof(*rank), by_rank);
 		member->location = rank ? rank->location : UINT32_MAX;
-		all = all && rank && (__u32)member->rank == nr &&
-			member->size == mpi->members[comm->first].size;
+		all = all && rank && (__u32)member->rank == nr && member->size == first->size;
 	}
-	comm->size = all && (__u32)mpi->members[comm->first].size == nr ? nr : 0;
+	comm->size = all && (__u32)first->size == nr ? nr : 0;
 }
 
-static void find_names(struct otf2_mpi *mpi)
+void tsct_otf2_mpi_settle(struct otf2_mpi *mpi)
 {
 	struct otf2_mpi_comm *comm;
-	__u32 i;
-
-	for (i = 0; i < mpi->nr_names; i++) {
-		comm = find_comm(mpi, mpi->names[i].comm);
-		if (comm)
-			comm->name = i + 1;
-	}
-}
-
-/* Numbers the communicators whose members are all known. */
-static int set_refs(struct otf2_mpi *mpi)
-{
-	__u32 i;
-
-	mpi->refs = calloc(mpi->nr_comms + 1, sizeof(*mpi->refs));
-	if (!mpi->refs)
-		return -ENOMEM;
-	for (i = 0; i < mpi->nr_comms; i++)
-		if (mpi->comms[i].size)
-			mpi->refs[mpi->nr_refs++] = &mpi->comms[i];
-	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_seen);
-	for (i = 0; i < mpi->nr_refs; i++)
-		mpi->refs[i]->ref = i + 1;
-	return 0;
-}
-
-int tsct_otf2_mpi_settle(struct otf2_mpi *mpi)
-{
-	__u32 i, at = 0;
+	__u32 i, at = 0, nr = 0;
 
 	if (mpi->nr_ranks)
 		qsort(mpi->ranks, mpi->nr_ranks, sizeof(*mpi->ranks), by_rank);
-	if (!mpi->nr_members)
-		return 0;
-	qsort(mpi->members, mpi->nr_members, sizeof(*mpi->members), by_member);
-	qsort(mpi->comms, mpi->nr_members, sizeof(*mpi->comms), by_id);
-	if (mpi->nr_names)
-		qsort(mpi->names, mpi->nr_names, sizeof(*mpi->names), by_name);
-	for (i = 0; i < mpi->nr_members; i++)
-		if (!i || mpi->comms[i].id != mpi->comms[mpi->nr_comms - 1].id)
-			mpi->comms[mpi->nr_comms++] = mpi->comms[i];
-	for (i = 0; i < mpi->nr_comms; i++)
-		find_members(mpi, &mpi->comms[i], &at);
-	find_names(mpi);
-	return set_refs(mpi);
+	if (mpi->nr_members)
+		qsort(mpi->members, mpi->nr_members, sizeof(*mpi->members), by_member);
+	while (at < mpi->nr_members)
+		find_members(mpi, &at);
+	for (i = 0; i < mpi->nr_refs; i++) {
+		comm = &mpi->comms[mpi->refs[i]];
+		if (!comm->size)
+			continue;
+		mpi->refs[nr++] = mpi->refs[i];
+		comm->ref = nr;
+	}
+	mpi->nr_refs = nr;
 }
 
 void tsct_otf2_mpi_free(struct otf2_mpi *mpi)
 {
 	__u32 i;
 
-	for (i = 0; i < mpi->nr_names; i++)
-		free(mpi->names[i].name);
-	free(mpi->names);
+	for (i = 0; i < mpi->ids.nr && mpi->comms; i++)
+		free(mpi->comms[i].name);
+	tsct_index_free(&mpi->ids);
 	free(mpi->comms);
 	free(mpi->refs);
 	free(mpi->members);
@@ -283,9 +225,9 @@ void tsct_otf2_mpi_free(struct otf2_mpi *mpi)
 
 __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id)
 {
-	const struct otf2_mpi_comm *comm = find_comm(mpi, id);
+	const __u32 at = tsct_index_find(&mpi->ids, id, 0);
 
-	return comm ? comm->ref : 0;
+	return at == TSCT_INDEX_NONE ? 0 : mpi->comms[at].ref;
 }
 
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e)
@@ -305,9 +247,4 @@ void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trac
 		.received = tsct_value_integer_of(e, "received"),
 		.op = find_collective(e->def->name)->op,
 	};
-}
-
-const char *tsct_otf2_mpi_name(const struct otf2_mpi *mpi, const struct otf2_mpi_comm *comm)
-{
-	return comm->name ? mpi->names[comm->name - 1].name : "";
 }

@@ -22,29 +22,9 @@
 #define WAIT_MIN	1024U
 #define WAIT_MAX	65536U
 
-#define ATTRIBUTES_MAX	(TSCT_FIELDS_MAX + TSCT_ATTRIBUTE_FIELDS)
-
-struct attribute {
-	__u32 ref;
-	OTF2_Type type;
-	OTF2_AttributeValue value;
-} __attribute__((packed));
-
-struct sample {
-	OTF2_Type type;
-	OTF2_MetricValue value;
-} __attribute__((packed));
-
-/* An event in the file of waiting events; the event's attributes and metric values follow */
-struct waiting {
-	__u64 ns, bytes, received;
-	__u32 ref, comm, tag;
-	__u8 kind, nr_attributes, nr_samples;
-} __attribute__((packed));
-
-_Static_assert(sizeof(struct waiting) +
-	       ATTRIBUTES_MAX * sizeof(struct attribute) +
-	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
+_Static_assert(sizeof(struct otf2_op) +
+	       OTF2_ATTRIBUTES_MAX * sizeof(struct otf2_attribute) +
+	       TSCT_FIELDS_MAX * (sizeof(OTF2_Type) + sizeof(OTF2_MetricValue)) <= WAIT_MIN,
 	       "WAIT_MIN bytes must hold the largest event");
 
 int tsct_otf2_export_fail(struct tsct_export *x, int err)
@@ -60,9 +40,16 @@ int tsct_otf2_export_fail(struct tsct_export *x, int err)
 static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 		     const struct otf2_op *op)
 {
-	OTF2_AttributeList *list = op->attributes;
-	OTF2_ErrorCode code;
+	const struct otf2 *o = x->own;
+	OTF2_AttributeList *list = op->nr_attributes ? o->list : NULL;
+	const struct otf2_attribute *a = o->attributes;
+	OTF2_ErrorCode code = OTF2_SUCCESS;
 
+	for (; a < o->attributes + op->nr_attributes && !code; a++)
+		code = OTF2_AttributeList_AddAttribute(list, a->ref, a->type, a->value);
+	if (code)
+		return tsct_otf2_export_fail(x, tsct_otf2_errno(code));
+	/* Writing the event empties the list. */
 	switch (op->kind) {
 	case TSCT_OP_ENTER:
 		code = OTF2_EvtWriter_Enter(to, list, op->ns, op->ref);
@@ -71,8 +58,8 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 		code = OTF2_EvtWriter_Leave(to, list, op->ns, op->ref);
 		break;
 	case TSCT_OP_METRIC:
-		code = OTF2_EvtWriter_Metric(to, list, op->ns, op->ref, op->nr,
-					     op->types, op->values);
+		code = OTF2_EvtWriter_Metric(to, list, op->ns, op->ref,
+					     op->nr_values, o->types, o->values);
 		break;
 	case TSCT_OP_SEND:
 		code = op->received ?
@@ -148,37 +135,17 @@ static int append_waiting(struct tsct_export *x, struct otf2_wait *w, const void
 	return 0;
 }
 
+/* A waiting event is its struct otf2_op, its attributes, and the types and values of its metric. */
 static int write_later(struct tsct_export *x, struct otf2_wait *w,
 		       const struct otf2_op *op)
 {
-	struct attribute attribute;
-	OTF2_AttributeValue value;
-	OTF2_AttributeRef ref;
-	OTF2_Type type;
-	struct waiting head = {
-		.ns = op->ns, .bytes = op->bytes, .received = op->received,
-		.ref = op->ref, .comm = op->comm, .tag = op->tag, .kind = op->kind, .nr_samples = op->nr,
-	};
-	struct sample sample;
-	__u8 text[WAIT_MIN];
-	__u32 len = sizeof(head), i;
+	const struct otf2 *o = x->own;
+	__u8 text[WAIT_MIN], *end = mempcpy(text, op, sizeof(*op));
 
-	/* Moves the attributes out of the list, which must then be empty for the next
-	 * event: libotf2, too, empties the list when it writes an event. */
-	while (op->attributes &&
-	       OTF2_AttributeList_GetNumberOfElements(op->attributes) &&
-	       !OTF2_AttributeList_PopAttribute(op->attributes, &ref, &type, &value)) {
-		attribute = (struct attribute) { ref, type, value };
-		memcpy(text + len, &attribute, sizeof(attribute));
-		len += sizeof(attribute);
-		head.nr_attributes++;
-	}
-	memcpy(text, &head, sizeof(head));
-	for (i = 0; i < op->nr; i++, len += sizeof(sample)) {
-		sample = (struct sample) { op->types[i], op->values[i] };
-		memcpy(text + len, &sample, sizeof(sample));
-	}
-	return append_waiting(x, w, text, len);
+	end = mempcpy(end, o->attributes, op->nr_attributes * sizeof(*o->attributes));
+	end = mempcpy(end, o->types, op->nr_values * sizeof(*o->types));
+	end = mempcpy(end, o->values, op->nr_values * sizeof(*o->values));
+	return append_waiting(x, w, text, (__u32)(end - text));
 }
 
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
@@ -190,50 +157,27 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 
 /* ---- reading of events from the file of waiting events -------------------- */
 
-/* Passes the waiting event at *at to libotf2, and advances *at to the next event. */
-static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
-		      const __u8 **at)
+static const __u8 *take(void *to, const __u8 *from, size_t size)
 {
-	OTF2_MetricValue values[TSCT_FIELDS_MAX];
-	OTF2_Type types[TSCT_FIELDS_MAX];
-	struct otf2 *o = x->own;
-	struct attribute attribute;
-	struct waiting head;
-	struct sample sample;
-	OTF2_ErrorCode code;
-	__u8 i;
-
-	memcpy(&head, *at, sizeof(head));
-	*at += sizeof(head);
-	for (i = 0; i < head.nr_attributes; i++, *at += sizeof(attribute)) {
-		memcpy(&attribute, *at, sizeof(attribute));
-		code = OTF2_AttributeList_AddAttribute(o->attributes,
-				attribute.ref, attribute.type, attribute.value);
-		if (code)
-			return tsct_otf2_export_fail(x, tsct_otf2_errno(code));
-	}
-	for (i = 0; i < head.nr_samples; i++, *at += sizeof(sample)) {
-		memcpy(&sample, *at, sizeof(sample));
-		types[i] = sample.type;
-		values[i] = sample.value;
-	}
-	return write_now(x, to, &(struct otf2_op) {
-		.kind = head.kind, .ns = head.ns, .ref = head.ref,
-		.attributes = head.nr_attributes ? o->attributes : NULL,
-		.comm = head.comm, .tag = head.tag, .bytes = head.bytes,
-		.received = head.received,
-		.types = types, .values = values, .nr = head.nr_samples,
-	});
+	memcpy(to, from, size);
+	return from + size;
 }
 
 static int replay_events(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
 			 __u32 len)
 {
 	const __u8 *at = text;
+	struct otf2 *o = x->own;
+	struct otf2_op op;
 	int err = 0;
 
-	while (!err && at < text + len)
-		err = replay_one(x, to, &at);
+	while (!err && at < text + len) {
+		at = take(&op, at, sizeof(op));
+		at = take(o->attributes, at, op.nr_attributes * sizeof(*o->attributes));
+		at = take(o->types, at, op.nr_values * sizeof(*o->types));
+		at = take(o->values, at, op.nr_values * sizeof(*o->values));
+		err = write_now(x, to, &op);
+	}
 	return err;
 }
 
@@ -300,19 +244,9 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	return file;
 }
 
-static void forget_strings(struct otf2_strings *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->recent.room; i++)
-		free((void *)(uintptr_t)s->recent.slots[i].value);
-	tsct_index_free(&s->recent);
-	s->bytes = 0;
-}
-
 void tsct_otf2_strings_free(struct otf2_strings *s)
 {
-	forget_strings(s);
+	tsct_index_free_all(&s->recent);
 	if (s->spool)
 		fclose(s->spool);
 }
@@ -323,16 +257,13 @@ static const struct otf2_string *look_up(const struct otf2_strings *s, const cha
 					 size_t len, __u64 ret_key[2])
 {
 	const struct otf2_string *string;
-	const __u64 *at;
 
 	ret_key[0] = tsct_hash(0, text, len);
-	for (ret_key[1] = 0; (at = tsct_index_get(&s->recent, ret_key[0], ret_key[1]));
-	     ret_key[1]++) {
-		string = (const struct otf2_string *)(uintptr_t)*at;
-		if (!strcmp(string->text, text))
-			return string;
-	}
-	return NULL;
+	ret_key[1] = 0;
+	while ((string = tsct_index_pointer(&s->recent, ret_key[0], ret_key[1])) &&
+	       strcmp(string->text, text))
+		ret_key[1]++;
+	return string;
 }
 
 int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
@@ -354,7 +285,8 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		return 0;
 	}
 	if (s->recent.nr >= STRINGS_MAX || s->bytes > BYTES_MAX) {
-		forget_strings(s);
+		tsct_index_free_all(&s->recent);
+		s->bytes = 0;
 		key[1] = 0;
 	}
 	if (!tsct_index_put(&s->recent, key[0], key[1], (uintptr_t)new)) {

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/text.h"
 #include "lib/export/export.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
@@ -35,14 +36,6 @@
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
-static bool is_anchor(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > strlen(OTF2_ANCHOR) &&
-		!strcmp(name + len - strlen(OTF2_ANCHOR), OTF2_ANCHOR);
-}
-
 int merge_find_anchor(struct merge_input *in)
 {
 	char *path = in->path;
@@ -54,7 +47,7 @@ int merge_find_anchor(struct merge_input *in)
 	if (!dir)
 		nr = -errno;
 	while (dir && nr >= 0 && (e = readdir(dir))) {
-		if (*e->d_name == '.' || !is_anchor(e->d_name) || nr++)
+		if (*e->d_name == '.' || !tsct_has_suffix(e->d_name, OTF2_ANCHOR) || nr++)
 			continue;
 		if (asprintf(&in->path, "%s/%s", path, e->d_name) < 0) {
 			in->path = NULL;
@@ -85,7 +78,7 @@ static uint64_t size_of(int at, const char *name)
 /* Returns the total size of the definition files of an archive, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
-	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
+	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR);
 	uint64_t sum = size_of(AT_FDCWD, anchor);
 	char path[PATH_MAX];
 	struct dirent *e;
@@ -101,11 +94,9 @@ static uint64_t definitions_of(const char *anchor)
 	/* Definitions of locations are in a directory beside the anchor file. */
 	path[stem] = '\0';
 	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		len = strlen(e->d_name);
-		if (len > 4 && !strcmp(e->d_name + len - 4, ".def"))
+	while (dir && (e = readdir(dir)))
+		if (tsct_has_suffix(e->d_name, ".def"))
 			sum += size_of(dirfd(dir), e->d_name);
-	}
 	if (dir)
 		closedir(dir);
 	return sum;
@@ -120,12 +111,9 @@ static int run_child(void *arg)
 
 static int merge_in_child(const struct merge *m, struct tsct_otf2_merge *work)
 {
-	struct tsct_otf2_status *s = work->status;
 	struct worker worker = {
 		.run = run_child, .arg = work, .memory = MEMORY_MIN, .library = "libotf2",
-		.what = "archive", .quiet = m->quiet,
-		.beat = &s->beat, .done = &s->done, .total = &s->total,
-		.file = s->file, .why = s->why, .why_size = sizeof(s->why),
+		.what = "archive", .quiet = m->quiet, .status = &work->status->work,
 	};
 	int i;
 
@@ -190,7 +178,7 @@ static json_t *clock_json(const struct tsct_otf2_clock *clock)
 static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	json_t *inputs = json_array(), *notes = json_array();
-	const char *line = s->notes, *end;
+	const char *line = s->work.notes, *end;
 	const struct tsct_otf2_merged *f;
 	const struct merge_input *in;
 	int i;
@@ -222,7 +210,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		"clock", clock_json(&s->clock),
 		"definitions", tsct_json_count(s->definitions),
 		"locations", tsct_json_count(s->locations),
-		"events", tsct_json_count(s->done), "inputs", inputs, "notes", notes));
+		"events", tsct_json_count(s->work.done), "inputs", inputs, "notes", notes));
 }
 
 static void print_result(const struct merge *m, const struct tsct_otf2_status *s)
@@ -238,7 +226,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		has_recordings |= m->input[i].kind == MERGE_RECORDING;
 	}
 	merge_print("%s: %" PRIu64 " events of %" PRIu64 " locations out of %d archive%s,"
-		    " over %.6f s%s", m->output, (uint64_t)s->done, s->locations, m->nr,
+		    " over %.6f s%s", m->output, (uint64_t)s->work.done, s->locations, m->nr,
 		    view_plural(m->nr),
 		    (double)s->clock.length / (double)s->clock.resolution,
 		    has_recordings ? "; in OTF2, an event without duration becomes two events:"
@@ -253,7 +241,7 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 
 static int report_result(const struct merge *m, const struct tsct_otf2_status *s)
 {
-	const char *line = s->notes, *end;
+	const char *line = s->work.notes, *end;
 	bool partial = false;
 	int i, ret = EXIT_DONE;
 	char *text;
@@ -288,10 +276,10 @@ static int merge_into(const struct merge *m, struct output_file *to,
 
 	if (!err)
 		return output_file_commit(to) ? EXIT_FAILED : report_result(m, s);
-	if (err != -EINTR && *s->why && *s->file)
-		print_named(m, s->file, s->why);
+	if (err != -EINTR && *s->work.why && *s->work.file)
+		print_named(m, s->work.file, s->work.why);
 	else
-		merge_failed(m->output, err, s->why);
+		merge_failed(m->output, err, s->work.why);
 	output_file_discard(to);
 	return EXIT_FAILED;
 }

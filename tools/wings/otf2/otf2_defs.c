@@ -170,27 +170,6 @@ OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word)
 	return value;
 }
 
-/* ---- numbers --------------------------------------------------------------------- */
-
-int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value)
-{
-	if (tsct_array_reserve(&ids->at, &ids->room, ids->nr + 1, sizeof(*ids->at)))
-		return -ENOMEM;
-	ids->at[ids->nr++] = (struct tsct_otf2_id) { id, value };
-	return 0;
-}
-
-const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids)
-{
-	size_t i;
-
-	tsct_array_sort(ids->at, ids->nr, sizeof(*ids->at));
-	for (i = 1; i < ids->nr; i++)
-		if (ids->at[i].id == ids->at[i - 1].id)
-			return &ids->at[i];
-	return NULL;
-}
-
 /* ---- reading: callbacks of libotf2, which keep definitions as words ------------------ */
 
 static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,

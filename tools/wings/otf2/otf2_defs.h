@@ -12,8 +12,7 @@
 
 #include <otf2/otf2.h>
 
-#include "lib/base/array.h"
-#include "otf2_time.h"
+#include "otf2_merge.h"
 
 /*
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.
@@ -221,36 +220,5 @@ OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void);
 OTF2_ErrorCode tsct_otf2_def_write(OTF2_GlobalDefWriter *writer,
 				   const struct tsct_otf2_def *def,
 				   const uint64_t *words);
-
-/* ---- numbers ------------------------------------------------------------- */
-
-struct tsct_otf2_id {
-	__u64 id, value;
-};
-
-/* Map from numbers to 64-bit values, searched by bisection */
-struct tsct_otf2_ids {
-	struct tsct_otf2_id *at;
-	size_t nr, room;
-};
-
-int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value);
-
-/*
- * Sorts the map by number. Must be called before the first search. Returns the first
- * duplicate, or NULL.
- */
-const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids);
-
-static inline struct tsct_otf2_id *
-tsct_otf2_ids_find(const struct tsct_otf2_ids *ids, uint64_t id)
-{
-	size_t nr;
-
-	if (id < ids->nr && ids->at[id].id == id)
-		return &ids->at[id];
-	nr = ids->nr ? tsct_array_up_to(&ids->at->id, ids->nr, sizeof(*ids->at), id) : 0;
-	return nr && ids->at[nr - 1].id == id ? &ids->at[nr - 1] : NULL;
-}
 
 #endif /* TSCT_OTF2_DEFS_H */

@@ -13,25 +13,28 @@
 /* The oldest archives (2012) have events that libotf2 has deprecated since. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* State of copying one location's events from an input to the result */
+/* State of copying the events of an input, one location after another */
 struct event_copy {
-	/* Fields set by the caller: */
+	struct tsct_otf2_merging *w;
+	struct tsct_otf2_input *in;
+	struct tsct_otf2_status *status;
+	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
-	struct tsct_otf2_offsets offsets;
-	OTF2_EvtWriter *writer;
+	OTF2_EvtReaderCallbacks *callbacks;
 	/* list to which each event's attributes are added; empty before each event */
 	OTF2_AttributeList *attributes;
-	volatile uint64_t *beat;	/* counter of events, for a progress display */
+	bool has_more;		/* flag: a remark reports a file with more events than stated */
 
-	/* Results of copying the events of the location: */
+	/* The location: */
+	struct tsct_otf2_offsets offsets;
+	OTF2_EvtWriter *writer;
 	uint64_t nr;			/* number of events copied */
 	/* times of the first and last event, ticks of the result; invalid without events */
 	uint64_t first, last;
 	/* number of events whose time was raised to that of the preceding event */
 	uint64_t held;
-	int err;
-	char why[256];	/* text of the error; the message has the file's name before it */
+	int err;			/* its text is in the status */
 
 	/* State of the current event: */
 	const char *event;		/* name of the event's kind */
@@ -44,16 +47,16 @@ struct event_copy {
 __attribute__((format(printf, 3, 4)))
 static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 {
+	char why[256];
 	va_list args;
-	int n;
 
 	if (c->err)
 		return;
-	c->err = err;
-	n = snprintf(c->why, sizeof(c->why), "event %" PRIu64 " (%s): ", c->at, c->event);
 	va_start(args, format);
-	vsnprintf(c->why + n, sizeof(c->why) - (size_t)n, format, args);
+	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	c->err = tsct_otf2_refuse(c->status, err, "event %" PRIu64 " (%s): %s", c->at, c->event,
+				  why);
 }
 
 /* ---- mapping of an event's fields ---------------------------------------- */
@@ -61,13 +64,13 @@ static void fail_copy(struct event_copy *c, int err, const char *format, ...)
 static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 			      uint64_t id)
 {
-	const struct tsct_otf2_id *found;
+	const __u64 *found;
 
 	if (id == tsct_otf2_spaces[space].none)
 		return id;
-	found = tsct_otf2_ids_find(&c->maps->space[space], id);
+	found = tsct_index_get(&c->maps->space[space], id, 0);
 	if (found)
-		return found->value;
+		return *found - 1;
 	fail_copy(c, -EBADMSG, "%s %" PRIu64 " is not defined",
 		  tsct_otf2_spaces[space].name, id);
 	return id;
@@ -78,17 +81,17 @@ static uint64_t map_reference(struct event_copy *c, enum tsct_otf2_space space,
 /* Returns the rank in the result for @rank, an input's rank in the communicator or window
  * @of: adds the number that the map @by has for @of. OTF2's special root ranks, such as
  * "none", are the highest numbers, and are not changed. */
-static uint32_t shift_rank(struct event_copy *c, const struct tsct_otf2_ids *by,
+static uint32_t shift_rank(struct event_copy *c, const struct tsct_index *by,
 			   uint32_t of, uint32_t rank)
 {
-	const struct tsct_otf2_id *found;
+	const __u64 *found;
 
 	if (!by->nr || rank >= OTF2_COLLECTIVE_ROOT_THIS_GROUP)
 		return rank;
-	found = tsct_otf2_ids_find(by, of);
-	if (found && found->value >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
+	found = tsct_index_get(by, of, 0);
+	if (found && *found >= OTF2_COLLECTIVE_ROOT_THIS_GROUP - rank)
 		fail_copy(c, -EBADMSG, "rank %u is too large", rank);
-	return rank + (found ? (uint32_t)found->value : 0);
+	return rank + (found ? (uint32_t)*found : 0);
 }
 
 static uint64_t map_time(struct event_copy *c, uint64_t time)
@@ -161,7 +164,7 @@ static OTF2_CallbackCode end_event(struct event_copy *c, OTF2_ErrorCode code)
 	if (!c->nr++)
 		c->first = c->time;
 	c->last = c->time;
-	++*c->beat;
+	c->status->work.done++;
 	return OTF2_CALLBACK_SUCCESS;
 }
 
@@ -366,43 +369,34 @@ static OTF2_EvtReaderCallbacks *make_callbacks(void)
 
 /* ---- locations ----------------------------------------------------------------------- */
 
-struct reading {
-	struct tsct_otf2_merging *w;
-	struct tsct_otf2_input *in;
-	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
-	OTF2_EvtReaderCallbacks *callbacks;
-	struct event_copy copy;
-	bool has_more;		/* flag: a remark reports a file with more events than stated */
-};
-
 /*
  * Handles damage in a file of the input. With --salvage, adds a remark for the user and
  * @missing lost events, and returns 0. Otherwise returns -EBADMSG.
  */
-static int lose_events(struct reading *r, uint64_t missing)
+static int lose_events(struct event_copy *c, uint64_t missing)
 {
-	struct tsct_otf2_status *s = r->in->status;
-	size_t len = strlen(s->why);
+	struct tsct_otf2_status *s = c->status;
+	size_t len = strlen(s->work.why);
 
-	if (!r->w->m->salvage) {
-		snprintf(s->why + len, sizeof(s->why) - len,
+	if (!c->w->m->salvage) {
+		snprintf(s->work.why + len, sizeof(s->work.why) - len,
 			 "; use --salvage to keep the readable part");
 		return -EBADMSG;
 	}
-	tsct_otf2_note(r->in->status, "%s: %s", s->file, s->why);
-	r->figures->missing += missing;
-	r->figures->left_out = true;
+	tsct_otf2_note(c->status, "%s: %s", s->work.file, s->work.why);
+	c->figures->missing += missing;
+	c->figures->left_out = true;
 	return 0;
 }
 
 /* Counts the readable events of a location. @wanted: number of events that the definition of
  * the location states */
-static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
+static int count_events(struct event_copy *c, uint64_t wanted, uint64_t *ret_nr)
 {
-	struct tsct_otf2_status *s = r->in->status;
+	struct tsct_otf2_status *s = c->status;
 	struct tsct_otf2_extent extent;
 	uint64_t missing;
-	int err = tsct_otf2_input_scan(r->in, true, &extent);
+	int err = tsct_otf2_input_scan(c->in, true, &extent);
 
 	*ret_nr = extent.records;
 	missing = wanted > extent.records ? wanted - extent.records : 0;
@@ -412,160 +406,147 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (err && err != -EBADMSG) {
 		tsct_otf2_refuse(s, err, "%s; %" PRIu64 " events were expected",
 				 strerror(-err), wanted);
-		return err == -ENOENT ? lose_events(r, missing) : err;
+		return err == -ENOENT ? lose_events(c, missing) : err;
 	}
 	if (!err && extent.records >= wanted) {
-		s->total += extent.records - wanted;
-		if (extent.records > wanted && !r->has_more)
-			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location states %" PRIu64 ";"
-				       " all events are taken, also those of other such files", s->file,
-				       extent.records, wanted);
-		r->has_more |= extent.records > wanted;
+		s->work.total += extent.records - wanted;
+		if (extent.records > wanted && !c->has_more)
+			tsct_otf2_note(s, "%s: has %" PRIu64 " events, but the definition of the location"
+				       " states %" PRIu64 "; all events are taken, also those of"
+				       " other such files", s->work.file, extent.records, wanted);
+		c->has_more |= extent.records > wanted;
 		return 0;
 	}
 	if (!err)
 		tsct_otf2_refuse(s, err, "has %" PRIu64 " events, but the definition of the location states %" PRIu64,
 				 extent.records, wanted);
-	return lose_events(r, missing);
+	return lose_events(c, missing);
 }
 
-static int read_events(struct reading *r, uint64_t location, uint64_t nr)
+static int read_events(struct event_copy *c, uint64_t location, uint64_t nr)
 {
-	struct event_copy *copy = &r->copy;
 	OTF2_EvtReader *reader;
 	OTF2_ErrorCode code;
 	uint64_t read = 0;
-	int err = 0;
+	int err;
 
 	tsct_otf2_error_clear();
-	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
+	reader = OTF2_Reader_GetEvtReader(c->in->reader, location);
 	if (!reader)
-		return tsct_otf2_refuse(r->in->status, -EBADMSG, "cannot be read: %s",
+		return tsct_otf2_refuse(c->status, -EBADMSG, "cannot be read: %s",
 					tsct_otf2_error_text());
-	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
-						r->callbacks, copy);
+	code = OTF2_Reader_RegisterEvtCallbacks(c->in->reader, reader,
+						c->callbacks, c);
 	/* Disables libotf2's correction of times by clock offsets. That correction uses
 	 * floating point; tsctrace's own correction is exact. */
 	if (!code)
 		code = OTF2_EvtReader_ApplyClockOffsets(reader, false) ?:
-			OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr, &read);
-	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
-		err = tsct_otf2_output_fail(r->w->m->status, copy->err);
-	} else if (copy->err) {
-		err = tsct_otf2_refuse(r->in->status, copy->err, "%s", copy->why);
-	} else if (code || read != nr || copy->nr != nr) {
-		tsct_otf2_refuse(r->in->status, 0, "damaged after event %" PRIu64 ": %s",
-			 copy->nr, *tsct_otf2_error_text() ?
+			OTF2_Reader_ReadLocalEvents(c->in->reader, reader, nr, &read);
+	err = c->err;
+	if (err == -ENOSPC || err == -EFBIG || err == -EIO) {
+		err = tsct_otf2_output_fail(c->status, err);
+	} else if (!err && (code || read != nr || c->nr != nr)) {
+		tsct_otf2_refuse(c->status, 0, "damaged after event %" PRIu64 ": %s",
+			 c->nr, *tsct_otf2_error_text() ?
 			 tsct_otf2_error_text() : "the file ends before its last event");
-		err = lose_events(r, nr - copy->nr);
+		err = lose_events(c, nr - c->nr);
 	}
-	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
+	OTF2_Reader_CloseEvtReader(c->in->reader, reader);
 	return err;
 }
 
-static void add_up(struct reading *r, struct tsct_otf2_location *l)
+static void add_up(struct event_copy *c, struct tsct_otf2_location *l)
 {
-	const struct event_copy *copy = &r->copy;
-	struct tsct_otf2_merged *f = r->figures;
-	struct tsct_otf2_defs *defs = &r->w->all.defs;
+	struct tsct_otf2_merged *f = c->figures;
+	struct tsct_otf2_defs *defs = &c->w->all.defs;
 
-	defs->word[defs->def[l->def].at + 2] = copy->nr;
-	if (!copy->nr)
+	defs->word[defs->def[l->def].at + 2] = c->nr;
+	if (!c->nr)
 		return;
-	if (!f->events || copy->first < f->first)
-		f->first = copy->first;
-	if (!f->events || copy->last > f->last)
-		f->last = copy->last;
-	f->events += copy->nr;
-	if (copy->held)
-		tsct_otf2_note(r->in->status, "%s: its clock offsets make time decrease; %" PRIu64 " events got the time of the event before",
-			       r->in->status->file, copy->held);
-	f->held += copy->held;
+	if (!f->events || c->first < f->first)
+		f->first = c->first;
+	if (!f->events || c->last > f->last)
+		f->last = c->last;
+	f->events += c->nr;
+	if (c->held)
+		tsct_otf2_note(c->status, "%s: its clock offsets make time decrease; %" PRIu64 " events"
+			       " got the time of the event before", c->status->work.file, c->held);
+	f->held += c->held;
 }
 
-static int write_location(struct reading *r, struct tsct_otf2_location *l,
+static int write_location(struct event_copy *c, struct tsct_otf2_location *l,
 			  uint64_t nr)
 {
-	struct event_copy *copy = &r->copy;
 	uint64_t written = 0;
 	int err;
 
 	tsct_otf2_error_clear();
-	err = tsct_otf2_location_begin(r->w->writer, l->new, &copy->writer);
+	err = tsct_otf2_location_begin(c->w->writer, l->new, &c->writer);
 	if (err)
-		return tsct_otf2_output_fail(r->w->m->status, err);
+		return tsct_otf2_output_fail(c->status, err);
 	if (nr)
-		err = read_events(r, l->old, nr);
+		err = read_events(c, l->old, nr);
 	if (err)
 		return err;
 	tsct_otf2_error_clear();
-	err = tsct_otf2_location_end(r->w->writer, copy->writer, &written);
+	err = tsct_otf2_location_end(c->w->writer, c->writer, &written);
 	if (err)
-		return tsct_otf2_output_fail(r->w->m->status, err);
-	if (written != copy->nr)
-		return tsct_otf2_fail(r->w->m->status, "", -EIO, "only %" PRIu64 " of %" PRIu64 " events were written",
-					    written, copy->nr);
-	add_up(r, l);
+		return tsct_otf2_output_fail(c->status, err);
+	if (written != c->nr)
+		return tsct_otf2_fail(c->status, "", -EIO, "only %" PRIu64 " of %" PRIu64
+				      " events were written", written, c->nr);
+	add_up(c, l);
 	return 0;
 }
 
-static int copy_location(struct reading *r, struct tsct_otf2_location *l)
+static int copy_location(struct event_copy *c, struct tsct_otf2_location *l)
 {
-	struct event_copy *copy = &r->copy;
 	uint64_t nr = 0;
-	int err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
+	int err = tsct_otf2_input_offsets(c->in, l->old, &c->offsets);
 
 	if (err) {
-		free(copy->offsets.at);
+		free(c->offsets.at);
 		return err;
 	}
-	if (copy->offsets.nr == 1)
-		tsct_otf2_note(r->in->status, "%s: a single clock offset has no effect; OTF2 needs two",
-			       r->in->status->file);
-	tsct_otf2_input_local(r->in, l->old, ".evt");
-	copy->nr = copy->held = 0;
-	err = count_events(r, l->nr_events, &nr) ?: write_location(r, l, nr);
-	free(copy->offsets.at);
+	if (c->offsets.nr == 1)
+		tsct_otf2_note(c->status, "%s: a single clock offset has no effect; OTF2 needs two",
+			       c->status->work.file);
+	tsct_otf2_input_local(c->in, l->old, ".evt");
+	c->nr = c->held = 0;
+	err = count_events(c, l->nr_events, &nr) ?: write_location(c, l, nr);
+	free(c->offsets.at);
 	return err;
 }
 
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
 {
 	struct tsct_otf2_maps *maps = &w->maps[i];
-	struct reading r = {
-		.w = w, .in = &w->input[i],
-		.figures = &w->m->status->input[i],
-		.callbacks = make_callbacks(),
-		.copy = {
-			.maps = maps,
-			.scale = &w->scale[i],
-			.beat = &w->m->status->done,
-			.attributes = OTF2_AttributeList_New(),
-		},
+	struct event_copy c = {
+		.w = w, .in = &w->input[i], .status = w->m->status,
+		.figures = &w->m->status->input[i], .maps = maps, .scale = &w->scale[i],
+		.callbacks = make_callbacks(), .attributes = OTF2_AttributeList_New(),
 	};
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	size_t l;
 	int err = 0;
 
 	tsct_otf2_error_clear();
-	if (!r.callbacks || !r.copy.attributes)
-		err = tsct_otf2_fail(w->m->status, "", -ENOMEM, "%s", strerror(ENOMEM));
+	if (!c.callbacks || !c.attributes)
+		err = tsct_otf2_fail(c.status, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (l = 0; l < maps->nr_locations && !err && !code; l++)
-		code = OTF2_Reader_SelectLocation(r.in->reader,
+		code = OTF2_Reader_SelectLocation(c.in->reader,
 						  maps->location[l].old);
 	if (!err && !code)
-		code = OTF2_Reader_OpenDefFiles(r.in->reader);
-	if (!err && !code)
-		code = OTF2_Reader_OpenEvtFiles(r.in->reader);
+		code = OTF2_Reader_OpenDefFiles(c.in->reader) ?:
+			OTF2_Reader_OpenEvtFiles(c.in->reader);
 	if (code)
-		err = tsct_otf2_fail(w->m->status, r.in->path, tsct_otf2_errno(code),
-					   "cannot be read: %s",
-					   tsct_otf2_error_text());
+		err = tsct_otf2_fail(c.status, c.in->path, tsct_otf2_errno(code),
+				     "cannot be read: %s", tsct_otf2_error_text());
 	for (l = 0; l < maps->nr_locations && !err; l++)
-		err = copy_location(&r, &maps->location[l]);
-	w->m->status->locations += maps->nr_locations;
-	OTF2_EvtReaderCallbacks_Delete(r.callbacks);
-	if (r.copy.attributes)
-		OTF2_AttributeList_Delete(r.copy.attributes);
+		err = copy_location(&c, &maps->location[l]);
+	c.status->locations += maps->nr_locations;
+	OTF2_EvtReaderCallbacks_Delete(c.callbacks);
+	if (c.attributes)
+		OTF2_AttributeList_Delete(c.attributes);
 	return err;
 }

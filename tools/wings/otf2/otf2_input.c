@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "lib/base/text.h"
 #include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
@@ -26,15 +27,27 @@ static int fail_input(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 				*tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
 }
 
+int tsct_otf2_output_fail(struct tsct_otf2_status *s, int err)
+{
+	const int place = tsct_otf2_error_of_place(err);
+	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
+
+	if (place)
+		err = place;
+	/* The error does not name the file: libotf2 would name a temporary one. */
+	return tsct_otf2_fail(s, "", err, "%s", plain ? strerror(-err) :
+			      tsct_otf2_error_text());
+}
+
 /* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2": the
  * archive's directory, if @tail is ""; "" if that path is too long. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
-	char *file = in->status->file;
+	char *file = in->status->work.file;
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
 
-	if ((size_t)snprintf(file, sizeof(in->status->file), "%.*s%s", (int)stem,
-			     in->path, tail) >= sizeof(in->status->file))
+	if ((size_t)snprintf(file, sizeof(in->status->work.file), "%.*s%s", (int)stem,
+			     in->path, tail) >= sizeof(in->status->work.file))
 		*file = '\0';
 }
 
@@ -83,13 +96,12 @@ static int read_ids(struct tsct_otf2_input *in)
 static int open_anchor(struct tsct_otf2_input *in)
 {
 	uint64_t events = 0, defs = 0;
-	size_t len = strlen(in->path);
 	OTF2_ErrorCode code;
 	struct stat st;
 
-	if (len >= PATH_MAX - 64)
+	if (strlen(in->path) >= PATH_MAX - 64)
 		return tsct_otf2_refuse(in->status, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
+	if (!tsct_has_suffix(in->path, SUFFIX))
 		return tsct_otf2_refuse(in->status, -EINVAL, "not an anchor file; give the"
 					" anchor file of the OTF2 archive, NAME" SUFFIX);
 	if (stat(in->path, &st))
@@ -122,7 +134,7 @@ int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	in->status = status;
-	snprintf(status->file, sizeof(status->file), "%s", path);
+	tsct_otf2_at(status, path);
 	tsct_otf2_error_clear();
 	return open_anchor(in);
 }
@@ -143,7 +155,7 @@ const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 {
 	name_file(in, ".marker");
-	return !access(in->status->file, F_OK);
+	return !access(in->status->work.file, F_OK);
 }
 
 /* ---- definitions ----------------------------------------------------------------------- */
@@ -151,8 +163,8 @@ bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret)
 {
 	struct tsct_otf2_status *s = in->status;
-	int err = tsct_otf2_scan(s->file, events ? in->event_chunk : in->def_chunk, events,
-				 &s->beat, ret, s->why, sizeof(s->why));
+	int err = tsct_otf2_scan(s->work.file, events ? in->event_chunk : in->def_chunk, events,
+				 &s->work, ret);
 
 	return !err || err == -EBADMSG ? err : tsct_otf2_refuse(s, err, "%s", strerror(-err));
 }
@@ -218,7 +230,7 @@ static int check_clock(struct tsct_otf2_input *in,
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 {
 	memset(defs, 0, sizeof(*defs));
-	defs->beat = &in->status->beat;
+	defs->beat = &in->status->work.beat;
 	tsct_otf2_error_clear();
 	name_file(in, ".def");
 	return check_defs(in, in->nr_defs) ?: read_defs(in, defs) ?: check_clock(in, defs);
@@ -268,7 +280,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
 	/* Some programs make no .def file for a location without definitions. */
-	if (access(in->status->file, F_OK) && errno == ENOENT)
+	if (access(in->status->work.file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);
 	if (o.err)
@@ -294,7 +306,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 /* ---- event files without a location -------------------------------------- */
 
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
-			  const struct tsct_otf2_ids *locations,
+			  const struct tsct_index *locations,
 			  uint64_t *ret_location)
 {
 	struct dirent *e;
@@ -303,7 +315,7 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 	DIR *d;
 
 	name_file(in, "");
-	d = opendir(in->status->file);
+	d = opendir(in->status->work.file);
 	if (!d)
 		return errno == ENOENT ? 0 :
 			tsct_otf2_refuse(in->status, -errno, "%s", strerror(errno));
@@ -313,7 +325,7 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 		errno = 0;
 		*ret_location = strtoull(e->d_name, &end, 10);
 		ret = !errno && !strcmp(end, ".evt") &&
-			!tsct_otf2_ids_find(locations, *ret_location);
+			!tsct_index_get(locations, *ret_location, 0);
 	}
 	closedir(d);
 	return ret;

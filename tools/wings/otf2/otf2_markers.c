@@ -15,9 +15,8 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	/* numbers of marker definitions in the result, by number in the input */
-	struct tsct_otf2_ids ids;
-	bool unsorted;
+	/* numbers of marker definitions in the result, plus 1, by number in the input */
+	struct tsct_index ids;
 	uint32_t next;	/* number of the next marker definition in the result */
 	OTF2_ErrorCode code;		/* result of libotf2's last call with `writer` */
 	int err;
@@ -36,14 +35,13 @@ static OTF2_CallbackCode define_marker(void *data, OTF2_MarkerRef self,
 {
 	struct marking *k = data;
 
-	if (tsct_otf2_ids_add(&k->ids, self, k->next)) {
+	if (!tsct_index_put(&k->ids, self, 0, k->next + 1ULL)) {
 		k->err = -ENOMEM;
 		return OTF2_CALLBACK_INTERRUPT;
 	}
-	k->unsorted = true;
 	k->code = OTF2_MarkerWriter_WriteDefMarker(k->writer, k->next++, group,
 						   category, severity);
-	k->w->m->status->beat++;
+	k->w->m->status->work.beat++;
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
@@ -62,20 +60,17 @@ static OTF2_CallbackCode copy_marker(void *data, OTF2_TimeStamp time,
 	};
 	const struct tsct_otf2_maps *maps = &k->w->maps[k->i];
 	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
-	const struct tsct_otf2_id *found;
+	const __u64 *found;
 	enum tsct_otf2_space space = scope < sizeof(spaces) ? spaces[scope] :
 		TSCT_OTF2_NONE;
 
 	if (space != TSCT_OTF2_NONE) {
-		found = tsct_otf2_ids_find(&maps->space[space], of);
+		found = tsct_index_get(&maps->space[space], of, 0);
 		if (!found)
 			return fail_marker(k, tsct_otf2_spaces[space].name, of);
-		of = found->value;
+		of = *found - 1;
 	}
-	if (k->unsorted)
-		tsct_otf2_ids_sort(&k->ids);
-	k->unsorted = false;
-	found = tsct_otf2_ids_find(&k->ids, marker);
+	found = tsct_index_get(&k->ids, marker, 0);
 	if (!found)
 		return fail_marker(k, "DefMarker", marker);
 	if (tsct_otf2_scale_time(scale, time, &time) ||
@@ -85,9 +80,9 @@ static OTF2_CallbackCode copy_marker(void *data, OTF2_TimeStamp time,
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
-						(OTF2_MarkerRef)found->value,
+						(OTF2_MarkerRef)(*found - 1),
 						scope, of, text);
-	k->w->m->status->beat++;
+	k->w->m->status->work.beat++;
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
@@ -138,7 +133,7 @@ static int merge_markers(struct marking *k)
 				tsct_otf2_writer_archive(k->w->writer));
 	if (!k->writer)
 		return tsct_otf2_output_fail(k->w->m->status, -EIO);
-	k->ids.nr = 0;
+	tsct_index_free(&k->ids);
 	return copy_markers(k, extent.records);
 }
 
@@ -149,7 +144,7 @@ int tsct_otf2_merge_markers(struct tsct_otf2_merging *w)
 
 	for (k.i = 0; k.i < w->m->nr && !err; k.i++)
 		err = merge_markers(&k);
-	free(k.ids.at);
+	tsct_index_free(&k.ids);
 	if (err || !k.writer)
 		return err;
 	tsct_otf2_error_clear();

@@ -56,7 +56,7 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 	if (!w->m->force)
 		return tsct_otf2_refuse(s, -EBADMSG,
 					"belongs to no defined location; use --force to drop it");
-	tsct_otf2_note(w->m->status, "%s: belongs to no defined location; dropped", s->file);
+	tsct_otf2_note(w->m->status, "%s: belongs to no defined location; dropped", s->work.file);
 	s->input[i].left_out = true;
 	return 0;
 }
@@ -83,7 +83,7 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 		return err;
 	figures->locations = w->maps[i].nr_locations;
 	for (l = 0; l < w->maps[i].nr_locations; l++)
-		w->m->status->total += w->maps[i].location[l].nr_events;
+		w->m->status->work.total += w->maps[i].location[l].nr_events;
 	return check_stray(w, i);
 }
 
@@ -160,13 +160,8 @@ static int make_clock(struct tsct_otf2_merging *w)
  * the input was aligned, or an error bound (TSCTRACE::NODE_ERROR_NS). */
 static bool is_of_times(const char *name)
 {
-	static const char prefix[] = "TSCTRACE::", suffix[] = "_ERROR_NS";
-	const size_t len = strlen(name);
-
-	if (!strcmp(name, TSCT_OTF2_ALIGNMENT))
-		return true;
-	return !strncmp(name, prefix, sizeof(prefix) - 1) && len >= sizeof(suffix) - 1 &&
-		!strcmp(name + len - (sizeof(suffix) - 1), suffix);
+	return !strcmp(name, TSCT_OTF2_ALIGNMENT) ||
+		(!strncmp(name, "TSCTRACE::", 10) && tsct_has_suffix(name, "_ERROR_NS"));
 }
 
 /* Copies a property of input @i, unless an earlier input has another value of this property. */
@@ -296,7 +291,7 @@ static int write_locals(struct tsct_otf2_merging *w)
 		for (l = 0; l < w->maps[i].nr_locations && !err; l++) {
 			err = tsct_otf2_local_write(w->writer, w->maps[i].location[l].new, NULL, 0,
 						    0);
-			w->m->status->beat++;
+			w->m->status->work.beat++;
 		}
 	}
 	return err;
@@ -327,7 +322,7 @@ static int finish_output(struct tsct_otf2_merging *w)
 	err = make_clock(w);
 	if (err)
 		return err;
-	w->m->status->file[0] = '\0';
+	w->m->status->work.file[0] = '\0';
 	err = write_locals(w) ?: write_defs(w);
 	if (!err) {
 		err = tsct_otf2_writer_finish(w->writer);

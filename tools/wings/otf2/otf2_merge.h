@@ -7,11 +7,93 @@
 #ifndef TSCT_OTF2_MERGE_H
 #define TSCT_OTF2_MERGE_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "otf2_time.h"
+#include "lib/core/port.h"
+#include "tools/shared/worker.h"
+
+/*
+ * ---- times (otf2_time.c) -----------------------------------------------------
+ *
+ * Converts times of one archive (B) into times of another (A), in exact arithmetic:
+ *
+ *	new = (old - offset of B) x resolution of A / resolution of B + offset of A
+ *
+ * If both archives state a time of day, the time between the two offsets is added. The sum
+ * is rounded once, to the nearest tick; half a tick is rounded up.
+ */
+
+/* Clock of an archive: OTF2's ClockProperties */
+struct tsct_otf2_clock {
+	uint64_t resolution;	/* resolution of the clock, ticks per second */
+	uint64_t offset;	/* start of the clock, ticks; no event is before it */
+	/* length of the clock, ticks; no event is after offset + length */
+	uint64_t length;
+	uint64_t real_ns; /* time of @offset, ns since the Unix epoch; NEVER: unknown */
+};
+
+#define TSCT_OTF2_NEVER	UINT64_MAX
+
+/* Conversion from the clock of archive B to the clock of archive A */
+struct tsct_otf2_scale {
+	uint64_t from;		/* offset (begin) of archive B's clock, ticks of B */
+	/* resolution of archive A / resolution of archive B, in lowest terms */
+	uint64_t num, den;
+	/* offset (begin) of archive A's clock, plus the time from that begin to the
+	 * begin of archive B's clock, ticks of A, rounded down */
+	tsct_s128 to;
+	/* fraction cut off from `to` by rounding down, in 10^-9 tick of archive A */
+	uint32_t part;
+};
+
+/*
+ * Prepares the conversion from the clock of archive B to that of archive A.
+ * @real: align by the time of day, which both clocks must have; else the begins of both
+ * clocks are taken as the same moment
+ */
+void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
+			  const struct tsct_otf2_clock *a,
+			  const struct tsct_otf2_clock *b, bool real);
+
+/*
+ * tsct_otf2_scale_time - convert a time of archive B to a time of archive A
+ *
+ * @old: ticks of B; may lie before the begin of B's clock
+ * Returns 0, or -ERANGE if the result would be below 0 or above 2^64 - 2.
+ */
+int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
+			 uint64_t *ret_time);
+
+/* Converts a duration from ticks of archive B to ticks of archive A, rounded up.
+ * -ERANGE: the result exceeds 64 bits */
+int tsct_otf2_scale_length(const struct tsct_otf2_scale *scale, uint64_t ticks,
+			   uint64_t *ret_ticks);
+
+/* ---- ClockOffset records ----------------------------------------------------- */
+
+struct tsct_otf2_offset {
+	uint64_t time;
+	int64_t offset;
+};
+
+/*
+ * ClockOffset records of a location, at rising times. As in libotf2, the clock offset
+ * is linear between two neighbouring records, and the first and last of these lines
+ * extend to all earlier and later times. With fewer than two records, the offset is 0.
+ */
+struct tsct_otf2_offsets {
+	struct tsct_otf2_offset *at;
+	uint32_t nr;
+	/* index of the segment of the last lookup; the next lookup starts there */
+	uint32_t now;
+};
+
+/* Returns a location's clock offset at @time, ticks, rounded to the nearest tick (half a
+ * tick: up). @time plus the offset is the corrected time. */
+tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
+
+/* ---- the merge ----------------------------------------------------------------- */
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
@@ -41,19 +123,9 @@ struct tsct_otf2_merged {
 	bool left_out;
 };
 
-/*
- * Progress and result of a merge. The struct has no pointers: it lies in memory that another
- * process reads, even after the process that writes it has crashed.
- */
+/* Progress and result of a merge. The struct has no pointers: parent and child share it. */
 struct tsct_otf2_status {
-	/* counter of steps: it changes while the merge proceeds */
-	volatile uint64_t beat;
-	/* number of events copied so far, and number of events in all inputs */
-	volatile uint64_t done, total;
-	/* path of the current file, or of the file with the error */
-	char file[PATH_MAX];
-	char why[1024];
-	char notes[8192];		/* remarks for the user, one per line */
+	struct worker_status work;
 	struct tsct_otf2_clock clock;	/* clock of the merged archive */
 	uint64_t definitions, locations;
 	struct tsct_otf2_merged input[];
@@ -74,7 +146,7 @@ struct tsct_otf2_merge {
  * tsct_otf2_merge - write the merged archive into m->dir
  *
  * libotf2 may crash on hostile inputs: call this in a child process if they are
- * not trusted. Returns 0, or -errno with status->file and status->why.
+ * not trusted. Returns 0, or -errno with status->work.file and status->work.why.
  */
 int tsct_otf2_merge(const struct tsct_otf2_merge *m);
 

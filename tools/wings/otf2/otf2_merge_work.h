@@ -3,26 +3,29 @@
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
+#include <stdio.h>
+
 #include "lib/base/index.h"
 #include "otf2_defs.h"
-#include "otf2_merge.h"
 #include "otf2_write.h"
 
-/* ---- errors and remarks (otf2_status.c) --------------------------------------------- */
+/* ---- errors and remarks ------------------------------------------------------------- */
 
-/* Sets the error in @status and returns @err. @file: path of the file with the error; "":
- * the merged archive. tsct_otf2_refuse(): the current file, status->file */
-__attribute__((format(printf, 4, 5)))
-int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
-		   const char *format, ...);
-#define tsct_otf2_refuse(status, err, ...) \
-	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
+/* Makes @file the current file; "": the merged archive */
+static inline struct worker_status *tsct_otf2_at(struct tsct_otf2_status *status, const char *file)
+{
+	snprintf(status->work.file, sizeof(status->work.file), "%s", file);
+	return &status->work;
+}
 
-/* Sets the error @err, which occurred when the merged archive was written, and returns it. */
+/* Set the error, of a file or of the current one, and return it. Add a remark. */
+#define tsct_otf2_fail(status, file, ...)	worker_fail(tsct_otf2_at(status, file), __VA_ARGS__)
+#define tsct_otf2_refuse(status, ...)	worker_fail(&(status)->work, __VA_ARGS__)
+#define tsct_otf2_note(status, ...)	worker_note(&(status)->work, __VA_ARGS__)
+
+/* Sets the error @err, which occurred when the merged archive was written, and returns it
+ * (otf2_input.c). */
 int tsct_otf2_output_fail(struct tsct_otf2_status *status, int err);
-
-__attribute__((format(printf, 2, 3)))
-void tsct_otf2_note(struct tsct_otf2_status *status, const char *format, ...);
 
 /* ---- a file of an archive (otf2_scan.c) ---------------------------------------------- */
 
@@ -38,15 +41,14 @@ struct tsct_otf2_extent {
  * tsct_otf2_scan - count the records of a file
  * @chunk: size of a chunk, bytes
  * @events: the file holds events, not definitions
- * @beat: counter of bytes, for a progress display
+ * @status: its beat counts the bytes
  *
- * Returns 0; -EBADMSG if the file is damaged, with the reason in @why (to follow
- * the file's name) and the part before the damage in @ret_extent; or the -errno
- * of reading it.
+ * Returns 0; -EBADMSG if the file is damaged, with the reason in status->why (to
+ * follow the file's name) and the part before the damage in @ret_extent; or the
+ * -errno of reading it.
  */
 int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
-		   volatile uint64_t *beat, struct tsct_otf2_extent *ret_extent,
-		   char *why, size_t why_size);
+		   struct worker_status *status, struct tsct_otf2_extent *ret_extent);
 
 /* ---- an archive that is open for reading (otf2_input.c) ------------------------------ */
 
@@ -63,7 +65,7 @@ struct tsct_otf2_input {
 };
 
 /* Opens an archive. Functions with an int result return 0 or -errno, with the error in the
- * status. They set status->file to the file that libotf2 opens next, for errors and crashes. */
+ * status. They set status->work.file to the file that libotf2 opens next, for messages. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 struct tsct_otf2_status *status);
 
@@ -93,7 +95,7 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets);
 
-/* Counts the records of the current file, status->file: see tsct_otf2_scan(). */
+/* Counts the records of the current file, status->work.file: see tsct_otf2_scan(). */
 int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret);
 
 /*
@@ -101,7 +103,7 @@ int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_ot
  * in the file's name; 0: there is no such file; or -errno.
  */
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
-			  const struct tsct_otf2_ids *locations,
+			  const struct tsct_index *locations,
 			  uint64_t *ret_location);
 
 void tsct_otf2_input_close(struct tsct_otf2_input *in);
@@ -113,8 +115,8 @@ struct tsct_otf2_unified {
 	/* 1 + index in `defs` of each definition, by hash of its content */
 	struct tsct_index index;
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	/* the numbers (OTF2's references) that locations of the result have */
-	struct tsct_otf2_ids taken;
+	/* the numbers (OTF2's references) that locations of the result have, as keys */
+	struct tsct_index taken;
 	uint64_t next_location;
 	/* per paradigm: 1 + index in `defs` of the paradigm's list of locations; 0: no list */
 	size_t ranks[UINT8_MAX + 1];
@@ -131,11 +133,11 @@ struct tsct_otf2_location {
 
 /* Maps from an input's numbers to the result's numbers */
 struct tsct_otf2_maps {
-	/* references to definitions, by number space */
-	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
+	/* references to definitions, plus 1, by number space */
+	struct tsct_index space[TSCT_OTF2_SPACE_NR];
 	/* numbers to add to ranks in events; the key is the input's reference to a
 	 * communicator (comm_shift) or RMA window (win_shift). No entry: add 0 */
-	struct tsct_otf2_ids comm_shift, win_shift;
+	struct tsct_index comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
 };

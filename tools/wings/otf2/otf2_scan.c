@@ -47,23 +47,19 @@ struct scan {
 	bool ended;
 	uint64_t time;
 	struct tsct_otf2_extent *extent;
-	char *why;
-	size_t why_size;
+	struct worker_status *status;
 };
 
 __attribute__((format(printf, 2, 3)))
 static int damaged(struct scan *s, const char *format, ...)
 {
+	char what[256];
 	va_list args;
-	int n;
 
-	n = snprintf(s->why, s->why_size, "byte %" PRIu64 ": ", (s->base + s->at));
-	if (n < 0 || (size_t)n >= s->why_size)
-		return -EBADMSG;
 	va_start(args, format);
-	vsnprintf(s->why + n, s->why_size - n, format, args);
+	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	return -EBADMSG;
+	return worker_fail(s->status, -EBADMSG, "byte %" PRIu64 ": %s", s->base + s->at, what);
 }
 
 static int cut_off(struct scan *s)
@@ -203,7 +199,7 @@ static int scan_chunk(struct scan *s)
 	return err ? err : cut_off(s);
 }
 
-static int scan_all(struct scan *s, uint64_t chunk, volatile uint64_t *beat)
+static int scan_all(struct scan *s, uint64_t chunk)
 {
 	ssize_t n;
 	int err = 0;
@@ -215,18 +211,16 @@ static int scan_all(struct scan *s, uint64_t chunk, volatile uint64_t *beat)
 			return (int)n;
 		s->len = (size_t)n;
 		s->at = 0;
-		*beat += s->len;
+		s->status->beat += s->len;
 		err = n ? scan_chunk(s) : cut_off(s);
 	}
 	return err;
 }
 
 int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
-		   volatile uint64_t *beat, struct tsct_otf2_extent *ret_extent,
-		   char *why, size_t why_size)
+		   struct worker_status *status, struct tsct_otf2_extent *ret_extent)
 {
-	struct scan s = { .events = events, .extent = ret_extent, .why = why,
-			  .why_size = why_size };
+	struct scan s = { .events = events, .extent = ret_extent, .status = status };
 	struct stat st;
 	int err;
 
@@ -237,11 +231,10 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 		return -errno;
 	if (fstat(s.fd, &st) || !S_ISREG(st.st_mode)) {
 		close(s.fd);
-		snprintf(why, why_size, "not a regular file");
-		return -EBADMSG;
+		return worker_fail(status, -EBADMSG, "not a regular file");
 	}
 	s.data = malloc(chunk);
-	err = s.data ? scan_all(&s, chunk, beat) : -ENOMEM;
+	err = s.data ? scan_all(&s, chunk) : -ENOMEM;
 	free(s.data);
 	close(s.fd);
 	return err;

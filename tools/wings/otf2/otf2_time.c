@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lib/fit/mapping.h"
-#include "otf2_time.h"
+#include "otf2_merge.h"
 
 #define PER_SECOND	1000000000ULL
 

@@ -67,6 +67,15 @@ static bool is_list(const struct tsct_otf2_defs *defs, const struct tsct_otf2_de
 		words_of(defs, def)[1] == OTF2_GROUP_TYPE_COMM_LOCATIONS;
 }
 
+/* Returns the input's definition with a number; NULL: it has none */
+static struct tsct_otf2_def *def_of(const struct work *work, enum tsct_otf2_space space,
+				    uint64_t id)
+{
+	const __u64 *found = tsct_index_get(&work->maps->space[space], id, 0);
+
+	return found ? &work->in->def[*found - 1] : NULL;
+}
+
 #define refuse(work, ...) tsct_otf2_refuse((work)->status, -EBADMSG, __VA_ARGS__)
 
 /* ---- the hash table ---------------------------------------------------------------- */
@@ -112,7 +121,6 @@ static void map_words(struct work *work,
 		      const struct tsct_otf2_def *def, uint64_t *to)
 {
 	const uint64_t *words = words_of(work->in, def);
-	const struct tsct_otf2_id *found;
 	enum tsct_otf2_space space;
 	uint32_t i;
 
@@ -126,8 +134,7 @@ static void map_words(struct work *work,
 			continue;
 		/* The reference is always found: a definition is visited after all
 		 * definitions to which it refers. */
-		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
-		to[i] = work->in->def[found->value].mapped;
+		to[i] = def_of(work, space, words[i])->mapped;
 	}
 }
 
@@ -143,9 +150,8 @@ static int compare_parts(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 	size_t nr = x->words < y->words ? x->words : y->words;
-	int order = memcmp(x->at, y->at, nr * sizeof(uint64_t));
 
-	return order ? order : (x->words > y->words) - (x->words < y->words);
+	return memcmp(x->at, y->at, nr * sizeof(uint64_t)) ?: tsct_compare(x->words, y->words);
 }
 
 /*
@@ -291,13 +297,9 @@ static int add_own(struct work *work, struct tsct_otf2_def *def)
  * --force, and keeps the result's definition with --force. */
 static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
 {
-	int64_t extra = fill_content(work, def);
-	const struct tsct_otf2_def *same;
 	uint64_t key[2];
+	const struct tsct_otf2_def *same = look_up(work, def->kind, def->nr, 0, key);
 
-	if (extra < 0)
-		return (int)extra;
-	same = look_up(work, def->kind, def->nr, 0, key);
 	if (!same)
 		return add_def(work, def->kind, 0, def->nr, 0, key);
 	if (work->force ||
@@ -347,16 +349,6 @@ static int join_ranks(struct work *work, struct tsct_otf2_def *def)
 	return 0;
 }
 
-static const struct tsct_otf2_def *group_of(struct work *work,
-					    uint64_t group)
-{
-	const struct tsct_otf2_id *found;
-
-	found = tsct_otf2_ids_find(&work->maps->space[TSCT_OTF2_SPACE_GROUP],
-				   group);
-	return found ? &work->in->def[found->value] : NULL;
-}
-
 /*
  * If group @old of this input lists all locations of a paradigm, finds or adds, in the
  * result, a group of this input's ranks, and sets *group to the number of that group. A
@@ -365,7 +357,7 @@ static const struct tsct_otf2_def *group_of(struct work *work,
  */
 static int all_ranks(struct work *work, uint64_t old, uint64_t *group)
 {
-	const struct tsct_otf2_def *list = group_of(work, old);
+	const struct tsct_otf2_def *list = def_of(work, TSCT_OTF2_SPACE_GROUP, old);
 	const uint64_t *words;
 	uint32_t i;
 
@@ -394,8 +386,6 @@ static int identify_group(struct work *work, struct tsct_otf2_def *def)
 	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
 		return refuse(work, "Group %" PRIu64 " has an unknown type, so the kind of its members is unknown",
 					def->self);
-	if (fill_content(work, def) < 0)
-		return -ENOMEM;
 	words = work->content;
 	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
 		err = join_ranks(work, def);
@@ -427,7 +417,7 @@ static int note_shift(struct work *work,
 		      const struct tsct_otf2_def *comm)
 {
 	uint64_t group = words_of(work->in, comm)[1];
-	const struct tsct_otf2_def *def = group_of(work, group);
+	const struct tsct_otf2_def *def = def_of(work, TSCT_OTF2_SPACE_GROUP, group);
 	const uint64_t *words;
 	uint64_t base;
 
@@ -438,7 +428,7 @@ static int note_shift(struct work *work,
 	if (words[1] != OTF2_GROUP_TYPE_COMM_GROUP || !base ||
 	    !(words[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS))
 		return 0;
-	return tsct_otf2_ids_add(&work->maps->comm_shift, comm->self, base);
+	return tsct_index_put(&work->maps->comm_shift, comm->self, 0, base) ? 0 : -ENOMEM;
 }
 
 static int identify_comm(struct work *work, struct tsct_otf2_def *def)
@@ -466,50 +456,40 @@ static int identify_comm(struct work *work, struct tsct_otf2_def *def)
 
 static int identify_own(struct work *work, struct tsct_otf2_def *def)
 {
-	const struct tsct_otf2_ids *shifts = &work->maps->comm_shift;
-	const struct tsct_otf2_id *shift;
+	const __u64 *shift;
 	int err;
 
-	if (fill_content(work, def) < 0)
-		return -ENOMEM;
 	err = add_own(work, def);
 	if (err || def->kind != TSCT_OTF2_RmaWin)
 		return err;
-	/* Searches linearly for the number to add to ranks in the events of the
-	 * window's communicator: the array of these numbers is short, and not sorted
-	 * yet. */
-	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
-		if (shift->id == words_of(work->in, def)[1])
-			return tsct_otf2_ids_add(&work->maps->win_shift,
-						 def->self, shift->value);
-	return 0;
+	shift = tsct_index_get(&work->maps->comm_shift, words_of(work->in, def)[1], 0);
+	return !shift || tsct_index_put(&work->maps->win_shift, def->self, 0, *shift) ? 0 : -ENOMEM;
 }
 
 static bool is_taken(struct work *work, uint64_t id)
 {
-	return id == UINT64_MAX || tsct_otf2_ids_find(&work->all->taken, id);
+	return id == UINT64_MAX || tsct_index_get(&work->all->taken, id, 0);
 }
 
 static int identify_location(struct work *work,
 			     struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_maps *maps = work->maps;
-	const struct tsct_otf2_ids *own = &maps->space[TSCT_OTF2_SPACE_LOCATION];
 	uint64_t *next = &work->all->next_location;
 	struct tsct_otf2_location *at;
 
-	if (fill_content(work, def) < 0)
-		return -ENOMEM;
 	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
 	if (!at)
 		return -ENOMEM;
 	/* A location keeps its number if it is free: files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {
-		while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
+		while (is_taken(work, *next) || def_of(work, TSCT_OTF2_SPACE_LOCATION, *next))
 			++*next;
 		def->mapped = (*next)++;
 	}
+	if (!tsct_index_put(&work->all->taken, def->mapped, 0, 1))
+		return -ENOMEM;
 	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
 		def->self, def->mapped, work->content[2], work->all->defs.nr,
 	};
@@ -521,25 +501,22 @@ static int identify_def(struct work *work, struct tsct_otf2_def *def)
 {
 	int64_t extra;
 
-	switch (def->kind) {
-	case TSCT_OTF2_Group:
-		return identify_group(work, def);
-	case TSCT_OTF2_Comm:
-	case TSCT_OTF2_InterComm:
+	if (def->kind == TSCT_OTF2_Comm || def->kind == TSCT_OTF2_InterComm)
 		return identify_comm(work, def);
-	case TSCT_OTF2_Location:
+	extra = fill_content(work, def);
+	if (extra < 0)
+		return (int)extra;
+	if (def->kind == TSCT_OTF2_Group)
+		return identify_group(work, def);
+	if (def->kind == TSCT_OTF2_Location)
 		return identify_location(work, def);
-	}
 	switch (tsct_otf2_kinds[def->kind].how) {
 	case TSCT_OTF2_FIXED:
 		return identify_fixed(work, def);
 	case TSCT_OTF2_OWN:
 		return identify_own(work, def);
 	default:
-		extra = fill_content(work, def);
-		return extra < 0 ? (int)extra :
-			map_or_add(work, def->kind, def->nr, (uint32_t)extra,
-				   &def->mapped);
+		return map_or_add(work, def->kind, def->nr, (uint32_t)extra, &def->mapped);
 	}
 }
 
@@ -562,61 +539,39 @@ static bool is_equal(const struct tsct_otf2_defs *defs, const struct tsct_otf2_d
 }
 
 /*
- * Of definitions with equal numbers in the sorted @ids, keeps the last one of the file, as
- * readers do that store definitions by number. Counts the others in *@equal, or in *@other if
- * they differ from the one kept.
+ * Maps the numbers of definitions to these. Of definitions with equal numbers, keeps the last
+ * one of the file, as readers do that store definitions by number.
  */
-static void keep_last(struct tsct_otf2_defs *defs, struct tsct_otf2_ids *ids, size_t *equal,
-		      size_t *other)
-{
-	struct tsct_otf2_def *old, *last;
-	__u64 value, *kept;
-	size_t i, nr = 1;
-
-	for (i = 1; i < ids->nr; i++) {
-		value = ids->at[i].value;
-		kept = &ids->at[nr - 1].value;
-		if (ids->at[nr - 1].id != ids->at[i].id) {
-			ids->at[nr++] = ids->at[i];
-			continue;
-		}
-		old = &defs->def[value < *kept ? value : *kept];
-		last = &defs->def[value < *kept ? *kept : value];
-		*kept = (uint64_t)(last - defs->def);
-		if (is_replaced(defs, old, last))
-			old->state = STATE_REPLACED;
-		++*(is_equal(defs, old, last) ? equal : other);
-	}
-	ids->nr = nr;
-}
-
 static int number(struct work *work)
 {
-	const struct tsct_otf2_id *twice;
-	enum tsct_otf2_space space;
-	size_t i, equal = 0, other = 0;
-	char first[64] = "";
+	struct tsct_otf2_def *def = work->in->def, *end = def + work->in->nr, *old;
+	enum tsct_otf2_space space, first_space = TSCT_OTF2_SPACE_NR;
+	size_t equal = 0, other = 0;
+	uint64_t first = 0;
 
-	for (i = 0; i < work->in->nr; i++) {
-		space = tsct_otf2_kinds[work->in->def[i].kind].space;
-		if (space != TSCT_OTF2_NONE &&
-		    tsct_otf2_ids_add(&work->maps->space[space],
-				      work->in->def[i].self, i))
-			return -ENOMEM;
-	}
-	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
-		twice = tsct_otf2_ids_sort(&work->maps->space[space]);
-		if (!twice)
+	for (; def < end; def++) {
+		space = tsct_otf2_kinds[def->kind].space;
+		if (space == TSCT_OTF2_NONE)
 			continue;
-		if (!*first)
-			snprintf(first, sizeof(first), "%s %llu", tsct_otf2_spaces[space].name,
-				 twice->id);
-		keep_last(work->in, &work->maps->space[space], &equal, &other);
+		old = def_of(work, space, def->self);
+		if (!tsct_index_put(&work->maps->space[space], def->self, 0,
+				    (uint64_t)(def - work->in->def) + 1))
+			return -ENOMEM;
+		if (!old)
+			continue;
+		if (is_replaced(work->in, old, def))
+			old->state = STATE_REPLACED;
+		++*(is_equal(work->in, old, def) ? &equal : &other);
+		if (space < first_space || (space == first_space && def->self < first)) {
+			first_space = space;
+			first = def->self;
+		}
 	}
-	if (*first)
-		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s, are given again later"
-			       " in the file, %zu of them otherwise; the last one of each is used",
-			       work->status->file, equal + other, first, other);
+	if (equal + other)
+		tsct_otf2_note(work->status, "%s: %zu definitions, such as %s %" PRIu64 ", are"
+			       " given again later in the file, %zu of them otherwise; the last one of"
+			       " each is used", work->status->work.file, equal + other,
+			       tsct_otf2_spaces[first_space].name, first, other);
 	return 0;
 }
 
@@ -638,7 +593,6 @@ static int not_there(struct work *work,
 static int own_parts(struct work *work)
 {
 	struct tsct_otf2_def *def, *owner;
-	struct tsct_otf2_id *found;
 	enum tsct_otf2_space space;
 	const uint64_t *words;
 	size_t i;
@@ -649,10 +603,9 @@ static int own_parts(struct work *work)
 			continue;
 		words = words_of(work->in, def);
 		space = tsct_otf2_refers_to(def, words, 0);
-		found = tsct_otf2_ids_find(&work->maps->space[space], words[0]);
-		if (!found)
+		owner = def_of(work, space, words[0]);
+		if (!owner)
 			return not_there(work, def, space, words[0]);
-		owner = &work->in->def[found->value];
 		def->next = owner->parts;
 		owner->parts = i + 1;
 		def->state = STATE_DONE;
@@ -737,7 +690,6 @@ static int next_in_part(struct work *work, struct step *step,
 	const struct tsct_otf2_def *def = &work->in->def[step->part - 1];
 	const uint64_t *words = words_of(work->in, def);
 	const struct tsct_otf2_def *of;
-	struct tsct_otf2_id *found;
 	enum tsct_otf2_space space;
 
 	for (; step->i < def->nr; step->i++) {
@@ -745,18 +697,16 @@ static int next_in_part(struct work *work, struct step *step,
 		if (space == TSCT_OTF2_NONE ||
 		    words[step->i] == tsct_otf2_spaces[space].none)
 			continue;
-		found = tsct_otf2_ids_find(&work->maps->space[space],
-					   words[step->i]);
-		if (!found)
+		of = def_of(work, space, words[step->i]);
+		if (!of)
 			return not_there(work, def, space, words[step->i]);
-		of = &work->in->def[found->value];
 		if (of->state == STATE_DONE)
 			continue;
 		if (of->state == STATE_OPEN)
 			return refuse(work, "%s %" PRIu64 " refers to itself, directly or indirectly",
 						tsct_otf2_kinds[of->kind].name,
 						of->self);
-		*ret_def = found->value;
+		*ret_def = (size_t)(of - work->in->def);
 		return 1;
 	}
 	return 0;
@@ -808,16 +758,16 @@ static int process_def(struct work *work, size_t index)
 /* In the maps, replaces indices of the input's definitions by their numbers in the result. */
 static void point_on(struct work *work)
 {
-	struct tsct_otf2_ids *ids;
-	size_t space, i;
+	struct tsct_index_slot *slot;
+	struct tsct_index *index;
+	size_t space;
 
 	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
-		ids = &work->maps->space[space];
-		for (i = 0; i < ids->nr; i++)
-			ids->at[i].value = work->in->def[ids->at[i].value].mapped;
+		index = &work->maps->space[space];
+		for (slot = index->slots; slot < index->slots + index->room; slot++)
+			if (slot->value)
+				slot->value = work->in->def[slot->value - 1].mapped + 1;
 	}
-	tsct_otf2_ids_sort(&work->maps->comm_shift);
-	tsct_otf2_ids_sort(&work->maps->win_shift);
 }
 
 int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
@@ -848,9 +798,6 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 	}
 	if (!err)
 		point_on(&work);
-	for (i = 0; !err && i < ret_maps->nr_locations; i++)
-		err = tsct_otf2_ids_add(&all->taken, ret_maps->location[i].new, 0);
-	tsct_otf2_ids_sort(&all->taken);
 	if (err == -ENOMEM)
 		tsct_otf2_refuse(status, err, "%s", strerror(ENOMEM));
 	free(work.stack);
@@ -902,7 +849,7 @@ void tsct_otf2_unified_free(struct tsct_otf2_unified *all)
 {
 	tsct_otf2_defs_free(&all->defs);
 	tsct_index_free(&all->index);
-	free(all->taken.at);
+	tsct_index_free(&all->taken);
 }
 
 void tsct_otf2_maps_free(struct tsct_otf2_maps *maps)
@@ -910,9 +857,9 @@ void tsct_otf2_maps_free(struct tsct_otf2_maps *maps)
 	size_t i;
 
 	for (i = 0; i < TSCT_OTF2_SPACE_NR; i++)
-		free(maps->space[i].at);
-	free(maps->comm_shift.at);
-	free(maps->win_shift.at);
+		tsct_index_free(&maps->space[i]);
+	tsct_index_free(&maps->comm_shift);
+	tsct_index_free(&maps->win_shift);
 	free(maps->location);
 	memset(maps, 0, sizeof(*maps));
 }

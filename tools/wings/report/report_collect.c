@@ -31,9 +31,9 @@ static void put_edge(struct report *r, struct tsct_text *to, const struct tsct_t
 	__u8 payload[EDGE_KEPT];
 	const __u32 len = report_payload(r, def, e, payload);
 
-	bytes_varint(to, e->cpu);
-	bytes_varint(to, r->seen[def].index);
-	bytes_varint(to, len);
+	tsct_text_varint(to, e->cpu);
+	tsct_text_varint(to, r->seen[def].index);
+	tsct_text_varint(to, len);
 	tsct_text_add(to, payload, len < EDGE_KEPT ? len : EDGE_KEPT);
 }
 
@@ -149,10 +149,10 @@ static int put_arrow(void *arg, const struct tsct_message_end *send,
 		return 0;
 	bytes_zigzag(&r->arrows, receive->number - (__u64)r->last_arrow);
 	bytes_zigzag(&r->arrows, receive->number - send->number);
-	bytes_varint(&r->arrows, send->row);
-	bytes_varint(&r->arrows, receive->row);
-	bytes_varint(&r->arrows, r->seen[send->bytes].index);
-	bytes_varint(&r->arrows, r->seen[receive->bytes].index);
+	tsct_text_varint(&r->arrows, send->row);
+	tsct_text_varint(&r->arrows, receive->row);
+	tsct_text_varint(&r->arrows, r->seen[send->bytes].index);
+	tsct_text_varint(&r->arrows, r->seen[receive->bytes].index);
 	r->last_arrow = receive->number;
 	r->nr_arrows++;
 	return 0;
@@ -183,12 +183,12 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 		r->summed++;
 		return ev->act == TSCT_ACT_COUNT ? sum_values(r, ev) : 0;
 	}
-	bytes_varint(&r->moments, ev->ns - r->last_moment);
-	bytes_varint(&r->moments, row);
-	bytes_varint(&r->moments, ev->act == TSCT_ACT_ORPHAN ? MOMENT_ORPHAN :
-		     ev->act == TSCT_ACT_COUNT ? MOMENT_COUNTER :
-		     ev->act == TSCT_ACT_SEND ? MOMENT_SEND :
-		     ev->act == TSCT_ACT_RECEIVE ? MOMENT_RECEIVE : MOMENT_PLAIN);
+	tsct_text_varint(&r->moments, ev->ns - r->last_moment);
+	tsct_text_varint(&r->moments, row);
+	tsct_text_varint(&r->moments, ev->act == TSCT_ACT_ORPHAN ? MOMENT_ORPHAN :
+			 ev->act == TSCT_ACT_COUNT ? MOMENT_COUNTER :
+			 ev->act == TSCT_ACT_SEND ? MOMENT_SEND :
+			 ev->act == TSCT_ACT_RECEIVE ? MOMENT_RECEIVE : MOMENT_PLAIN);
 	put_edge(r, &r->moments, ev->e);
 	r->last_moment = ev->ns;
 	r->nr_moments++;
@@ -219,12 +219,12 @@ static int take_span(struct report *r, const struct span *span)
 		return -EBUSY;
 	if (!is_wanted(r, span) || !has_room(r) || (!run && report_row_is_shared(row)))
 		return span->begin ? sum_span(r, span, row) : 0;
-	bytes_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
-		     (span->no_end ? NO_END : 0));
-	bytes_varint(to, row);
-	bytes_varint(to, span->depth);
+	tsct_text_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
+			 (span->no_end ? NO_END : 0));
+	tsct_text_varint(to, row);
+	tsct_text_varint(to, span->depth);
 	bytes_zigzag(to, (__s64)((__u64)span->to_ns - (__u64)r->last_span));
-	bytes_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
+	tsct_text_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
 	bytes_zigzag(to, span->type == SPAN_SLICE ? r->seen[span->name].index :
 		     run ? r->row_of[span->name] : span->name);
 	if (span->begin)

@@ -18,22 +18,9 @@
 
 /* ---- binary data on the page ------------------------------------------------- */
 
-void bytes_varint(struct tsct_text *b, __u64 value)
-{
-	__u8 out[10];
-	size_t n = 0;
-
-	do {
-		out[n] = (value & 127) | (value > 127 ? 128 : 0);
-		value >>= 7;
-		n++;
-	} while (value);
-	tsct_text_add(b, out, n);
-}
-
 void bytes_zigzag(struct tsct_text *b, __s64 value)
 {
-	bytes_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
+	tsct_text_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
 }
 
 /* Writes an HTML element that contains bytes as base64. */
@@ -326,26 +313,26 @@ static void put_strip(struct tsct_text *to, const struct strip *s)
 {
 	__u32 bin, next = 0;
 
-	bytes_varint(to, s->type);
-	bytes_varint(to, s->row);
-	bytes_varint(to, s->def);
-	bytes_varint(to, s->field);
+	tsct_text_varint(to, s->type);
+	tsct_text_varint(to, s->row);
+	tsct_text_varint(to, s->def);
+	tsct_text_varint(to, s->field);
 	for (bin = 0; bin < STRIP_BINS; bin++) {
 		if (!s->count[bin] && (s->type == STRIP_COUNTER ||
 				       s->busy[bin] < 0.0005F))
 			continue;
-		bytes_varint(to, bin + 1 - next);
+		tsct_text_varint(to, bin + 1 - next);
 		next = bin + 1;
 		if (s->type == STRIP_COUNTER) {
 			tsct_text_add(to, &s->low[bin], sizeof(*s->low));
 			tsct_text_add(to, &s->high[bin], sizeof(*s->high));
 			tsct_text_add(to, &s->busy[bin], sizeof(*s->busy));
 		} else {
-			bytes_varint(to, s->count[bin]);
-			bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
+			tsct_text_varint(to, s->count[bin]);
+			tsct_text_varint(to, s->busy[bin] * 1000 + 0.5F);
 		}
 	}
-	bytes_varint(to, 0);
+	tsct_text_varint(to, 0);
 }
 
 /* Joins each two neighboring bins of a strip into one of twice the length. */

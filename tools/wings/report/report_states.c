@@ -120,12 +120,12 @@ int report_states_put(struct report *r)
 		if (row_of(r, s->thread) == TSCT_INDEX_NONE)
 			continue;
 		r->nr_states++;
-		bytes_varint(to, row_of(r, s->thread));
-		bytes_varint(to, s->state);
-		bytes_varint(to, s->to - last);
-		bytes_varint(to, length_of(s));
-		bytes_varint(to, (__u64)(s->other + 1));
-		bytes_varint(to, (__u64)(s->call + 1));
+		tsct_text_varint(to, row_of(r, s->thread));
+		tsct_text_varint(to, s->state);
+		tsct_text_varint(to, s->to - last);
+		tsct_text_varint(to, length_of(s));
+		tsct_text_varint(to, (__u64)(s->other + 1));
+		tsct_text_varint(to, (__u64)(s->call + 1));
 		last = s->to;
 	}
 	return err;

@@ -275,8 +275,6 @@ void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
 int report_data(struct report *r, FILE *to);
-/* Writes an integer, 7 bits per byte, low bits first; top bit: more bytes follow. */
-void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/text.h"
 #include "lib/client/gettime.h"
 #include "live.h"
 
@@ -380,13 +381,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 static int make_token(struct live_http *h)
 {
-	unsigned char bytes[TOKEN_BYTES];
-	int i;
+	__u8 bytes[TOKEN_BYTES];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -EIO;
-	for (i = 0; i < TOKEN_BYTES; i++)
-		sprintf(h->token + 2 * i, "%02x", bytes[i]);
+	*tsct_digits_bytes(h->token, bytes, sizeof(bytes)) = '\0';
 	return 0;
 }
 
