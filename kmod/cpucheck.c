@@ -365,41 +365,27 @@ int tsct_cpucheck_init(void)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
 	mutex_lock(&cpucheck_lock);
-	err = cpucheck_update(true);
+	/* The work item checks CPUs that come up or go down from now on; it waits for the lock. */
+	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
+							   "tsctrace:online",
+							   cpucheck_cpu_changed,
+							   cpucheck_cpu_changed);
+	err = cpucheck_hotplug_state < 0 ? cpucheck_hotplug_state : cpucheck_update(true);
 	if (cpucheck_flags & TSCT_CHECK_USABLE)
 		cpucheck_source = TSCT_SOURCE_TSC;
 	cpucheck_contradicted = false;	/* no clock params rest on an earlier check */
 	cpucheck_show();
 	mutex_unlock(&cpucheck_lock);
 	if (err)
-		kvfree(cpucheck_table);
+		tsct_cpucheck_exit();
 	return err;
-}
-
-/* Follows hotplug, and checks CPUs that came up or went down since tsct_cpucheck_init(). */
-int tsct_cpucheck_start(void)
-{
-	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
-							   "tsctrace:online",
-							   cpucheck_cpu_changed,
-							   cpucheck_cpu_changed);
-	if (cpucheck_hotplug_state < 0)
-		return cpucheck_hotplug_state;
-	mutex_lock(&cpucheck_lock);
-	cpucheck_update(false);
-	cpucheck_publish(TSCT_CAUSE_HOTPLUG);
-	mutex_unlock(&cpucheck_lock);
-	return 0;
-}
-
-void tsct_cpucheck_stop(void)
-{
-	cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
-	cancel_work_sync(&cpucheck_work);
 }
 
 void tsct_cpucheck_exit(void)
 {
+	if (cpucheck_hotplug_state >= 0)
+		cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
+	cancel_work_sync(&cpucheck_work);
 	kvfree(cpucheck_table);
 }
 

@@ -7,10 +7,8 @@
 
 #include "../lib/core/tsc_trust.h"
 
-/* Checks all CPUs, and chooses the source of cycles. Returns 0, -ENOMEM or -EINTR. */
+/* Checks all CPUs, from now on after hotplug too, and chooses the source of cycles. */
 int tsct_cpucheck_init(void);
-int tsct_cpucheck_start(void);		/* Checks CPUs after hotplug from now on. */
-void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
 

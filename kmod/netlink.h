@@ -6,7 +6,7 @@
 
 struct tsct_clock_snapshot;
 
-/* The generic netlink family. News before _init() or after _exit() are dropped. */
+/* The generic netlink family: first part of the module to begin, and last to end. */
 int tsct_netlink_init(void);
 void tsct_netlink_exit(void);
 

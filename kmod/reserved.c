@@ -393,26 +393,28 @@ static void reserved_open(void)
 			reserved_size);
 }
 
-void tsct_reserved_init(void)
+/* The module works without reserved memory, too. */
+int tsct_reserved_init(void)
 {
 	phys_addr_t size;
 
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
-		return;
+		return 0;
 	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
 		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
-		return;
+		return 0;
 	}
 	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
 	if (!reserved_memory) {
 		pr_warn("reserved memory: not used, because mapping it failed\n");
-		return;
+		return 0;
 	}
 	reserved_size = size & PAGE_MASK;
 	mutex_lock(&reserved_lock);
 	reserved_open();
 	mutex_unlock(&reserved_lock);
 	atomic_notifier_chain_register(&panic_notifier_list, &reserved_panic_block);
+	return 0;
 }
 
 /* The memory of a previous boot is kept for the next load of the module. */

@@ -11,7 +11,7 @@
  */
 #ifdef CONFIG_TSCTRACE_RESERVED
 
-void tsct_reserved_init(void);
+int tsct_reserved_init(void);
 void tsct_reserved_exit(void);
 /*
  * Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
@@ -35,7 +35,7 @@ long tsct_reserved_read(struct tsct_previous_read *arg);
 
 #else
 
-static inline void tsct_reserved_init(void) { }
+static inline int tsct_reserved_init(void) { return 0; }
 static inline void tsct_reserved_exit(void) { }
 static inline void tsct_reserved_alloc(struct tsct_kchannel *channel) { }
 static inline void tsct_reserved_publish(struct tsct_kchannel *channel) { }
