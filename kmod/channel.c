@@ -186,25 +186,17 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	kuid_t payer = privileged ? channel->uid : tsct_account_payer();
-	u64 bytes;
-	int err;
+	int err = -EEXIST;
 
 	channel->nr_charged = num_present_cpus();
-	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
-
-	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name)) {
-		err = -EEXIST;
-		goto unlock;
-	}
+	channel->payer = privileged ? channel->uid : tsct_account_payer();
 	channel->privileged = privileged ||
 		has_capability_noaudit(current, CAP_SYS_RESOURCE);
-	err = tsct_account_open(payer, bytes, channel->privileged,
-				&channel->account);
-	if (!err)
-		channel->bytes = bytes;
-unlock:
+
+	mutex_lock(&tsct_channel_lock);
+	if (!channel_find_by_name(channel->uid, channel->pid_ns, channel->name))
+		err = tsct_account_charge(channel, channel->consumer_offset +
+					  channel->nr_charged * channel->ring_bytes);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }
@@ -212,7 +204,7 @@ unlock:
 static void channel_uncharge(struct tsct_kchannel *channel)
 {
 	mutex_lock(&tsct_channel_lock);
-	tsct_account_close(channel->account, channel->bytes);
+	tsct_account_uncharge(channel, channel->bytes);
 	mutex_unlock(&tsct_channel_lock);
 }
 
@@ -283,19 +275,15 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel->rings[cpu])
 		return;
-	err = tsct_account_grow(channel->account, channel->ring_bytes,
-				channel->privileged);
+	err = tsct_account_charge(channel, channel->ring_bytes);
 	if (err)
 		goto warn;
 	old = set_active_memcg(channel->memcg);
 	err = tsct_channel_add_ring(channel, cpu, gfp);
 	set_active_memcg(old);
-	if (err) {
-		tsct_account_shrink(channel->account, channel->ring_bytes);
-		goto warn;
-	}
-	channel->bytes += channel->ring_bytes;
-	return;
+	if (!err)
+		return;
+	tsct_account_uncharge(channel, channel->ring_bytes);
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted on it are lost\n",
 			    channel->id, cpu, err);

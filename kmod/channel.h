@@ -16,7 +16,6 @@
 #include "ring.h"
 
 struct pid_namespace;
-struct tsct_account;
 
 /*
  * A channel held by this module: its memory, owner and holders. User space's struct
@@ -37,7 +36,8 @@ struct tsct_kchannel {
 	kuid_t uid;
 	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
 	char name[TSCT_NAME_MAX];
-	struct tsct_account *account;
+	kuid_t payer;			/* user whose limits the memory counts against */
+	bool privileged;		/* true: the limits per user do not apply */
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
@@ -56,7 +56,7 @@ struct tsct_kchannel {
 	int reserved_slot;
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
 
-	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
+	/* Fields from `holders` to `accounted` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
 	u32 pins;			/* number of pins: tsct_channel_pin() */
@@ -65,8 +65,8 @@ struct tsct_kchannel {
 	bool kept;
 	/* true: removed by request; another channel may take the name */
 	bool removed;
-	u64 bytes;			/* bytes of memory charged to `account` */
-	bool privileged;		/* true: the limits per user do not apply */
+	u64 bytes;			/* bytes of memory charged to `payer` */
+	struct list_head accounted;	/* entry of the list in account.c, unless `bytes` is 0 */
 
 	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
 	u32 defs_used;			/* bytes of definitions in defs */
@@ -259,27 +259,16 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 /*
  * account.c
  *
- * The caller holds tsct_channel_lock, except for tsct_account_payer() and
- * tsct_accounts_info().
- *
  * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
  * the owner of the outermost user namespace that it is in.
  *
- * tsct_account_open - charge @uid for one more channel of @bytes
- * @privileged: true: check only the limit over all users, which has a reserve that other
- *	users cannot take
- *
- * Creates the user's account with its first channel. Returns 0 and the account
- * in *ret, -EDQUOT or -ENOMEM.
+ * tsct_account_charge() charges @bytes more for a channel, whose payer and `privileged` are set:
+ * a privileged one is limited by bytes_max only, which has a reserve that other users cannot
+ * take. Returns 0 or -EDQUOT. The caller of _charge() and _uncharge() holds tsct_channel_lock.
  */
 kuid_t tsct_account_payer(void);
-int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
-		      struct tsct_account **ret);
-/* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */
-int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged);
-void tsct_account_shrink(struct tsct_account *account, u64 bytes);
-/* Uncharges a channel of @bytes; frees the user's account with the last channel. */
-void tsct_account_close(struct tsct_account *account, u64 bytes);
+int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes);
+void tsct_account_uncharge(struct tsct_kchannel *channel, u64 bytes);
 
 /* Sets the fields info->bytes*: use and limits of ring memory. */
 void tsct_accounts_info(struct tsct_info *info);
