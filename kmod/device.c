@@ -52,7 +52,7 @@ struct tsct_file {
 /* Returns true if the file, which is bound to @channel, has a watcher. */
 static bool device_has_watcher(const struct tsct_file *f, const struct tsct_kchannel *channel)
 {
-	return channel->flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
+	return channel->file.flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
 }
 
 /* Returns the channel that the file is bound to, or NULL. */
@@ -148,7 +148,7 @@ static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
 				u32 __user *uid)
 {
-	if (put_user(channel->id, uid)) {
+	if (put_user(channel->file.id, uid)) {
 		tsct_channel_put(channel, roles);
 		return -EFAULT;
 	}
@@ -173,7 +173,7 @@ static long ioctl_create(struct file *file, const struct tsct_channel_create *ar
 	mutex_lock(&f->bind_lock);
 	err = f->channel ? -EBUSY : tsct_channel_create(arg, &channel);
 	if (!err) {
-		id = channel->id;
+		id = channel->file.id;
 		err = device_bind_channel(f, channel, arg->roles, uid);
 		/* With TSCT_CHANNEL_KEEP, the channel would stay although the request fails. */
 		if (err)
@@ -236,7 +236,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 	if (!channel)
 		return -ENOTCONN;
 	/* A kernel channel has no WRITE role: its reader defines the events of BPF programs. */
-	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
+	if (!(f->roles & (channel->file.flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
 	def = kmalloc(sizeof(*def), GFP_KERNEL);
@@ -434,15 +434,15 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	 * because a sum of bytes may overflow; the system call has checked the sum of
 	 * pages.
 	 */
-	if (!channel || end > channel->file_size >> PAGE_SHIFT)
+	if (!channel || end > channel->file.file_size >> PAGE_SHIFT)
 		return -EINVAL;
-	if (first >= channel->ring_offset >> PAGE_SHIFT)
+	if (first >= channel->file.ring_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_WRITE;
-	else if (end > channel->ring_offset >> PAGE_SHIFT)
+	else if (end > channel->file.ring_offset >> PAGE_SHIFT)
 		return -EINVAL;
-	else if (first >= channel->consumer_offset >> PAGE_SHIFT)
+	else if (first >= channel->file.consumer_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_READ;
-	else if (end > channel->consumer_offset >> PAGE_SHIFT)
+	else if (end > channel->file.consumer_offset >> PAGE_SHIFT)
 		return -EINVAL;
 	if (!writable) {
 		if (vma->vm_flags & VM_WRITE)
@@ -513,7 +513,7 @@ static void device_show_fdinfo(struct seq_file *m, struct file *file)
 	if (!channel)
 		return;
 	seq_printf(m, "channel:\t%u\nname:\t%s\nroles:\t%#x\nring_bytes:\t%llu\n",
-		   channel->id, channel->name, f->roles, channel->geo.data_size);
+		   channel->file.id, channel->file.name, f->roles, channel->geo.data_size);
 	if (device_has_watcher(f, channel))
 		seq_printf(m, "watermark:\t%llu\n", READ_ONCE(f->watcher.watermark));
 }

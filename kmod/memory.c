@@ -84,23 +84,21 @@ free_pages:
 /* The caller has checked channel->geo by tsct_geometry_check(). */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
-	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
-	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
+	struct tsct_channel_header *file = &channel->file;
 
-	channel->consumer_offset = defs + channel->defs_size;
-	channel->nr_head_pages = channel->consumer_offset >> PAGE_SHIFT;
-	channel->ring_offset = channel->consumer_offset +
-		(u64)channel->nr_cpus * PAGE_SIZE;
-	channel->ring_stride = PAGE_SIZE + channel->geo.data_size;
-	channel->ring_bytes = channel->ring_stride + PAGE_SIZE;
-	channel->file_size = channel->ring_offset +
-		channel->nr_cpus * channel->ring_stride;
-	return channel->file_size <= FILE_SIZE_MAX ? 0 : -EINVAL;
+	file->cpu_state_offset = ALIGN(sizeof(*file), 64);
+	file->defs_offset = PAGE_ALIGN(file->cpu_state_offset + file->nr_cpus);
+	file->consumer_offset = file->defs_offset + file->defs_size;
+	file->ring_offset = file->consumer_offset + (u64)file->nr_cpus * PAGE_SIZE;
+	file->ring_stride = PAGE_SIZE + file->data_size;
+	file->file_size = file->ring_offset + file->nr_cpus * file->ring_stride;
+	channel->nr_head_pages = file->consumer_offset >> PAGE_SHIFT;
+	channel->ring_bytes = file->ring_stride + PAGE_SIZE;
+	return file->file_size <= FILE_SIZE_MAX ? 0 : -EINVAL;
 }
 
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
 	if (channel->reserved)
@@ -114,8 +112,8 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
 	channel->header = addr;
-	channel->cpu_state = addr + states;
-	channel->defs = addr + channel->consumer_offset - channel->defs_size;
+	channel->cpu_state = addr + channel->file.cpu_state_offset;
+	channel->defs = addr + channel->file.defs_offset;
 	return 0;
 }
 
@@ -126,7 +124,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	struct tsct_ring *ring;
 	void *addr;
 
-	if (channel->flags & TSCT_CHANNEL_KERNEL)
+	if (channel->file.flags & TSCT_CHANNEL_KERNEL)
 		size += TSCT_NESTED_PAYLOAD_MAX;
 	ring = kzalloc_node(size, gfp, node);
 	if (!ring)
@@ -141,7 +139,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	}
 	ring->channel = channel;
 	ring->geo = channel->geo;
-	ring->source = channel->source;
+	ring->source = channel->file.source;
 	ring->consumer = addr;
 	ring->producer = addr + PAGE_SIZE;
 	ring->data = addr + 2 * PAGE_SIZE;
@@ -162,9 +160,9 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 static struct tsct_ring *memory_find_page(struct tsct_kchannel *channel, u64 pgoff,
 					  s64 *ret_index)
 {
-	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
-	u64 rings = channel->ring_offset >> PAGE_SHIFT;
-	u64 stride = channel->ring_stride >> PAGE_SHIFT;
+	u64 consumers = channel->file.consumer_offset >> PAGE_SHIFT;
+	u64 rings = channel->file.ring_offset >> PAGE_SHIFT;
+	u64 stride = channel->file.ring_stride >> PAGE_SHIFT;
 	struct tsct_ring *ring = NULL;
 
 	*ret_index = -1;
@@ -173,7 +171,7 @@ static struct tsct_ring *memory_find_page(struct tsct_kchannel *channel, u64 pgo
 	} else if (pgoff < rings) {
 		ring = tsct_channel_ring(channel, pgoff - consumers);
 		*ret_index = ring ? 0 : -1;
-	} else if (pgoff - rings < stride * channel->nr_cpus) {
+	} else if (pgoff - rings < stride * channel->file.nr_cpus) {
 		pgoff -= rings;
 		ring = tsct_channel_ring(channel, pgoff / stride);
 		*ret_index = ring ? 1 + pgoff % stride : -1;

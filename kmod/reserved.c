@@ -208,22 +208,22 @@ static void reserved_clear(void *start, u64 bytes)
 /* Takes memory for the rings that were charged, not for those of CPUs that are added later. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
-	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
-	u64 bytes = own + channel->consumer_offset +
+	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->file.nr_cpus));
+	u64 bytes = own + channel->file.consumer_offset +
 		channel->nr_charged * channel->ring_bytes;
 	struct tsct_reserved_channel *reserved;
 	u64 offset, at;
 	unsigned int cpu;
 	int slot;
 
-	if (channel->policy != TSCT_POLICY_OVERWRITE ||
-	    !(channel->flags & (TSCT_CHANNEL_KEEP | TSCT_CHANNEL_KERNEL)))
+	if (channel->file.policy != TSCT_POLICY_OVERWRITE ||
+	    !(channel->file.flags & (TSCT_CHANNEL_KEEP | TSCT_CHANNEL_KERNEL)))
 		return;
 	mutex_lock(&reserved_lock);
 	slot = reserved_take(bytes, channel->privileged);
 	if (slot < 0 && reserved_ready)
 		pr_info_ratelimited("channel \"%s\": no room in reserved memory: its events do not outlive a panic\n",
-				    channel->name);
+				    channel->file.name);
 	mutex_unlock(&reserved_lock);
 	if (slot < 0)
 		return;
@@ -233,7 +233,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel)
 	reserved->offset = offset;
 	reserved->bytes = bytes;
 	reserved->head_offset = offset + own;
-	at = reserved->head_offset + channel->consumer_offset;
+	at = reserved->head_offset + channel->file.consumer_offset;
 	for_each_present_cpu(cpu) {
 		if (at + channel->ring_bytes > offset + bytes)
 			break;
@@ -242,7 +242,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel)
 	}
 	channel->reserved = reserved;
 	channel->reserved_slot = slot;
-	channel->flags |= TSCT_CHANNEL_RESERVED;
+	channel->file.flags |= TSCT_CHANNEL_RESERVED;
 }
 
 void tsct_reserved_publish(struct tsct_kchannel *channel)
