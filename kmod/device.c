@@ -160,42 +160,31 @@ static long device_bind_channel(struct tsct_file *f,
 	return 0;
 }
 
-static long ioctl_create(struct file *file, const struct tsct_channel_create *arg,
-			 u32 __user *uid)
+/* Serves TSCT_IOC_CHANNEL_CREATE (@create) and _ATTACH. @uid: address of the caller's id */
+static long ioctl_open(struct file *file, const union device_arg *arg, bool create,
+		       u32 __user *uid)
 {
+	const u32 roles = create ? arg->create.roles : arg->attach.roles;
 	struct tsct_file *f = file->private_data;
+	long err = device_check_roles(file, roles);
 	struct tsct_kchannel *channel;
-	long err = device_check_roles(file, arg->roles);
 	u32 id;
 
 	if (err)
 		return err;
 	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_create(arg, &channel);
+	if (f->channel)
+		err = -EBUSY;
+	else
+		err = create ? tsct_channel_create(&arg->create, &channel) :
+			tsct_channel_attach(&arg->attach, &channel);
 	if (!err) {
 		id = channel->file.id;
-		err = device_bind_channel(f, channel, arg->roles, uid);
+		err = device_bind_channel(f, channel, roles, uid);
 		/* With TSCT_CHANNEL_KEEP, the channel would stay although the request fails. */
-		if (err)
+		if (err && create)
 			tsct_channel_remove(id);
 	}
-	mutex_unlock(&f->bind_lock);
-	return err;
-}
-
-static long ioctl_attach(struct file *file, const struct tsct_channel_attach *arg,
-			 u32 __user *uid)
-{
-	struct tsct_file *f = file->private_data;
-	struct tsct_kchannel *channel;
-	long err = device_check_roles(file, arg->roles);
-
-	if (err)
-		return err;
-	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_attach(arg, &channel);
-	if (!err)
-		err = device_bind_channel(f, channel, arg->roles, uid);
 	mutex_unlock(&f->bind_lock);
 	return err;
 }
@@ -251,21 +240,11 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 	return err;
 }
 
-/* Copies the payload while preemption is on, as page faults need that. */
-static long device_write_payload(struct tsct_kchannel *channel,
-				 const struct tsct_write *arg, void *buffer)
-{
-	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
-				       arg->len))
-		return -EFAULT;
-	return tsct_ring_write(channel, arg->id, buffer, arg->len);
-}
-
 static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
-	void *buffer;
+	void *buffer = small;
 	long err;
 
 	if (!channel)
@@ -278,14 +257,15 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 		tsct_ring_write(channel, arg->id, NULL, arg->len);
 		return -EMSGSIZE;
 	}
-	if (arg->len <= sizeof(small))
-		return device_write_payload(channel, arg, small);
-
-	buffer = kvmalloc(arg->len, GFP_KERNEL);
+	if (arg->len > sizeof(small))
+		buffer = kvmalloc(arg->len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	err = device_write_payload(channel, arg, buffer);
-	kvfree(buffer);
+	/* The payload is copied while preemption is on, as page faults need that. */
+	err = copy_from_user(buffer, u64_to_user_ptr(arg->payload), arg->len) ? -EFAULT :
+		tsct_ring_write(channel, arg->id, buffer, arg->len);
+	if (buffer != small)
+		kvfree(buffer);
 	return err;
 }
 
@@ -317,12 +297,12 @@ static long device_serve(struct file *file, u32 request, union device_arg *arg,
 			arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
 	case TSCT_IOC_CHANNEL_CREATE:
 		return check_reserved(arg->create) ?:
-			ioctl_create(file, &arg->create,
-				     &((struct tsct_channel_create __user *)uarg)->id);
+			ioctl_open(file, arg, true,
+				   &((struct tsct_channel_create __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_ATTACH:
 		return check_reserved(arg->attach) ?: arg->attach.reserved0 ? -EINVAL :
-			ioctl_attach(file, &arg->attach,
-				     &((struct tsct_channel_attach __user *)uarg)->id);
+			ioctl_open(file, arg, false,
+				   &((struct tsct_channel_attach __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_NEXT:
 		return check_reserved(arg->next) ?: tsct_channel_next(&arg->next);
 	case TSCT_IOC_CHANNEL_REMOVE:

@@ -35,7 +35,6 @@
 /* lock of the variables below and of the table of channels in the header */
 static DEFINE_MUTEX(reserved_lock);
 static void *reserved_memory;		/* NULL: no memory is reserved */
-static phys_addr_t reserved_start;
 static u64 reserved_size;
 static bool reserved_previous;		/* true: the memory has channels of a previous boot */
 static bool reserved_ready;		/* true: the memory is laid out for this boot */
@@ -271,23 +270,6 @@ void tsct_reserved_free(struct tsct_kchannel *channel)
 	mutex_unlock(&reserved_lock);
 }
 
-void *tsct_reserved_head(const struct tsct_kchannel *channel)
-{
-	return reserved_memory + channel->reserved->head_offset;
-}
-
-void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu)
-{
-	u64 offset = channel->reserved->rings[cpu];
-
-	return offset ? reserved_memory + offset : NULL;
-}
-
-unsigned long tsct_reserved_pfn(const void *addr)
-{
-	return PHYS_PFN(reserved_start + (addr - reserved_memory));
-}
-
 /* ---- the previous boot ------------------------------------------------- */
 
 long tsct_reserved_previous(struct tsct_previous *arg)
@@ -396,15 +378,15 @@ static void reserved_open(void)
 /* The module works without reserved memory, too. */
 int tsct_reserved_init(void)
 {
-	phys_addr_t size;
+	phys_addr_t start, size;
 
-	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
+	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &start, &size))
 		return 0;
-	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
+	if (!PAGE_ALIGNED(start) || size < PAGE_SIZE) {
 		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
 		return 0;
 	}
-	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
+	reserved_memory = memremap(start, size, MEMREMAP_WB);
 	if (!reserved_memory) {
 		pr_warn("reserved memory: not used, because mapping it failed\n");
 		return 0;
