@@ -32,15 +32,4 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
  */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
-/*
- * tsc_skew.c: fill in a CPU's entry of the table: _init() for an offline CPU,
- * _measure() for an online CPU by comparison with the CPU @reference; if @reference is
- * nr_cpu_ids, the skew stays unknown. The caller holds cpus_read_lock(). _measure()
- * takes at most some 200 ms, and ends early if a fatal signal is pending.
- */
-void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
-void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);
-/* Returns true if @cpu is online and not isolated, so that the module may interrupt it. */
-bool tsct_cpu_check_possible(u32 cpu);
-
 #endif /* TSCT_KMOD_CPUCHECK_H */
