@@ -277,8 +277,8 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	int err;
 
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
-	    arg->reserved0 || arg->defs_size % TSCT_PAGE_SIZE ||
-	    arg->defs_size > TSCT_DEFS_SIZE_MAX || !tsct_channel_name_valid(arg->name) ||
+	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
+	    !tsct_channel_name_valid(arg->name) ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)

@@ -81,10 +81,6 @@ union device_arg {
 	struct tsct_previous_read read;
 };
 
-/* Returns 0, or -EINVAL: reserved fields at the end of an argument are not 0. */
-#define check_reserved(arg) \
-	(memchr_inv((arg).reserved, 0, sizeof((arg).reserved)) ? -EINVAL : 0)
-
 /* ---- module, CPU check, clock ----------------------------------------- */
 
 static long ioctl_check(struct tsct_check *check, bool run)
@@ -286,46 +282,36 @@ static long device_serve(struct file *file, u32 request, union device_arg *arg,
 		return 0;
 	case TSCT_IOC_CHECK:
 	case TSCT_IOC_CHECK_RUN:
-		return check_reserved(arg->check) ?:
-			ioctl_check(&arg->check, request == TSCT_IOC_CHECK_RUN);
+		return ioctl_check(&arg->check, request == TSCT_IOC_CHECK_RUN);
 	case TSCT_IOC_THREAD:
 		return ioctl_thread(&arg->thread);
 	case TSCT_IOC_CLOCK_SNAPSHOT:
 		return ioctl_clock_snapshot(&arg->snapshot);
 	case TSCT_IOC_CLOCK_STORE:
-		return check_reserved(arg->store) ?:
-			arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
+		return arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
 	case TSCT_IOC_CHANNEL_CREATE:
-		return check_reserved(arg->create) ?:
-			ioctl_open(file, arg, true,
-				   &((struct tsct_channel_create __user *)uarg)->id);
+		return ioctl_open(file, arg, true,
+				  &((struct tsct_channel_create __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_ATTACH:
-		return check_reserved(arg->attach) ?: arg->attach.reserved0 ? -EINVAL :
-			ioctl_open(file, arg, false,
-				   &((struct tsct_channel_attach __user *)uarg)->id);
+		return ioctl_open(file, arg, false,
+				  &((struct tsct_channel_attach __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_NEXT:
-		return check_reserved(arg->next) ?: tsct_channel_next(&arg->next);
+		return tsct_channel_next(&arg->next);
 	case TSCT_IOC_CHANNEL_REMOVE:
-		return check_reserved(arg->remove) ?:
-			arg->remove.reserved0 ? -EINVAL : tsct_channel_remove(arg->remove.id);
+		return tsct_channel_remove(arg->remove.id);
 	case TSCT_IOC_CHANNEL_CPU:
-		return check_reserved(arg->cpu) ?:
-			arg->cpu.reserved0 ? -EINVAL : tsct_channel_cpu(&arg->cpu);
+		return arg->cpu.reserved0 ? -EINVAL : tsct_channel_cpu(&arg->cpu);
 	case TSCT_IOC_WATERMARK:
-		return check_reserved(arg->watermark) ?:
-			ioctl_watermark(f, arg->watermark.bytes);
+		return ioctl_watermark(f, arg->watermark.bytes);
 	case TSCT_IOC_EVENT_SWITCH:
-		return check_reserved(arg->event_switch) ?:
-			ioctl_event_switch(file, &arg->event_switch);
+		return ioctl_event_switch(file, &arg->event_switch);
 	case TSCT_IOC_WRITE:
 		return ioctl_write(f, &arg->write);
 	case TSCT_IOC_PREVIOUS:
-		return check_reserved(arg->previous) ?: arg->previous.reserved0 ||
-			arg->previous.flags & ~TSCT_PREVIOUS_DISCARD ?
+		return arg->previous.flags & ~TSCT_PREVIOUS_DISCARD ?
 			-EINVAL : tsct_reserved_previous(&arg->previous);
 	case TSCT_IOC_PREVIOUS_READ:
-		return check_reserved(arg->read) ?:
-			arg->read.reserved0 ? -EINVAL : tsct_reserved_read(&arg->read);
+		return tsct_reserved_read(&arg->read);
 	default:
 		return -ENOTTY;
 	}
@@ -350,21 +336,24 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	void __user *uarg = (void __user *)arg;
 	const size_t size = _IOC_SIZE(cmd);
 	union device_arg copy;
+	const struct tsct_request_type *type;
 	long err, fault = 0;
 	u32 known;
 
-	err = tsct_request_find(cmd, &known);
+	err = tsct_request_find(cmd, &type);
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
 		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
 			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;
+	known = type->cmd;
 	if (known == TSCT_IOC_DEFINE)
 		return ioctl_define(file->private_data, uarg, size);
 	if (WARN_ON_ONCE(_IOC_SIZE(known) > sizeof(copy)))
 		return -ENOTTY;
 	if (_IOC_DIR(known) & _IOC_WRITE)
-		err = copy_struct_from_user(&copy, _IOC_SIZE(known), uarg, size);
+		err = copy_struct_from_user(&copy, _IOC_SIZE(known), uarg, size) ?:
+			tsct_request_check(type, &copy);
 	if (err)
 		return err;
 	err = device_serve(file, known, &copy, uarg);

@@ -452,15 +452,6 @@ static bool may_access(const struct tsct_store_peer *peer,
 	return !peer->uid || peer->uid == channel->header.uid;
 }
 
-static bool is_zero(const __u64 *reserved, size_t nr)
-{
-	__u64 any = 0;
-
-	while (nr--)
-		any |= reserved[nr];
-	return !any;
-}
-
 static struct tsct_store_channel *find_by_name(const struct tsct_store *store,
 					       uid_t uid, const char *name)
 {
@@ -728,8 +719,7 @@ static int adopt_channel(struct tsct_store *store, struct tsct_store_peer *peer,
 	struct tsct_store_channel *channel;
 	int err = 0;
 
-	if (!arg->roles || arg->roles & INVALID_ROLES || fd < 0 ||
-	    !is_zero(arg->reserved, 4))
+	if (!arg->roles || arg->roles & INVALID_ROLES || fd < 0)
 		return -EINVAL;
 	if (peer->channel)
 		return -EBUSY;
@@ -754,7 +744,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	int err;
 
 	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||
-	    arg->roles & INVALID_ROLES || arg->reserved0 || !is_zero(arg->reserved, 3) ||
+	    arg->roles & INVALID_ROLES ||
 	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
@@ -796,8 +786,7 @@ static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
 	const uid_t uid = arg->uid == TSCT_UID_SELF ? peer->uid : arg->uid;
 	struct tsct_store_channel *channel;
 
-	if (!arg->roles || arg->roles & INVALID_ROLES || arg->reserved0 ||
-	    !is_zero(arg->reserved, 4))
+	if (!arg->roles || arg->roles & INVALID_ROLES)
 		return -EINVAL;
 	if (peer->channel)
 		return -EBUSY;
@@ -829,8 +818,6 @@ static int next_channel(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel;
 
-	if (!is_zero(arg->reserved, 3))
-		return -EINVAL;
 	TAILQ_FOREACH(channel, &store->channels, list)
 		if (channel->header.id > arg->id && may_access(peer, channel))
 			break;
@@ -846,7 +833,7 @@ static int cpu_figures(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
-	if (arg->reserved0 || !is_zero(arg->reserved, 4))
+	if (arg->reserved0)
 		return -EINVAL;
 	if (!channel || !may_access(peer, channel))
 		return -ENOENT;
@@ -906,8 +893,6 @@ static int remove_kept(struct tsct_store *store,
 {
 	struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
-	if (arg->reserved0 || !is_zero(arg->reserved, 3))
-		return -EINVAL;
 	if (!channel)
 		return -ENOENT;
 	if (!may_access(peer, channel))
@@ -984,17 +969,17 @@ static int convert_argument(__u32 known, char *arg, size_t size)
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int fd, int *ret_fd)
 {
-	__u32 known;
+	const struct tsct_request_type *type;
 	int err;
 
 	*ret_fd = -1;
-	err = tsct_request_find(cmd, &known);
+	err = tsct_request_find(cmd, &type);
 	if (!err && size != _IOC_SIZE(cmd))
 		err = -EINVAL;
 	if (err)
 		return err;
-	err = convert_argument(known, arg, size);
-	switch (known) {
+	err = convert_argument(type->cmd, arg, size) ?: tsct_request_check(type, arg);
+	switch (type->cmd) {
 	case TSCT_IOC_INFO:
 		return err ?: store_info(store, arg);
 	case TSCT_IOC_CHANNEL_CREATE:
