@@ -31,8 +31,7 @@
 
 #include "../lib/core/event_def.h"
 #include "channel.h"
-#include "cpucheck.h"
-#include "netlink.h"
+#include "parts.h"
 #include "reserved.h"
 
 /* See channel.h. */

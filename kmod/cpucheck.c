@@ -34,8 +34,7 @@
 
 #include "../lib/core/tsc_trust.h"
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
+#include "parts.h"
 
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);

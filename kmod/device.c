@@ -31,8 +31,7 @@
 #include "../lib/abi/request.h"
 #include "channel.h"
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 

@@ -39,9 +39,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
-#include "netlink.h"
+#include "parts.h"
 
 #define PENDING		((u32)(TSCT_DISRUPTIONS_PENDING >> 32))
 #define COUNTER		((u32)(TSCT_DISRUPTIONS_COUNTER >> 32))

@@ -6,9 +6,7 @@
 #include <tsctrace/version.h>
 
 #include "channel.h"
-#include "cpucheck.h"
-#include "disruption.h"
-#include "netlink.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 

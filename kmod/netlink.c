@@ -9,7 +9,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "netlink.h"
+#include "parts.h"
 
 enum netlink_group {
 	NETLINK_GROUP_CLOCK,

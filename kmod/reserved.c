@@ -28,7 +28,7 @@
 
 #include "../lib/core/reserved.h"
 #include "compat.h"
-#include "cpucheck.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 
@@ -288,24 +288,10 @@ long tsct_reserved_previous(struct tsct_previous *arg)
 	return err;
 }
 
-/* Copies at most @len bytes at @offset. Returns the number of bytes copied, or -ENOENT. */
-static long reserved_read(u64 offset, void *to, u32 len)
-{
-	long copied = -ENOENT;
-
-	mutex_lock(&reserved_lock);
-	if (reserved_previous) {
-		copied = offset < reserved_size ? min_t(u64, len, reserved_size - offset) : 0;
-		memcpy(to, reserved_memory + offset, copied);
-	}
-	mutex_unlock(&reserved_lock);
-	return copied;
-}
-
 long tsct_reserved_read(struct tsct_previous_read *arg)
 {
+	long err = -ENOENT;
 	void *buffer;
-	long len;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
@@ -314,14 +300,18 @@ long tsct_reserved_read(struct tsct_previous_read *arg)
 	buffer = kvmalloc(arg->len ?: 1, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	len = reserved_read(arg->offset, buffer, arg->len);
-	if (len >= 0 && copy_to_user(u64_to_user_ptr(arg->data), buffer, len))
-		len = -EFAULT;
+	mutex_lock(&reserved_lock);
+	if (reserved_previous) {
+		arg->len = arg->offset < reserved_size ?
+			min_t(u64, arg->len, reserved_size - arg->offset) : 0;
+		memcpy(buffer, reserved_memory + arg->offset, arg->len);
+		err = 0;
+	}
+	mutex_unlock(&reserved_lock);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->data), buffer, arg->len))
+		err = -EFAULT;
 	kvfree(buffer);
-	if (len < 0)
-		return len;
-	arg->len = len;
-	return 0;
+	return err;
 }
 
 /* ---- init and exit ----------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include <linux/workqueue.h>
 
 #include "channel.h"
-#include "netlink.h"
+#include "parts.h"
 
 #define WATCH_MS	10	/* least time between two runs of the work item, ms */
 
