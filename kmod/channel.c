@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: creation, lookup, access rights, definitions, statistics and lifetime. A channel is held by
- * open descriptors, by mappings (a mapping holds its file) and by modules that
+ * Channels: creation, lookup, access rights, definitions, statistics and lifetime. A channel
+ * is held by open descriptors, by mappings (a mapping holds its file) and by modules that
  * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
  * stays without holders until it is removed or this module is unloaded, or memory runs out.
  */
