@@ -578,20 +578,19 @@ static void channel_describe_locked(const struct tsct_kchannel *channel,
 				    struct tsct_channel_info *info)
 {
 	lockdep_assert_held(&tsct_channel_lock);
-	memset(info, 0, sizeof(*info));
-	info->id = channel->file.id;
-	info->uid = from_kuid_munged(current_user_ns(), channel->uid);
+	*info = (struct tsct_channel_info) {
+		.id = channel->file.id,
+		.uid = from_kuid_munged(current_user_ns(), channel->uid),
+		.policy = channel->file.policy,
+		.flags = channel->file.flags & ~(channel->removed ? TSCT_CHANNEL_KEEP : 0),
+		.source = channel->file.source,
+		.block_size = channel->file.block_size,
+		.blocks = channel->file.blocks,
+		.holders = channel->holders,
+		.consumers = channel->consumers,
+		.bytes = channel->bytes,
+	};
 	memcpy(info->name, channel->file.name, sizeof(info->name));
-	info->policy = channel->file.policy;
-	info->flags = channel->file.flags;
-	if (channel->removed)
-		info->flags &= ~TSCT_CHANNEL_KEEP;
-	info->source = channel->file.source;
-	info->block_size = channel->geo.block_size;
-	info->blocks = channel->file.blocks;
-	info->holders = channel->holders;
-	info->consumers = channel->consumers;
-	info->bytes = channel->bytes;
 }
 
 /*

@@ -51,24 +51,26 @@ static struct tsct_reserved_header *reserved_header(void)
 	return reserved_memory;
 }
 
-/* Lays out the memory for channels of this boot. */
+/* Lays out the memory for channels of this boot. If it is too small, its content stays. */
 static int reserved_format(void)
 {
 	struct tsct_reserved_header *header = reserved_header();
-	int err;
+	struct tsct_reserved_header layout = {
+		.magic = TSCT_RESERVED_MAGIC,
+		.version = TSCT_RESERVED_VERSION,
+		.nr_cpus = nr_cpu_ids,
+	};
+	int err = tsct_reserved_layout(&layout, reserved_size);
 
 	lockdep_assert_held(&reserved_lock);
+	if (err)
+		return err;
 	/* release: readers ignore all without a valid checksum, whatever was stored before */
 	smp_store_release(&header->checksum, 0);
 	/* The former content is invalid before any of it changes. */
 	smp_mb();
 	memset(header, 0, PAGE_SIZE);
-	header->nr_cpus = nr_cpu_ids;
-	err = tsct_reserved_layout(header, reserved_size);
-	if (err)
-		return err;
-	header->magic = TSCT_RESERVED_MAGIC;
-	header->version = TSCT_RESERVED_VERSION;
+	*header = layout;
 	generate_random_uuid(header->id);
 	strscpy(header->kernel, init_utsname()->release, sizeof(header->kernel));
 	memset(reserved_memory + header->clock_offset, 0,
