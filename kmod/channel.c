@@ -551,46 +551,26 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 				  struct tsct_channel_cpu *ret)
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
-	struct tsct_ring_count count;
-	u64 unread;
-	int i;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->id = channel->file.id;
-	ret->cpu = cpu;
-	ret->state = TSCT_CPU_ABSENT;
-	if (!ring)
-		return;
-	unread = tsct_ring_count_unread(&ring->geo, ring->producer,
-					ring->consumer, ring->data, &count);
-	ret->state = TSCT_CPU_READY;
-	ret->events = count.events;
-	ret->written = count.head;
-	ret->overwritten = count.overwritten;
-	if (channel->file.policy == TSCT_POLICY_DISCARD)
-		ret->unread = unread;
-	for (i = 0; i < TSCT_LOST_MAX; i++)
-		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
+	*ret = (struct tsct_channel_cpu) {
+		.id = channel->file.id, .cpu = cpu, .state = TSCT_CPU_ABSENT,
+	};
+	if (ring)
+		tsct_ring_describe(&ring->geo, ring->producer, ring->consumer, ring->data, ret);
 }
 
-/* Sets the constant fields of *info, and those that tsct_channel_lock protects. */
+/* Sets all fields of *info but the figures of the rings. */
 static void channel_describe_locked(const struct tsct_kchannel *channel,
 				    struct tsct_channel_info *info)
 {
 	lockdep_assert_held(&tsct_channel_lock);
-	*info = (struct tsct_channel_info) {
-		.id = channel->file.id,
-		.uid = from_kuid_munged(current_user_ns(), channel->uid),
-		.policy = channel->file.policy,
-		.flags = channel->file.flags & ~(channel->removed ? TSCT_CHANNEL_KEEP : 0),
-		.source = channel->file.source,
-		.block_size = channel->file.block_size,
-		.blocks = channel->file.blocks,
-		.holders = channel->holders,
-		.consumers = channel->consumers,
-		.bytes = channel->bytes,
-	};
-	memcpy(info->name, channel->file.name, sizeof(info->name));
+	tsct_channel_describe(&channel->file, info);
+	info->uid = from_kuid_munged(current_user_ns(), channel->uid);
+	if (channel->removed)
+		info->flags &= ~TSCT_CHANNEL_KEEP;
+	info->holders = channel->holders;
+	info->consumers = channel->consumers;
+	info->bytes = channel->bytes;
 }
 
 /*
@@ -600,19 +580,13 @@ static void channel_describe_locked(const struct tsct_kchannel *channel,
 static void channel_describe_rings(struct tsct_kchannel *channel,
 				   struct tsct_channel_info *info)
 {
-	struct tsct_channel_cpu one;
+	struct tsct_channel_cpu ring;
 	u32 cpu;
-	int i;
 
 	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
 	for (cpu = 0; cpu < channel->file.nr_cpus; cpu++) {
-		channel_describe_ring(channel, cpu, &one);
-		info->nr_cpus_ready += one.state == TSCT_CPU_READY;
-		info->events += one.events;
-		info->written += one.written;
-		info->unread += one.unread;
-		for (i = 0; i < TSCT_LOST_MAX; i++)
-			info->lost[i] += one.lost[i];
+		channel_describe_ring(channel, cpu, &ring);
+		tsct_channel_describe_ring(info, &ring);
 		cond_resched();
 	}
 }

@@ -14,17 +14,17 @@
 
 /* Sizes are numbers, not sizeof, since they stay the same when a structure grows. */
 static const struct tsct_request_type request_types[] = {
-	{ TSCT_IOC_INFO, 104 },
+	{ TSCT_IOC_INFO, 104, 0 },
 	{ TSCT_IOC_CHECK, 64, offsetof(struct tsct_check, reserved) },
 	{ TSCT_IOC_CHECK_RUN, 64, offsetof(struct tsct_check, reserved) },
-	{ TSCT_IOC_THREAD, 24 },
-	{ TSCT_IOC_CLOCK_SNAPSHOT, 64 },
+	{ TSCT_IOC_THREAD, 24, 0 },
+	{ TSCT_IOC_CLOCK_SNAPSHOT, 64, 0 },
 	{ TSCT_IOC_CLOCK_STORE, 40, offsetof(struct tsct_clock_store, reserved) },
 	{ TSCT_IOC_CHANNEL_CREATE, 56, offsetof(struct tsct_channel_create, reserved0) },
 	{ TSCT_IOC_CHANNEL_ATTACH, 48, offsetof(struct tsct_channel_attach, reserved0) },
 	{ TSCT_IOC_CHANNEL_NEXT, 176, offsetof(struct tsct_channel_info, reserved) },
-	{ TSCT_IOC_DEFINE, TSCT_EVENT_DEF_SIZE(0) },
-	{ TSCT_IOC_WRITE, 16 },
+	{ TSCT_IOC_DEFINE, TSCT_EVENT_DEF_SIZE(0), 0 },
+	{ TSCT_IOC_WRITE, 16, 0 },
 	{ TSCT_IOC_CHANNEL_REMOVE, 8, offsetof(struct tsct_channel_remove, reserved0) },
 	{ TSCT_IOC_CHANNEL_CPU, 112, offsetof(struct tsct_channel_cpu, reserved) },
 	{ TSCT_IOC_WATERMARK, 8, offsetof(struct tsct_watermark, reserved) },

@@ -371,21 +371,9 @@ static void ring_figures(const struct tsct_store_channel *channel,
 	const struct tsct_consumer *consumer =
 		(void *)(channel->map + h->consumer_offset +
 			 (size_t)cpu * TSCT_PAGE_SIZE);
-	struct tsct_ring_count now;
-	unsigned int i;
-	__u64 unread;
 
-	unread = tsct_ring_count_unread(&geo, producer, consumer,
-					data_of(channel, cpu), &now);
-	*figures = (struct tsct_channel_cpu) {
-		.id = h->id, .cpu = cpu, .state = TSCT_CPU_READY,
-		.events = now.events, .written = now.head,
-		.overwritten = now.overwritten,
-	};
-	if (h->policy == TSCT_POLICY_DISCARD)
-		figures->unread = unread;
-	for (i = 0; i < TSCT_LOST_MAX; i++)
-		figures->lost[i] = READ_ONCE(producer->lost[i]);
+	*figures = (struct tsct_channel_cpu) { .id = h->id, .cpu = cpu };
+	tsct_ring_describe(&geo, producer, consumer, data_of(channel, cpu), figures);
 }
 
 /*
@@ -397,24 +385,16 @@ static void describe_channel(const struct tsct_store_channel *channel,
 {
 	const struct tsct_channel_header *h = &channel->header;
 	struct tsct_channel_cpu ring = { 0 };
-	unsigned int i;
 
-	*ret_info = (struct tsct_channel_info) {
-		.id = h->id, .uid = h->uid, .policy = h->policy,
-		.flags = channel->kept ? h->flags :
-			h->flags & ~TSCT_CHANNEL_KEEP, .source = h->source,
-		.block_size = h->block_size, .blocks = h->blocks,
-		.nr_cpus_ready = h->nr_cpus, .holders = channel->holders,
-		.consumers = channel->consumers, .bytes = channel->bytes,
-	};
-	memcpy(ret_info->name, h->name, sizeof(h->name));
+	tsct_channel_describe(h, ret_info);
+	if (!channel->kept)
+		ret_info->flags &= ~TSCT_CHANNEL_KEEP;
+	ret_info->holders = channel->holders;
+	ret_info->consumers = channel->consumers;
+	ret_info->bytes = channel->bytes;
 	for (; ring.cpu < h->nr_cpus; ring.cpu++) {
 		ring_figures(channel, &ring);
-		ret_info->events += ring.events;
-		ret_info->written += ring.written;
-		ret_info->unread += ring.unread;
-		for (i = 0; i < TSCT_LOST_MAX; i++)
-			ret_info->lost[i] += ring.lost[i];
+		tsct_channel_describe_ring(ret_info, &ring);
 	}
 }
 
