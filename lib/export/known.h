@@ -37,6 +37,7 @@ struct tsct_known_run {
 	bool maybe;
 	bool cut;	/* flag: a loss followed; the CPU's next event ends the run at `seen` */
 	bool has_switches;	/* flag: the CPU has had an event sched_switch */
+	bool over;	/* flag: its recorder has ended */
 	__u32 tid;
 	__u64 seen;	/* last tick at which the thread is known to run */
 };

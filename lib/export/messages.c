@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <sys/random.h>
-
 #include "messages.h"
 
 #define OPEN_MAX	(1U << 20)	/* messages that wait for their receive */
@@ -11,8 +8,6 @@ int tsct_messages_init(struct tsct_messages *m)
 {
 	struct tsct_messages_options options = { .room = OPEN_MAX, .sends_only = true };
 
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	return tsct_message_matcher_new(&options, &m->sends) ?:
 		tsct_message_matcher_new(&options, &m->early);
 }

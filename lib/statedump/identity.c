@@ -20,7 +20,9 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (!tsct_array_next(&identity->threads, identity->nr_threads, sizeof(*t)))
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
-	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick, .end = UINT64_MAX };
+	*t = (struct tsct_identity_thread) {
+		.node = e->node, .location = e->location, .tick = e->tick, .end = UINT64_MAX,
+	};
 	t->state.tid = (__u32)tsct_value_integer_of(e, "tid");
 	t->state.tgid = (__u32)tsct_value_integer_of(e, "tgid");
 	t->state.start_ns = tsct_value_integer_of(e, "start_ns");

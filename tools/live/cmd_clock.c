@@ -473,8 +473,8 @@ static const struct argp_option options[] = {
 	  "with --wait-synced: wait also for an error bound of up to NS "
 	  "nanoseconds", 0 },
 	{ "fake-disruption", OPTION_FLAG(struct clock_options, fake), NULL, 0,
-	  "make tsctraced behave as if the clock had been disrupted (for tests; "
-	  "root only)", 0 },
+	  "make tsctraced behave as if the clock had been disrupted (for tests; only for "
+	  "root and the user who runs it)", 0 },
 	{ 0 }
 };
 

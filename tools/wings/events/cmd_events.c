@@ -88,6 +88,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   " disable or attach", o->action);
 		else if (!o->nr_patterns && strstr(o->action, "able"))
 			argp_error(state, "%s: missing event name or pattern", o->action);
+		else if (o->nr_patterns && !strcmp(o->action, "attach"))
+			argp_error(state, "attach: unexpected argument '%s'", o->patterns[0]);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	  "format (default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf, ctf2 "
 	  "and otf2, else a file; '-': standard output (default: DIR.ctf, .ctf2, .otf2, "
-	  ".pftrace, .json, .txt, .csv)", 0 },
+	  ".pftrace, .json, .txt, .csv, .folded)", 0 },
 	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
 	  "for json and csv: write times since the recording's beginning", 0 },
 	{ "off-cpu", OPTION_FLAG(struct export_job, x.off_cpu), NULL, 0, "for folded: write"

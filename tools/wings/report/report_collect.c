@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/clockpage/clock_params.h"
 #include "lib/query/message_match.h"
@@ -147,7 +146,7 @@ static int take_gaps(struct report *r)
  */
 static int begin_messages(struct report *r)
 {
-	struct tsct_messages_options options = {
+	const struct tsct_messages_options options = {
 		.room = OPEN_MESSAGES_MAX, .sends_only = true,
 	};
 	int err;
@@ -155,8 +154,6 @@ static int begin_messages(struct report *r)
 	if (!tsct_export_has(&r->x, TSCT_KIND_SEND) ||
 	    !tsct_export_has(&r->x, TSCT_KIND_RECEIVE))
 		return 0;
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		return -errno;
 	err = tsct_message_matcher_new(&options, &r->sends);
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
