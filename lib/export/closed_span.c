@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "export.h"
-#include "lib/clockpage/clock_params.h"
 
 const char *const tsct_span_why_names[TSCT_SPAN_WHYS] = {
 	[TSCT_SPAN_ENDED] = "ended", [TSCT_SPAN_REPLACED] = "unknown", [TSCT_SPAN_OPEN] = "open",
@@ -110,7 +109,7 @@ int tsct_closed_span_alone(struct tsct_export *x, const struct tsct_export_event
 }
 
 /* Callback of x->slices and x->calls */
-static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+static int span_closed(void *arg, __u32, struct tsct_span *span, enum tsct_span_why why,
 		       const struct tsct_trace_event *e)
 {
 	struct tsct_export_slice *slice = (struct tsct_export_slice *)span;
@@ -118,7 +117,6 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 	const bool ended = why == TSCT_SPAN_ENDED;
 	int err = 0;
 
-	(void)row;
 	if (span->hidden)
 		return 0;
 	/* The end may be in a thread whose kernel events were not recorded. */

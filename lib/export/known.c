@@ -103,7 +103,7 @@ static int by_tick(const void *a, const void *b)
 {
 	const struct tsct_identity_end *x = a, *y = b;
 
-	return (x->tick > y->tick) - (x->tick < y->tick);
+	return tsct_compare(x->tick, y->tick);
 }
 
 /* Returns true if a recorder of a node selects threads by the name @name. */
@@ -168,7 +168,7 @@ int tsct_known_init(struct tsct_known *k, const struct tsct_trace *trace)
 			(TSCT_HIDDEN_RAW_ENDS | TSCT_HIDDEN_RAW_CALLS);
 	}
 	return find_renamed(k) ?:
-		(trace ? tsct_unknown_times(trace, &k->losses, &k->nr_losses) : 0);
+		(trace ? tsct_loss_times(trace, k->rec->merged, &k->losses, &k->nr_losses) : 0);
 }
 
 void tsct_known_free(struct tsct_known *k)

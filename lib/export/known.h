@@ -59,7 +59,7 @@ struct tsct_known {
 	/* for the recorders of a merged recording, which share streams: flags by recorder: it has
 	 * recorded such an event so far */
 	bool *had_switches, *had_wakings;
-	struct tsct_loss_time *losses;	/* see tsct_unknown_times() */
+	struct tsct_loss_time *losses;	/* see tsct_loss_times() */
 	__u32 nr_losses, begun;		/* begun: number of those that have begun */
 	/* ticks at which losses that have begun end, by recorder (location.node), stream */
 	__u64 *lossy_until;

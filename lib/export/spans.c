@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "spans.h"

@@ -450,9 +450,8 @@ static int fake_disruption(void)
 	if (control_call("fake-disruption", &answer, &len))
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
-	printf("tsctraced simulates a disruption of the clock: ");
-	view_print_escaped(stdout, answer);
-	printf("; the daemon recalibrates the clock\n");
+	view_print_escaped(stdout, "tsctraced simulates a disruption of the clock: ", answer,
+			   "; the daemon recalibrates the clock\n");
 	free(answer);
 	return EXIT_DONE;
 }

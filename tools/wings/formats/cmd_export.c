@@ -2,7 +2,6 @@
 /* trace-ctl export: writes a recording in the formats of other tools */
 #include <argp.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,8 +129,7 @@ static int poll_job(struct tsct_export *x)
 
 	if (output_interrupted())
 		return -EINTR;
-	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
-		      x->read, "events");
+	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1), x->read);
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 #include "lib/clockpage/clock_params.h"
 #include "lib/export/export.h"
 #include "lib/query/value_text.h"
-#include "lib/export/build_id.h"
 #include "lib/statedump/statedump.h"
 #include "lib/export/stacks.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tools/bpf/built_in.h"
-#include "kernel_source.h"
+#include "kernel_parts.h"
 #include "lib/base/array.h"
 #include "lib/base/cpus.h"
 #include "tools/common/cmd.h"
