@@ -14,20 +14,12 @@
 #include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
 #include <linux/user_namespace.h>
 
 #include <tsctrace/abi.h>
 
 #include "../lib/core/ring.h"
 #include "channel.h"
-
-struct tsct_account {
-	struct list_head list;
-	kuid_t uid;
-	u64 bytes;
-	u32 channels;
-};
 
 static ulong account_bytes_max;
 module_param_named(bytes_max, account_bytes_max, ulong, 0644);
@@ -44,8 +36,9 @@ module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
 MODULE_PARM_DESC(channels_user_max,
 		 "limit on the number of channels of one user without CAP_SYS_RESOURCE");
 
-static LIST_HEAD(account_list);
-static u64 account_bytes;
+/* Channels that are charged, from before their creation until they are freed */
+static LIST_HEAD(account_channels);
+static u64 account_bytes;		/* sum of their bytes */
 
 static u64 account_limit(void)
 {
@@ -78,31 +71,6 @@ static bool account_over_limit(u64 held, u64 more, u64 limit)
 	return more > limit || held > limit - more;
 }
 
-/* Returns true if @bytes more would exceed a limit that applies to @account. */
-static bool account_full(const struct tsct_account *account, u64 bytes, bool privileged)
-{
-	u64 limit = account_limit();
-
-	if (privileged)
-		return account_over_limit(account_bytes, bytes, limit);
-	return account_over_limit(account_bytes, bytes, limit - account_reserve(limit)) ||
-		account_over_limit(account->bytes, bytes, account_user_limit());
-}
-
-static void account_free_if_unused(struct tsct_account *account)
-{
-	if (account->channels)
-		return;
-	list_del(&account->list);
-	kfree(account);
-}
-
-static void account_charge(struct tsct_account *account, u64 bytes)
-{
-	account->bytes += bytes;
-	WRITE_ONCE(account_bytes, account_bytes + bytes);
-}
-
 kuid_t tsct_account_payer(void)
 {
 	const struct user_namespace *ns = current_user_ns();
@@ -113,53 +81,44 @@ kuid_t tsct_account_payer(void)
 	return uid;
 }
 
-int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
-		      struct tsct_account **ret)
+/* Returns true if @bytes more would exceed a limit that applies to the channel. */
+static bool account_full(const struct tsct_kchannel *channel, u64 bytes)
 {
-	struct tsct_account *account;
+	u64 limit = account_limit(), user_bytes = 0;
+	const struct tsct_kchannel *other;
+	u32 channels = 0;
 
+	if (channel->privileged)
+		return account_over_limit(account_bytes, bytes, limit);
+	list_for_each_entry(other, &account_channels, accounted) {
+		if (!uid_eq(other->payer, channel->payer))
+			continue;
+		user_bytes += other->bytes;
+		channels++;
+	}
+	return (!channel->bytes && channels >= READ_ONCE(account_channels_user_max)) ||
+		account_over_limit(account_bytes, bytes, limit - account_reserve(limit)) ||
+		account_over_limit(user_bytes, bytes, account_user_limit());
+}
+
+int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes)
+{
 	lockdep_assert_held(&tsct_channel_lock);
-	list_for_each_entry(account, &account_list, list)
-		if (uid_eq(account->uid, uid))
-			break;
-	if (list_entry_is_head(account, &account_list, list)) {
-		account = kzalloc(sizeof(*account), GFP_KERNEL);
-		if (!account)
-			return -ENOMEM;
-		account->uid = uid;
-		list_add(&account->list, &account_list);
-	}
-	if (account_full(account, bytes, privileged) ||
-	    (!privileged && account->channels >= READ_ONCE(account_channels_user_max))) {
-		account_free_if_unused(account);
+	if (account_full(channel, bytes))
 		return -EDQUOT;
-	}
-	account->channels++;
-	account_charge(account, bytes);
-	*ret = account;
+	if (!channel->bytes)
+		list_add(&channel->accounted, &account_channels);
+	channel->bytes += bytes;
+	WRITE_ONCE(account_bytes, account_bytes + bytes);
 	return 0;
 }
 
-int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged)
+void tsct_account_uncharge(struct tsct_kchannel *channel, u64 bytes)
 {
 	lockdep_assert_held(&tsct_channel_lock);
-	if (account_full(account, bytes, privileged))
-		return -EDQUOT;
-	account_charge(account, bytes);
-	return 0;
-}
-
-void tsct_account_shrink(struct tsct_account *account, u64 bytes)
-{
-	lockdep_assert_held(&tsct_channel_lock);
-	WARN_ON_ONCE(account->bytes < bytes || account_bytes < bytes);
-	account->bytes -= bytes;
+	WARN_ON_ONCE(channel->bytes < bytes || account_bytes < bytes);
+	channel->bytes -= bytes;
 	WRITE_ONCE(account_bytes, account_bytes - bytes);
-}
-
-void tsct_account_close(struct tsct_account *account, u64 bytes)
-{
-	tsct_account_shrink(account, bytes);
-	account->channels--;
-	account_free_if_unused(account);
+	if (!channel->bytes)
+		list_del(&channel->accounted);
 }

@@ -173,6 +173,7 @@ build_module() {
 # Modules that call tsctrace: the example and those of the tests.
 build_samples() {
 	local from src file to=$out/module/$release/samples
+	local symvers=$out/module/$release/Module.symvers
 
 	build_module
 	for from in Documentation/examples/kernel tests/guest/modules; do
@@ -181,8 +182,9 @@ build_samples() {
 		for file in "$top/$from"/*.[ch] "$top/$from/Kbuild"; do
 			[ ! -e "$file" ] || ln -sfn "$file" "$src/${file##*/}"
 		done
-		kbuild_in "$src" "$out/module/$release/Module.symvers" \
-			TSCTRACE="$top"
+		# Kbuild does not look whether another module's exports have changed.
+		[ ! "$symvers" -nt "$src/Module.symvers" ] || rm -f "$src/Module.symvers"
+		kbuild_in "$src" "$symvers" TSCTRACE="$top"
 		cp "$src"/*.ko "$to"
 	done
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: creation, lookup, access rights and lifetime. A channel is held by
- * open descriptors, by mappings (a mapping holds its file) and by modules that
+ * Channels: creation, lookup, access rights, definitions, statistics and lifetime. A channel
+ * is held by open descriptors, by mappings (a mapping holds its file) and by modules that
  * opened it, and is freed with its last holder. A channel made with TSCT_CHANNEL_KEEP
  * stays without holders until it is removed or this module is unloaded, or memory runs out.
  */
@@ -13,8 +13,10 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/kprobes.h>
+#include <linux/kref.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/nospec.h>
 #include <linux/notifier.h>
 #include <linux/oom.h>
 #include <linux/pid_namespace.h>
@@ -25,9 +27,11 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
+#include <tsctrace/version.h>
+
+#include "../lib/core/event_def.h"
 #include "channel.h"
-#include "cpucheck.h"
-#include "netlink.h"
+#include "parts.h"
 #include "reserved.h"
 
 /* See channel.h. */
@@ -45,46 +49,26 @@ static u64 channel_count;
 static u32 channel_next_id;
 static int channel_hotplug_state;
 
-u64 tsct_channels_count(void)
-{
-	return READ_ONCE(channel_count);
-}
-
-struct tsct_kchannel *tsct_channel_find(u32 id)
-{
-	lockdep_assert_held(&tsct_channel_lock);
-	return xa_load(&channel_table, id);
-}
-
 notrace struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
 {
 	struct tsct_kchannel *channel;
 
 	/* The caller has disabled interrupts, which is an RCU read-side section. */
 	channel = rcu_dereference_sched(channel_slots[handle % CHANNEL_SLOTS]);
-	if (likely(channel && channel->bpf_handle == handle))
+	if (likely(channel && channel->file.bpf_handle == handle))
 		return channel;
 	channel = xa_load(&channel_table, (u32)handle);
-	return channel && channel->bpf_handle == handle ? channel : NULL;
+	return channel && channel->file.bpf_handle == handle ? channel : NULL;
 }
 
 NOKPROBE_SYMBOL(tsct_channel_find_by_handle);
 
-struct tsct_kchannel *tsct_channel_find_after(u32 id)
-{
-	unsigned long index = id;
-
-	lockdep_assert_held(&tsct_channel_lock);
-	return xa_find_after(&channel_table, &index, U32_MAX, XA_PRESENT);
-}
-
 static void channel_table_remove(struct tsct_kchannel *channel)
 {
-	struct tsct_kchannel __rcu **slot = &channel_slots[channel->id % CHANNEL_SLOTS];
+	struct tsct_kchannel __rcu **slot = &channel_slots[channel->file.id % CHANNEL_SLOTS];
 
 	lockdep_assert_held(&tsct_channel_lock);
-	channel->listed = false;
-	xa_erase(&channel_table, channel->id);
+	xa_erase(&channel_table, channel->file.id);
 	if (rcu_access_pointer(*slot) == channel)
 		RCU_INIT_POINTER(*slot, NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
@@ -112,36 +96,10 @@ static struct tsct_kchannel *channel_find_by_name(kuid_t uid,
 	lockdep_assert_held(&tsct_channel_lock);
 	xa_for_each(&channel_table, id, channel) {
 		if (!channel->removed && uid_eq(channel->uid, uid) && channel->pid_ns == ns &&
-		    !strncmp(channel->name, name, TSCT_NAME_MAX))
+		    !strncmp(channel->file.name, name, TSCT_NAME_MAX))
 			return channel;
 	}
 	return NULL;
-}
-
-static void channel_fill_header(struct tsct_kchannel *channel)
-{
-	struct tsct_channel_header *header = channel->header;
-
-	header->magic = TSCT_CHANNEL_MAGIC;
-	header->size = sizeof(*header);
-	header->id = channel->id;
-	memcpy(header->name, channel->name, sizeof(header->name));
-	header->uid = from_kuid_munged(current_user_ns(), channel->uid);
-	header->policy = channel->policy;
-	header->flags = channel->flags;
-	header->source = channel->source;
-	header->nr_cpus = channel->nr_cpus;
-	header->block_size = channel->geo.block_size;
-	header->blocks = channel->blocks;
-	header->data_size = channel->geo.data_size;
-	header->cpu_state_offset = channel->cpu_state - (u8 *)header;
-	header->defs_offset = channel->defs - (void *)header;
-	header->defs_size = channel->defs_size;
-	header->consumer_offset = channel->consumer_offset;
-	header->ring_offset = channel->ring_offset;
-	header->ring_stride = channel->ring_stride;
-	header->file_size = channel->file_size;
-	header->bpf_handle = channel->bpf_handle;
 }
 
 static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
@@ -152,22 +110,29 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel = kvzalloc(struct_size(channel, rings, nr_cpu_ids), gfp);
 	if (!channel)
 		return NULL;
-	strscpy(channel->name, arg->name, sizeof(channel->name));
 	channel->uid = uid;
 	channel->pid_ns = get_pid_ns(gfp & __GFP_ACCOUNT ? task_active_pid_ns(current) :
 				     &init_pid_ns);
-	channel->policy = arg->policy;
-	channel->flags = arg->flags;
-	/* BPF programs may write kernel channels of users, not those of kernel modules. */
-	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
-		channel->bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
-	channel->source = tsct_cpucheck_source();
-	channel->blocks = arg->blocks;
-	channel->defs_size = arg->defs_size ?: TSCT_DEFS_SIZE;
-	channel->nr_cpus = nr_cpu_ids;
 	channel->geo.policy = arg->policy;
 	channel->geo.block_size = arg->block_size;
 	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
+	channel->file = (struct tsct_channel_header) {
+		.magic = TSCT_CHANNEL_MAGIC,
+		.size = sizeof(channel->file),
+		.uid = from_kuid_munged(current_user_ns(), uid),
+		.policy = arg->policy,
+		.flags = arg->flags,
+		.source = tsct_cpucheck_source(),
+		.nr_cpus = nr_cpu_ids,
+		.block_size = arg->block_size,
+		.blocks = arg->blocks,
+		.data_size = channel->geo.data_size,
+		.defs_size = arg->defs_size ?: TSCT_DEFS_SIZE,
+	};
+	strscpy(channel->file.name, arg->name, sizeof(channel->file.name));
+	/* BPF programs may write kernel channels of users, not those of kernel modules. */
+	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
+		channel->file.bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	mutex_init(&channel->defs_lock);
 	mutex_init(&channel->kevents_lock);
 	INIT_LIST_HEAD(&channel->kevents);
@@ -186,25 +151,17 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	kuid_t payer = privileged ? channel->uid : tsct_account_payer();
-	u64 bytes;
-	int err;
+	int err = -EEXIST;
 
 	channel->nr_charged = num_present_cpus();
-	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
-
-	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name)) {
-		err = -EEXIST;
-		goto unlock;
-	}
+	channel->payer = privileged ? channel->uid : tsct_account_payer();
 	channel->privileged = privileged ||
 		has_capability_noaudit(current, CAP_SYS_RESOURCE);
-	err = tsct_account_open(payer, bytes, channel->privileged,
-				&channel->account);
-	if (!err)
-		channel->bytes = bytes;
-unlock:
+
+	mutex_lock(&tsct_channel_lock);
+	if (!channel_find_by_name(channel->uid, channel->pid_ns, channel->file.name))
+		err = tsct_account_charge(channel, channel->file.consumer_offset +
+					  channel->nr_charged * channel->ring_bytes);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }
@@ -212,7 +169,7 @@ unlock:
 static void channel_uncharge(struct tsct_kchannel *channel)
 {
 	mutex_lock(&tsct_channel_lock);
-	tsct_account_close(channel->account, channel->bytes);
+	tsct_account_uncharge(channel, channel->bytes);
 	mutex_unlock(&tsct_channel_lock);
 }
 
@@ -225,24 +182,23 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	int err;
 
 	lockdep_assert_held(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->name))
+	if (channel_find_by_name(channel->uid, channel->pid_ns, channel->file.name))
 		return -EEXIST;
 	/* Lookups find NULL for this id until the header, which has it, is complete. */
-	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
+	err = xa_alloc_cyclic(&channel_table, &channel->file.id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
 		return err;
-	if (channel->bpf_handle)
-		channel->bpf_handle |= channel->id;
+	if (channel->file.bpf_handle)
+		channel->file.bpf_handle |= channel->file.id;
+	kref_init(&channel->ref);
 	channel->holders = 1;
-	channel->listed = true;
-	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
-	channel_fill_header(channel);
+	*channel->header = channel->file;
 	tsct_reserved_publish(channel);
-	xa_store(&channel_table, channel->id, channel, GFP_KERNEL);
-	if (channel->bpf_handle)
-		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
+	xa_store(&channel_table, channel->file.id, channel, GFP_KERNEL);
+	if (channel->file.bpf_handle)
+		rcu_assign_pointer(channel_slots[channel->file.id % CHANNEL_SLOTS],
 				   channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
 	return 0;
@@ -283,22 +239,18 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 	lockdep_assert_held(&tsct_channel_lock);
 	if (channel->rings[cpu])
 		return;
-	err = tsct_account_grow(channel->account, channel->ring_bytes,
-				channel->privileged);
+	err = tsct_account_charge(channel, channel->ring_bytes);
 	if (err)
 		goto warn;
 	old = set_active_memcg(channel->memcg);
 	err = tsct_channel_add_ring(channel, cpu, gfp);
 	set_active_memcg(old);
-	if (err) {
-		tsct_account_shrink(channel->account, channel->ring_bytes);
-		goto warn;
-	}
-	channel->bytes += channel->ring_bytes;
-	return;
+	if (!err)
+		return;
+	tsct_account_uncharge(channel, channel->ring_bytes);
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted on it are lost\n",
-			    channel->id, cpu, err);
+			    channel->file.id, cpu, err);
 }
 
 /* Publishes while no CPU comes up. CPUs that came up since channel_add_rings() get rings. */
@@ -324,8 +276,8 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	int err;
 
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
-	    arg->reserved0 || arg->defs_size % TSCT_PAGE_SIZE ||
-	    arg->defs_size > TSCT_DEFS_SIZE_MAX || !tsct_channel_name_valid(arg->name) ||
+	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
+	    !tsct_channel_name_valid(arg->name) ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
@@ -348,7 +300,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		channel_publish_on_cpus(channel, arg->roles);
 	if (err)
 		goto free_memory;
-	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_MADE, channel->id);
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_MADE, channel->file.id);
 	*ret = channel;
 	return 0;
 
@@ -372,7 +324,12 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 
 /* ---- attach, release, remove ------------------------------------------ */
 
-bool tsct_channel_is_own(const struct tsct_kchannel *channel)
+/*
+ * Returns true if the channel is of the current user, and was made in the current pid namespace
+ * or one below. A container's root may have the user id of the host's root, but does not own
+ * the host's channels.
+ */
+static bool channel_is_own(const struct tsct_kchannel *channel)
 {
 	return uid_eq(channel->uid, current_euid()) &&
 		pid_ns_is_within(channel->pid_ns, task_active_pid_ns(current));
@@ -380,10 +337,10 @@ bool tsct_channel_is_own(const struct tsct_kchannel *channel)
 
 static int channel_check_owner(const struct tsct_kchannel *channel)
 {
-	if (!tsct_channel_is_own(channel) && !capable(CAP_SYS_ADMIN))
+	if (!channel_is_own(channel) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/* uid 0 alone is not enough to read the kernel's events. */
-	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
+	if (channel->file.flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
 	return 0;
 }
@@ -432,11 +389,11 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 	if (err)
 		goto unlock;
 	err = -EACCES;
-	if (channel->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
+	if (channel->file.flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
 		goto unlock;
 	err = -EBUSY;
 	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
-	    channel->policy == TSCT_POLICY_DISCARD)
+	    channel->file.policy == TSCT_POLICY_DISCARD)
 		goto unlock;
 	channel->holders++;
 	channel->consumers += !!(arg->roles & TSCT_ROLE_READ);
@@ -447,14 +404,16 @@ unlock:
 	return err;
 }
 
-static void channel_free(struct tsct_kchannel *channel)
+static void channel_free(struct kref *ref)
 {
+	struct tsct_kchannel *channel = container_of(ref, struct tsct_kchannel, ref);
+
 	/*
 	 * tsct_bpf_emit() uses channels without a reference. It may still be writing
 	 * to a channel with a handle, whose memory is freed after a grace period. Of a
 	 * channel without a handle, it reads only this struct, which kvfree_rcu() protects.
 	 */
-	if (channel->bpf_handle)
+	if (channel->file.bpf_handle)
 		synchronize_rcu();
 	/*
 	 * No event is emitted any more, so `notify` is not queued again. No descriptor can
@@ -463,8 +422,8 @@ static void channel_free(struct tsct_kchannel *channel)
 	irq_work_sync(&channel->notify);
 	cancel_delayed_work_sync(&channel->watch);
 	if (channel->lost_news)
-		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
-	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
+		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->file.id);
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->file.id);
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
 	mem_cgroup_put(channel->memcg);
@@ -474,33 +433,15 @@ static void channel_free(struct tsct_kchannel *channel)
 
 /*
  * Removes a channel from the table if it has no holders and is not kept. Returns true if
- * the caller must free the channel now. tsct_channel_unpin() frees a pinned channel.
+ * the caller must drop the table's reference.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
 	lockdep_assert_held(&tsct_channel_lock);
-	if (channel->holders || channel->kept)
+	if (channel->holders || (channel->file.flags & TSCT_CHANNEL_KEEP && !channel->removed))
 		return false;
 	channel_table_remove(channel);
-	return !channel->pins;
-}
-
-void tsct_channel_pin(struct tsct_kchannel *channel)
-{
-	lockdep_assert_held(&tsct_channel_lock);
-	channel->pins++;
-}
-
-void tsct_channel_unpin(struct tsct_kchannel *channel)
-{
-	bool last;
-
-	mutex_lock(&tsct_channel_lock);
-	WARN_ON_ONCE(!channel->pins);
-	last = !--channel->pins && !channel->listed;
-	mutex_unlock(&tsct_channel_lock);
-	if (last)
-		channel_free(channel);
+	return true;
 }
 
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
@@ -514,7 +455,7 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
 	last = channel_unlist_if_unused(channel);
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
-		channel_free(channel);
+		kref_put(&channel->ref, channel_free);
 }
 
 int tsct_channel_remove(u32 id)
@@ -526,21 +467,171 @@ int tsct_channel_remove(u32 id)
 	mutex_lock(&tsct_channel_lock);
 	channel = xa_load(&channel_table, id);
 	err = channel ? channel_check_owner(channel) : -ENOENT;
-	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
+	if (!err && !(channel->file.flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
 	/* A removed channel only exists until its last holder closes it. */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {
-		channel->kept = false;
 		channel->removed = true;
 		last = channel_unlist_if_unused(channel);
 	}
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
-		channel_free(channel);
+		kref_put(&channel->ref, channel_free);
 	return err;
 }
+
+/* ---- definitions ------------------------------------------------------ */
+
+int tsct_channel_define(struct tsct_kchannel *channel,
+			struct tsct_event_def *def)
+{
+	const struct tsct_event_def *known;
+	size_t pos = 0;
+	int err;
+	u32 id;
+
+	if (tsct_event_def_id(def) || tsct_event_def_check(def, sizeof(*def)))
+		return -EINVAL;
+	mutex_lock(&channel->defs_lock);
+	/* Only the module writes the definition area, so its content is valid. */
+	while ((known = tsct_event_def_next(channel->defs, channel->file.defs_used,
+					    pos, &pos, &err))) {
+		if (tsct_event_def_equal(known, def)) {
+			def->id = known->id;
+			goto unlock;
+		}
+		cond_resched();
+	}
+	id = TSCT_ID_FIRST + channel->defs_nr;
+	if (def->size > channel->file.defs_size - channel->file.defs_used || id > TSCT_ID_MAX) {
+		err = -ENOSPC;
+		goto unlock;
+	}
+	def->id = id;
+	memcpy(channel->defs + channel->file.defs_used, def, def->size);
+	channel->file.defs_used += def->size;
+	channel->defs_nr++;
+	/* release: definitions below defs_used are complete for readers */
+	smp_store_release(&channel->header->defs_used, channel->file.defs_used);
+unlock:
+	mutex_unlock(&channel->defs_lock);
+	return err;
+}
+
+/* ---- statistics ------------------------------------------------------- */
+
+/*
+ * Programs can falsify the figures of rings that they write; nothing in the kernel depends on
+ * such figures.
+ */
+
+void tsct_module_info(struct tsct_info *ret)
+{
+	*ret = (struct tsct_info) {
+		.provider = "module",
+		.version = TSCT_VERSION,
+		.nr_cpus = nr_cpu_ids,
+		.source = tsct_cpucheck_source(),
+		.channels = READ_ONCE(channel_count),
+		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
+	};
+	tsct_accounts_info(ret);
+}
+
+/* Returns true if the current task may see the channel. */
+static bool channel_visible(const struct tsct_kchannel *channel)
+{
+	return channel_is_own(channel) ||
+		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}
+
+static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
+				  struct tsct_channel_cpu *ret)
+{
+	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
+
+	*ret = (struct tsct_channel_cpu) {
+		.id = channel->file.id, .cpu = cpu, .state = TSCT_CPU_ABSENT,
+	};
+	if (ring)
+		tsct_ring_describe(&ring->geo, ring->producer, ring->consumer, ring->data, ret);
+}
+
+/* Sets all fields of *info but the figures of the rings. */
+static void channel_describe_locked(const struct tsct_kchannel *channel,
+				    struct tsct_channel_info *info)
+{
+	lockdep_assert_held(&tsct_channel_lock);
+	tsct_channel_describe(&channel->file, info);
+	info->uid = from_kuid_munged(current_user_ns(), channel->uid);
+	if (channel->removed)
+		info->flags &= ~TSCT_CHANNEL_KEEP;
+	info->holders = channel->holders;
+	info->consumers = channel->consumers;
+	info->bytes = channel->bytes;
+}
+
+/*
+ * Sums up the statistics of all rings. The caller does not hold tsct_channel_lock: with
+ * thousands of CPUs this takes a while, and a CPU that comes up waits for that lock.
+ */
+static void channel_describe_rings(struct tsct_kchannel *channel,
+				   struct tsct_channel_info *info)
+{
+	struct tsct_channel_cpu ring;
+	u32 cpu;
+
+	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
+	for (cpu = 0; cpu < channel->file.nr_cpus; cpu++) {
+		channel_describe_ring(channel, cpu, &ring);
+		tsct_channel_describe_ring(info, &ring);
+		cond_resched();
+	}
+}
+
+int tsct_channel_next(struct tsct_channel_info *info)
+{
+	struct tsct_kchannel *channel;
+	unsigned long id;
+
+	mutex_lock(&tsct_channel_lock);
+	xa_for_each_start(&channel_table, id, channel, info->id + 1UL)
+		if (channel_visible(channel))
+			break;
+	if (channel) {
+		channel_describe_locked(channel, info);
+		kref_get(&channel->ref);
+	}
+	mutex_unlock(&tsct_channel_lock);
+	if (!channel)
+		return -ENOENT;
+	channel_describe_rings(channel, info);
+	kref_put(&channel->ref, channel_free);
+	return 0;
+}
+
+int tsct_channel_cpu(struct tsct_channel_cpu *arg)
+{
+	struct tsct_kchannel *channel;
+	int err = 0;
+
+	mutex_lock(&tsct_channel_lock);
+	channel = xa_load(&channel_table, arg->id);
+	if (!channel || !channel_visible(channel))
+		err = -ENOENT;
+	else if (arg->cpu >= channel->file.nr_cpus)
+		err = -EINVAL;
+	else
+		channel_describe_ring(channel,
+				      array_index_nospec(arg->cpu, channel->file.nr_cpus),
+				      arg);
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+/* ---- shortage of memory ------------------------------------------------ */
 
 /* Pages that channel_oom_work has freed and that were not reported to the OOM killer yet */
 static atomic_long_t channel_oom_pages;
@@ -556,8 +647,8 @@ static void channel_oom_fn(struct work_struct *work)
 
 	mutex_lock(&tsct_channel_lock);
 	xa_for_each(&channel_table, id, channel)
-		if (!channel->holders && !channel->pins && !channel->privileged &&
-		    !channel->reserved && (!largest || channel->bytes > largest->bytes))
+		if (!channel->holders && !channel->privileged && !channel->reserved &&
+		    (!largest || channel->bytes > largest->bytes))
 			largest = channel;
 	if (largest)
 		channel_table_remove(largest);
@@ -565,9 +656,9 @@ static void channel_oom_fn(struct work_struct *work)
 	if (!largest)
 		return;
 	pr_warn("channel %u \"%s\", kept and not open: removed, because memory has run out\n",
-		largest->id, largest->name);
+		largest->file.id, largest->file.name);
 	pages = largest->bytes >> PAGE_SHIFT;
-	channel_free(largest);
+	kref_put(&largest->ref, channel_free);
 	atomic_long_add(pages, &channel_oom_pages);
 }
 
@@ -638,11 +729,11 @@ void tsct_channels_exit(void)
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)
 			pr_warn("channel %u \"%s\" never closed by the module that opened it: freed\n",
-				channel->id, channel->name);
+				channel->file.id, channel->file.name);
 		mutex_lock(&tsct_channel_lock);
 		channel_table_remove(channel);
 		mutex_unlock(&tsct_channel_lock);
-		channel_free(channel);
+		kref_put(&channel->ref, channel_free);
 	}
 	xa_destroy(&channel_table);
 }

@@ -3,6 +3,7 @@
 #define TSCT_KMOD_CHANNEL_H
 
 #include <linux/irq_work.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
@@ -16,7 +17,6 @@
 #include "ring.h"
 
 struct pid_namespace;
-struct tsct_account;
 
 /*
  * A channel held by this module: its memory, owner and holders. User space's struct
@@ -24,52 +24,36 @@ struct tsct_account;
  * above the first blank line are constant once the channel is in the table.
  */
 struct tsct_kchannel {
+	/* content of `header`, which shows it to programs, except for lost_no_ring */
+	struct tsct_channel_header file;
 	struct tsct_geometry geo;
-	u32 id;
-	u32 policy;
-	u32 flags;
-	u32 source;
-	u32 blocks;
-	u32 nr_cpus;
-	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
-					 * 0: BPF programs cannot write the channel
-					 */
 	kuid_t uid;
-	struct pid_namespace *pid_ns;	/* that of the creator; tsct_channel_is_own() */
-	char name[TSCT_NAME_MAX];
-	struct tsct_account *account;
+	struct pid_namespace *pid_ns;	/* that of the creator; channel_is_own() */
+	kuid_t payer;			/* user whose limits the memory counts against */
+	bool privileged;		/* true: the limits per user do not apply */
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
-	u32 defs_size;			/* bytes of the area of definitions */
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
-	/* file offset of the consumer pages, bytes; header and definitions precede them */
-	u64 consumer_offset;
-	u64 ring_offset;
-	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
-	u64 file_size;
 	u32 nr_charged;			/* number of rings charged at the channel's creation */
 	/* its part of reserved memory, written by the module; NULL: pages of its own */
 	struct tsct_reserved_channel *reserved;
 	int reserved_slot;
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
 
-	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
+	/* held by the table of channels, and by readers of statistics without tsct_channel_lock */
+	struct kref ref;
+	/* Fields from `holders` to `accounted` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
-	u32 pins;			/* number of pins: tsct_channel_pin() */
-	bool listed;			/* true: in the table of channels */
-	/* true: the channel continues to exist when `holders` becomes 0 */
-	bool kept;
-	/* true: removed by request; another channel may take the name */
+	/* true: removed by request, and so no longer kept; another channel may take the name */
 	bool removed;
-	u64 bytes;			/* bytes of memory charged to `account` */
-	bool privileged;		/* true: the limits per user do not apply */
+	u64 bytes;			/* bytes of memory charged to `payer` */
+	struct list_head accounted;	/* entry of the list in account.c, unless `bytes` is 0 */
 
-	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
-	u32 defs_used;			/* bytes of definitions in defs */
+	struct mutex defs_lock;		/* lock of defs, file.defs_used and defs_nr */
 	u32 defs_nr;			/* number of definitions in defs */
 	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside */
 	/* struct tsct_kevent of the module that opened the channel */
@@ -109,7 +93,6 @@ void tsct_device_exit(void);
 /* channel.c: creation, lookup and lifetime of channels */
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
-u64 tsct_channels_count(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
@@ -127,12 +110,6 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
-/*
- * Keep a channel's memory, but not its name or its place in the table, while the caller
- * reads it without tsct_channel_lock. _pin() is called under that lock, _unpin() is not.
- */
-void tsct_channel_pin(struct tsct_kchannel *channel);
-void tsct_channel_unpin(struct tsct_kchannel *channel);
 /* Drops a reference to a channel that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*
@@ -141,25 +118,11 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
-/*
- * Returns true if the channel is of the current user, and was made in the current pid namespace
- * or one below. A container's root may have the user id of the host's root, but does not own
- * the host's channels.
- */
-bool tsct_channel_is_own(const struct tsct_kchannel *channel);
-/* Returns the channel with this id, or NULL. Under tsct_channel_lock. */
-struct tsct_kchannel *tsct_channel_find(u32 id);
 /* Returns the channel with this bpf_handle, or NULL. Under RCU. */
 struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
-/* Returns the channel of the lowest id above @id, or NULL. Under tsct_channel_lock. */
-struct tsct_kchannel *tsct_channel_find_after(u32 id);
-
-/* describe.c: sets *ret to the module's version, limits and use of memory. May sleep. */
+/* Sets *ret to the module's version, limits and use of memory. May sleep. */
 void tsct_module_info(struct tsct_info *ret);
-
 /*
- * describe.c
- *
  * Get statistics: _next() of the lowest id above info->id among the channels that the current
  * task may see, _cpu() of the CPU arg->cpu of the channel arg->id. Return 0; -ENOENT: no such
  * visible channel; -EINVAL: no such CPU.
@@ -233,7 +196,7 @@ static inline struct tsct_ring *tsct_channel_next_ring(struct tsct_kchannel *cha
 {
 	struct tsct_ring *ring = NULL;
 
-	for (; *cpu < channel->nr_cpus; (*cpu)++) {
+	for (; *cpu < channel->file.nr_cpus; (*cpu)++) {
 		ring = tsct_channel_ring(channel, *cpu);
 		if (ring)
 			break;
@@ -259,27 +222,16 @@ vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vm
 /*
  * account.c
  *
- * The caller holds tsct_channel_lock, except for tsct_account_payer() and
- * tsct_accounts_info().
- *
  * tsct_account_payer() returns the user who pays for the current task's channels: its own, or
  * the owner of the outermost user namespace that it is in.
  *
- * tsct_account_open - charge @uid for one more channel of @bytes
- * @privileged: true: check only the limit over all users, which has a reserve that other
- *	users cannot take
- *
- * Creates the user's account with its first channel. Returns 0 and the account
- * in *ret, -EDQUOT or -ENOMEM.
+ * tsct_account_charge() charges @bytes more for a channel, whose payer and `privileged` are set:
+ * a privileged one is limited by bytes_max only, which has a reserve that other users cannot
+ * take. Returns 0 or -EDQUOT. The caller of _charge() and _uncharge() holds tsct_channel_lock.
  */
 kuid_t tsct_account_payer(void);
-int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
-		      struct tsct_account **ret);
-/* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */
-int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged);
-void tsct_account_shrink(struct tsct_account *account, u64 bytes);
-/* Uncharges a channel of @bytes; frees the user's account with the last channel. */
-void tsct_account_close(struct tsct_account *account, u64 bytes);
+int tsct_account_charge(struct tsct_kchannel *channel, u64 bytes);
+void tsct_account_uncharge(struct tsct_kchannel *channel, u64 bytes);
 
 /* Sets the fields info->bytes*: use and limits of ring memory. */
 void tsct_accounts_info(struct tsct_info *info);

@@ -18,18 +18,23 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/topology.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
+#include <asm/processor-flags.h>
+#include <asm/special_insns.h>
 #include <asm/tsc.h>
 
 #include <tsctrace/version.h>
 
 #include "../lib/core/tsc_trust.h"
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
+#include "parts.h"
 
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
@@ -39,7 +44,7 @@ MODULE_PARM_DESC(skew_max_ns,
 /* Time after which a check measures no further CPU, ms */
 #define CPUCHECK_LIMIT_MS	5000
 
-/* held during a check, for some seconds; lock of the variables below and in tsc_skew.c */
+/* held during a check, for some seconds; lock of the variables below */
 static DEFINE_MUTEX(cpucheck_lock);
 static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
@@ -96,6 +101,231 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 	ret->real_ns = ktime_to_ns(tsct_snapshot_real(&s));
 	ret->raw_ns = ktime_to_ns(tsct_snapshot_raw(&s));
 	return true;
+}
+
+/* ---- skew between two CPUs ---------------------------------------------- */
+
+/*
+ * The two CPUs exchange ping and pong through memory and read their counters at each;
+ * lib/core/tsc_trust.h derives the bounds. Both run in interrupts that this file sends,
+ * so no task can keep them from running, whatever its priority. A burst of exchanges is
+ * limited by time and, in case the counter is unreliable, by turns. The bursts are
+ * repeated, for a limited time, until enough exchanges have succeeded. In a virtual
+ * machine they become longer until one has succeeded, since one virtual CPU may wait for a CPU
+ * of the host for some ms while the other runs. All state is protected by cpucheck_lock.
+ */
+
+#define BURST_US	200	/* time limit of a burst, with interrupts off, us */
+#define STRETCH_MAX	32	/* time limit in a virtual machine, multiples of BURST_US */
+/*
+ * A measurement ends after ROUNDS_ENOUGH rounds of ping and pong, once the bounds are at most
+ * WIDTH_ENOUGH_US apart or NARROW_MS have passed.
+ */
+#define ROUNDS_ENOUGH	64
+#define WIDTH_ENOUGH_US	4
+#define NARROW_MS	15
+#define BURST_TURNS	20000	/* number of loads of a word that takes longer than BURST_US */
+#define CPU_MS		150	/* time limit for one CPU, ms */
+#define STOP		(~0U)
+
+static struct skew_session {
+	struct tsct_skew_interval *skew;
+	u32 cpu;			/* the measured CPU */
+	u64 burst_cycles;		/* time limit of a burst, cycles */
+	u32 turns_max;			/* maximum number of loads of a word in one wait */
+	bool jumped;
+
+	/* Written by the reference CPU: number of the round; STOP: end of the burst */
+	u32 ping ____cacheline_aligned;
+	/* Written by the measured CPU: the ping that it answers, and its counter then */
+	u32 pong ____cacheline_aligned;
+	u64 pong_cycles;
+} skew_session;
+
+static struct cpumask skew_cpus;	/* the reference CPU and the measured CPU */
+
+/* Waits until *word differs from @old. Returns the new value; on a timeout, @old. */
+static u32 skew_await(const u32 *word, u32 old, u64 since)
+{
+	u32 turns, seen;
+
+	for (turns = 0; turns < skew_session.turns_max; turns++) {
+		/* acquire: pairs with the release of the other CPU's store */
+		seen = smp_load_acquire(word);
+		if (seen != old || rdtsc() - since > skew_session.burst_cycles)
+			return seen;
+		cpu_relax();
+	}
+	return old;
+}
+
+/* Runs on the reference CPU: sends pings. Each pong narrows the bounds of the skew. */
+static void skew_ping_burst(void)
+{
+	u64 since = rdtsc(), t0, t1;
+	u32 nr;
+
+	for (nr = 1; nr <= ROUNDS_ENOUGH; nr++) {
+		t0 = rdtsc_ordered();
+		/*
+		 * The other CPU cannot see this ping before t0: a store becomes visible
+		 * only after the counter read that precedes it in program order.
+		 */
+		smp_store_release(&skew_session.ping, nr);
+		if (skew_await(&skew_session.pong, nr - 1, since) != nr)
+			break;
+		t1 = rdtsc_ordered();
+		if (tsct_skew_interval_add(skew_session.skew, t0,
+					   skew_session.pong_cycles, t1))
+			skew_session.jumped = true;
+	}
+	/* release: as for a ping. The other CPU leaves its interrupt. */
+	smp_store_release(&skew_session.ping, STOP);
+}
+
+/* Runs on the measured CPU: answers pings. */
+static void skew_pong_burst(void)
+{
+	u64 since = rdtsc();
+	u32 last = 0, ping;
+
+	while ((ping = skew_await(&skew_session.ping, last, since)) != STOP) {
+		if (ping == last)
+			break;
+		skew_session.pong_cycles = rdtsc_ordered();
+		/* release of pong_cycles: pairs with the acquire in skew_await() */
+		smp_store_release(&skew_session.pong, ping);
+		last = ping;
+	}
+}
+
+/* Runs on both CPUs, in an interrupt or with interrupts off. */
+static void skew_burst(void *unused)
+{
+	if (smp_processor_id() == skew_session.cpu)
+		skew_pong_burst();
+	else
+		skew_ping_burst();
+}
+
+/*
+ * Measures bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the
+ * CPUs never ran at the same time, or a fatal signal is pending; -ERANGE: a counter
+ * jumped.
+ */
+static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
+{
+	unsigned long end = jiffies + 1 + msecs_to_jiffies(CPU_MS);
+	unsigned long narrow_end = jiffies + 1 + msecs_to_jiffies(NARROW_MS);
+	/* tsc_khz is 0 if the kernel does not know the rate: assume 1 GHz. */
+	const u64 cycles_per_ms = tsc_khz ?: 1000000;
+	u32 stretch = 1;
+
+	tsct_skew_interval_init(skew);
+	skew_session.skew = skew;
+	skew_session.cpu = cpu;
+	skew_session.jumped = false;
+	cpumask_clear(&skew_cpus);
+	cpumask_set_cpu(reference, &skew_cpus);
+	cpumask_set_cpu(cpu, &skew_cpus);
+
+	for (;;) {
+		/* No burst is running: on_each_cpu_mask() has waited for both CPUs. */
+		skew_session.ping = 0;
+		skew_session.pong = 0;
+		skew_session.burst_cycles = cycles_per_ms * BURST_US * stretch / 1000;
+		skew_session.turns_max = BURST_TURNS * stretch;
+		on_each_cpu_mask(&skew_cpus, skew_burst, NULL, true);
+		if (skew->rounds >= ROUNDS_ENOUGH &&
+		    ((u64)(skew->max_cycles - skew->min_cycles) <=
+		     cycles_per_ms * WIDTH_ENOUGH_US / 1000 ||
+		     time_after(jiffies, narrow_end)))
+			break;
+		if (time_after(jiffies, end) || fatal_signal_pending(current))
+			break;
+		schedule_timeout_killable(1);
+		if (boot_cpu_has(X86_FEATURE_HYPERVISOR) && !skew->rounds)
+			stretch = min(2 * stretch, (u32)STRETCH_MAX);
+	}
+	if (skew_session.jumped)
+		return -ERANGE;
+	return skew->rounds ? 0 : -ETIMEDOUT;
+}
+
+/* ---- entries of the CPU check ----------------------------------------- */
+
+/*
+ * Reads TSC_AUX by RDTSCP, because programs read it so, and whether a hypervisor has
+ * enabled VMX or SVM on this CPU: it may have left a virtual machine's TSC_AUX there.
+ */
+static void aux_read(void *arg)
+{
+	struct tsct_cpu_check *entry = arg;
+	u32 low, high;
+
+	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (entry->tsc_aux));
+	rdmsr(MSR_EFER, low, high);
+	if (low & EFER_SVME || __read_cr4() & X86_CR4_VMXE)
+		entry->flags |= TSCT_CPU_HYPERVISOR;
+	if (entry->tsc_aux == tsct_aux_value(entry->cpu, entry->node))
+		entry->flags |= TSCT_CPU_AUX_MATCH;
+	else if (entry->flags & TSCT_CPU_HYPERVISOR)
+		entry->tsc_aux = 0;	/* the value that a virtual machine left: not shown */
+}
+
+/*
+ * Returns true if @cpu is online and may be interrupted: the administrator has not isolated it
+ * (isolcpus, nohz_full, isolated cpusets).
+ */
+static bool cpucheck_possible(u32 cpu)
+{
+	bool isolated;
+
+	/*
+	 * Newer kernels replace the mask of isolated CPUs at run time, by RCU, and count
+	 * nohz_full CPUs separately.
+	 */
+	rcu_read_lock();
+	isolated = tsct_cpu_is_isolated(cpu);
+	rcu_read_unlock();
+	return cpu_online(cpu) && !isolated;
+}
+
+static void cpucheck_entry_init(struct tsct_cpu_check *entry, u32 cpu)
+{
+	*entry = (struct tsct_cpu_check) {
+		.cpu = cpu,
+		.node = cpu_to_node(cpu),
+	};
+}
+
+/*
+ * Fills in the entry of an online CPU, by comparison with the CPU @reference; nr_cpu_ids: the
+ * skew stays unknown. The caller holds cpus_read_lock(). Takes at most some 200 ms, and ends
+ * early if a fatal signal is pending.
+ */
+static void cpucheck_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
+{
+	struct tsct_skew_interval skew;
+
+	cpucheck_entry_init(entry, cpu);
+	entry->flags = TSCT_CPU_ONLINE;
+	if (!cpucheck_possible(cpu)) {
+		entry->flags |= TSCT_CPU_ISOLATED;
+		return;
+	}
+	if (boot_cpu_has(X86_FEATURE_RDTSCP))
+		smp_call_function_single(cpu, aux_read, entry, 1);
+	if (cpu == reference) {
+		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		return;
+	}
+	if (reference >= nr_cpu_ids || skew_measure(reference, cpu, &skew))
+		return;
+	entry->skew_min_cycles = skew.min_cycles;
+	entry->skew_max_cycles = skew.max_cycles;
+	entry->rounds = skew.rounds;
+	entry->flags |= TSCT_CPU_SKEW_KNOWN;
 }
 
 /* ---- all CPUs --------------------------------------------------------- */
@@ -212,7 +442,7 @@ static u32 cpucheck_reference(bool choose)
 	u32 cpu, first = nr_cpu_ids;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		if (!tsct_cpu_check_possible(cpu))
+		if (!cpucheck_possible(cpu))
 			continue;
 		if (!choose && cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE)
 			return cpu;
@@ -244,7 +474,7 @@ static int cpucheck_update(bool all)
 			entry->flags &= TSCT_CPU_SKEW_KNOWN;
 		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) ||
 			 all || !(entry->flags & TSCT_CPU_ONLINE))
-			tsct_cpu_check_measure(entry, cpu, time_before(jiffies, end) ?
+			cpucheck_measure(entry, cpu, time_before(jiffies, end) ?
 					       reference : nr_cpu_ids);
 		cpus_read_unlock();
 		cpucheck_contradicted |= cpucheck_contradicts(entry, &old);
@@ -363,43 +593,29 @@ int tsct_cpucheck_init(void)
 		return -ENOMEM;
 	cpucheck_shown.table = cpucheck_table + nr_cpu_ids;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+		cpucheck_entry_init(&cpucheck_table[cpu], cpu);
 	mutex_lock(&cpucheck_lock);
-	err = cpucheck_update(true);
+	/* The work item checks CPUs that come up or go down from now on; it waits for the lock. */
+	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
+							   "tsctrace:online",
+							   cpucheck_cpu_changed,
+							   cpucheck_cpu_changed);
+	err = cpucheck_hotplug_state < 0 ? cpucheck_hotplug_state : cpucheck_update(true);
 	if (cpucheck_flags & TSCT_CHECK_USABLE)
 		cpucheck_source = TSCT_SOURCE_TSC;
 	cpucheck_contradicted = false;	/* no clock params rest on an earlier check */
 	cpucheck_show();
 	mutex_unlock(&cpucheck_lock);
 	if (err)
-		kvfree(cpucheck_table);
+		tsct_cpucheck_exit();
 	return err;
-}
-
-/* Follows hotplug, and checks CPUs that came up or went down since tsct_cpucheck_init(). */
-int tsct_cpucheck_start(void)
-{
-	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
-							   "tsctrace:online",
-							   cpucheck_cpu_changed,
-							   cpucheck_cpu_changed);
-	if (cpucheck_hotplug_state < 0)
-		return cpucheck_hotplug_state;
-	mutex_lock(&cpucheck_lock);
-	cpucheck_update(false);
-	cpucheck_publish(TSCT_CAUSE_HOTPLUG);
-	mutex_unlock(&cpucheck_lock);
-	return 0;
-}
-
-void tsct_cpucheck_stop(void)
-{
-	cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
-	cancel_work_sync(&cpucheck_work);
 }
 
 void tsct_cpucheck_exit(void)
 {
+	if (cpucheck_hotplug_state >= 0)
+		cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
+	cancel_work_sync(&cpucheck_work);
 	kvfree(cpucheck_table);
 }
 

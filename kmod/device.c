@@ -31,8 +31,7 @@
 #include "../lib/abi/request.h"
 #include "channel.h"
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 
@@ -52,7 +51,7 @@ struct tsct_file {
 /* Returns true if the file, which is bound to @channel, has a watcher. */
 static bool device_has_watcher(const struct tsct_file *f, const struct tsct_kchannel *channel)
 {
-	return channel->flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
+	return channel->file.flags & TSCT_CHANNEL_KERNEL && f->roles & TSCT_ROLE_READ;
 }
 
 /* Returns the channel that the file is bound to, or NULL. */
@@ -80,10 +79,6 @@ union device_arg {
 	struct tsct_previous previous;
 	struct tsct_previous_read read;
 };
-
-/* Returns 0, or -EINVAL: reserved fields at the end of an argument are not 0. */
-#define check_reserved(arg) \
-	(memchr_inv((arg).reserved, 0, sizeof((arg).reserved)) ? -EINVAL : 0)
 
 /* ---- module, CPU check, clock ----------------------------------------- */
 
@@ -148,7 +143,7 @@ static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
 				u32 __user *uid)
 {
-	if (put_user(channel->id, uid)) {
+	if (put_user(channel->file.id, uid)) {
 		tsct_channel_put(channel, roles);
 		return -EFAULT;
 	}
@@ -160,42 +155,31 @@ static long device_bind_channel(struct tsct_file *f,
 	return 0;
 }
 
-static long ioctl_create(struct file *file, const struct tsct_channel_create *arg,
-			 u32 __user *uid)
+/* Serves TSCT_IOC_CHANNEL_CREATE (@create) and _ATTACH. @uid: address of the caller's id */
+static long ioctl_open(struct file *file, const union device_arg *arg, bool create,
+		       u32 __user *uid)
 {
+	const u32 roles = create ? arg->create.roles : arg->attach.roles;
 	struct tsct_file *f = file->private_data;
+	long err = device_check_roles(file, roles);
 	struct tsct_kchannel *channel;
-	long err = device_check_roles(file, arg->roles);
 	u32 id;
 
 	if (err)
 		return err;
 	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_create(arg, &channel);
+	if (f->channel)
+		err = -EBUSY;
+	else
+		err = create ? tsct_channel_create(&arg->create, &channel) :
+			tsct_channel_attach(&arg->attach, &channel);
 	if (!err) {
-		id = channel->id;
-		err = device_bind_channel(f, channel, arg->roles, uid);
+		id = channel->file.id;
+		err = device_bind_channel(f, channel, roles, uid);
 		/* With TSCT_CHANNEL_KEEP, the channel would stay although the request fails. */
-		if (err)
+		if (err && create)
 			tsct_channel_remove(id);
 	}
-	mutex_unlock(&f->bind_lock);
-	return err;
-}
-
-static long ioctl_attach(struct file *file, const struct tsct_channel_attach *arg,
-			 u32 __user *uid)
-{
-	struct tsct_file *f = file->private_data;
-	struct tsct_kchannel *channel;
-	long err = device_check_roles(file, arg->roles);
-
-	if (err)
-		return err;
-	mutex_lock(&f->bind_lock);
-	err = f->channel ? -EBUSY : tsct_channel_attach(arg, &channel);
-	if (!err)
-		err = device_bind_channel(f, channel, arg->roles, uid);
 	mutex_unlock(&f->bind_lock);
 	return err;
 }
@@ -236,7 +220,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 	if (!channel)
 		return -ENOTCONN;
 	/* A kernel channel has no WRITE role: its reader defines the events of BPF programs. */
-	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
+	if (!(f->roles & (channel->file.flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
 	def = kmalloc(sizeof(*def), GFP_KERNEL);
@@ -251,21 +235,11 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 	return err;
 }
 
-/* Copies the payload while preemption is on, as page faults need that. */
-static long device_write_payload(struct tsct_kchannel *channel,
-				 const struct tsct_write *arg, void *buffer)
-{
-	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
-				       arg->len))
-		return -EFAULT;
-	return tsct_ring_write(channel, arg->id, buffer, arg->len);
-}
-
 static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
-	void *buffer;
+	void *buffer = small;
 	long err;
 
 	if (!channel)
@@ -278,14 +252,15 @@ static long ioctl_write(struct tsct_file *f, const struct tsct_write *arg)
 		tsct_ring_write(channel, arg->id, NULL, arg->len);
 		return -EMSGSIZE;
 	}
-	if (arg->len <= sizeof(small))
-		return device_write_payload(channel, arg, small);
-
-	buffer = kvmalloc(arg->len, GFP_KERNEL);
+	if (arg->len > sizeof(small))
+		buffer = kvmalloc(arg->len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	err = device_write_payload(channel, arg, buffer);
-	kvfree(buffer);
+	/* The payload is copied while preemption is on, as page faults need that. */
+	err = copy_from_user(buffer, u64_to_user_ptr(arg->payload), arg->len) ? -EFAULT :
+		tsct_ring_write(channel, arg->id, buffer, arg->len);
+	if (buffer != small)
+		kvfree(buffer);
 	return err;
 }
 
@@ -306,46 +281,36 @@ static long device_serve(struct file *file, u32 request, union device_arg *arg,
 		return 0;
 	case TSCT_IOC_CHECK:
 	case TSCT_IOC_CHECK_RUN:
-		return check_reserved(arg->check) ?:
-			ioctl_check(&arg->check, request == TSCT_IOC_CHECK_RUN);
+		return ioctl_check(&arg->check, request == TSCT_IOC_CHECK_RUN);
 	case TSCT_IOC_THREAD:
 		return ioctl_thread(&arg->thread);
 	case TSCT_IOC_CLOCK_SNAPSHOT:
 		return ioctl_clock_snapshot(&arg->snapshot);
 	case TSCT_IOC_CLOCK_STORE:
-		return check_reserved(arg->store) ?:
-			arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
+		return arg->store.reserved0 ? -EINVAL : tsct_reserved_store(&arg->store);
 	case TSCT_IOC_CHANNEL_CREATE:
-		return check_reserved(arg->create) ?:
-			ioctl_create(file, &arg->create,
-				     &((struct tsct_channel_create __user *)uarg)->id);
+		return ioctl_open(file, arg, true,
+				  &((struct tsct_channel_create __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_ATTACH:
-		return check_reserved(arg->attach) ?: arg->attach.reserved0 ? -EINVAL :
-			ioctl_attach(file, &arg->attach,
-				     &((struct tsct_channel_attach __user *)uarg)->id);
+		return ioctl_open(file, arg, false,
+				  &((struct tsct_channel_attach __user *)uarg)->id);
 	case TSCT_IOC_CHANNEL_NEXT:
-		return check_reserved(arg->next) ?: tsct_channel_next(&arg->next);
+		return tsct_channel_next(&arg->next);
 	case TSCT_IOC_CHANNEL_REMOVE:
-		return check_reserved(arg->remove) ?:
-			arg->remove.reserved0 ? -EINVAL : tsct_channel_remove(arg->remove.id);
+		return tsct_channel_remove(arg->remove.id);
 	case TSCT_IOC_CHANNEL_CPU:
-		return check_reserved(arg->cpu) ?:
-			arg->cpu.reserved0 ? -EINVAL : tsct_channel_cpu(&arg->cpu);
+		return arg->cpu.reserved0 ? -EINVAL : tsct_channel_cpu(&arg->cpu);
 	case TSCT_IOC_WATERMARK:
-		return check_reserved(arg->watermark) ?:
-			ioctl_watermark(f, arg->watermark.bytes);
+		return ioctl_watermark(f, arg->watermark.bytes);
 	case TSCT_IOC_EVENT_SWITCH:
-		return check_reserved(arg->event_switch) ?:
-			ioctl_event_switch(file, &arg->event_switch);
+		return ioctl_event_switch(file, &arg->event_switch);
 	case TSCT_IOC_WRITE:
 		return ioctl_write(f, &arg->write);
 	case TSCT_IOC_PREVIOUS:
-		return check_reserved(arg->previous) ?: arg->previous.reserved0 ||
-			arg->previous.flags & ~TSCT_PREVIOUS_DISCARD ?
+		return arg->previous.flags & ~TSCT_PREVIOUS_DISCARD ?
 			-EINVAL : tsct_reserved_previous(&arg->previous);
 	case TSCT_IOC_PREVIOUS_READ:
-		return check_reserved(arg->read) ?:
-			arg->read.reserved0 ? -EINVAL : tsct_reserved_read(&arg->read);
+		return tsct_reserved_read(&arg->read);
 	default:
 		return -ENOTTY;
 	}
@@ -370,21 +335,24 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	void __user *uarg = (void __user *)arg;
 	const size_t size = _IOC_SIZE(cmd);
 	union device_arg copy;
+	const struct tsct_request_type *type;
 	long err, fault = 0;
 	u32 known;
 
-	err = tsct_request_find(cmd, &known);
+	err = tsct_request_find(cmd, &type);
 	if (err == -ENOTTY && _IOC_TYPE(cmd) == TSCT_IOC_MAGIC && _IOC_NR(cmd) == CLOCK_SET_NR)
 		pr_warn_once("version %s: %s is of an earlier version: use both of one release\n",
 			     TSCT_VERSION, current->comm);
 	if (err)
 		return err;
+	known = type->cmd;
 	if (known == TSCT_IOC_DEFINE)
 		return ioctl_define(file->private_data, uarg, size);
 	if (WARN_ON_ONCE(_IOC_SIZE(known) > sizeof(copy)))
 		return -ENOTTY;
 	if (_IOC_DIR(known) & _IOC_WRITE)
-		err = copy_struct_from_user(&copy, _IOC_SIZE(known), uarg, size);
+		err = copy_struct_from_user(&copy, _IOC_SIZE(known), uarg, size) ?:
+			tsct_request_check(type, &copy);
 	if (err)
 		return err;
 	err = device_serve(file, known, &copy, uarg);
@@ -434,15 +402,15 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	 * because a sum of bytes may overflow; the system call has checked the sum of
 	 * pages.
 	 */
-	if (!channel || end > channel->file_size >> PAGE_SHIFT)
+	if (!channel || end > channel->file.file_size >> PAGE_SHIFT)
 		return -EINVAL;
-	if (first >= channel->ring_offset >> PAGE_SHIFT)
+	if (first >= channel->file.ring_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_WRITE;
-	else if (end > channel->ring_offset >> PAGE_SHIFT)
+	else if (end > channel->file.ring_offset >> PAGE_SHIFT)
 		return -EINVAL;
-	else if (first >= channel->consumer_offset >> PAGE_SHIFT)
+	else if (first >= channel->file.consumer_offset >> PAGE_SHIFT)
 		writable = f->roles & TSCT_ROLE_READ;
-	else if (end > channel->consumer_offset >> PAGE_SHIFT)
+	else if (end > channel->file.consumer_offset >> PAGE_SHIFT)
 		return -EINVAL;
 	if (!writable) {
 		if (vma->vm_flags & VM_WRITE)
@@ -513,7 +481,7 @@ static void device_show_fdinfo(struct seq_file *m, struct file *file)
 	if (!channel)
 		return;
 	seq_printf(m, "channel:\t%u\nname:\t%s\nroles:\t%#x\nring_bytes:\t%llu\n",
-		   channel->id, channel->name, f->roles, channel->geo.data_size);
+		   channel->file.id, channel->file.name, f->roles, channel->geo.data_size);
 	if (device_has_watcher(f, channel))
 		seq_printf(m, "watermark:\t%llu\n", READ_ONCE(f->watcher.watermark));
 }

@@ -39,9 +39,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "cpucheck.h"
-#include "disruption.h"
-#include "netlink.h"
+#include "parts.h"
 
 #define PENDING		((u32)(TSCT_DISRUPTIONS_PENDING >> 32))
 #define COUNTER		((u32)(TSCT_DISRUPTIONS_COUNTER >> 32))
@@ -315,26 +313,14 @@ int tsct_disruption_init(void)
 	return 0;
 }
 
+/* Registration fails only for a block that is registered already. */
 int tsct_disruption_start(void)
 {
-	int err;
-
 	/* The notifier is called at once, with the kernel's present state. */
-	err = pvclock_gtod_register_notifier(&disruption_time);
-	if (err)
-		return err;
-	err = register_pm_notifier(&disruption_power);
-	if (err)
-		goto unregister_time;
-	err = register_random_vmfork_notifier(&disruption_restore);
-	if (err)
-		goto unregister_power;
+	pvclock_gtod_register_notifier(&disruption_time);
+	register_pm_notifier(&disruption_power);
+	register_random_vmfork_notifier(&disruption_restore);
 	return 0;
-unregister_power:
-	unregister_pm_notifier(&disruption_power);
-unregister_time:
-	pvclock_gtod_unregister_notifier(&disruption_time);
-	return err;
 }
 
 void tsct_disruption_stop(void)

@@ -1,75 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/init.h>
+#include <linux/kernel.h>
 #include <linux/module.h>
 
 #include <tsctrace/version.h>
 
 #include "channel.h"
-#include "cpucheck.h"
-#include "disruption.h"
-#include "netlink.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 
+/*
+ * Parts of the module in the order of their initialization; they exit in reverse order.
+ * Programs can hold the module once there is a device: nothing that fails may follow it.
+ */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} module_parts[] = {
+	{ tsct_netlink_init, tsct_netlink_exit },
+	{ tsct_disruption_init, tsct_disruption_exit },
+	{ tsct_cpucheck_init, tsct_cpucheck_exit },
+	{ tsct_disruption_start, tsct_disruption_stop },
+	{ tsct_reserved_init, tsct_reserved_exit },
+	{ tsct_channels_init, tsct_channels_exit },
+	{ tsct_device_init, tsct_device_exit },
+};
+
+/* Exits the first @nr parts. */
+static void module_exit_parts(unsigned int nr)
+{
+	while (nr--)
+		module_parts[nr].exit();
+}
+
 static int __init tsctrace_init(void)
 {
+	unsigned int i;
 	int err;
 
-	err = tsct_cpucheck_init();
-	if (err)
-		return err;
-	err = tsct_disruption_init();
-	if (err)
-		goto exit_cpucheck;
-	err = tsct_cpucheck_start();
-	if (err)
-		goto exit_disruption;
-	err = tsct_disruption_start();
-	if (err)
-		goto stop_cpucheck;
-	tsct_reserved_init();
-	err = tsct_channels_init();
-	if (err)
-		goto exit_reserved;
 	tsct_bpf_init();
-	err = tsct_netlink_init();
-	if (err)
-		goto exit_channels;
-	/* Programs can hold the module from here on: nothing that fails may follow. */
-	err = tsct_device_init();
-	if (err)
-		goto exit_netlink;
+	for (i = 0; i < ARRAY_SIZE(module_parts); i++) {
+		err = module_parts[i].init();
+		if (err) {
+			module_exit_parts(i);
+			return err;
+		}
+	}
 	tsct_disruption_device_init();
 	tsct_cpucheck_report();
 	return 0;
-
-exit_netlink:
-	tsct_netlink_exit();
-exit_channels:
-	tsct_channels_exit();
-exit_reserved:
-	tsct_reserved_exit();
-	tsct_disruption_stop();
-stop_cpucheck:
-	tsct_cpucheck_stop();
-exit_disruption:
-	tsct_disruption_exit();
-exit_cpucheck:
-	tsct_cpucheck_exit();
-	return err;
 }
 
 static void __exit tsctrace_exit(void)
 {
-	tsct_device_exit();
 	tsct_disruption_device_exit();
-	tsct_channels_exit();
-	tsct_reserved_exit();
-	tsct_disruption_stop();
-	tsct_cpucheck_stop();
-	tsct_netlink_exit();
-	tsct_disruption_exit();
-	tsct_cpucheck_exit();
+	module_exit_parts(ARRAY_SIZE(module_parts));
 }
 
 module_init(tsctrace_init);

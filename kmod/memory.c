@@ -84,27 +84,25 @@ free_pages:
 /* The caller has checked channel->geo by tsct_geometry_check(). */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
-	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
-	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
+	struct tsct_channel_header *file = &channel->file;
 
-	channel->consumer_offset = defs + channel->defs_size;
-	channel->nr_head_pages = channel->consumer_offset >> PAGE_SHIFT;
-	channel->ring_offset = channel->consumer_offset +
-		(u64)channel->nr_cpus * PAGE_SIZE;
-	channel->ring_stride = PAGE_SIZE + channel->geo.data_size;
-	channel->ring_bytes = channel->ring_stride + PAGE_SIZE;
-	channel->file_size = channel->ring_offset +
-		channel->nr_cpus * channel->ring_stride;
-	return channel->file_size <= FILE_SIZE_MAX ? 0 : -EINVAL;
+	file->cpu_state_offset = ALIGN(sizeof(*file), 64);
+	file->defs_offset = PAGE_ALIGN(file->cpu_state_offset + file->nr_cpus);
+	file->consumer_offset = file->defs_offset + file->defs_size;
+	file->ring_offset = file->consumer_offset + (u64)file->nr_cpus * PAGE_SIZE;
+	file->ring_stride = PAGE_SIZE + file->data_size;
+	file->file_size = file->ring_offset + file->nr_cpus * file->ring_stride;
+	channel->nr_head_pages = file->consumer_offset >> PAGE_SHIFT;
+	channel->ring_bytes = file->ring_stride + PAGE_SIZE;
+	return file->file_size <= FILE_SIZE_MAX ? 0 : -EINVAL;
 }
 
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
 	if (channel->reserved)
-		addr = tsct_reserved_head(channel);
+		addr = tsct_reserved_at(channel->reserved, channel->reserved->head_offset);
 	/* Fails here: otherwise the first rings would use up memory before the last ones fail. */
 	else if (si_mem_available() < (long)(channel->bytes >> PAGE_SHIFT))
 		addr = ERR_PTR(-ENOMEM);
@@ -114,8 +112,8 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
 	channel->header = addr;
-	channel->cpu_state = addr + states;
-	channel->defs = addr + channel->consumer_offset - channel->defs_size;
+	channel->cpu_state = addr + channel->file.cpu_state_offset;
+	channel->defs = addr + channel->file.defs_offset;
 	return 0;
 }
 
@@ -126,13 +124,14 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	struct tsct_ring *ring;
 	void *addr;
 
-	if (channel->flags & TSCT_CHANNEL_KERNEL)
+	if (channel->file.flags & TSCT_CHANNEL_KERNEL)
 		size += TSCT_NESTED_PAYLOAD_MAX;
 	ring = kzalloc_node(size, gfp, node);
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = channel->ring_bytes >> PAGE_SHIFT;
-	addr = channel->reserved ? tsct_reserved_ring(channel, cpu) : NULL;
+	addr = channel->reserved ?
+		tsct_reserved_at(channel->reserved, channel->reserved->rings[cpu]) : NULL;
 	if (!addr)
 		addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
@@ -141,7 +140,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	}
 	ring->channel = channel;
 	ring->geo = channel->geo;
-	ring->source = channel->source;
+	ring->source = channel->file.source;
 	ring->consumer = addr;
 	ring->producer = addr + PAGE_SIZE;
 	ring->data = addr + 2 * PAGE_SIZE;
@@ -154,54 +153,39 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	return 0;
 }
 
-/*
- * Finds the page at page offset @pgoff of the channel's file. Returns the ring of the page,
- * or NULL for a page of header and definitions. *ret_index is the index of the page in the
- * ring, or in header and definitions; -1: there is no such page.
- */
-static struct tsct_ring *memory_find_page(struct tsct_kchannel *channel, u64 pgoff,
-					  s64 *ret_index)
+/* Returns the address of the page at page offset @pgoff of the channel's file; NULL: none. */
+static void *memory_find_page(struct tsct_kchannel *channel, u64 pgoff)
 {
-	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
-	u64 rings = channel->ring_offset >> PAGE_SHIFT;
-	u64 stride = channel->ring_stride >> PAGE_SHIFT;
-	struct tsct_ring *ring = NULL;
+	const struct tsct_channel_header *file = &channel->file;
+	u64 offset = pgoff << PAGE_SHIFT;
+	struct tsct_ring *ring;
 
-	*ret_index = -1;
-	if (pgoff < consumers) {
-		*ret_index = pgoff;
-	} else if (pgoff < rings) {
-		ring = tsct_channel_ring(channel, pgoff - consumers);
-		*ret_index = ring ? 0 : -1;
-	} else if (pgoff - rings < stride * channel->nr_cpus) {
-		pgoff -= rings;
-		ring = tsct_channel_ring(channel, pgoff / stride);
-		*ret_index = ring ? 1 + pgoff % stride : -1;
+	if (pgoff >= file->file_size >> PAGE_SHIFT)
+		return NULL;
+	if (offset < file->consumer_offset)
+		return (void *)channel->header + offset;
+	if (offset < file->ring_offset) {
+		ring = tsct_channel_ring(channel, pgoff - (file->consumer_offset >> PAGE_SHIFT));
+		return ring ? ring->consumer : NULL;
 	}
-	return ring;
+	offset -= file->ring_offset;
+	ring = tsct_channel_ring(channel, offset / file->ring_stride);
+	return ring ? (void *)ring->producer + offset % file->ring_stride : NULL;
 }
 
 vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vmf)
 {
-	struct page **pages;
-	struct tsct_ring *ring;
-	unsigned long pfn;
-	const void *start;
-	s64 index;
+	const void *addr = memory_find_page(channel, vmf->pgoff);
 
-	ring = memory_find_page(channel, vmf->pgoff, &index);
-	if (index < 0)
+	if (!addr)
 		return VM_FAULT_SIGBUS;
-	pages = ring ? ring->pages : channel->head_pages;
-	if (!channel->reserved) {
-		get_page(pages[index]);
-		vmf->page = pages[index];
-		return 0;
-	}
-	start = ring ? (void *)ring->consumer : channel->header;
-	pfn = pages ? page_to_pfn(pages[index]) :
-		tsct_reserved_pfn(start + index * PAGE_SIZE);
-	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	/* Rings of CPUs that were added later have pages of their own in any channel. */
+	if (channel->reserved)
+		return vmf_insert_pfn(vmf->vma, vmf->address, is_vmalloc_addr(addr) ?
+				      vmalloc_to_pfn(addr) : PHYS_PFN(__pa(addr)));
+	vmf->page = vmalloc_to_page(addr);
+	get_page(vmf->page);
+	return 0;
 }
 
 void tsct_channel_free_memory(struct tsct_kchannel *channel)

@@ -9,7 +9,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "netlink.h"
+#include "parts.h"
 
 enum netlink_group {
 	NETLINK_GROUP_CLOCK,
@@ -30,79 +30,60 @@ static struct genl_family netlink_family = {
 	.n_mcgrps = ARRAY_SIZE(netlink_groups),
 };
 
-static bool netlink_registered;
-
-/* A disruption of the clock */
-struct netlink_disruption {
-	u64 disruptions;
-	u32 cause;
-	u32 source;
-};
-
-static int netlink_put_disruption(struct sk_buff *skb, const void *data)
-{
-	const struct netlink_disruption *disruption = data;
-
-	/* Aligned to 4 bytes only, as x86-64 needs no padding. */
-	return nla_put(skb, TSCT_GENL_CLOCK_DISRUPTIONS, sizeof(disruption->disruptions),
-		       &disruption->disruptions) ?:
-		nla_put_u32(skb, TSCT_GENL_CLOCK_CAUSE, disruption->cause) ?:
-		nla_put_u32(skb, TSCT_GENL_CLOCK_SOURCE, disruption->source);
-}
-
-static int netlink_put_channel(struct sk_buff *skb, const void *id)
-{
-	return nla_put_u32(skb, TSCT_GENL_CHANNEL_ID, *(const u32 *)id);
-}
-
-static void netlink_multicast(enum netlink_group group, u8 cmd,
-			      int (*put)(struct sk_buff *skb, const void *data),
-			      const void *data)
+/* Returns a message @cmd for a group; NULL: nobody listens, or there is no memory. */
+static struct sk_buff *netlink_begin(enum netlink_group group, u8 cmd)
 {
 	struct sk_buff *skb;
-	void *header;
 
-	if (!READ_ONCE(netlink_registered) ||
-	    !genl_has_listeners(&netlink_family, &init_net, group))
-		return;
+	if (!genl_has_listeners(&netlink_family, &init_net, group))
+		return NULL;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!skb)
-		return;
-	header = genlmsg_put(skb, 0, 0, &netlink_family, 0, cmd);
-	if (!header || put(skb, data)) {
+	if (skb && genlmsg_put(skb, 0, 0, &netlink_family, 0, cmd))
+		return skb;
+	nlmsg_free(skb);
+	return NULL;
+}
+
+/* Sends a message of netlink_begin(). @err: result of appending its attributes */
+static void netlink_end(struct sk_buff *skb, enum netlink_group group, int err)
+{
+	if (err) {
 		nlmsg_free(skb);
 		return;
 	}
-	genlmsg_end(skb, header);
+	nlmsg_end(skb, nlmsg_hdr(skb));
 	/* Ignores errors: a listener that reads too slowly gets ENOBUFS from its socket. */
 	genlmsg_multicast(&netlink_family, skb, 0, group, GFP_KERNEL);
 }
 
 void tsct_netlink_disrupted(const struct tsct_clock_snapshot *now, u32 source)
 {
-	const struct netlink_disruption disruption = {
-		.disruptions = now->disruptions, .cause = now->cause, .source = source,
-	};
+	struct sk_buff *skb = netlink_begin(NETLINK_GROUP_CLOCK, TSCT_GENL_CMD_DISRUPTED);
 
-	netlink_multicast(NETLINK_GROUP_CLOCK, TSCT_GENL_CMD_DISRUPTED,
-			  netlink_put_disruption, &disruption);
+	/* Aligned to 4 bytes only, as x86-64 needs no padding. */
+	if (skb)
+		netlink_end(skb, NETLINK_GROUP_CLOCK,
+			    nla_put(skb, TSCT_GENL_CLOCK_DISRUPTIONS, sizeof(u64),
+				    &now->disruptions) ?:
+			    nla_put_u32(skb, TSCT_GENL_CLOCK_CAUSE, now->cause) ?:
+			    nla_put_u32(skb, TSCT_GENL_CLOCK_SOURCE, source));
 }
 
 void tsct_netlink_channel(u8 cmd, u32 id)
 {
-	netlink_multicast(NETLINK_GROUP_CHANNELS, cmd, netlink_put_channel, &id);
+	struct sk_buff *skb = netlink_begin(NETLINK_GROUP_CHANNELS, cmd);
+
+	if (skb)
+		netlink_end(skb, NETLINK_GROUP_CHANNELS,
+			    nla_put_u32(skb, TSCT_GENL_CHANNEL_ID, id));
 }
 
 int tsct_netlink_init(void)
 {
-	int err = genl_register_family(&netlink_family);
-
-	WRITE_ONCE(netlink_registered, !err);
-	return err;
+	return genl_register_family(&netlink_family);
 }
 
 void tsct_netlink_exit(void)
 {
-	WRITE_ONCE(netlink_registered, false);
 	genl_unregister_family(&netlink_family);
 }

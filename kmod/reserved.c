@@ -28,14 +28,13 @@
 
 #include "../lib/core/reserved.h"
 #include "compat.h"
-#include "cpucheck.h"
+#include "parts.h"
 #include "reserved.h"
 #include "ring.h"
 
 /* lock of the variables below and of the table of channels in the header */
 static DEFINE_MUTEX(reserved_lock);
 static void *reserved_memory;		/* NULL: no memory is reserved */
-static phys_addr_t reserved_start;
 static u64 reserved_size;
 static bool reserved_previous;		/* true: the memory has channels of a previous boot */
 static bool reserved_ready;		/* true: the memory is laid out for this boot */
@@ -52,24 +51,26 @@ static struct tsct_reserved_header *reserved_header(void)
 	return reserved_memory;
 }
 
-/* Lays out the memory for channels of this boot. */
+/* Lays out the memory for channels of this boot. If it is too small, its content stays. */
 static int reserved_format(void)
 {
 	struct tsct_reserved_header *header = reserved_header();
-	int err;
+	struct tsct_reserved_header layout = {
+		.magic = TSCT_RESERVED_MAGIC,
+		.version = TSCT_RESERVED_VERSION,
+		.nr_cpus = nr_cpu_ids,
+	};
+	int err = tsct_reserved_layout(&layout, reserved_size);
 
 	lockdep_assert_held(&reserved_lock);
+	if (err)
+		return err;
 	/* release: readers ignore all without a valid checksum, whatever was stored before */
 	smp_store_release(&header->checksum, 0);
 	/* The former content is invalid before any of it changes. */
 	smp_mb();
 	memset(header, 0, PAGE_SIZE);
-	header->nr_cpus = nr_cpu_ids;
-	err = tsct_reserved_layout(header, reserved_size);
-	if (err)
-		return err;
-	header->magic = TSCT_RESERVED_MAGIC;
-	header->version = TSCT_RESERVED_VERSION;
+	*header = layout;
 	generate_random_uuid(header->id);
 	strscpy(header->kernel, init_utsname()->release, sizeof(header->kernel));
 	memset(reserved_memory + header->clock_offset, 0,
@@ -208,22 +209,22 @@ static void reserved_clear(void *start, u64 bytes)
 /* Takes memory for the rings that were charged, not for those of CPUs that are added later. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
-	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
-	u64 bytes = own + channel->consumer_offset +
+	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->file.nr_cpus));
+	u64 bytes = own + channel->file.consumer_offset +
 		channel->nr_charged * channel->ring_bytes;
 	struct tsct_reserved_channel *reserved;
 	u64 offset, at;
 	unsigned int cpu;
 	int slot;
 
-	if (channel->policy != TSCT_POLICY_OVERWRITE ||
-	    !(channel->flags & (TSCT_CHANNEL_KEEP | TSCT_CHANNEL_KERNEL)))
+	if (channel->file.policy != TSCT_POLICY_OVERWRITE ||
+	    !(channel->file.flags & (TSCT_CHANNEL_KEEP | TSCT_CHANNEL_KERNEL)))
 		return;
 	mutex_lock(&reserved_lock);
 	slot = reserved_take(bytes, channel->privileged);
 	if (slot < 0 && reserved_ready)
 		pr_info_ratelimited("channel \"%s\": no room in reserved memory: its events do not outlive a panic\n",
-				    channel->name);
+				    channel->file.name);
 	mutex_unlock(&reserved_lock);
 	if (slot < 0)
 		return;
@@ -233,7 +234,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel)
 	reserved->offset = offset;
 	reserved->bytes = bytes;
 	reserved->head_offset = offset + own;
-	at = reserved->head_offset + channel->consumer_offset;
+	at = reserved->head_offset + channel->file.consumer_offset;
 	for_each_present_cpu(cpu) {
 		if (at + channel->ring_bytes > offset + bytes)
 			break;
@@ -242,7 +243,7 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel)
 	}
 	channel->reserved = reserved;
 	channel->reserved_slot = slot;
-	channel->flags |= TSCT_CHANNEL_RESERVED;
+	channel->file.flags |= TSCT_CHANNEL_RESERVED;
 }
 
 void tsct_reserved_publish(struct tsct_kchannel *channel)
@@ -271,23 +272,6 @@ void tsct_reserved_free(struct tsct_kchannel *channel)
 	mutex_unlock(&reserved_lock);
 }
 
-void *tsct_reserved_head(const struct tsct_kchannel *channel)
-{
-	return reserved_memory + channel->reserved->head_offset;
-}
-
-void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu)
-{
-	u64 offset = channel->reserved->rings[cpu];
-
-	return offset ? reserved_memory + offset : NULL;
-}
-
-unsigned long tsct_reserved_pfn(const void *addr)
-{
-	return PHYS_PFN(reserved_start + (addr - reserved_memory));
-}
-
 /* ---- the previous boot ------------------------------------------------- */
 
 long tsct_reserved_previous(struct tsct_previous *arg)
@@ -306,24 +290,10 @@ long tsct_reserved_previous(struct tsct_previous *arg)
 	return err;
 }
 
-/* Copies at most @len bytes at @offset. Returns the number of bytes copied, or -ENOENT. */
-static long reserved_read(u64 offset, void *to, u32 len)
-{
-	long copied = -ENOENT;
-
-	mutex_lock(&reserved_lock);
-	if (reserved_previous) {
-		copied = offset < reserved_size ? min_t(u64, len, reserved_size - offset) : 0;
-		memcpy(to, reserved_memory + offset, copied);
-	}
-	mutex_unlock(&reserved_lock);
-	return copied;
-}
-
 long tsct_reserved_read(struct tsct_previous_read *arg)
 {
+	long err = -ENOENT;
 	void *buffer;
-	long len;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
@@ -332,14 +302,18 @@ long tsct_reserved_read(struct tsct_previous_read *arg)
 	buffer = kvmalloc(arg->len ?: 1, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	len = reserved_read(arg->offset, buffer, arg->len);
-	if (len >= 0 && copy_to_user(u64_to_user_ptr(arg->data), buffer, len))
-		len = -EFAULT;
+	mutex_lock(&reserved_lock);
+	if (reserved_previous) {
+		arg->len = arg->offset < reserved_size ?
+			min_t(u64, arg->len, reserved_size - arg->offset) : 0;
+		memcpy(buffer, reserved_memory + arg->offset, arg->len);
+		err = 0;
+	}
+	mutex_unlock(&reserved_lock);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->data), buffer, arg->len))
+		err = -EFAULT;
 	kvfree(buffer);
-	if (len < 0)
-		return len;
-	arg->len = len;
-	return 0;
+	return err;
 }
 
 /* ---- init and exit ----------------------------------------------------- */
@@ -393,26 +367,28 @@ static void reserved_open(void)
 			reserved_size);
 }
 
-void tsct_reserved_init(void)
+/* The module works without reserved memory, too. */
+int tsct_reserved_init(void)
 {
-	phys_addr_t size;
+	phys_addr_t start, size;
 
-	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
-		return;
-	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
+	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &start, &size))
+		return 0;
+	if (!PAGE_ALIGNED(start) || size < PAGE_SIZE) {
 		pr_warn("reserved memory: not used, because it is not aligned to pages, or less than one: use reserve_mem=SIZE:4096:tsctrace\n");
-		return;
+		return 0;
 	}
-	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
+	reserved_memory = memremap(start, size, MEMREMAP_WB);
 	if (!reserved_memory) {
 		pr_warn("reserved memory: not used, because mapping it failed\n");
-		return;
+		return 0;
 	}
 	reserved_size = size & PAGE_MASK;
 	mutex_lock(&reserved_lock);
 	reserved_open();
 	mutex_unlock(&reserved_lock);
 	atomic_notifier_chain_register(&panic_notifier_list, &reserved_panic_block);
+	return 0;
 }
 
 /* The memory of a previous boot is kept for the next load of the module. */

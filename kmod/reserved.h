@@ -11,7 +11,7 @@
  */
 #ifdef CONFIG_TSCTRACE_RESERVED
 
-void tsct_reserved_init(void);
+int tsct_reserved_init(void);
 void tsct_reserved_exit(void);
 /*
  * Gives a channel a cleared part of reserved memory, if the channel is to outlive a panic
@@ -21,10 +21,6 @@ void tsct_reserved_alloc(struct tsct_kchannel *channel);
 /* Enters a channel, with a complete header, in the table that the next boot reads. */
 void tsct_reserved_publish(struct tsct_kchannel *channel);
 void tsct_reserved_free(struct tsct_kchannel *channel);
-/* Return the channel's header, and a CPU's ring; NULL: it has pages of its own. */
-void *tsct_reserved_head(const struct tsct_kchannel *channel);
-void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
-unsigned long tsct_reserved_pfn(const void *addr);
 /*
  * Serve requests of the device: TSCT_IOC_CLOCK_STORE, _PREVIOUS and _PREVIOUS_READ. Flags and
  * reserved fields of *arg are checked already; addresses in it are those of the caller.
@@ -35,21 +31,21 @@ long tsct_reserved_read(struct tsct_previous_read *arg);
 
 #else
 
-static inline void tsct_reserved_init(void) { }
+static inline int tsct_reserved_init(void) { return 0; }
 static inline void tsct_reserved_exit(void) { }
 static inline void tsct_reserved_alloc(struct tsct_kchannel *channel) { }
 static inline void tsct_reserved_publish(struct tsct_kchannel *channel) { }
 static inline void tsct_reserved_free(struct tsct_kchannel *channel) { }
-static inline void *tsct_reserved_head(const struct tsct_kchannel *channel) { return NULL; }
-static inline void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu)
-{
-	return NULL;
-}
-
-static inline unsigned long tsct_reserved_pfn(const void *addr) { return 0; }
 static inline long tsct_reserved_store(const struct tsct_clock_store *arg) { return -ENOENT; }
 static inline long tsct_reserved_previous(struct tsct_previous *arg) { return -ENOENT; }
 static inline long tsct_reserved_read(struct tsct_previous_read *arg) { return -ENOENT; }
 
 #endif
+
+/* Returns the address of what lies at @offset in the memory of a channel's part; NULL: 0. */
+static inline void *tsct_reserved_at(const struct tsct_reserved_channel *part, u64 offset)
+{
+	return offset ? (void *)part - part->offset + offset : NULL;
+}
+
 #endif /* TSCT_KMOD_RESERVED_H */

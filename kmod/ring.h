@@ -95,7 +95,7 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
  */
 int tsct_bpf_emit(u64 handle, u32 id, const void *payload, u32 payload__sz);
 
-/* bpf.c: registers the kfunc; on failure, logs the reason. */
+/* api.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
 /* Returns true if the kfunc tsct_bpf_emit() is registered. */
 bool tsct_bpf_ready(void);

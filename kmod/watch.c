@@ -14,7 +14,7 @@
 #include <linux/workqueue.h>
 
 #include "channel.h"
-#include "netlink.h"
+#include "parts.h"
 
 #define WATCH_MS	10	/* least time between two runs of the work item, ms */
 
@@ -62,7 +62,7 @@ static u64 watcher_missing(const struct tsct_watcher *watcher, u64 sum)
 	struct tsct_kchannel *channel = watcher->channel;
 	u64 want = READ_ONCE(watcher->watermark), have;
 
-	if (channel->policy == TSCT_POLICY_DISCARD) {
+	if (channel->file.policy == TSCT_POLICY_DISCARD) {
 		have = channel_unread(channel);
 	} else {
 		want = min(want, channel->geo.data_size / 2);
@@ -82,7 +82,7 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 	struct tsct_kchannel *channel = watcher->channel;
 	u64 sum, offered;
 
-	if (channel->policy == TSCT_POLICY_DISCARD)
+	if (channel->file.policy == TSCT_POLICY_DISCARD)
 		return !watcher_missing(watcher, 0);
 	offered = READ_ONCE(watcher->offered_sum);
 	if (waits && offered)
@@ -162,7 +162,7 @@ static void channel_arm(struct tsct_kchannel *channel)
 		share = min(share, watcher_missing(watcher, sum));
 	share = max(1ULL, div_u64(share, max(nr, 1U)));
 	tsct_for_each_ring(ring, cpu, channel) {
-		unread = channel->policy == TSCT_POLICY_OVERWRITE ? 0 :
+		unread = channel->file.policy == TSCT_POLICY_OVERWRITE ? 0 :
 			tsct_ring_unread(&ring->geo, READ_ONCE(ring->consumer->tail),
 					 READ_ONCE(ring->producer->head));
 		WRITE_ONCE(ring->notify_at, ring->notify_at +
@@ -246,7 +246,7 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	if (ready)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	if (xchg(&channel->lost_news, false))
-		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->id);
+		tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_LOST, channel->file.id);
 	/*
 	 * The barrier in wq_has_sleeper() pairs with the one in queue_delayed_work():
 	 * either this function sees the sleeping task, or that task finds this work not

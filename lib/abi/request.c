@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/stddef.h>
 #else
 #include <errno.h>
+#include <stddef.h>
 #endif
 
 #include "request.h"
@@ -10,50 +12,54 @@
 /* Type, direction and number of a request: all but the size of its argument */
 #define IDENTITY(cmd)	((cmd) & ~((__u32)_IOC_SIZEMASK << _IOC_SIZESHIFT))
 
-/*
- * The size of each argument in the first version of its request, bytes. Sizes are numbers,
- * not sizeof, since they stay the same when a structure grows. Reserved fields at the end
- * of the first version do not count: a caller that leaves them out passes zeros.
- */
-static const struct {
-	__u32 cmd;
-	__u32 size_min;
-} requests[] = {
-	{ TSCT_IOC_INFO, 104 },
-	{ TSCT_IOC_CHECK, 64 },
-	{ TSCT_IOC_CHECK_RUN, 64 },
-	{ TSCT_IOC_THREAD, 24 },
-	{ TSCT_IOC_CLOCK_SNAPSHOT, 64 },
-	{ TSCT_IOC_CLOCK_STORE, 40 },
-	{ TSCT_IOC_CHANNEL_CREATE, 56 },
-	{ TSCT_IOC_CHANNEL_ATTACH, 48 },
-	{ TSCT_IOC_CHANNEL_NEXT, 176 },
-	{ TSCT_IOC_DEFINE, TSCT_EVENT_DEF_SIZE(0) },
-	{ TSCT_IOC_WRITE, 16 },
-	{ TSCT_IOC_CHANNEL_REMOVE, 8 },
-	{ TSCT_IOC_CHANNEL_CPU, 112 },
-	{ TSCT_IOC_WATERMARK, 8 },
-	{ TSCT_IOC_EVENT_SWITCH, 8 },
+/* Sizes are numbers, not sizeof, since they stay the same when a structure grows. */
+static const struct tsct_request_type request_types[] = {
+	{ TSCT_IOC_INFO, 104, 0 },
+	{ TSCT_IOC_CHECK, 64, offsetof(struct tsct_check, reserved) },
+	{ TSCT_IOC_CHECK_RUN, 64, offsetof(struct tsct_check, reserved) },
+	{ TSCT_IOC_THREAD, 24, 0 },
+	{ TSCT_IOC_CLOCK_SNAPSHOT, 64, 0 },
+	{ TSCT_IOC_CLOCK_STORE, 40, offsetof(struct tsct_clock_store, reserved) },
+	{ TSCT_IOC_CHANNEL_CREATE, 56, offsetof(struct tsct_channel_create, reserved0) },
+	{ TSCT_IOC_CHANNEL_ATTACH, 48, offsetof(struct tsct_channel_attach, reserved0) },
+	{ TSCT_IOC_CHANNEL_NEXT, 176, offsetof(struct tsct_channel_info, reserved) },
+	{ TSCT_IOC_DEFINE, TSCT_EVENT_DEF_SIZE(0), 0 },
+	{ TSCT_IOC_WRITE, 16, 0 },
+	{ TSCT_IOC_CHANNEL_REMOVE, 8, offsetof(struct tsct_channel_remove, reserved0) },
+	{ TSCT_IOC_CHANNEL_CPU, 112, offsetof(struct tsct_channel_cpu, reserved) },
+	{ TSCT_IOC_WATERMARK, 8, offsetof(struct tsct_watermark, reserved) },
+	{ TSCT_IOC_EVENT_SWITCH, 8, offsetof(struct tsct_event_switch, reserved) },
 #ifndef __KERNEL__		/* a request of sockets */
-	{ TSCT_IOC_CHANNEL_ADOPT, 8 },
+	{ TSCT_IOC_CHANNEL_ADOPT, 8, offsetof(struct tsct_channel_adopt, reserved) },
 #endif
-	{ TSCT_IOC_PREVIOUS, 32 },
-	{ TSCT_IOC_PREVIOUS_READ, 24 },
+	{ TSCT_IOC_PREVIOUS, 32, offsetof(struct tsct_previous, reserved0) },
+	{ TSCT_IOC_PREVIOUS_READ, 24, offsetof(struct tsct_previous_read, reserved0) },
 };
 
-int tsct_request_find(__u32 cmd, __u32 *ret_known)
+int tsct_request_find(__u32 cmd, const struct tsct_request_type **ret_type)
 {
-	unsigned int i;
+	const struct tsct_request_type *type = request_types;
 
-	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (IDENTITY(cmd) != IDENTITY(requests[i].cmd))
+	for (; type < request_types + sizeof(request_types) / sizeof(*type); type++) {
+		if (IDENTITY(cmd) != IDENTITY(type->cmd))
 			continue;
-		if (_IOC_SIZE(cmd) < requests[i].size_min)
+		if (_IOC_SIZE(cmd) < type->size_min)
 			return -ENOTTY;
 		if (_IOC_SIZE(cmd) > TSCT_ARG_MAX)
 			return -E2BIG;
-		*ret_known = requests[i].cmd;
+		*ret_type = type;
 		return 0;
 	}
 	return -ENOTTY;
+}
+
+int tsct_request_check(const struct tsct_request_type *type, const void *arg)
+{
+	const char *at = (const char *)arg + type->reserved_offset;
+	const char *end = (const char *)arg + _IOC_SIZE(type->cmd);
+
+	for (; type->reserved_offset && at < end; at++)
+		if (*at)
+			return -EINVAL;
+	return 0;
 }

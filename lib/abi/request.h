@@ -5,14 +5,27 @@
 
 #include <tsctrace/abi.h>
 
+/* A request in this version of the interface */
+struct tsct_request_type {
+	__u32 cmd;		/* TSCT_IOC_* */
+	/*
+	 * Bytes of the argument in the first version of the request. Reserved fields at its end
+	 * do not count: a caller that leaves them out passes zeros.
+	 */
+	__u16 size_min;
+	__u16 reserved_offset;	/* offset of the reserved fields at the end; 0: none are checked */
+};
+
 /*
  * tsct_request_find - find a request by type, direction and number
  * @cmd: the request's number as sent, which has the sender's size of the argument
- * @ret_known: the request's number in this version, TSCT_IOC_*
  *
  * Returns 0; -ENOTTY: unknown request, or the argument is shorter than in the first
  * version of the request; -E2BIG: the argument is longer than TSCT_ARG_MAX.
  */
-int tsct_request_find(__u32 cmd, __u32 *ret_known);
+int tsct_request_find(__u32 cmd, const struct tsct_request_type **ret_type);
+
+/* Returns 0, or -EINVAL: reserved fields at the end of @arg, of this version's size, are not 0. */
+int tsct_request_check(const struct tsct_request_type *type, const void *arg);
 
 #endif /* TSCT_ABI_REQUEST_H */

@@ -172,12 +172,13 @@ bool tsct_ring_count(const struct tsct_geometry *geo,
 	return false;
 }
 
-__u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
-			     const struct tsct_producer *producer,
-			     const struct tsct_consumer *consumer,
-			     const void *data, struct tsct_ring_count *ret)
+void tsct_ring_describe(const struct tsct_geometry *geo,
+			const struct tsct_producer *producer,
+			const struct tsct_consumer *consumer, const void *data,
+			struct tsct_channel_cpu *ret)
 {
-	int tries = 8;
+	struct tsct_ring_count count;
+	int tries = 8, i;
 	__u64 tail;
 
 	do {
@@ -186,12 +187,47 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 		 * the loaded head, tsct_ring_unread() would report a full ring.
 		 */
 		tail = smp_load_acquire(&consumer->tail);
-		tsct_ring_count(geo, producer, data, ret);
+		tsct_ring_count(geo, producer, data, &count);
 		/* The head is loaded before the second load of the tail, which confirms
 		 * that the tail has not changed meanwhile. */
 		smp_rmb();
 	} while (READ_ONCE(consumer->tail) != tail && --tries);
-	return tsct_ring_unread(geo, tail, ret->head);
+	ret->state = TSCT_CPU_READY;
+	ret->events = count.events;
+	ret->written = count.head;
+	ret->overwritten = count.overwritten;
+	if (geo->policy == TSCT_POLICY_DISCARD)
+		ret->unread = tsct_ring_unread(geo, tail, count.head);
+	for (i = 0; i < TSCT_LOST_MAX; i++)
+		ret->lost[i] = READ_ONCE(producer->lost[i]);
+}
+
+void tsct_channel_describe(const struct tsct_channel_header *header,
+			   struct tsct_channel_info *ret)
+{
+	*ret = (struct tsct_channel_info) {
+		.id = header->id,
+		.uid = header->uid,
+		.policy = header->policy,
+		.flags = header->flags,
+		.source = header->source,
+		.block_size = header->block_size,
+		.blocks = header->blocks,
+	};
+	memcpy(ret->name, header->name, sizeof(ret->name));
+}
+
+void tsct_channel_describe_ring(struct tsct_channel_info *info,
+				const struct tsct_channel_cpu *ring)
+{
+	int i;
+
+	info->nr_cpus_ready += ring->state == TSCT_CPU_READY;
+	info->events += ring->events;
+	info->written += ring->written;
+	info->unread += ring->unread;
+	for (i = 0; i < TSCT_LOST_MAX; i++)
+		info->lost[i] += ring->lost[i];
 }
 
 /*

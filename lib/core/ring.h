@@ -219,15 +219,23 @@ bool tsct_ring_count(const struct tsct_geometry *geo,
 		     struct tsct_ring_count *ret);
 
 /*
- * tsct_ring_count_unread - tsct_ring_count() that also returns the unread bytes
+ * tsct_ring_describe - set the figures in *ret, which are 0, from tsct_ring_count()
  *
- * Returns the bytes that the consumer has not read. If the consumer advances during each
- * attempt, they include bytes that the consumer has read meanwhile.
+ * If the consumer advances during each attempt, the unread bytes include bytes that the
+ * consumer has read meanwhile.
  */
-__u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
-			     const struct tsct_producer *producer,
-			     const struct tsct_consumer *consumer,
-			     const void *data, struct tsct_ring_count *ret);
+void tsct_ring_describe(const struct tsct_geometry *geo,
+			const struct tsct_producer *producer,
+			const struct tsct_consumer *consumer, const void *data,
+			struct tsct_channel_cpu *ret);
+
+/* Sets *ret to what the channel's header has, and all figures to 0. */
+void tsct_channel_describe(const struct tsct_channel_header *header,
+			   struct tsct_channel_info *ret);
+
+/* Adds the figures of a ring to those of its channel. */
+void tsct_channel_describe_ring(struct tsct_channel_info *info,
+				const struct tsct_channel_cpu *ring);
 
 /* Result of tsct_ring_next() */
 enum tsct_ring_step {

@@ -371,21 +371,9 @@ static void ring_figures(const struct tsct_store_channel *channel,
 	const struct tsct_consumer *consumer =
 		(void *)(channel->map + h->consumer_offset +
 			 (size_t)cpu * TSCT_PAGE_SIZE);
-	struct tsct_ring_count now;
-	unsigned int i;
-	__u64 unread;
 
-	unread = tsct_ring_count_unread(&geo, producer, consumer,
-					data_of(channel, cpu), &now);
-	*figures = (struct tsct_channel_cpu) {
-		.id = h->id, .cpu = cpu, .state = TSCT_CPU_READY,
-		.events = now.events, .written = now.head,
-		.overwritten = now.overwritten,
-	};
-	if (h->policy == TSCT_POLICY_DISCARD)
-		figures->unread = unread;
-	for (i = 0; i < TSCT_LOST_MAX; i++)
-		figures->lost[i] = READ_ONCE(producer->lost[i]);
+	*figures = (struct tsct_channel_cpu) { .id = h->id, .cpu = cpu };
+	tsct_ring_describe(&geo, producer, consumer, data_of(channel, cpu), figures);
 }
 
 /*
@@ -397,24 +385,16 @@ static void describe_channel(const struct tsct_store_channel *channel,
 {
 	const struct tsct_channel_header *h = &channel->header;
 	struct tsct_channel_cpu ring = { 0 };
-	unsigned int i;
 
-	*ret_info = (struct tsct_channel_info) {
-		.id = h->id, .uid = h->uid, .policy = h->policy,
-		.flags = channel->kept ? h->flags :
-			h->flags & ~TSCT_CHANNEL_KEEP, .source = h->source,
-		.block_size = h->block_size, .blocks = h->blocks,
-		.nr_cpus_ready = h->nr_cpus, .holders = channel->holders,
-		.consumers = channel->consumers, .bytes = channel->bytes,
-	};
-	memcpy(ret_info->name, h->name, sizeof(h->name));
+	tsct_channel_describe(h, ret_info);
+	if (!channel->kept)
+		ret_info->flags &= ~TSCT_CHANNEL_KEEP;
+	ret_info->holders = channel->holders;
+	ret_info->consumers = channel->consumers;
+	ret_info->bytes = channel->bytes;
 	for (; ring.cpu < h->nr_cpus; ring.cpu++) {
 		ring_figures(channel, &ring);
-		ret_info->events += ring.events;
-		ret_info->written += ring.written;
-		ret_info->unread += ring.unread;
-		for (i = 0; i < TSCT_LOST_MAX; i++)
-			ret_info->lost[i] += ring.lost[i];
+		tsct_channel_describe_ring(ret_info, &ring);
 	}
 }
 
@@ -450,15 +430,6 @@ static bool may_access(const struct tsct_store_peer *peer,
 		       const struct tsct_store_channel *channel)
 {
 	return !peer->uid || peer->uid == channel->header.uid;
-}
-
-static bool is_zero(const __u64 *reserved, size_t nr)
-{
-	__u64 any = 0;
-
-	while (nr--)
-		any |= reserved[nr];
-	return !any;
 }
 
 static struct tsct_store_channel *find_by_name(const struct tsct_store *store,
@@ -728,8 +699,7 @@ static int adopt_channel(struct tsct_store *store, struct tsct_store_peer *peer,
 	struct tsct_store_channel *channel;
 	int err = 0;
 
-	if (!arg->roles || arg->roles & INVALID_ROLES || fd < 0 ||
-	    !is_zero(arg->reserved, 4))
+	if (!arg->roles || arg->roles & INVALID_ROLES || fd < 0)
 		return -EINVAL;
 	if (peer->channel)
 		return -EBUSY;
@@ -754,7 +724,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	int err;
 
 	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||
-	    arg->roles & INVALID_ROLES || arg->reserved0 || !is_zero(arg->reserved, 3) ||
+	    arg->roles & INVALID_ROLES ||
 	    arg->defs_size % TSCT_PAGE_SIZE || arg->defs_size > TSCT_DEFS_SIZE_MAX ||
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
@@ -796,8 +766,7 @@ static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
 	const uid_t uid = arg->uid == TSCT_UID_SELF ? peer->uid : arg->uid;
 	struct tsct_store_channel *channel;
 
-	if (!arg->roles || arg->roles & INVALID_ROLES || arg->reserved0 ||
-	    !is_zero(arg->reserved, 4))
+	if (!arg->roles || arg->roles & INVALID_ROLES)
 		return -EINVAL;
 	if (peer->channel)
 		return -EBUSY;
@@ -829,8 +798,6 @@ static int next_channel(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel;
 
-	if (!is_zero(arg->reserved, 3))
-		return -EINVAL;
 	TAILQ_FOREACH(channel, &store->channels, list)
 		if (channel->header.id > arg->id && may_access(peer, channel))
 			break;
@@ -846,7 +813,7 @@ static int cpu_figures(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
-	if (arg->reserved0 || !is_zero(arg->reserved, 4))
+	if (arg->reserved0)
 		return -EINVAL;
 	if (!channel || !may_access(peer, channel))
 		return -ENOENT;
@@ -906,8 +873,6 @@ static int remove_kept(struct tsct_store *store,
 {
 	struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
-	if (arg->reserved0 || !is_zero(arg->reserved, 3))
-		return -EINVAL;
 	if (!channel)
 		return -ENOENT;
 	if (!may_access(peer, channel))
@@ -984,17 +949,17 @@ static int convert_argument(__u32 known, char *arg, size_t size)
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int fd, int *ret_fd)
 {
-	__u32 known;
+	const struct tsct_request_type *type;
 	int err;
 
 	*ret_fd = -1;
-	err = tsct_request_find(cmd, &known);
+	err = tsct_request_find(cmd, &type);
 	if (!err && size != _IOC_SIZE(cmd))
 		err = -EINVAL;
 	if (err)
 		return err;
-	err = convert_argument(known, arg, size);
-	switch (known) {
+	err = convert_argument(type->cmd, arg, size) ?: tsct_request_check(type, arg);
+	switch (type->cmd) {
 	case TSCT_IOC_INFO:
 		return err ?: store_info(store, arg);
 	case TSCT_IOC_CHANNEL_CREATE:

@@ -38,10 +38,11 @@ static void number(const char *name, const char *string, unsigned long long x)
 }
 static void first_size(const char *name, __u32 cmd)
 {
-	__u32 size = 0, known;
+	const struct tsct_request_type *type;
+	__u32 size = 0;
 
 	while (size < TSCT_ARG_MAX && tsct_request_find(_IOC(_IOC_DIR(cmd),
-			_IOC_TYPE(cmd), _IOC_NR(cmd), size), &known))
+			_IOC_TYPE(cmd), _IOC_NR(cmd), size), &type))
 		size++;
 	printf("from %s %u\n", name, size);
 }

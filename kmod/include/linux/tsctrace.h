@@ -2,21 +2,9 @@
 /*
  * tsctrace for kernel modules: record events on the same timeline as programs.
  *
- *	static const struct tsct_field request_fields[] = {
- *		{ "sector", TSCT_TYPE_U64, TSCT_FORMAT_HEX },
- *		{ "bytes", TSCT_TYPE_U32 },
- *	};
- *
- *	channel = tsct_channel_open("mydriver", TSCT_POLICY_OVERWRITE, 4096, 64);
- *	id = tsct_event_define(channel, "request_done", TSCT_KIND_INSTANT,
- *			       request_fields, ARRAY_SIZE(request_fields));
- *	...
- *	tsct_emit(channel, id, &done, sizeof(done));	// any context
- *	...
- *	tsct_channel_close(channel);
- *
- * root reads the channel like any other: trace-ctl record -c mydriver. A complete
- * example module is in Documentation/examples/kernel.
+ * A module calls tsct_channel_open(), tsct_event_define() and, in any context, tsct_emit(); at
+ * its end, tsct_channel_close(). Documentation/examples/kernel has a complete example. root reads
+ * the channel like any other: trace-ctl record -c mydriver.
  */
 #ifndef _LINUX_TSCTRACE_H
 #define _LINUX_TSCTRACE_H

@@ -132,13 +132,9 @@ struct tsct_info {
 #define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
 
 /*
- * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
- * Names are unique per user; in the module, per user and pid namespace.
- *
- * A channel is held by the descriptors that are bound to it and by maps of such
- * descriptors, and is freed with the last of them. With TSCT_CHANNEL_KEEP, a channel
- * stays, and counts against its creator's limits, until it is removed. When memory runs out, the
- * module removes a kept one that no descriptor holds, unless its creator had CAP_SYS_RESOURCE.
+ * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it. "Lifetime of a
+ * channel" in Documentation/abi.rst has who owns it, where its name is unique, and when it is
+ * freed.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
@@ -159,8 +155,7 @@ struct tsct_channel_create {
 /*
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
  * or, if id is 0, by name among the channels of `uid`. Own channels only, unless the
- * caller has CAP_SYS_ADMIN: in the module, those that the caller's user made in its pid
- * namespace or in one below. A discard channel has one consumer at a time.
+ * caller has CAP_SYS_ADMIN. A discard channel has one consumer at a time.
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
@@ -203,11 +198,7 @@ struct tsct_channel_info {
 	__u64 reserved[3];
 };
 
-/*
- * TSCT_IOC_CHANNEL_REMOVE: removes a channel that was created with
- * TSCT_CHANNEL_KEEP. Its name is free from now on; it is freed when its last holder closes
- * it, or now if it has no holder. Own channels only, unless the caller has CAP_SYS_ADMIN.
- */
+/* TSCT_IOC_CHANNEL_REMOVE: removes a channel that was created with TSCT_CHANNEL_KEEP. */
 struct tsct_channel_remove {
 	__u32 id;
 	__u32 reserved0;
@@ -234,15 +225,11 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data.
- * Discard channel: when `bytes` are unread in all rings together, or one ring is half
- * full. Overwrite channel: when `bytes`, or half a ring if that is less, were written since
- * the last report. With `bytes` of 1 (the default) or 0, poll() reports any data.
- * For other channels, poll() reports POLLERR: nothing runs in the kernel when a
- * program publishes an event, so their readers check the rings at intervals.
+ * TSCT_IOC_WATERMARK: sets when poll() on this descriptor, of a kernel channel, reports data:
+ * "Waiting" in Documentation/abi.rst.
  */
 struct tsct_watermark {
-	__u64 bytes;
+	__u64 bytes;			/* 1 (the default) or 0: any data */
 	__u64 reserved[3];
 };
 
@@ -295,8 +282,7 @@ struct tsct_clock_store {
 /*
  * TSCT_IOC_CLOCK_SNAPSHOT: reads CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at the
  * TSC value `cycles`, and returns the number of restores of the virtual machine. Any caller
- * may use it. EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq,
- * since_restore_ns, disruptions and cause are written, and all other fields are 0.
+ * may use it.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;

@@ -22,9 +22,6 @@
  * structure. A writer may end at any instruction. So copies of the clock are stored in
  * both places by turns, and a reader takes the valid copy with the higher seq. A channel's
  * structure is complete before its offset is stored in channels[].
- *
- * After a reset, bits of the memory may have changed, and any other program may have
- * written to it: a reader copies the memory, and checks every figure of the copy.
  */
 #ifndef TSCTRACE_ABI_RESERVED_H
 #define TSCTRACE_ABI_RESERVED_H

@@ -309,18 +309,18 @@ static int __init ring_test_handle(struct tsct_kchannel *channel)
 {
 	struct tsct_kchannel *other = tsct_channel_open("test-module",
 			TSCT_POLICY_DISCARD, BLOCK, 16);
-	u64 handle = channel->bpf_handle, value = 1;
+	u64 handle = channel->file.bpf_handle, value = 1;
 	int err[5];
 
 	if (IS_ERR(other))
 		return PTR_ERR(other);
 	err[0] = bpf_emit(handle, TSCT_ID_FIRST, &value, sizeof(value));
-	err[1] = bpf_emit(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[1] = bpf_emit(channel->file.id, TSCT_ID_FIRST, &value, sizeof(value));
 	err[2] = bpf_emit(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value, sizeof(value));
-	err[3] = bpf_emit(other->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[3] = bpf_emit(other->file.id, TSCT_ID_FIRST, &value, sizeof(value));
 	err[4] = bpf_emit(0, TSCT_ID_FIRST, &value, sizeof(value));
-	check((u32)handle == channel->id && handle >> 32);
-	check(other->bpf_handle == 0);
+	check((u32)handle == channel->file.id && handle >> 32);
+	check(other->file.bpf_handle == 0);
 	tsct_channel_close(other);
 	/* Earlier tests may have filled the ring. */
 	check(err[0] == 0 || err[0] == -ENOSPC);
