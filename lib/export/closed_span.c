@@ -52,19 +52,18 @@ pass_span(struct tsct_export *x, struct tsct_export_slice *begin, struct tsct_th
 }
 
 /* Returns the nesting depth of a thread's new span, the last slice or the call: one more than
- * the largest depth of its other slices and call. All are compared because they may end in any
- * order. */
+ * the largest depth of its other slices and call. Of the slices, the last has the largest. */
 static __u32 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
 {
 	const struct tsct_export_slice *slice = is_call ? NULL :
 		tsct_span_last(&x->calls, thread);
-	const __u32 nr = tsct_spans_open(&x->slices, thread) - !is_call;
-	__u32 depth = slice ? slice->depth + 1 : 0, i;
+	const __u32 depth = slice ? slice->depth + 1 : 0;
+	__u32 nr = tsct_spans_open(&x->slices, thread) - !is_call;
 
-	for (i = 0; i < nr; i++) {
-		slice = tsct_span_at(&x->slices, thread, i);
-		if (!slice->span.hidden && slice->depth >= depth)
-			depth = slice->depth + 1;
+	while (nr--) {
+		slice = tsct_span_at(&x->slices, thread, nr);
+		if (!slice->span.hidden)
+			return max(depth, slice->depth + 1);
 	}
 	return depth;
 }
@@ -133,7 +132,8 @@ static int span_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_s
 				why == TSCT_SPAN_REPLACED ? span->begin :
 				e ? e->tick : x->until_tick,
 				ended && slice->ambiguous ? TSCT_SPAN_AMBIGUOUS : why, false);
-	free(slice->payload);
+	if (unlikely(slice->payload))
+		free(slice->payload);
 	return err;
 }
 

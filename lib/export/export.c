@@ -470,10 +470,10 @@ find_slice(struct tsct_export *x, const struct tsct_export_event *ev,
 /* Returns the number of slices of a thread that are drawn and were opened after slice @at. */
 static __u32 drawn_above(const struct tsct_export *x, const struct tsct_thread *thread, __u32 at)
 {
-	__u32 nr = 0;
+	__u32 nr = 0, i;
 
-	while (++at < tsct_spans_open(&x->slices, thread->index))
-		nr += !tsct_export_is_hidden(x, thread, at);
+	for (i = x->slices.rows[thread->index].nr - 1; i > at; i--)
+		nr += !tsct_export_is_hidden(x, thread, i);
 	return nr;
 }
 
@@ -847,6 +847,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			busy += busy < UINT64_MAX;
 			if (e->tick < x->first_tick && ev.ns < x->to_ns)
 				x->first_tick = e->tick;
+			if (err)
+				break;
 		}
 		if (unlikely(ev.ns >= x->to_ns)) {
 			ret = 0;
@@ -859,7 +861,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, e, "prev_tid", "prev_comm");
 			learn_name(x, threads, e, "next_tid", "next_comm");
 		}
-		if (unlikely(x->state) && !err)
+		if (unlikely(x->state))
 			err = tsct_states_add(&x->states, e);
 		if (passes && !err)
 			err = x->all || (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, e)) ?

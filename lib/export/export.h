@@ -385,7 +385,7 @@ static inline struct tsct_thread *tsct_export_thread(const struct tsct_export *x
 	struct tsct_thread *t = threads->recent[tid % 64];
 
 	/* Most events follow others of their thread in the same state. */
-	return t && tid && t->tid == tid && t->node == e->node && t->from <= e->tick &&
+	return t && t->tid == tid && t->node == e->node && t->from <= e->tick &&
 		e->tick < t->until ? t : tsct_export_thread_find_(x, threads, e, tid, cpu);
 }
 
