@@ -92,7 +92,7 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 			continue;
 		if (!isfinite(value))
 			continue;
-		s = report_strip(&r->strips, STRIP_COUNTER, ev->node, strip_def(r, ev->def),
+		s = report_strip(&r->strips, STRIP_COUNTER, ev->e->node, strip_def(r, ev->def),
 				 nr - 1);
 		if (!s && errno == ENOSPC)
 			continue;

@@ -106,10 +106,10 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	 * bytes. */
 	len = x->defs[ev->def].call ? report_payload(r, ev->def, ev->e, payload) : ev->e->len;
 	r->groups[seen->group].bytes += 20 + (len < EDGE_KEPT ? len : EDGE_KEPT);
-	r->nodes[ev->node].events++;
+	r->nodes[ev->e->node].events++;
 	r->nodes[x->rec->locations[ev->e->location].node].recorded++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->node].rate, bin) ?:
+	return count_in(&seen->rate, bin) ?: count_in(&r->nodes[ev->e->node].rate, bin) ?:
 		report_run_note(r, ev, &taken);
 }
 
