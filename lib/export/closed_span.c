@@ -66,7 +66,8 @@ pass_span(struct tsct_export *x, struct tsct_closed_span *span, const struct tsc
 
 /* Returns the nesting depth of a thread's new span, the last slice or the call: one more than
  * the largest depth of its other slices and call. Of the slices, the last has the largest. */
-static __u32 next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
+static inline __attribute__((always_inline)) __u32
+next_depth(const struct tsct_export *x, __u32 thread, bool is_call)
 {
 	const struct tsct_export_slice *slice = is_call ? NULL :
 		tsct_span_last(&x->calls, thread);

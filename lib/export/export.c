@@ -518,7 +518,8 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev,
 		ev->frame = frame;
 		if (x->closed)
 			slice->ambiguous = x->ambiguous > ambiguous;
-		x->cuts += drawn_above(x, ev->thread, ev->frame);
+		else
+			x->cuts += drawn_above(x, ev->thread, ev->frame);
 		break;
 	case TSCT_KIND_COUNTER:
 		ev->act = TSCT_ACT_COUNT;
