@@ -313,7 +313,7 @@ change_stream(struct tsct_trace *t, bool is_read, int *ret_err)
 		tsct_order_drop(&t->order);
 	}
 	t->first = NULL;
-	*ret_err = ret;
+	*ret_err = ret < 0 ? ret : 0;
 	if (ret < 0)
 		return NULL;
 	first = tsct_order_first(&t->order);
